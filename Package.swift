@@ -1,0 +1,132 @@
+// swift-tools-version: 6.2
+// The manifest is the map: targets stand from cellar to roof, and a room may import only what stands in its list.
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+func room(_ name: String, imports: [Target.Dependency]) -> Target {
+  .target(name: name, dependencies: imports, swiftSettings: strict)
+}
+
+func tests(of name: String, imports: [Target.Dependency]) -> Target {
+  .testTarget(name: "\(name)Tests", dependencies: imports + ["Support"], swiftSettings: strict)
+}
+
+let async: Target.Dependency = .product(name: "AsyncAlgorithms", package: "swift-async-algorithms")
+let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+let certificates: Target.Dependency = .product(name: "X509", package: "swift-certificates")
+let collections: Target.Dependency = .product(name: "Collections", package: "swift-collections")
+let configuration: Target.Dependency = .product(name: "Configuration", package: "swift-configuration")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let httpClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
+let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
+let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
+let jwt: Target.Dependency = .product(name: "JWTKit", package: "jwt-kit")
+let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let metrics: Target.Dependency = .product(name: "Metrics", package: "swift-metrics")
+let mustache: Target.Dependency = .product(name: "Mustache", package: "swift-mustache")
+let nio: [Target.Dependency] = [
+  .product(name: "NIOCore", package: "swift-nio"),
+  .product(name: "NIOPosix", package: "swift-nio"),
+  .product(name: "NIOHTTP1", package: "swift-nio"),
+  .product(name: "NIOHTTP2", package: "swift-nio-http2"),
+  .product(name: "NIOHPACK", package: "swift-nio-http2"),
+  .product(name: "NIOSSL", package: "swift-nio-ssl"),
+]
+
+let package = Package(
+  name: "pushcart",
+  platforms: [.macOS(.v15)],
+  products: [
+    .executable(name: "pushcart", targets: ["Pushcart"]),
+    .library(name: "Postgres", targets: ["Postgres"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.4"),
+    .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
+    .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+    .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
+  ],
+  targets: [
+    // cellar
+    .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
+
+    // ground
+    room("Wire", imports: []),
+    room("Postgres", imports: ["CLibpq", collections, lifecycle, logging, metrics]),
+
+    // 1st floor
+    room("Registry", imports: ["Postgres", "Wire", collections, crypto, lifecycle, logging]),
+    room("Content", imports: ["Postgres", "Wire", crypto, mustache]),
+    room("Providers", imports: ["Wire", collections, crypto, jwt, logging, metrics] + nio),
+
+    // 2nd floor
+    room(
+      "Delivery",
+      imports: ["Registry", "Providers", "Content", "Postgres", "Wire", async, crypto, logging, metrics, lifecycle]),
+
+    // 3rd floor
+    room("Sendouts", imports: ["Registry", "Content", "Delivery", "Postgres", "Wire", logging, metrics, lifecycle]),
+
+    // 4th floor
+    room(
+      "Web",
+      imports: [
+        "Registry", "Content", "Delivery", "Sendouts", "Wire", crypto, httpTypes, hummingbird, logging, metrics,
+      ]),
+    room(
+      "Simulator", imports: ["Wire", certificates, collections, crypto, hummingbird, jwt, lifecycle, logging] + nio),
+
+    // roof
+    .executableTarget(
+      name: "Pushcart",
+      dependencies: [
+        "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
+        arguments, configuration, crypto, hummingbird, lifecycle, logging, metrics,
+      ],
+      swiftSettings: strict
+    ),
+
+    // tests, a folder a room
+    .target(
+      name: "Support",
+      dependencies: [
+        "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
+        httpClient, hummingbird, lifecycle, logging,
+      ],
+      path: "Tests/Support",
+      swiftSettings: strict
+    ),
+    tests(of: "Postgres", imports: ["Postgres", "CLibpq", logging, lifecycle]),
+    tests(of: "Registry", imports: ["Registry", "Postgres", "Wire"]),
+    tests(of: "Content", imports: ["Content", "Postgres", "Wire"]),
+    tests(of: "Providers", imports: ["Providers", "Simulator", "Wire", crypto, jwt]),
+    tests(of: "Delivery", imports: ["Delivery", "Postgres", "Wire"]),
+    tests(of: "Sendouts", imports: ["Sendouts", "Postgres", "Wire"]),
+    tests(of: "Web", imports: ["Web", "Postgres", "Wire", httpClient]),
+    tests(of: "Simulator", imports: ["Simulator", "Wire", httpClient]),
+    tests(of: "Pushcart", imports: ["Pushcart", "Postgres", "Wire", httpClient]),
+    tests(of: "House", imports: ["Postgres", "Registry", "Content", "Delivery", "Sendouts", "Web"]),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,96 @@
+/// Everything that can go wrong between a caller and PostgreSQL; each case says whether the statement can have taken effect.
+public enum PostgresError: Error, Sendable {
+  /// PostgreSQL refused the statement: it had no effect.
+  case server(ServerError)
+  /// The statement was never sent: no connection in time, the queue full, or the pool shut down. It had no effect.
+  case unavailable(String)
+  /// The connection was lost while only reading: there was nothing to take effect.
+  case connectionLost(statement: String)
+  /// The connection was lost after a write was sent and before its answer: it may have been committed or not.
+  case unknownOutcome(statement: String)
+  /// The time limit passed and the server confirmed that the statement was cancelled: it had no effect.
+  case timedOut(statement: String)
+  /// A column is not of the type asked for. The statement took effect; the code that reads it is wrong.
+  case decoding(statement: String, column: String, DecodingProblem)
+  /// This room was used wrongly, or met what it does not understand.
+  case misuse(String)
+}
+
+/// What PostgreSQL said of a statement it refused.
+public struct ServerError: Error, Sendable, Equatable {
+  /// Five characters, of appendix A of PostgreSQL's manual.
+  public var sqlState: String
+  public var message: String
+  public var detail: String?
+  public var hint: String?
+  public var schema: String?
+  public var table: String?
+  public var column: String?
+  public var constraint: String?
+  /// Name of the statement that failed.
+  public var statement: String
+
+  public init(
+    sqlState: String, message: String, detail: String? = nil, hint: String? = nil, schema: String? = nil,
+    table: String? = nil, column: String? = nil, constraint: String? = nil, statement: String
+  ) {
+    self.sqlState = sqlState
+    self.message = message
+    self.detail = detail
+    self.hint = hint
+    self.schema = schema
+    self.table = table
+    self.column = column
+    self.constraint = constraint
+    self.statement = statement
+  }
+}
+
+extension ServerError {
+  public static let uniqueViolation = "23505"
+  public static let foreignKeyViolation = "23503"
+  public static let checkViolation = "23514"
+  public static let notNullViolation = "23502"
+  public static let serializationFailure = "40001"
+  public static let deadlockDetected = "40P01"
+  public static let queryCanceled = "57014"
+}
+
+extension PostgresError {
+  /// The constraint that was violated, if that is what happened.
+  public var constraint: String? {
+    if case .server(let error) = self { error.constraint } else { nil }
+  }
+
+  /// Whether the same call may succeed in a moment, and cannot have taken effect now.
+  public var isPassing: Bool {
+    switch self {
+    case .unavailable, .connectionLost: true
+    case .server(let error):
+      [ServerError.serializationFailure, ServerError.deadlockDetected, "57P01", "57P02", "57P03", "53300"].contains(
+        error.sqlState)
+    default: false
+    }
+  }
+}
+
+extension PostgresError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .server(let error): error.description
+    case .unavailable(let why): "the database is not available: \(why)"
+    case .connectionLost(let statement): "\(statement): the connection to the database was lost; nothing was changed"
+    case .unknownOutcome(let statement): "\(statement): the connection to the database was lost; the outcome is unknown"
+    case .timedOut(let statement): "\(statement): took longer than its limit and was cancelled"
+    case .decoding(let statement, let column, let problem): "\(statement): column \(column): \(problem)"
+    case .misuse(let what): what
+    }
+  }
+}
+
+extension ServerError: CustomStringConvertible {
+  /// Without `detail`: PostgreSQL quotes the offending values there, and those may be personal.
+  public var description: String {
+    "\(statement): \(message) [\(sqlState)]" + (constraint.map { " constraint \($0)" } ?? "")
+  }
+}

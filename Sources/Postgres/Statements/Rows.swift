@@ -1,0 +1,92 @@
+internal import CLibpq
+
+/// The answer to one statement: its rows, decoded only when read, on the reader's own thread.
+public struct Rows: Sendable, RandomAccessCollection {
+  let result: ResultBox
+
+  /// Rows that an INSERT, UPDATE, DELETE, SELECT or COPY touched or gave.
+  public var affected: Int { result.affected }
+  public var startIndex: Int { 0 }
+  public var endIndex: Int { result.count }
+  public var columns: [String] { result.columns }
+  public subscript(position: Int) -> Row {
+    precondition(position < endIndex)
+    return Row(result: result, index: position)
+  }
+}
+
+/// One row of an answer.
+public struct Row: Sendable {
+  let result: ResultBox
+  let index: Int
+
+  /// The row's columns from left to right, as the types asked for.
+  /// - Throws: `PostgresError.decoding`, naming statement and column.
+  public func decode<each Value: PostgresDecodable>(
+    _: repeat (each Value).Type
+  ) throws(PostgresError) -> (repeat each Value) {
+    var column = -1
+    func next<Next: PostgresDecodable>(_: Next.Type) throws(PostgresError) -> Next {
+      column += 1
+      return try result.value(row: index, column: column)
+    }
+    return (repeat try next((each Value).self))
+  }
+
+  /// The column of that name, as the type that the context asks for.
+  public func get<Value: PostgresDecodable>(_ name: String, as _: Value.Type = Value.self) throws(PostgresError)
+    -> Value
+  {
+    try result.value(row: index, column: try result.column(named: name))
+  }
+
+  public func isNull(_ name: String) throws(PostgresError) -> Bool {
+    result.isNull(row: index, column: try result.column(named: name))
+  }
+}
+
+/// Owns a `PGresult`.
+///
+/// `@unchecked Sendable`: libpq documents a finished result as read-only, and nothing here changes it before `deinit`.
+final class ResultBox: @unchecked Sendable {
+  private let pointer: OpaquePointer
+  let statement: String
+  let count: Int
+  let width: Int
+
+  init(_ pointer: OpaquePointer, statement: String) {
+    self.pointer = pointer
+    self.statement = statement
+    count = Int(PQntuples(pointer))
+    width = Int(PQnfields(pointer))
+  }
+
+  deinit { PQclear(pointer) }
+
+  var affected: Int { PQcmdTuples(pointer).flatMap { Int(String(cString: $0)) } ?? 0 }
+  var columns: [String] { (0..<width).map { String(cString: PQfname(pointer, Int32($0))) } }
+
+  func column(named name: String) throws(PostgresError) -> Int {
+    let column = Int(PQfnumber(pointer, name))
+    guard column >= 0 else { throw .decoding(statement: statement, column: name, .noSuchColumn(name)) }
+    return column
+  }
+
+  func isNull(row: Int, column: Int) -> Bool { PQgetisnull(pointer, Int32(row), Int32(column)) == 1 }
+
+  func value<Value: PostgresDecodable>(row: Int, column: Int) throws(PostgresError) -> Value {
+    guard column < width else {
+      throw .decoding(statement: statement, column: "#\(column + 1)", .noSuchColumn("#\(column + 1)"))
+    }
+    do throws(DecodingProblem) {
+      let type = PostgresType(rawValue: PQftype(pointer, Int32(column)))
+      if isNull(row: row, column: column) { return try Value(postgres: nil, type: type) }
+      guard Value.accepts(type) else { throw .type(found: type) }
+      let length = Int(PQgetlength(pointer, Int32(row), Int32(column)))
+      let bytes = UnsafeRawBufferPointer(start: PQgetvalue(pointer, Int32(row), Int32(column)), count: length)
+      return try Value(postgres: bytes, type: type)
+    } catch {
+      throw .decoding(statement: statement, column: String(cString: PQfname(pointer, Int32(column))), error)
+    }
+  }
+}

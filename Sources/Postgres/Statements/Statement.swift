@@ -1,0 +1,31 @@
+/// A named SQL statement, prepared once per connection under its name.
+///
+/// The name appears in errors, logs and metrics, so it reads `<noun>.<verb>`, as in `device.register`.
+public struct Statement: Sendable {
+  /// What a statement may do, and so what it may share a round trip with.
+  public enum Effect: Sendable {
+    /// Only reads. Neighbouring reads travel under one Sync: one write to the server, one answer from it. If one of them
+    /// fails, those behind it never ran and are sent again.
+    case read
+    /// May change something. Each write ends with a Sync of its own, so it commits, or fails, alone.
+    case write
+  }
+
+  public let name: String
+  public let effect: Effect
+  public let sql: String
+
+  /// - Parameters:
+  ///   - name: unique in the process, at most 63 bytes (longer names are truncated by PostgreSQL).
+  ///   - sql: one statement, parameters written `$1`, `$2`, … with their types cast where PostgreSQL cannot infer them.
+  public init(_ name: String, _ effect: Effect, _ sql: String) {
+    self.name = name
+    self.effect = effect
+    self.sql = sql
+  }
+}
+
+extension Statement: Hashable {
+  public static func == (left: Statement, right: Statement) -> Bool { left.name == right.name && left.sql == right.sql }
+  public func hash(into hasher: inout Hasher) { hasher.combine(name) }
+}

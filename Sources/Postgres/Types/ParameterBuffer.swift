@@ -1,0 +1,39 @@
+/// The parameters of one call, encoded back to back in one buffer, in PostgreSQL's binary formats.
+public struct ParameterBuffer: Sendable {
+  /// Where a parameter's bytes stand in `bytes`; `nil` for NULL.
+  package private(set) var ranges: [Range<Int>?] = []
+  /// Type OID of each parameter.
+  package private(set) var types: [UInt32] = []
+  package private(set) var bytes: [UInt8] = []
+
+  package init() {}
+
+  package mutating func append<Value: PostgresEncodable>(_ value: Value) {
+    types.append(Value.postgresType.rawValue)
+    let start = bytes.count
+    let isNull = !value.encode(into: &bytes)
+    ranges.append(isNull ? nil : start..<bytes.count)
+  }
+
+  package init<each Value: PostgresEncodable>(_ values: repeat each Value) {
+    for value in repeat each values { append(value) }
+  }
+}
+
+extension [UInt8] {
+  /// Appends an integer in network byte order, as every binary format of PostgreSQL has it.
+  package mutating func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
+    Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
+  }
+
+  /// Writes a length word, then what `body` appends, then mends the word: the framing of array elements.
+  package mutating func appendFramed(_ body: (inout [UInt8]) -> Bool) {
+    let at = count
+    append(bigEndian: Int32(0))
+    let isPresent = body(&self)
+    let length = isPresent ? Int32(count - at - 4) : -1
+    Swift.withUnsafeBytes(of: length.bigEndian) { source in
+      for (offset, byte) in source.enumerated() { self[at + offset] = byte }
+    }
+  }
+}

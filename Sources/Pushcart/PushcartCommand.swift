@@ -1,0 +1,7 @@
+import ArgumentParser
+
+@main
+struct PushcartCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "pushcart", abstract: "A self-hosted marketing push hub.")
+}

@@ -1,0 +1,64 @@
+/// A number that names one kind of thing; written as a plain number in JSON, URLs and SQL.
+public protocol Identifier: RawRepresentable<Int64>, Hashable, Codable, Sendable, CustomStringConvertible,
+  LosslessStringConvertible, Comparable
+{
+  init(_ rawValue: Int64)
+}
+
+extension Identifier {
+  public init(rawValue: Int64) { self.init(rawValue) }
+  /// Decimal digits of a positive 64-bit number, and nothing else.
+  public init?(_ description: String) {
+    guard let number = Int64(description), number > 0, description.utf8.first != UInt8(ascii: "+") else { return nil }
+    self.init(number)
+  }
+  public var description: String { String(rawValue) }
+  public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+  public init(from decoder: any Decoder) throws { self.init(try decoder.singleValueContainer().decode(Int64.self)) }
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(rawValue)
+  }
+}
+
+/// A tenant.
+public struct CustomerID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// A key that opens one customer's APIs.
+public struct AccessKeyID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// An app on one platform.
+public struct PushAppID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// A list of contacts.
+public struct ListID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// A user of a customer's apps.
+public struct ContactID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// An app on one phone.
+public struct DeviceID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// A message to an audience.
+public struct SendoutID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
