@@ -1,0 +1,16 @@
+/// A list of contacts.
+public struct ListReply: Codable, Sendable, Equatable {
+  /// What apps send as `listId`, and sendouts name as their audience.
+  public var listId: ListID
+  public var name: String
+  /// Count of the contacts on it.
+  public var contacts: Int
+  public var createdAt: Timestamp
+
+  public init(listId: ListID, name: String, contacts: Int, createdAt: Timestamp) {
+    self.listId = listId
+    self.name = name
+    self.contacts = contacts
+    self.createdAt = createdAt
+  }
+}
