@@ -78,7 +78,7 @@ let package = Package(
     // 1st floor
     room("Registry", imports: ["Postgres", "Wire", collections, crypto, lifecycle, logging]),
     room("Content", imports: ["Postgres", "Wire", crypto, mustache]),
-    room("Providers", imports: ["Wire", collections, crypto, jwt, logging, metrics] + nio),
+    room("Providers", imports: ["Wire", collections, crypto, lifecycle, logging, metrics] + nio),
 
     // 2nd floor
     room(
@@ -95,7 +95,7 @@ let package = Package(
         "Registry", "Content", "Delivery", "Sendouts", "Wire", crypto, httpTypes, hummingbird, logging, metrics,
       ]),
     room(
-      "Simulator", imports: ["Wire", certificates, collections, crypto, hummingbird, jwt, lifecycle, logging] + nio),
+      "Simulator", imports: ["Wire", certificates, collections, crypto, hummingbird, lifecycle, logging] + nio),
 
     // roof
     .executableTarget(
@@ -120,11 +120,11 @@ let package = Package(
     tests(of: "Postgres", imports: ["Postgres", "CLibpq", logging, lifecycle]),
     tests(of: "Registry", imports: ["Registry", "Postgres", "Wire"]),
     tests(of: "Content", imports: ["Content", "Postgres", "Wire"]),
-    tests(of: "Providers", imports: ["Providers", "Simulator", "Wire", crypto, jwt]),
+    tests(of: "Providers", imports: ["Providers", "Simulator", "Wire", crypto, jwt, logging] + nio),
     tests(of: "Delivery", imports: ["Delivery", "Postgres", "Wire"]),
     tests(of: "Sendouts", imports: ["Sendouts", "Postgres", "Wire"]),
     tests(of: "Web", imports: ["Web", "Postgres", "Wire", httpClient]),
-    tests(of: "Simulator", imports: ["Simulator", "Wire", httpClient]),
+    tests(of: "Simulator", imports: ["Simulator", "Wire", crypto, httpClient, logging] + nio),
     tests(of: "Pushcart", imports: ["Pushcart", "Postgres", "Wire", httpClient]),
     tests(of: "House", imports: ["Postgres", "Registry", "Content", "Delivery", "Sendouts", "Web"]),
   ],
