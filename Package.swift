@@ -32,8 +32,9 @@ let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let metrics: Target.Dependency = .product(name: "Metrics", package: "swift-metrics")
 let mustache: Target.Dependency = .product(name: "Mustache", package: "swift-mustache")
+let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nio: [Target.Dependency] = [
-  .product(name: "NIOCore", package: "swift-nio"),
+  nioCore,
   .product(name: "NIOPosix", package: "swift-nio"),
   .product(name: "NIOHTTP1", package: "swift-nio"),
   .product(name: "NIOHTTP2", package: "swift-nio-http2"),
@@ -92,7 +93,7 @@ let package = Package(
     room(
       "Web",
       imports: [
-        "Registry", "Content", "Delivery", "Sendouts", "Wire", crypto, httpTypes, hummingbird, logging, metrics,
+        "Registry", "Content", "Delivery", "Sendouts", "Wire", crypto, httpTypes, hummingbird, logging, metrics, nioCore,
       ]),
     room(
       "Simulator", imports: ["Wire", certificates, collections, crypto, hummingbird, lifecycle, logging] + nio),

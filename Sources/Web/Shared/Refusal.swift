@@ -1,0 +1,50 @@
+public import HTTPTypes
+
+/// Why a request was not done: a status and one sentence for whoever sent it, never a value of theirs.
+public struct Refusal: Error, Sendable, Equatable {
+  public var status: HTTPResponse.Status
+  /// Ends up in `{"error":"…"}`; names the field it is about.
+  public var sentence: String
+  public var headers: HTTPFields
+
+  public init(_ status: HTTPResponse.Status, _ sentence: String, headers: HTTPFields = [:]) {
+    self.status = status
+    self.sentence = sentence
+    self.headers = headers
+  }
+}
+
+extension Refusal {
+  public static func badRequest(_ sentence: String) -> Refusal { Refusal(.badRequest, sentence) }
+  public static func notFound(_ sentence: String) -> Refusal { Refusal(.notFound, sentence) }
+  public static func conflict(_ sentence: String) -> Refusal { Refusal(.conflict, sentence) }
+
+  /// No key, a wrong one, a revoked one, or one of another customer: they all look the same.
+  public static let unauthorized = Refusal(
+    .unauthorized, "The access key is missing or not good for this customer.",
+    headers: [.wwwAuthenticate: "Bearer realm=\"pushcart\""])
+
+  public static func forbidden(needs scope: String) -> Refusal {
+    Refusal(.forbidden, "This needs an access key of scope \(scope).")
+  }
+
+  public static func tooLarge(limit: Int) -> Refusal {
+    Refusal(.contentTooLarge, "The body is larger than \(limit) bytes.")
+  }
+
+  public static let notJSON = Refusal(
+    .unsupportedMediaType, "The body must be JSON, sent as Content-Type: application/json.")
+
+  public static func methodNotAllowed(_ allowed: [HTTPRequest.Method]) -> Refusal {
+    let list = allowed.map(\.rawValue).sorted().joined(separator: ", ")
+    return Refusal(.methodNotAllowed, "This path answers \(list).", headers: [.allow: list])
+  }
+
+  /// The database is away, or too much is waiting for it: nothing was done, or it may safely be done again.
+  public static let unavailable = Refusal(
+    .serviceUnavailable, "The hub cannot reach its database. Try again in a moment.", headers: [.retryAfter: "2"])
+
+  public static func internalError(requestID: String) -> Refusal {
+    Refusal(.internalServerError, "Something went wrong in the hub; its log tells more under request id \(requestID).")
+  }
+}

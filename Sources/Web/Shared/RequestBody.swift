@@ -1,0 +1,44 @@
+import FoundationEssentials
+public import Hummingbird
+public import NIOCore
+
+extension Request {
+  /// The JSON body as bytes.
+  /// - Throws: `Refusal`: 415 when the content type is absent or another, 413 when the body is larger than `limit`,
+  ///   however it was framed.
+  public func jsonBytes(upTo limit: Int = Limits.body) async throws -> ByteBuffer {
+    guard let type = headers[.contentType], Self.isJSON(type) else { throw Refusal.notJSON }
+    if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
+      throw Refusal.tooLarge(limit: limit)
+    }
+    var whole: ByteBuffer?
+    for try await chunk in body {
+      if whole == nil { whole = chunk } else { whole?.writeImmutableBuffer(chunk) }
+      if let size = whole?.readableBytes, size > limit { throw Refusal.tooLarge(limit: limit) }
+    }
+    return whole ?? ByteBuffer()
+  }
+
+  /// The JSON body as a `Decodable`, dates in ISO 8601.
+  /// - Throws: as `jsonBytes`, and `DecodingError`, which becomes a 400 that names the field.
+  public func json<Body: Decodable>(_: Body.Type = Body.self, upTo limit: Int = Limits.body) async throws -> Body {
+    let bytes = try await jsonBytes(upTo: limit)
+    let decoder = JSONDecoder()
+    decoder.dateDecodingStrategy = .iso8601
+    return try decoder.decode(Body.self, from: Data(bytes.readableBytesView))
+  }
+
+  /// `application/json`, with or without parameters, in any case.
+  private static func isJSON(_ contentType: String) -> Bool {
+    let expected: StaticString = "application/json"
+    var position = 0
+    for byte in contentType.utf8 {
+      if position == expected.utf8CodeUnitCount {
+        return byte == UInt8(ascii: ";") || byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+      }
+      guard byte | 0x20 == expected.utf8Start[position] || byte == expected.utf8Start[position] else { return false }
+      position += 1
+    }
+    return position == expected.utf8CodeUnitCount
+  }
+}

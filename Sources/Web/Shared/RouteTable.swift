@@ -1,0 +1,58 @@
+public import HTTPTypes
+public import Hummingbird
+
+/// Every route of the site, as the faces add them: what Hummingbird routes by, and what 405 and the API's description
+/// are answered from.
+public final class RouteTable: RouterMethods {
+  public typealias Context = SiteContext
+
+  /// One route.
+  public struct Entry: Sendable, Hashable {
+    public var method: HTTPRequest.Method
+    public var path: RouterPath
+    public static func == (left: Entry, right: Entry) -> Bool { left.method == right.method && left.path == right.path }
+    public func hash(into hasher: inout Hasher) {
+      hasher.combine(method)
+      hasher.combine(path.description)
+    }
+  }
+
+  public private(set) var entries: [Entry] = []
+  private var steps: [(Router<SiteContext>) -> Void] = []
+
+  init(_ faces: [any Face]) {
+    for face in faces { face.addRoutes(to: self) }
+  }
+
+  /// The router over all routes, with `first` standing before each of them and before the absence of one.
+  func router(behind first: some RouterMiddleware<SiteContext>) -> Router<SiteContext> {
+    let router = Router(context: SiteContext.self)
+    router.add(middleware: first)
+    for step in steps { step(router) }
+    return router
+  }
+
+  @discardableResult
+  public func on<Responder: HTTPResponder>(_ path: RouterPath, method: HTTPRequest.Method, responder: Responder) -> Self
+  where Responder.Context == SiteContext {
+    entries.append(Entry(method: method, path: path))
+    steps.append { $0.on(path, method: method, responder: responder) }
+    return self
+  }
+
+  @discardableResult
+  public func add(middleware: any MiddlewareProtocol<Request, Response, SiteContext>) -> Self {
+    steps.append { $0.add(middleware: middleware) }
+    return self
+  }
+}
+
+extension [RouteTable.Entry] {
+  /// The methods that this path does answer; empty when there is nothing at it.
+  func methods(at path: String) -> [HTTPRequest.Method] {
+    let parts = path.split(separator: "/")
+    return filter { entry in
+      entry.path.count == parts.count && zip(entry.path, parts).allSatisfy { $0 ~= $1 }
+    }.map(\.method)
+  }
+}

@@ -1,0 +1,54 @@
+public import Hummingbird
+public import Logging
+import NIOCore
+
+/// All faces behind one listening socket.
+public struct Site: Sendable {
+  /// Every route there is.
+  public let routes: [RouteTable.Entry]
+  private let responder: RouterResponder<SiteContext>
+  private let settings: SiteSettings
+  private let logger: Logger
+
+  public init(faces: [any Face], settings: SiteSettings = SiteSettings(), logger: Logger) {
+    let table = RouteTable(faces)
+    let doorman = Doorman(routes: table.entries, logLevel: settings.accessLogLevel)
+    routes = table.entries
+    responder = table.router(behind: doorman).buildResponder()
+    self.settings = settings
+    self.logger = logger
+  }
+
+  /// The service that listens and answers until it is told to stop, then lets requests in flight finish.
+  /// - Parameter onListening: called with the port once the socket accepts connections.
+  public func application(
+    onListening: @escaping @Sendable (Int) async -> Void = { _ in }
+  ) -> Application<RouterResponder<SiteContext>> {
+    Application(
+      responder: responder,
+      server: .http1(
+        configuration: .init(
+          idleTimeout: .seconds(settings.idleSeconds),
+          httpDecoderConfiguration: .init(
+            maxHeaderFieldSize: 16 * 1024, maxHeaderListSize: 32 * 1024, maxHeaderFieldCount: 100)
+        )),
+      configuration: ApplicationConfiguration(
+        address: .hostname(settings.host, port: settings.port), backlog: 1024),
+      onServerRunning: { await onListening($0.localAddress?.port ?? 0) },
+      logger: logger
+    )
+  }
+}
+
+/// Where the site listens.
+public struct SiteSettings: Sendable {
+  public var host = "127.0.0.1"
+  /// 0 lets the system choose.
+  public var port = 8080
+  /// Seconds after which a connection without a request is closed.
+  public var idleSeconds: Int64 = 75
+  /// Level of the one line that each answered request leaves in the log; those answered 500 are errors.
+  public var accessLogLevel: Logger.Level = .debug
+
+  public init() {}
+}
