@@ -74,6 +74,8 @@ let package = Package(
 
     // ground
     room("Wire", imports: []),
+    // sql and Templates inside it are links: SwiftPM asks the plugin anew only when something below a target changes
+    .target(name: "Embedded", exclude: ["sql", "Templates"], swiftSettings: strict, plugins: ["EmbedPlugin"]),
     room("Postgres", imports: ["CLibpq", collections, lifecycle, logging, metrics]),
 
     // 1st floor
@@ -102,11 +104,15 @@ let package = Package(
     .executableTarget(
       name: "Pushcart",
       dependencies: [
-        "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
+        "Postgres", "Wire", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
         arguments, configuration, crypto, hummingbird, lifecycle, logging, metrics,
       ],
       swiftSettings: strict
     ),
+
+    // the workshop: writes sql/ and Templates/ into Embedded at every build
+    .plugin(name: "EmbedPlugin", capability: .buildTool(), dependencies: ["EmbedTool"], path: "Sources/EmbedPlugin"),
+    .executableTarget(name: "EmbedTool", swiftSettings: strict),
 
     // tests, a folder a room
     .target(

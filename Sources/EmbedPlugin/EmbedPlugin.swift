@@ -1,0 +1,23 @@
+import Foundation
+import PackagePlugin
+
+/// Has EmbedTool write sql/ and Templates/ into Swift source whenever one of their files changes, comes or goes.
+@main
+struct EmbedPlugin: BuildToolPlugin {
+  func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
+    let output = context.pluginWorkDirectoryURL.appending(path: "EmbeddedFiles.swift")
+    let folders = ["sql/migrations", "sql/reports", "Templates"].map {
+      context.package.directoryURL.appending(path: $0)
+    }
+    let files = folders.flatMap { folder in
+      let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path(percentEncoded: false))) ?? []
+      return names.sorted().map { folder.appending(path: $0) }
+    }
+    return [
+      .buildCommand(
+        displayName: "Embedding sql and Templates", executable: try context.tool(named: "EmbedTool").url,
+        arguments: ([output] + folders).map { $0.path(percentEncoded: false) }, inputFiles: files,
+        outputFiles: [output])
+    ]
+  }
+}

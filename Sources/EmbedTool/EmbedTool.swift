@@ -1,0 +1,38 @@
+import Foundation
+
+/// `EmbedTool OUTPUT MIGRATIONS REPORTS TEMPLATES`: writes the text files of three folders as Swift source.
+@main
+struct EmbedTool {
+  static func main() throws {
+    let arguments = CommandLine.arguments
+    guard arguments.count == 5 else { throw CocoaError(.featureUnsupported) }
+    var source = "extension EmbeddedFile {\n"
+    for (name, folder) in zip(["migrations", "reports", "templates"], arguments[2...]) {
+      source += "  /// Files of \(URL(filePath: folder).lastPathComponent), by name.\n"
+      source += "  public static let \(name): [EmbeddedFile] = [\n\(try literals(in: folder))  ]\n"
+    }
+    try Data((source + "}\n").utf8).write(to: URL(filePath: arguments[1]), options: .atomic)
+  }
+
+  static func literals(in folder: String) throws -> String {
+    let names = ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
+    return try names.filter { !$0.hasPrefix(".") }.map { name in
+      let text = try String(contentsOf: URL(filePath: folder).appending(path: name), encoding: .utf8)
+      return "    EmbeddedFile(name: \(quoted(name)), text: \(quoted(text))),\n"
+    }.joined()
+  }
+
+  /// A raw string literal with more `#` than any run of them in the text; line ends are escaped, so every byte survives.
+  static func quoted(_ text: String) -> String {
+    let longest = text.split(whereSeparator: { $0 != "#" }).map(\.count).max() ?? 0
+    let hashes = String(repeating: "#", count: longest + 1)
+    let escaped = text.unicodeScalars.map { scalar in
+      switch scalar {
+      case "\n": "\\\(hashes)n"
+      case "\r": "\\\(hashes)r"
+      default: String(scalar)
+      }
+    }
+    return "\(hashes)\"\(escaped.joined())\"\(hashes)"
+  }
+}
