@@ -3,14 +3,11 @@ public struct ListReply: Codable, Sendable, Equatable {
   /// What apps send as `listId`, and sendouts name as their audience.
   public var listId: ListID
   public var name: String
-  /// Count of the contacts on it.
-  public var contacts: Int
   public var createdAt: Timestamp
 
-  public init(listId: ListID, name: String, contacts: Int, createdAt: Timestamp) {
+  public init(listId: ListID, name: String, createdAt: Timestamp) {
     self.listId = listId
     self.name = name
-    self.contacts = contacts
     self.createdAt = createdAt
   }
 }

@@ -1,5 +1,5 @@
 /// Body of `PUT /api/v1/templates/{name}`: a new version of a template.
-public struct TemplateText: Codable, Sendable, Equatable {
+public struct TemplateRequest: Codable, Sendable, Equatable {
   /// Media type that the page is served with; `text/html; charset=utf-8` when absent.
   public var contentType: String?
   /// The Mustache text.

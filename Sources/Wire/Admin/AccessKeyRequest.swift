@@ -1,5 +1,5 @@
 /// Body of `POST /api/v1/keys`.
-public struct NewAccessKey: Codable, Sendable, Equatable {
+public struct AccessKeyRequest: Codable, Sendable, Equatable {
   /// What the key is for, for people.
   public var name: String
   public var scope: AccessScope

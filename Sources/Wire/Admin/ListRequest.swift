@@ -1,5 +1,5 @@
 /// Body of `POST /api/v1/lists`.
-public struct NewList: Codable, Sendable, Equatable {
+public struct ListRequest: Codable, Sendable, Equatable {
   /// For people; unique among the customer's lists.
   public var name: String
 

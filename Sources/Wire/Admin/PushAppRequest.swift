@@ -1,5 +1,5 @@
 /// Body of `POST /api/v1/apps`.
-public struct NewPushApp: Codable, Sendable, Equatable {
+public struct PushAppRequest: Codable, Sendable, Equatable {
   /// For people.
   public var name: String
   /// Bundle id or package name.
