@@ -1,0 +1,89 @@
+public import FoundationEssentials
+public import Wire
+
+/// An app on one platform. What opens its push service is not part of it: see `PushApps.credentials`.
+public struct PushApp: Sendable, Equatable {
+  public let id: PushAppID
+  public let customer: CustomerID
+  /// Bundle id or package name; the customer may have the same one once per platform.
+  public let appID: String
+  public let type: AppType
+  /// For people.
+  public let name: String
+  /// Apple's Team Id (iOS).
+  public let teamID: String?
+  /// Apple's Key Id of the signing key (iOS).
+  public let keyID: String?
+  /// First 16 hex digits of the SHA-256 of the signing key's public half, to tell two files apart; `nil` without a signing key.
+  public let signingKeyFingerprint: String?
+  /// Why the app needs somebody's attention; `nil` when all is well.
+  public let alarm: Alarm?
+  public let createdAt: Date
+  /// When the app or one of its credentials last changed; later with each change.
+  public let updatedAt: Date
+
+  public struct Alarm: Sendable, Equatable {
+    public let reason: String
+    public let since: Date
+  }
+
+  /// What is odd about the app though it may be right, each a sentence.
+  public var warnings: [String] {
+    var warnings: [String] = []
+    if let teamID, teamID.utf8.count != 10 {
+      warnings.append("teamId has \(teamID.utf8.count) characters, and Apple's Team Ids usually 10.")
+    }
+    if let keyID, keyID.utf8.count != 10 {
+      warnings.append("keyId has \(keyID.utf8.count) characters, and Apple's Key Ids usually 10.")
+    }
+    if type == .ios, signingKeyFingerprint == nil {
+      warnings.append("There is no signingKey, so nothing can be sent to this app yet.")
+    }
+    return warnings
+  }
+}
+
+/// A push app to be added.
+public struct NewPushApp: Sendable {
+  public var appID: String
+  public var type: AppType
+  public var name: String
+  public var teamID: String?
+  public var keyID: String?
+  /// The AuthKey_….p8 file as it was downloaded.
+  public var signingKey: Secret?
+
+  public init(
+    appID: String, type: AppType, name: String, teamID: String? = nil, keyID: String? = nil, signingKey: Secret? = nil
+  ) {
+    self.appID = appID
+    self.type = type
+    self.name = name
+    self.teamID = teamID
+    self.keyID = keyID
+    self.signingKey = signingKey
+  }
+}
+
+/// What is to change about a push app; `nil` leaves a field as it is. appId and type never change: devices hang on them.
+public struct PushAppChange: Sendable {
+  public var name: String?
+  public var teamID: String?
+  public var keyID: String?
+  public var signingKey: Secret?
+
+  public init(name: String? = nil, teamID: String? = nil, keyID: String? = nil, signingKey: Secret? = nil) {
+    self.name = name
+    self.teamID = teamID
+    self.keyID = keyID
+    self.signingKey = signingKey
+  }
+}
+
+/// What signs provider tokens for APNs.
+public struct SigningCredentials: Sendable, Equatable {
+  public let teamID: String
+  public let keyID: String
+  /// The private key as PKCS#8 PEM.
+  public let signingKey: Secret
+}

@@ -1,0 +1,36 @@
+public import Wire
+
+/// Everything that room Registry refuses. Web alone turns these into a status and a sentence; each carries what the sentence
+/// needs, and never a secret.
+public enum RegistryError: Error, Sendable, Hashable {
+  /// No customer has that number.
+  case customerUnknown(CustomerID)
+  /// The customer has no access key of that number.
+  case accessKeyUnknown(AccessKeyID)
+  /// The customer has no push app of that appId, or none of it on the platform asked for.
+  case appUnknown(appID: String)
+  /// The appId stands for apps on several platforms, so `appType` has to say which.
+  case appAmbiguous(appID: String)
+  /// The customer has a push app of that appId on that platform already.
+  case appTaken(appID: String, type: AppType)
+  /// The customer has no push app of that number.
+  case pushAppUnknown(PushAppID)
+  /// The customer has no list of that number.
+  case listUnknown(ListID)
+  /// The customer has a list of that name already.
+  case listNameTaken(String)
+  /// No contact of the customer has that originalId.
+  case contactUnknown(originalID: String)
+  /// The contact has no device of that token in this app. `field` leads to the token in the request.
+  case deviceUnknown(field: String)
+  /// A field does not hold what it may. `problem` ends the sentence that begins with the field's name, as in "is empty".
+  case invalid(field: String, problem: String)
+  /// The file in a field is not the credential that belongs there. `sentence` says what it is and which one is wanted.
+  case credential(field: String, sentence: String)
+  /// The Idempotency-Key was used for another request within the last 24 hours.
+  case idempotencyKeyReused
+  /// The request was done before under this Idempotency-Key, but its reply was sealed under a master key that is gone.
+  case idempotentReplyLost
+  /// A sealed value opens under none of the hub's master keys. `what` names the value's place.
+  case sealed(what: String)
+}

@@ -1,0 +1,52 @@
+import Crypto
+import FoundationEssentials
+
+/// The keys under which everything secret in the database is sealed: the current one, and older ones that still open what they
+/// sealed until `Rekey` has gone over it.
+public struct MasterKeys: Sendable {
+  /// First 8 hex digits of the SHA-256 of the current key.
+  public let currentID: String
+  let current: SymmetricKey
+  private let keys: [String: SymmetricKey]
+
+  /// Reads keys of 32 bytes, each in base64; whitespace around one is ignored, as files end in a line end.
+  /// - Parameters:
+  ///   - current: what new values are sealed under.
+  ///   - older: what values sealed earlier may need to open.
+  ///   - setting: where the current key came from, for the error.
+  ///   - olderSetting: where the older ones came from.
+  /// - Throws: `RegistryError.invalid`, naming the setting and never the value.
+  public init(
+    current: String, older: [String] = [], setting: String = "PUSHCART_MASTER_KEY",
+    olderSetting: String = "PUSHCART_OLDER_MASTER_KEYS"
+  ) throws(RegistryError) {
+    self.current = try Self.read(current, setting)
+    currentID = Self.id(of: self.current)
+    var keys = [currentID: self.current]
+    for text in older {
+      let key = try Self.read(text, olderSetting)
+      keys[Self.id(of: key)] = key
+    }
+    self.keys = keys
+  }
+
+  /// A new key in base64, for a set-up that makes its own.
+  public static func generate() -> String {
+    SymmetricKey(size: .bits256).withUnsafeBytes { Data($0) }.base64EncodedString()
+  }
+
+  func key(_ id: String) -> SymmetricKey? { keys[id] }
+
+  private static func id(of key: SymmetricKey) -> String {
+    Array(key.withUnsafeBytes { SHA256.hash(data: $0) }.prefix(4)).hexDigits
+  }
+
+  private static func read(_ text: String, _ setting: String) throws(RegistryError) -> SymmetricKey {
+    let trimmed = String(text.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
+    func refuse(_ problem: String) -> RegistryError { .invalid(field: setting, problem: problem) }
+    guard !trimmed.isEmpty else { throw refuse("is empty; it takes 32 bytes in base64") }
+    guard let bytes = Data(base64Encoded: trimmed) else { throw refuse("is not base64; it takes 32 bytes in base64") }
+    guard bytes.count == 32 else { throw refuse("holds \(bytes.count) bytes; it takes 32 bytes in base64") }
+    return SymmetricKey(data: bytes)
+  }
+}
