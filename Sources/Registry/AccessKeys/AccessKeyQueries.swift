@@ -42,8 +42,8 @@ extension AccessKey {
     let (id, customer, name, scope, createdAt, revokedAt) = try row.decode(
       Int64.self, Int64.self, String.self, String.self, Date.self, Date?.self)
     self.init(
-      id: AccessKeyID(id), customer: CustomerID(customer), name: name, scope: try AccessScope(stored: scope), createdAt: createdAt,
-      revokedAt: revokedAt)
+      id: AccessKeyID(id), customer: CustomerID(customer), name: name, scope: try AccessScope(stored: scope),
+      createdAt: createdAt, revokedAt: revokedAt)
   }
 }
 

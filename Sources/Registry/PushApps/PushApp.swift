@@ -14,8 +14,8 @@ public struct PushApp: Sendable, Equatable {
   public let teamID: String?
   /// Apple's Key Id of the signing key (iOS).
   public let keyID: String?
-  /// First 16 hex digits of the SHA-256 of the signing key's public half, to tell two files apart; `nil` without a signing key.
-  public let signingKeyFingerprint: String?
+  /// What is stored to open its push service, without the secrets themselves.
+  public let credentials: [PushCredential]
   /// Why the app needs somebody's attention; `nil` when all is well.
   public let alarm: Alarm?
   public let createdAt: Date
@@ -36,7 +36,7 @@ public struct PushApp: Sendable, Equatable {
     if let keyID, keyID.utf8.count != 10 {
       warnings.append("keyId has \(keyID.utf8.count) characters, and Apple's Key Ids usually 10.")
     }
-    if type == .ios, signingKeyFingerprint == nil {
+    if type == .ios, !credentials.contains(where: { $0.kind == .apnsSigningKey }) {
       warnings.append("There is no signingKey, so nothing can be sent to this app yet.")
     }
     return warnings
@@ -66,7 +66,7 @@ public struct NewPushApp: Sendable {
 }
 
 /// What is to change about a push app; `nil` leaves a field as it is. appId and type never change: devices hang on them.
-public struct PushAppChange: Sendable {
+public struct PushAppUpdate: Sendable {
   public var name: String?
   public var teamID: String?
   public var keyID: String?
@@ -78,6 +78,26 @@ public struct PushAppChange: Sendable {
     self.keyID = keyID
     self.signingKey = signingKey
   }
+}
+
+/// What is known of a stored credential but the secret itself.
+public struct PushCredential: Sendable, Equatable {
+  public enum Kind: String, Sendable, CaseIterable {
+    case apnsSigningKey = "apns_signing_key"
+    case apnsDevelopmentCertificate = "apns_development_certificate"
+    case apnsProductionCertificate = "apns_production_certificate"
+    case fcmServiceAccount = "fcm_service_account"
+    case hmsClientSecret = "hms_client_secret"
+    case wnsClientSecret = "wns_client_secret"
+    case vapidKey = "vapid_key"
+  }
+
+  public let kind: Kind
+  /// First 16 hex digits of the SHA-256 of the public key, to tell two files apart.
+  public let fingerprint: String
+  /// When a certificate expires; `nil` for keys.
+  public let notAfter: Date?
+  public let updatedAt: Date
 }
 
 /// What signs provider tokens for APNs.

@@ -20,7 +20,7 @@ public struct PushApps: Sendable {
 
   /// Changes an app.
   /// - Throws: `RegistryError.pushAppUnknown`, `.invalid`, `.credential`.
-  public func update(_ customer: CustomerID, _ app: PushAppID, _ change: PushAppChange) async throws -> PushApp {
+  public func update(_ customer: CustomerID, _ app: PushAppID, _ change: PushAppUpdate) async throws -> PushApp {
     fatalError()
   }
 
