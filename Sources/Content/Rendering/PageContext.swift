@@ -1,0 +1,78 @@
+/// What a page or a message can speak of: the contact, the device, the app and the sendout.
+///
+/// Variables carry the guide's names: `{{firstName}}`, `{{properties.food}}`, `{{device.model}}`, `{{sendout.name}}`. A
+/// property can also be named alone, as `{{food}}`, unless one of the other names is the same. What is unknown is empty.
+public struct PageContext: Sendable {
+  public var contact: ContactFields
+  /// The contact's further fields.
+  public var properties: Properties
+  public var device: DeviceFields
+  public var app: AppFields
+  public var sendout: SendoutFields
+  /// `{{url}}`: where the rich page is; `nil` without one.
+  public var url: String?
+  /// `{{pushreadurl}}`: what marks the push as read.
+  public var pushreadurl: String?
+
+  public init(
+    contact: ContactFields = ContactFields(), properties: Properties = Properties(),
+    device: DeviceFields = DeviceFields(), app: AppFields = AppFields(), sendout: SendoutFields = SendoutFields(),
+    url: String? = nil, pushreadurl: String? = nil
+  ) {
+    self.contact = contact
+    self.properties = properties
+    self.device = device
+    self.app = app
+    self.sendout = sendout
+    self.url = url
+    self.pushreadurl = pushreadurl
+  }
+}
+
+/// `{{originalId}}`, `{{firstName}}` and so on, as Carma's struct names them.
+public struct ContactFields: Sendable, Equatable {
+  public var originalId: String?
+  public var listId: Int64?
+  public var firstName: String?
+  public var middleName: String?
+  public var lastName: String?
+  public var emailAddress: String?
+  public var mobileNumber: String?
+  public var title: String?
+  public var sex: String?
+  /// As `1980-12-31`.
+  public var dateOfBirth: String?
+  public var city: String?
+  public var zipcode: String?
+  public var country: String?
+
+  public init() {}
+}
+
+/// `{{device.model}}` and so on. The token is not among them: it opens nothing, but it is nobody's business either.
+public struct DeviceFields: Sendable, Equatable {
+  public var manufacturer: String?
+  public var model: String?
+  public var osVersion: String?
+  public var country: String?
+
+  public init(
+    manufacturer: String? = nil, model: String? = nil, osVersion: String? = nil, country: String? = nil
+  ) {
+    self.manufacturer = manufacturer
+    self.model = model
+    self.osVersion = osVersion
+    self.country = country
+  }
+}
+
+/// `{{app.name}}` and `{{app.appId}}`.
+public struct AppFields: Sendable, Equatable {
+  public var appId: String?
+  public var name: String?
+
+  public init(appId: String? = nil, name: String? = nil) {
+    self.appId = appId
+    self.name = name
+  }
+}

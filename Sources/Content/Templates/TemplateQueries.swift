@@ -1,0 +1,6 @@
+import Postgres
+
+/// Statements on `template`.
+enum TemplateQueries {
+  static let all: [Statement] = []
+}
