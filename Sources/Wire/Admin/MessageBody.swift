@@ -5,8 +5,8 @@ public struct MessageBody: Codable, Sendable, Hashable {
   public var alert: String?
   /// The line under it.
   public var info: String?
-  /// Number on the app's icon; 0 removes it.
-  public var badge: Int?
+  /// Number on the app's icon, or a template that gives one; 0 removes it.
+  public var badge: Badge?
   public var sound: String?
   /// Which actions the notification offers.
   public var category: String?
@@ -16,7 +16,7 @@ public struct MessageBody: Codable, Sendable, Hashable {
   enum CodingKeys: String, CodingKey, CaseIterable { case alert, info, badge, sound, category, fields }
 
   public init(
-    alert: String? = nil, info: String? = nil, badge: Int? = nil, sound: String? = nil, category: String? = nil,
+    alert: String? = nil, info: String? = nil, badge: Badge? = nil, sound: String? = nil, category: String? = nil,
     fields: [String: JSONValue]? = nil
   ) {
     self.alert = alert
@@ -31,7 +31,7 @@ public struct MessageBody: Codable, Sendable, Hashable {
     let body = try decoder.container(onlyKnown: CodingKeys.self)
     alert = try body.decodeIfPresent(String.self, forKey: .alert)
     info = try body.decodeIfPresent(String.self, forKey: .info)
-    badge = try body.decodeIfPresent(Int.self, forKey: .badge)
+    badge = try body.decodeIfPresent(Badge.self, forKey: .badge)
     sound = try body.decodeIfPresent(String.self, forKey: .sound)
     category = try body.decodeIfPresent(String.self, forKey: .category)
     fields = try body.decodeIfPresent([String: JSONValue].self, forKey: .fields)
