@@ -4,6 +4,7 @@ import Hummingbird
 import NIOCore
 import Registry
 import Sendouts
+import Wire
 
 /// The one place that gives every room's errors a status and a sentence.
 enum ErrorReplies {
@@ -11,11 +12,35 @@ enum ErrorReplies {
   static func refusal(for error: any Error) -> Refusal? {
     switch error {
     case let refusal as Refusal: refusal
-    case let error as DecodingError: Refusal.badRequest(sentence(for: error))
+    case let error as RegistryError: refusal(for: error)
+    case let problem as JSONProblem: .badRequest(problem.sentence + ".")
+    case let error as DecodingError: .badRequest(sentence(for: error))
     case is NIOTooManyBytesError: .tooLarge(limit: Limits.body)
     case let error as HTTPError: refusal(for: error)
     case is CancellationError: .unavailable
-    default: nil
+    default: Outage(error).map { $0 == .nothingDone ? .unavailable : .outcomeUnknown }
+    }
+  }
+
+  private static func refusal(for error: RegistryError) -> Refusal? {
+    switch error {
+    case .customerUnknown: .notFound("There is no such customer.")
+    case .accessKeyUnknown: .notFound("There is no access key of this number.")
+    case .appUnknown: .notFound("appId names no push app of this customer.")
+    case .appAmbiguous: .badRequest("appType is needed: this appId stands for apps on several platforms.")
+    case .appTaken: .conflict("There is a push app of this appId and appType already.")
+    case .pushAppUnknown: .notFound("There is no push app of this number.")
+    case .listUnknown: .notFound("There is no list of this number.")
+    case .listNameTaken: .conflict("There is a list of this name already.")
+    case .contactUnknown: .notFound("originalId names no contact of this customer.")
+    case .deviceUnknown(let field): .notFound("\(field) is not registered for this originalId.")
+    case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
+    case .credential(let field, let sentence): .badRequest("\(field): \(sentence)")
+    case .idempotencyKeyReused:
+      Refusal(.unprocessableContent, "This Idempotency-Key was used for another request within the last 24 hours.")
+    case .idempotentReplyLost:
+      .conflict("This request was done before, but its reply can no longer be read: its master key is gone.")
+    case .sealed: nil
     }
   }
 
@@ -25,21 +50,24 @@ enum ErrorReplies {
       : Refusal(error.status, error.body ?? error.status.reasonPhrase, headers: error.headers)
   }
 
-  /// Names the field, never its value.
+  /// Names the field, never its value: our own decoders write problems that continue the sentence, in lower case;
+  /// Foundation's own words may quote.
   private static func sentence(for error: DecodingError) -> String {
     switch error {
     case .keyNotFound(let key, let context): "\(path(context.codingPath + [key])) is missing."
     case .valueNotFound(_, let context): "\(path(context.codingPath)) must not be null."
     case .typeMismatch(_, let context): "\(path(context.codingPath)) is of the wrong type."
-    case .dataCorrupted(let context):
-      context.codingPath.isEmpty
-        ? "The body is not well-formed JSON." : "\(path(context.codingPath)): \(context.debugDescription)"
+    case .dataCorrupted(let context) where context.codingPath.isEmpty: "The body is not well-formed JSON."
+    case .dataCorrupted(let context) where context.debugDescription.first?.isLowercase == true:
+      "\(path(context.codingPath)) \(context.debugDescription)."
+    case .dataCorrupted(let context): "\(path(context.codingPath)) does not hold what it may."
     @unknown default: "The body cannot be read."
     }
   }
 
   private static func path(_ keys: [any CodingKey]) -> String {
-    keys.reduce("") { path, key in
+    guard !keys.isEmpty else { return "The body" }
+    return keys.reduce("") { path, key in
       key.intValue.map { "\(path)[\($0)]" } ?? (path.isEmpty ? key.stringValue : "\(path).\(key.stringValue)")
     }
   }

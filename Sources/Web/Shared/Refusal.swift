@@ -44,6 +44,11 @@ extension Refusal {
   public static let unavailable = Refusal(
     .serviceUnavailable, "The hub cannot reach its database. Try again in a moment.", headers: [.retryAfter: "2"])
 
+  /// The database went away in the middle: it may have been done or not.
+  public static let outcomeUnknown = Refusal(
+    .serviceUnavailable, "The hub lost its database while doing this, and cannot tell whether it was done.",
+    headers: [.retryAfter: "2"])
+
   public static func internalError(requestID: String) -> Refusal {
     Refusal(.internalServerError, "Something went wrong in the hub; its log tells more under request id \(requestID).")
   }

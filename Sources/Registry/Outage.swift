@@ -1,0 +1,21 @@
+import Postgres
+
+/// What a failure of the database means to rooms that do not know PostgreSQL: try again later, and whether it is safe to.
+public enum Outage: Sendable, Equatable {
+  /// Nothing was done.
+  case nothingDone
+  /// It may have been done or not.
+  case outcomeUnknown
+
+  /// - Returns: `nil` for every error that is not the database being away, too slow or too busy.
+  public init?(_ error: any Error) {
+    guard let error = error as? PostgresError else { return nil }
+    switch error {
+    case .unknownOutcome: self = .outcomeUnknown
+    case .timedOut: self = .nothingDone
+    default:
+      guard error.isPassing else { return nil }
+      self = .nothingDone
+    }
+  }
+}

@@ -1,0 +1,72 @@
+/// The backslash escapes of JSON strings (RFC 8259, section 7).
+enum JSONEscapes {
+  /// - Throws: for an unknown escape, half a surrogate pair, and, unless allowed, U+0000.
+  static func decode(_ raw: Slice<UnsafeBufferPointer<UInt8>>, allowsNull: Bool = false) throws(JSONProblem) -> String {
+    var text: [UInt8] = []
+    text.reserveCapacity(raw.count)
+    var position = raw.startIndex
+    while position < raw.endIndex {
+      let byte = raw[position]
+      position += 1
+      guard byte == UInt8(ascii: "\\") else {
+        text.append(byte)
+        continue
+      }
+      guard position < raw.endIndex else { throw bad }
+      let escape = raw[position]
+      position += 1
+      if escape == UInt8(ascii: "u") {
+        let scalar = try scalar(raw, &position)
+        guard scalar.value != 0 || allowsNull else { throw JSONProblem("must not hold U+0000") }
+        text.append(contentsOf: UTF8.encode(scalar).unsafelyUnwrapped)
+      } else if let plain = plain(escape) {
+        text.append(plain)
+      } else {
+        throw bad
+      }
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  private static var bad: JSONProblem { JSONProblem("holds an escape that JSON does not know") }
+
+  private static func plain(_ escape: UInt8) -> UInt8? {
+    switch escape {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): escape
+    case UInt8(ascii: "b"): 0x08
+    case UInt8(ascii: "f"): 0x0C
+    case UInt8(ascii: "n"): 0x0A
+    case UInt8(ascii: "r"): 0x0D
+    case UInt8(ascii: "t"): 0x09
+    default: nil
+    }
+  }
+
+  private static func scalar(
+    _ raw: Slice<UnsafeBufferPointer<UInt8>>, _ position: inout Int
+  ) throws(JSONProblem) -> Unicode.Scalar {
+    let first = try unit(raw, &position)
+    guard first & 0xF800 == 0xD800 else { return Unicode.Scalar(first).unsafelyUnwrapped }
+    guard first < 0xDC00, position + 1 < raw.endIndex, raw[position] == UInt8(ascii: "\\"),
+      raw[position + 1] == UInt8(ascii: "u")
+    else { throw JSONProblem("holds half a surrogate pair") }
+    position += 2
+    let second = try unit(raw, &position)
+    guard second & 0xFC00 == 0xDC00 else { throw JSONProblem("holds half a surrogate pair") }
+    let value = 0x10000 + (UInt32(first & 0x3FF) << 10 | UInt32(second & 0x3FF))
+    return Unicode.Scalar(value).unsafelyUnwrapped
+  }
+
+  private static func unit(
+    _ raw: Slice<UnsafeBufferPointer<UInt8>>, _ position: inout Int
+  ) throws(JSONProblem) -> UInt16 {
+    guard position + 4 <= raw.endIndex else { throw bad }
+    var value: UInt16 = 0
+    for byte in raw[position..<position + 4] {
+      guard let digit = Character(Unicode.Scalar(byte)).hexDigitValue, byte < 0x80 else { throw bad }
+      value = value << 4 | UInt16(digit)
+    }
+    position += 4
+    return value
+  }
+}

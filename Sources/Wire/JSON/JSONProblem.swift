@@ -1,0 +1,37 @@
+/// Why a JSON body cannot be read: where, and what is the matter there.
+public struct JSONProblem: Error, Sendable, Equatable {
+  /// Leads to the field, as in `deviceInfo[3].devicetoken`; empty for the body as a whole.
+  public private(set) var path: String
+  /// Ends the sentence that begins with the path, as in "must be a string"; holds no value of the sender's.
+  public let problem: String
+  /// Whether it is the document that is wrong rather than a field of it.
+  private let isOfBody: Bool
+
+  public init(_ problem: String, at path: String = "") {
+    self.init(problem, at: path, isOfBody: false)
+  }
+
+  private init(_ problem: String, at path: String = "", isOfBody: Bool) {
+    self.path = path
+    self.problem = problem
+    self.isOfBody = isOfBody
+  }
+
+  static func ofBody(_ problem: String) -> JSONProblem { JSONProblem(problem, isOfBody: true) }
+
+  /// One sentence without a full stop: "deviceInfo[3].devicetoken must be a string".
+  public var sentence: String { path.isEmpty ? "the body \(problem)" : "\(path) \(problem)" }
+
+  /// The same, seen from the object that holds the value under `key`.
+  func within(_ key: JSONKey) -> JSONProblem {
+    if isOfBody { return self }
+    let key = String(key.description.prefix(64))
+    return JSONProblem(problem, at: path.isEmpty || path.hasPrefix("[") ? key + path : "\(key).\(path)")
+  }
+
+  /// The same, seen from the array that holds the value at `index`.
+  func within(_ index: Int) -> JSONProblem {
+    if isOfBody { return self }
+    return JSONProblem(problem, at: path.isEmpty || path.hasPrefix("[") ? "[\(index)]\(path)" : "[\(index)].\(path)")
+  }
+}
