@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import Wire
 
-/// An app on one platform. What opens its push service is not part of it: see `PushApps.credentials`.
+/// An app on one platform. What opens its push service is not part of it: see `SigningCredentialVault`.
 public struct PushApp: Sendable, Equatable {
   public let id: PushAppID
   public let customer: CustomerID
@@ -27,6 +27,9 @@ public struct PushApp: Sendable, Equatable {
     public let since: Date
   }
 
+  /// Whether something can sign for it.
+  public var hasSigningKey: Bool { credentials.contains { $0.kind == .apnsSigningKey } }
+
   /// What is odd about the app though it may be right, each a sentence.
   public var warnings: [String] {
     var warnings: [String] = []
@@ -36,7 +39,7 @@ public struct PushApp: Sendable, Equatable {
     if let keyID, keyID.utf8.count != 10 {
       warnings.append("keyId has \(keyID.utf8.count) characters, and Apple's Key Ids usually 10.")
     }
-    if type == .ios, !credentials.contains(where: { $0.kind == .apnsSigningKey }) {
+    if type == .ios, !hasSigningKey {
       warnings.append("There is no signingKey, so nothing can be sent to this app yet.")
     }
     return warnings
@@ -98,12 +101,4 @@ public struct PushCredential: Sendable, Equatable {
   /// When a certificate expires; `nil` for keys.
   public let notAfter: Date?
   public let updatedAt: Date
-}
-
-/// What signs provider tokens for APNs.
-public struct SigningCredentials: Sendable, Equatable {
-  public let teamID: String
-  public let keyID: String
-  /// The private key as PKCS#8 PEM.
-  public let signingKey: Secret
 }

@@ -3,6 +3,14 @@ public import Wire
 
 /// Resolves appIds for requests, remembering the answers for a few seconds; a change is heard of at once (`RegistryCaches`).
 public final class PushAppCache: Sendable {
+  private struct Key: Hashable {
+    let customer: CustomerID
+    let appID: String
+  }
+
+  private let database: any Querying
+  private let known: ExpiringCache<Key, [PushApp]>
+
   /// - Parameters:
   ///   - timeToLive: how long an answer is believed when no word of a change comes.
   ///   - now: the clock, which tests steer.
@@ -10,19 +18,30 @@ public final class PushAppCache: Sendable {
     _ database: any Querying, timeToLive: Duration = .seconds(5),
     now: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now }
   ) {
+    self.database = database
+    known = ExpiringCache(timeToLive: timeToLive, capacity: 10_000, now: now)
   }
 
   /// The app that an appId stands for, as `PushApps.resolve` says; without a suspension when the answer is at hand.
   public func resolve(_ customer: CustomerID, appID: String, type: AppType? = nil) async throws -> PushApp {
-    fatalError()
+    try await apps(customer, appID: appID).choose(appID: appID, type: type)
   }
 
-  /// The customer's apps of that appId, one per platform; empty if there is none.
+  /// The customer's apps of that appId, one per platform; empty if there is none, which is not remembered.
   public func apps(_ customer: CustomerID, appID: String) async throws -> [PushApp] {
-    fatalError()
+    do {
+      return try await known.value(Key(customer: customer, appID: appID)) { [database] in
+        let apps = try await PushApps.apps(database, customer, appID)
+        guard !apps.isEmpty else { throw Unknown() }
+        return apps
+      }
+    } catch is Unknown {
+      return []
+    }
   }
+
+  private struct Unknown: Error {}
 
   /// Forgets everything.
-  public func flush() {
-  }
+  public func flush() { known.flush() }
 }

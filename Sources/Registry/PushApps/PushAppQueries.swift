@@ -1,6 +1,127 @@
+import FoundationEssentials
 import Postgres
+import Wire
 
 /// Statements on `push_app` and `push_credential`.
 enum PushAppQueries {
-  static let all: [Statement] = []
+  /// The app's own columns, then its credentials as four arrays of one order.
+  private static let columns = """
+    app.push_app_id, app.customer_id, app.app_id, app.app_type, app.name, app.team_id, app.key_id, app.alarm,
+    app.alarm_at, app.created_at, app.updated_at,
+    \(credentials("kind")), \(credentials("fingerprint")), \(credentials("not_after")), \(credentials("updated_at"))
+    """
+
+  private static func credentials(_ column: String) -> String {
+    """
+    ARRAY(
+      SELECT \(column) FROM push_credential AS credential
+      WHERE credential.customer_id = app.customer_id AND credential.push_app_id = app.push_app_id ORDER BY kind)
+    """
+  }
+
+  /// An app's number is needed before its row, because its credentials are sealed for it.
+  static let number = Statement(
+    "push_app.number", .write, "SELECT nextval(pg_get_serial_sequence('push_app', 'push_app_id'))")
+
+  /// Inserts the app and, if there is one, its signing key, together.
+  static let add = Statement(
+    "push_app.add", .write,
+    """
+    WITH app AS (
+      INSERT INTO push_app (customer_id, push_app_id, app_id, app_type, name, team_id, key_id)
+      VALUES ($1::bigint, $2::bigint, $3::text, $4::int2, $5::text, $6::text, $7::text)
+    )
+    INSERT INTO push_credential (customer_id, push_app_id, kind, sealed, master_key_id, fingerprint)
+    SELECT $1::bigint, $2::bigint, 'apns_signing_key', $8::bytea, $9::text, $10::text WHERE $8::bytea IS NOT NULL
+    """)
+
+  /// Locks the app's row and its signing key's. New credentials end an alarm, which may have been about the old ones.
+  static let update = Statement(
+    "push_app.update", .write,
+    """
+    WITH app AS (
+      UPDATE push_app SET
+        name = coalesce($3::text, name),
+        team_id = coalesce($4::text, team_id),
+        key_id = coalesce($5::text, key_id),
+        alarm = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND $6::bytea IS NULL THEN alarm END,
+        alarm_at = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND $6::bytea IS NULL THEN alarm_at END,
+        updated_at = greatest(now(), updated_at + interval '1 microsecond')
+      WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
+      RETURNING customer_id, push_app_id
+    )
+    INSERT INTO push_credential (customer_id, push_app_id, kind, sealed, master_key_id, fingerprint)
+    SELECT $1::bigint, $2::bigint, 'apns_signing_key', $6::bytea, $7::text, $8::text FROM app WHERE $6::bytea IS NOT NULL
+    ON CONFLICT (customer_id, push_app_id, kind) DO UPDATE SET
+      sealed = excluded.sealed, master_key_id = excluded.master_key_id, fingerprint = excluded.fingerprint,
+      updated_at = now()
+    """)
+
+  static let list = Statement(
+    "push_app.list", .read,
+    "SELECT \(columns) FROM push_app AS app WHERE app.customer_id = $1::bigint ORDER BY app.push_app_id")
+
+  static let find = Statement(
+    "push_app.find", .read,
+    "SELECT \(columns) FROM push_app AS app WHERE app.customer_id = $1::bigint AND app.push_app_id = $2::bigint")
+
+  static let resolve = Statement(
+    "push_app.resolve", .read,
+    """
+    SELECT \(columns) FROM push_app AS app
+    WHERE app.customer_id = $1::bigint AND app.app_id = $2::text ORDER BY app.app_type
+    """)
+
+  static let signing = Statement(
+    "push_app.signing", .read,
+    """
+    SELECT app.team_id, app.key_id, credential.sealed, credential.master_key_id
+    FROM push_app AS app JOIN push_credential AS credential
+      ON credential.customer_id = app.customer_id AND credential.push_app_id = app.push_app_id
+    WHERE app.customer_id = $1::bigint AND app.push_app_id = $2::bigint
+      AND credential.customer_id = $1::bigint AND credential.kind = 'apns_signing_key'
+    """)
+
+  /// Locks the app's row. An alarm raised before keeps its moment.
+  static let raiseAlarm = Statement(
+    "push_app.raise_alarm", .write,
+    """
+    UPDATE push_app SET alarm = $3::text, alarm_at = coalesce(alarm_at, now())
+    WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
+    """)
+
+  static let clearAlarm = Statement(
+    "push_app.clear_alarm", .write,
+    """
+    UPDATE push_app SET alarm = NULL, alarm_at = NULL
+    WHERE customer_id = $1::bigint AND push_app_id = $2::bigint AND alarm IS NOT NULL
+    """)
+
+  static let all: [Statement] = [
+    number, add, update, list, find, resolve, signing, raiseAlarm, clearAlarm,
+  ]
+}
+
+extension PushApp {
+  init(_ row: Row) throws {
+    let (
+      id, customer, appID, type, name, teamID, keyID, alarm, alarmAt, createdAt, updatedAt, kinds, prints, ends, dates
+    ) =
+      try row.decode(
+        Int64.self, Int64.self, String.self, Int16.self, String.self, String?.self, String?.self, String?.self,
+        Date?.self, Date.self, Date.self, [String].self, [String].self, [Date?].self, [Date].self)
+    guard let type = AppType(rawValue: type) else {
+      throw PostgresError.decoding(statement: "push_app", column: "app_type", .format("no platform: \(type)"))
+    }
+    self.init(
+      id: PushAppID(id), customer: CustomerID(customer), appID: appID, type: type, name: name, teamID: teamID,
+      keyID: keyID,
+      credentials: kinds.indices.compactMap { index in
+        PushCredential.Kind(rawValue: kinds[index]).map {
+          PushCredential(kind: $0, fingerprint: prints[index], notAfter: ends[index], updatedAt: dates[index])
+        }
+      },
+      alarm: alarm.flatMap { reason in alarmAt.map { Alarm(reason: reason, since: $0) } }, createdAt: createdAt,
+      updatedAt: updatedAt)
+  }
 }

@@ -12,48 +12,91 @@ public struct PushApps: Sendable {
   }
   public init(_ unit: UnitOfWork, vault: Vault) { self.init(unit.transaction, vault: vault) }
 
-  /// Adds an app. teamId, keyId and signingKey belong to iOS and come together or not at all.
+  /// Adds an app. appId has 1 to 200 letters, digits, dots, hyphens and underscores, the name 1 to 200 characters; teamId, keyId
+  /// and signingKey belong to iOS and come together or not at all.
   /// - Throws: `RegistryError.invalid`, `.credential`, `.appTaken`, `.customerUnknown`.
   public func add(_ customer: CustomerID, _ app: NewPushApp) async throws -> PushApp {
-    fatalError()
+    let appID = try PushAppRules.appID(app.appID, app.type)
+    let name = try PushAppRules.name.require(app.name)
+    let teamID = try PushAppRules.appleID(app.teamID, "teamId")
+    let keyID = try PushAppRules.appleID(app.keyID, "keyId")
+    try PushAppRules.complete(
+      app.type, teamID: teamID != nil, keyID: keyID != nil, signingKey: app.signingKey != nil)
+    let file = try app.signingKey.map { file throws(RegistryError) in try SigningKeyFile(file) }
+
+    let id = PushAppID(try await database.query(PushAppQueries.number)[0].decode(Int64.self))
+    let sealed = try seal(file, customer, id)
+    let constraints: [String: RegistryError] = [
+      "push_app_app_id_app_type_key": .appTaken(appID: appID, type: app.type),
+      "push_app_customer_id_fkey": .customerUnknown(customer),
+    ]
+    try await database.meaning(constraints) {
+      _ = try await $0.query(
+        PushAppQueries.add, customer.rawValue, id.rawValue, appID, app.type.rawValue, name, teamID, keyID,
+        sealed.map { Bytes($0.bytes) }, sealed?.masterKeyID, file?.fingerprint)
+    }
+    return try await changed(customer, id)
   }
 
-  /// Changes an app.
+  /// Changes an app; new credentials end its alarm.
   /// - Throws: `RegistryError.pushAppUnknown`, `.invalid`, `.credential`.
-  public func update(_ customer: CustomerID, _ app: PushAppID, _ change: PushAppUpdate) async throws -> PushApp {
-    fatalError()
+  public func update(_ customer: CustomerID, _ id: PushAppID, _ update: PushAppUpdate) async throws -> PushApp {
+    guard let app = try await find(customer, id) else { throw RegistryError.pushAppUnknown(id) }
+    let name = try update.name.map { name throws(RegistryError) in try PushAppRules.name.require(name) }
+    let teamID = try PushAppRules.appleID(update.teamID, "teamId")
+    let keyID = try PushAppRules.appleID(update.keyID, "keyId")
+    try PushAppRules.complete(
+      app.type, teamID: (teamID ?? app.teamID) != nil, keyID: (keyID ?? app.keyID) != nil,
+      signingKey: update.signingKey != nil || app.hasSigningKey)
+    let file = try update.signingKey.map { file throws(RegistryError) in try SigningKeyFile(file) }
+    let sealed = try seal(file, customer, id)
+    try await database.query(
+      PushAppQueries.update, customer.rawValue, id.rawValue, name, teamID, keyID, sealed.map { Bytes($0.bytes) },
+      sealed?.masterKeyID, file?.fingerprint)
+    return try await changed(customer, id)
+  }
+
+  private func seal(_ file: SigningKeyFile?, _ customer: CustomerID, _ app: PushAppID) throws -> Sealed? {
+    guard let file else { return nil }
+    return try vault.seal(file.key, context: PushCredential.context(customer, app, .apnsSigningKey))
+  }
+
+  private func changed(_ customer: CustomerID, _ id: PushAppID) async throws -> PushApp {
+    try await database.notify(.pushApp, customer.description)
+    guard let app = try await find(customer, id) else { throw RegistryError.pushAppUnknown(id) }
+    return app
   }
 
   /// Every app of a customer, in the order they were added.
   public func list(_ customer: CustomerID) async throws -> [PushApp] {
-    fatalError()
+    try await database.query(PushAppQueries.list, customer.rawValue).map(PushApp.init)
   }
 
   /// The customer's app of that number; `nil` if there is none.
   public func find(_ customer: CustomerID, _ app: PushAppID) async throws -> PushApp? {
-    fatalError()
+    try await database.query(PushAppQueries.find, customer.rawValue, app.rawValue).first.map(PushApp.init)
   }
 
   /// The app that an appId stands for.
   /// - Parameter type: may be left out when the appId has one platform.
   /// - Throws: `RegistryError.appUnknown`, `.appAmbiguous`.
   public func resolve(_ customer: CustomerID, appID: String, type: AppType? = nil) async throws -> PushApp {
-    fatalError()
+    try await Self.apps(database, customer, appID).choose(appID: appID, type: type)
   }
 
-  /// What signs for an iOS app; `nil` if it has no signing key.
-  /// - Throws: `RegistryError.sealed` when no master key at hand opens it.
-  public func credentials(for app: PushApp) async throws -> SigningCredentials? {
-    fatalError()
+  /// The customer's apps of that appId, one per platform. An appId that none can have is looked up nowhere.
+  static func apps(_ database: any Querying, _ customer: CustomerID, _ appID: String) async throws -> [PushApp] {
+    guard appID.utf8.count <= 200, !appID.utf8.contains(0) else { return [] }
+    return try await database.query(PushAppQueries.resolve, customer.rawValue, appID).map(PushApp.init)
   }
+}
 
-  /// Marks the app as in need of attention. An alarm that is raised already keeps its moment.
-  public func raiseAlarm(_ customer: CustomerID, _ app: PushAppID, reason: String) async throws {
-    fatalError()
-  }
-
-  /// Says that all is well again.
-  public func clearAlarm(_ customer: CustomerID, _ app: PushAppID) async throws {
-    fatalError()
+extension [PushApp] {
+  /// The one of these platforms of an appId that is meant.
+  func choose(appID: String, type: AppType?) throws(RegistryError) -> PushApp {
+    let meant = type.map { type in filter { $0.type == type } } ?? self
+    guard let app = meant.first else { throw .appUnknown(appID: appID) }
+    guard meant.count == 1 else { throw .appAmbiguous(appID: appID) }
+    return app
   }
 }

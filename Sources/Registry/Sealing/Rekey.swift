@@ -1,6 +1,10 @@
 public import Postgres
+import Wire
 
 /// Seals everything under the current master key, so that older ones can be put away.
+///
+/// Replies kept for repeated requests are left alone: they are gone within 24 hours, and one that no longer opens is answered
+/// with `RegistryError.idempotentReplyLost`.
 public struct Rekey: Sendable {
   /// How far it is.
   public struct Progress: Sendable, Equatable {
@@ -14,12 +18,53 @@ public struct Rekey: Sendable {
     public init() {}
   }
 
+  private let database: any Querying
+  private let vault: Vault
+
   public init(_ database: any Querying, vault: Vault) {
+    self.database = database
+    self.vault = vault
   }
 
   /// Goes over all sealed values, each on its own, so that it may be stopped and started at any time.
-  /// - Parameter report: told after every customer.
+  /// - Parameter report: told after the hub's own secrets and after every customer.
   public func run(_ report: @Sendable (Progress) -> Void = { _ in }) async throws -> Progress {
-    fatalError()
+    var progress = Progress()
+    for row in try await database.query(RekeyQueries.secrets) {
+      let (name, bytes, key) = try row.decode(String.self, Bytes.self, String.self)
+      let sealed = Sealed(bytes: bytes.bytes, masterKeyID: key)
+      guard let new = try renew(sealed, HubSecrets.context(name), &progress) else { continue }
+      try await database.query(RekeyQueries.replaceSecret, name, bytes, Bytes(new.bytes), new.masterKeyID)
+    }
+    report(progress)
+    for customer in try await Customers(database).all() {
+      try await run(customer.id, &progress)
+      report(progress)
+    }
+    return progress
+  }
+
+  private func run(_ customer: CustomerID, _ progress: inout Progress) async throws {
+    for row in try await database.query(RekeyQueries.credentials, customer.rawValue) {
+      let (app, kind, bytes, key) = try row.decode(Int64.self, String.self, Bytes.self, String.self)
+      let sealed = Sealed(bytes: bytes.bytes, masterKeyID: key)
+      guard let new = try renew(sealed, "push_credential/\(customer)/\(app)/\(kind)", &progress) else { continue }
+      try await database.query(
+        RekeyQueries.replaceCredential, customer.rawValue, app, kind, bytes, Bytes(new.bytes), new.masterKeyID)
+    }
+  }
+
+  /// The value sealed anew; `nil` when there is nothing to do or nothing that could be done.
+  private func renew(_ sealed: Sealed, _ context: String, _ progress: inout Progress) throws -> Sealed? {
+    guard sealed.masterKeyID != vault.currentID else {
+      progress.current += 1
+      return nil
+    }
+    guard let secret = try? vault.open(sealed, context: context) else {
+      progress.unreadable.append(context)
+      return nil
+    }
+    progress.resealed += 1
+    return try vault.seal(secret, context: context)
   }
 }

@@ -1,0 +1,40 @@
+import Crypto
+import FoundationEssentials
+
+/// The signing key in Apple's AuthKey_….p8 file: a P-256 private key in PKCS#8, in PEM.
+///
+/// Line ends, blanks and a missing last line end do not matter, nor does a key in SEC 1 form, which openssl writes; what is
+/// kept is PKCS#8.
+struct SigningKeyFile {
+  /// The key as PKCS#8 PEM.
+  let key: Secret
+  /// First 16 hex digits of the SHA-256 of the public key (its SubjectPublicKeyInfo in DER, as openssl exports it).
+  let fingerprint: String
+
+  /// No such file is nearly as long.
+  static let maximumLength = 16_384
+
+  /// - Throws: `RegistryError.credential`, with a sentence that says what the file is instead.
+  init(_ file: Secret, field: String = "signingKey") throws(RegistryError) {
+    func refuse(_ file: WrongFile) -> RegistryError { .credential(field: field, sentence: file.sentence) }
+    guard file.bytes.count <= Self.maximumLength else { throw refuse(.tooLong) }
+    let der: [UInt8]
+    switch PEMFile(file.bytes) {
+    case .wrong(let wrong): throw refuse(wrong)
+    case .privateKey(let bytes): der = bytes
+    }
+    guard let key = try? P256.Signing.PrivateKey(derRepresentation: der) else {
+      throw refuse(WrongFile(privateKey: der))
+    }
+    guard Self.signs(key) else { throw refuse(.damaged) }
+    self.key = Secret(key.pemRepresentation)
+    let digest = SHA256.hash(data: key.publicKey.derRepresentation)
+    fingerprint = Array(digest.prefix(8)).hexDigits
+  }
+
+  private static func signs(_ key: P256.Signing.PrivateKey) -> Bool {
+    let text = Array("pushcart".utf8)
+    guard let signature = try? key.signature(for: text) else { return false }
+    return key.publicKey.isValidSignature(signature, for: text)
+  }
+}
