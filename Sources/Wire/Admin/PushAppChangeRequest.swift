@@ -1,7 +1,7 @@
 /// Body of `PATCH /api/v1/apps/{id}`: what is absent or null stays as it is.
 ///
 /// `appId` and `appType` are not here: the tokens registered under them belong to that app and no other.
-public struct PushAppChange: Codable, Sendable, Equatable {
+public struct PushAppChangeRequest: Codable, Sendable, Equatable {
   public var name: String?
   public var teamId: String?
   public var keyId: String?

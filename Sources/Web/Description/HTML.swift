@@ -1,0 +1,42 @@
+/// Text on its way into an HTML page.
+enum HTML {
+  /// The text as it can stand between tags and inside quoted attributes.
+  static func escape(_ text: some StringProtocol) -> String {
+    var escaped = ""
+    escaped.reserveCapacity(text.utf8.count)
+    for character in text.unicodeScalars {
+      switch character {
+      case "&": escaped += "&amp;"
+      case "<": escaped += "&lt;"
+      case ">": escaped += "&gt;"
+      case "\"": escaped += "&quot;"
+      case "'": escaped += "&#39;"
+      default: escaped.unicodeScalars.append(character)
+      }
+    }
+    return escaped
+  }
+
+  /// One line of prose, escaped, with what stands in backticks set as code.
+  static func line(_ text: some StringProtocol) -> String {
+    let parts = text.split(separator: "`", omittingEmptySubsequences: false)
+    return parts.indices.map { index in
+      index % 2 == 1 && index < parts.count - 1 ? "<code>\(escape(parts[index]))</code>" : escape(parts[index])
+    }.joined()
+  }
+
+  /// Paragraphs of prose; an empty line parts them.
+  static func prose(_ text: String) -> String {
+    var paragraphs: [String] = []
+    var current: [Substring] = []
+    for line in text.split(separator: "\n", omittingEmptySubsequences: false) + [""] {
+      if !line.isEmpty {
+        current.append(line)
+      } else if !current.isEmpty {
+        paragraphs.append("<p>\(Self.line(current.joined(separator: " ")))</p>")
+        current = []
+      }
+    }
+    return paragraphs.joined(separator: "\n")
+  }
+}
