@@ -1,4 +1,4 @@
-public import Hummingbird
+import Hummingbird
 import HTTPTypes
 import NIOCore
 
@@ -21,6 +21,7 @@ public struct DescriptionFace: Face {
         return Response(status: .permanentRedirect, headers: [.location: "/swagger/"])
       }
       return Response(
+        status: .ok,
         headers: [
           .contentType: "text/html; charset=utf-8", .contentSecurityPolicy: ReferenceStyle.policy,
           .xContentTypeOptions: "nosniff", .cacheControl: "no-cache",

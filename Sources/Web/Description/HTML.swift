@@ -29,7 +29,7 @@ enum HTML {
   static func prose(_ text: String) -> String {
     var paragraphs: [String] = []
     var current: [Substring] = []
-    for line in text.split(separator: "\n", omittingEmptySubsequences: false) + [""] {
+    for line in (text + "\n").split(separator: "\n", omittingEmptySubsequences: false) {
       if !line.isEmpty {
         current.append(line)
       } else if !current.isEmpty {

@@ -88,4 +88,3 @@ enum OpenAPIDocument {
     (try? JSONDecoder().decode(JSONValue.self, from: Data(example.utf8))) ?? .string(example)
   }
 }
-

@@ -14,7 +14,10 @@ extension Operation {
       if !errors.contains(where: { $0.status == reply.status }) { found.append(reply) }
     }
     if body != nil || parameters.contains(where: { $0.place != .header }) {
-      add(.error(.badRequest, "A field, a parameter or the path is not as it must be; the sentence names it.", "name is missing."))
+      add(
+        .error(
+          .badRequest, "A field, a parameter or the path is not as it must be; the sentence names it.",
+          "name is missing."))
     }
     if case .key(let scope) = door {
       add(

@@ -88,9 +88,13 @@ extension Parameter {
 }
 
 extension Reply {
-  static func json(
-    _ status: HTTPResponse.Status = .ok, _ about: String, _ schema: Schema, example: String
-  ) -> Self { Self(status: status, about: about, content: .json(schema, example: example)) }
+  static func ok(_ about: String, _ schema: Schema, example: String) -> Self {
+    Self(status: .ok, about: about, content: .json(schema, example: example))
+  }
+
+  static func created(_ about: String, _ schema: Schema, example: String) -> Self {
+    Self(status: .created, about: about, content: .json(schema, example: example))
+  }
 
   /// A refusal, whose sentence is this example.
   static func error(_ status: HTTPResponse.Status, _ about: String, _ example: String) -> Self {

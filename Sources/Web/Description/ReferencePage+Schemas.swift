@@ -31,7 +31,9 @@ extension ReferencePage {
   private func names(_ fields: [Schema.Field]) -> String {
     fields.map { field in
       let code = "<code>\(HTML.escape(field.name))</code>"
-      if case .array(let item, _) = field.schema.shape, case .named = item.shape { return "\(code) (\(type(field.schema)))" }
+      if case .array(let item, _) = field.schema.shape, case .named = item.shape {
+        return "\(code) (\(type(field.schema)))"
+      }
       return code
     }.joined(separator: ", ")
   }

@@ -31,20 +31,28 @@ extension SiteDescription {
     topics: [
       Chapter(
         topic: .pushDevices,
-        about: "Carma's REST API, for apps and their back ends. Unknown fields are ignored; moments are milliseconds since 1970."),
+        about:
+          "Carma's REST API, for apps and their back ends. Unknown fields are ignored; moments are milliseconds since 1970."
+      ),
       Chapter(
         topic: .keys,
-        about: "Access keys of the customer. A `device` key ships inside an app, a `backend` key opens all of Carma's API, an `admin` key the management API too."),
+        about:
+          "Access keys of the customer. A `device` key ships inside an app, a `backend` key opens all of Carma's API, an `admin` key the management API too."
+      ),
       Chapter(topic: .apps, about: "The apps that can be pushed to, and what opens their push services."),
       Chapter(topic: .lists, about: "Named sets of contacts. A contact joins one by the `listId` of its registration."),
-      Chapter(topic: .templates, about: "Rich pages in Mustache. Saving adds a version; a sendout keeps the one it was made with."),
+      Chapter(
+        topic: .templates,
+        about: "Rich pages in Mustache. Saving adds a version; a sendout keeps the one it was made with."),
       Chapter(
         topic: .sendouts,
         about: "Messages to an audience of one app: made, started, paused, resumed, cancelled and counted."),
       Chapter(topic: .pages, about: "What a phone fetches. No credentials; the link itself is the secret."),
       Chapter(topic: .operation, about: "For whoever runs the hub, and this description."),
     ],
-    operations: PushDeviceOperations.all + KeyOperations.all + AppOperations.all + ListOperations.all
-      + TemplateOperations.all + SendoutOperations.all + PageOperations.all + HubOperations.all,
-    schemas: CarmaSchemas.all + AdminSchemas.all + SendoutSchemas.all)
+    operations: [
+      PushDeviceOperations.all, KeyOperations.all, AppOperations.all, ListOperations.all, TemplateOperations.all,
+      SendoutOperations.all, PageOperations.all, HubOperations.all,
+    ].flatMap { $0 },
+    schemas: [CarmaSchemas.all, AdminSchemas.all, SendoutSchemas.all].flatMap { $0 })
 }

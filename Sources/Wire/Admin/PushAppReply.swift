@@ -1,4 +1,4 @@
-/// An app on one platform. Its signing key is never shown, only what tells it from another.
+/// An app on one platform. Its credentials are named, never shown.
 public struct PushAppReply: Codable, Sendable, Equatable {
   /// What the management API calls it by.
   public var pushAppId: PushAppID
@@ -8,15 +8,33 @@ public struct PushAppReply: Codable, Sendable, Equatable {
   public var name: String
   public var teamId: String?
   public var keyId: String?
-  /// First 16 hex digits of the SHA-256 of the signing key's public half; absent without a signing key.
-  public var signingKeyFingerprint: String?
+  /// What is stored to open its push service, without the secrets themselves.
+  public var credentials: [Credential]
   /// Why the app needs somebody's attention, such as refused credentials; absent when all is well.
   public var alarm: Alarm?
   /// What is odd though it may be right, each a sentence.
   public var warnings: [String]
   public var createdAt: Timestamp
-  /// When the app or its signing key last changed.
+  /// When the app or its or one of its credentials last changed.
   public var updatedAt: Timestamp
+
+  /// A credential that is stored for the app.
+  public struct Credential: Codable, Sendable, Equatable {
+    /// `apns_signing_key` and so on, as in the table `push_credential`.
+    public var kind: String
+    /// First 16 hex digits of the SHA-256 of the public key, to tell two files apart.
+    public var fingerprint: String
+    /// When a certificate expires; absent for keys.
+    public var notAfter: Timestamp?
+    public var updatedAt: Timestamp
+
+    public init(kind: String, fingerprint: String, notAfter: Timestamp? = nil, updatedAt: Timestamp) {
+      self.kind = kind
+      self.fingerprint = fingerprint
+      self.notAfter = notAfter
+      self.updatedAt = updatedAt
+    }
+  }
 
   public struct Alarm: Codable, Sendable, Equatable {
     public var reason: String
@@ -30,7 +48,7 @@ public struct PushAppReply: Codable, Sendable, Equatable {
 
   public init(
     pushAppId: PushAppID, appId: String, appType: AppType, name: String, teamId: String? = nil, keyId: String? = nil,
-    signingKeyFingerprint: String? = nil, alarm: Alarm? = nil, warnings: [String] = [], createdAt: Timestamp,
+    credentials: [Credential] = [], alarm: Alarm? = nil, warnings: [String] = [], createdAt: Timestamp,
     updatedAt: Timestamp
   ) {
     self.pushAppId = pushAppId
@@ -39,7 +57,7 @@ public struct PushAppReply: Codable, Sendable, Equatable {
     self.name = name
     self.teamId = teamId
     self.keyId = keyId
-    self.signingKeyFingerprint = signingKeyFingerprint
+    self.credentials = credentials
     self.alarm = alarm
     self.warnings = warnings
     self.createdAt = createdAt

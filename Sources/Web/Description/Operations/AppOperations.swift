@@ -1,13 +1,16 @@
+import HTTPTypes
+import Wire
+
 /// `/api/v1/apps`.
 enum AppOperations {
-  static let all = [list, add, show, change, check]
+  static let all: [Operation] = [list, add, show, change, check]
 
   static let list = Operation(
     method: .get, path: "/api/v1/apps", id: "listApps", topic: .apps, door: .key(.admin),
     summary: "List the apps",
     about: "Every app of the customer, in the order they were added.",
     parameters: [.after("app"), .limit],
-    replies: [.json("A page of apps.", .page(of: "PushApp"), example: "{ \"items\": [\(app)] }")])
+    replies: [.ok("A page of apps.", .page(of: "PushApp"), example: "{ \"items\": [\(app)] }")])
 
   static let add = Operation(
     method: .post, path: "/api/v1/apps", id: "addApp", topic: .apps, door: .key(.admin),
@@ -27,7 +30,7 @@ enum AppOperations {
           "name": "Acme", "appId": "com.acme.app", "appType": 1
         }
         """),
-    replies: [.json(.created, "The app.", .named("PushApp"), example: bareApp)],
+    replies: [.created("The app.", .named("PushApp"), example: bareApp)],
     errors: [
       .error(
         .conflict, "The customer has this appId on this platform already.",
@@ -36,8 +39,8 @@ enum AppOperations {
 
   static let show = Operation(
     method: .get, path: "/api/v1/apps/{id}", id: "showApp", topic: .apps, door: .key(.admin),
-    summary: "Show an app", about: "What is known of it; its signing key only by its fingerprint.",
-    parameters: [id], replies: [.json("The app.", .named("PushApp"), example: app)], errors: [unknown])
+    summary: "Show an app", about: "What is known of it; its credentials only by their fingerprints.",
+    parameters: [id], replies: [.ok("The app.", .named("PushApp"), example: app)], errors: [unknown])
 
   static let change = Operation(
     method: .patch, path: "/api/v1/apps/{id}", id: "changeApp", topic: .apps, door: .key(.admin),
@@ -48,7 +51,7 @@ enum AppOperations {
       """,
     parameters: [id],
     body: Body(schema: .named("PushAppChangeRequest"), example: #"{ "name": "Acme for iPhone" }"#),
-    replies: [.json("The app as it is now.", .named("PushApp"), example: app)], errors: [unknown])
+    replies: [.ok("The app as it is now.", .named("PushApp"), example: app)], errors: [unknown])
 
   static let check = Operation(
     method: .post, path: "/api/v1/apps/{id}/check", id: "checkApp", topic: .apps, door: .key(.admin),
@@ -59,7 +62,7 @@ enum AppOperations {
       """,
     parameters: [id, .idempotencyKey],
     replies: [
-      .json(
+      .ok(
         "What the push service said.", .named("PushAppCheck"),
         example: """
           {
@@ -83,14 +86,19 @@ enum AppOperations {
   private static let app = """
     {
       "pushAppId": 1, "appId": "com.acme.app", "appType": 1, "name": "Acme", "teamId": "A1B2C3D4E5",
-      "keyId": "F6G7H8J9K0", "signingKeyFingerprint": "3f0b9c1d2e4a5867", "warnings": [],
+      "keyId": "F6G7H8J9K0", "warnings": [],
+      "credentials": [
+        {
+          "kind": "apns_signing_key", "fingerprint": "3f0b9c1d2e4a5867", "updatedAt": "2026-11-20T09:00:00.000Z"
+        }
+      ],
       "createdAt": "2026-11-20T09:00:00.000Z", "updatedAt": "2026-11-20T09:00:00.000Z"
     }
     """
 
   private static let bareApp = """
     {
-      "pushAppId": 1, "appId": "com.acme.app", "appType": 1, "name": "Acme",
+      "pushAppId": 1, "appId": "com.acme.app", "appType": 1, "name": "Acme", "credentials": [],
       "warnings": ["There is no signingKey, so nothing can be sent to this app yet."],
       "createdAt": "2026-11-20T09:00:00.000Z", "updatedAt": "2026-11-20T09:00:00.000Z"
     }

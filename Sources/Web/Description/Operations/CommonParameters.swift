@@ -19,7 +19,9 @@ extension Parameter {
 
 extension Schema {
   /// A page of a list.
-  static func page(of item: String, next: Schema = .id("What to give as `after` for the next page; absent on the last.")) -> Schema {
+  static func page(
+    of item: String, next: Schema = .id("What to give as `after` for the next page; absent on the last.")
+  ) -> Schema {
     .object([.always("items", .array(of: .named(item))), .maybe("next", next)])
   }
 }

@@ -2,17 +2,17 @@ import HTTPTypes
 
 /// For whoever runs the hub: health, figures, and this description.
 enum HubOperations {
-  static let all = [health, ready, metrics, openAPI, reference]
+  static let all: [Operation] = [health, ready, metrics, openAPI, reference]
 
   static let health = Operation(
     method: .get, path: "/healthz", id: "health", topic: .operation, door: .open,
     summary: "Is the process alive?", about: "Answered without asking anything else, the database least of all.",
-    replies: [.json("It is.", .named("Health"), example: #"{ "status": "ok" }"#)])
+    replies: [.ok("It is.", .named("Health"), example: #"{ "status": "ok" }"#)])
 
   static let ready = Operation(
     method: .get, path: "/readyz", id: "readiness", topic: .operation, door: .open,
     summary: "Can it serve requests?", about: "Whether the database can be reached now.",
-    replies: [.json("It can.", .named("Health"), example: #"{ "status": "ok" }"#)])
+    replies: [.ok("It can.", .named("Health"), example: #"{ "status": "ok" }"#)])
 
   static let metrics = Operation(
     method: .get, path: "/metrics", id: "metrics", topic: .operation, door: .open,
@@ -26,7 +26,7 @@ enum HubOperations {
   static let openAPI = Operation(
     method: .get, path: "/openapi.json", id: "openAPI", topic: .operation, door: .open,
     summary: "This description as OpenAPI 3.1", about: "For generators of clients, and for tests.",
-    replies: [.json("The document.", .openObject([.always("openapi", .text())]), example: #"{ "openapi": "3.1.0" }"#)])
+    replies: [.ok("The document.", .openObject([.always("openapi", .text())]), example: #"{ "openapi": "3.1.0" }"#)])
 
   static let reference = Operation(
     method: .get, path: "/swagger/", id: "reference", topic: .operation, door: .open,

@@ -1,13 +1,16 @@
+import HTTPTypes
+import Wire
+
 /// `/api/v1/keys`.
 enum KeyOperations {
-  static let all = [list, add, revoke]
+  static let all: [Operation] = [list, add, revoke]
 
   static let list = Operation(
     method: .get, path: "/api/v1/keys", id: "listKeys", topic: .keys, door: .key(.admin),
     summary: "List the access keys",
     about: "Every key of the customer, revoked ones too, in the order they were made. Their tokens are stored nowhere.",
     parameters: [.after("key"), .limit],
-    replies: [.json("A page of keys.", .page(of: "AccessKey"), example: "{ \"items\": [\(key)] }")])
+    replies: [.ok("A page of keys.", .page(of: "AccessKey"), example: "{ \"items\": [\(key)] }")])
 
   static let add = Operation(
     method: .post, path: "/api/v1/keys", id: "addKey", topic: .keys, door: .key(.admin),
@@ -15,7 +18,7 @@ enum KeyOperations {
     about: "The reply shows the token this once: keep it where it is needed.",
     parameters: [.idempotencyKey],
     body: Body(schema: .named("AccessKeyRequest"), example: #"{ "name": "app push user", "scope": "backend" }"#),
-    replies: [.json(.created, "The key and its token.", .named("IssuedAccessKey"), example: issued)])
+    replies: [.created("The key and its token.", .named("IssuedAccessKey"), example: issued)])
 
   static let revoke = Operation(
     method: .delete, path: "/api/v1/keys/{id}", id: "revokeKey", topic: .keys, door: .key(.admin),
@@ -23,7 +26,7 @@ enum KeyOperations {
     about: "From now on the key opens nothing. Revoking it again changes nothing.",
     parameters: [.path("id", .id("The key's number."), example: "2")],
     replies: [
-      .json(
+      .ok(
         "The key, revoked.", .named("AccessKey"),
         example: """
           {

@@ -2,7 +2,7 @@ import HTTPTypes
 
 /// What a phone fetches: `/c/{token}` and `/r/{token}`.
 enum PageOperations {
-  static let all = [page, pageHead, read, readHead]
+  static let all: [Operation] = [page, pageHead, read, readHead]
 
   static let page = Operation(
     method: .get, path: "/c/{token}", id: "showPage", topic: .pages, door: .open,

@@ -1,8 +1,9 @@
+import HTTPTypes
 import Wire
 
 /// `/api/v1/sendouts`.
 enum SendoutOperations {
-  static let all = [
+  static let all: [Operation] = [
     list, add, show, pushes,
     move("start", "Start a sendout", "A draft's audience is frozen into the ledger and its pushes leave."),
     move(
@@ -20,7 +21,7 @@ enum SendoutOperations {
     about: "In the order of their numbers, without audience, message and counts.",
     parameters: [.after("sendout"), .limit],
     replies: [
-      .json(
+      .ok(
         "A page of sendouts.", .page(of: "Sendout"),
         example: """
           {
@@ -59,7 +60,7 @@ enum SendoutOperations {
           "start": true
         }
         """),
-    replies: [.json(.created, "The sendout.", .named("Sendout"), example: one)],
+    replies: [.created("The sendout.", .named("Sendout"), example: one)],
     errors: [
       .error(
         .notFound, "The app, the list or the template is unknown.", "appId: there is no app com.acme.app.")
@@ -68,7 +69,7 @@ enum SendoutOperations {
   static let show = Operation(
     method: .get, path: "/api/v1/sendouts/{id}", id: "showSendout", topic: .sendouts, door: .key(.admin),
     summary: "Show a sendout", about: "With its counts by state, as they are now.",
-    parameters: [id], replies: [.json("The sendout.", .named("Sendout"), example: one)], errors: [unknown])
+    parameters: [id], replies: [.ok("The sendout.", .named("Sendout"), example: one)], errors: [unknown])
 
   static let pushes = Operation(
     method: .get, path: "/api/v1/sendouts/{id}/pushes", id: "listPushes", topic: .sendouts, door: .key(.admin),
@@ -80,7 +81,7 @@ enum SendoutOperations {
       .after("device"), .limit,
     ],
     replies: [
-      .json(
+      .ok(
         "A page of pushes.", .page(of: "Push"),
         example: """
           {
@@ -101,11 +102,12 @@ enum SendoutOperations {
       door: .key(.admin), summary: summary,
       about: about + " Asking for it again when it is so already changes nothing.",
       parameters: [id, .idempotencyKey],
-      replies: [.json("The sendout as it is now.", .named("Sendout"), example: one)],
+      replies: [.ok("The sendout as it is now.", .named("Sendout"), example: one)],
       errors: [
         unknown,
         .error(
-          .conflict, "The sendout is in a state that this cannot follow.", "Sendout 7 is finished and cannot be paused."),
+          .conflict, "The sendout is in a state that this cannot follow.", "Sendout 7 is finished and cannot be paused."
+        ),
       ])
   }
 

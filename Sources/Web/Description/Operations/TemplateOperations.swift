@@ -1,6 +1,9 @@
+import HTTPTypes
+import Wire
+
 /// `/api/v1/templates`.
 enum TemplateOperations {
-  static let all = [list, show, save]
+  static let all: [Operation] = [list, show, save]
 
   static let list = Operation(
     method: .get, path: "/api/v1/templates", id: "listTemplates", topic: .templates, door: .key(.admin),
@@ -11,7 +14,7 @@ enum TemplateOperations {
       .limit,
     ],
     replies: [
-      .json(
+      .ok(
         "A page of templates.",
         .page(of: "Template", next: .text("What to give as `after` for the next page; absent on the last.")),
         example: """
@@ -29,16 +32,19 @@ enum TemplateOperations {
   static let show = Operation(
     method: .get, path: "/api/v1/templates/{name}", id: "showTemplate", topic: .templates, door: .key(.admin),
     summary: "Show a template", about: "Its current version, or the one asked for.",
-    parameters: [name, .query("version", .integer("Which version; the current one when absent.", 1...2_147_483_647), example: "2")],
-    replies: [.json("The template with its text.", .named("Template"), example: one)],
-    errors: [.error(.notFound, "There is no template of that name, or no such version of it.", "There is no template offer.")])
+    parameters: [
+      name, .query("version", .integer("Which version; the current one when absent.", 1...2_147_483_647), example: "2"),
+    ],
+    replies: [.ok("The template with its text.", .named("Template"), example: one)],
+    errors: [
+      .error(.notFound, "There is no template of that name, or no such version of it.", "There is no template offer.")
+    ])
 
   static let save = Operation(
     method: .put, path: "/api/v1/templates/{name}", id: "saveTemplate", topic: .templates, door: .key(.admin),
     summary: "Save a template",
     about: """
-      Adds a version and makes it the current one; sendouts keep the version they were made with. Saving what is current \
-      already adds nothing.
+      Adds a version and makes it the current one; sendouts keep the version they were made with.
 
       Variables are the contact's fields and properties, the device's fields and the sendout's, HTML-escaped unless \
       written in three braces. An unknown variable is empty; a text that is not Mustache is refused with line and reason.
@@ -52,9 +58,10 @@ enum TemplateOperations {
           "body": "<h1>Hi {{firstName}}</h1><p>{{properties.food}} is 20 % off today.</p>"
         }
         """#),
-    replies: [.json("The template as saved.", .named("Template"), example: one)])
+    replies: [.ok("The template as saved.", .named("Template"), example: one)])
 
-  static let name = Parameter.path("name", .text("The template's name.", length: 1...200), example: "offer")
+  static let name = Parameter.path(
+    "name", .text("Letters, digits, dots, hyphens and underscores.", length: 1...100), example: "offer")
 
   private static let one = #"""
     {

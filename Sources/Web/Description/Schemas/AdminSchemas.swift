@@ -1,9 +1,13 @@
+import Registry
 import Wire
 
 /// Bodies of keys, apps, lists and templates, and of every refusal.
 enum AdminSchemas {
   static let all: [SiteDescription.NamedSchema] = [
-    .init(name: "Error", schema: .object([.always("error", .text("One sentence that names the field and the fix."))], "Why a request was not done.")),
+    .init(
+      name: "Error",
+      schema: .object(
+        [.always("error", .text("One sentence that names the field and the fix."))], "Why a request was not done.")),
     .init(name: "AccessKeyRequest", schema: accessKeyRequest),
     .init(name: "AccessKey", schema: accessKey),
     .init(name: "IssuedAccessKey", schema: issuedAccessKey),
@@ -66,9 +70,17 @@ enum AdminSchemas {
       .always("appId", .text("Bundle id or package name, as apps give it in Carma's paths.")),
       .always("appType", appType), .always("name", .text("For people.")),
       .maybe("teamId", teamId), .maybe("keyId", keyId),
-      .maybe(
-        "signingKeyFingerprint",
-        .text("First 16 hex digits of the SHA-256 of the signing key's public half; absent without a signing key.")),
+      .always(
+        "credentials",
+        .array(
+          of: .object([
+            .always("kind", .word(of: PushCredential.Kind.allCases.map(\.rawValue))),
+            .always(
+              "fingerprint",
+              .text("First 16 hex digits of the SHA-256 of the public key, to tell two files apart.")),
+            .maybe("notAfter", .moment("When a certificate expires; absent for keys.")),
+            .always("updatedAt", .moment("When it was stored.")),
+          ]), "What is stored to open its push service, without the secrets themselves.")),
       .maybe(
         "alarm",
         .object(
@@ -76,7 +88,7 @@ enum AdminSchemas {
           "Why the app needs somebody's attention, such as refused credentials; absent when all is well.")),
       .always("warnings", .array(of: .text(), "What is odd though it may be right, each a sentence.")),
       .always("createdAt", .moment("When it was added.")),
-      .always("updatedAt", .moment("When it or its signing key last changed.")),
+      .always("updatedAt", .moment("When it or one of its credentials last changed.")),
     ], "An app on one platform.")
 
   private static let pushAppCheck = Schema.object(
@@ -88,7 +100,8 @@ enum AdminSchemas {
           of: .object([
             .always("environment", .word(of: ["production", "sandbox"])),
             .always("verdict", .word(of: PushAppCheckReply.Verdict.allCases.map(\.rawValue))),
-            .maybe("reason", .text("The push service's own word, or why it could not be reached; absent when accepted.")),
+            .maybe(
+              "reason", .text("The push service's own word, or why it could not be reached; absent when accepted.")),
           ]), "One for each environment.")),
     ], "What the push service said of an app's credentials.")
 

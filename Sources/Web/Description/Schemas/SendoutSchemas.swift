@@ -13,7 +13,8 @@ enum SendoutSchemas {
 
   private static let policy = Schema.word(
     of: UncertainPolicy.allCases.map(\.rawValue),
-    "What to do with a push that may or may not have left before a crash: `resend` (nobody is missed) or `skip` (nobody gets it twice).")
+    "What to do with a push that may or may not have left before a crash: `resend` (nobody is missed) or `skip` (nobody gets it twice)."
+  )
 
   private static let request = Schema.object(
     [
@@ -44,7 +45,12 @@ enum SendoutSchemas {
     [
       .maybe("alert", .text("The line next to the icon.").orNull),
       .maybe("info", .text("The line under it.").orNull),
-      .maybe("badge", .integer("Number on the app's icon; 0 removes it.", 0...Int64.max).orNull),
+      .maybe(
+        "badge",
+        Schema.either(
+          [.integer("", 0...Int64.max), .text()],
+          "Number on the app's icon, or a template that gives one; 0 removes it."
+        ).orNull),
       .maybe("sound", .text("Name of the sound.").orNull),
       .maybe("category", .text("Which actions the notification offers.").orNull),
       .maybe(
@@ -84,7 +90,8 @@ enum SendoutSchemas {
       .always("accepted", .count("Taken over by the push service.")),
       .always("failed", .count("Refused by the push service for good.")),
       .always("uncertain", .count("Left, perhaps, and never answered for; not sent again by the sendout's policy.")),
-      .always("skipped", .count("Not sent: the device was invalidated or changed hands after the audience was frozen.")),
+      .always(
+        "skipped", .count("Not sent: the device was invalidated or changed hands after the audience was frozen.")),
       .always("cancelled", .count("Not sent: the sendout was cancelled.")),
       .always("opened", .count("Opened by a person at least once.")),
     ],
@@ -96,7 +103,9 @@ enum SendoutSchemas {
       .always("contactId", .id("Whose device it was when the audience was frozen.")),
       .always("state", .word(of: PushState.allCases.map(\.rawValue), "Where it stands.")),
       .always("attempts", .count("How often its bytes left, or may have left.")),
-      .maybe("reason", .text("The push service's own word for the last outcome, or the hub's; absent when accepted at once.")),
+      .maybe(
+        "reason", .text("The push service's own word for the last outcome, or the hub's; absent when accepted at once.")
+      ),
       .maybe("resentBecause", .text("Why it was sent more than once.")),
       .maybe("sentAt", .moment("When its bytes last left.")),
       .maybe("settledAt", .moment("When its outcome was written.")),

@@ -1,0 +1,92 @@
+import HTTPTypes
+import Wire
+
+/// Carma's `/rest/{customerId}/apps/{appId}/pushdevices`.
+enum PushDeviceOperations {
+  static let all: [Operation] = [
+    register("/rest/{customerId}/apps/{appId}/pushdevices", id: "registerDevices", "Register devices"),
+    register(
+      "/rest/{customerId}/apps/{appId}/devices", id: "registerDevicesOld", "Register devices (the older path)"),
+    invalidate, show,
+  ]
+
+  private static func register(_ path: String, id: String, _ summary: String) -> Operation {
+    Operation(
+      method: .put, path: path, id: id, topic: .pushDevices, door: .key(.device), summary: summary,
+      about: """
+        Registers 1 to 100 devices of one user and updates the contact. A field that is absent or null stays as it is, \
+        `""` clears it; `properties` is merged key by key, and null removes a key. Unknown fields are ignored.
+
+        A token belongs to one contact of an app: the last registration wins. Registering an invalidated token revives it. \
+        The reply is the contact with all its devices; to a key of scope `device` only what it sent.
+        """,
+      parameters: place,
+      body: Body(
+        schema: .named("PushDevicesRequest"),
+        example: """
+          {
+            "originalId": "lars@example.com", "firstName": "Lars", "country": "Sweden",
+            "properties": { "food": "meat" },
+            "deviceInfo": [
+              { "devicetoken": "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0", "appType": "1",
+                "sandboxToken": "false", "manufacturer": "apple", "model": "iPhone 15", "osVersion": "18.1" }
+            ]
+          }
+          """),
+      replies: [.ok("The contact and its devices.", .named("Contact"), example: contact)],
+      errors: [unknownApp])
+  }
+
+  private static let invalidate = Operation(
+    method: .put, path: "/rest/{customerId}/apps/{appId}/pushdevices/invalidation", id: "invalidateDevices",
+    topic: .pushDevices, door: .key(.device), summary: "Invalidate devices",
+    about: """
+      Nothing is sent any more to these tokens of this user. The rows are kept; asking again changes nothing. If one of the \
+      tokens is not registered, none is invalidated.
+      """,
+    parameters: place,
+    body: Body(
+      schema: .named("InvalidationRequest"),
+      example: """
+        {
+          "originalId": "lars@example.com",
+          "deviceInfo": [
+            { "devicetoken": "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0", "invalidationType": "1" }
+          ]
+        }
+        """),
+    replies: [.ok("The contact and its devices.", .named("Contact"), example: contact)],
+    errors: [
+      .error(
+        .notFound, "The app or the user is unknown, or a token is not registered for this user.",
+        "deviceInfo[0].devicetoken is not registered for this originalId.")
+    ])
+
+  private static let show = Operation(
+    method: .get, path: "/rest/{customerId}/apps/{appId}/pushdevices/{originalId}", id: "showContact",
+    topic: .pushDevices, door: .key(.backend), summary: "Show a contact and its devices",
+    about: "The same struct as registering answers with.",
+    parameters: place + [
+      .path("originalId", .text("Percent-encoded: `lars%40example.com`."), example: "lars%40example.com")
+    ],
+    replies: [.ok("The contact and its devices.", .named("Contact"), example: contact)],
+    errors: [
+      .error(
+        .notFound, "The app or the user is unknown.", "originalId names no contact of this customer.")
+    ])
+
+  private static let place: [Parameter] = [
+    .path("customerId", .id("The customer's number."), example: "1"),
+    .path("appId", .text("Bundle id or package name."), example: "com.acme.app"),
+  ]
+
+  private static let unknownApp = Reply.error(
+    .notFound, "The app or the list is unknown.", "appId names no push app of this customer.")
+
+  private static let contact = """
+    {
+      "originalId": "lars@example.com", "firstName": "Lars", "country": "Sweden", "properties": { "food": "meat" },
+      "deviceInfo": []
+    }
+    """
+}
