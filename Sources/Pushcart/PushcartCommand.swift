@@ -3,5 +3,5 @@ import ArgumentParser
 @main
 struct PushcartCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "pushcart", abstract: "A self-hosted marketing push hub.")
+    commandName: "pushcart", abstract: "A self-hosted marketing push hub.", subcommands: [ServeCommand.self])
 }

@@ -1,0 +1,21 @@
+import ArgumentParser
+
+struct ServeCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "serve", abstract: "Run the hub.",
+    discussion: """
+      Every setting can be given as a flag, as the variable in [brackets], or in the JSON file that --config names, under \
+      its flag's name; the first of these decides. A variable with _FILE behind it names a file that holds the value.
+      """)
+
+  @OptionGroup(title: "Hub") var hub: ServeFlags
+  @OptionGroup(title: "Database") var database: DatabaseFlags
+  @OptionGroup(title: "Secrets") var masterKeys: MasterKeyFlags
+  @OptionGroup(title: "Push services") var providers: ProviderFlags
+
+  func run() async throws {
+    let settings = try await Settings.read(
+      hub.given + database.given + masterKeys.given + providers.given, needsMasterKey: true, local: nil)
+    _ = settings
+  }
+}

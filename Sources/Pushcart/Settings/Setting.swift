@@ -1,0 +1,65 @@
+/// One thing that can be set: by flag, in the environment, or in the settings file; this order decides.
+struct Setting: Sendable {
+  /// Its key in the settings file and, behind `--`, its flag.
+  let name: String
+  let help: String
+  /// What counts when nobody sets it, as the help and README say it; nil if nothing does.
+  let fallback: String?
+  /// Whether its value may not be given as a flag, since everybody on the machine sees those.
+  let isSecret: Bool
+
+  init(_ name: String, _ help: String, fallback: String? = nil, isSecret: Bool = false) {
+    self.name = name
+    self.help = help
+    self.fallback = fallback
+    self.isSecret = isSecret
+  }
+
+  /// Its name in the environment.
+  var variable: String {
+    let name = name.uppercased().replacing("-", with: "_")
+    return name.hasPrefix("DATABASE_URL") ? name : "PUSHCART_\(name)"
+  }
+
+  /// The sibling that names a file with the value, as orchestrators hand over secrets.
+  var fromFile: Setting { Setting("\(name)-file", "file that holds it") }
+}
+
+extension Setting {
+  static let config = Setting("config", "JSON file with settings, keyed by the names of these flags")
+  static let databaseURL = Setting(
+    "database-url", "PostgreSQL's address: postgres://user:password@host:port/database, or libpq's key=value form")
+  static let databaseConnections = Setting(
+    "database-connections", "connections that requests share", fallback: "4")
+  static let databaseTransactions = Setting(
+    "database-transactions", "connections for transactions, opened when needed", fallback: "4")
+  static let masterKey = Setting(
+    "master-key", "32 random bytes in base64, under which credentials are sealed: openssl rand -base64 32",
+    isSecret: true)
+  static let oldMasterKeys = Setting(
+    "old-master-keys", "master keys of the past, by comma, until `pushcart rekey` has run", isSecret: true)
+  static let host = Setting("host", "address to listen on", fallback: "127.0.0.1")
+  static let port = Setting("port", "TCP port to listen on; 0 takes any free one", fallback: "8080")
+  static let publicURL = Setting(
+    "public-url", "how phones reach this hub, as in https://push.example.com", fallback: "http://HOST:PORT")
+  static let drainSeconds = Setting(
+    "drain-seconds", "how long work in flight may take to end after SIGTERM", fallback: "25")
+  static let apnsProductionURL = Setting(
+    "apns-production-url", "where APNs' production environment is", fallback: "https://api.push.apple.com")
+  static let apnsSandboxURL = Setting(
+    "apns-sandbox-url", "where APNs' development environment is", fallback: "https://api.sandbox.push.apple.com")
+  static let providerCAFile = Setting(
+    "provider-ca-file", "PEM file of the certificates to trust instead of the system's")
+  static let logLevel = Setting(
+    "log-level", "trace, debug, info, notice, warning, error or critical; debug logs every request", fallback: "info")
+  static let logFormat = Setting(
+    "log-format", "json, text, or auto: text on a terminal, json elsewhere", fallback: "auto")
+
+  /// Every setting, in the order that help and README show them.
+  static let all = [
+    databaseURL, databaseConnections, databaseTransactions, masterKey, oldMasterKeys, host, port, publicURL,
+    drainSeconds, apnsProductionURL, apnsSandboxURL, providerCAFile, logLevel, logFormat, config,
+  ]
+  /// Those whose value a file may hold: `_FILE` behind the variable, `-file` behind the flag.
+  static let fileable = [databaseURL, masterKey, oldMasterKeys]
+}

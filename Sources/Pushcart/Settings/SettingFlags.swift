@@ -1,0 +1,63 @@
+import ArgumentParser
+
+/// Flags of the settings that every command needs which talks to the database.
+struct DatabaseFlags: ParsableArguments {
+  @Option(help: .setting(.databaseURL)) var databaseURL: String?
+  @Option(help: .setting(.config)) var config: String?
+  @Option(help: .setting(.logLevel)) var logLevel: String?
+  @Option(help: .setting(.logFormat)) var logFormat: String?
+
+  var given: [Given] {
+    [(.databaseURL, databaseURL), (.config, config), (.logLevel, logLevel), (.logFormat, logFormat)]
+  }
+}
+
+/// Flags of the master keys. Keys themselves cannot be flags: everybody on the machine sees those.
+struct MasterKeyFlags: ParsableArguments {
+  @Option(help: .setting(.masterKey.fromFile, of: .masterKey)) var masterKeyFile: String?
+  @Option(help: .setting(.oldMasterKeys.fromFile, of: .oldMasterKeys)) var oldMasterKeysFile: String?
+
+  var given: [Given] {
+    [(.masterKey.fromFile, masterKeyFile), (.oldMasterKeys.fromFile, oldMasterKeysFile)]
+  }
+}
+
+/// Flags of where push services are.
+struct ProviderFlags: ParsableArguments {
+  @Option(help: .setting(.apnsProductionURL)) var apnsProductionURL: String?
+  @Option(help: .setting(.apnsSandboxURL)) var apnsSandboxURL: String?
+  @Option(help: .setting(.providerCAFile)) var providerCAFile: String?
+
+  var given: [Given] {
+    [(.apnsProductionURL, apnsProductionURL), (.apnsSandboxURL, apnsSandboxURL), (.providerCAFile, providerCAFile)]
+  }
+}
+
+/// Flags of what only a hub that serves needs.
+struct ServeFlags: ParsableArguments {
+  @Option(help: .setting(.host)) var host: String?
+  @Option(help: .setting(.port)) var port: String?
+  @Option(help: .setting(.publicURL)) var publicURL: String?
+  @Option(help: .setting(.drainSeconds)) var drainSeconds: String?
+  @Option(help: .setting(.databaseConnections)) var databaseConnections: String?
+  @Option(help: .setting(.databaseTransactions)) var databaseTransactions: String?
+
+  var given: [Given] {
+    [
+      (.host, host), (.port, port), (.publicURL, publicURL), (.drainSeconds, drainSeconds),
+      (.databaseConnections, databaseConnections), (.databaseTransactions, databaseTransactions),
+    ]
+  }
+}
+
+/// A setting and what its flag said.
+typealias Given = (setting: Setting, value: String?)
+
+extension ArgumentHelp {
+  /// The setting's own words, then its name in the environment and its default.
+  fileprivate static func setting(_ setting: Setting, of owner: Setting? = nil) -> ArgumentHelp {
+    let words = owner.map { "file that holds \($0.variable): \($0.help)" } ?? setting.help
+    let fallback = setting.fallback.map { " (default: \($0))" } ?? ""
+    return ArgumentHelp(stringLiteral: "\(words) [\(setting.variable)]\(fallback)")
+  }
+}
