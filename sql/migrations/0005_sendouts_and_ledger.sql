@@ -107,7 +107,7 @@ CREATE TABLE open_event (
   at            timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (customer_id, open_event_id)
 );
-CREATE INDEX open_event_sendout ON open_event (customer_id, sendout_id, at);
+CREATE INDEX open_event_push ON open_event (customer_id, sendout_id, device_id);
 COMMENT ON TABLE  open_event               IS 'Every fetch of a rich page or a pushreadurl.';
 COMMENT ON COLUMN open_event.customer_id   IS 'Whose push it was.';
 COMMENT ON COLUMN open_event.open_event_id IS 'Number of the event.';
