@@ -8,6 +8,9 @@ extension HTTPField.Name {
   /// `Idempotency-Key`: makes a repeated POST safe.
   public static let idempotencyKey = known("Idempotency-Key")
 
+  /// `Idempotent-Replayed: true`: this reply was given before, under the same `Idempotency-Key`.
+  public static let idempotentReplayed = known("Idempotent-Replayed")
+
   private static func known(_ name: StaticString) -> HTTPField.Name {
     guard let name = HTTPField.Name("\(name)") else { preconditionFailure("not a field name: \(name)") }
     return name

@@ -1,0 +1,36 @@
+public import Providers
+public import Registry
+public import Wire
+
+/// Asks a push service whether it accepts an app's credentials, without sending anything to a phone.
+public struct CredentialCheck: Sendable {
+  private let keys: SigningCredentialVault
+  private let apns: APNsProvider
+
+  public init(keys: SigningCredentialVault, apns: APNsProvider) {
+    self.keys = keys
+    self.apns = apns
+  }
+
+  /// Asks both of APNs' environments, at once.
+  /// - Returns: `nil` if the app has no credentials to ask about.
+  /// - Throws: `RegistryError.sealed` when no master key at hand opens them.
+  public func check(_ app: PushApp) async throws -> PushAppCheckReply? {
+    guard let stored = try await keys.credentials(for: app) else { return nil }
+    let credentials = APNsCredentials(
+      teamID: stored.teamID, keyID: stored.keyID, signingKey: stored.signingKey.text)
+    async let production = ask(.production, app, credentials)
+    async let sandbox = ask(.sandbox, app, credentials)
+    return PushAppCheckReply(pushAppId: app.id, appId: app.appID, checks: [await production, await sandbox])
+  }
+
+  private func ask(
+    _ environment: APNsEnvironment, _ app: PushApp, _ credentials: APNsCredentials
+  ) async -> PushAppCheckReply.Check {
+    switch await apns.check(topic: app.appID, environment: environment, credentials: credentials) {
+    case .accepted: .init(environment: environment.rawValue, verdict: .accepted)
+    case .refused(let reason): .init(environment: environment.rawValue, verdict: .refused, reason: reason)
+    case .unreachable(let reason): .init(environment: environment.rawValue, verdict: .unreachable, reason: reason)
+    }
+  }
+}

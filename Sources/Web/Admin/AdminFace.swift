@@ -1,0 +1,45 @@
+public import Content
+public import Delivery
+import Hummingbird
+public import Registry
+
+/// The management API under `/api/v1`: everything the command line does, for the customer whose key opens it.
+public struct AdminFace: Face {
+  private let keys: KeyRoutes
+  private let apps: AppRoutes
+  private let lists: ListRoutes
+  private let templates: TemplateRoutes
+
+  /// - Parameters:
+  ///   - vault: seals the credentials of apps.
+  ///   - credentials: asks push services about them.
+  public init(
+    authenticator: Authenticator, replies: IdempotentReplies, keys: AccessKeys, apps: PushApps, vault: Vault,
+    credentials: CredentialCheck, lists: ContactLists, templates: Templates
+  ) {
+    let desk = Desk(authenticator: authenticator, replies: replies)
+    self.keys = KeyRoutes(desk: desk, keys: keys)
+    self.apps = AppRoutes(desk: desk, apps: apps, vault: vault, credentials: credentials)
+    self.lists = ListRoutes(desk: desk, lists: lists)
+    self.templates = TemplateRoutes(desk: desk, templates: templates)
+  }
+
+  public func addRoutes(to routes: RouteTable) {
+    routes.get("/api/v1/keys", use: keys.list)
+    routes.post("/api/v1/keys", use: keys.add)
+    routes.delete("/api/v1/keys/{id}", use: keys.revoke)
+
+    routes.get("/api/v1/apps", use: apps.list)
+    routes.post("/api/v1/apps", use: apps.add)
+    routes.get("/api/v1/apps/{id}", use: apps.show)
+    routes.patch("/api/v1/apps/{id}", use: apps.change)
+    routes.post("/api/v1/apps/{id}/check", use: apps.check)
+
+    routes.get("/api/v1/lists", use: lists.list)
+    routes.post("/api/v1/lists", use: lists.add)
+
+    routes.get("/api/v1/templates", use: templates.list)
+    routes.get("/api/v1/templates/{name}", use: templates.show)
+    routes.put("/api/v1/templates/{name}", use: templates.save)
+  }
+}

@@ -1,0 +1,55 @@
+import Delivery
+import HTTPTypes
+import Hummingbird
+import Registry
+import Wire
+
+/// `/api/v1/apps`.
+struct AppRoutes: Sendable {
+  let desk: Desk
+  let apps: PushApps
+  let vault: Vault
+  let credentials: CredentialCheck
+
+  func list(_ request: Request, _ context: SiteContext) async throws -> Response {
+    let access = try await desk.access(request)
+    let page = try PageQuery(request, knows: ["after", "limit"]).page(PushAppID.self)
+    let all = try await apps.list(access.customer).map { PushAppReply($0) }
+    return try JSONReply.make(.ok, page.cut(all, by: \.pushAppId))
+  }
+
+  func add(_ request: Request, _ context: SiteContext) async throws -> Response {
+    try await desk.post(request, PushAppRequest.self) { [vault] access, body, unit in
+      let app = try await PushApps(unit, vault: vault).add(access.customer, NewPushApp(body))
+      return Desk.Answer(status: .created, body: PushAppReply(app))
+    }
+  }
+
+  func show(_ request: Request, _ context: SiteContext) async throws -> Response {
+    let access = try await desk.access(request)
+    return try JSONReply.make(.ok, PushAppReply(try await find(access, try context.number("id"))))
+  }
+
+  func change(_ request: Request, _ context: SiteContext) async throws -> Response {
+    let access = try await desk.access(request)
+    let id: PushAppID = try context.number("id")
+    let change = PushAppUpdate(try await request.json(PushAppChangeRequest.self))
+    return try JSONReply.make(.ok, PushAppReply(try await apps.update(access.customer, id, change)))
+  }
+
+  /// Asks the push service before the unit of work begins, so that none waits for it.
+  func check(_ request: Request, _ context: SiteContext) async throws -> Response {
+    let access = try await desk.access(request)
+    let app = try await find(access, try context.number("id"))
+    guard let reply = try await credentials.check(app) else {
+      throw Refusal.conflict("The app has no signingKey yet; PATCH it first.")
+    }
+    let bytes = try await request.body.collect(upTo: Limits.body)
+    return try await desk.once(request, access, bytes) { _ in Desk.Answer(body: reply) }
+  }
+
+  private func find(_ access: Access, _ id: PushAppID) async throws -> PushApp {
+    guard let app = try await apps.find(access.customer, id) else { throw RegistryError.pushAppUnknown(id) }
+    return app
+  }
+}
