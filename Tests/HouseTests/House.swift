@@ -1,0 +1,46 @@
+import Foundation
+
+/// The picture of the house as a table: which room may import which, and where its files are.
+enum House {
+  /// Rooms from cellar to roof, each with the rooms it may import (README, "The house").
+  static let mayImport: KeyValuePairs<String, Set<String>> = [
+    "CLibpq": [],
+    "Wire": [],
+    "Embedded": [],
+    "Postgres": ["CLibpq"],
+    "Registry": ["Postgres", "Wire"],
+    "Content": ["Postgres", "Wire"],
+    "Providers": ["Wire"],
+    "Delivery": ["Registry", "Providers", "Content", "Postgres", "Wire"],
+    "Sendouts": ["Registry", "Content", "Delivery", "Postgres", "Wire"],
+    "Web": ["Registry", "Content", "Delivery", "Sendouts", "Wire"],
+    "Simulator": ["Wire"],
+    "Pushcart": [
+      "Postgres", "Wire", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
+    ],
+  ]
+  static let rooms = mayImport.map(\.key)
+  /// What builds the house and is no room of it.
+  static let workshop: Set<String> = ["EmbedPlugin", "EmbedTool"]
+
+  static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+
+  static func text(_ path: String) throws -> String {
+    try String(contentsOf: root.appending(path: path), encoding: .utf8)
+  }
+
+  /// Swift files below a folder of the repository.
+  static func swiftFiles(in folder: String) -> [URL] {
+    let files = FileManager.default.enumerator(at: root.appending(path: folder), includingPropertiesForKeys: nil)
+    return (files?.compactMap { $0 as? URL } ?? []).filter { $0.pathExtension == "swift" }
+  }
+
+  /// Names of the modules that a file imports.
+  static func imports(of file: URL) throws -> Set<String> {
+    let line =
+      #/(?:@\w+\s+)*(?:public |package |internal |fileprivate |private )?import (?:struct |enum |class |func )?(\w+).*/#
+    let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+    return Set(lines.compactMap { $0.wholeMatch(of: line).map { String($0.1) } })
+  }
+}
