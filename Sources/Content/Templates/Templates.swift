@@ -14,22 +14,57 @@ public struct Templates: Sendable {
   ///   - body: the Mustache text, at most 256 KiB of UTF-8.
   /// - Throws: `ContentError.invalid`, `.unparsable`, `.customerUnknown`.
   public func put(_ customer: CustomerID, name: String, format: TemplateFormat, body: String) async throws -> Template {
-    fatalError()
+    guard Self.isName(name) else {
+      throw ContentError.invalid(
+        field: "name", problem: "is not of 1 to 100 letters, digits, dots, hyphens and underscores")
+    }
+    _ = try PageTemplate(body, format: format)
+    do {
+      // Each round without a row means that somebody else has saved a version meanwhile.
+      while true {
+        let rows = try await database.query(
+          TemplateQueries.put, customer.rawValue, name, format.contentType, body)
+        if let row = rows.first { return try Template(row) }
+        try Task.checkCancellation()
+      }
+    } catch let error as PostgresError where error.constraint == "template_customer_id_fkey" {
+      throw ContentError.customerUnknown
+    }
   }
 
   /// A version of a template, the current one unless told otherwise.
   /// - Throws: `ContentError.templateUnknown`.
   public func get(_ customer: CustomerID, name: String, version: Int32? = nil) async throws -> Template {
-    fatalError()
+    let unknown = ContentError.templateUnknown(name: name, version: version)
+    guard Self.isName(name) else { throw unknown }
+    let rows =
+      if let version {
+        try await database.query(TemplateQueries.get, customer.rawValue, name, version)
+      } else {
+        try await database.query(TemplateQueries.current, customer.rawValue, name)
+      }
+    guard let row = rows.first else { throw unknown }
+    return try Template(row)
   }
 
   /// The current version of every template of a customer, by name.
   public func list(_ customer: CustomerID) async throws -> [TemplateSummary] {
-    fatalError()
+    try await database.query(TemplateQueries.list, customer.rawValue).map(TemplateSummary.init)
   }
 
   /// Every version of one template, the newest first; empty if there is none.
   public func versions(_ customer: CustomerID, name: String) async throws -> [TemplateSummary] {
-    fatalError()
+    guard Self.isName(name) else { return [] }
+    return try await database.query(TemplateQueries.versions, customer.rawValue, name).map(TemplateSummary.init)
+  }
+
+  private static func isName(_ name: String) -> Bool {
+    (1...100).contains(name.utf8.count)
+      && name.utf8.allSatisfy { byte in
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: "._-".utf8.contains(byte)
+        }
+      }
   }
 }

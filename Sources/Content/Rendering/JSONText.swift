@@ -1,0 +1,45 @@
+/// Writes text as JSON strings (RFC 8259, section 7): quotation mark, backslash and control characters escaped, all else as it is.
+enum JSONText {
+  /// The text in quotation marks.
+  static func quoted(_ text: String) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(text.utf8.count + 2)
+    appendQuoted(text, to: &bytes)
+    return bytes
+  }
+
+  static func appendQuoted(_ text: String, to bytes: inout [UInt8]) {
+    bytes.append(UInt8(ascii: "\""))
+    append(text, to: &bytes)
+    bytes.append(UInt8(ascii: "\""))
+  }
+
+  /// The text as it stands between quotation marks.
+  static func append(_ text: String, to bytes: inout [UInt8]) {
+    var text = text
+    text.withUTF8 { source in
+      var start = 0
+      for (index, byte) in source.enumerated() where byte < 0x20 || byte == 0x22 || byte == 0x5C {
+        bytes.append(contentsOf: source[start..<index])
+        appendEscape(byte, to: &bytes)
+        start = index + 1
+      }
+      bytes.append(contentsOf: source[start...])
+    }
+  }
+
+  private static func appendEscape(_ byte: UInt8, to bytes: inout [UInt8]) {
+    bytes.append(UInt8(ascii: "\\"))
+    switch byte {
+    case 0x22, 0x5C: bytes.append(byte)
+    case 0x0A: bytes.append(UInt8(ascii: "n"))
+    case 0x0D: bytes.append(UInt8(ascii: "r"))
+    case 0x09: bytes.append(UInt8(ascii: "t"))
+    default:
+      let digits = Array("0123456789abcdef".utf8)
+      bytes.append(contentsOf: "u00".utf8)
+      bytes.append(digits[Int(byte >> 4)])
+      bytes.append(digits[Int(byte & 15)])
+    }
+  }
+}

@@ -1,0 +1,124 @@
+/// What a name in a template stands for, found out once when the template is compiled.
+enum Variable: Sendable, Equatable {
+  case contact(ContactField)
+  case property([String])
+  case device(DeviceField)
+  case app(AppField)
+  case sendout(SendoutField)
+  case sendoutField([String])
+  case url
+  case pushreadurl
+  /// Known to be empty, as a field of a text.
+  case nothing
+
+  enum ContactField: String, Sendable, CaseIterable {
+    case originalId, listId, firstName, middleName, lastName, emailAddress, mobileNumber, title, sex, dateOfBirth, city
+    case zipcode, country
+  }
+  enum DeviceField: String, Sendable, CaseIterable { case manufacturer, model, osVersion, country }
+  enum AppField: String, Sendable, CaseIterable { case appId, name }
+  enum SendoutField: String, Sendable, CaseIterable { case id, name, alert, info }
+
+  /// - Parameter path: the names between the dots; at least one.
+  init(path: [String]) {
+    let rest = Array(path.dropFirst())
+    switch path[0] {
+    case "properties": self = rest.isEmpty ? .nothing : .property(rest)
+    case "device": self = Self.field(rest, Variable.device)
+    case "app": self = Self.field(rest, Variable.app)
+    case "sendout" where rest.first == "fields":
+      self = rest.count > 1 ? .sendoutField(Array(rest.dropFirst())) : .nothing
+    case "sendout": self = Self.field(rest, Variable.sendout)
+    case "url": self = rest.isEmpty ? .url : .nothing
+    case "pushreadurl": self = rest.isEmpty ? .pushreadurl : .nothing
+    case let name:
+      guard let field = ContactField(rawValue: name) else {
+        self = .property(path)
+        return
+      }
+      self = rest.isEmpty ? .contact(field) : .nothing
+    }
+  }
+
+  private static func field<Field: RawRepresentable<String>>(
+    _ path: [String], _ variable: (Field) -> Variable
+  ) -> Variable {
+    guard path.count == 1, let field = Field(rawValue: path[0]) else { return .nothing }
+    return variable(field)
+  }
+
+  /// Whether its value is one recipient's.
+  var isPersonal: Bool {
+    switch self {
+    case .app, .sendoutField, .sendout(.id), .sendout(.name), .nothing: false
+    case .contact, .property, .device, .sendout, .url, .pushreadurl: true
+    }
+  }
+
+  var isProperty: Bool { if case .property = self { true } else { false } }
+}
+
+extension PageContext {
+  /// The variable's value as text; `nil` when there is none.
+  func text(_ variable: Variable) -> String? {
+    switch variable {
+    case .contact(let field): contact[field]
+    case .property(let path): properties.value(at: path[...])?.printed
+    case .device(let field): device[field]
+    case .app(.appId): app.appId
+    case .app(.name): app.name
+    case .sendout(let field): sendout[field]
+    case .sendoutField(let path): sendout.field(at: path[...])?.printed
+    case .url: url
+    case .pushreadurl: pushreadurl
+    case .nothing: nil
+    }
+  }
+}
+
+extension ContactFields {
+  subscript(field: Variable.ContactField) -> String? {
+    switch field {
+    case .originalId: originalId
+    case .listId: listId.map { String($0) }
+    case .firstName: firstName
+    case .middleName: middleName
+    case .lastName: lastName
+    case .emailAddress: emailAddress
+    case .mobileNumber: mobileNumber
+    case .title: title
+    case .sex: sex
+    case .dateOfBirth: dateOfBirth
+    case .city: city
+    case .zipcode: zipcode
+    case .country: country
+    }
+  }
+}
+
+extension DeviceFields {
+  subscript(field: Variable.DeviceField) -> String? {
+    switch field {
+    case .manufacturer: manufacturer
+    case .model: model
+    case .osVersion: osVersion
+    case .country: country
+    }
+  }
+}
+
+extension SendoutFields {
+  subscript(field: Variable.SendoutField) -> String? {
+    switch field {
+    case .id: id.map { String($0) }
+    case .name: name
+    case .alert: alert
+    case .info: info
+    }
+  }
+
+  /// What stands at the end of a path into the message's further fields.
+  func field(at path: ArraySlice<String>) -> PropertyValue? {
+    path.first.flatMap { fields[$0] }.flatMap { PropertyValue($0).value(at: path.dropFirst()) }
+  }
+}
