@@ -4,5 +4,5 @@ package import Postgres
 package enum RegistryStatements {
   package static let all: [Statement] =
     CustomerQueries.all + AccessKeyQueries.all + PushAppQueries.all + ContactListQueries.all + HubSecretQueries.all
-    + RekeyQueries.all + IdempotentReplyQueries.all + NotificationQueries.all
+    + RekeyQueries.all + IdempotentReplyQueries.all + NotificationQueries.all + AudienceQueries.all
 }

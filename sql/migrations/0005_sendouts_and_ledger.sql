@@ -11,6 +11,7 @@ CREATE TABLE sendout (
   message             jsonb       NOT NULL,
   template_name       text,
   template_version    int4,
+  unknown_ids         int4,
   on_uncertain        text        NOT NULL DEFAULT 'resend' CONSTRAINT sendout_on_uncertain_known CHECK (on_uncertain IN ('resend', 'skip')),
   created_at          timestamptz NOT NULL DEFAULT now(),
   started_at          timestamptz,
@@ -33,6 +34,7 @@ COMMENT ON COLUMN sendout.audience         IS '{"all":true}, {"listId":n} or {"o
 COMMENT ON COLUMN sendout.message          IS 'alert, info, badge, sound, category and fields; each text is a Mustache template.';
 COMMENT ON COLUMN sendout.template_name    IS 'The rich page''s template; NULL for none.';
 COMMENT ON COLUMN sendout.template_version IS 'The version it was created with, kept whatever is saved later.';
+COMMENT ON COLUMN sendout.unknown_ids      IS 'How many of the audience''s original ids nobody had when it was created, or frozen since; NULL for other audiences.';
 COMMENT ON COLUMN sendout.on_uncertain     IS 'What to do with a push that may or may not have left before a crash: resend (nobody is missed) or skip (nobody gets it twice).';
 COMMENT ON COLUMN sendout.created_at       IS 'When it was written.';
 COMMENT ON COLUMN sendout.started_at       IS 'When somebody started it.';
@@ -44,7 +46,11 @@ CREATE TABLE push_batch (
   sendout_id  bigint      NOT NULL,
   batch_no    int4        NOT NULL,
   size        int4        NOT NULL,
+  first_device_id bigint  NOT NULL,
+  last_device_id  bigint  NOT NULL,
   state       text        NOT NULL CONSTRAINT push_batch_state_known CHECK (state IN ('queued', 'held', 'claimed', 'settled', 'cancelled')),
+  release_to  text        NOT NULL DEFAULT 'queued' CONSTRAINT push_batch_release_to_known CHECK (release_to IN ('queued', 'held', 'cancelled')),
+  not_before  timestamptz NOT NULL DEFAULT '-infinity',
   hub_id      uuid,
   claimed_at  timestamptz,
   lease_until timestamptz,
@@ -52,12 +58,19 @@ CREATE TABLE push_batch (
   PRIMARY KEY (customer_id, sendout_id, batch_no),
   FOREIGN KEY (customer_id, sendout_id) REFERENCES sendout ON DELETE CASCADE
 ) WITH (fillfactor = 50);
+CREATE INDEX push_batch_queued ON push_batch (customer_id, sendout_id, not_before DESC, batch_no) WHERE state = 'queued';
+CREATE INDEX push_batch_claimed ON push_batch (customer_id, sendout_id, lease_until) WHERE state = 'claimed';
 COMMENT ON TABLE  push_batch             IS 'The ledger''s pushes in handfuls: a hub commits its claim to a handful before the first byte of it leaves.';
 COMMENT ON COLUMN push_batch.customer_id IS 'Whose sendout it is.';
 COMMENT ON COLUMN push_batch.sendout_id  IS 'The sendout.';
+COMMENT ON INDEX  push_batch_queued      IS 'In the order of claims: batches that are due again before those that never were tried.';
 COMMENT ON COLUMN push_batch.batch_no    IS '0, 1, 2, … within the sendout.';
 COMMENT ON COLUMN push_batch.size        IS 'Count of its pushes.';
-COMMENT ON COLUMN push_batch.state       IS 'queued -> claimed -> settled; queued <-> held while the sendout is paused; queued or held -> cancelled; claimed -> queued when its hub is gone.';
+COMMENT ON COLUMN push_batch.first_device_id IS 'Its pushes are those of the sendout from this device …';
+COMMENT ON COLUMN push_batch.last_device_id  IS '… to this one, both included, so that they are found by the ledger''s primary key.';
+COMMENT ON COLUMN push_batch.state       IS 'queued -> claimed -> settled; queued <-> held while the sendout is paused; queued or held -> cancelled; claimed -> release_to when some of its pushes are to be sent (again) later, or its hub is gone.';
+COMMENT ON COLUMN push_batch.release_to  IS 'What it becomes if its hub lets go of it with pushes unsent: held or cancelled once its sendout is.';
+COMMENT ON COLUMN push_batch.not_before  IS 'Earliest moment of the next claim: when the first of its waiting pushes is due.';
 COMMENT ON COLUMN push_batch.hub_id      IS 'Which hub process claimed it last.';
 COMMENT ON COLUMN push_batch.claimed_at  IS 'When.';
 COMMENT ON COLUMN push_batch.lease_until IS 'Until when the claim holds; its hub extends it while it works. Past that the hub is taken for dead.';
@@ -76,26 +89,69 @@ CREATE TABLE push (
   sent_at     timestamptz,
   settled_at  timestamptz,
   not_before  timestamptz,
+  give_up_at  timestamptz,
   opened_at   timestamptz,
-  PRIMARY KEY (customer_id, sendout_id, device_id),
-  FOREIGN KEY (customer_id, sendout_id) REFERENCES sendout ON DELETE CASCADE
+  PRIMARY KEY (customer_id, sendout_id, device_id)
 ) WITH (fillfactor = 60);
-CREATE INDEX push_waiting ON push (customer_id, sendout_id, not_before) WHERE not_before IS NOT NULL;
 CREATE INDEX push_contact ON push (customer_id, contact_id);
-COMMENT ON TABLE  push             IS 'The ledger: one row for each sendout and device, from intent to outcome to open.';
+COMMENT ON TABLE  push             IS 'The ledger: one row for each sendout and device, from intent to outcome to open. No foreign key: rows are only written while their sendout''s row is locked, and checking a million of them doubled the time of a freeze. No index but the two: an update of state or opened_at then stays on its page (HOT).';
 COMMENT ON COLUMN push.customer_id IS 'Whose push it is.';
 COMMENT ON COLUMN push.sendout_id  IS 'The sendout.';
 COMMENT ON COLUMN push.device_id   IS 'The device, as it was when the audience was frozen.';
 COMMENT ON COLUMN push.contact_id  IS 'Whose device it was then. If it is another''s when the push is due, the push is skipped.';
 COMMENT ON COLUMN push.batch_no    IS 'The handful it travels in.';
 COMMENT ON COLUMN push.state       IS 'queued (in a claimed batch: being sent) -> accepted, failed, skipped or uncertain; waiting: to be tried again at not_before; cancelled with its sendout.';
-COMMENT ON COLUMN push.attempts    IS 'How often its bytes left, or may have left. More than 1: resent_because says why.';
+COMMENT ON COLUMN push.attempts    IS 'How often its bytes left, or may have left; refusals of the app''s credentials do not count, as nothing of the push was looked at. More than 1: resent_because says why.';
 COMMENT ON COLUMN push.resent_because IS 'Why it was sent more than once: the outcome before the last attempt, such as TooManyRequests or hub_stopped; NULL if it was not.';
 COMMENT ON COLUMN push.reason      IS 'The push service''s own word for the last outcome, or the hub''s, such as device_invalidated; NULL when accepted at once.';
 COMMENT ON COLUMN push.sent_at     IS 'When its bytes last left.';
 COMMENT ON COLUMN push.settled_at  IS 'When its outcome was written.';
 COMMENT ON COLUMN push.not_before  IS 'Earliest moment of the next attempt; NULL unless waiting.';
+COMMENT ON COLUMN push.give_up_at  IS 'Until when it is tried again: two hours after it was first put off; NULL until then.';
 COMMENT ON COLUMN push.opened_at   IS 'First open by a person; NULL until then.';
+
+CREATE VIEW sendout_counts AS
+  SELECT total.customer_id, total.sendout_id, total.audience, total.queued - claimed.sending AS queued, claimed.sending,
+         total.waiting, total.sent, total.accepted, total.failed, total.uncertain, total.skipped, total.cancelled, total.opened
+    FROM (SELECT customer_id, sendout_id,
+                 count(*)                                      AS audience,
+                 count(*) FILTER (WHERE state = 'queued')      AS queued,
+                 count(*) FILTER (WHERE state = 'waiting')     AS waiting,
+                 count(*) FILTER (WHERE attempts > 0)          AS sent,
+                 count(*) FILTER (WHERE state = 'accepted')    AS accepted,
+                 count(*) FILTER (WHERE state = 'failed')      AS failed,
+                 count(*) FILTER (WHERE state = 'uncertain')   AS uncertain,
+                 count(*) FILTER (WHERE state = 'skipped')     AS skipped,
+                 count(*) FILTER (WHERE state = 'cancelled')   AS cancelled,
+                 count(opened_at)                              AS opened
+            FROM push
+           GROUP BY customer_id, sendout_id) AS total
+   CROSS JOIN LATERAL
+         -- OFFSET 0 keeps the planner from joining the two tables whole, which it does when their statistics are stale.
+         (SELECT count(*) AS sending
+            FROM push_batch
+           CROSS JOIN LATERAL
+                 (SELECT FROM push
+                   WHERE push.customer_id = push_batch.customer_id AND push.sendout_id = push_batch.sendout_id
+                     AND push.device_id BETWEEN push_batch.first_device_id AND push_batch.last_device_id
+                     AND push.state = 'queued'
+                  OFFSET 0) AS in_hand
+           WHERE push_batch.customer_id = total.customer_id AND push_batch.sendout_id = total.sendout_id
+             AND push_batch.state = 'claimed') AS claimed;
+COMMENT ON VIEW   sendout_counts             IS 'How many of a sendout''s pushes stand where: the one definition behind the API, the command line and the reports. A sendout without pushes has no row.';
+COMMENT ON COLUMN sendout_counts.customer_id IS 'Whose sendout it is.';
+COMMENT ON COLUMN sendout_counts.sendout_id  IS 'The sendout.';
+COMMENT ON COLUMN sendout_counts.audience    IS 'Pushes in all; the next eight but sent add up to it.';
+COMMENT ON COLUMN sendout_counts.queued      IS 'Claimed by no hub yet.';
+COMMENT ON COLUMN sendout_counts.sending     IS 'In the hands of a hub.';
+COMMENT ON COLUMN sendout_counts.waiting     IS 'To be tried again.';
+COMMENT ON COLUMN sendout_counts.sent        IS 'Left, or may have left, at least once.';
+COMMENT ON COLUMN sendout_counts.accepted    IS 'Taken over by the push service.';
+COMMENT ON COLUMN sendout_counts.failed      IS 'Refused by the push service for good.';
+COMMENT ON COLUMN sendout_counts.uncertain   IS 'Left, perhaps, and never answered for.';
+COMMENT ON COLUMN sendout_counts.skipped     IS 'Not sent: the device was invalidated or changed hands meanwhile.';
+COMMENT ON COLUMN sendout_counts.cancelled   IS 'Not sent: the sendout was cancelled.';
+COMMENT ON COLUMN sendout_counts.opened      IS 'Opened by a person at least once.';
 
 CREATE TABLE open_event (
   customer_id   bigint      NOT NULL,

@@ -1,0 +1,126 @@
+import Postgres
+
+/// Statements on one batch, from its claim to its release. `$1` is the customer, `$2` the sendout.
+enum BatchQueries {
+  static let all: [Statement] = [claim, extend, settle, release, claimedBy]
+
+  /// Claims a batch for the hub `$3` for `$4` seconds and gives its pushes that are to be sent now; a batch that has none
+  /// gives one row without a device. Once this is committed, a push of the batch that has no outcome counts as sent,
+  /// perhaps: that is what makes it safe to let its bytes leave. Those that are due for another attempt say now, and not
+  /// when their outcome is known, why they are sent again: nobody is ever sent to twice without a reason on record.
+  /// Locks the batch, passing over those that others have locked.
+  static let claim = Statement(
+    "batch.claim", .write,
+    """
+    WITH due AS (
+      SELECT batch_no, not_before
+        FROM push_batch
+       WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'queued' AND not_before <= now()
+       ORDER BY not_before DESC, batch_no
+       LIMIT 1
+         FOR UPDATE SKIP LOCKED),
+    claimed AS (
+      UPDATE push_batch
+         SET state = 'claimed', hub_id = $3::uuid, claims = claims + 1, not_before = '-infinity',
+             claimed_at = now(), lease_until = now() + make_interval(secs => $4::float8)
+        FROM due
+       WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
+         AND push_batch.batch_no = due.batch_no
+      RETURNING push_batch.batch_no, first_device_id, last_device_id, claims),
+    due_again AS (
+      UPDATE push
+         SET state = 'queued', not_before = NULL,
+             resent_because = CASE WHEN attempts > 0 THEN reason ELSE resent_because END
+        FROM claimed
+       WHERE claimed.claims > 1
+         AND push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
+         AND push.device_id BETWEEN claimed.first_device_id AND claimed.last_device_id
+         AND push.state = 'waiting' AND push.not_before <= now()
+      RETURNING claimed.batch_no, claimed.first_device_id, claimed.last_device_id,
+                push.device_id, push.contact_id, push.attempts, push.give_up_at)
+    SELECT claimed.batch_no, claimed.first_device_id, claimed.last_device_id,
+           queued.device_id, queued.contact_id, queued.attempts, queued.give_up_at
+      FROM claimed
+      LEFT JOIN LATERAL
+           -- OFFSET 0 keeps this a look-up by the primary key, whatever the planner thinks of the tables' sizes.
+           (SELECT device_id, contact_id, attempts, give_up_at
+              FROM push
+             WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
+               AND push.device_id BETWEEN claimed.first_device_id AND claimed.last_device_id
+               AND push.state = 'queued'
+            OFFSET 0) AS queued ON true
+    UNION ALL
+    SELECT * FROM due_again
+    """)
+
+  /// Extends the leases of every batch that the hub `$3` has claimed, by `$4` seconds from now, and gives their count.
+  static let extend = Statement(
+    "batch.extend", .write,
+    """
+    UPDATE push_batch
+       SET lease_until = now() + make_interval(secs => $4::float8)
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'claimed' AND hub_id = $3::uuid
+    """)
+
+  /// Writes outcomes: `$3` devices, `$4` states, `$5` reasons, `$6` attempts to add, `$7` when they left, `$8` seconds to
+  /// wait before the next attempt or NULL. Only a push that is still queued takes one, so writing them twice, or late, after
+  /// the batch was taken for lost, changes nothing. Moments are rounded up to a quarter of a second, so that pushes put off
+  /// together come due together. Locks the pushes in the order of their ids, as opens do.
+  static let settle = Statement(
+    "push.settle", .write,
+    """
+    UPDATE push
+       SET state = outcome.state, reason = outcome.reason, attempts = push.attempts + outcome.attempts,
+           sent_at = coalesce(outcome.sent_at, push.sent_at), settled_at = now(),
+           not_before = date_bin('250 ms', now() + make_interval(secs => outcome.delay), '2000-01-01')
+                        + interval '250 ms',
+           give_up_at = CASE WHEN outcome.delay IS NULL THEN push.give_up_at
+                             ELSE coalesce(push.give_up_at, now() + make_interval(secs => $9::float8)) END
+      FROM unnest($3::bigint[], $4::text[], $5::text[], $6::int2[], $7::timestamptz[], $8::float8[])
+           AS outcome (device_id, state, reason, attempts, sent_at, delay)
+     WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.device_id = outcome.device_id
+       AND push.state = 'queued'
+    """)
+
+  /// Lets go of the batch `$3`, of the devices from `$5` to `$6`, that the hub `$4` has claimed: settled if every push has
+  /// its outcome; otherwise it can be claimed again when the first push is due, for those that never left after `$7`
+  /// seconds, unless the sendout was paused or cancelled meanwhile. Gives the new state, or nothing if the batch was taken
+  /// for lost.
+  static let release = Statement(
+    "batch.release", .write,
+    """
+    WITH released AS (
+      UPDATE push_batch
+         SET state = CASE WHEN rest.queued + rest.waiting = 0 THEN 'settled' ELSE release_to END,
+             not_before = CASE WHEN rest.queued = 0 THEN coalesce(rest.due, '-infinity')
+                               WHEN $7::float8 > 0 THEN now() + make_interval(secs => $7::float8)
+                               ELSE '-infinity' END
+        FROM (SELECT count(*) FILTER (WHERE state = 'queued') AS queued,
+                     count(*) FILTER (WHERE state = 'waiting') AS waiting,
+                     min(not_before) FILTER (WHERE state = 'waiting') AS due
+                FROM push
+               WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+                 AND device_id BETWEEN $5::bigint AND $6::bigint) AS rest
+       WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
+         AND push_batch.batch_no = $3::int4 AND push_batch.hub_id = $4::uuid AND push_batch.state = 'claimed'
+      RETURNING push_batch.state),
+    cancelled AS (
+      UPDATE push
+         SET state = 'cancelled', settled_at = now(), not_before = NULL
+        FROM released
+       WHERE released.state = 'cancelled'
+         AND push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
+         AND push.device_id BETWEEN $5::bigint AND $6::bigint
+         AND push.state IN ('queued', 'waiting'))
+    SELECT state FROM released
+    """)
+
+  /// What the hub `$3` has claimed.
+  static let claimedBy = Statement(
+    "batch.claimed_by", .read,
+    """
+    SELECT batch_no, first_device_id, last_device_id
+      FROM push_batch
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'claimed' AND hub_id = $3::uuid
+    """)
+}

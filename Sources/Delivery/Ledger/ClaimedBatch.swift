@@ -1,0 +1,37 @@
+import FoundationEssentials
+import Postgres
+import Wire
+
+/// A batch that this hub has claimed, and its pushes that are to be sent now.
+struct ClaimedBatch: Sendable {
+  let number: Int32
+  let devices: ClosedRange<Int64>
+  var pushes: [QueuedPush]
+}
+
+/// A push that is to be sent.
+struct QueuedPush: Sendable {
+  let device: DeviceID
+  /// Whose device it was when the audience was frozen.
+  let contact: ContactID
+  /// How often it left before.
+  let attempts: Int
+  /// Until when it is tried again; `nil` if it was never put off.
+  let giveUpAt: Date?
+}
+
+extension ClaimedBatch {
+  /// - Returns: `nil` when there was nothing to claim.
+  init?(_ rows: Rows) throws {
+    guard let first = rows.first else { return nil }
+    let (number, from, to) = try first.decode(Int32.self, Int64.self, Int64.self)
+    let pushes = try rows.compactMap { row -> QueuedPush? in
+      let (_, _, _, device, contact, attempts, giveUpAt) = try row.decode(
+        Int32.self, Int64.self, Int64.self, Int64?.self, Int64?.self, Int32?.self, Date?.self)
+      guard let device, let contact, let attempts else { return nil }
+      return QueuedPush(
+        device: DeviceID(device), contact: ContactID(contact), attempts: Int(attempts), giveUpAt: giveUpAt)
+    }
+    self.init(number: number, devices: from...to, pushes: pushes)
+  }
+}

@@ -1,0 +1,47 @@
+import Postgres
+import Registry
+
+/// Statements that write an audience into the ledger.
+///
+/// The selection in the middle is Registry's (`AudienceSelection`), as it owns contacts and devices; what stands around it is
+/// the ledger's. `$1` is the customer, `$2` the push app, `$3` the audience, `$4` the sendout and `$5` the size of a batch.
+enum FreezeQueries {
+  static let all: [Statement] = [everyone, list, originalIDs, batches, analyze, unlimited]
+
+  static let list = freeze("ledger.freeze_list", AudienceSelection.list, sendout: "$4", size: "$5")
+  static let originalIDs = freeze(
+    "ledger.freeze_original_ids", AudienceSelection.originalIDs, sendout: "$4", size: "$5")
+  /// Has no `$3` of its own, so the sendout and the size move up.
+  static let everyone = freeze("ledger.freeze_all", AudienceSelection.all, sendout: "$3", size: "$4")
+
+  /// Devices are numbered in the order of their ids, so that a batch is a range of the ledger's primary key.
+  private static func freeze(_ name: String, _ audience: String, sendout: String, size: String) -> Statement {
+    Statement(
+      name, .write,
+      """
+      INSERT INTO push (customer_id, sendout_id, device_id, contact_id, batch_no)
+      SELECT $1::bigint, \(sendout)::bigint, device_id, contact_id,
+             (row_number() OVER (ORDER BY device_id) - 1) / \(size)::int4
+        FROM (\(audience)) AS audience
+      """)
+  }
+
+  /// The batches of the pushes that were just written.
+  static let batches = Statement(
+    "ledger.freeze_batches", .write,
+    """
+    INSERT INTO push_batch (customer_id, sendout_id, batch_no, size, first_device_id, last_device_id, state)
+    SELECT $1::bigint, $2::bigint, batch_no, count(*), min(device_id), max(device_id), 'queued'
+      FROM push
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+     GROUP BY batch_no
+    """)
+
+  /// Without statistics of the new rows the planner takes a sendout of a million pushes for a handful, and reads all of them
+  /// to settle a thousand (measured: 140 to 450 ms instead of 6).
+  static let analyze = Statement("ledger.analyze", .write, "ANALYZE push, push_batch")
+
+  /// Lifts the time limit for the rest of the transaction: the time of a freeze, or of a cancellation, grows with the audience.
+  static let unlimited = Statement(
+    "ledger.unlimited", .write, "SELECT set_config('statement_timeout', '0', true)")
+}

@@ -1,0 +1,35 @@
+import Postgres
+public import Wire
+
+/// What there is still to do for a sendout.
+public struct LedgerOutlook: Sendable, Equatable {
+  /// How long until a batch may be claimed; zero if one may now, `nil` if none is queued.
+  public var nextClaim: Duration?
+  /// How long until a lease runs out; `nil` if nothing is claimed.
+  public var nextLeaseEnd: Duration?
+  /// Whether batches are held.
+  public var isHeld: Bool
+
+  /// Whether every push has its outcome.
+  public var isDone: Bool { nextClaim == nil && nextLeaseEnd == nil && !isHeld }
+}
+
+extension Ledger {
+  /// What there is still to do.
+  public func outlook(_ key: SendoutKey) async throws -> LedgerOutlook {
+    let (claim, lease, isHeld) = try await database.query(
+      LedgerQueries.outlook, key.customer.rawValue, key.sendout.rawValue)[0].decode(
+        Double?.self, Double?.self, Bool.self)
+    return LedgerOutlook(
+      nextClaim: claim.map { .seconds($0) }, nextLeaseEnd: lease.map { .seconds($0) }, isHeld: isHeld)
+  }
+
+  /// Takes back what dead hubs had in hand.
+  /// - Returns: how many batches, and how many of their pushes may have left.
+  @discardableResult
+  public func requeueLost(_ key: SendoutKey, _ policy: UncertainPolicy) async throws -> (batches: Int, pushes: Int) {
+    try await database.query(
+      LedgerQueries.requeueLost, key.customer.rawValue, key.sendout.rawValue, policy.rawValue)[0].decode(
+        Int.self, Int.self)
+  }
+}

@@ -1,0 +1,45 @@
+import Delivery
+import FoundationEssentials
+import Postgres
+import Wire
+
+/// A row of `sendout`.
+struct Sendout: Sendable {
+  let key: SendoutKey
+  let app: PushAppID
+  let name: String
+  let state: SendoutState
+  let haltReason: String?
+  /// As JSON text, as is the message: long audiences are decoded only where they are needed.
+  let audienceJSON: String
+  let messageJSON: String
+  let template: (name: String, version: Int32)?
+  let unknownIDs: Int32?
+  let onUncertain: UncertainPolicy
+  let createdAt: Date
+  let startedAt: Date?
+  let frozenAt: Date?
+  let finishedAt: Date?
+
+  func audience() throws -> Audience { try JSONDecoder().decode(Audience.self, from: Data(audienceJSON.utf8)) }
+  func message() throws -> MessageBody { try JSONDecoder().decode(MessageBody.self, from: Data(messageJSON.utf8)) }
+}
+
+extension Sendout {
+  init(_ row: Row) throws {
+    let (customer, sendout, app, name, state, halt, audience, message) = try row.decode(
+      Int64.self, Int64.self, Int64.self, String.self, String.self, String?.self, JSONB.self, JSONB.self)
+    let templateName: String? = try row.get("template_name")
+    let templateVersion: Int32? = try row.get("template_version")
+    let policy: String = try row.get("on_uncertain")
+    guard let state = SendoutState(rawValue: state), let policy = UncertainPolicy(rawValue: policy) else {
+      throw PostgresError.decoding(statement: "sendout", column: "state", .format("an unknown state or policy"))
+    }
+    self.init(
+      key: SendoutKey(CustomerID(customer), SendoutID(sendout)), app: PushAppID(app), name: name, state: state,
+      haltReason: halt, audienceJSON: audience.text, messageJSON: message.text,
+      template: templateName.flatMap { name in templateVersion.map { (name, $0) } },
+      unknownIDs: try row.get("unknown_ids"), onUncertain: policy, createdAt: try row.get("created_at"),
+      startedAt: try row.get("started_at"), frozenAt: try row.get("frozen_at"), finishedAt: try row.get("finished_at"))
+  }
+}

@@ -1,0 +1,106 @@
+import FoundationEssentials
+import Postgres
+import Wire
+
+/// Statements on `sendout`. `$1` is the customer; where one sendout is meant, `$2` is its number.
+enum SendoutQueries {
+  static let all: [Statement] = [
+    create, find, lock, list, change, halt, freezable, frozen, finish, active, customers, notify,
+  ]
+
+  private static let columns = """
+    customer_id, sendout_id, push_app_id, name, state, halt_reason, audience, message, template_name, template_version,
+    unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at
+    """
+
+  static let create = Statement(
+    "sendout.create", .write,
+    """
+    INSERT INTO sendout (customer_id, push_app_id, name, state, audience, message, template_name, template_version,
+                         unknown_ids, on_uncertain, started_at)
+    VALUES ($1::bigint, $2::bigint, $3::text, $4::text, $5::jsonb, $6::jsonb, $7::text, $8::int4, $9::int4, $10::text,
+            CASE WHEN $4::text = 'freezing' THEN now() END)
+    RETURNING \(columns)
+    """)
+
+  static let find = Statement(
+    "sendout.find", .read,
+    "SELECT \(columns) FROM sendout WHERE customer_id = $1::bigint AND sendout_id = $2::bigint")
+
+  /// Locks the sendout until the transaction ends.
+  static let lock = Statement(
+    "sendout.lock", .write,
+    "SELECT \(columns) FROM sendout WHERE customer_id = $1::bigint AND sendout_id = $2::bigint FOR UPDATE")
+
+  /// The newest first, from behind `$2`. Audience and message stay behind: they may be long, and nobody reads them in a list.
+  static let list = Statement(
+    "sendout.list", .read,
+    """
+    SELECT customer_id, sendout_id, push_app_id, name, state, halt_reason, '{"all":true}'::jsonb, '{}'::jsonb,
+           template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at
+      FROM sendout
+     WHERE customer_id = $1::bigint AND ($2::bigint IS NULL OR sendout_id < $2::bigint)
+     ORDER BY sendout_id DESC
+     LIMIT $3::bigint
+    """)
+
+  /// Writes the new state `$3`, with the moments that go with it.
+  static let change = Statement(
+    "sendout.change", .write,
+    """
+    UPDATE sendout
+       SET state = $3::text, halt_reason = NULL,
+           started_at = CASE WHEN $3::text = 'freezing' THEN coalesce(started_at, now()) ELSE started_at END,
+           finished_at = CASE WHEN $3::text = 'cancelled' THEN now() END
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+    RETURNING \(columns)
+    """)
+
+  /// The hub itself pauses it, and `$3` says why.
+  static let halt = Statement(
+    "sendout.halt", .write,
+    """
+    UPDATE sendout
+       SET state = 'paused', halt_reason = $3::text
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('freezing', 'running')
+    RETURNING sendout_id
+    """)
+
+  /// Locks the sendout if it is to be frozen and no other hub is about it.
+  static let freezable = Statement(
+    "sendout.freezable", .write,
+    """
+    SELECT \(columns) FROM sendout
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'freezing'
+       FOR UPDATE SKIP LOCKED
+    """)
+
+  static let frozen = Statement(
+    "sendout.frozen", .write,
+    """
+    UPDATE sendout
+       SET state = 'running', frozen_at = now(), unknown_ids = $3::int4
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+    """)
+
+  static let finish = Statement(
+    "sendout.finish", .write,
+    """
+    UPDATE sendout
+       SET state = 'finished', finished_at = now()
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'running'
+    RETURNING sendout_id
+    """)
+
+  /// What there is to do for a customer.
+  static let active = Statement(
+    "sendout.active", .read,
+    "SELECT sendout_id FROM sendout WHERE customer_id = $1::bigint AND state IN ('freezing', 'running')")
+
+  /// Every customer, from the reference table, to ask for each of them what there is to do.
+  static let customers = Statement("sendout.customers", .read, "SELECT customer_id FROM customer ORDER BY customer_id")
+
+  /// Tells every hub that a sendout has changed, when the transaction commits. A statement of its own, as it names no table:
+  /// on Citus one that did would run, and notify, on a worker.
+  static let notify = Statement("sendout.notify", .write, "SELECT pg_notify('pushcart_sendout', $1::text)")
+}

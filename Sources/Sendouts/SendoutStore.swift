@@ -1,0 +1,188 @@
+import Content
+import Delivery
+import FoundationEssentials
+public import Postgres
+public import Registry
+public import Wire
+
+/// The store of sendouts: writes them, starts, pauses, resumes and cancels them, and tells how far they are.
+///
+/// Every verb is done in one transaction with what it means for the ledger, so that once it has returned no hub claims what
+/// it must not. Saying a verb twice is fine; one that is impossible in the sendout's state is refused.
+public struct SendoutStore: Sendable {
+  private enum Place {
+    case pool(Pool)
+    case transaction(any Querying)
+  }
+
+  private let place: Place
+  private let vault: Vault
+
+  public init(_ pool: Pool, vault: Vault) {
+    place = .pool(pool)
+    self.vault = vault
+  }
+
+  /// Takes part in what is done together.
+  public init(_ unit: UnitOfWork, vault: Vault) {
+    place = .transaction(unit.transaction)
+    self.vault = vault
+  }
+
+  private var database: any Querying {
+    switch place {
+    case .pool(let pool): pool
+    case .transaction(let transaction): transaction
+    }
+  }
+
+  private func atomically<Answer: Sendable>(
+    _ body: @escaping @Sendable (any Querying) async throws -> Answer
+  ) async throws -> Answer {
+    switch place {
+    case .pool(let pool): try await pool.transaction { try await body($0) }
+    case .transaction(let transaction): try await body(transaction)
+    }
+  }
+
+  /// Writes a sendout, and starts it if it says so.
+  /// - Returns: the sendout; its counts are 0, as a hub has yet to freeze its audience.
+  /// - Throws: `SendoutError.invalid`, `.platformNotServed`; `RegistryError.appUnknown`, `.appAmbiguous`;
+  ///   `ContentError.invalid`, `.unparsable` with fields such as `message.alert`.
+  public func create(_ customer: CustomerID, _ request: SendoutRequest) async throws -> SendoutReply {
+    let name = try SendoutRules.name(request)
+    try SendoutRules.audience(request.audience)
+    try SendoutRules.message(request.message)
+    return try await atomically { database in
+      let app = try await PushApps(database, vault: vault).resolve(
+        customer, appID: request.appId, type: request.appType)
+      guard app.type == .ios else { throw SendoutError.platformNotServed(app.type) }
+      let template = try await currentTemplate(customer, request.template, in: database)
+      let unknown = try await unknownIDs(customer, request.audience, in: database)
+      let row = try await database.query(
+        SendoutQueries.create, customer.rawValue, app.id.rawValue, name,
+        (request.start == true ? SendoutState.freezing : .draft).rawValue, try JSONB(encoding: request.audience),
+        try JSONB(encoding: request.message), template?.name, template?.version, unknown.map(Int32.init),
+        (request.onUncertain ?? .resend).rawValue)[0]
+      let sendout = try Sendout(row)
+      if sendout.state == .freezing { try await database.query(SendoutQueries.notify, sendout.key.description) }
+      return try sendout.reply(app: app, counts: SendoutCounts())
+    }
+  }
+
+  private func currentTemplate(_ customer: CustomerID, _ name: String?, in database: any Querying) async throws
+    -> Template?
+  {
+    guard let name else { return nil }
+    do {
+      return try await Templates(database).get(customer, name: name)
+    } catch ContentError.templateUnknown {
+      throw SendoutError.invalid(field: "template", problem: "is the name of no template of this customer")
+    }
+  }
+
+  /// Checks that the list is there, and counts the ids that nobody has.
+  private func unknownIDs(_ customer: CustomerID, _ audience: Audience, in database: any Querying) async throws -> Int?
+  {
+    switch audience {
+    case .all: return nil
+    case .list(let list):
+      guard try await ContactLists(database).find(customer, list) != nil else {
+        throw SendoutError.invalid(field: "audience.listId", problem: "is the number of no list of this customer")
+      }
+      return nil
+    case .originalIds(let ids):
+      return try await Audiences(database).unknownOriginalIDs(customer, among: ids)
+    }
+  }
+
+  /// - Throws: `SendoutError.sendoutUnknown`, `.wrongState`; so do the other verbs.
+  @discardableResult
+  public func start(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
+    try await say(.start, SendoutKey(customer, sendout))
+  }
+
+  /// Nothing more is claimed once this has returned; pushes that a hub has in hand, a few thousand at most, may still leave.
+  @discardableResult
+  public func pause(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
+    try await say(.pause, SendoutKey(customer, sendout))
+  }
+
+  @discardableResult
+  public func resume(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
+    try await say(.resume, SendoutKey(customer, sendout))
+  }
+
+  /// Ends the sendout for good; pushes that a hub has in hand may still leave, and are counted.
+  @discardableResult
+  public func cancel(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
+    try await say(.cancel, SendoutKey(customer, sendout))
+  }
+
+  private func say(_ verb: SendoutVerb, _ key: SendoutKey) async throws -> SendoutReply {
+    try await atomically { database in
+      let (customer, number) = (key.customer.rawValue, key.sendout.rawValue)
+      guard let row = try await database.query(SendoutQueries.lock, customer, number).first else {
+        throw SendoutError.sendoutUnknown(key.sendout)
+      }
+      var sendout = try Sendout(row)
+      switch verb.step(from: sendout.state, isFrozen: sendout.frozenAt != nil) {
+      case .stays: break
+      case .impossible: throw SendoutError.wrongState(key.sendout, sendout.state, verb)
+      case .becomes(let state):
+        sendout = try Sendout(try await database.query(SendoutQueries.change, customer, number, state.rawValue)[0])
+        let ledger = Ledger(database)
+        switch verb {
+        case .start: break
+        case .pause: try await ledger.hold(key)
+        case .resume: try await ledger.resume(key)
+        case .cancel: try await ledger.cancel(key)
+        }
+        try await database.query(SendoutQueries.notify, key.description)
+      }
+      return try await reply(sendout, in: database)
+    }
+  }
+
+  /// - Throws: `SendoutError.sendoutUnknown`.
+  public func find(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
+    guard let row = try await database.query(SendoutQueries.find, customer.rawValue, sendout.rawValue).first else {
+      throw SendoutError.sendoutUnknown(sendout)
+    }
+    return try await reply(Sendout(row), in: database)
+  }
+
+  private func reply(_ sendout: Sendout, in database: any Querying) async throws -> SendoutReply {
+    let apps = PushApps(database, vault: vault)
+    guard let app = try await apps.find(sendout.key.customer, sendout.app) else {
+      throw RegistryError.pushAppUnknown(sendout.app)
+    }
+    return try sendout.reply(app: app, counts: try await Ledger(database).counts(sendout.key))
+  }
+
+  /// The customer's sendouts, the newest first, without audience, message and counts.
+  public func list(
+    _ customer: CustomerID, _ page: PageRequest<SendoutID> = PageRequest()
+  ) async throws -> Page<SendoutReply, SendoutID> {
+    let apps = try await PushApps(database, vault: vault).list(customer)
+    let rows = try await database.query(
+      SendoutQueries.list, customer.rawValue, page.after?.rawValue, page.limit + 1)
+    let replies = try rows.map(Sendout.init).compactMap { sendout in
+      apps.first { $0.id == sendout.app }.map { sendout.summary(app: $0) }
+    }
+    return page.page(of: replies, cursor: \.sendoutId)
+  }
+
+  /// The sendout's pushes in the order of their devices.
+  /// - Parameter state: only those in this state; all when `nil`.
+  /// - Throws: `SendoutError.sendoutUnknown`.
+  public func pushes(
+    _ customer: CustomerID, _ sendout: SendoutID, state: PushState? = nil,
+    _ page: PageRequest<DeviceID> = PageRequest()
+  ) async throws -> Page<PushReply, DeviceID> {
+    guard try await !database.query(SendoutQueries.find, customer.rawValue, sendout.rawValue).isEmpty else {
+      throw SendoutError.sendoutUnknown(sendout)
+    }
+    return try await Ledger(database).pushes(SendoutKey(customer, sendout), state: state, page)
+  }
+}
