@@ -29,6 +29,8 @@ public struct ServerError: Error, Sendable, Equatable {
   public var constraint: String?
   /// Name of the statement that failed.
   public var statement: String
+  /// Whether the server ended the connection with it.
+  var endsConnection = false
 
   public init(
     sqlState: String, message: String, detail: String? = nil, hint: String? = nil, schema: String? = nil,
@@ -54,6 +56,7 @@ extension ServerError {
   public static let serializationFailure = "40001"
   public static let deadlockDetected = "40P01"
   public static let queryCanceled = "57014"
+  public static let inFailedTransaction = "25P02"
 }
 
 extension PostgresError {

@@ -2,20 +2,82 @@ public import Logging
 public import ServiceLifecycle
 
 /// Few connections, shared by many tasks.
+///
+/// A statement outside a transaction travels in the pipeline of a shared connection; transactions, COPY and notifications
+/// have connections of their own. Connections are opened when first needed, and anew, with back-off, when they are lost.
+/// The pool works from its first use on. Run it as a service to have it drained when the program ends; otherwise it ends
+/// when it is released.
 public final class Pool: Querying, Service {
-  public init(_ configuration: PoolConfiguration, logger: Logger) { fatalError("contract only") }
+  let configuration: PoolConfiguration
+  let logger: Logger
+  private let reactor: Reactor
 
-  /// Keeps the connections alive until the service group, or the task, ends.
-  public func run() async throws {}
+  public init(_ configuration: PoolConfiguration, logger: Logger) {
+    self.configuration = configuration
+    self.logger = logger
+    reactor = Reactor { PoolCore(configuration, logger: logger, reactor: $0) }
+  }
 
+  deinit {
+    if !reactor.closeUnused() { _ = reactor.post(.perform { $0.stop() }) }
+  }
+
+  /// Keeps a connection open until the service group, or the task, ends.
+  ///
+  /// On graceful shutdown statements and transactions under way are finished first, on cancellation they are not. When it
+  /// returns, every connection is closed.
+  public func run() async throws {
+    _ = reactor.post(.perform { _ in })
+    do {
+      try await gracefulShutdown()
+      await close()
+    } catch {
+      _ = reactor.post(.perform { $0.stop() })
+      await close()
+    }
+  }
+
+  /// Takes no more statements, finishes those under way, and closes every connection.
+  public func close() async {
+    if reactor.closeUnused() { return }
+    await withTaskCancellationHandler {
+      await withUnsafeContinuation { continuation in
+        if !reactor.post(.perform { $0.drain(continuation) }) { continuation.resume() }
+      }
+    } onCancel: {
+      _ = reactor.post(.perform { $0.stop() })
+    }
+  }
+
+  /// Whether a connection is up now: for `/readyz`.
+  public var isReady: Bool { reactor.isUp }
+
+  /// Runs one statement, encoded beforehand, on a shared connection. Call `query` instead.
   public func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
-    fatalError("contract only")
+    let role: Call.Role = statement.effect == .read ? .read : .write
+    return try await reactor.run(Call(statement, parameters, role: role, limit: configuration.statementTimeout))
   }
 
   /// Runs `body` between BEGIN and COMMIT on a connection of its own; rolls back when it throws or is cancelled.
+  ///
+  /// - Throws: what `body` throws; `PostgresError.unknownOutcome` when the connection was lost while COMMIT was under way;
+  ///   any other error means that the transaction had no effect.
   public func transaction<Answer: Sendable>(
     _ body: @Sendable (Transaction) async throws -> Answer
-  ) async throws -> Answer { fatalError("contract only") }
+  ) async throws -> Answer {
+    let lease = try await borrow()
+    let transaction = Transaction(lease)
+    let answer: Answer
+    do {
+      answer = try await body(transaction)
+      try Task.checkCancellation()
+    } catch {
+      await transaction.rollback()
+      throw error
+    }
+    try await transaction.commit()
+    return answer
+  }
 
   /// COPY … FROM STDIN: feeds what `chunks` gives and returns the count of rows once the server has committed them.
   public func copyIn<Chunks: AsyncSequence & Sendable>(_ sql: String, _ chunks: Chunks) async throws -> Int
@@ -25,54 +87,27 @@ public final class Pool: Querying, Service {
   public func copyOut(_ sql: String) -> CopyOut { fatalError("contract only") }
 
   /// What is sent with NOTIFY on these channels, from a connection of its own.
-  public func notifications(on channels: [String]) -> Notifications { fatalError("contract only") }
+  public func notifications(on channels: [String]) -> Notifications { Notifications(self, channels) }
 
-  /// Whether a connection is up now: for `/readyz`.
-  public var isReady: Bool { fatalError("contract only") }
-}
-
-public struct PoolConfiguration: Sendable {
-  /// A libpq connection string or URI; what it leaves out comes from libpq's own `PG…` variables.
-  public var connectionString: String
-  /// Connections shared by statements outside transactions.
-  public var sharedConnections = 4
-  /// Connections lent for transactions and COPY, opened when first needed.
-  public var lentConnections = 4
-  public var connectTimeout: Duration = .seconds(5)
-  /// How long a statement may wait for a connection before it is `unavailable`.
-  public var queueTimeout: Duration = .seconds(5)
-  /// How long a statement may run, `statement_timeout` on the server.
-  public var statementTimeout: Duration = .seconds(30)
-  public var applicationName = "pushcart"
-
-  public init(connectionString: String) { self.connectionString = connectionString }
-}
-
-/// A transaction on a connection of its own.
-public final class Transaction: Querying {
-  init() {}
-  public func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
-    fatalError("contract only")
+  func borrow() async throws -> Lease {
+    let borrower = Borrower()
+    return try await withTaskCancellationHandler {
+      try await withUnsafeThrowingContinuation { continuation in
+        borrower.continuation = continuation
+        if !reactor.post(.perform { $0.borrow(borrower) }) {
+          continuation.resume(throwing: PostgresError.unavailable("the pool has been shut down"))
+        }
+      }
+    } onCancel: {
+      _ = reactor.post(.perform { _ in borrower.cancel() })
+    }
   }
-}
 
-public struct CopyOut: AsyncSequence, Sendable {
-  public typealias Element = [UInt8]
-  public struct AsyncIterator: AsyncIteratorProtocol {
-    public mutating func next() async throws -> [UInt8]? { nil }
+  func subscribe(_ subscription: Subscription) {
+    if !reactor.post(.perform { $0.listener.add(subscription) }) { subscription.finish() }
   }
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator() }
-}
 
-/// Notifications in the order they came, and a word whenever some may have been missed.
-public struct Notifications: AsyncSequence, Sendable {
-  public enum Element: Sendable, Equatable {
-    case notification(channel: String, payload: String)
-    /// Listening has begun, or begun anew after the connection was lost: look at the tables once.
-    case mayHaveMissed
+  func unsubscribe(_ subscription: Subscription) {
+    _ = reactor.post(.perform { $0.listener.remove(subscription) })
   }
-  public struct AsyncIterator: AsyncIteratorProtocol {
-    public mutating func next() async throws -> Element? { nil }
-  }
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator() }
 }

@@ -6,6 +6,8 @@ public struct Rows: Sendable, RandomAccessCollection {
 
   /// Rows that an INSERT, UPDATE, DELETE, SELECT or COPY touched or gave.
   public var affected: Int { result.affected }
+  /// What the server calls the command it carried out, as in `INSERT 0 1`.
+  var commandTag: String { result.commandTag }
   public var startIndex: Int { 0 }
   public var endIndex: Int { result.count }
   public var columns: [String] { result.columns }
@@ -31,6 +33,11 @@ public struct Row: Sendable {
       return try result.value(row: index, column: column)
     }
     return (repeat try next((each Value).self))
+  }
+
+  /// The row's first column, as the type asked for.
+  public func decode<Value: PostgresDecodable>(_: Value.Type) throws(PostgresError) -> Value {
+    try result.value(row: index, column: 0)
   }
 
   /// The column of that name, as the type that the context asks for.
@@ -64,6 +71,7 @@ final class ResultBox: @unchecked Sendable {
   deinit { PQclear(pointer) }
 
   var affected: Int { PQcmdTuples(pointer).flatMap { Int(String(cString: $0)) } ?? 0 }
+  var commandTag: String { String(cString: PQcmdStatus(pointer)) }
   var columns: [String] { (0..<width).map { String(cString: PQfname(pointer, Int32($0))) } }
 
   func column(named name: String) throws(PostgresError) -> Int {

@@ -1,10 +1,12 @@
 /// The parameters of one call, encoded back to back in one buffer, in PostgreSQL's binary formats.
 public struct ParameterBuffer: Sendable {
-  /// Where a parameter's bytes stand in `bytes`; `nil` for NULL.
-  package private(set) var ranges: [Range<Int>?] = []
   /// Type OID of each parameter.
   package private(set) var types: [UInt32] = []
+  /// Bytes that each parameter takes in `bytes`; -1 for NULL.
+  package private(set) var lengths: [Int32] = []
   package private(set) var bytes: [UInt8] = []
+
+  package var count: Int { types.count }
 
   package init() {}
 
@@ -12,10 +14,16 @@ public struct ParameterBuffer: Sendable {
     types.append(Value.postgresType.rawValue)
     let start = bytes.count
     let isNull = !value.encode(into: &bytes)
-    ranges.append(isNull ? nil : start..<bytes.count)
+    lengths.append(isNull ? -1 : Int32(bytes.count - start))
   }
 
   package init<each Value: PostgresEncodable>(_ values: repeat each Value) {
+    var count = 0
+    for _ in repeat (each Value).self { count += 1 }
+    guard count > 0 else { return }
+    types.reserveCapacity(count)
+    lengths.reserveCapacity(count)
+    bytes.reserveCapacity(count * 16)
     for value in repeat each values { append(value) }
   }
 }

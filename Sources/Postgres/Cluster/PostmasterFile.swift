@@ -1,0 +1,51 @@
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+/// What a running server writes of itself into `postmaster.pid` (`miscadmin.h`: process in line 1, status in line 8).
+struct PostmasterFile {
+  let processID: pid_t
+  let isReady: Bool
+
+  /// `nil` when there is no such file, or none that can be read.
+  init?(data: String) {
+    guard let text = readText("\(data)/postmaster.pid") else { return nil }
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    guard let first = lines.first, let processID = pid_t(first) else { return nil }
+    self.processID = processID
+    isReady = lines.count > 7 && lines[7].hasPrefix("ready")
+  }
+
+  /// Whether a server runs under that number and on that data; another program may have inherited the number.
+  func isAlive(data: String) -> Bool {
+    guard kill(processID, 0) == 0 || errno == EPERM else { return false }
+    #if canImport(Glibc)
+      var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+      let count = readlink("/proc/\(processID)/cwd", &buffer, buffer.count - 1)
+      guard count > 0 else { return false }
+      let cwd = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      guard let real = realpath(data, nil) else { return false }
+      defer { free(real) }
+      return cwd == String(cString: real)
+    #else
+      return true
+    #endif
+  }
+}
+
+/// A small file's text.
+func readText(_ path: String) -> String? {
+  let file = open(path, O_RDONLY | O_CLOEXEC)
+  guard file >= 0 else { return nil }
+  defer { close(file) }
+  var text: [UInt8] = []
+  var buffer = [UInt8](repeating: 0, count: 4096)
+  while true {
+    let count = read(file, &buffer, buffer.count)
+    guard count > 0 else { break }
+    text += buffer[..<count]
+  }
+  return String(decoding: text, as: UTF8.self)
+}

@@ -1,0 +1,70 @@
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+/// Whom the server runs as: PostgreSQL refuses to run as root, so root hands it to the user `postgres`.
+struct ServerAccount {
+  let userID: uid_t
+  let groupID: gid_t
+  /// Whether it is another user than ours.
+  let isOther: Bool
+
+  static func find() throws(ClusterError) -> ServerAccount {
+    guard geteuid() == 0 else { return ServerAccount(userID: geteuid(), groupID: getegid(), isOther: false) }
+    guard let entry = getpwnam("postgres") else { throw .noAccount }
+    return ServerAccount(userID: entry.pointee.pw_uid, groupID: entry.pointee.pw_gid, isOther: true)
+  }
+
+  /// The command that runs a program as this user. With `setpriv`, of Linux, the program is also asked to end when the
+  /// thread that starts it does, be it by SIGKILL: SIGINT is PostgreSQL's fast shutdown.
+  func command(_ program: String, _ arguments: [String], endsWithParent: Bool) -> (path: String, arguments: [String]) {
+    if access("/usr/bin/setpriv", X_OK) == 0 {
+      var words: [String] = []
+      if isOther { words += ["--reuid=\(userID)", "--regid=\(groupID)", "--init-groups"] }
+      if endsWithParent { words += ["--pdeathsig", "INT"] }
+      return words.isEmpty ? (program, arguments) : ("/usr/bin/setpriv", words + ["--", program] + arguments)
+    }
+    return isOther ? ("/usr/bin/env", ["su", "postgres", "-c", shell([program] + arguments)]) : (program, arguments)
+  }
+
+  private func shell(_ words: [String]) -> String {
+    "exec "
+      + words.map { "'" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'" }
+      .joined(separator: " ")
+  }
+
+  /// Makes a directory that only this user may enter, unless it exists and is theirs already.
+  func makeDirectory(_ path: String) throws(ClusterError) {
+    if mkdir(path, 0o700) == 0 {
+      guard chown(path, userID, groupID) == 0 else { throw .system("cannot give \(path) to the user postgres") }
+      return
+    }
+    var status = stat()
+    guard errno == EEXIST, lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_uid == userID else {
+      throw .system("cannot make the directory \(path)")
+    }
+  }
+
+  /// Whether this user can reach what is in the directory, through all its parents.
+  func canReach(_ directory: String) -> Bool {
+    var path = ""
+    for name in directory.split(separator: "/") {
+      path += "/\(name)"
+      var status = stat()
+      guard stat(path, &status) == 0 else { return false }
+      let mode = status.st_mode
+      let canEnter: Bool
+      if status.st_uid == userID {
+        canEnter = mode & S_IXUSR != 0
+      } else if status.st_gid == groupID {
+        canEnter = mode & S_IXGRP != 0
+      } else {
+        canEnter = mode & S_IXOTH != 0
+      }
+      guard canEnter else { return false }
+    }
+    return true
+  }
+}

@@ -1,0 +1,193 @@
+import Logging
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+/// The server's process and the thread that watches over it.
+///
+/// The thread that starts the server must outlive it: on Linux the server is told when that thread ends, and not only when
+/// the process does.
+final class ServerProcess: Sendable {
+  private struct State {
+    var processID: pid_t?
+    var isStopping = false
+    var isOver = false
+    var stoppers: [UnsafeContinuation<Void, Never>] = []
+  }
+
+  private let configuration: ClusterConfiguration
+  private let logger: Logger
+  private let account: ServerAccount
+  private let binaries: PostgresBinaries
+  private let place: ClusterPlace
+  private let state = Mutex(State())
+
+  var socketDirectory: String { place.socketDirectory }
+  var logFile: String { place.log }
+  var processID: pid_t? { state.withLock { $0.processID } }
+
+  /// Finds programs and places, takes the lock, makes the cluster if there is none, and ends a server left behind. Blocks.
+  init(_ configuration: ClusterConfiguration, logger: Logger) throws(ClusterError) {
+    self.configuration = configuration
+    self.logger = logger
+    account = try .find()
+    binaries = try .find()
+    place = try ClusterPlace(configuration.directory, account)
+    try endLeftover()
+    if access("\(place.data)/PG_VERSION", F_OK) != 0 { try makeCluster() }
+  }
+
+  /// Made beside its place and moved there when it is whole, so that an interrupted initdb leaves nothing that looks good.
+  private func makeCluster() throws(ClusterError) {
+    let unfinished = "\(place.data)-unfinished"
+    _ = try? ChildProcess.output(of: "/bin/rm", ["-rf", unfinished])
+    try account.makeDirectory(unfinished)
+    var words = [
+      "-D", unfinished, "-U", configuration.superuser, "--auth=trust", "--encoding=UTF8", "--no-instructions",
+    ]
+    #if canImport(Glibc)
+      words += ["--locale=C.UTF-8"]
+    #else
+      words += ["--locale=C"]
+    #endif
+    words += [configuration.isDurable ? "--data-checksums" : "--no-sync"]
+    let command = account.command(binaries.initdb, words, endsWithParent: true)
+    _ = try ChildProcess.output(of: command.path, command.arguments)
+    guard rename(unfinished, place.data) == 0 else { throw .system("cannot rename \(unfinished)") }
+  }
+
+  /// The lock is ours, so a server that runs on the data has lost its hub.
+  private func endLeftover() throws(ClusterError) {
+    let data = place.data
+    guard let leftover = PostmasterFile(data: data), leftover.isAlive(data: data) else { return }
+    logger.notice(
+      "stopping the PostgreSQL that an earlier run left behind", metadata: ["process": "\(leftover.processID)"])
+    for (signal, patience) in [(SIGINT, 20), (SIGQUIT, 10), (SIGKILL, 10)] {
+      kill(leftover.processID, signal)
+      for _ in 0..<patience * 50 {
+        guard leftover.isAlive(data: data) else { return }
+        usleep(20_000)
+      }
+    }
+    throw .system("process \(leftover.processID), a PostgreSQL left behind, does not end")
+  }
+
+  // MARK: Running
+
+  /// Starts the server on a thread that watches over it, and returns when it takes connections.
+  func start() async throws {
+    try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
+      DedicatedThread.start { self.watch(continuation) }
+    }
+  }
+
+  private func watch(_ starter: UnsafeContinuation<Void, any Error>) {
+    var starter = Optional(starter)
+    while !isStopping {
+      do throws(ClusterError) {
+        let child = try launch()
+        starter.take()?.resume()
+        let status = child.wait()
+        state.withLock { $0.processID = nil }
+        if !isStopping { logger.error("PostgreSQL ended and is started again", metadata: ["status": "\(status)"]) }
+      } catch {
+        if let starter = starter.take() {
+          starter.resume(throwing: error)
+          break
+        }
+        logger.error("PostgreSQL does not start", metadata: ["reason": "\(error)"])
+        usleep(500_000)
+      }
+    }
+    end()
+  }
+
+  private var isStopping: Bool { state.withLock { $0.isStopping } }
+
+  /// Starts the server and returns when it takes connections.
+  private func launch() throws(ClusterError) -> ChildProcess {
+    let deadline = Moment.now.advanced(by: configuration.startTimeout)
+    while true {
+      let child = try spawn()
+      if isStopping { kill(child.processID, SIGINT) }
+      repeat {
+        if let file = PostmasterFile(data: place.data), file.processID == child.processID, file.isReady { return child }
+        if child.poll() != nil {
+          let log = readText(place.log).map { String($0.suffix(2000)) } ?? ""
+          // The children of a server that was killed hold its memory until they have noticed, a moment later.
+          guard log.contains("shared memory block"), Moment.now < deadline else {
+            throw .failed(program: "postgres", log: log)
+          }
+          break
+        }
+        usleep(5_000)
+      } while Moment.now < deadline
+      guard Moment.now < deadline else {
+        kill(child.processID, SIGQUIT)
+        throw .failed(program: "postgres", log: "not ready within \(configuration.startTimeout)")
+      }
+      usleep(100_000)
+    }
+  }
+
+  private func spawn() throws(ClusterError) -> ChildProcess {
+    let log = open(place.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+    guard log >= 0 else { throw .system("cannot write \(place.log)") }
+    defer { close(log) }
+    let settings = configuration.allSettings(socketDirectory: place.socketDirectory)
+    let words = ["-D", place.data] + settings.sorted { $0.key < $1.key }.flatMap { ["-c", "\($0.key)=\($0.value)"] }
+    let command = account.command(binaries.postgres, words, endsWithParent: true)
+    let child = try ChildProcess(command.path, command.arguments, output: log)
+    state.withLock { $0.processID = child.processID }
+    return child
+  }
+
+  // MARK: Ending
+
+  func stop() async {
+    await withUnsafeContinuation { continuation in
+      let isOver = state.withLock { state in
+        state.isStopping = true
+        if !state.isOver { state.stoppers.append(continuation) }
+        return state.isOver
+      }
+      if isOver { return continuation.resume() }
+      DedicatedThread.start { self.endServer() }
+    }
+  }
+
+  func signalStop() {
+    let processID = state.withLock { state in
+      state.isStopping = true
+      return state.processID
+    }
+    if let processID { kill(processID, SIGQUIT) }
+  }
+
+  /// A fast shutdown, then an immediate one, which leaves recovery to the next start, then the end.
+  private func endServer() {
+    for (signal, patience) in [(SIGINT, 60), (SIGQUIT, 10), (SIGKILL, 10)] {
+      let processID = state.withLock { state in state.isOver ? nil : state.processID }
+      if let processID { kill(processID, signal) }
+      for _ in 0..<patience * 50 {
+        guard !state.withLock({ $0.isOver }) else { return }
+        usleep(20_000)
+      }
+    }
+  }
+
+  private func end() {
+    place.unlock()
+    let stoppers = state.withLock { state in
+      state.isOver = true
+      state.processID = nil
+      defer { state.stoppers = [] }
+      return state.stoppers
+    }
+    for stopper in stoppers { stopper.resume() }
+  }
+}

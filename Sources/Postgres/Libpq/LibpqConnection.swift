@@ -1,0 +1,144 @@
+import CLibpq
+
+/// libpq's `PGconn`, call by call; it adds nothing but names and ownership.
+///
+/// `@unchecked Sendable`: a connection has one owner at a time. The thread that opens it hands it to the reactor, and from
+/// then on only the reactor's thread touches it.
+final class LibpqConnection: @unchecked Sendable {
+  private let pointer: OpaquePointer
+
+  /// Takes over the connection, which ends with this object.
+  init(adopting pointer: OpaquePointer) {
+    self.pointer = pointer
+    // libpq prints notices to stderr unless told otherwise; they may quote values.
+    PQsetNoticeReceiver(pointer, { _, _ in }, nil)
+  }
+
+  deinit { PQfinish(pointer) }
+
+  // MARK: State
+
+  var socket: Int32 { PQsocket(pointer) }
+  var isUp: Bool { PQstatus(pointer) == CONNECTION_OK }
+  var isInTransaction: Bool { PQtransactionStatus(pointer) != PQTRANS_IDLE }
+  var backendID: Int32 { PQbackendPID(pointer) }
+
+  /// What went wrong last, in libpq's words, on one line.
+  var errorMessage: String {
+    String(cString: PQerrorMessage(pointer)).split(separator: "\n").joined(separator: " ")
+  }
+
+  // MARK: Opening
+
+  func pollConnect() -> PostgresPollingStatusType { PQconnectPoll(pointer) }
+
+  /// Non-blocking and in pipeline mode, as every connection lives here.
+  func makeReady() -> Bool { PQsetnonblocking(pointer, 1) == 0 && PQenterPipelineMode(pointer) == 1 }
+
+  func enterPipeline() -> Bool { PQenterPipelineMode(pointer) == 1 }
+  func exitPipeline() -> Bool { PQexitPipelineMode(pointer) == 1 }
+
+  // MARK: Sending
+
+  func sendPrepare(name: String, sql: String, types: borrowing [UInt32]) -> Bool {
+    PQsendPrepare(pointer, name, sql, Int32(types.count), types) == 1
+  }
+
+  /// Parameters and results are binary, all of them.
+  func sendExecute(name: String, _ parameters: borrowing ParameterBuffer, scratch: inout ParameterScratch) -> Bool {
+    scratch.withPointers(to: parameters) { count, values, lengths, formats in
+      PQsendQueryPrepared(pointer, name, count, values, lengths, formats, 1) == 1
+    }
+  }
+
+  /// Marks the end of a segment: the server commits what came since the last mark, and answers.
+  ///
+  /// A surprise of libpq 15: this also flushes, one write to the socket for every Sync; `PQsendPipelineSync`, which does
+  /// not, came with 17. So each Sync saved is a system call saved, on both sides.
+  func sync() -> Bool { PQpipelineSync(pointer) == 1 }
+
+  /// Simple protocol: many statements in one text, none of them prepared. Only outside pipeline mode.
+  func sendScript(_ sql: String) -> Bool { PQsendQuery(pointer, sql) == 1 }
+
+  enum Flushed { case all, partly, failed }
+
+  func flush() -> Flushed {
+    switch PQflush(pointer) {
+    case 0: .all
+    case 1: .partly
+    default: .failed
+    }
+  }
+
+  // MARK: Receiving
+
+  /// Reads what the socket has; `false` once the connection is lost.
+  func consumeInput() -> Bool { PQconsumeInput(pointer) == 1 }
+
+  /// Whether asking for a result now would block.
+  var isBusy: Bool { PQisBusy(pointer) == 1 }
+
+  /// The next result, or `nil` where libpq marks the end of one statement's results.
+  func nextResult() -> OpaquePointer? { PQgetResult(pointer) }
+
+  func nextNotification() -> (channel: String, payload: String)? {
+    guard let notification = PQnotifies(pointer) else { return nil }
+    defer { PQfreemem(notification) }
+    return (String(cString: notification.pointee.relname), String(cString: notification.pointee.extra))
+  }
+
+  // MARK: Cancelling
+
+  /// What it takes to cancel from another thread. `nil` when the connection is not up.
+  func cancellation() -> LibpqCancellation? { PQgetCancel(pointer).map(LibpqCancellation.init) }
+}
+
+/// libpq's `PGcancel`: it may be used from any thread, and outlives its connection.
+///
+/// `@unchecked Sendable`: libpq documents it as read-only and safe for threads.
+final class LibpqCancellation: @unchecked Sendable {
+  private let pointer: OpaquePointer
+  init(_ pointer: OpaquePointer) { self.pointer = pointer }
+  deinit { PQfreeCancel(pointer) }
+
+  /// Asks the server to cancel what the connection runs. Blocks: it opens a connection of its own.
+  func send() -> Bool {
+    var error = [CChar](repeating: 0, count: 256)
+    return PQcancel(pointer, &error, Int32(error.count)) == 1
+  }
+}
+
+/// Room for the arrays of pointers that libpq wants with each call, kept so that no call allocates them.
+struct ParameterScratch {
+  private var values: [UnsafePointer<CChar>?] = []
+  private var lengths: [Int32] = []
+  private var formats: [Int32] = []
+
+  mutating func withPointers<Answer>(
+    to parameters: borrowing ParameterBuffer,
+    _ body: (Int32, UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<Int32>, UnsafePointer<Int32>) -> Answer
+  ) -> Answer {
+    let count = parameters.count
+    values.removeAll(keepingCapacity: true)
+    lengths.removeAll(keepingCapacity: true)
+    while formats.count < count { formats.append(1) }
+    return parameters.bytes.withUnsafeBytes { bytes in
+      // An empty buffer may have no address, and libpq takes a null value for NULL.
+      let base = bytes.baseAddress.map { $0.assumingMemoryBound(to: CChar.self) } ?? emptyBytes
+      var start = 0
+      for length in parameters.lengths {
+        values.append(length < 0 ? nil : base + start)
+        lengths.append(max(length, 0))
+        start += Int(max(length, 0))
+      }
+      return body(Int32(count), values, lengths, formats)
+    }
+  }
+}
+
+/// Somewhere to point for a value of no bytes. Never written to, never freed.
+nonisolated(unsafe) private let emptyBytes: UnsafePointer<CChar> = {
+  let byte = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
+  byte.initialize(to: 0)
+  return UnsafePointer(byte)
+}()

@@ -1,0 +1,87 @@
+/// The connection that listens, on the reactor's thread, and those who read from it.
+final class Listener {
+  private final class Reader {
+    let subscription: Subscription
+    /// LISTENs not answered yet; what comes before they are is not passed on, since `mayHaveMissed` will cover it.
+    var unanswered = 0
+    init(_ subscription: Subscription) { self.subscription = subscription }
+  }
+
+  private unowned let core: PoolCore
+  private var readers: [Reader] = []
+  private var session: Session?
+  private var isFinished = false
+  var isOpening = false
+
+  init(core: PoolCore) { self.core = core }
+
+  var wantsConnection: Bool { !readers.isEmpty && session == nil && !isOpening && !isFinished }
+
+  func add(_ subscription: Subscription) {
+    guard !isFinished else { return subscription.finish() }
+    let reader = Reader(subscription)
+    readers.append(reader)
+    listen(reader)
+  }
+
+  func remove(_ subscription: Subscription) {
+    readers.removeAll { $0.subscription === subscription }
+    let needed = Set(readers.flatMap(\.subscription.channels))
+    guard let session else { return }
+    if needed.isEmpty {
+      self.session = nil
+      session.abandon()
+      core.forget(session)
+    } else {
+      for channel in Set(subscription.channels).subtracting(needed) { run("UNLISTEN", channel) { _ in } }
+    }
+  }
+
+  func opened(_ session: Session) {
+    self.session = session
+    for reader in readers { listen(reader) }
+    if readers.isEmpty {
+      self.session = nil
+      session.abandon()
+      core.forget(session)
+    }
+  }
+
+  func lost(_ session: Session) {
+    guard session === self.session else { return }
+    self.session = nil
+  }
+
+  func notified(_ channel: String, _ payload: String) {
+    for reader in readers where reader.unanswered == 0 && reader.subscription.channels.contains(channel) {
+      reader.subscription.emit(.notification(channel: channel, payload: payload))
+    }
+  }
+
+  func finish() {
+    isFinished = true
+    for reader in readers { reader.subscription.finish() }
+    readers.removeAll()
+  }
+
+  private func listen(_ reader: Reader) {
+    guard session != nil else { return }
+    reader.unanswered = reader.subscription.channels.count
+    for channel in reader.subscription.channels {
+      run("LISTEN", channel) { [weak reader] outcome in
+        guard let reader, case .success = outcome else { return }
+        reader.unanswered -= 1
+        if reader.unanswered == 0 { reader.subscription.emit(.mayHaveMissed) }
+      }
+    }
+  }
+
+  private func run(_ verb: String, _ channel: String, _ completion: @escaping (Result<ResultBox, any Error>) -> Void) {
+    let quoted = channel.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"")
+    let statement = Statement("\(verb.lowercased()).\(channel)", .write, "\(verb) \"\(quoted)\"")
+    let call = Call(statement, ParameterBuffer(), role: .write)
+    call.isTaken = true
+    call.completion = completion
+    session?.send(call, at: core.now)
+  }
+}

@@ -1,0 +1,86 @@
+import Synchronization
+
+/// A transaction on a connection of its own. Its statements may run from several tasks at once; they reach the server in
+/// one pipeline.
+public final class Transaction: Querying {
+  private enum State { case fresh, begun, ended }
+
+  private let lease: Lease
+  private let state = Mutex(State.fresh)
+
+  private static let begin = Statement("transaction.begin", .write, "BEGIN")
+  private static let commit = Statement("transaction.commit", .write, "COMMIT")
+  private static let rollback = Statement("transaction.rollback", .write, "ROLLBACK")
+
+  init(_ lease: Lease) { self.lease = lease }
+
+  public func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+    try beginIfFresh(statement.name)
+    return try await lease.run(statement, parameters, role: .within)
+  }
+
+  /// Runs many statements in one text, by the simple protocol, within this transaction: for migrations. They are not
+  /// prepared, take no parameters, and cannot be cancelled.
+  /// - Parameter name: names the script in errors.
+  package func runScript(_ name: String, _ sql: String) async throws {
+    let isFresh = try enter(name)
+    try await lease.runScript(name, isFresh ? "BEGIN;\n\(sql)" : sql)
+  }
+
+  /// BEGIN waits for the first statement and shares its Sync: a round trip saved.
+  private func beginIfFresh(_ statement: String) throws {
+    if try enter(statement) { lease.runInFront(Self.begin, role: .begin) }
+  }
+
+  /// Whether this is the transaction's first statement.
+  private func enter(_ statement: String) throws -> Bool {
+    try state.withLock { state in
+      switch state {
+      case .fresh:
+        state = .begun
+        return true
+      case .begun: return false
+      case .ended: throw PostgresError.misuse("\(statement): the transaction has ended already")
+      }
+    }
+  }
+
+  /// Whether there is anything to end.
+  private func leave() -> Bool {
+    state.withLock { state in
+      defer { state = .ended }
+      return state == .begun
+    }
+  }
+
+  func commit() async throws {
+    guard leave() else { return lease.giveBack(isClean: true) }
+    do {
+      let answer = try await lease.run(Self.commit, role: .commit, isCancellable: false)
+      lease.giveBack(isClean: true)
+      // A transaction with a failed statement, whose error the body swallowed, answers COMMIT with ROLLBACK.
+      guard answer.commandTag == "COMMIT" else { throw PostgresError.rolledBack }
+    } catch {
+      lease.giveBack(isClean: false)
+      throw error
+    }
+  }
+
+  /// Never fails: a connection that cannot roll back is closed, which rolls back too.
+  func rollback() async {
+    guard leave() else { return lease.giveBack(isClean: true) }
+    let isClean = (try? await lease.run(Self.rollback, role: .within, isCancellable: false)) != nil
+    lease.giveBack(isClean: isClean)
+  }
+}
+
+extension PostgresError {
+  /// COMMIT of a transaction in which a statement had failed.
+  fileprivate static var rolledBack: PostgresError {
+    .server(
+      ServerError(
+        sqlState: ServerError.inFailedTransaction,
+        message: "the transaction was rolled back because one of its statements had failed",
+        statement: "transaction.commit"))
+  }
+}

@@ -1,0 +1,42 @@
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+/// A thread of our own for what blocks: Swift's cooperative pool must never wait in the kernel.
+enum DedicatedThread {
+  /// Runs `body` on a new thread, which ends with it.
+  static func start(_ body: @escaping @Sendable () -> Void) {
+    let box = Unmanaged.passRetained(Body(body))
+    var attributes = pthread_attr_t()
+    pthread_attr_init(&attributes)
+    defer { pthread_attr_destroy(&attributes) }
+    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+    #if canImport(Glibc)
+      var thread = pthread_t()
+      let failure = pthread_create(&thread, &attributes, { enter($0) }, box.toOpaque())
+    #else
+      var thread: pthread_t?
+      let failure = pthread_create(&thread, &attributes, { enter($0) }, box.toOpaque())
+    #endif
+    precondition(failure == 0, "the system gives no more threads")
+  }
+
+  /// Runs `body` on a new thread and suspends the caller until it is done.
+  static func value<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+    await withUnsafeContinuation { continuation in
+      start { continuation.resume(returning: body()) }
+    }
+  }
+}
+
+private final class Body: Sendable {
+  let run: @Sendable () -> Void
+  init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+}
+
+private func enter(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  if let argument { Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run() }
+  return nil
+}

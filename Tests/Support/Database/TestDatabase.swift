@@ -1,0 +1,57 @@
+public import Postgres
+import Synchronization
+
+/// A database of a test's own, with every migration applied.
+///
+/// ```swift
+/// try await withDatabase { database in
+///   try await database.pool.query(…)
+/// }
+/// ```
+public struct TestDatabase: Sendable {
+  public let name: String
+  /// For libpq: psql takes it too.
+  public let connectionString: String
+  /// Connections to it; more pools may be opened with `withPool`.
+  public let pool: Pool
+  let server: TestServer
+
+  /// Another pool on the same database, for as long as `body` runs.
+  @discardableResult
+  public func withPool<Answer: Sendable>(
+    _ configure: (inout PoolConfiguration) -> Void = { _ in }, _ body: (Pool) async throws -> Answer
+  ) async throws -> Answer { try await server.withPool(to: name, configure, body) }
+
+  /// Runs SQL that is of no interest to the code under test: set-up, or a look at a table.
+  @discardableResult
+  public func query<each Value: PostgresEncodable>(_ sql: String, _ values: repeat each Value) async throws -> Rows {
+    try await pool.query(Statement("test.\(sql.hashValue)", .write, sql), repeat each values)
+  }
+}
+
+/// Runs `body` on a fresh clone of the migrated template, which is dropped afterwards.
+/// - Parameter configure: steers `database.pool`.
+@discardableResult
+public func withDatabase<Answer: Sendable>(
+  _ configure: (inout PoolConfiguration) -> Void = { _ in }, _ body: (TestDatabase) async throws -> Answer
+) async throws -> Answer {
+  let server = try await TestServer.shared
+  let name = "test_\(serial.add(1, ordering: .relaxed).newValue)_\(UInt32.random(in: 0 ... .max))"
+  let create = Statement("test.create", .write, "CREATE DATABASE \(name) TEMPLATE \(server.template)")
+  try await server.withPool(to: "postgres", { $0.statementTimeout = .seconds(120) }) { try await $0.query(create) }
+  let outcome: Result<Answer, any Error>
+  do {
+    let answer = try await server.withPool(to: name, configure) { pool in
+      try await body(
+        TestDatabase(name: name, connectionString: server.connectionString(name), pool: pool, server: server))
+    }
+    outcome = .success(answer)
+  } catch {
+    outcome = .failure(error)
+  }
+  let drop = Statement("test.drop", .write, "DROP DATABASE \(name) WITH (FORCE)")
+  _ = try? await server.withPool(to: "postgres", { $0.statementTimeout = .seconds(120) }) { try await $0.query(drop) }
+  return try outcome.get()
+}
+
+private let serial = Atomic(0)
