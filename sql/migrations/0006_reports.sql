@@ -63,28 +63,15 @@ COMMENT ON COLUMN report.invalidations_by_day.devices     IS 'Times a device bec
 CREATE VIEW report.sendout_totals AS
 SELECT s.customer_id, s.sendout_id, s.name, a.app_id, a.app_type, s.state, s.template_name, s.template_version,
   s.created_at, s.started_at, s.finished_at,
-  p.audience, p.queued, p.sending, p.waiting, p.sent, p.accepted, p.failed, p.uncertain, p.skipped, p.cancelled, p.opened,
+  coalesce(p.audience, 0) AS audience, coalesce(p.queued, 0) AS queued, coalesce(p.sending, 0) AS sending,
+  coalesce(p.waiting, 0) AS waiting, coalesce(p.sent, 0) AS sent, coalesce(p.accepted, 0) AS accepted,
+  coalesce(p.failed, 0) AS failed, coalesce(p.uncertain, 0) AS uncertain, coalesce(p.skipped, 0) AS skipped,
+  coalesce(p.cancelled, 0) AS cancelled, coalesce(p.opened, 0) AS opened,
   round(p.opened::numeric / nullif(p.accepted, 0), 4) AS open_rate
 FROM sendout s
 JOIN push_app a ON a.customer_id = s.customer_id AND a.push_app_id = s.push_app_id
-CROSS JOIN LATERAL (
-  SELECT count(*) AS audience,
-    count(*) FILTER (WHERE p.state = 'queued' AND b.state IS DISTINCT FROM 'claimed') AS queued,
-    count(*) FILTER (WHERE p.state = 'queued' AND b.state = 'claimed') AS sending,
-    count(*) FILTER (WHERE p.state = 'waiting')   AS waiting,
-    count(*) FILTER (WHERE p.attempts > 0)        AS sent,
-    count(*) FILTER (WHERE p.state = 'accepted')  AS accepted,
-    count(*) FILTER (WHERE p.state = 'failed')    AS failed,
-    count(*) FILTER (WHERE p.state = 'uncertain') AS uncertain,
-    count(*) FILTER (WHERE p.state = 'skipped')   AS skipped,
-    count(*) FILTER (WHERE p.state = 'cancelled') AS cancelled,
-    count(p.opened_at)                            AS opened
-  FROM push p
-  LEFT JOIN push_batch b
-    ON b.customer_id = p.customer_id AND b.sendout_id = p.sendout_id AND b.batch_no = p.batch_no AND b.state = 'claimed'
-  WHERE p.customer_id = s.customer_id AND p.sendout_id = s.sendout_id
-) p;
-COMMENT ON VIEW   report.sendout_totals                  IS 'One row a sendout: what became of its pushes. API and command line take their counts from here.';
+LEFT JOIN sendout_counts p ON p.customer_id = s.customer_id AND p.sendout_id = s.sendout_id;
+COMMENT ON VIEW   report.sendout_totals                  IS 'One row a sendout: what became of its pushes. The counts are those of sendout_counts, as the API''s and the command line''s are.';
 COMMENT ON COLUMN report.sendout_totals.customer_id      IS 'Whose sendout.';
 COMMENT ON COLUMN report.sendout_totals.sendout_id       IS 'Number of the sendout.';
 COMMENT ON COLUMN report.sendout_totals.name             IS 'Name of the sendout.';
