@@ -95,7 +95,8 @@ let package = Package(
     room(
       "Web",
       imports: [
-        "Registry", "Content", "Delivery", "Sendouts", "Wire", crypto, httpTypes, hummingbird, logging, metrics, nioCore,
+        "Registry", "Content", "Delivery", "Sendouts", "Wire", crypto, httpTypes, hummingbird, logging, metrics,
+        nioCore,
       ]),
     room(
       "Simulator", imports: ["Wire", certificates, collections, crypto, hummingbird, lifecycle, logging] + nio),
@@ -132,7 +133,9 @@ let package = Package(
     tests(of: "Sendouts", imports: ["Sendouts", "Postgres", "Wire"]),
     tests(of: "Web", imports: ["Web", "Postgres", "Wire", httpClient]),
     tests(of: "Simulator", imports: ["Simulator", "Wire", crypto, httpClient, logging] + nio),
-    tests(of: "Pushcart", imports: ["Pushcart", "Postgres", "Wire", httpClient]),
+    tests(
+      of: "Pushcart",
+      imports: ["Pushcart", "Postgres", "Wire", "Registry", "Providers", "Web", httpClient, logging, metrics]),
     tests(of: "House", imports: ["Postgres", "Registry", "Content", "Delivery", "Sendouts", "Web"]),
   ],
   swiftLanguageModes: [.v6]

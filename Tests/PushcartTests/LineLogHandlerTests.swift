@@ -1,0 +1,50 @@
+import Foundation
+import Logging
+import Synchronization
+import Testing
+
+@testable import Pushcart
+
+@Suite struct LineLogHandlerTests {
+  /// What a logger writes, line by line.
+  private func lines(_ form: LineLogHandler.Form, _ log: (Logger) -> Void) -> [String] {
+    let written = Mutex<[String]>([])
+    log(
+      Logger(label: "hub") { label in
+        LineLogHandler(label: label, form: form, level: .debug) { line in written.withLock { $0.append(line) } }
+      })
+    return written.withLock { $0 }
+  }
+
+  @Test func `A line for machines is one JSON object, whatever the text`() throws {
+    let hostile = "a\"b\\c\n\r\t\u{0}\u{1B}[31m ü🙂\u{7F}"
+    let written = lines(.json) { $0.warning("\(hostile)", metadata: ["k\"": "\(hostile)", "level": "mine"]) }
+    let line = try #require(written.first)
+    #expect(written.count == 1)
+    #expect(line.hasSuffix("}\n") && line.dropLast().allSatisfy { !$0.isNewline })
+    let object = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: String])
+    #expect(object["message"] == hostile && object["k\""] == hostile)
+    #expect(object["level"] == "warning" && object["level_"] == "mine" && object["logger"] == "hub")
+    #expect(try #require(object["time"]).wholeMatch(of: #/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/#) != nil)
+  }
+
+  @Test func `A line for people ends where it ends, and paints nothing`() throws {
+    let line = try #require(lines(.text) { $0.info("a\nb\u{1B}[31m", metadata: ["path": "x y\n", "n": "1"]) }.first)
+    #expect(line.hasSuffix("info     a b [31m n=1 path=\"x y\\n\"\n"))
+  }
+
+  @Test func `Levels below the one that was set are not written`() {
+    #expect(lines(.json) { $0.trace("no") }.isEmpty)
+  }
+
+  @Test func `A logger's own fields, its task's and the message's are written together`() throws {
+    var written = ""
+    lines(.text) { logger in
+      var logger = logger
+      logger[metadataKey: "a"] = "1"
+      logger[metadataKey: "b"] = "1"
+      logger.info("m", metadata: ["b": "2"])
+    }.forEach { written += $0 }
+    #expect(written.hasSuffix("m a=1 b=2\n"))
+  }
+}
