@@ -127,7 +127,7 @@ let package = Package(
     ),
     tests(of: "Postgres", imports: ["Postgres", "CLibpq", logging, lifecycle]),
     tests(of: "Registry", imports: ["Registry", "Postgres", "Wire"]),
-    tests(of: "Content", imports: ["Content", "Postgres", "Wire"]),
+    tests(of: "Content", imports: ["Content", "Embedded", "Postgres", "Wire"]),
     tests(of: "Providers", imports: ["Providers", "Simulator", "Wire", crypto, jwt, logging] + nio),
     tests(of: "Delivery", imports: ["Delivery", "Postgres", "Wire"]),
     tests(of: "Sendouts", imports: ["Sendouts", "Postgres", "Wire"]),

@@ -1,0 +1,8 @@
+/// Texts that break what is put together carelessly.
+let hostileTexts = [
+  "", "\"", "\\", "\\\"", "\u{1}\u{2}\u{1F}\u{7F}", "\u{8}\u{9}\u{A}\u{C}\u{D}", "</script>", "{{firstName}}",
+  "\\u0000",
+  "😀👩‍👩‍👧‍👦🇸🇪", "\u{2028}\u{2029}", "a\u{FEFF}\u{FFFE}\u{FFFF}", "\u{202E}abc\u{202C}", "e\u{301}\u{327}", "مرحبا",
+  "\u{10FFFF}",
+  "'; DROP TABLE contact; --", "%s%n%d", "$(reboot)", "\u{0600}\"", "\r\n\"\r\n", String(repeating: "\"", count: 100),
+]

@@ -1,0 +1,76 @@
+import Content
+import Testing
+import Wire
+
+@Suite struct LinkSignerTests {
+  let signer = LinkSigner(key: (0..<32).map { UInt8($0) })
+  let link = PushLink(customer: CustomerID(7), sendout: SendoutID(40_123), device: DeviceID(9_876_543))
+
+  @Test(arguments: PushLink.Kind.allCases)
+  func `A token opens what it was made for`(kind: PushLink.Kind) {
+    #expect(signer.verify(signer.token(for: link, kind), kind) == link)
+  }
+
+  @Test func `A page's token does not mark as read, nor the other way round`() {
+    #expect(signer.verify(signer.token(for: link, .page), .read) == nil)
+    #expect(signer.verify(signer.token(for: link, .read), .page) == nil)
+  }
+
+  @Test func `Another hub's key signs nothing here`() {
+    let other = LinkSigner(key: (0..<32).map { UInt8($0 + 1) })
+    #expect(signer.verify(other.token(for: link, .page), .page) == nil)
+  }
+
+  @Test func `The smallest and the largest numbers travel`() {
+    for number in [1, 127, 128, 16_383, 16_384, Int64.max] {
+      let link = PushLink(customer: CustomerID(number), sendout: SendoutID(number), device: DeviceID(number))
+      let token = signer.token(for: link, .page)
+      #expect(token.utf8.count <= 58)
+      #expect(signer.verify(token, .page) == link)
+    }
+  }
+
+  /// Every digit stands for six bits, and some of the last one's stand for nothing: those may not be changed either.
+  @Test func `No digit of a token can be changed for any other`() {
+    let token = Array(signer.token(for: link, .page).utf8)
+    let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+    for position in token.indices {
+      for digit in digits where digit != token[position] {
+        var changed = token
+        changed[position] = digit
+        #expect(signer.verify(String(decoding: changed, as: UTF8.self), .page) == nil)
+      }
+    }
+  }
+
+  @Test func `A token cut short, or with something behind it, is none`() {
+    let token = signer.token(for: link, .page)
+    for length in 0..<token.count { #expect(signer.verify(String(token.prefix(length)), .page) == nil) }
+    for tail in ["A", "=", "==", "/", "%3D", "\n", " "] { #expect(signer.verify(token + tail, .page) == nil) }
+  }
+
+  @Test(arguments: [
+    "", "a", "..", "../../etc/passwd", "%00", "\0\0\0\0", "😀😀😀😀😀😀😀😀😀😀", String(repeating: "A", count: 26),
+    String(repeating: "A", count: 58), String(repeating: "_", count: 58), String(repeating: "-", count: 1_000_000),
+    String(repeating: "gICAgICAgICA", count: 4), "é̂́\u{200D}{{firstName}}",
+  ])
+  func `Garbage of any length and alphabet is no token`(garbage: String) {
+    #expect(signer.verify(garbage, .page) == nil)
+  }
+
+  @Test func `Tokens of two pushes have nothing to guess from`() {
+    let one = signer.token(for: link, .page)
+    let next = PushLink(customer: link.customer, sendout: link.sendout, device: DeviceID(link.device.rawValue + 1))
+    let two = signer.token(for: next, .page)
+    #expect(one.suffix(20) != two.suffix(20))
+    #expect(one.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") })
+  }
+
+  @Test func `Links stand under the public URL, whether it ends in a slash or not`() {
+    for base in ["https://push.example.com", "https://push.example.com/", "https://push.example.com//"] {
+      let links = PublicLinks(base: base, signer: signer)
+      #expect(links.page(link) == "https://push.example.com/c/\(signer.token(for: link, .page))")
+      #expect(links.read(link) == "https://push.example.com/r/\(signer.token(for: link, .read))")
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import Content
+import Foundation
+import Testing
+import Wire
+
+@Suite struct MessageTemplateTests {
+  let lars = PageRenderingTests.lars
+
+  func payload(_ message: MessageBody, _ context: PageContext) throws -> String {
+    String(decoding: try MessageTemplate(message).payload(for: context), as: UTF8.self)
+  }
+
+  @Test func `An alert alone is the alert`() throws {
+    #expect(
+      try payload(MessageBody(alert: "Hi {{firstName}}"), PageContext(contact: lars.contact))
+        == #"{"aps":{"alert":"Hi Lars"},"source":"carma","alert":"Hi Lars"}"#)
+  }
+
+  @Test func `An info makes the alert a title, and everything stands where it always stands`() throws {
+    let message = MessageBody(
+      alert: "Hi {{firstName}}", info: "Fancy some {{food}}?", badge: 3, sound: "ping.caf", category: "OFFER",
+      fields: ["zeta": "{{lastName}}", "alpha": ["n": 1, "b": [true, nil, "{{device.model}}"]], "empty": ""])
+    #expect(
+      try payload(message, lars) == """
+        {"aps":{"alert":{"title":"Hi Lars","body":"Fancy some meat?"},"badge":3,"sound":"ping.caf","category":"OFFER"},\
+        "source":"carma","url":"https://push.example.com/c/x","pushreadurl":"https://push.example.com/r/x",\
+        "alert":"Hi Lars","info":"Fancy some meat?",\
+        "alpha":{"b":[true,null,"iphone 6"],"n":1},"empty":"","zeta":"Hansson"}
+        """)
+  }
+
+  @Test func `An info that turns out empty is none`() throws {
+    #expect(
+      try payload(MessageBody(alert: "Hi", info: "{{unknown}}"), PageContext())
+        == #"{"aps":{"alert":"Hi"},"source":"carma","alert":"Hi"}"#)
+  }
+
+  @Test func `A message's texts are text: nothing in them is escaped for HTML`() throws {
+    var context = PageContext()
+    context.contact.firstName = "Tom & <Jerry> \"x\""
+    for alert in ["{{firstName}}", "{{{firstName}}}", "{{#firstName}}{{.}}{{/firstName}}"] {
+      #expect(try MessageTemplate(MessageBody(alert: alert)).alert(for: context) == "Tom & <Jerry> \"x\"")
+    }
+  }
+
+  @Test(arguments: hostileTexts)
+  func `A payload is JSON whatever stands in it, and says exactly that`(text: String) throws {
+    var context = lars
+    context.contact.firstName = text
+    context.url = text
+    let message = MessageBody(
+      alert: "a{{firstName}}b", info: "{{#firstName}}{{firstName}}{{/firstName}}.", sound: "s{{firstName}}",
+      category: "c",
+      fields: [
+        "own": .string(text.replacing("{{", with: "{")), "his": "{{firstName}}", "k" + text.filter { $0.isLetter }: 1,
+      ])
+    let bytes = try MessageTemplate(message).payload(for: context)
+    let object = try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
+    let aps = try #require(object["aps"] as? [String: Any])
+    let alert = try #require(aps["alert"] as? [String: String])
+    func same(_ one: Any?, _ other: String) -> Bool {
+      Array((one as? String ?? "-").unicodeScalars) == Array(other.unicodeScalars)
+    }
+    #expect(same(alert["title"], "a\(text)b"))
+    #expect(same(alert["body"], "\(text)."))
+    #expect(same(object["alert"], "a\(text)b"))
+    #expect(same(object["his"], text))
+    #expect(same(object["url"], text))
+    #expect(same(aps["sound"], "s\(text)"))
+  }
+
+  /// Plain variables are written straight into the payload, all else by the Mustache renderer: a comment sends a text the
+  /// second way.
+  @Test(arguments: [
+    "Hi {{firstName}}!", "{{food}}{{price}}{{member}}{{tags}}", "{{unknown}}x{{none}}",
+    "{{ device.model }}\n{{&lastName}}",
+    "{{{quote}}} {{emoji}}{{half}}", "{{sendout.fields.campaign}} {{properties.address.city}}",
+    "a { b } {{firstName.x}} }}",
+    "{{properties}}{{device}}{{address}}", "{{visits}}", "  {{firstName}}\n  {{lastName}}\n",
+  ])
+  func `The quick way and Mustache's own give the same text`(text: String) throws {
+    let quick = try MessageTemplate(MessageBody(alert: text)).alert(for: lars)
+    let slow = try MessageTemplate(MessageBody(alert: text + "{{! }}")).alert(for: lars)
+    #expect(quick == slow)
+  }
+
+  @Test(
+    arguments: [
+      ("7", "7"), (" 7\n", "7"), ("{{properties.unread}}", "12"), ("0", "0"), ("{{unknown}}", nil),
+      ("{{firstName}}", nil),
+      ("-{{properties.unread}}", nil), ("{{properties.unread}}.5", nil), ("{{properties.unread}}000000000000", nil),
+    ] as [(String, String?)])
+  func `A badge is a whole number or is left alone`(badge: String, number: String?) throws {
+    var context = lars
+    context.properties = Properties(json: "{\"unread\": 12}")
+    let payload = try payload(MessageBody(alert: "x", badge: .template(badge)), context)
+    #expect(payload.contains(number.map { "\"badge\":\($0)}" } ?? "\"aps\":{\"alert\":\"x\"}"))
+  }
+
+  struct Refused: CustomTestStringConvertible {
+    let message: MessageBody
+    let field: String
+    var testDescription: String { field }
+  }
+
+  @Test(arguments: [
+    Refused(message: MessageBody(), field: "message.alert"),
+    Refused(message: MessageBody(alert: ""), field: "message.alert"),
+    Refused(message: MessageBody(info: "x"), field: "message.alert"),
+    Refused(message: MessageBody(alert: "{{#x}}"), field: "message.alert"),
+    Refused(message: MessageBody(alert: "x", info: "{{"), field: "message.info"),
+    Refused(message: MessageBody(alert: "x\0"), field: "message.alert"),
+    Refused(message: MessageBody(alert: "x", badge: -1), field: "message.badge"),
+    Refused(message: MessageBody(alert: "x", badge: "many"), field: "message.badge"),
+    Refused(message: MessageBody(alert: "x", badge: 4_294_967_296), field: "message.badge"),
+    Refused(message: MessageBody(alert: "x", fields: ["a": ["b": ["{{/c}}"]]]), field: "message.fields.a.b[0]"),
+    Refused(message: MessageBody(alert: "x", fields: ["": 1]), field: "message.fields."),
+    Refused(message: MessageBody(alert: "x", fields: ["a\nb": 1]), field: "message.fields.a\nb"),
+    Refused(message: MessageBody(alert: "x", fields: ["a": .number(.infinity)]), field: "message.fields.a"),
+    Refused(message: MessageBody(alert: String(repeating: "å", count: 2000)), field: "message"),
+  ])
+  func `A message that cannot be sent is refused by the field that is wrong`(refused: Refused) {
+    let error = #expect(throws: ContentError.self) { try MessageTemplate(refused.message) }
+    switch error {
+    case .invalid(let field, _), .unparsable(let field, _, _): #expect(field == refused.field)
+    default: Issue.record("refused otherwise: \(String(describing: error))")
+    }
+  }
+
+  @Test(arguments: MessageTemplate.reservedFields.sorted())
+  func `A further field cannot take a name of the hub's own`(name: String) {
+    #expect(throws: ContentError.invalid(field: "message.fields.\(name)", problem: "has a name that is taken")) {
+      try MessageTemplate(MessageBody(alert: "x", fields: [name: "y"]))
+    }
+  }
+
+  @Test func `A badge or a sound may come without an alert`() throws {
+    #expect(try payload(MessageBody(badge: 0), PageContext()) == #"{"aps":{"badge":0},"source":"carma"}"#)
+    #expect(try payload(MessageBody(sound: "x"), PageContext()) == #"{"aps":{"sound":"x"},"source":"carma"}"#)
+  }
+
+  @Test func `It is known whether a message is the same for all`() throws {
+    for alert in ["Hi", "Hi {{sendout.name}} of {{app.name}}", "{{! nobody }}Hi"] {
+      #expect(try !MessageTemplate(MessageBody(alert: alert)).isPersonal)
+    }
+    #expect(try MessageTemplate(MessageBody(alert: "Hi {{firstName}}")).isPersonal)
+    #expect(try MessageTemplate(MessageBody(alert: "Hi", badge: "{{unread}}")).isPersonal)
+    #expect(try MessageTemplate(MessageBody(alert: "Hi", fields: ["a": ["{{device.model}}"]])).isPersonal)
+    #expect(try MessageTemplate(MessageBody(alert: "Hi {{food}}")).namesProperties)
+    #expect(try !MessageTemplate(MessageBody(alert: "Hi {{firstName}}")).namesProperties)
+  }
+}

@@ -1,0 +1,96 @@
+import Content
+import Testing
+
+@Suite struct TemplateParsingTests {
+  struct Refused: CustomTestStringConvertible {
+    let body: String
+    let line: Int
+    let word: String
+    var testDescription: String { word }
+  }
+
+  @Test(arguments: [
+    Refused(body: "a\nb {{#x}}\nc", line: 2, word: "never closed"),
+    Refused(body: "a\n{{/x}}", line: 2, word: "never opened"),
+    Refused(body: "{{#a}}\n{{#b}}\n{{/a}}\n{{/b}}", line: 3, word: "closed where b, opened in line 2, is due"),
+    Refused(body: "a\r\nb\r\n{{firstName", line: 3, word: "opened and never closed"),
+    Refused(body: "{{", line: 1, word: "opened and never closed"),
+    Refused(body: "{{{a}}", line: 1, word: "opened and never closed"),
+    Refused(body: "\n\n{{}}", line: 3, word: "no name"),
+    Refused(body: "{{ # }}", line: 1, word: "is not a name"),
+    Refused(body: "{{first name}}", line: 1, word: "first name is not a name"),
+    Refused(body: "{{förnamn}}", line: 1, word: "is not a name"),
+    Refused(body: "{{uppercased(firstName}}", line: 1, word: "transform"),
+    Refused(body: "{{(firstName)}}", line: 1, word: "transform"),
+    Refused(body: "{{a(b(c(d(e(f)))))}}", line: 1, word: "transform"),
+    Refused(body: "x\n{{> header}}", line: 2, word: "cannot include"),
+    Refused(body: "{{>*dynamic}}", line: 1, word: "cannot include"),
+    Refused(body: "{{<parent}}{{/parent}}", line: 1, word: "inherit"),
+    Refused(body: "{{$block}}{{/block}}", line: 1, word: "inherit"),
+    Refused(body: "{{=<% %>=}}", line: 1, word: "delimiters"),
+    Refused(body: "{{% CONTENT_TYPE: TEXT}}{{x}}", line: 1, word: "pragmas"),
+    Refused(body: String(repeating: "{{#a}}", count: 40_000), line: 1, word: "nested more than 32 deep"),
+    Refused(body: String(repeating: "{{a}}", count: 3000), line: 1, word: "more than 2000 tags"),
+    Refused(body: String(repeating: "{ ", count: 20_000), line: 1, word: "more than 10000 braces"),
+  ])
+  func `A template that does not parse is refused with line and reason`(refused: Refused) {
+    let error = #expect(throws: ContentError.self) { try PageTemplate(refused.body, format: .html) }
+    guard case .unparsable(let field, let line, let reason) = error else {
+      Issue.record("refused otherwise: \(String(describing: error))")
+      return
+    }
+    #expect(field == "body")
+    #expect(line == refused.line)
+    #expect(reason.contains(refused.word), "\(reason)")
+  }
+
+  @Test(arguments: [
+    "{", "a {", "{{a}} {", "}}", "{ {{a}} }", "{{!}}", "{{! a comment\nover lines }}", "{{{a}}}", "{{& a }}", "{{ a }}",
+    "{{\n a \n}}", "{{#a}}{{^b}}{{/b}}{{/a}}", "{{uppercased(firstName)}}", "{{#reversed(x)}}{{/reversed(x)}}",
+    "{{#x}}{{^last()}},{{/last()}}{{/x}}", "{{.}}", "{\"a\":{\"b\":\"{{c}}\"}}", "\u{0600}{{a}}", "{{a}}\u{0301}",
+  ])
+  func `What Mustache allows otherwise is taken, or refused, but never brings the hub down`(body: String) {
+    _ = try? PageTemplate(body, format: .text).render(PageContext())
+  }
+
+  @Test func `Empty, overlong and binary templates are refused`() {
+    #expect(throws: ContentError.invalid(field: "body", problem: "is empty")) { try PageTemplate("", format: .html) }
+    #expect(throws: ContentError.invalid(field: "body", problem: "holds U+0000")) {
+      try PageTemplate("a\0b", format: .html)
+    }
+    let longest = String(repeating: "a", count: PageTemplate.sizeLimit)
+    #expect(throws: Never.self) { try PageTemplate(longest, format: .html) }
+    #expect(throws: ContentError.invalid(field: "body", problem: "is longer than 256 KiB")) {
+      try PageTemplate(longest + "a", format: .html)
+    }
+  }
+
+  @Test(arguments: [
+    ("text/html", TemplateFormat.html), ("TEXT/HTML; charset=UTF-8", .html), ("application/xml", .xml),
+    ("text/xml;charset=\"utf-8\"", .textXML), ("application/json", .json), ("text/plain; charset=utf-8", .text),
+  ])
+  func `A content type names one of five formats`(contentType: String, format: TemplateFormat) throws {
+    #expect(try TemplateFormat(contentType: contentType) == format)
+    #expect(try TemplateFormat(contentType: format.contentType) == format)
+  }
+
+  @Test(arguments: [
+    "", "html", "text/css", "image/svg+xml", "application/javascript", "text/html; charset=latin1", "text/html; x=y",
+    "text/html, text/plain", "\r\ntext/html\r\nX: y",
+  ])
+  func `Any other content type is refused by name`(contentType: String) {
+    let error = #expect(throws: ContentError.self) { try TemplateFormat(contentType: contentType) }
+    guard case .invalid(field: "contentType", _) = error else {
+      Issue.record("refused otherwise: \(String(describing: error))")
+      return
+    }
+  }
+
+  @Test func `A file's name tells its format`() {
+    #expect(TemplateFormat(fileName: "offer.HTML") == .html)
+    #expect(TemplateFormat(fileName: "a/b.c/offer.json") == .json)
+    #expect(TemplateFormat(fileName: "offer.xml") == .xml)
+    #expect(TemplateFormat(fileName: "offer.txt") == .text)
+    #expect(TemplateFormat(fileName: "offer") == nil)
+  }
+}
