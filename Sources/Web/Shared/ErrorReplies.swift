@@ -6,10 +6,10 @@ import Registry
 import Sendouts
 import Wire
 
-/// The one place that gives every room's errors a status and a sentence.
-enum ErrorReplies {
+/// The one place that gives every room's errors a status and a sentence; the command line takes its sentences from here too.
+public enum ErrorReplies {
   /// - Returns: `nil` for an error that nobody expected: the caller answers 500 and logs it.
-  static func refusal(for error: any Error) -> Refusal? {
+  public static func refusal(for error: any Error) -> Refusal? {
     switch error {
     case let refusal as Refusal: refusal
     case let error as RegistryError: refusal(for: error)

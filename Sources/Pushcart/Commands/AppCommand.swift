@@ -1,0 +1,122 @@
+import ArgumentParser
+import Registry
+import Web
+import Wire
+
+struct AppCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "app", abstract: "Add, list, change and check push apps.",
+    subcommands: [Add.self, List.self, Update.self, Check.self])
+
+  struct Add: OfficeCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "Add an app on one platform.",
+      discussion: """
+        Example: pushcart app add --customer 1 --type ios --app-id com.acme.app --name Acme --team-id A1B2C3D4E5 \
+        --key-id F6G7H8J9K0 --signing-key AuthKey_F6G7H8J9K0.p8 --json
+        """)
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(help: "Platform.") var type: AppType
+    @Option(help: "Bundle id or package name.") var appId: String
+    @Option(help: "For people.") var name: String
+    @OptionGroup var apple: AppleOptions
+    @OptionGroup var options: OfficeOptions
+
+    func run(in office: BackOffice) async throws {
+      let app = NewPushApp(
+        appID: appId, type: type, name: name, teamID: apple.teamId, keyID: apple.keyId,
+        signingKey: try apple.secret())
+      let added = PushAppReply(try await office.apps.add(customer, app))
+      try options.output.show(added) { "App \($0.pushAppId), \($0.appId), is added.\n" + $0.warningLines }
+    }
+  }
+
+  struct List: OfficeCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "List a customer's apps.", discussion: "Example: pushcart app list --customer 1")
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: OfficeOptions
+
+    func run(in office: BackOffice) async throws {
+      let apps = try await office.apps.list(customer).map { PushAppReply($0) }
+      try options.output.show(Page<PushAppReply, PushAppID>(items: apps, next: nil)) { page in
+        var table = TextTable("#App", "App id", "Platform", "Name", "Team", "Key", "Alarm")
+        for app in page.items {
+          table.add(
+            "\(app.pushAppId)", app.appId, app.appType.name, app.name, app.teamId, app.keyId, app.alarm?.reason)
+        }
+        return table.text(empty: "Customer \(customer) has no apps.")
+      }
+    }
+  }
+
+  struct Update: OfficeCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "Change an app; what is not given stays as it is.",
+      discussion: "Example: pushcart app update 1 --customer 1 --key-id L1M2N3P4Q5 --signing-key AuthKey_L1M2N3P4Q5.p8")
+
+    @Argument(help: "Number of the app, or its app id.") var app: AppName
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(help: "For people.") var name: String?
+    @OptionGroup var apple: AppleOptions
+    @OptionGroup var options: OfficeOptions
+
+    func run(in office: BackOffice) async throws {
+      let update = PushAppUpdate(
+        name: name, teamID: apple.teamId, keyID: apple.keyId, signingKey: try apple.secret())
+      let id = try await app.find(customer, in: office).id
+      let changed = PushAppReply(try await office.apps.update(customer, id, update))
+      try options.output.show(changed) { "App \($0.pushAppId), \($0.appId), is changed.\n" + $0.warningLines }
+    }
+  }
+
+  struct Check: OfficeCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "Ask the push service whether it accepts an app's credentials.",
+      discussion: """
+        Nothing is sent to any phone. The exit status is 1 when no environment accepts them.
+
+        Example: pushcart app check com.acme.app --customer 1
+        """)
+
+    @Argument(help: "Number of the app, or its app id.") var app: AppName
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup(title: "Push services") var providers: ProviderFlags
+    @OptionGroup var options: OfficeOptions
+
+    var given: [Given] { options.given + providers.given }
+
+    func run(in office: BackOffice) async throws {
+      let app = try await app.find(customer, in: office)
+      guard let reply = try await office.check(app) else {
+        throw CommandFailure("App \(app.appID) has no signing key yet: pushcart app update \(app.id) --signing-key FILE")
+      }
+      try options.output.show(reply) { reply in
+        var table = TextTable("Environment", "Verdict", "Reason")
+        for check in reply.checks { table.add(check.environment, check.verdict.rawValue, check.reason) }
+        return table.text(empty: "")
+      }
+      if !reply.checks.contains(where: { $0.verdict == .accepted }) { throw ExitCode.failure }
+    }
+  }
+}
+
+/// Options of Apple's signing key.
+struct AppleOptions: ParsableArguments {
+  @Option(help: "Apple's Team Id (iOS).") var teamId: String?
+  @Option(help: "Apple's Key Id of the signing key (iOS).") var keyId: String?
+  @Option(help: "Apple's AuthKey_….p8 file (iOS).", completion: .file(extensions: ["p8"])) var signingKey: String?
+
+  func secret() throws -> Secret? { try signingKey.map { Secret(bytes: try InputFile($0).bytes) } }
+}
+
+extension PushAppReply {
+  /// What is odd about the app, a line each.
+  fileprivate var warningLines: String { warnings.map { "Note: \($0)\n" }.joined() }
+}

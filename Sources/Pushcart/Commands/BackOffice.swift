@@ -1,0 +1,54 @@
+import Content
+import Logging
+import Postgres
+import Registry
+
+/// The stores that management commands work with, on connections of their own.
+struct BackOffice: Sendable {
+  let settings: Settings
+  /// Says nothing: what goes wrong is thrown, and a command's lines are its reader's.
+  let logger: Logger
+  let pool: Pool
+  let customers: Customers
+  let keys: AccessKeys
+  let lists: ContactLists
+  let templates: Templates
+
+  private init(_ settings: Settings) {
+    self.settings = settings
+    logger = Logger(label: "pushcart") { _ in SwiftLogNoOpLogHandler() }
+    pool = Pool(settings.database, logger: logger)
+    customers = Customers(pool)
+    keys = AccessKeys(pool)
+    lists = ContactLists(pool)
+    templates = Templates(pool)
+  }
+
+  /// Seals and opens credentials.
+  /// - Throws: `CommandFailure` when there is no master key.
+  var vault: Vault {
+    get throws {
+      guard let keys = settings.masterKeys else { throw CommandFailure("\(Setting.masterKey.variable) is not set.") }
+      return Vault(keys)
+    }
+  }
+
+  var apps: PushApps { get throws { PushApps(pool, vault: try vault) } }
+
+  /// Does `work` with the stores, and closes their connections afterwards.
+  /// - Throws: `CommandFailure`, or `SettingsError`.
+  static func open(_ given: [Given], needsMasterKey: Bool, _ work: (BackOffice) async throws -> Void) async throws {
+    var settings = try await Settings.read(given, needsMasterKey: needsMasterKey)
+    settings.database.applicationName = "pushcart command"
+    let office = BackOffice(settings)
+    do {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await office.pool.run() }
+        defer { group.cancelAll() }
+        try await work(office)
+      }
+    } catch {
+      throw CommandFailure(error)
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import ArgumentParser
+import Web
+import Wire
+
+struct CustomerCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "customer", abstract: "Add and list customers.",
+    discussion: "A customer is a tenant: apps, contacts, keys and sendouts belong to exactly one.",
+    subcommands: [Add.self, List.self])
+
+  struct Add: OfficeCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Add a customer.", discussion: "Example: pushcart customer add --name ACME --json")
+
+    @Option(help: "For people; need not be unique.") var name: String
+    @OptionGroup var options: OfficeOptions
+
+    func run(in office: BackOffice) async throws {
+      let customer = CustomerReply(try await office.customers.add(name: name))
+      try options.output.show(customer) { "Customer \($0.customerId), \($0.name), is added.\n" }
+    }
+  }
+
+  struct List: OfficeCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "List the customers.", discussion: "Example: pushcart customer list")
+
+    @OptionGroup var options: OfficeOptions
+
+    func run(in office: BackOffice) async throws {
+      let customers = try await office.customers.all().map { CustomerReply($0) }
+      try options.output.show(Page<CustomerReply, CustomerID>(items: customers, next: nil)) { page in
+        var table = TextTable("#Customer", "Name", "Added (UTC)")
+        for customer in page.items {
+          table.add("\(customer.customerId)", customer.name, customer.createdAt.forPeople)
+        }
+        return table.text(empty: "There are no customers yet: pushcart customer add --name ACME")
+      }
+    }
+  }
+}

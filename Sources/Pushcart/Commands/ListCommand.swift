@@ -1,0 +1,41 @@
+import ArgumentParser
+import Web
+import Wire
+
+struct ListCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "Add and list lists of contacts.",
+    discussion: "A contact joins a list by the listId that its registration carries.", subcommands: [Add.self, List.self]
+  )
+
+  struct Add: OfficeCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Add a list.", discussion: "Example: pushcart list add --customer 1 --name newsletter --json")
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(help: "For people; unique among the customer's lists.") var name: String
+    @OptionGroup var options: OfficeOptions
+
+    func run(in office: BackOffice) async throws {
+      let list = ListReply(try await office.lists.add(customer, name: name))
+      try options.output.show(list) { "List \($0.listId), \($0.name), is added.\n" }
+    }
+  }
+
+  struct List: OfficeCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "List a customer's lists.", discussion: "Example: pushcart list list --customer 1")
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: OfficeOptions
+
+    func run(in office: BackOffice) async throws {
+      let lists = try await office.lists.all(customer).map { ListReply($0) }
+      try options.output.show(Page<ListReply, ListID>(items: lists, next: nil)) { page in
+        var table = TextTable("#List", "Name", "Added (UTC)")
+        for list in page.items { table.add("\(list.listId)", list.name, list.createdAt.forPeople) }
+        return table.text(empty: "Customer \(customer) has no lists.")
+      }
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import ArgumentParser
+import Content
+import Web
+import Wire
+
+struct TemplateCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "template", abstract: "Save, list and show templates of rich pages.",
+    discussion: "Templates are Mustache. Saving adds a version; a sendout keeps the one it was made with.",
+    subcommands: [Put.self, List.self, Show.self])
+
+  struct Put: OfficeCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Save a template's next version.",
+      discussion: "Example: pushcart template put --customer 1 --name offer --file offer.html")
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(help: "Letters, digits, dots, hyphens and underscores.") var name: String
+    @Option(help: "File that holds the Mustache text.", completion: .file()) var file: String
+    @Option(help: "Media type that the page is served with. (default: by the file's name, else text/html)")
+    var contentType: String?
+    @OptionGroup var options: OfficeOptions
+
+    func run(in office: BackOffice) async throws {
+      let format = try contentType.map { try TemplateFormat(contentType: $0) } ?? TemplateFormat(fileName: file) ?? .html
+      let body = try InputFile(file).text
+      let template = TemplateReply(try await office.templates.put(customer, name: name, format: format, body: body))
+      try options.output.show(template) { "Template \($0.name) is saved as version \($0.version), \($0.contentType).\n" }
+    }
+  }
+
+  struct List: OfficeCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "List the current version of each template.",
+      discussion: "Example: pushcart template list --customer 1")
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: OfficeOptions
+
+    func run(in office: BackOffice) async throws {
+      let templates = try await office.templates.list(customer).map { TemplateReply($0) }
+      try options.output.show(Page<TemplateReply, String>(items: templates, next: nil)) { page in
+        var table = TextTable("Template", "#Version", "Content type", "Saved (UTC)")
+        for template in page.items {
+          table.add(template.name, "\(template.version)", template.contentType, template.createdAt.forPeople)
+        }
+        return table.text(empty: "Customer \(customer) has no templates.")
+      }
+    }
+  }
+
+  struct Show: OfficeCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Print a template's text.",
+      discussion: "Example: pushcart template show offer --customer 1 --version 2")
+
+    @Argument(help: "Name of the template.") var name: String
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(help: "Which version. (default: the current one)") var version: Int32?
+    @OptionGroup var options: OfficeOptions
+
+    func run(in office: BackOffice) async throws {
+      let template = TemplateReply(try await office.templates.get(customer, name: name, version: version))
+      try options.output.show(template) { $0.body ?? "" }
+    }
+  }
+}
