@@ -95,7 +95,8 @@ struct AppCommand: AsyncParsableCommand {
     func run(in office: BackOffice) async throws {
       let app = try await app.find(customer, in: office)
       guard let reply = try await office.check(app) else {
-        throw CommandFailure("App \(app.appID) has no signing key yet: pushcart app update \(app.id) --signing-key FILE")
+        throw CommandFailure(
+          "App \(app.appID) has no signing key yet: pushcart app update \(app.id) --signing-key FILE")
       }
       try options.output.show(reply) { reply in
         var table = TextTable("Environment", "Verdict", "Reason")

@@ -1,29 +1,17 @@
-import ArgumentParser
-import Wire
+public import ArgumentParser
+public import Wire
 
-extension CustomerID: @retroactive ExpressibleByArgument {
-  public init?(argument: String) { self.init(argument) }
-}
+extension CustomerID: ExpressibleByArgument {}
+extension AccessKeyID: ExpressibleByArgument {}
+extension PushAppID: ExpressibleByArgument {}
+extension ListID: ExpressibleByArgument {}
+extension DeviceID: ExpressibleByArgument {}
+extension SendoutID: ExpressibleByArgument {}
+extension AccessScope: ExpressibleByArgument {}
+extension PushState: ExpressibleByArgument {}
+extension UncertainPolicy: ExpressibleByArgument {}
 
-extension AccessKeyID: @retroactive ExpressibleByArgument {
-  public init?(argument: String) { self.init(argument) }
-}
-
-extension PushAppID: @retroactive ExpressibleByArgument {
-  public init?(argument: String) { self.init(argument) }
-}
-
-extension ListID: @retroactive ExpressibleByArgument {
-  public init?(argument: String) { self.init(argument) }
-}
-
-extension SendoutID: @retroactive ExpressibleByArgument {
-  public init?(argument: String) { self.init(argument) }
-}
-
-extension AccessScope: @retroactive ExpressibleByArgument {}
-
-extension AppType: @retroactive ExpressibleByArgument {
+extension AppType: ExpressibleByArgument {
   /// By name, as in `ios`, or in Carma's numbers.
   public init?(argument: String) {
     guard let type = Self.allCases.first(where: { $0.name == argument.lowercased() || "\($0.rawValue)" == argument })
@@ -32,6 +20,7 @@ extension AppType: @retroactive ExpressibleByArgument {
   }
 
   public static var allValueStrings: [String] { allCases.map(\.name) }
+  public static var allValueDescriptions: [String: String] { [:] }
   public var defaultValueDescription: String { name }
 
   /// As the command line calls it.
@@ -43,4 +32,9 @@ extension AppType: @retroactive ExpressibleByArgument {
     case .firebase: "firebase"
     }
   }
+}
+
+extension Badge: ExpressibleByArgument {
+  /// A number, or a template that gives one.
+  public init?(argument: String) { self = Int(argument).map { .number($0) } ?? .template(argument) }
 }

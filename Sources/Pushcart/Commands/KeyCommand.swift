@@ -1,4 +1,5 @@
 import ArgumentParser
+import Registry
 import Web
 import Wire
 

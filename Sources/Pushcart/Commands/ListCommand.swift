@@ -1,11 +1,13 @@
 import ArgumentParser
+import Registry
 import Web
 import Wire
 
 struct ListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Add and list lists of contacts.",
-    discussion: "A contact joins a list by the listId that its registration carries.", subcommands: [Add.self, List.self]
+    discussion: "A contact joins a list by the listId that its registration carries.",
+    subcommands: [Add.self, List.self]
   )
 
   struct Add: OfficeCommand {

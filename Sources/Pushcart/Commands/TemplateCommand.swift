@@ -22,10 +22,13 @@ struct TemplateCommand: AsyncParsableCommand {
     @OptionGroup var options: OfficeOptions
 
     func run(in office: BackOffice) async throws {
-      let format = try contentType.map { try TemplateFormat(contentType: $0) } ?? TemplateFormat(fileName: file) ?? .html
+      let format =
+        try contentType.map { try TemplateFormat(contentType: $0) } ?? TemplateFormat(fileName: file) ?? .html
       let body = try InputFile(file).text
       let template = TemplateReply(try await office.templates.put(customer, name: name, format: format, body: body))
-      try options.output.show(template) { "Template \($0.name) is saved as version \($0.version), \($0.contentType).\n" }
+      try options.output.show(template) {
+        "Template \($0.name) is saved as version \($0.version), \($0.contentType).\n"
+      }
     }
   }
 

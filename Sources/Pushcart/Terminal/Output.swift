@@ -14,5 +14,5 @@ struct Output {
 
 extension Timestamp {
   /// To the second, in UTC, as tables show it.
-  var forPeople: String { description.prefix(19).replacing("T", with: " ") }
+  var forPeople: String { String(description.prefix(19)).replacing("T", with: " ") }
 }
