@@ -2,6 +2,7 @@ import Content
 import Logging
 import Postgres
 import Registry
+import Sendouts
 
 /// The stores that management commands work with, on connections of their own.
 struct BackOffice: Sendable {
@@ -34,6 +35,7 @@ struct BackOffice: Sendable {
   }
 
   var apps: PushApps { get throws { PushApps(pool, vault: try vault) } }
+  var sendouts: SendoutStore { get throws { SendoutStore(pool, vault: try vault) } }
 
   /// Does `work` with the stores, and closes their connections afterwards.
   /// - Throws: `CommandFailure`, or `SettingsError`.
@@ -42,13 +44,11 @@ struct BackOffice: Sendable {
     settings.database.applicationName = "pushcart command"
     let office = BackOffice(settings)
     do {
-      try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { try await office.pool.run() }
-        defer { group.cancelAll() }
-        try await work(office)
-      }
+      try await work(office)
     } catch {
-      throw CommandFailure(error)
+      await office.pool.close()
+      throw CommandFailure.wrapping(error)
     }
+    await office.pool.close()
   }
 }

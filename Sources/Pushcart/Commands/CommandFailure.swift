@@ -1,3 +1,4 @@
+import ArgumentParser
 import Postgres
 import Web
 
@@ -7,12 +8,12 @@ struct CommandFailure: Error, CustomStringConvertible {
 
   init(_ sentence: String) { description = sentence }
 
-  /// What went wrong in a room below, in the words the REST API has for it.
-  init(_ error: any Error) {
+  /// What went wrong in a room below, in the words that the REST API has for it; the command's own errors stay as they are.
+  static func wrapping(_ error: any Error) -> any Error {
     switch error {
-    case let failure as CommandFailure: self = failure
-    case let error as PostgresError: description = error.description
-    default: description = ErrorReplies.refusal(for: error)?.sentence ?? "\(error)"
+    case is CommandFailure, is ExitCode: error
+    case let error as PostgresError: CommandFailure(error.description)
+    default: CommandFailure(ErrorReplies.refusal(for: error)?.sentence ?? "\(error)")
     }
   }
 }

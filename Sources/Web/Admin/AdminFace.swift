@@ -2,6 +2,7 @@ public import Content
 public import Delivery
 import Hummingbird
 public import Registry
+public import Sendouts
 
 /// The management API under `/api/v1`: everything the command line does, for the customer whose key opens it.
 public struct AdminFace: Face {
@@ -9,19 +10,22 @@ public struct AdminFace: Face {
   private let apps: AppRoutes
   private let lists: ListRoutes
   private let templates: TemplateRoutes
+  private let sendouts: SendoutRoutes
 
   /// - Parameters:
   ///   - vault: seals the credentials of apps.
   ///   - credentials: asks push services about them.
   public init(
     authenticator: Authenticator, replies: IdempotentReplies, keys: AccessKeys, apps: PushApps, vault: Vault,
-    credentials: CredentialCheck, lists: ContactLists, templates: Templates
+    credentials: CredentialCheck, lists: ContactLists, templates: Templates,
+    sendouts: SendoutStore
   ) {
     let desk = Desk(authenticator: authenticator, replies: replies)
     self.keys = KeyRoutes(desk: desk, keys: keys)
     self.apps = AppRoutes(desk: desk, apps: apps, vault: vault, credentials: credentials)
     self.lists = ListRoutes(desk: desk, lists: lists)
     self.templates = TemplateRoutes(desk: desk, templates: templates)
+    self.sendouts = SendoutRoutes(desk: desk, sendouts: sendouts, vault: vault)
   }
 
   public func addRoutes(to routes: RouteTable) {
@@ -41,5 +45,14 @@ public struct AdminFace: Face {
     routes.get("/api/v1/templates", use: templates.list)
     routes.get("/api/v1/templates/{name}", use: templates.show)
     routes.put("/api/v1/templates/{name}", use: templates.save)
+
+    routes.get("/api/v1/sendouts", use: sendouts.list)
+    routes.post("/api/v1/sendouts", use: sendouts.add)
+    routes.get("/api/v1/sendouts/{id}", use: sendouts.show)
+    routes.get("/api/v1/sendouts/{id}/pushes", use: sendouts.pushes)
+    routes.post("/api/v1/sendouts/{id}/start", use: sendouts.does { try await $0.start($1, $2) })
+    routes.post("/api/v1/sendouts/{id}/pause", use: sendouts.does { try await $0.pause($1, $2) })
+    routes.post("/api/v1/sendouts/{id}/resume", use: sendouts.does { try await $0.resume($1, $2) })
+    routes.post("/api/v1/sendouts/{id}/cancel", use: sendouts.does { try await $0.cancel($1, $2) })
   }
 }

@@ -33,6 +33,16 @@ struct PageQuery: Sendable {
     return number
   }
 
+  /// The value as one of a few words; `nil` when it is absent.
+  /// - Throws: `Refusal` (400), naming the parameter.
+  func word<Word: RawRepresentable<String> & CaseIterable>(_ name: String, _: Word.Type = Word.self) throws -> Word? {
+    guard let text = values[name] else { return nil }
+    guard let word = Word(rawValue: text) else {
+      throw Refusal.badRequest("\(name) must be one of \(Word.allCases.map(\.rawValue).joined(separator: ", ")).")
+    }
+    return word
+  }
+
   /// The page of a list whose items are numbered.
   /// - Throws: `Refusal` (400), naming the parameter.
   func page<ID: Identifier>(_: ID.Type = ID.self) throws -> PageRequest<ID> {

@@ -13,6 +13,8 @@ public enum ErrorReplies {
     switch error {
     case let refusal as Refusal: refusal
     case let error as RegistryError: refusal(for: error)
+    case let error as ContentError: refusal(for: error)
+    case let error as SendoutError: refusal(for: error)
     case let problem as JSONProblem: .badRequest(problem.sentence + ".")
     case let error as DecodingError: .badRequest(sentence(for: error))
     case is NIOTooManyBytesError: .tooLarge(limit: Limits.body)
@@ -41,6 +43,26 @@ public enum ErrorReplies {
     case .idempotentReplyLost:
       .conflict("This request was done before, but its reply can no longer be read: its master key is gone.")
     case .sealed: nil
+    }
+  }
+
+  private static func refusal(for error: ContentError) -> Refusal {
+    switch error {
+    case .templateUnknown(_, nil): .notFound("There is no template of this name.")
+    case .templateUnknown(_, .some): .notFound("There is no such version of a template of this name.")
+    case .customerUnknown: .notFound("There is no such customer.")
+    case .unparsable(let field, let line, let reason): .badRequest("\(field) does not parse: line \(line): \(reason).")
+    case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
+    }
+  }
+
+  private static func refusal(for error: SendoutError) -> Refusal {
+    switch error {
+    case .sendoutUnknown: .notFound("There is no sendout of this number.")
+    case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
+    case .platformNotServed: .badRequest("appType is of a platform that this hub cannot send to yet; it sends to iOS.")
+    case .wrongState(let sendout, let state, let verb):
+      .conflict("Sendout \(sendout) is \(state.rawValue), so it cannot be told to \(verb.rawValue).")
     }
   }
 

@@ -18,7 +18,7 @@ enum SendoutOperations {
   static let list = Operation(
     method: .get, path: "/api/v1/sendouts", id: "listSendouts", topic: .sendouts, door: .key(.admin),
     summary: "List the sendouts",
-    about: "In the order of their numbers, without audience, message and counts.",
+    about: "The newest first, without audience, message and counts.",
     parameters: [.after("sendout"), .limit],
     replies: [
       .ok(
@@ -63,7 +63,7 @@ enum SendoutOperations {
     replies: [.created("The sendout.", .named("Sendout"), example: one)],
     errors: [
       .error(
-        .notFound, "The app, the list or the template is unknown.", "appId: there is no app com.acme.app.")
+        .notFound, "The app is unknown.", "appId names no push app of this customer.")
     ])
 
   static let show = Operation(

@@ -1,0 +1,94 @@
+import ArgumentParser
+import Sendouts
+import Wire
+
+struct SendCommand: OfficeCommand {
+  static let needsMasterKey = true
+  static let configuration = CommandConfiguration(
+    commandName: "send", abstract: "Send a message to all, to a list, or to some contacts of an app.",
+    discussion: """
+      Every text is a Mustache template over the recipient's fields. A hub that serves does the sending; --wait stays until \
+      it is done, and then the exit status is 0 only if the sendout finished.
+
+      Example: pushcart send --customer 1 --app com.acme.app --to lars@example.com --alert "Hi {{firstName}}" \
+      --field campaign=friday --template offer --wait --json
+      """)
+
+  @Option(help: "Number of the customer.") var customer: CustomerID
+  @Option(help: "Bundle id of the app.") var app: String
+  @Option(help: "Platform, if the app id exists on several.") var type: AppType?
+  @OptionGroup(title: "Audience") var audience: AudienceOptions
+  @OptionGroup(title: "Message") var message: MessageOptions
+  @Option(help: "For people. (default: the beginning of the alert)") var name: String?
+  @Option(help: "Template of the rich page. (default: no page)") var template: String?
+  @Option(help: "What to do with a push that may or may not have left before a crash. (default: resend)")
+  var onUncertain: UncertainPolicy?
+  @Flag(help: "Only write it down; start it later: pushcart sendout start ID") var draft = false
+  @Flag(help: "Stay until it is done, and show how far it is.") var wait = false
+  @OptionGroup var options: OfficeOptions
+
+  func validate() throws {
+    if draft, wait { throw ValidationError("--draft and --wait exclude each other.") }
+  }
+
+  func run(in office: BackOffice) async throws {
+    let request = SendoutRequest(
+      name: name, appId: app, appType: type, audience: audience.audience, message: try message.body,
+      template: template, onUncertain: onUncertain, start: !draft)
+    let sendout = try await office.sendouts.create(customer, request)
+    guard wait else {
+      try options.output.show(sendout) { draft ? $0.text : "Sendout \($0.sendoutId) is started.\n" }
+      return
+    }
+    let done = try await SendoutWatch(office: office, customer: customer).follow(sendout)
+    try options.output.show(done) { $0.text }
+    if done.state != .finished { throw ExitCode.failure }
+  }
+}
+
+/// Who a sendout goes to: exactly one of the three.
+struct AudienceOptions: ParsableArguments {
+  @Flag(name: .customLong("all"), help: "Every contact of the customer.") var isAll = false
+  @Option(help: "The contacts on this list, by its number.") var list: ListID?
+  @Option(name: .customLong("to"), parsing: .upToNextOption, help: "The contacts with these original ids.")
+  var originalIDs: [String] = []
+
+  func validate() throws {
+    let given = [isAll, list != nil, !originalIDs.isEmpty].filter { $0 }
+    guard given.count == 1 else {
+      throw ValidationError("Give exactly one of --all, --list ID and --to ORIGINAL_ID ….")
+    }
+  }
+
+  var audience: Audience { list.map { .list($0) } ?? (isAll ? .all : .originalIds(originalIDs)) }
+}
+
+/// What a push says.
+struct MessageOptions: ParsableArguments {
+  @Option(help: "The line next to the icon.") var alert: String?
+  @Option(help: "The line under it.") var info: String?
+  @Option(help: "Number on the app's icon, or a template that gives one; 0 removes it.") var badge: Badge?
+  @Option(help: "Name of the sound.") var sound: String?
+  @Option(help: "Which actions the notification offers.") var category: String?
+  @Option(
+    name: .customLong("field"), parsing: .upToNextOption,
+    help: ArgumentHelp("Further fields for the app.", valueName: "name=value"))
+  var fields: [String] = []
+
+  func validate() throws {
+    if fields.contains(where: { $0.prefix { $0 != "=" }.isEmpty || !$0.contains("=") }) {
+      throw ValidationError("--field takes name=value.")
+    }
+  }
+
+  var body: MessageBody {
+    get throws {
+      let pairs = fields.map { field in
+        (String(field.prefix { $0 != "=" }), JSONValue.string(String(field.drop { $0 != "=" }.dropFirst())))
+      }
+      return MessageBody(
+        alert: alert, info: info, badge: badge, sound: sound, category: category,
+        fields: pairs.isEmpty ? nil : Dictionary(pairs) { $1 })
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import ArgumentParser
+import Sendouts
+import Wire
+
+struct SendoutCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "sendout", abstract: "Show, start, pause, resume and cancel sendouts.",
+    discussion: "Sendouts are made by pushcart send.",
+    subcommands: [List.self, Show.self, Start.self, Pause.self, Resume.self, Cancel.self])
+
+  struct List: OfficeCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "List a customer's sendouts, the newest first.",
+      discussion: "Example: pushcart sendout list --customer 1 --limit 20")
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var paging: PageOptions<SendoutID>
+    @OptionGroup var options: OfficeOptions
+
+    func run(in office: BackOffice) async throws {
+      let page = try await office.sendouts.list(customer, paging.request)
+      try options.output.show(page) { page in
+        var table = TextTable("#Sendout", "Name", "App id", "State", "Made (UTC)", "Finished (UTC)")
+        for sendout in page.items {
+          table.add(
+            "\(sendout.sendoutId)", sendout.name, sendout.appId, sendout.state.rawValue, sendout.createdAt.forPeople,
+            sendout.finishedAt?.forPeople)
+        }
+        return table.text(empty: "Customer \(customer) has no sendouts here.") + page.more
+      }
+    }
+  }
+
+  struct Show: OfficeCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "Show a sendout and how far it is, or its pushes.",
+      discussion: "Example: pushcart sendout show 7 --customer 1 --watch")
+
+    @Argument(help: "Number of the sendout.") var sendout: SendoutID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Flag(help: "Stay until it is done: a bar in a terminal, lines elsewhere.") var watch = false
+    @Flag(help: "List its pushes instead.") var pushes = false
+    @Option(help: "Of its pushes, only those in this state.") var state: PushState?
+    @OptionGroup var paging: PageOptions<DeviceID>
+    @OptionGroup var options: OfficeOptions
+
+    func validate() throws {
+      if watch, pushes { throw ValidationError("--watch and --pushes exclude each other.") }
+      if !pushes, state != nil { throw ValidationError("--state belongs to --pushes.") }
+    }
+
+    func run(in office: BackOffice) async throws {
+      if pushes { return try await showPushes(in: office) }
+      var reply = try await office.sendouts.find(customer, sendout)
+      if watch { reply = try await SendoutWatch(office: office, customer: customer).follow(reply) }
+      try options.output.show(reply) { $0.text }
+    }
+
+    private func showPushes(in office: BackOffice) async throws {
+      let page = try await office.sendouts.pushes(customer, sendout, state: state, paging.request)
+      try options.output.show(page) { page in
+        var table = TextTable("#Device", "#Contact", "State", "#Attempts", "Reason", "Sent (UTC)", "Opened (UTC)")
+        for push in page.items {
+          table.add(
+            "\(push.deviceId)", "\(push.contactId)", push.state.rawValue, "\(push.attempts)", push.reason,
+            push.sentAt?.forPeople, push.openedAt?.forPeople)
+        }
+        return table.text(empty: "Sendout \(sendout) has no such pushes.") + page.more
+      }
+    }
+  }
+
+  struct Start: SendoutVerbCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Start a draft.", discussion: "Example: pushcart sendout start 7 --customer 1")
+    @OptionGroup var target: SendoutTarget
+    func run(_ store: SendoutStore) async throws -> SendoutReply {
+      try await store.start(target.customer, target.sendout)
+    }
+  }
+
+  struct Pause: SendoutVerbCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Let no further push leave until it is resumed.",
+      discussion: "Example: pushcart sendout pause 7 --customer 1")
+    @OptionGroup var target: SendoutTarget
+    func run(_ store: SendoutStore) async throws -> SendoutReply {
+      try await store.pause(target.customer, target.sendout)
+    }
+  }
+
+  struct Resume: SendoutVerbCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Go on with a paused sendout.", discussion: "Example: pushcart sendout resume 7 --customer 1")
+    @OptionGroup var target: SendoutTarget
+    func run(_ store: SendoutStore) async throws -> SendoutReply {
+      try await store.resume(target.customer, target.sendout)
+    }
+  }
+
+  struct Cancel: SendoutVerbCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "End a sendout for good; pushes that have not left never will.",
+      discussion: "Example: pushcart sendout cancel 7 --customer 1")
+    @OptionGroup var target: SendoutTarget
+    func run(_ store: SendoutStore) async throws -> SendoutReply {
+      try await store.cancel(target.customer, target.sendout)
+    }
+  }
+}
+
+/// Which sendout a verb is said to.
+struct SendoutTarget: ParsableArguments {
+  @Argument(help: "Number of the sendout.") var sendout: SendoutID
+  @Option(help: "Number of the customer.") var customer: CustomerID
+  @OptionGroup var options: OfficeOptions
+}
+
+/// A command that says one verb to a sendout and shows what became of it.
+protocol SendoutVerbCommand: OfficeCommand {
+  var target: SendoutTarget { get }
+  func run(_ store: SendoutStore) async throws -> SendoutReply
+}
+
+extension SendoutVerbCommand {
+  static var needsMasterKey: Bool { true }
+  var options: OfficeOptions { target.options }
+
+  func run(in office: BackOffice) async throws {
+    let reply = try await run(try office.sendouts)
+    try options.output.show(reply) { $0.text }
+  }
+}
