@@ -10,7 +10,7 @@ struct ClaimedBatch: Sendable {
 }
 
 /// A push that is to be sent.
-struct QueuedPush: Sendable {
+struct QueuedPush: Sendable, Equatable {
   let device: DeviceID
   /// Whose device it was when the audience was frozen.
   let contact: ContactID

@@ -1,0 +1,86 @@
+import FoundationEssentials
+import Providers
+import Wire
+
+/// What an outcome means.
+enum Consequence: Sendable, Equatable {
+  /// It is written so.
+  case settled(Settlement)
+  /// Nothing of it was looked at: it stays queued, and no attempt is counted.
+  case unsent(reason: String)
+  /// The app's credentials are refused: it stays queued, and so do all others.
+  case halts(reason: String)
+  /// The token is dead, unless it was registered again after that moment.
+  case dead(DeadToken)
+}
+
+/// A push whose token the push service says is dead.
+struct DeadToken: Sendable, Equatable {
+  var outcome: PushOutcome
+  var push: QueuedPush
+  var environment: APNsEnvironment
+  var reason: String
+  /// Since when, in the push service's own words; `nil` when it gave no moment, so that the moment of sending has to do.
+  var since: Date?
+
+  /// What the registry compares the token's registration with.
+  var moment: Date { since ?? outcome.sentAt }
+}
+
+/// The table from verdicts to consequences (protocols, sections 1 and 2.6), for one sendout.
+struct Judgement: Sendable {
+  let policy: UncertainPolicy
+  let backOff: BackOff
+  /// The share of every delay, 0 to 1: drawn once for a batch, so that pushes put off together come due together.
+  let luck: Double
+  let now: @Sendable () -> Date
+
+  func consequence(of outcome: PushOutcome, for push: QueuedPush, in environment: APNsEnvironment) -> Consequence {
+    switch outcome.verdict {
+    case .accepted: .settled(settled(.accepted, push, outcome))
+    case .retry(let after, let reason): .settled(putOff(push, outcome, reason, atLeast: after, inTheEnd: .failed))
+    case .tokenDead(let since, let reason):
+      .dead(
+        DeadToken(outcome: outcome, push: push, environment: environment, reason: reason.forLedger, since: since))
+    case .payloadRefused(let reason): .settled(settled(.failed, push, outcome, reason))
+    case .credentialsRefused(let reason): .halts(reason: reason.forLedger)
+    case .unsent(let reason): .unsent(reason: reason.forLedger)
+    case .uncertain(let reason):
+      switch policy {
+      case .skip: .settled(settled(.uncertain, push, outcome, reason))
+      case .resend: .settled(putOff(push, outcome, reason, atLeast: nil, inTheEnd: .uncertain))
+      }
+    }
+  }
+
+  /// What is written of a push whose token is dead: it has failed; but if the registry kept the device, since it was
+  /// registered again in the meantime, the push is tried again.
+  func settlement(of dead: DeadToken, deviceIsKept: Bool) -> Settlement {
+    deviceIsKept
+      ? putOff(dead.push, dead.outcome, dead.reason, atLeast: nil, inTheEnd: .failed)
+      : settled(.failed, dead.push, dead.outcome, dead.reason)
+  }
+
+  private func settled(
+    _ state: PushState, _ push: QueuedPush, _ outcome: PushOutcome, _ reason: String? = nil
+  ) -> Settlement {
+    Settlement(device: push.device, state: state, reason: reason?.forLedger, left: true, sentAt: outcome.sentAt)
+  }
+
+  /// Waiting, unless it would be due only after it is given up.
+  private func putOff(
+    _ push: QueuedPush, _ outcome: PushOutcome, _ reason: String, atLeast: Duration?, inTheEnd end: PushState
+  ) -> Settlement {
+    let delay = backOff.delay(after: push.attempts + 1, luck: luck, atLeast: atLeast)
+    let giveUpAt = push.giveUpAt ?? now().addingTimeInterval(backOff.patience.inSeconds)
+    guard now().addingTimeInterval(delay.inSeconds) <= giveUpAt else { return settled(end, push, outcome, reason) }
+    var settlement = settled(.waiting, push, outcome, reason)
+    settlement.delay = delay
+    return settlement
+  }
+}
+
+extension String {
+  /// A push service's word, as the ledger keeps it: nothing PostgreSQL cannot hold, and not without end.
+  var forLedger: String { String(filter { $0 != "\0" }.prefix(100)) }
+}

@@ -1,0 +1,37 @@
+import Postgres
+
+/// Statements on `open_event`.
+enum OpenQueries {
+  static let all: [Statement] = [record]
+
+  /// Records opens of the customer `$1`: `$2` sendouts, `$3` devices, `$4` by what they were opened, `$5` by whom. Those of
+  /// pushes that are not in the ledger are passed over. The first open by a person is written to the push. Gives, for each
+  /// that is known, its place in the arrays and the contact the push was for. Locks the pushes it writes to.
+  static let record = Statement(
+    "open.record", .write,
+    """
+    WITH opened AS (
+      SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[])
+        WITH ORDINALITY AS opened (sendout_id, device_id, via, reader, place)),
+    known AS (
+      SELECT opened.*, push.contact_id, push.is_new
+        FROM opened
+       CROSS JOIN LATERAL
+             -- OFFSET 0 keeps this a look-up by the primary key, whatever the planner thinks of the table's size.
+             (SELECT contact_id, opened_at IS NULL AS is_new
+                FROM push
+               WHERE push.customer_id = $1::bigint AND push.sendout_id = opened.sendout_id
+                 AND push.device_id = opened.device_id
+              OFFSET 0) AS push),
+    recorded AS (
+      INSERT INTO open_event (customer_id, sendout_id, device_id, via, reader)
+      SELECT $1::bigint, sendout_id, device_id, via, reader FROM known ORDER BY place),
+    firsts AS (
+      UPDATE push
+         SET opened_at = now()
+        FROM (SELECT DISTINCT sendout_id, device_id FROM known WHERE reader = 'person' AND is_new) AS first
+       WHERE push.customer_id = $1::bigint AND push.sendout_id = first.sendout_id
+         AND push.device_id = first.device_id AND push.opened_at IS NULL)
+    SELECT place, contact_id FROM known
+    """)
+}
