@@ -4,8 +4,14 @@ import ArgumentParser
 struct PushcartCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "pushcart", abstract: "A self-hosted marketing push hub.",
-    subcommands: [
-      ServeCommand.self, CustomerCommand.self, KeyCommand.self, AppCommand.self, ListCommand.self, TemplateCommand.self,
-      SendCommand.self, SendoutCommand.self,
+    groupedSubcommands: [
+      CommandGroup(
+        name: "Hub", subcommands: [ServeCommand.self, MigrateCommand.self, CheckCommand.self, RekeyCommand.self]),
+      CommandGroup(
+        name: "Management",
+        subcommands: [
+          CustomerCommand.self, KeyCommand.self, AppCommand.self, ListCommand.self, TemplateCommand.self,
+          SendCommand.self, SendoutCommand.self,
+        ]),
     ])
 }

@@ -38,7 +38,7 @@ import Web
     #expect(settings.publicURL == "http://127.0.0.1:8080")
     #expect(settings.apns.productionURL == "https://api.push.apple.com")
     #expect(settings.apns.sandboxURL == "https://api.sandbox.push.apple.com")
-    #expect(settings.logLevel == .info && settings.drain == .seconds(25))
+    #expect(settings.logLevel == nil && settings.drain == .seconds(25))
   }
 
   @Test func `A flag decides before the environment, that before the file, and that before the default`() async throws {

@@ -1,8 +1,9 @@
 import FoundationEssentials
-import Glibc
 import Logging
 
 /// Writes each log message as one line on standard error, in a form for machines or one for people.
+///
+/// A line is one `write`: lines of several threads, and of several processes on one terminal, do not mix.
 struct LineLogHandler: LogHandler {
   enum Form: String, Sendable, CaseIterable {
     /// One JSON object a line.
@@ -20,7 +21,8 @@ struct LineLogHandler: LogHandler {
 
   /// - Parameter write: takes a whole line with its end.
   init(
-    label: String, form: Form, level: Logger.Level, write: @escaping @Sendable (String) -> Void = Self.toStandardError
+    label: String, form: Form, level: Logger.Level,
+    write: @escaping @Sendable (String) -> Void = { StandardStream.error.write($0) }
   ) {
     self.label = label
     self.form = form
@@ -40,18 +42,5 @@ struct LineLogHandler: LogHandler {
     let fields = all.sorted { $0.key < $1.key }.map { ($0.key, "\($0.value)") }
     let line = form == .json ? Self.jsonLine : Self.textLine
     write(line(Date(), label, event.level, "\(event.message)", fields))
-  }
-
-  /// One `write` a line: lines of several threads, and of several processes on one terminal, do not mix.
-  @Sendable private static func toStandardError(_ line: String) {
-    var line = line
-    line.withUTF8 { bytes in
-      var rest = UnsafeRawBufferPointer(bytes)
-      while let start = rest.baseAddress, rest.count > 0 {
-        let written = Glibc.write(STDERR_FILENO, start, rest.count)
-        if written < 0 && errno != EINTR { return }
-        rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(max(0, written)))
-      }
-    }
   }
 }

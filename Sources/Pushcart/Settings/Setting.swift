@@ -51,7 +51,8 @@ extension Setting {
   static let providerCAFile = Setting(
     "provider-ca-file", "PEM file of the certificates to trust instead of the system's")
   static let logLevel = Setting(
-    "log-level", "trace, debug, info, notice, warning, error or critical; debug logs every request", fallback: "info")
+    "log-level", "trace, debug, info, notice, warning, error or critical; debug logs every request",
+    fallback: "info; tools: error")
   static let logFormat = Setting(
     "log-format", "json, text, or auto: text on a terminal, json elsewhere", fallback: "auto")
 

@@ -16,7 +16,8 @@ struct Settings: Sendable {
   var publicURL: String
   var drain: Duration
   var apns = APNsSettings()
-  var logLevel: Logger.Level
+  /// Nil leaves it to the command: a hub tells more than a tool.
+  var logLevel: Logger.Level?
   var logFormat: LogFormat
 
   /// - Parameters:
@@ -51,7 +52,7 @@ struct Settings: Sendable {
     apns.sandboxURL = reader.url(.apnsSandboxURL, schemes: ["https"]) ?? apns.sandboxURL
     apns.caFile = reader.readableFile(.providerCAFile)
 
-    logLevel = reader.choice(.logLevel, Logger.Level.self) ?? .info
+    logLevel = reader.choice(.logLevel, Logger.Level.self)
     logFormat = reader.choice(.logFormat, LogFormat.self) ?? .auto
   }
 

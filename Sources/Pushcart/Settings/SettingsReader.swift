@@ -65,7 +65,7 @@ struct SettingsReader {
   }
 
   mutating func choice<Choice: RawRepresentable<String> & CaseIterable>(_ setting: Setting, _: Choice.Type) -> Choice? {
-    guard let text = text(setting) ?? setting.fallback else { return nil }
+    guard let text = text(setting) else { return nil }
     if let choice = Choice(rawValue: text) { return choice }
     wrong(setting, "must be one of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
     return nil

@@ -14,6 +14,8 @@ enum StandardStream: Int32, Sendable {
     return ioctl(rawValue, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
   }
 
+  func line(_ text: String) { write(text + "\n") }
+
   /// Writes all of the text at once. A reader that has gone away is no error of ours.
   func write(_ text: String) {
     var text = text

@@ -27,28 +27,33 @@ public struct Rekey: Sendable {
   }
 
   /// Goes over all sealed values, each on its own, so that it may be stopped and started at any time.
-  /// - Parameter report: told after the hub's own secrets and after every customer.
-  public func run(_ report: @Sendable (Progress) -> Void = { _ in }) async throws -> Progress {
+  /// - Parameters:
+  ///   - trial: whether only to look what a run would do.
+  ///   - report: told after the hub's own secrets and after every customer.
+  public func run(
+    trial: Bool = false, _ report: @Sendable (Progress) -> Void = { _ in }
+  ) async throws -> Progress {
     var progress = Progress()
     for row in try await database.query(RekeyQueries.secrets) {
       let (name, bytes, key) = try row.decode(String.self, Bytes.self, String.self)
       let sealed = Sealed(bytes: bytes.bytes, masterKeyID: key)
-      guard let new = try renew(sealed, HubSecrets.context(name), &progress) else { continue }
+      guard let new = try renew(sealed, HubSecrets.context(name), &progress), !trial else { continue }
       try await database.query(RekeyQueries.replaceSecret, name, bytes, Bytes(new.bytes), new.masterKeyID)
     }
     report(progress)
     for customer in try await Customers(database).all() {
-      try await run(customer.id, &progress)
+      try await run(customer.id, &progress, trial)
       report(progress)
     }
     return progress
   }
 
-  private func run(_ customer: CustomerID, _ progress: inout Progress) async throws {
+  private func run(_ customer: CustomerID, _ progress: inout Progress, _ trial: Bool) async throws {
     for row in try await database.query(RekeyQueries.credentials, customer.rawValue) {
       let (app, kind, bytes, key) = try row.decode(Int64.self, String.self, Bytes.self, String.self)
       let sealed = Sealed(bytes: bytes.bytes, masterKeyID: key)
-      guard let new = try renew(sealed, "push_credential/\(customer)/\(app)/\(kind)", &progress) else { continue }
+      guard let new = try renew(sealed, "push_credential/\(customer)/\(app)/\(kind)", &progress), !trial
+      else { continue }
       try await database.query(
         RekeyQueries.replaceCredential, customer.rawValue, app, kind, bytes, Bytes(new.bytes), new.masterKeyID)
     }

@@ -1,0 +1,16 @@
+import Logging
+
+/// Sets up logging for the whole process.
+enum Logs {
+  /// - Parameter usual: the level where the settings give none: a hub tells more than a tool does.
+  static func start(_ settings: Settings, usual: Logger.Level = .error) {
+    let form: LineLogHandler.Form =
+      switch settings.logFormat {
+      case .json: .json
+      case .text: .text
+      case .auto: StandardStream.error.isTerminal ? .text : .json
+      }
+    let level = settings.logLevel ?? usual
+    LoggingSystem.bootstrap { LineLogHandler(label: $0, form: form, level: level) }
+  }
+}
