@@ -40,6 +40,7 @@ let nio: [Target.Dependency] = [
   .product(name: "NIOHTTP2", package: "swift-nio-http2"),
   .product(name: "NIOHPACK", package: "swift-nio-http2"),
   .product(name: "NIOSSL", package: "swift-nio-ssl"),
+  .product(name: "NIOTLS", package: "swift-nio"),
 ]
 
 let package = Package(

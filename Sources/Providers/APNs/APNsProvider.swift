@@ -1,21 +1,70 @@
 public import FoundationEssentials
 public import Logging
+import NIOCore
+import NIOPosix
+import NIOSSL
 public import ServiceLifecycle
+import Synchronization
 
 /// Sends pushes through APNs over HTTP/2 with token authentication; returns verdicts and decides nothing.
 ///
 /// Each key has, in each environment, a pool of connections that open when first needed and stay. One provider token a
 /// key is shared by all of them and renewed after 50 minutes.
 public final class APNsProvider: Service {
+  private struct PoolKey: Hashable {
+    var environment: APNsEnvironment
+    var credentials: APNsCredentials
+  }
+
+  private struct BoundPool {
+    let loop: any EventLoop
+    let box: NIOLoopBoundBox<ConnectionPool>
+  }
+
+  private let settings: APNsSettings
+  private let dialers: [APNsEnvironment: Dialer]
+  private let tokens: ProviderTokens
+  private let logger: Logger
+  private let group: any EventLoopGroup
+  private let pools = Mutex<[PoolKey: BoundPool]>([:])
+
   /// - Parameter now: the clock that provider tokens are dated by.
   /// - Throws: `ProviderError` if an address or the file of trusted certificates is unusable.
   public init(
     _ settings: APNsSettings, logger: Logger, now: @escaping @Sendable () -> Date = { Date() }
-  ) throws(ProviderError) {}
+  ) throws(ProviderError) {
+    self.settings = settings
+    self.logger = logger
+    group = MultiThreadedEventLoopGroup.singleton
+    tokens = ProviderTokens(now: now)
+    guard let production = ServiceAddress(url: settings.productionURL) else {
+      throw .addressUnusable(setting: "PUSHCART_APNS_PRODUCTION_URL")
+    }
+    guard let sandbox = ServiceAddress(url: settings.sandboxURL) else {
+      throw .addressUnusable(setting: "PUSHCART_APNS_SANDBOX_URL")
+    }
+    let trust = try Trust.context(caFile: settings.caFile)
+    let timeout = TimeAmount(settings.connectTimeout)
+    dialers = [
+      .production: Dialer(address: production, trust: trust, connectTimeout: timeout),
+      .sandbox: Dialer(address: sandbox, trust: trust, connectTimeout: timeout),
+    ]
+  }
 
-  /// Waits for graceful shutdown or cancellation, then lets the requests in flight be answered, for at most
-  /// `requestTimeout`, and closes all connections. `send` works without it.
-  public func run() async throws {}
+  /// Waits for graceful shutdown or cancellation, then shuts down. `send` works without it.
+  public func run() async throws {
+    try? await gracefulShutdown()
+    await shutDown()
+  }
+
+  /// Takes no more pushes, hands back what has not left, awaits the answers to what has, for at most `requestTimeout`, and
+  /// closes all connections.
+  public func shutDown() async {
+    let open = pools.withLock { Array($0.values) }
+    for pool in open {
+      try? await pool.loop.flatSubmit { pool.box.value.shutDown() }.get()
+    }
+  }
 
   /// Sends all of `pushes` and yields their outcomes in groups, in the order they arrive; each push has exactly one, and
   /// then the stream ends.
@@ -24,15 +73,68 @@ public final class APNsProvider: Service {
   public func send(
     _ pushes: [APNsPush], to environment: APNsEnvironment, as credentials: APNsCredentials
   ) -> AsyncStream<[PushOutcome]> {
-    AsyncStream { continuation in
-      continuation.yield(
-        pushes.indices.map { PushOutcome(index: $0, verdict: .unsent(reason: "NoConnection"), sentAt: Date()) })
-      continuation.finish()
+    let now = Date()
+    let refused = pushes.indices.compactMap { index in
+      APNsPreflight.refusal(of: pushes[index]).map { PushOutcome(index: index, verdict: $0, sentAt: now) }
     }
+    return enqueue(pushes, refused: refused, to: environment, as: credentials)
   }
 
   /// Asks APNs whether it accepts a key for a topic, without a push to any phone.
+  ///
+  /// It sends an empty payload to a well-formed token that no device has. APNs looks at the provider token before it looks
+  /// at what the push is about, so each answer tells on which side of that it was given:
+  /// - 400 PayloadEmpty, BadDeviceToken, DeviceTokenNotForTopic, or 410: the key was accepted, and then the push was not.
+  /// - 403, BadTopic, TopicDisallowed: the key, its team, its environment or the topic is refused.
+  /// - anything else, and no answer: APNs said nothing about the key.
   public func check(topic: String, environment: APNsEnvironment, credentials: APNsCredentials) async -> APNsCheck {
-    .unreachable(reason: "NoConnection")
+    let probe = APNsPush(token: String(repeating: "0", count: 64), topic: topic, id: UUID(), payload: [])
+    if case .credentialsRefused(let reason) = APNsPreflight.refusal(of: probe) { return .refused(reason: reason) }
+    for await outcomes in enqueue([probe], refused: [], to: environment, as: credentials) {
+      for outcome in outcomes { return APNsCheck(outcome.verdict) }
+    }
+    return .unreachable(reason: "Cancelled")
+  }
+
+  private func enqueue(
+    _ pushes: [APNsPush], refused: [PushOutcome], to environment: APNsEnvironment, as credentials: APNsCredentials
+  ) -> AsyncStream<[PushOutcome]> {
+    let (stream, continuation) = AsyncStream.makeStream(of: [PushOutcome].self)
+    guard !pushes.isEmpty else {
+      continuation.finish()
+      return stream
+    }
+    let withdrawal = Withdrawal()
+    continuation.onTermination = { _ in withdrawal.withdraw() }
+    let pool = pool(environment, credentials)
+    pool.loop.execute {
+      pool.box.value.enqueue(
+        PushBatch(pushes, outcomes: continuation, withdrawal: withdrawal), refused: refused)
+    }
+    return stream
+  }
+
+  private func pool(_ environment: APNsEnvironment, _ credentials: APNsCredentials) -> BoundPool {
+    pools.withLock { pools in
+      let key = PoolKey(environment: environment, credentials: credentials)
+      if let pool = pools[key] { return pool }
+      let loop = group.next()
+      let pool = BoundPool(
+        loop: loop, box: .makeBoxSendingValue(makePool(environment, credentials, on: loop), eventLoop: loop))
+      pools[key] = pool
+      return pool
+    }
+  }
+
+  private func makePool(
+    _ environment: APNsEnvironment, _ credentials: APNsCredentials, on loop: any EventLoop
+  ) -> sending ConnectionPool {
+    var logger = logger
+    logger[metadataKey: "environment"] = "\(environment.rawValue)"
+    logger[metadataKey: "team"] = "\(credentials.teamID)"
+    guard let dialer = dialers[environment] else { preconditionFailure("an environment without a dialer") }
+    return ConnectionPool(
+      credentials, tokens: tokens, dialer: dialer, patience: settings.patience, settings: settings.pool, loop: loop,
+      metrics: APNsMetrics(environment), logger: logger)
   }
 }

@@ -1,3 +1,5 @@
+import NIOCore
+
 /// Where APNs is and how patient to be with it; read once, on the roof.
 public struct APNsSettings: Sendable {
   /// `PUSHCART_APNS_PRODUCTION_URL`; Apple also answers on port 2197.
@@ -6,18 +8,40 @@ public struct APNsSettings: Sendable {
   public var sandboxURL: String = "https://api.sandbox.push.apple.com"
   /// `PUSHCART_PROVIDER_CA_FILE`: PEM of the certificates to trust; nil for the system's.
   public var caFile: String?
-  /// Connections of one pool, that is of one key in one environment. APNs allows several.
+  /// Connections of one pool, that is of one key in one environment. APNs allows several; the second opens when hundreds
+  /// of pushes wait.
   public var connectionsPerPool = 2
-  /// Name look-up, TCP and TLS together.
+  /// Name look-up and TCP together; then the same again for TLS and the server's SETTINGS.
   public var connectTimeout: Duration = .seconds(10)
-  /// From a request's last byte to its answer; past it the push is `uncertain`.
+  /// From a request's first byte to its answer; past it the push is `uncertain`.
   public var requestTimeout: Duration = .seconds(60)
-  /// How long a push waits for a connection before it is `unsent`.
+  /// How long pushes wait while none at all is answered, before they come back `unsent`.
   public var queueTimeout: Duration = .seconds(30)
-  /// Silence after which a connection is asked by PING whether it still lives.
-  public var pingAfter: Duration = .seconds(3600)
+  /// The wait before a lost connection is replaced. It doubles with each loss until one is answered on; half of it is
+  /// random.
+  public var reconnectDelay: Duration = .milliseconds(500)
+  /// Up to this.
+  public var reconnectDelayLimit: Duration = .seconds(60)
+  /// Silence on an idle connection after which a PING keeps it alive.
+  public var pingWhenIdle: Duration = .seconds(3600)
+  /// Silence while answers are awaited after which a PING asks whether the connection still lives.
+  public var pingWhenWaiting: Duration = .seconds(15)
   /// How long a PING's answer may take before the connection counts as dead.
   public var pingTimeout: Duration = .seconds(15)
 
   public init() {}
+}
+
+extension APNsSettings {
+  var patience: ConnectionPatience {
+    ConnectionPatience(
+      greeting: TimeAmount(connectTimeout), request: TimeAmount(requestTimeout), idle: TimeAmount(pingWhenIdle),
+      silence: TimeAmount(pingWhenWaiting), ping: TimeAmount(pingTimeout))
+  }
+
+  var pool: PoolSettings {
+    PoolSettings(
+      size: max(1, connectionsPerPool), queueTimeout: TimeAmount(queueTimeout), reconnect: TimeAmount(reconnectDelay),
+      reconnectLimit: TimeAmount(reconnectDelayLimit))
+  }
 }

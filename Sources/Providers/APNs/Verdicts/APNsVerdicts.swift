@@ -1,0 +1,65 @@
+import FoundationEssentials
+
+/// From APNs's answers to verdicts: the only place that knows what a reason means.
+enum APNsVerdicts {
+  /// The ruling on an answer. A reason that Apple has added since is judged by its status: 4xx is the message's fault, all
+  /// else passes with time. A `retry-after` of the server wins when it is longer.
+  static func ruling(on answer: APNsAnswer) -> APNsRuling {
+    if answer.status / 100 == 2 { return APNsRuling(verdict: .accepted) }
+    if let reason = answer.reason, let known = APNsReason(rawValue: reason) {
+      var ruling = ruling(on: known, timestamp: answer.timestamp)
+      if case .retry(let after, let reason) = ruling.verdict {
+        ruling.verdict = .retry(after: longer(after, answer.retryAfter), reason: reason)
+      }
+      return ruling
+    }
+    let reason = answer.reason ?? "HTTP\(answer.status)"
+    if answer.status / 100 == 4 { return APNsRuling(verdict: .payloadRefused(reason: reason)) }
+    return APNsRuling(verdict: .retry(after: answer.retryAfter, reason: reason))
+  }
+
+  /// The table.
+  static func ruling(on reason: APNsReason, timestamp: Date? = nil) -> APNsRuling {
+    let word = reason.rawValue
+    let afterAnOutage = Duration.seconds(15 * 60)
+    switch reason {
+    // The message is at fault; it will be refused again if nothing about it changes.
+    case .badCollapseID, .badExpirationDate, .badMessageID, .badPriority, .invalidPushType, .payloadEmpty,
+      .payloadTooLarge, .duplicateHeaders, .badPath, .methodNotAllowed:
+      return APNsRuling(verdict: .payloadRefused(reason: word))
+
+    // The token is at fault: malformed, of the other environment, or of another app.
+    case .badDeviceToken, .deviceTokenNotForTopic, .missingDeviceToken:
+      return APNsRuling(verdict: .tokenDead(since: nil, reason: word))
+    // It was good, until the moment that APNs names.
+    case .unregistered, .expiredToken:
+      return APNsRuling(verdict: .tokenDead(since: timestamp, reason: word))
+
+    // The app's configuration is at fault.
+    case .badTopic, .missingTopic, .badCertificate, .badCertificateEnvironment, .invalidProviderToken,
+      .missingProviderToken, .badEnvironmentKeyIDInToken, .badEnvironmentKeyInToken:
+      return APNsRuling(verdict: .credentialsRefused(reason: word))
+    // Perhaps only the connection is: it stays bound to the team, keys and bundle ids of its first push.
+    case .topicDisallowed, .unrelatedKeyIDInToken, .forbidden:
+      return APNsRuling(verdict: .credentialsRefused(reason: word), remedy: .freshConnection)
+    // If a new token is expired too, a clock is wrong.
+    case .expiredProviderToken:
+      return APNsRuling(verdict: .credentialsRefused(reason: word), remedy: .freshToken)
+
+    // Later.
+    case .tooManyRequests:
+      return APNsRuling(verdict: .retry(after: .seconds(60), reason: word))
+    case .tooManyProviderTokenUpdates:
+      return APNsRuling(verdict: .retry(after: .seconds(20 * 60), reason: word), remedy: .formerToken)
+    case .internalServerError, .serviceUnavailable:
+      return APNsRuling(verdict: .retry(after: afterAnOutage, reason: word))
+    case .shutdown, .idleTimeout:
+      return APNsRuling(verdict: .retry(after: .seconds(1), reason: word), remedy: .reopen)
+    }
+  }
+
+  private static func longer(_ ours: Duration?, _ theirs: Duration?) -> Duration? {
+    guard let ours, let theirs else { return ours ?? theirs }
+    return max(ours, theirs)
+  }
+}
