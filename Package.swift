@@ -18,6 +18,7 @@ func tests(of name: String, imports: [Target.Dependency]) -> Target {
   .testTarget(name: "\(name)Tests", dependencies: imports + ["Support"], swiftSettings: strict)
 }
 
+let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
 let async: Target.Dependency = .product(name: "AsyncAlgorithms", package: "swift-async-algorithms")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let certificates: Target.Dependency = .product(name: "X509", package: "swift-certificates")
@@ -52,6 +53,7 @@ let package = Package(
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
     .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.4"),
     .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
@@ -100,7 +102,7 @@ let package = Package(
         nioCore,
       ]),
     room(
-      "Simulator", imports: ["Wire", certificates, collections, crypto, hummingbird, lifecycle, logging] + nio),
+      "Simulator", imports: ["Wire", asn1, certificates, collections, crypto, hummingbird, lifecycle, logging] + nio),
 
     // roof
     .executableTarget(
@@ -121,7 +123,7 @@ let package = Package(
       name: "Support",
       dependencies: [
         "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
-        httpClient, hummingbird, lifecycle, logging,
+        crypto, httpClient, hummingbird, lifecycle, logging,
       ],
       path: "Tests/Support",
       swiftSettings: strict

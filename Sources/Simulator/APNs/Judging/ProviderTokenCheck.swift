@@ -1,0 +1,119 @@
+import Crypto
+import FoundationEssentials
+
+/// A key as it names itself in a provider token.
+struct KeyName: Hashable, Sendable {
+  var teamID: String
+  var keyID: String
+}
+
+/// What is known of a key.
+struct TrustedKey: Sendable {
+  var publicKey: P256.Signing.PublicKey
+  var topics: Set<String>?
+  var environments: Set<SimulatedAPNs.Environment>
+}
+
+/// What a provider token says.
+struct ProviderClaims: Hashable, Sendable {
+  var key: KeyName
+  var issuedAt: Date
+}
+
+/// Whether a request's provider token is accepted, on its connection.
+struct ProviderTokenCheck {
+  let keys: [KeyName: TrustedKey]
+  let trustsUnknownKeys: Bool
+
+  /// An accepted token is remembered as the connection's own, and not verified again.
+  func refusal(of request: APNsRequest, by memory: inout ConnectionMemory, now: Date) -> APNsRefusal? {
+    guard let authorization = request.authorization else { return forbidden("MissingProviderToken") }
+    let claims: ProviderClaims
+    if let accepted = memory.accepted, accepted.authorization == authorization {
+      claims = accepted.claims
+    } else {
+      guard let read = verified(authorization) else { return forbidden("InvalidProviderToken") }
+      claims = read
+    }
+    let age = now.timeIntervalSince(claims.issuedAt)
+    if age > 3600 { return forbidden("ExpiredProviderToken") }
+    if age < -300 { return forbidden("InvalidProviderToken") }
+    if let refusal = keyRefusal(claims, of: request) ?? changeRefusal(to: claims, authorization, memory) {
+      return refusal
+    }
+    memory.accepted = (authorization, claims)
+    return nil
+  }
+
+  private func keyRefusal(_ claims: ProviderClaims, of request: APNsRequest) -> APNsRefusal? {
+    guard let key = keys[claims.key] else { return nil }
+    guard key.environments.contains(request.environment) else { return forbidden("BadEnvironmentKeyIdInToken") }
+    if let topics = key.topics, let topic = request.topic, !topics.contains(where: { covers($0, topic) }) {
+      return APNsRefusal(status: 400, reason: "TopicDisallowed")
+    }
+    return nil
+  }
+
+  /// A bundle id covers itself and, with a suffix, the topics of its other push types.
+  private func covers(_ bundleID: String, _ topic: String) -> Bool {
+    topic == bundleID || topic.hasPrefix(bundleID + ".")
+  }
+
+  /// A connection belongs to the team of its first push, and its token may change every 20 minutes.
+  private func changeRefusal(
+    to claims: ProviderClaims, _ authorization: String, _ memory: ConnectionMemory
+  ) -> APNsRefusal? {
+    guard let accepted = memory.accepted, accepted.authorization != authorization else { return nil }
+    if accepted.claims.key.teamID != claims.key.teamID { return forbidden("InvalidProviderToken") }
+    if accepted.claims.key.keyID != claims.key.keyID { return forbidden("UnrelatedKeyIdInToken") }
+    if abs(claims.issuedAt.timeIntervalSince(accepted.claims.issuedAt)) < 20 * 60 {
+      return APNsRefusal(status: 429, reason: "TooManyProviderTokenUpdates")
+    }
+    return nil
+  }
+
+  /// What the token says, if it is an ES256 token signed by a key that is known.
+  private func verified(_ authorization: String) -> ProviderClaims? {
+    let words = authorization.split(separator: " ")
+    guard words.count == 2, words[0].lowercased() == "bearer" else { return nil }
+    let parts = words[1].split(separator: ".", omittingEmptySubsequences: false)
+    guard
+      parts.count == 3,
+      let header = decode(Header.self, parts[0]), header.alg == "ES256",
+      let claims = decode(Claims.self, parts[1]),
+      let signature = bytes(parts[2]).flatMap({ try? P256.Signing.ECDSASignature(rawRepresentation: $0) })
+    else { return nil }
+    let name = KeyName(teamID: claims.iss, keyID: header.kid)
+    if let key = keys[name] {
+      let signed = Data(words[1].utf8.prefix(parts[0].utf8.count + 1 + parts[1].utf8.count))
+      guard key.publicKey.isValidSignature(signature, for: signed) else { return nil }
+    } else if !trustsUnknownKeys {
+      return nil
+    }
+    return ProviderClaims(key: name, issuedAt: Date(timeIntervalSince1970: claims.iat))
+  }
+
+  private struct Header: Decodable {
+    var alg: String
+    var kid: String
+  }
+
+  private struct Claims: Decodable {
+    var iss: String
+    var iat: Double
+  }
+
+  private func decode<Value: Decodable>(_ type: Value.Type, _ part: Substring) -> Value? {
+    bytes(part).flatMap { try? JSONDecoder().decode(type, from: $0) }
+  }
+
+  /// base64url without padding.
+  private func bytes(_ part: Substring) -> Data? {
+    guard !part.contains("="), !part.contains("+"), !part.contains("/") else { return nil }
+    var text = String(part.map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 })
+    text += String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
+    return Data(base64Encoded: text)
+  }
+
+  private func forbidden(_ reason: String) -> APNsRefusal { APNsRefusal(status: 403, reason: reason) }
+}

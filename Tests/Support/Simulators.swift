@@ -1,0 +1,114 @@
+import Crypto
+public import FoundationEssentials
+import Logging
+public import Providers
+public import Simulator
+
+/// Runs `body` with a Simulator of its own, on ports of its own, which knows the key of `APNsCredentials.sample`.
+/// - Parameter configure: changes the settings first.
+public func withSimulator<Answer: Sendable>(
+  now: @escaping @Sendable () -> Date = { Date() },
+  _ configure: (inout SimulatorSettings) -> Void = { _ in },
+  _ body: (PushSimulator) async throws -> Answer
+) async throws -> Answer {
+  let directory = FileManager.default.temporaryDirectory.appending(path: "pushcart-\(UUID().uuidString)")
+  try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+  defer { try? FileManager.default.removeItem(at: directory) }
+  var settings = SimulatorSettings(caFile: directory.appending(path: "ca.pem").path)
+  settings.productionPort = 0
+  settings.sandboxPort = 0
+  settings.phonePort = nil
+  configure(&settings)
+  var quiet = Logger(label: "simulator")
+  quiet.logLevel = .critical
+  let simulator = PushSimulator(settings, logger: quiet, now: now)
+  let sample = APNsCredentials.sample
+  try simulator.apns.trust(teamID: sample.teamID, keyID: sample.keyID, signingKey: sample.signingKey)
+  try await simulator.start()
+  do {
+    let answer = try await body(simulator)
+    await simulator.stop()
+    return answer
+  } catch {
+    await simulator.stop()
+    throw error
+  }
+}
+
+/// A provider that sends to `simulator`, while `body` runs.
+public func withAPNs<Answer: Sendable>(
+  of simulator: PushSimulator, now: @escaping @Sendable () -> Date = { Date() },
+  _ configure: (inout APNsSettings) -> Void = { _ in },
+  _ body: (APNsProvider) async throws -> Answer
+) async throws -> Answer {
+  var settings = APNsSettings(simulator)
+  configure(&settings)
+  var quiet = Logger(label: "apns")
+  quiet.logLevel = .critical
+  let provider = try APNsProvider(settings, logger: quiet, now: now)
+  do {
+    let answer = try await body(provider)
+    await provider.shutDown()
+    return answer
+  } catch {
+    await provider.shutDown()
+    throw error
+  }
+}
+
+extension APNsSettings {
+  /// Points at a Simulator, and loses no time over lost connections.
+  public init(_ simulator: PushSimulator) {
+    self.init()
+    productionURL = simulator.productionURL
+    sandboxURL = simulator.sandboxURL
+    caFile = simulator.caFile
+    reconnectDelay = .milliseconds(1)
+  }
+}
+
+extension APNsCredentials {
+  /// A key made for this run of the tests; every `withSimulator` knows it.
+  public static let sample = APNsCredentials(
+    teamID: "TEAM123456", keyID: "KEY1234567", signingKey: P256.Signing.PrivateKey().pemRepresentation)
+
+  /// A key that no Simulator knows.
+  public static func fresh(teamID: String = "TEAM123456", keyID: String = "KEY1234567") -> APNsCredentials {
+    APNsCredentials(teamID: teamID, keyID: keyID, signingKey: P256.Signing.PrivateKey().pemRepresentation)
+  }
+}
+
+extension APNsPush {
+  /// A push that every Simulator accepts.
+  public static func sample(
+    token: String = String(repeating: "ab", count: 32), alert: String = "Hello", pushType: APNsPushType = .alert
+  ) -> APNsPush {
+    APNsPush(
+      token: token, topic: "com.acme.app", id: UUID(), pushType: pushType,
+      payload: Array(#"{"aps":{"alert":"\#(alert)"}}"#.utf8))
+  }
+
+  /// So many pushes to as many devices.
+  public static func samples(_ count: Int) -> [APNsPush] {
+    (0..<count).map { number in
+      let digits = String(number, radix: 16)
+      return sample(token: String(repeating: "0", count: 64 - digits.utf8.count) + digits)
+    }
+  }
+}
+
+extension APNsProvider {
+  /// Sends, and returns the verdicts in the order of the pushes.
+  public func verdicts(
+    _ pushes: [APNsPush], to environment: APNsEnvironment = .production, as credentials: APNsCredentials = .sample
+  ) async -> [Verdict?] {
+    var verdicts = [Verdict?](repeating: nil, count: pushes.count)
+    for await outcomes in send(pushes, to: environment, as: credentials) {
+      for outcome in outcomes {
+        precondition(verdicts[outcome.index] == nil, "push \(outcome.index) has two outcomes")
+        verdicts[outcome.index] = outcome.verdict
+      }
+    }
+    return verdicts
+  }
+}
