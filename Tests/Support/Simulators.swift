@@ -8,7 +8,7 @@ public import Simulator
 /// - Parameter configure: changes the settings first.
 public func withSimulator<Answer: Sendable>(
   now: @escaping @Sendable () -> Date = { Date() },
-  _ configure: (inout SimulatorSettings) -> Void = { _ in },
+  configure: (inout SimulatorSettings) -> Void = { _ in },
   _ body: (PushSimulator) async throws -> Answer
 ) async throws -> Answer {
   let directory = FileManager.default.temporaryDirectory.appending(path: "pushcart-\(UUID().uuidString)")
@@ -35,14 +35,25 @@ public func withSimulator<Answer: Sendable>(
   }
 }
 
-/// A provider that sends to `simulator`, while `body` runs.
+/// Runs `body` with a Simulator of its own and a provider that sends to it.
 public func withAPNs<Answer: Sendable>(
-  of simulator: PushSimulator, now: @escaping @Sendable () -> Date = { Date() },
-  _ configure: (inout APNsSettings) -> Void = { _ in },
+  now: @escaping @Sendable () -> Date = { Date() },
+  simulator configureSimulator: (inout SimulatorSettings) -> Void = { _ in },
+  provider configureProvider: (inout APNsSettings) -> Void = { _ in },
+  _ body: (PushSimulator, APNsProvider) async throws -> Answer
+) async throws -> Answer {
+  try await withSimulator(now: now, configure: configureSimulator) { simulator in
+    var settings = APNsSettings(simulator)
+    configureProvider(&settings)
+    return try await withProvider(settings, now: now) { try await body(simulator, $0) }
+  }
+}
+
+/// Runs `body` with a provider of its own.
+public func withProvider<Answer: Sendable>(
+  _ settings: APNsSettings, now: @escaping @Sendable () -> Date = { Date() },
   _ body: (APNsProvider) async throws -> Answer
 ) async throws -> Answer {
-  var settings = APNsSettings(simulator)
-  configure(&settings)
   var quiet = Logger(label: "apns")
   quiet.logLevel = .critical
   let provider = try APNsProvider(settings, logger: quiet, now: now)
