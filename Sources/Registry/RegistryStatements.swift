@@ -5,4 +5,5 @@ package enum RegistryStatements {
   package static let all: [Statement] =
     CustomerQueries.all + AccessKeyQueries.all + PushAppQueries.all + ContactListQueries.all + HubSecretQueries.all
     + RekeyQueries.all + IdempotentReplyQueries.all + NotificationQueries.all + AudienceQueries.all
+    + ContactQueries.all + RegisterQueries.all + DeviceQueries.all
 }

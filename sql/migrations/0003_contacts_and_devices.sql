@@ -30,7 +30,8 @@ CREATE TABLE contact (
   city          text,
   zipcode       text,
   country       text,
-  properties    jsonb       NOT NULL DEFAULT '{}' CONSTRAINT contact_properties_object CHECK (jsonb_typeof(properties) = 'object'),
+  properties    jsonb       NOT NULL DEFAULT '{}' CONSTRAINT contact_properties_object CHECK (jsonb_typeof(properties) = 'object')
+                              CONSTRAINT contact_properties_size CHECK (pg_column_size(properties) <= 65536),
   created_at    timestamptz NOT NULL DEFAULT now(),
   updated_at    timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (customer_id, contact_id),

@@ -1,0 +1,25 @@
+public import FoundationEssentials
+public import Wire
+
+/// An app on one phone.
+public struct Device: Sendable, Equatable {
+  public let id: DeviceID
+  public let app: PushAppID
+  /// The token exactly as it was last registered.
+  public let token: String
+  /// Whether the token is of APNs' development environment.
+  public let isSandbox: Bool
+  public let manufacturer: String?
+  public let model: String?
+  public let osVersion: String?
+  public let country: String?
+  /// When the token was last registered. A provider's word about an earlier moment does not retire it.
+  public let registeredAt: Date
+  /// Since when nothing is sent to it; `nil` while it is valid.
+  public let invalidatedAt: Date?
+  /// 0 valid, 1 invalidated by app or user, 2 refused by the push service, 3 of the wrong environment, others as apps sent them.
+  public let invalidationType: Int16
+
+  /// Most devices that are given of one contact; one with more is no person.
+  public static let maximumOfContact = 1000
+}

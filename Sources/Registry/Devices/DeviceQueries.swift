@@ -1,0 +1,88 @@
+import Postgres
+
+/// Statements on `device` that are not part of a registration.
+enum DeviceQueries {
+  /// Invalidates the pairs of the contact `$2` and the tokens `$3`, `$4` (app and key), all or none, with the types `$5` and
+  /// the moments `$6`. Gives the ordinals of the pairs that are not registered. Locks the devices in one order.
+  static let invalidate = Statement(
+    "device.invalidate", .write,
+    """
+    WITH pair AS MATERIALIZED (
+      SELECT i.*, d.device_id, d.contact_id, d.invalidation_type AS known_type
+      FROM unnest($3::bigint[], $4::bytea[], $5::int2[], $6::timestamptz[]) WITH ORDINALITY
+        AS i(push_app_id, token_key, type, at, ordinal)
+      LEFT JOIN LATERAL (
+        SELECT contact_id FROM contact WHERE customer_id = $1::bigint AND original_id = $2::text LIMIT 1
+      ) c ON true
+      LEFT JOIN LATERAL (
+        SELECT * FROM device
+        WHERE customer_id = $1::bigint AND push_app_id = i.push_app_id AND token_key = i.token_key LIMIT 1
+      ) d ON d.contact_id = c.contact_id
+    ),
+    changed AS (
+      UPDATE device d SET
+        invalidated_at = coalesce(p.at, d.invalidated_at, now()),
+        invalidation_reason = CASE WHEN d.invalidation_type = p.type THEN d.invalidation_reason ELSE 'app' END,
+        invalidation_type = p.type
+      FROM (SELECT * FROM pair ORDER BY push_app_id, token_key) p
+      WHERE d.customer_id = $1::bigint AND d.device_id = p.device_id AND d.contact_id = p.contact_id
+        AND NOT EXISTS (SELECT FROM pair WHERE device_id IS NULL)
+        AND (d.invalidation_type <> p.type OR p.at IS NOT NULL AND p.at <> d.invalidated_at)
+      RETURNING d.device_id, d.contact_id, p.known_type
+    ),
+    event AS (
+      INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason)
+      SELECT $1::bigint, device_id, contact_id, 'invalidated', 'app' FROM changed WHERE known_type = 0
+    )
+    SELECT ordinal FROM pair WHERE device_id IS NULL ORDER BY ordinal
+    """)
+
+  /// Retires the devices `$2`, if they were last registered no later than the moments `$3`, to the millisecond, in the
+  /// environments `$6`, for the reasons `$4` and with the types `$5`. Gives each device with what became of it. Locks the
+  /// devices in the order of their ids.
+  static let retire = Statement(
+    "device.retire", .write,
+    """
+    WITH verdict AS MATERIALIZED (
+      SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::text[], $5::int2[], $6::boolean[])
+        AS v(device_id, moment, reason, type, sandbox)
+    ),
+    retired AS (
+      UPDATE device d SET invalidated_at = v.moment, invalidation_type = v.type, invalidation_reason = v.reason
+      FROM (SELECT * FROM verdict ORDER BY device_id) v
+      WHERE d.customer_id = $1::bigint AND d.device_id = v.device_id AND d.invalidated_at IS NULL
+        AND d.sandbox = v.sandbox AND date_trunc('milliseconds', d.registered_at) <= v.moment
+      RETURNING d.device_id, d.contact_id, d.invalidation_reason
+    ),
+    event AS (
+      INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason)
+      SELECT $1::bigint, device_id, contact_id, 'invalidated', invalidation_reason FROM retired
+    )
+    SELECT v.device_id, r.device_id IS NOT NULL, d.device_id IS NOT NULL AND d.invalidated_at IS NULL
+    FROM verdict v
+    LEFT JOIN retired r ON r.device_id = v.device_id
+    LEFT JOIN LATERAL (
+      SELECT device_id, invalidated_at FROM device WHERE customer_id = $1::bigint AND device_id = v.device_id LIMIT 1
+    ) d ON true
+    """)
+
+  /// The devices `$2` with their contacts, in the order asked for; those that are not there are left out.
+  static let recipients = Statement(
+    "device.recipients", .read,
+    """
+    SELECT i.ordinal, false, \(ContactColumns.sql(contact: "c", device: "d"))
+    FROM unnest($2::bigint[]) WITH ORDINALITY AS i(device_id, ordinal)
+    CROSS JOIN LATERAL (
+      SELECT * FROM device WHERE customer_id = $1::bigint AND device_id = i.device_id LIMIT 1
+    ) d
+    CROSS JOIN LATERAL (
+      SELECT * FROM contact WHERE customer_id = $1::bigint AND contact_id = d.contact_id LIMIT 1
+    ) c
+    ORDER BY i.ordinal
+    """)
+
+  /// Tells the planner how large the tables have become.
+  static let analyze = Statement("device.analyze", .write, "ANALYZE contact, device, device_event")
+
+  static let all: [Statement] = [invalidate, retire, recipients, analyze]
+}

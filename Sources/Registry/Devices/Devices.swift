@@ -1,0 +1,75 @@
+public import Postgres
+public import Wire
+
+/// The store of devices. They are registered by `Registrar`.
+public struct Devices: Sendable {
+  private let database: any Querying
+
+  public init(_ database: any Querying) { self.database = database }
+  public init(_ unit: UnitOfWork) { self.init(unit.transaction) }
+
+  /// Marks the pairs as no longer valid, all or none; their rows stay. Repeating it keeps the first date, unless the
+  /// request gives another.
+  /// - Throws: `RegistryError.deviceUnknown` for the first pair that is not registered: nothing is changed then.
+  public func invalidate(_ customer: CustomerID, _ invalidation: Invalidation) async throws {
+    let pairs = invalidation.pairs
+    let unknown = try await database.tryingAgain {
+      try await $0.query(
+        DeviceQueries.invalidate, customer.rawValue, invalidation.originalID, pairs.map(\.app.rawValue),
+        pairs.map { Bytes($0.token.key) }, pairs.map(\.type), pairs.map(\.moment))
+    }
+    guard let first = unknown.first else { return }
+    throw RegistryError.deviceUnknown(field: pairs[try first.decode(Int.self) - 1].field)
+  }
+
+  /// Retires devices that a push service has said are gone; quick for a thousand at a time.
+  ///
+  /// A verdict counts only if the device has not been registered since (protocol notes, section 1.3), and for the
+  /// environment that was asked (2.8).
+  /// - Returns: what became of each; a device that is not there is `.alreadyInvalid`.
+  public func retire(_ customer: CustomerID, _ verdicts: [Retirement]) async throws -> [DeviceID: Retirement.Outcome] {
+    guard !verdicts.isEmpty else { return [:] }
+    let rows = try await database.tryingAgain {
+      try await $0.query(
+        DeviceQueries.retire, customer.rawValue, verdicts.map(\.device.rawValue), verdicts.map(\.moment),
+        verdicts.map(\.reason), verdicts.map(\.type), verdicts.map(\.isSandbox))
+    }
+    var outcomes: [DeviceID: Retirement.Outcome] = [:]
+    for row in rows {
+      let (device, isRetired, wasValid) = try row.decode(Int64.self, Bool.self, Bool.self)
+      outcomes[DeviceID(device)] = isRetired ? .retired : wasValid ? .kept : .alreadyInvalid
+    }
+    return outcomes
+  }
+
+  /// The devices with what is known of their contacts, in the order asked for; quick for a thousand at a time. Those that
+  /// are not there are left out.
+  public func recipients(_ customer: CustomerID, _ devices: [DeviceID]) async throws -> [Recipient] {
+    try await database.query(DeviceQueries.recipients, customer.rawValue, devices.map(\.rawValue)).compactMap {
+      let row = try ContactRow($0)
+      guard let contact = row.contact, let device = row.device else { return nil }
+      return Recipient(contact: contact, device: device)
+    }
+  }
+}
+
+/// Who gets a push, and on what.
+public struct Recipient: Sendable {
+  /// Without its devices.
+  public let contact: Contact
+  public let device: Device
+}
+
+extension Querying {
+  /// Runs a statement again that lost to another one, a few times; it had no effect.
+  fileprivate func tryingAgain<Answer>(_ body: (any Querying) async throws -> Answer) async throws -> Answer {
+    for _ in 1..<5 {
+      do {
+        return try await body(self)
+      } catch let error as PostgresError {
+        guard case .server = error, error.isPassing else { throw error }
+      }
+    }
+    return try await body(self)
+  }
+}

@@ -1,0 +1,45 @@
+import FoundationEssentials
+public import Wire
+
+/// Pairs of one originalId and 1 to 100 tokens that are no longer to be pushed to, checked.
+public struct Invalidation: Sendable {
+  struct Pair: Sendable {
+    let app: PushAppID
+    let token: DeviceToken
+    /// Not 0.
+    let type: Int16
+    /// `nil`: since it first was invalidated, or since now.
+    let moment: Date?
+    /// Leads to the token in the request.
+    let field: String
+  }
+
+  public let originalID: String
+  let pairs: [Pair]
+
+  /// Checks what an app sent. Of a token given twice the last one counts; a type that is left out is 1, by app or user.
+  /// - Parameter apps: what the path's appId stands for, one per platform, at least one.
+  /// - Throws: `RegistryError.invalid`, naming the field.
+  public init(_ body: PushDevicesBody, apps: [PushApp]) throws(RegistryError) {
+    originalID = try Registration.originalID(body.originalId)
+    guard !body.deviceInfo.isEmpty else {
+      throw .invalid(field: "deviceInfo", problem: "must hold 1 to \(PushDevicesBody.maximumDevices) devices")
+    }
+    var pairs: [Pair] = []
+    for (index, info) in body.deviceInfo.enumerated() {
+      let field = "deviceInfo[\(index)]"
+      let app = try DeviceRegistration.app(info.appType, apps, field: field)
+      let token = try DeviceRegistration.token(info, app.type, field: field)
+      let type = try DeviceRegistration.invalidationType(info, field: field) ?? 1
+      guard type != 0 else {
+        throw .invalid(field: "\(field).invalidationType", problem: "must not be 0, which stands for valid devices")
+      }
+      pairs.removeAll { $0.app == app.id && $0.token == token }
+      pairs.append(
+        Pair(
+          app: app.id, token: token, type: type, moment: info.dateOfInvalidation.moment,
+          field: "\(field).devicetoken"))
+    }
+    self.pairs = pairs
+  }
+}

@@ -1,0 +1,163 @@
+import Postgres
+
+/// The one statement that registers: any number of requests of one customer, each a contact and its devices, all or none
+/// but for requests that name an unknown list, which are left out and told so.
+///
+/// Within it no contact and no token may come twice (`RegistrationQueue` sees to that). Rows are locked contacts first, then
+/// devices, each kind in one order, so that statements of several hubs do not deadlock in ordinary company. Contacts that
+/// do not change are not written; devices always are, since `registered_at` moves.
+///
+/// Lookups stand in LATERAL … LIMIT 1, which the planner can only answer row by row from the unique index, whatever it
+/// believes the size of the tables to be.
+enum RegisterQueries {
+  private static let fields = ContactField.allCases
+  private static let columns = fields.map(\.column).joined(separator: ", ")
+
+  static let register = Statement(
+    "device.register", .write,
+    """
+    WITH request AS MATERIALIZED (\(request)),
+    changed AS (\(changed)),
+    fresh AS (\(fresh)),
+    owner AS MATERIALIZED (\(owner)),
+    wanted AS MATERIALIZED (\(wanted)),
+    written AS (\(written)),
+    event AS (\(event)),
+    other AS (\(other))
+    SELECT r.ordinal, r.list_unknown, \(ContactColumns.sql(contact: "(o.contact)", device: "d"))
+    FROM request r
+    LEFT JOIN owner o ON o.ordinal = r.ordinal AND r.tells
+    LEFT JOIN (SELECT * FROM written UNION ALL SELECT * FROM other) d ON d.contact_id = (o.contact).contact_id
+    ORDER BY r.ordinal, d.device_id
+    """)
+
+  /// The requests, what is known of their contacts, and whether anything of that would change.
+  private static let request = """
+    SELECT i.*, k.known, coalesce(i.list_id > 0, false) AND l.list_id IS NULL AS list_unknown,
+      (k.known).contact_id IS NOT NULL
+      AND (i.list_id IS NULL OR i.list_id = coalesce((k.known).list_id, 0))
+      AND (i.date_of_birth IS NULL OR i.date_of_birth = coalesce((k.known).date_of_birth, 'infinity'))
+      AND (i.properties IS NULL
+        OR jsonb_strip_nulls((k.known).properties || i.properties) = (k.known).properties)
+      \(fields.map { "AND (i.\($0.column) IS NULL OR i.\($0.column) = coalesce((k.known).\($0.column), ''))" }
+        .joined(separator: "\n  ")) AS unchanged
+    FROM unnest($2::text[], $3::bigint[], $4::date[], $5::jsonb[], $6::bool[],
+      \(fields.map { "$\($0.rawValue + 7)::text[]" }.joined(separator: ", "))) WITH ORDINALITY
+      AS i(original_id, list_id, date_of_birth, properties, tells, \(columns), ordinal)
+    LEFT JOIN LATERAL (
+      SELECT c AS known FROM contact c WHERE c.customer_id = $1::bigint AND c.original_id = i.original_id LIMIT 1
+    ) k ON true
+    LEFT JOIN LATERAL (
+      SELECT list_id FROM list WHERE customer_id = $1::bigint AND list_id = i.list_id LIMIT 1
+    ) l ON true
+    """
+
+  /// Merges with the row as it is by then, not as it was looked up: another hub may have changed other fields of it.
+  private static let changed = """
+    UPDATE contact c SET
+      list_id = nullif(coalesce(r.list_id, c.list_id), 0),
+      date_of_birth = nullif(coalesce(r.date_of_birth, c.date_of_birth), 'infinity'),
+      properties = CASE WHEN r.properties IS NULL THEN c.properties
+        ELSE jsonb_strip_nulls(c.properties || r.properties) END,
+      \(fields.map { "\($0.column) = nullif(coalesce(r.\($0.column), c.\($0.column)), '')" }.joined(separator: ", ")),
+      updated_at = now()
+    FROM (
+      SELECT * FROM request WHERE (known).contact_id IS NOT NULL AND NOT unchanged AND NOT list_unknown
+      ORDER BY (known).contact_id
+    ) r
+    WHERE c.customer_id = $1::bigint AND c.contact_id = (r.known).contact_id
+    RETURNING r.ordinal, c AS contact
+    """
+
+  /// Contacts that were not there; if another hub's came first after all, its row takes what this request sets.
+  private static let fresh = """
+    INSERT INTO contact (customer_id, original_id, list_id, date_of_birth, properties, \(columns))
+    SELECT $1::bigint, original_id, nullif(list_id, 0), nullif(date_of_birth, 'infinity'),
+      coalesce(jsonb_strip_nulls(properties), '{}'), \(fields.map { "nullif(\($0.column), '')" }.joined(separator: ", "))
+    FROM request WHERE (known).contact_id IS NULL AND NOT list_unknown
+    ORDER BY original_id COLLATE "C"
+    ON CONFLICT (customer_id, original_id) DO UPDATE SET
+      list_id = coalesce(excluded.list_id, contact.list_id),
+      date_of_birth = coalesce(excluded.date_of_birth, contact.date_of_birth),
+      properties = contact.properties || excluded.properties,
+      \(fields.map { "\($0.column) = coalesce(excluded.\($0.column), contact.\($0.column))" }.joined(separator: ", ")),
+      updated_at = now()
+    RETURNING contact
+    """
+
+  /// Each request's contact as it is now.
+  private static let owner = """
+    SELECT r.ordinal, coalesce(c.contact, f.contact, r.known) AS contact
+    FROM request r
+    LEFT JOIN changed c ON c.ordinal = r.ordinal
+    LEFT JOIN fresh f ON (f.contact).original_id = r.original_id
+    WHERE NOT r.list_unknown
+    """
+
+  /// The devices, and what is known of them.
+  private static let wanted = """
+    SELECT i.*, (o.contact).contact_id, d.contact_id AS known_contact_id, d.sandbox AS known_sandbox,
+      d.invalidation_type AS known_type, d.invalidation_reason AS known_reason, d.invalidated_at AS known_at,
+      d.manufacturer AS known_manufacturer, d.model AS known_model, d.os_version AS known_os_version,
+      d.country AS known_country
+    FROM unnest($17::bigint[], $18::bigint[], $19::text[], $20::bytea[], $21::bool[], $22::text[], $23::text[],
+        $24::text[], $25::text[], $26::int2[], $27::timestamptz[])
+      AS i(ordinal, push_app_id, token, token_key, sandbox, manufacturer, model, os_version, country, type, at)
+    JOIN owner o ON o.ordinal = i.ordinal
+    LEFT JOIN LATERAL (
+      SELECT * FROM device
+      WHERE customer_id = $1::bigint AND push_app_id = i.push_app_id AND token_key = i.token_key LIMIT 1
+    ) d ON true
+    """
+
+  private static let written = """
+    INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key, sandbox, manufacturer, model, os_version,
+      country, invalidation_type, invalidated_at, invalidation_reason)
+    SELECT $1::bigint, push_app_id, contact_id, token, token_key, sandbox,
+      nullif(coalesce(manufacturer, known_manufacturer), ''), nullif(coalesce(model, known_model), ''),
+      nullif(coalesce(os_version, known_os_version), ''), nullif(coalesce(country, known_country), ''),
+      type, CASE WHEN type <> 0 THEN coalesce(at, known_at, now()) END,
+      CASE WHEN type <> 0 THEN CASE WHEN known_type = type THEN known_reason ELSE 'app' END END
+    FROM wanted
+    ORDER BY push_app_id, token_key
+    ON CONFLICT (customer_id, push_app_id, token_key) DO UPDATE SET
+      contact_id = excluded.contact_id, token = excluded.token, sandbox = excluded.sandbox,
+      manufacturer = excluded.manufacturer, model = excluded.model, os_version = excluded.os_version,
+      country = excluded.country, invalidation_type = excluded.invalidation_type,
+      invalidated_at = excluded.invalidated_at, invalidation_reason = excluded.invalidation_reason,
+      registered_at = now()
+    RETURNING device_id, contact_id, push_app_id, token_key, token, sandbox, manufacturer, model, os_version, country,
+      registered_at, invalidated_at, invalidation_type, xmax = 0 AS is_new
+    """
+
+  private static let event = """
+    INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason)
+    SELECT $1::bigint, d.device_id, d.contact_id, e.kind, CASE e.kind WHEN 'invalidated' THEN 'app' END
+    FROM written d
+    JOIN wanted w ON w.push_app_id = d.push_app_id AND w.token_key = d.token_key
+    CROSS JOIN LATERAL (VALUES
+      ('registered', d.is_new),
+      ('moved', w.known_contact_id <> d.contact_id),
+      ('environment', w.known_sandbox <> d.sandbox),
+      ('revived', w.known_type <> 0 AND d.invalidation_type = 0),
+      ('invalidated', coalesce(w.known_type, 0) = 0 AND d.invalidation_type <> 0)
+    ) AS e(kind, happened)
+    WHERE e.happened
+    """
+
+  /// The contacts' devices that these requests do not speak of.
+  private static let other = """
+    SELECT d.device_id, d.contact_id, d.push_app_id, d.token_key, d.token, d.sandbox, d.manufacturer, d.model,
+      d.os_version, d.country, d.registered_at, d.invalidated_at, d.invalidation_type, false
+    FROM request r
+    CROSS JOIN LATERAL (
+      SELECT * FROM device
+      WHERE customer_id = $1::bigint AND contact_id = (r.known).contact_id LIMIT \(Device.maximumOfContact)
+    ) d
+    WHERE r.tells AND NOT r.list_unknown AND NOT EXISTS (
+      SELECT FROM wanted w WHERE w.push_app_id = d.push_app_id AND w.token_key = d.token_key
+    )
+    """
+
+  static let all: [Statement] = [register]
+}

@@ -1,0 +1,126 @@
+import FoundationEssentials
+public import Wire
+
+/// A contact and 1 to 100 of its devices, checked: what `Registrar` registers.
+public struct Registration: Sendable {
+  /// Longest originalId in characters (Unicode scalars).
+  public static let maximumOriginalID = 255
+
+  let appID: String
+  public let originalID: String
+  let listID: Change<Int64>
+  /// As `ContactField` counts: `nil` leaves a field as it is, "" clears it.
+  let texts: [String?]
+  let dateOfBirth: Change<CarmaDate>
+  /// A flat JSON object; `null` removes a key.
+  let properties: String?
+  /// In the order of the request; of a token given twice the last one counts.
+  let devices: [DeviceRegistration]
+
+  /// Checks what an app sent.
+  /// - Parameter apps: what the path's appId stands for, one per platform, at least one.
+  /// - Throws: `RegistryError.invalid`, naming the field.
+  public init(_ body: PushDevicesBody, apps: [PushApp]) throws(RegistryError) {
+    appID = apps[0].appID
+    originalID = try Self.originalID(body.originalId)
+    listID = body.listId
+    texts = [
+      body.firstName, body.middleName, body.lastName, body.emailAddress, body.mobileNumber, body.title, body.sex,
+      body.city, body.zipcode, body.country,
+    ]
+    for field in ContactField.allCases { try Self.check(texts[field.rawValue], field.name, ContactField.maximum) }
+    dateOfBirth = body.dateOfBirth
+    properties = body.properties
+    guard !body.deviceInfo.isEmpty else {
+      throw .invalid(field: "deviceInfo", problem: "must hold 1 to \(PushDevicesBody.maximumDevices) devices")
+    }
+    var devices: [DeviceRegistration] = []
+    devices.reserveCapacity(body.deviceInfo.count)
+    for index in body.deviceInfo.indices {
+      let device = try DeviceRegistration(body.deviceInfo[index], apps, field: "deviceInfo[\(index)]")
+      if index > 0 { devices.removeAll { $0.app == device.app && $0.token == device.token } }
+      devices.append(device)
+    }
+    self.devices = devices
+  }
+
+  static func originalID(_ text: String?) throws(RegistryError) -> String {
+    guard let text else { throw .invalid(field: "originalId", problem: "is missing") }
+    return try TextRule("originalId", maximum: maximumOriginalID, allowsControls: true).require(text)
+  }
+
+  static func check(_ text: String?, _ field: @autoclosure () -> String, _ maximum: Int) throws(RegistryError) {
+    guard let text, text.utf8.count > maximum, text.unicodeScalars.count > maximum else { return }
+    throw .invalid(field: field(), problem: "is longer than \(maximum) characters")
+  }
+}
+
+/// One device of a registration.
+struct DeviceRegistration: Sendable {
+  let app: PushAppID
+  let token: DeviceToken
+  let isSandbox: Bool
+  /// Absent leaves as it is, "" clears, here and below.
+  let manufacturer: String?
+  let model: String?
+  let osVersion: String?
+  let country: String?
+  /// 0 registers a valid device, and revives one that was not.
+  let invalidationType: Int16
+  /// `nil`: since it first was invalidated, or since now.
+  let invalidatedAt: Date?
+
+  private static let maximum = 255
+
+  init(_ info: PushDevicesBody.DeviceInfo, _ apps: [PushApp], field: String) throws(RegistryError) {
+    let app = try Self.app(info.appType, apps, field: field)
+    self.app = app.id
+    token = try Self.token(info, app.type, field: field)
+    isSandbox = info.sandboxToken ?? false
+    manufacturer = info.manufacturer
+    model = info.model
+    osVersion = info.osVersion
+    country = info.country
+    try Registration.check(manufacturer, "\(field).manufacturer", Self.maximum)
+    try Registration.check(model, "\(field).model", Self.maximum)
+    try Registration.check(osVersion, "\(field).osVersion", Self.maximum)
+    try Registration.check(country, "\(field).country", Self.maximum)
+    invalidationType = try Self.invalidationType(info, field: field) ?? 0
+    invalidatedAt = invalidationType == 0 ? nil : info.dateOfInvalidation.moment
+  }
+
+  static func app(_ type: AppType?, _ apps: [PushApp], field: String) throws(RegistryError) -> PushApp {
+    if let type {
+      guard let app = apps.first(where: { $0.type == type }) else {
+        throw .invalid(field: "\(field).appType", problem: "names a platform that this appId has no push app for")
+      }
+      return app
+    }
+    guard apps.count == 1 else {
+      throw .invalid(
+        field: "\(field).appType", problem: "is needed: this appId stands for apps on several platforms")
+    }
+    return apps[0]
+  }
+
+  static func token(_ info: PushDevicesBody.DeviceInfo, _ type: AppType, field: String) throws(RegistryError)
+    -> DeviceToken
+  {
+    let field = "\(field).devicetoken"
+    guard let text = info.deviceToken else { throw .invalid(field: field, problem: "is missing") }
+    return try DeviceToken(text, type: type, field: field)
+  }
+
+  static func invalidationType(_ info: PushDevicesBody.DeviceInfo, field: String) throws(RegistryError) -> Int16? {
+    guard let type = info.invalidationType else { return nil }
+    guard type >= 0 else { throw .invalid(field: "\(field).invalidationType", problem: "must not be negative") }
+    return type
+  }
+}
+
+extension Change<CarmaDate> {
+  var moment: Date? {
+    guard case .set(let date) = self else { return nil }
+    return Date(timeIntervalSince1970: Double(date.milliseconds) / 1000)
+  }
+}

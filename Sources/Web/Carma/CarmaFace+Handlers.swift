@@ -1,0 +1,56 @@
+import Hummingbird
+import NIOCore
+import Registry
+import Wire
+
+extension CarmaFace {
+  func register(_ request: Request, _ context: SiteContext) async throws -> Response {
+    let access = try await authenticator.access(request, context, needs: .device)
+    let body = try await request.pushDevices()
+    let apps = try await apps(access, context)
+    let registration = try Registration(body, apps: apps)
+    let tells = access.opens(.backend)
+    let contact = try await registrar.register(access.customer, registration, tells: tells)
+    return reply(contact.map { ContactReply($0, apps) } ?? ContactReply(echo: body, apps))
+  }
+
+  func invalidate(_ request: Request, _ context: SiteContext) async throws -> Response {
+    let access = try await authenticator.access(request, context, needs: .device)
+    let body = try await request.pushDevices()
+    let apps = try await apps(access, context)
+    let invalidation = try Invalidation(body, apps: apps)
+    try await devices.invalidate(access.customer, invalidation)
+    guard access.opens(.backend) else { return reply(ContactReply(echo: body, apps, invalidated: true)) }
+    return try await show(invalidation.originalID, apps, access)
+  }
+
+  func show(_ request: Request, _ context: SiteContext) async throws -> Response {
+    let access = try await authenticator.access(request, context, needs: .backend)
+    let originalID = context.parameters["originalId"] == nil ? "invalidation" : try context.part("originalId")
+    return try await show(originalID, try await apps(access, context), access)
+  }
+
+  private func show(_ originalID: String, _ apps: [PushApp], _ access: Access) async throws -> Response {
+    let contact = try await contacts.find(access.customer, originalID: originalID, apps: apps.map(\.id))
+    guard let contact else { throw RegistryError.contactUnknown(originalID: originalID) }
+    return reply(ContactReply(contact, apps))
+  }
+
+  /// The push apps that the path's appId stands for, one per platform.
+  private func apps(_ access: Access, _ context: SiteContext) async throws -> [PushApp] {
+    let appID = try context.part("appId")
+    let found = try await pushApps.apps(access.customer, appID: appID)
+    guard !found.isEmpty else { throw RegistryError.appUnknown(appID: appID) }
+    return found
+  }
+
+  private func reply(_ contact: ContactReply) -> Response {
+    JSONReply.make(bytes: ByteBuffer(bytes: contact.json))
+  }
+}
+
+extension Request {
+  fileprivate func pushDevices() async throws -> PushDevicesBody {
+    try await jsonBytes().withUnsafeReadableBytes { try PushDevicesBody(json: $0) }
+  }
+}

@@ -1,0 +1,35 @@
+import HTTPTypes
+import Hummingbird
+public import Registry
+
+/// Carma's REST as the integration guide prints it: what apps and their back ends register devices with.
+///
+/// The guide has two spellings of the path; both answer.
+public struct CarmaFace: Face {
+  let authenticator: Authenticator
+  let pushApps: PushAppCache
+  let registrar: Registrar
+  let contacts: Contacts
+  let devices: Devices
+
+  public init(
+    authenticator: Authenticator, pushApps: PushAppCache, registrar: Registrar, contacts: Contacts, devices: Devices
+  ) {
+    self.authenticator = authenticator
+    self.pushApps = pushApps
+    self.registrar = registrar
+    self.contacts = contacts
+    self.devices = devices
+  }
+
+  public func addRoutes(to routes: RouteTable) {
+    for name in ["pushdevices", "devices"] {
+      let path = RouterPath("/rest/{customerId}/apps/{appId}/\(name)")
+      routes.put(path, use: register)
+      routes.put(path.appendingPath("invalidation"), use: invalidate)
+      routes.get(path.appendingPath("{originalId}"), use: show)
+      // A contact may be called so, too; the router looks at the plain word only.
+      routes.get(path.appendingPath("invalidation"), use: show)
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import FoundationEssentials
+import Registry
+import Wire
+
+extension ContactReply {
+  /// What is stored, with the devices of these apps.
+  init(_ contact: Contact, _ apps: [PushApp]) {
+    self.init(originalId: contact.originalID)
+    listId = contact.listID?.rawValue
+    firstName = contact[.firstName]
+    middleName = contact[.middleName]
+    lastName = contact[.lastName]
+    emailAddress = contact[.emailAddress]
+    mobileNumber = contact[.mobileNumber]
+    title = contact[.title]
+    sex = contact[.sex]
+    dateOfBirth = contact.dateOfBirth.map { Int64($0) * 86_400_000 }
+    city = contact[.city]
+    zipcode = contact[.zipcode]
+    country = contact[.country]
+    properties = contact.properties
+    deviceInfo = contact.devices.compactMap { device in
+      apps.first { $0.id == device.app }.map { DeviceInfo(device, $0.type) }
+    }
+  }
+
+  /// What was sent and nothing else, for keys that must not read: they lie in every copy of an app.
+  init(echo body: PushDevicesBody, _ apps: [PushApp], invalidated: Bool = false) {
+    self.init(originalId: body.originalId ?? "")
+    if case .set(let list) = body.listId { listId = list }
+    firstName = body.firstName
+    middleName = body.middleName
+    lastName = body.lastName
+    emailAddress = body.emailAddress
+    mobileNumber = body.mobileNumber
+    title = body.title
+    sex = body.sex
+    if case .set(let date) = body.dateOfBirth { dateOfBirth = Int64(date.day) * 86_400_000 }
+    city = body.city
+    zipcode = body.zipcode
+    country = body.country
+    properties = body.properties ?? "{}"
+    let onlyType = apps.count == 1 ? apps[0].type : nil
+    deviceInfo = body.deviceInfo.map { DeviceInfo(echo: $0, onlyType, invalidated) }
+  }
+}
+
+extension ContactReply.DeviceInfo {
+  fileprivate init(_ device: Device, _ type: AppType) {
+    self.init(deviceToken: device.token)
+    appType = type
+    sandboxToken = device.isSandbox
+    manufacturer = device.manufacturer
+    model = device.model
+    osVersion = device.osVersion
+    country = device.country
+    dateOfInvalidation = device.invalidatedAt.map { Int64(($0.timeIntervalSince1970 * 1000).rounded(.down)) }
+    invalidationType = device.invalidationType
+  }
+
+  fileprivate init(echo info: PushDevicesBody.DeviceInfo, _ type: AppType?, _ invalidated: Bool) {
+    self.init(deviceToken: info.deviceToken ?? "")
+    appType = info.appType ?? type
+    sandboxToken = info.sandboxToken ?? false
+    manufacturer = info.manufacturer
+    model = info.model
+    osVersion = info.osVersion
+    country = info.country
+    if case .set(let date) = info.dateOfInvalidation { dateOfInvalidation = date.milliseconds }
+    invalidationType = info.invalidationType ?? (invalidated ? 1 : 0)
+  }
+}

@@ -1,0 +1,83 @@
+/// Reply of `PUT` and `GET …/pushdevices`: the contact and its devices, in the guide's own names and order; `null` for what is
+/// not known (Carma iOS Integration Guide, "Carma device token registration").
+///
+/// As in the guide's samples `appType` and `sandboxToken` are strings and `invalidationType` is a number; dates are
+/// milliseconds since 1970.
+public struct ContactReply: Sendable, Equatable {
+  public var originalId: String
+  public var listId: Int64?
+  public var firstName: String?
+  public var middleName: String?
+  public var lastName: String?
+  public var emailAddress: String?
+  public var mobileNumber: String?
+  public var title: String?
+  public var sex: String?
+  public var dateOfBirth: Int64?
+  public var city: String?
+  public var zipcode: String?
+  public var country: String?
+  /// A JSON object.
+  public var properties = "{}"
+  public var deviceInfo: [DeviceInfo] = []
+
+  public init(originalId: String) { self.originalId = originalId }
+
+  /// A device as it is registered.
+  public struct DeviceInfo: Sendable, Equatable {
+    public var deviceToken: String
+    public var appType: AppType?
+    public var sandboxToken = false
+    public var manufacturer: String?
+    public var model: String?
+    public var osVersion: String?
+    public var country: String?
+    public var dateOfInvalidation: Int64?
+    public var invalidationType: Int16 = 0
+
+    public init(deviceToken: String) { self.deviceToken = deviceToken }
+  }
+
+  /// The reply as JSON.
+  public var json: [UInt8] {
+    var writer = JSONWriter(capacity: 512 + deviceInfo.count * 384)
+    writer.open("{")
+    writer.member("listId", listId)
+    writer.member("country", country)
+    writer.member("originalId", originalId)
+    writer.member("firstName", firstName)
+    writer.member("lastName", lastName)
+    writer.member("middleName", middleName)
+    writer.member("emailAddress", emailAddress)
+    writer.member("title", title)
+    writer.member("dateOfBirth", dateOfBirth)
+    writer.member("city", city)
+    writer.member("zipcode", zipcode)
+    writer.member("sex", sex)
+    writer.member("mobileNumber", mobileNumber)
+    writer.name("properties")
+    writer.raw(properties)
+    writer.name("deviceInfo")
+    writer.open("[")
+    for device in deviceInfo { device.write(into: &writer) }
+    writer.close("]")
+    writer.close("}")
+    return writer.bytes
+  }
+}
+
+extension ContactReply.DeviceInfo {
+  fileprivate func write(into writer: inout JSONWriter) {
+    writer.open("{")
+    writer.member("devicetoken", deviceToken)
+    writer.member("appType", appType.map { String($0.rawValue) })
+    writer.member("sandboxToken", sandboxToken ? "true" : "false")
+    writer.member("manufacturer", manufacturer)
+    writer.member("model", model)
+    writer.member("osVersion", osVersion)
+    writer.member("country", country)
+    writer.member("dateOfInvalidation", dateOfInvalidation)
+    writer.member("invalidationType", invalidationType)
+    writer.close("}")
+  }
+}

@@ -1,0 +1,109 @@
+/// Body of `PUT …/pushdevices`: a contact and 1 to 100 of its devices (Carma iOS Integration Guide, "Carma device token
+/// registration").
+///
+/// A text that is `nil` was absent or `null` and leaves the field as it is; "" clears it. Unknown fields were ignored; of a
+/// field given twice the last one counts. Nothing is checked here but the types.
+public struct PushDevicesBody: Sendable, Equatable {
+  public var originalId: String?
+  public var listId: Change<Int64> = .keep
+  public var firstName: String?
+  public var middleName: String?
+  public var lastName: String?
+  public var emailAddress: String?
+  public var mobileNumber: String?
+  public var title: String?
+  public var sex: String?
+  public var dateOfBirth: Change<CarmaDate> = .keep
+  public var city: String?
+  public var zipcode: String?
+  public var country: String?
+  /// A flat JSON object, merged key by key; `null` removes a key.
+  public var properties: String?
+  public var deviceInfo: [DeviceInfo] = []
+
+  /// Most devices of one body.
+  public static let maximumDevices = 100
+
+  public init() {}
+
+  /// A device as an app tells of it.
+  public struct DeviceInfo: Sendable, Equatable {
+    public var deviceToken: String?
+    public var appType: AppType?
+    public var sandboxToken: Bool?
+    public var manufacturer: String?
+    public var model: String?
+    public var osVersion: String?
+    public var country: String?
+    public var dateOfInvalidation: Change<CarmaDate> = .keep
+    /// 0 valid, others invalidated.
+    public var invalidationType: Int16?
+
+    public init() {}
+  }
+}
+
+extension PushDevicesBody {
+  /// - Throws: `JSONProblem` with the path of the field that is not as it may be.
+  public init(json bytes: UnsafeRawBufferPointer) throws(JSONProblem) {
+    self = try JSONReader.read(bytes) { reader throws(JSONProblem) in
+      var body = PushDevicesBody()
+      try reader.object { reader, key throws(JSONProblem) in try body.read(key, &reader) }
+      return body
+    }
+  }
+
+  private mutating func read(_ key: JSONKey, _ reader: inout JSONReader) throws(JSONProblem) {
+    switch key {
+    case "originalId", "originalid": originalId = try reader.text()
+    case "listId": listId = try reader.reference("a list's number")
+    case "firstName": firstName = try reader.text()
+    case "middleName": middleName = try reader.text()
+    case "lastName": lastName = try reader.text()
+    case "emailAddress": emailAddress = try reader.text()
+    case "mobileNumber": mobileNumber = try reader.text()
+    case "title": title = try reader.text()
+    case "sex": sex = try reader.text()
+    case "dateOfBirth": dateOfBirth = try reader.date()
+    case "city": city = try reader.text()
+    case "zipcode": zipcode = try reader.text()
+    case "country": country = try reader.text()
+    case "properties": properties = try reader.properties()
+    case "deviceInfo": deviceInfo = try reader.deviceInfo()
+    default: try reader.skip()
+    }
+  }
+}
+
+extension JSONReader {
+  fileprivate mutating func deviceInfo() throws(JSONProblem) -> [PushDevicesBody.DeviceInfo] {
+    if try null() { return [] }
+    var devices: [PushDevicesBody.DeviceInfo] = []
+    try array { reader, index throws(JSONProblem) in
+      guard index < PushDevicesBody.maximumDevices else {
+        throw JSONProblem("is one more than \(PushDevicesBody.maximumDevices)")
+      }
+      var device = PushDevicesBody.DeviceInfo()
+      try reader.object { reader, key throws(JSONProblem) in try device.read(key, &reader) }
+      devices.append(device)
+    }
+    return devices
+  }
+}
+
+extension PushDevicesBody.DeviceInfo {
+  fileprivate mutating func read(_ key: JSONKey, _ reader: inout JSONReader) throws(JSONProblem) {
+    switch key {
+    case "devicetoken", "deviceToken": deviceToken = try reader.text()
+    case "appType": appType = try reader.appType()
+    case "sandboxToken": sandboxToken = try reader.flag()
+    case "manufacturer": manufacturer = try reader.text()
+    case "model": model = try reader.text()
+    case "osVersion": osVersion = try reader.text()
+    case "country": country = try reader.text()
+    case "dateOfInvalidation": dateOfInvalidation = try reader.date()
+    case "invalidationType": invalidationType = try reader.integer(Int16.self, "a whole number from 0 to 32767")
+    default: try reader.skip()
+    }
+  }
+}
