@@ -124,7 +124,7 @@ let package = Package(
       dependencies: [
         "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
         crypto, httpClient, hummingbird, lifecycle, logging,
-      ],
+      ] + nio,
       path: "Tests/Support",
       swiftSettings: strict
     ),
@@ -134,7 +134,11 @@ let package = Package(
     tests(of: "Providers", imports: ["Providers", "Simulator", "Wire", crypto, jwt, logging] + nio),
     tests(of: "Delivery", imports: ["Delivery", "Postgres", "Wire"]),
     tests(of: "Sendouts", imports: ["Sendouts", "Postgres", "Wire"]),
-    tests(of: "Web", imports: ["Web", "Postgres", "Wire", httpClient]),
+    tests(
+      of: "Web",
+      imports: [
+        "Web", "Sendouts", "Delivery", "Registry", "Content", "Providers", "Postgres", "Wire", crypto, httpClient, logging,
+      ]),
     tests(of: "Simulator", imports: ["Simulator", "Wire", crypto, httpClient, logging] + nio),
     tests(
       of: "Pushcart",

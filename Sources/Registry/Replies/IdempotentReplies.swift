@@ -26,7 +26,7 @@ public struct IdempotentReplies: Sendable {
   /// Runs `body` in one transaction together with the note that it ran. A twin of the request, in flight or done, gets the same
   /// reply and runs nothing; when `body` throws, nothing is noted and a repetition runs anew.
   /// - Parameters:
-  ///   - key: the header's value, 1 to 200 characters; `nil` when there was none, so that every request runs.
+  ///   - key: the header's value, 1 to 255 characters; `nil` when there was none, so that every request runs.
   ///   - fingerprint: SHA-256 of method, path and body: the same key with another one is refused.
   ///   - body: all it changes must go through the unit of work it is given.
   /// - Throws: `RegistryError.idempotencyKeyReused`, `.idempotentReplyLost`, `.invalid`, and whatever `body` throws.
@@ -35,7 +35,7 @@ public struct IdempotentReplies: Sendable {
     _ body: @escaping @Sendable (UnitOfWork) async throws -> StoredReply
   ) async throws -> StoredReply {
     guard let key else { return try await pool.transaction { try await body(UnitOfWork($0)) } }
-    let checked = try TextRule("Idempotency-Key", maximum: 200).require(key)
+    let checked = try TextRule("Idempotency-Key", maximum: 255).require(key)
     return try await pool.transaction { transaction in
       let request = IdempotentRequest(customer: customer, key: checked, fingerprint: fingerprint, vault: vault)
       return try await request.once(in: transaction, body)

@@ -12,19 +12,19 @@ public enum ErrorReplies {
   public static func refusal(for error: any Error) -> Refusal? {
     switch error {
     case let refusal as Refusal: refusal
-    case let error as RegistryError: refusal(for: error)
-    case let error as ContentError: refusal(for: error)
-    case let error as SendoutError: refusal(for: error)
+    case let error as RegistryError: registry(error)
+    case let error as ContentError: content(error)
+    case let error as SendoutError: sendouts(error)
     case let problem as JSONProblem: .badRequest(problem.sentence + ".")
     case let error as DecodingError: .badRequest(sentence(for: error))
     case is NIOTooManyBytesError: .tooLarge(limit: Limits.body)
-    case let error as HTTPError: refusal(for: error)
+    case let error as HTTPError: http(error)
     case is CancellationError: .unavailable
     default: Outage(error).map { $0 == .nothingDone ? .unavailable : .outcomeUnknown }
     }
   }
 
-  private static func refusal(for error: RegistryError) -> Refusal? {
+  private static func registry(_ error: RegistryError) -> Refusal? {
     switch error {
     case .customerUnknown: .notFound("There is no such customer.")
     case .accessKeyUnknown: .notFound("There is no access key of this number.")
@@ -46,7 +46,7 @@ public enum ErrorReplies {
     }
   }
 
-  private static func refusal(for error: ContentError) -> Refusal {
+  private static func content(_ error: ContentError) -> Refusal {
     switch error {
     case .templateUnknown(_, nil): .notFound("There is no template of this name.")
     case .templateUnknown(_, .some): .notFound("There is no such version of a template of this name.")
@@ -56,7 +56,7 @@ public enum ErrorReplies {
     }
   }
 
-  private static func refusal(for error: SendoutError) -> Refusal {
+  private static func sendouts(_ error: SendoutError) -> Refusal {
     switch error {
     case .sendoutUnknown: .notFound("There is no sendout of this number.")
     case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
@@ -66,7 +66,7 @@ public enum ErrorReplies {
     }
   }
 
-  private static func refusal(for error: HTTPError) -> Refusal {
+  private static func http(_ error: HTTPError) -> Refusal {
     error.status == .notFound
       ? .notFound("There is nothing at this path.")
       : Refusal(error.status, error.body ?? error.status.reasonPhrase, headers: error.headers)

@@ -1,0 +1,92 @@
+import AsyncHTTPClient
+import Hummingbird
+public import Logging
+import NIOCore
+import NIOHTTP1
+public import Web
+public import Wire
+
+/// A site that listens on a free port of the loopback, and a client for it.
+public struct TestSite: Sendable {
+  /// `http://127.0.0.1:<port>`.
+  public let url: String
+
+  /// Sends one request and reads the whole reply.
+  /// - Parameters:
+  ///   - method: such as `POST`.
+  ///   - path: with its query, percent-encoded.
+  ///   - key: sent as `Authorization: Bearer`.
+  ///   - json: sent with `Content-Type: application/json`.
+  public func send(
+    _ method: String, _ path: String, key: String? = nil, headers: [(String, String)] = [], json: String? = nil
+  ) async throws -> TestReply {
+    var request = HTTPClientRequest(url: url + path)
+    request.method = HTTPMethod(rawValue: method)
+    for (name, value) in headers { request.headers.add(name: name, value: value) }
+    if let key { request.headers.add(name: "Authorization", value: "Bearer \(key)") }
+    if let json {
+      request.headers.add(name: "Content-Type", value: "application/json")
+      request.body = .bytes(ByteBuffer(string: json))
+    }
+    let response = try await Self.client.execute(request, timeout: .seconds(60))
+    let body = try await response.body.collect(upTo: 16 * 1024 * 1024)
+    let fields = response.headers.map { ($0.name.lowercased(), $0.value) }
+    return TestReply(
+      status: Int(response.status.code), headers: Dictionary(fields) { "\($0), \($1)" },
+      body: Array(body.readableBytesView))
+  }
+
+  /// Follows no redirects, so that tests see them.
+  private static let client: HTTPClient = {
+    var configuration = HTTPClient.Configuration()
+    configuration.redirectConfiguration = .disallow
+    return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+  }()
+}
+
+/// What a site answered.
+public struct TestReply: Sendable {
+  public let status: Int
+  private let headers: [String: String]
+  public let body: [UInt8]
+
+  init(status: Int, headers: [String: String], body: [UInt8]) {
+    self.status = status
+    self.headers = headers
+    self.body = body
+  }
+
+  public func header(_ name: String) -> String? { headers[name.lowercased()] }
+  public var text: String { String(decoding: body, as: UTF8.self) }
+  /// The body as JSON.
+  public var json: JSONValue {
+    get throws { try JSONValue(parsing: body) }
+  }
+  /// The sentence of a refusal.
+  public var error: String? {
+    if case .string(let sentence) = try? json["error"] { sentence } else { nil }
+  }
+}
+
+/// Runs `body` while these faces are served.
+@discardableResult
+public func withSite<Answer: Sendable>(
+  _ faces: [any Face], logger: Logger = TestServer.logger, _ body: @Sendable (TestSite) async throws -> Answer
+) async throws -> Answer {
+  var settings = SiteSettings()
+  settings.port = 0
+  let site = Site(faces: faces, settings: settings, logger: logger)
+  let (ports, announce) = AsyncStream.makeStream(of: Int.self)
+  return try await withThrowingTaskGroup(of: Void.self) { group in
+    defer { group.cancelAll() }
+    group.addTask {
+      defer { announce.finish() }
+      try await site.application { announce.yield($0) }.run()
+    }
+    for await port in ports { return try await body(TestSite(url: "http://127.0.0.1:\(port)")) }
+    try await group.waitForAll()
+    throw TestSiteError.notListening
+  }
+}
+
+enum TestSiteError: Error { case notListening }

@@ -1,0 +1,96 @@
+import Support
+import Testing
+import Wire
+
+@Suite struct AdminBodyTests {
+  @Test func `A field that is not known is named and refused`() async throws {
+    try await withManagedSite { managed in
+      let bodies = [
+        ("/api/v1/keys", #"{"name":"x","scope":"backend","scoop":1}"#, "scoop"),
+        ("/api/v1/apps", #"{"name":"x","appId":"a.b","appType":1,"teamID":"x"}"#, "teamID"),
+        ("/api/v1/lists", #"{"name":"x","Name":"y"}"#, "Name"),
+        (
+          "/api/v1/sendouts",
+          #"{"appId":"a.b","audience":{"all":true,"lists":1},"message":{"alert":"x"}}"#, "audience.lists"
+        ),
+        (
+          "/api/v1/sendouts", #"{"appId":"a.b","audience":{"all":true},"message":{"alert":"x","titel":"y"}}"#,
+          "message.titel"
+        ),
+      ]
+      for (path, body, field) in bodies {
+        let reply = try await managed.send("POST", path, json: body)
+        #expect(reply.status == 400)
+        #expect(reply.error?.hasPrefix("\(field) is not a field here; known are ") == true, "\(reply.text)")
+      }
+    }
+  }
+
+  @Test func `What is missing or of the wrong type is named`() async throws {
+    try await withManagedSite { managed in
+      let bodies = [
+        ("/api/v1/keys", #"{"name":"x"}"#, "scope is missing."),
+        ("/api/v1/keys", #"{"name":7,"scope":"backend"}"#, "name is of the wrong type."),
+        ("/api/v1/keys", #"{"name":null,"scope":"backend"}"#, "name must not be null."),
+        ("/api/v1/keys", #"{"name":"x","scope":"all"}"#, "scope does not hold what it may."),
+        ("/api/v1/keys", #"{"name":"  ","scope":"device"}"#, "name is empty."),
+        ("/api/v1/lists", #"{"name":"#, "The body is not well-formed JSON."),
+        ("/api/v1/lists", #"[]"#, "The body is of the wrong type."),
+      ]
+      for (path, body, sentence) in bodies {
+        let reply = try await managed.send("POST", path, json: body)
+        #expect(reply.status == 400)
+        #expect(reply.error == sentence)
+      }
+    }
+  }
+
+  @Test func `No body, however hostile, is answered by a 5xx`() async throws {
+    let hostile = [
+      "", "null", "[]", "{", "\u{0}", "\"", "{\"name\":\"\\u0000\"}", "{\"name\":\"\\ud800\"}",
+      String(repeating: "[", count: 30_000), String(repeating: "{\"a\":", count: 10_000),
+      #"{"name":1e999999}"#, #"{"name":-0}"#, #"{"appType":99999999999999999999999}"#,
+      #"{"name":"x","scope":"device","scope":"admin"}"#,
+      #"{"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x","fields":{"a":"\u0000"}}}"#,
+      #"{"appId":"com.acme.app","audience":{"originalIds":["\u0000"]},"message":{"alert":"x"}}"#,
+      #"{"appId":"com.acme.app","audience":{"listId":9223372036854775807},"message":{"alert":"x"}}"#,
+      #"{"appId":"com.acme.app","audience":{"listId":-1},"message":{"alert":"x"}}"#,
+      #"{"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"{{#x}}"}}"#,
+      #"{"appId":"com.acme.app","audience":{"all":true},"message":{"badge":-5,"alert":"x"}}"#,
+      #"{"appId":"com.acme.app","appType":4,"audience":{"all":true},"message":{"alert":"x"}}"#,
+      #"{"contentType":"text/html","body":"\u0000"}"#, #"{"contentType":"\u0000","body":"x"}"#,
+    ]
+    try await withManagedSite { managed in
+      try await managed.addApp()
+      let routes = [
+        ("POST", "/api/v1/keys"), ("POST", "/api/v1/apps"), ("PATCH", "/api/v1/apps/1"), ("POST", "/api/v1/lists"),
+        ("PUT", "/api/v1/templates/offer"), ("POST", "/api/v1/sendouts"),
+      ]
+      for (method, path) in routes {
+        for body in hostile {
+          let reply = try await managed.send(method, path, json: body)
+          #expect((200..<500).contains(reply.status), "\(method) \(path) \(body.prefix(60)): \(reply.text)")
+        }
+      }
+    }
+  }
+
+  @Test func `A body must be JSON, say so, and be of a size`() async throws {
+    try await withManagedSite { managed in
+      let plain = try await managed.send("POST", "/api/v1/lists", headers: [("Content-Type", "text/plain")])
+      #expect(plain.status == 415)
+      let large = #"{"name":"\#(String(repeating: "x", count: 70_000))"}"#
+      #expect(try await managed.send("POST", "/api/v1/lists", json: large).status == 413)
+    }
+  }
+
+  @Test func `A parameter of the query that is not known, twice there, or out of range is refused`() async throws {
+    try await withManagedSite { managed in
+      for query in ["stat=failed", "limit=0", "limit=1001", "limit=x", "after=0", "after=+1", "limit=1&limit=2"] {
+        #expect(try await managed.send("GET", "/api/v1/sendouts?\(query)").status == 400, "\(query)")
+      }
+      let reply = try await managed.send("GET", "/api/v1/sendouts/1/pushes?state=gone")
+      #expect(reply.error?.hasPrefix("state must be one of queued, ") == true)
+    }
+  }
+}

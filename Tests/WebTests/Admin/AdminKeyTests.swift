@@ -1,0 +1,59 @@
+import Support
+import Testing
+import Wire
+
+@Suite struct AdminKeyTests {
+  @Test func `A key is made, listed without its token, and revoked`() async throws {
+    try await withManagedSite { managed in
+      let made = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"app push user","scope":"backend"}"#)
+      #expect(made.status == 201)
+      let token = try #require(try made.json.string("token"))
+      let id = try #require(try made.json.integer("keyId"))
+
+      let list = try await managed.send("GET", "/api/v1/keys")
+      #expect(list.status == 200)
+      #expect(!list.text.contains(token))
+      #expect(try list.json.array("items")?.map { $0.string("name") } == ["admin", "app push user"])
+
+      let revoked = try await managed.send("DELETE", "/api/v1/keys/\(id)")
+      #expect(revoked.status == 200)
+      #expect(try revoked.json.string("revokedAt") != nil)
+      #expect(try await managed.send("DELETE", "/api/v1/keys/\(id)").text == revoked.text)
+    }
+  }
+
+  @Test func `Only a key of scope admin opens the management API`() async throws {
+    try await withManagedSite { managed in
+      for scope in ["device", "backend"] {
+        let made = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"low","scope":"\#(scope)"}"#)
+        let reply = try await managed.site.send("GET", "/api/v1/keys", key: try made.json.string("token"))
+        #expect(reply.status == 403)
+        #expect(reply.error == "This needs an access key of scope admin.")
+      }
+      #expect(try await managed.site.send("GET", "/api/v1/keys").status == 401)
+      #expect(try await managed.site.send("GET", "/api/v1/keys", key: "pck_1_nonsense").status == 401)
+    }
+  }
+
+  @Test func `The Carma header opens the management API as well`() async throws {
+    try await withManagedSite { managed in
+      let reply = try await managed.site.send(
+        "GET", "/api/v1/keys", headers: [("X-Carma-Authentication-Token", managed.key)])
+      #expect(reply.status == 200)
+    }
+  }
+
+  @Test func `Keys come in pages`() async throws {
+    try await withManagedSite { managed in
+      for number in 1...4 {
+        _ = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"key \#(number)","scope":"device"}"#)
+      }
+      let first = try await managed.send("GET", "/api/v1/keys?limit=2").json
+      let next = try #require(first.integer("next"))
+      #expect(first.array("items")?.map { $0.string("name") } == ["admin", "key 1"])
+      let rest = try await managed.send("GET", "/api/v1/keys?limit=3&after=\(next)").json
+      #expect(rest.array("items")?.map { $0.string("name") } == ["key 2", "key 3", "key 4"])
+      #expect(rest["next"] == nil)
+    }
+  }
+}

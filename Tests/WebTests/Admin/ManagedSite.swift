@@ -1,0 +1,64 @@
+import Content
+import Delivery
+import Foundation
+import Logging
+import Postgres
+import Providers
+import Registry
+import Sendouts
+import Support
+import Web
+import Wire
+
+/// The management API over a real database with two customers, each with an admin key.
+struct ManagedSite: Sendable {
+  let site: TestSite
+  let database: TestDatabase
+  let vault: Vault
+  let customer: CustomerID
+  let key: String
+  let other: CustomerID
+  let otherKey: String
+
+  /// Sends a request with the first customer's admin key.
+  func send(
+    _ method: String, _ path: String, headers: [(String, String)] = [], json: String? = nil
+  ) async throws -> TestReply {
+    try await site.send(method, path, key: key, headers: headers, json: json)
+  }
+
+  /// Adds an iOS app without credentials; gives its number.
+  @discardableResult
+  func addApp(_ appID: String = "com.acme.app") async throws -> Int64 {
+    let reply = try await send(
+      "POST", "/api/v1/apps", json: #"{"name":"Acme","appId":"\#(appID)","appType":1}"#)
+    return try reply.json.integer("pushAppId") ?? -1
+  }
+}
+
+/// Runs `body` on a site of its own.
+func withManagedSite(
+  logger: Logger = TestServer.logger, _ body: @escaping @Sendable (ManagedSite) async throws -> Void
+) async throws {
+  try await withDatabase { database in
+    let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
+    let pool = database.pool
+    let admin = AdminFace(
+      authenticator: Authenticator(AccessKeyCache(pool)), replies: IdempotentReplies(pool, vault: vault),
+      keys: AccessKeys(pool), apps: PushApps(pool, vault: vault), vault: vault,
+      credentials: CredentialCheck(
+        keys: SigningCredentialVault(pool, vault: vault), apns: try APNsProvider(APNsSettings(), logger: logger)),
+      lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool, vault: vault))
+    let customers = Customers(pool)
+    let keys = AccessKeys(pool)
+    let first = try await customers.add(name: "ACME").id
+    let second = try await customers.add(name: "Other").id
+    let key = try await keys.make(first, name: "admin", scope: .admin).token
+    let otherKey = try await keys.make(second, name: "admin", scope: .admin).token
+    try await withSite([admin, try DescriptionFace(publicURL: "http://localhost:8080")], logger: logger) { site in
+      try await body(
+        ManagedSite(
+          site: site, database: database, vault: vault, customer: first, key: key, other: second, otherKey: otherKey))
+    }
+  }
+}
