@@ -5,93 +5,92 @@ import Synchronization
 final class Settler: Sendable {
   private struct State {
     var pending: [Settlement] = []
+    /// Room in the window that the pending outcomes hold.
+    var room = 0
     /// Outcomes ever added, and ever written.
     var added = 0
     var written = 0
+    /// Nothing more is added.
     var isFinished = false
+    /// Nothing more is written.
+    var hasEnded = false
     var idle: CheckedContinuation<Void, Never>?
-    var barriers: [(written: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    var barriers: [(added: Int, continuation: CheckedContinuation<Void, Never>)] = []
+
+    mutating func passedBarriers() -> [CheckedContinuation<Void, Never>] {
+      let passed = barriers.filter { hasEnded || $0.added <= written }
+      if !passed.isEmpty { barriers.removeAll { hasEnded || $0.added <= written } }
+      return passed.map(\.continuation)
+    }
   }
 
   private let state = Mutex(State())
-  /// Told how many outcomes have been written.
   private let onWritten: @Sendable (Int) -> Void
 
+  /// - Parameter onWritten: told how much room is free again once outcomes have been written.
   init(onWritten: @escaping @Sendable (Int) -> Void) { self.onWritten = onWritten }
 
   /// Adds outcomes, to be written soon.
-  func add(_ settlements: [Settlement]) {
+  /// - Parameter room: the room in the window that they hold until then.
+  func add(_ settlements: [Settlement], room: Int) {
     guard !settlements.isEmpty else { return }
-    wakeAfter { state in
+    change { state in
       state.pending += settlements
+      state.room += room
       state.added += settlements.count
     }
   }
 
-  /// Waits until everything added so far is written, or the settler has ended.
+  /// Waits until everything added so far is written, or nothing is written any more.
   func flush() async {
     await withCheckedContinuation { continuation in
-      let isWritten = state.withLock { state in
-        if state.written >= state.added || state.isFinished { return true }
-        state.barriers.append((state.added, continuation))
-        return false
-      }
-      if isWritten { continuation.resume() }
+      change { $0.barriers.append(($0.added, continuation)) }
     }
   }
 
-  /// Writes until `finish` is called and all is written. When the task is cancelled what is not written is left alone.
+  /// Nothing more will be added.
+  func finish() { change { $0.isFinished = true } }
+
+  /// Writes until `finish` is called and all is written. When the task is cancelled, what is not written is left alone.
   /// - Parameter write: has to succeed, however long it takes; `false` when it gave up.
   func run(_ write: ([Settlement]) async -> Bool) async {
     await withTaskCancellationHandler {
-      while let settlements = await next() {
-        guard await write(settlements) else { break }
-        let passed = state.withLock { state in
-          state.written += settlements.count
-          let passed = state.barriers.filter { $0.written <= state.written }
-          state.barriers.removeAll { $0.written <= state.written }
-          return passed
-        }
-        onWritten(settlements.count)
-        for barrier in passed { barrier.continuation.resume() }
+      while let (settlements, room) = await next(), await write(settlements) {
+        onWritten(room)
+        change { $0.written += settlements.count }
       }
-      let left = state.withLock { state in
-        state.isFinished = true
-        defer { state.barriers = [] }
-        return state.barriers
-      }
-      for barrier in left { barrier.continuation.resume() }
+      change { $0.hasEnded = true }
     } onCancel: {
       finish()
     }
   }
 
-  /// Nothing more will be added.
-  func finish() { wakeAfter { $0.isFinished = true } }
-
-  private func next() async -> [Settlement]? {
-    while true {
-      let (batch, isFinished) = state.withLock { state in
-        defer { state.pending = [] }
-        return (state.pending, state.isFinished)
+  private func next() async -> (settlements: [Settlement], room: Int)? {
+    while !Task.isCancelled {
+      let (settlements, room, isFinished) = state.withLock { state in
+        defer { (state.pending, state.room) = ([], 0) }
+        return (state.pending, state.room, state.isFinished)
       }
-      if Task.isCancelled { return nil }
-      if !batch.isEmpty { return batch }
+      if !settlements.isEmpty { return (settlements, room) }
       if isFinished { return nil }
       await withCheckedContinuation { continuation in
-        wakeAfter { $0.idle = continuation }
+        change { $0.idle = continuation }
       }
     }
+    return nil
   }
 
-  /// Changes the state, then wakes the writer if it has no reason to wait.
-  private func wakeAfter(_ change: (inout State) -> Void) {
-    let idle = state.withLock { state -> CheckedContinuation<Void, Never>? in
-      change(&state)
-      guard state.isFinished || !state.pending.isEmpty else { return nil }
-      defer { state.idle = nil }
-      return state.idle
+  /// Changes the state, then wakes whoever has no reason to wait any more.
+  private func change(_ body: (inout State) -> Void) {
+    let woken = state.withLock { state in
+      body(&state)
+      var woken = state.passedBarriers()
+      if state.isFinished || !state.pending.isEmpty, let idle = state.idle {
+        state.idle = nil
+        woken.append(idle)
+      }
+      return woken
     }
-    idle?.resume()
+    for continuation in woken { continuation.resume() }
   }
 }

@@ -13,9 +13,10 @@ struct BatchLedger: Sendable {
 
   /// The next batch that is due, claimed and committed; `nil` if there is none now.
   func claim() async throws -> ClaimedBatch? {
-    try ClaimedBatch(
-      try await database.query(
-        BatchQueries.claim, key.customer.rawValue, key.sendout.rawValue, hub.uuid, lease.inSeconds))
+    let now = ContinuousClock.now
+    let rows = try await database.query(
+      BatchQueries.claim, key.customer.rawValue, key.sendout.rawValue, hub.uuid, lease.inSeconds)
+    return try ClaimedBatch(rows, claimedAt: now)
   }
 
   /// Holds on to everything claimed.
@@ -34,11 +35,10 @@ struct BatchLedger: Sendable {
   }
 
   /// Lets go of a batch.
-  /// - Parameter delay: how long those of its pushes that did not leave are to be left alone.
-  func release(_ batch: Int32, _ devices: ClosedRange<Int64>, delay: Duration) async throws {
+  func release(_ batch: Int32, _ devices: ClosedRange<Int64>) async throws {
     try await database.query(
       BatchQueries.release, key.customer.rawValue, key.sendout.rawValue, batch, hub.uuid, devices.lowerBound,
-      devices.upperBound, delay.inSeconds)
+      devices.upperBound)
   }
 
   /// Gives back what was claimed without knowing it, when the answer to a claim was lost; nothing of that has left.
@@ -48,7 +48,7 @@ struct BatchLedger: Sendable {
       BatchQueries.claimedBy, key.customer.rawValue, key.sendout.rawValue, hub.uuid)
     for row in rows {
       let (batch, from, to) = try row.decode(Int32.self, Int64.self, Int64.self)
-      if !known.contains(batch) { try await release(batch, from...to, delay: .zero) }
+      if !known.contains(batch) { try await release(batch, from...to) }
     }
   }
 }

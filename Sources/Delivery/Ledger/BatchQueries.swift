@@ -83,18 +83,15 @@ enum BatchQueries {
     """)
 
   /// Lets go of the batch `$3`, of the devices from `$5` to `$6`, that the hub `$4` has claimed: settled if every push has
-  /// its outcome; otherwise it can be claimed again when the first push is due, for those that never left after `$7`
-  /// seconds, unless the sendout was paused or cancelled meanwhile. Gives the new state, or nothing if the batch was taken
-  /// for lost.
+  /// its outcome; otherwise it can be claimed again, at once if some did not leave, or else when the first push is due,
+  /// unless the sendout was paused or cancelled meanwhile. Gives the new state, or nothing if the batch was taken for lost.
   static let release = Statement(
     "batch.release", .write,
     """
     WITH released AS (
       UPDATE push_batch
          SET state = CASE WHEN rest.queued + rest.waiting = 0 THEN 'settled' ELSE release_to END,
-             not_before = CASE WHEN rest.queued = 0 THEN coalesce(rest.due, '-infinity')
-                               WHEN $7::float8 > 0 THEN now() + make_interval(secs => $7::float8)
-                               ELSE '-infinity' END
+             not_before = CASE WHEN rest.queued = 0 THEN coalesce(rest.due, '-infinity') ELSE '-infinity' END
         FROM (SELECT count(*) FILTER (WHERE state = 'queued') AS queued,
                      count(*) FILTER (WHERE state = 'waiting') AS waiting,
                      min(not_before) FILTER (WHERE state = 'waiting') AS due

@@ -7,6 +7,8 @@ struct ClaimedBatch: Sendable {
   let number: Int32
   let devices: ClosedRange<Int64>
   var pushes: [QueuedPush]
+  /// Just before the claim was asked for, so that the lease ends no sooner than this and its length.
+  let claimedAt: ContinuousClock.Instant
 }
 
 /// A push that is to be sent.
@@ -22,7 +24,7 @@ struct QueuedPush: Sendable, Equatable {
 
 extension ClaimedBatch {
   /// - Returns: `nil` when there was nothing to claim.
-  init?(_ rows: Rows) throws {
+  init?(_ rows: Rows, claimedAt: ContinuousClock.Instant) throws {
     guard let first = rows.first else { return nil }
     let (number, from, to) = try first.decode(Int32.self, Int64.self, Int64.self)
     let pushes = try rows.compactMap { row -> QueuedPush? in
@@ -32,6 +34,6 @@ extension ClaimedBatch {
       return QueuedPush(
         device: DeviceID(device), contact: ContactID(contact), attempts: Int(attempts), giveUpAt: giveUpAt)
     }
-    self.init(number: number, devices: from...to, pushes: pushes)
+    self.init(number: number, devices: from...to, pushes: pushes, claimedAt: claimedAt)
   }
 }

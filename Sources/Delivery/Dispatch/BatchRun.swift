@@ -1,0 +1,49 @@
+import Providers
+import Synchronization
+
+/// A claimed batch on its way: which of its slices are out, and what has to wait until all are back.
+final class BatchRun: Sendable {
+  struct Tally: Sendable {
+    /// Pushes that the push service answered, by environment.
+    var answered: [APNsEnvironment: Int] = [:]
+    /// Those whose token is dead without a moment given: whether the devices are retired is decided on the whole batch.
+    var dead: [DeadToken] = []
+  }
+
+  private struct State {
+    var tally = Tally()
+    /// Slices out, and one for whoever still hands over.
+    var out = 1
+  }
+
+  let number: Int32
+  let devices: ClosedRange<Int64>
+  let judgement: Judgement
+  let claimedAt: ContinuousClock.Instant
+  private let state = Mutex(State())
+
+  init(_ batch: ClaimedBatch, _ judgement: Judgement) {
+    number = batch.number
+    devices = batch.devices
+    self.judgement = judgement
+    claimedAt = batch.claimedAt
+  }
+
+  func handOver() { state.withLock { $0.out += 1 } }
+
+  /// A slice is back, or all are handed over.
+  /// - Returns: what the whole batch came to, if this was the last thing to wait for.
+  func back() -> Tally? {
+    state.withLock { state in
+      state.out -= 1
+      return state.out == 0 ? state.tally : nil
+    }
+  }
+
+  func count(answered: Int, dead: [DeadToken], in environment: APNsEnvironment) {
+    state.withLock { state in
+      state.tally.answered[environment, default: 0] += answered
+      state.tally.dead += dead
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import Content
+import FoundationEssentials
+import Providers
+import Registry
+import Wire
+
+/// A claimed batch, made ready to leave: what is sent, and what is settled without being sent.
+struct PreparedBatch: Sendable {
+  /// Some pushes to one environment, handed over together.
+  struct Slice: Sendable {
+    var environment: APNsEnvironment
+    var pushes: [QueuedPush] = []
+    var requests: [APNsPush] = []
+  }
+
+  var run: BatchRun
+  var slices: [Slice]
+  var settlements: [Settlement]
+}
+
+/// Makes pushes ready.
+struct Preparation: Sendable {
+  let order: SendoutOrder
+  let links: PublicLinks
+  let sliceSize: Int
+
+  /// - Parameter recipients: those that are there, in any order.
+  func prepare(_ batch: ClaimedBatch, _ run: BatchRun, for recipients: [Recipient]) -> PreparedBatch {
+    let recipients = Dictionary(recipients.map { ($0.device.id, $0) }) { first, _ in first }
+    var open: [APNsEnvironment: PreparedBatch.Slice] = [:]
+    var prepared = PreparedBatch(run: run, slices: [], settlements: [])
+    for push in batch.pushes {
+      guard let recipient = recipients[push.device] else {
+        prepared.settlements.append(.withoutSending(push, .skipped, "device_gone"))
+        continue
+      }
+      if let reason = reasonToSkip(push, recipient) {
+        prepared.settlements.append(.withoutSending(push, .skipped, reason))
+        continue
+      }
+      let request = request(push, recipient)
+      guard request.payload.count <= request.pushType.payloadLimit else {
+        prepared.settlements.append(.withoutSending(push, .failed, "PayloadTooLarge"))
+        continue
+      }
+      let environment: APNsEnvironment = recipient.device.isSandbox ? .sandbox : .production
+      var slice = open[environment] ?? PreparedBatch.Slice(environment: environment)
+      slice.pushes.append(push)
+      slice.requests.append(request)
+      if slice.pushes.count == sliceSize {
+        prepared.slices.append(slice)
+        slice = PreparedBatch.Slice(environment: environment)
+      }
+      open[environment] = slice
+    }
+    prepared.slices += open.values.filter { !$0.pushes.isEmpty }
+    return prepared
+  }
+
+  /// A phone that changed hands must not show what was meant for its former user.
+  private func reasonToSkip(_ push: QueuedPush, _ recipient: Recipient) -> String? {
+    if recipient.device.invalidatedAt != nil { return "device_invalidated" }
+    return recipient.contact.id == push.contact ? nil : "device_reassigned"
+  }
+
+  private func request(_ push: QueuedPush, _ recipient: Recipient) -> APNsPush {
+    let link = PushLink(customer: order.key.customer, sendout: order.key.sendout, device: push.device)
+    var context =
+      order.message.isPersonal
+      ? PageContext(recipient, app: order.appFields, sendout: order.sendoutFields)
+      : PageContext(app: order.appFields, sendout: order.sendoutFields)
+    context.url = order.hasPage ? links.page(link) : nil
+    context.pushreadurl = links.read(link)
+    return APNsPush(
+      token: recipient.device.token, topic: order.topic, id: PushIdentity.id(order.key, push.device),
+      collapseID: PushIdentity.collapseID(order.key), payload: order.message.payload(for: context))
+  }
+}
+
+extension Settlement {
+  fileprivate static func withoutSending(_ push: QueuedPush, _ state: PushState, _ reason: String) -> Settlement {
+    Settlement(device: push.device, state: state, reason: reason, left: false)
+  }
+}

@@ -1,0 +1,35 @@
+public import Content
+import FoundationEssentials
+public import Registry
+import Wire
+
+extension PageContext {
+  /// What a page or a message can say to this recipient.
+  public init(_ recipient: Recipient, app: AppFields, sendout: SendoutFields) {
+    let contact = recipient.contact, device = recipient.device
+    var fields = ContactFields()
+    fields.originalId = contact.originalID
+    fields.listId = contact.listID?.rawValue
+    fields.firstName = contact[.firstName]
+    fields.middleName = contact[.middleName]
+    fields.lastName = contact[.lastName]
+    fields.emailAddress = contact[.emailAddress]
+    fields.mobileNumber = contact[.mobileNumber]
+    fields.title = contact[.title]
+    fields.sex = contact[.sex]
+    fields.dateOfBirth = contact.dateOfBirth.map(Self.day)
+    fields.city = contact[.city]
+    fields.zipcode = contact[.zipcode]
+    fields.country = contact[.country]
+    self.init(
+      contact: fields, properties: Properties(json: contact.properties),
+      device: DeviceFields(
+        manufacturer: device.manufacturer, model: device.model, osVersion: device.osVersion, country: device.country),
+      app: app, sendout: sendout)
+  }
+
+  /// As `1980-12-31`, from days since 1970-01-01.
+  private static func day(_ days: Int32) -> String {
+    Date(timeIntervalSince1970: Double(days) * 86_400).formatted(.iso8601.year().month().day())
+  }
+}
