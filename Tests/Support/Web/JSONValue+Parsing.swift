@@ -6,9 +6,14 @@ extension JSONValue {
     self = try JSONDecoder().decode(JSONValue.self, from: Data(bytes))
   }
 
+  /// The text, if this is one.
+  public var text: String? {
+    if case .string(let text) = self { text } else { nil }
+  }
+
   /// The member's text, if it is one.
   public func string(_ name: String) -> String? {
-    if case .string(let text) = self[name] { text } else { nil }
+    self[name]?.text
   }
 
   /// The member's number, if it is a whole one.

@@ -7,6 +7,7 @@ import Providers
 import Registry
 import Sendouts
 import Support
+import Testing
 import Web
 import Wire
 
@@ -19,26 +20,35 @@ struct ManagedSite: Sendable {
   let key: String
   let other: CustomerID
   let otherKey: String
+  /// What every reply is held against.
+  let contract: APIContract
 
-  /// Sends a request with the first customer's admin key.
+  /// Sends a request, with the first customer's admin key unless told otherwise; the reply must be as it is described.
   func send(
-    _ method: String, _ path: String, headers: [(String, String)] = [], json: String? = nil
+    _ method: String, _ path: String, key: String? = nil, headers: [(String, String)] = [], json: String? = nil,
+    sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestReply {
-    try await site.send(method, path, key: key, headers: headers, json: json)
+    let reply = try await site.send(method, path, key: key ?? self.key, headers: headers, json: json)
+    #expect(contract.problems(method, path, reply) == [], sourceLocation: sourceLocation)
+    return reply
   }
 
-  /// Adds an iOS app without credentials; gives its number.
+  /// Adds an iOS app; gives its number.
   @discardableResult
-  func addApp(_ appID: String = "com.acme.app") async throws -> Int64 {
+  func addApp(_ appID: String = "com.acme.app", credentials: APNsCredentials? = nil) async throws -> Int64 {
+    let apple = credentials.map { credentials in
+      #","teamId":"\#(credentials.teamID)","keyId":"\#(credentials.keyID)","signingKey":\#(quoted(credentials.signingKey))"#
+    }
     let reply = try await send(
-      "POST", "/api/v1/apps", json: #"{"name":"Acme","appId":"\#(appID)","appType":1}"#)
+      "POST", "/api/v1/apps", json: #"{"name":"Acme","appId":"\#(appID)","appType":1\#(apple ?? "")}"#)
     return try reply.json.integer("pushAppId") ?? -1
   }
 }
 
 /// Runs `body` on a site of its own.
 func withManagedSite(
-  logger: Logger = TestServer.logger, _ body: @escaping @Sendable (ManagedSite) async throws -> Void
+  logger: Logger = TestServer.logger, apns: APNsSettings = APNsSettings(),
+  _ body: @escaping @Sendable (ManagedSite) async throws -> Void
 ) async throws {
   try await withDatabase { database in
     let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
@@ -47,7 +57,7 @@ func withManagedSite(
       authenticator: Authenticator(AccessKeyCache(pool)), replies: IdempotentReplies(pool, vault: vault),
       keys: AccessKeys(pool), apps: PushApps(pool, vault: vault), vault: vault,
       credentials: CredentialCheck(
-        keys: SigningCredentialVault(pool, vault: vault), apns: try APNsProvider(APNsSettings(), logger: logger)),
+        keys: SigningCredentialVault(pool, vault: vault), apns: try APNsProvider(apns, logger: logger)),
       lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool, vault: vault))
     let customers = Customers(pool)
     let keys = AccessKeys(pool)
@@ -56,9 +66,16 @@ func withManagedSite(
     let key = try await keys.make(first, name: "admin", scope: .admin).token
     let otherKey = try await keys.make(second, name: "admin", scope: .admin).token
     try await withSite([admin, try DescriptionFace(publicURL: "http://localhost:8080")], logger: logger) { site in
+      let contract = APIContract(document: try await site.send("GET", "/openapi.json").json)
       try await body(
         ManagedSite(
-          site: site, database: database, vault: vault, customer: first, key: key, other: second, otherKey: otherKey))
+          site: site, database: database, vault: vault, customer: first, key: key, other: second, otherKey: otherKey,
+          contract: contract))
     }
   }
+}
+
+/// The text as JSON writes it.
+func quoted(_ text: String) -> String {
+  (try? JSONEncoder().encode(text)).map { String(decoding: $0, as: UTF8.self) } ?? ""
 }

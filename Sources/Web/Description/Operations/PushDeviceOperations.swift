@@ -3,12 +3,18 @@ import Wire
 
 /// Carma's `/rest/{customerId}/apps/{appId}/pushdevices`.
 enum PushDeviceOperations {
-  static let all: [Operation] = [
-    register("/rest/{customerId}/apps/{appId}/pushdevices", id: "registerDevices", "Register devices"),
-    register(
-      "/rest/{customerId}/apps/{appId}/devices", id: "registerDevicesOld", "Register devices (the older path)"),
-    invalidate, show,
-  ]
+  static let all: [Operation] =
+    operations("pushdevices", suffix: "", older: "")
+    + operations("devices", suffix: "Old", older: " (the guide's older path)")
+
+  private static func operations(_ name: String, suffix: String, older: String) -> [Operation] {
+    let path = "/rest/{customerId}/apps/{appId}/\(name)"
+    return [
+      register(path, id: "registerDevices\(suffix)", "Register devices\(older)"),
+      invalidate("\(path)/invalidation", id: "invalidateDevices\(suffix)", "Invalidate devices\(older)"),
+      show("\(path)/{originalId}", id: "showContact\(suffix)", "Show a contact and its devices\(older)"),
+    ]
+  }
 
   private static func register(_ path: String, id: String, _ summary: String) -> Operation {
     Operation(
@@ -37,43 +43,45 @@ enum PushDeviceOperations {
       errors: [unknownApp])
   }
 
-  private static let invalidate = Operation(
-    method: .put, path: "/rest/{customerId}/apps/{appId}/pushdevices/invalidation", id: "invalidateDevices",
-    topic: .pushDevices, door: .key(.device), summary: "Invalidate devices",
-    about: """
-      Nothing is sent any more to these tokens of this user. The rows are kept; asking again changes nothing. If one of the \
-      tokens is not registered, none is invalidated.
-      """,
-    parameters: place,
-    body: Body(
-      schema: .named("InvalidationRequest"),
-      example: """
-        {
-          "originalId": "lars@example.com",
-          "deviceInfo": [
-            { "devicetoken": "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0", "invalidationType": "1" }
-          ]
-        }
-        """),
-    replies: [.ok("The contact and its devices.", .named("Contact"), example: contact)],
-    errors: [
-      .error(
-        .notFound, "The app or the user is unknown, or a token is not registered for this user.",
-        "deviceInfo[0].devicetoken is not registered for this originalId.")
-    ])
+  private static func invalidate(_ path: String, id: String, _ summary: String) -> Operation {
+    Operation(
+      method: .put, path: path, id: id, topic: .pushDevices, door: .key(.device), summary: summary,
+      about: """
+        Nothing is sent any more to these tokens of this user. The rows are kept; asking again changes nothing. If one of the \
+        tokens is not registered, none is invalidated.
+        """,
+      parameters: place,
+      body: Body(
+        schema: .named("InvalidationRequest"),
+        example: """
+          {
+            "originalId": "lars@example.com",
+            "deviceInfo": [
+              { "devicetoken": "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0", "invalidationType": "1" }
+            ]
+          }
+          """),
+      replies: [.ok("The contact and its devices.", .named("Contact"), example: contact)],
+      errors: [
+        .error(
+          .notFound, "The app or the user is unknown, or a token is not registered for this user.",
+          "deviceInfo[0].devicetoken is not registered for this originalId.")
+      ])
+  }
 
-  private static let show = Operation(
-    method: .get, path: "/rest/{customerId}/apps/{appId}/pushdevices/{originalId}", id: "showContact",
-    topic: .pushDevices, door: .key(.backend), summary: "Show a contact and its devices",
-    about: "The same struct as registering answers with.",
-    parameters: place + [
-      .path("originalId", .text("Percent-encoded: `lars%40example.com`."), example: "lars%40example.com")
-    ],
-    replies: [.ok("The contact and its devices.", .named("Contact"), example: contact)],
-    errors: [
-      .error(
-        .notFound, "The app or the user is unknown.", "originalId names no contact of this customer.")
-    ])
+  private static func show(_ path: String, id: String, _ summary: String) -> Operation {
+    Operation(
+      method: .get, path: path, id: id, topic: .pushDevices, door: .key(.backend), summary: summary,
+      about: "The same struct as registering answers with.",
+      parameters: place + [
+        .path("originalId", .text("Percent-encoded: `lars%40example.com`."), example: "lars%40example.com")
+      ],
+      replies: [.ok("The contact and its devices.", .named("Contact"), example: contact)],
+      errors: [
+        .error(
+          .notFound, "The app or the user is unknown.", "originalId names no contact of this customer.")
+      ])
+  }
 
   private static let place: [Parameter] = [
     .path("customerId", .id("The customer's number."), example: "1"),
@@ -85,8 +93,16 @@ enum PushDeviceOperations {
 
   private static let contact = """
     {
-      "originalId": "lars@example.com", "firstName": "Lars", "country": "Sweden", "properties": { "food": "meat" },
-      "deviceInfo": []
+      "listId": null, "country": "Sweden", "originalId": "lars@example.com", "firstName": "Lars", "lastName": null,
+      "middleName": null, "emailAddress": null, "title": null, "dateOfBirth": null, "city": null, "zipcode": null,
+      "sex": null, "mobileNumber": null, "properties": { "food": "meat" },
+      "deviceInfo": [
+        {
+          "devicetoken": "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0", "appType": "1",
+          "sandboxToken": "false", "manufacturer": "apple", "model": "iPhone 15", "osVersion": "18.1",
+          "country": null, "dateOfInvalidation": null, "invalidationType": 0
+        }
+      ]
     }
     """
 }

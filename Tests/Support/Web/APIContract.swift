@@ -1,0 +1,83 @@
+import Synchronization
+public import Wire
+
+/// What `/openapi.json` promises, to hold real replies against.
+public final class APIContract: Sendable {
+  public struct Operation: Sendable, Hashable {
+    public let method: String
+    /// As in the document: `/api/v1/keys/{id}`.
+    public let path: String
+  }
+
+  public let document: JSONValue
+  private let check: SchemaCheck
+  private let seen = Mutex<Set<String>>([])
+
+  public init(document: JSONValue) {
+    self.document = document
+    check = SchemaCheck(document: document)
+  }
+
+  /// Every operation that is described.
+  public var operations: [Operation] {
+    guard case .object(let paths) = document["paths"] else { return [] }
+    return paths.flatMap { path, methods in
+      guard case .object(let methods) = methods else { return [Operation]() }
+      return methods.keys.map { Operation(method: $0.uppercased(), path: path) }
+    }
+  }
+
+  /// Operations and statuses, as in `GET /api/v1/keys 200`, that `problems` was shown a reply of.
+  public var replies: Set<String> { seen.withLock { $0 } }
+
+  /// The operation that a request is for; of several the one with fewest parameters.
+  /// - Parameter path: with or without its query.
+  public func operation(_ method: String, _ path: String) -> Operation? {
+    let parts = Self.parts(path.prefix { $0 != "?" })
+    return operations.filter { operation in
+      let pattern = Self.parts(operation.path[...])
+      return operation.method == method && pattern.count == parts.count
+        && zip(pattern, parts).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
+    }.min { $0.path.count { $0 == "{" } < $1.path.count { $0 == "{" } }
+  }
+
+  /// How a reply differs from what is described.
+  public func problems(_ method: String, _ path: String, _ reply: TestReply) -> [String] {
+    guard let operation = operation(method, path) else {
+      return reply.status == 404 || reply.status == 405 ? [] : ["\(method) \(path) is not described"]
+    }
+    let name = "\(operation.method) \(operation.path) \(reply.status)"
+    seen.withLock { _ = $0.insert(name) }
+    let described = document["paths"]?[operation.path]?[operation.method.lowercased()]?["responses"]
+    guard let described = described?[String(reply.status)] else { return ["\(name) is not described"] }
+    guard let content = described["content"], case .object(let types) = content else {
+      return reply.body.isEmpty ? [] : ["\(name) has a body that is not described"]
+    }
+    guard let type = reply.header("Content-Type")?.prefix(while: { $0 != ";" }), let media = types[String(type)] else {
+      return ["\(name) has a Content-Type that is not described: \(reply.header("Content-Type") ?? "none")"]
+    }
+    guard type == "application/json", let schema = media["schema"] else { return [] }
+    guard let body = try? reply.json else { return ["\(name) is not well-formed JSON"] }
+    return check.problems(of: body, against: schema).map { "\(name) \($0)" }
+  }
+
+  /// How the document's own examples differ from its schemas.
+  public var problemsOfExamples: [String] {
+    operations.flatMap { operation -> [String] in
+      let described = document["paths"]?[operation.path]?[operation.method.lowercased()]
+      var contents = [("request", described?["requestBody"]?["content"])]
+      if case .object(let responses) = described?["responses"] {
+        contents += responses.map { ($0.key, $0.value["content"]) }
+      }
+      return contents.flatMap { place, content -> [String] in
+        guard let media = content?["application/json"], let schema = media["schema"], let example = media["example"]
+        else { return [] }
+        return check.problems(of: example, against: schema).map {
+          "\(operation.method) \(operation.path) \(place) \($0)"
+        }
+      }
+    }
+  }
+
+  private static func parts(_ path: Substring) -> [Substring] { path.split(separator: "/") }
+}

@@ -1,0 +1,83 @@
+import Support
+import Testing
+import Wire
+
+@Suite struct AdminSendoutTests {
+  private let draft = """
+    {"name":"Friday","appId":"com.acme.app","audience":{"all":true},"message":{"alert":"Hi {{firstName}}","badge":1,
+    "fields":{"campaign":"friday","nested":{"a":[1,2.5,null,true]}}}}
+    """
+
+  @Test func `A sendout is a draft until it is started, and says what it was asked`() async throws {
+    try await withManagedSite { managed in
+      try await managed.addApp()
+      let made = try await managed.send("POST", "/api/v1/sendouts", json: draft)
+      #expect(made.status == 201)
+      #expect(try made.json.string("state") == "draft")
+      #expect(
+        try made.json["message"]?["fields"] == ["campaign": "friday", "nested": ["a": [1, .number(2.5), nil, true]]])
+      #expect(try made.json["counts"]?.integer("queued") == 0)
+      let id = try #require(try made.json.integer("sendoutId"))
+      #expect(try await managed.send("GET", "/api/v1/sendouts/\(id)").text == made.text)
+      let list = try await managed.send("GET", "/api/v1/sendouts").json
+      #expect(list.array("items")?.map { $0.integer("sendoutId") } == [id])
+      #expect(try await managed.send("GET", "/api/v1/sendouts/\(id)/pushes").json.array("items") == [])
+    }
+  }
+
+  @Test func `Start, pause, resume and cancel change its state, and saying one twice is fine`() async throws {
+    try await withManagedSite { managed in
+      try await managed.addApp()
+      let id = try await managed.send("POST", "/api/v1/sendouts", json: draft).json.integer("sendoutId") ?? 0
+      let steps = [("start", "freezing"), ("pause", "paused"), ("resume", "freezing"), ("cancel", "cancelled")]
+      for (verb, state) in steps {
+        for _ in 1...2 {
+          let reply = try await managed.send("POST", "/api/v1/sendouts/\(id)/\(verb)")
+          #expect(reply.status == 200)
+          #expect(try reply.json.string("state") == state)
+        }
+      }
+      let reply = try await managed.send("POST", "/api/v1/sendouts/\(id)/start")
+      #expect(reply.status == 409)
+      #expect(reply.error == "Sendout \(id) is cancelled, so it cannot be told to start.")
+    }
+  }
+
+  @Test func `What a sendout cannot be is refused, naming the field`() async throws {
+    try await withManagedSite { managed in
+      try await managed.addApp()
+      let bodies = [
+        (#"{"appId":"com.none","audience":{"all":true},"message":{"alert":"x"}}"#, 404, "appId"),
+        (#"{"appId":"com.acme.app","audience":{},"message":{"alert":"x"}}"#, 400, "audience"),
+        (#"{"appId":"com.acme.app","audience":{"all":false},"message":{"alert":"x"}}"#, 400, "audience.all"),
+        (#"{"appId":"com.acme.app","audience":{"all":true,"listId":1},"message":{"alert":"x"}}"#, 400, "audience"),
+        (#"{"appId":"com.acme.app","audience":{"listId":1},"message":{"alert":"x"}}"#, 400, "audience.listId"),
+        (
+          #"{"appId":"com.acme.app","audience":{"originalIds":[]},"message":{"alert":"x"}}"#, 400,
+          "audience.originalIds"
+        ),
+        (#"{"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"{{#x"}}"#, 400, "message.alert"),
+        (
+          #"{"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x"},"template":"none"}"#, 400,
+          "template"
+        ),
+      ]
+      for (body, status, field) in bodies {
+        let reply = try await managed.send("POST", "/api/v1/sendouts", json: body)
+        #expect(reply.status == status, "\(body): \(reply.text)")
+        #expect(reply.error?.hasPrefix("\(field) ") == true, "\(body): \(reply.text)")
+      }
+    }
+  }
+
+  @Test func `Ten thousand original ids fit in a request`() async throws {
+    try await withManagedSite { managed in
+      try await managed.addApp()
+      let ids = (1...10_000).map { "\"somebody.with.a.long.name.\($0)@mail.example.com\"" }.joined(separator: ",")
+      let body = #"{"appId":"com.acme.app","audience":{"originalIds":[\#(ids)]},"message":{"alert":"x"}}"#
+      let reply = try await managed.send("POST", "/api/v1/sendouts", json: body)
+      #expect(reply.status == 201)
+      #expect(try reply.json.integer("unknownOriginalIds") == 10_000)
+    }
+  }
+}

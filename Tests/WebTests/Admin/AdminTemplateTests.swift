@@ -1,0 +1,55 @@
+import Support
+import Testing
+import Wire
+
+@Suite struct AdminTemplateTests {
+  @Test func `Saving makes versions, and each can be had`() async throws {
+    try await withManagedSite { managed in
+      for version in 1...2 {
+        let saved = try await managed.send(
+          "PUT", "/api/v1/templates/offer", json: #"{"contentType":"text/html","body":"<p>\#(version)</p>"}"#)
+        #expect(saved.status == 200)
+        #expect(try saved.json.integer("version") == Int64(version))
+      }
+      let current = try await managed.send("GET", "/api/v1/templates/offer").json
+      #expect(current.string("body") == "<p>2</p>")
+      #expect(current.string("contentType") == "text/html; charset=utf-8")
+      let first = try await managed.send("GET", "/api/v1/templates/offer?version=1").json
+      #expect(first.string("body") == "<p>1</p>")
+
+      let list = try await managed.send("GET", "/api/v1/templates").json
+      #expect(list.array("items")?.map { $0.integer("version") } == [2])
+      #expect(list.array("items")?.allSatisfy { $0["body"] == nil } == true)
+    }
+  }
+
+  @Test func `A template that does not parse is refused with line and reason`() async throws {
+    try await withManagedSite { managed in
+      let reply = try await managed.send(
+        "PUT", "/api/v1/templates/offer", json: #"{"body":"<p>\n{{#a}}</p>"}"#)
+      #expect(reply.status == 400)
+      #expect(reply.error?.hasPrefix("body does not parse: line ") == true, "\(reply.text)")
+      #expect(try await managed.send("GET", "/api/v1/templates/offer").status == 404)
+    }
+  }
+
+  @Test func `A template that is not there, or not in that version, is 404`() async throws {
+    try await withManagedSite { managed in
+      _ = try await managed.send("PUT", "/api/v1/templates/offer", json: #"{"body":"x"}"#)
+      for path in ["/api/v1/templates/other", "/api/v1/templates/offer?version=2"] {
+        #expect(try await managed.send("GET", path).status == 404)
+      }
+      #expect(try await managed.send("GET", "/api/v1/templates/offer?version=0").status == 400)
+    }
+  }
+
+  @Test func `A text of 256 KiB fits however it is escaped, a longer one does not`() async throws {
+    try await withManagedSite { managed in
+      let escaped = String(repeating: #"\u00e9"#, count: 128 * 1024)
+      let fits = try await managed.send("PUT", "/api/v1/templates/large", json: #"{"body":"\#(escaped)"}"#)
+      #expect(fits.status == 200)
+      let longer = try await managed.send("PUT", "/api/v1/templates/large", json: #"{"body":"\#(escaped)x"}"#)
+      #expect(longer.status == 400)
+    }
+  }
+}

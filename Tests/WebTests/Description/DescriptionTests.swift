@@ -1,0 +1,51 @@
+import Support
+import Testing
+import Wire
+
+@Suite struct DescriptionTests {
+  @Test func `Every example is as its schema says`() async throws {
+    try await withManagedSite { managed in
+      #expect(managed.contract.problemsOfExamples == [])
+      #expect(managed.contract.operations.count > 20)
+    }
+  }
+
+  @Test func `Operation ids are unique and every tag is described`() async throws {
+    try await withManagedSite { managed in
+      let document = managed.contract.document
+      #expect(document.string("openapi") == "3.1.0")
+      let operations = managed.contract.operations.compactMap {
+        document["paths"]?[$0.path]?[$0.method.lowercased()]
+      }
+      let ids = operations.compactMap { $0.string("operationId") }
+      #expect(Set(ids).count == operations.count)
+      let tags = Set(document.array("tags")?.compactMap { $0.string("name") } ?? [])
+      #expect(operations.allSatisfy { $0.array("tags")?.allSatisfy { tags.contains($0.text ?? "") } == true })
+    }
+  }
+
+  @Test func `The page shows every operation, and leads nowhere that is not there`() async throws {
+    try await withManagedSite { managed in
+      let page = try await managed.site.send("GET", "/swagger/")
+      #expect(page.status == 200)
+      #expect(page.header("Content-Security-Policy")?.hasPrefix("default-src 'none'; style-src 'sha256-") == true)
+      let anchors = Set(page.text.matches(of: /id="([^"]+)"/).map(\.1))
+      let links = Set(page.text.matches(of: /href="#([^"]+)"/).map(\.1))
+      #expect(links.subtracting(anchors) == [])
+      for operation in managed.contract.operations {
+        let described = managed.contract.document["paths"]?[operation.path]?[operation.method.lowercased()]
+        #expect(anchors.contains(Substring(described?.string("operationId") ?? "")))
+      }
+      #expect(!page.text.contains("<script"))
+      #expect(!page.text.contains("src="))
+    }
+  }
+
+  @Test func `The page's address without its slash leads to it`() async throws {
+    try await withManagedSite { managed in
+      let reply = try await managed.site.send("GET", "/swagger")
+      #expect(reply.status == 308)
+      #expect(reply.header("Location") == "/swagger/")
+    }
+  }
+}
