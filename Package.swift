@@ -25,6 +25,7 @@ let certificates: Target.Dependency = .product(name: "X509", package: "swift-cer
 let collections: Target.Dependency = .product(name: "Collections", package: "swift-collections")
 let configuration: Target.Dependency = .product(name: "Configuration", package: "swift-configuration")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
 let httpClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
@@ -129,7 +130,7 @@ let package = Package(
       swiftSettings: strict
     ),
     tests(of: "Postgres", imports: ["Postgres", "CLibpq", logging, lifecycle]),
-    tests(of: "Registry", imports: ["Registry", "Postgres", "Wire"]),
+    tests(of: "Registry", imports: ["Registry", "Postgres", "Wire", certificates, crypto, cryptoExtras]),
     tests(of: "Content", imports: ["Content", "Embedded", "Postgres", "Wire"]),
     tests(of: "Providers", imports: ["Providers", "Simulator", "Wire", crypto, jwt, logging] + nio),
     tests(of: "Delivery", imports: ["Delivery", "Postgres", "Wire"]),

@@ -11,6 +11,10 @@ struct SigningKeyFile {
   /// First 16 hex digits of the SHA-256 of the public key (its SubjectPublicKeyInfo in DER, as openssl exports it).
   let fingerprint: String
 
+  /// The object identifier of P-256, 1.2.840.10045.3.1.7. It is looked for here because a key of another curve of
+  /// the same length would be read as well.
+  private static let curve: [UInt8] = [0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07]
+
   /// No such file is nearly as long.
   static let maximumLength = 16_384
 
@@ -23,7 +27,7 @@ struct SigningKeyFile {
     case .wrong(let wrong): throw refuse(wrong)
     case .privateKey(let bytes): der = bytes
     }
-    guard let key = try? P256.Signing.PrivateKey(derRepresentation: der) else {
+    guard der.contains(Self.curve), let key = try? P256.Signing.PrivateKey(derRepresentation: der) else {
       throw refuse(WrongFile(privateKey: der))
     }
     guard Self.signs(key) else { throw refuse(.damaged) }

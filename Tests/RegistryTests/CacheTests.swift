@@ -1,0 +1,124 @@
+import Postgres
+import Registry
+import Support
+import Testing
+import Wire
+
+@Suite struct CacheTests {
+  @Test func `A token is asked for once, however many requests carry it at the same time`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let new = try await AccessKeys(database.pool).make(customer, name: "x", scope: .device)
+      let counting = CountingDatabase(database.pool)
+      let cache = AccessKeyCache(counting)
+      let answers = try await withThrowingTaskGroup { group in
+        for _ in 0..<200 { group.addTask { try await cache.authenticate(new.token, for: customer)?.key } }
+        return try await group.reduce(into: []) { $0.append($1) }
+      }
+      #expect(answers.allSatisfy { $0 == new.key.id } && answers.count == 200)
+      #expect(counting.count == 1)
+      #expect(try await cache.authenticate(new.token, for: CustomerID(customer.rawValue + 1)) == nil)
+    }
+  }
+
+  @Test func `An answer is believed for five seconds, a refusal too`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let keys = AccessKeys(database.pool)
+      let new = try await keys.make(customer, name: "x", scope: .device)
+      let unknown = String(new.token.dropLast()) + (new.token.hasSuffix("A") ? "B" : "A")
+      let clock = SteerableClock()
+      let counting = CountingDatabase(database.pool)
+      let cache = AccessKeyCache(counting, now: { clock.now })
+      for _ in 0..<3 {
+        #expect(try await cache.authenticate(new.token) != nil)
+        #expect(try await cache.authenticate(unknown) == nil)
+      }
+      #expect(counting.count == 2)
+      _ = try await keys.revoke(customer, new.key.id)
+      #expect(try await cache.authenticate(new.token) != nil)
+      clock.advance(by: .seconds(5))
+      #expect(try await cache.authenticate(new.token) == nil)
+      #expect(try await cache.authenticate(unknown) == nil)
+      #expect(counting.count == 4)
+    }
+  }
+
+  @Test func `Tokens that are guessed do not push out those that are good`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let new = try await AccessKeys(database.pool).make(customer, name: "x", scope: .device)
+      let counting = CountingDatabase(database.pool)
+      let cache = AccessKeyCache(counting)
+      _ = try await cache.authenticate(new.token)
+      for guess in 0..<2_100 {
+        let digits = String(repeating: "A", count: 43 - String(guess).count) + String(guess)
+        _ = try await cache.authenticate("pck_\(customer)_\(digits)")
+      }
+      let before = counting.count
+      #expect(try await cache.authenticate(new.token) != nil)
+      #expect(counting.count == before)
+    }
+  }
+
+  @Test func `A failure is not remembered`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let new = try await AccessKeys(database.pool).make(customer, name: "x", scope: .device)
+      let cache = AccessKeyCache(database.pool)
+      try await database.query("ALTER TABLE access_key RENAME TO gone")
+      await #expect(throws: (any Error).self) { try await cache.authenticate(new.token) }
+      try await database.query("ALTER TABLE gone RENAME TO access_key")
+      #expect(try await cache.authenticate(new.token) != nil)
+    }
+  }
+
+  @Test func `What another hub revokes or changes is forgotten here as soon as the word arrives`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let new = try await AccessKeys(database.pool).make(customer, name: "x", scope: .device)
+      let keys = AccessKeyCache(database.pool, timeToLive: .seconds(3600))
+      let apps = PushAppCache(database.pool, timeToLive: .seconds(3600))
+      let store = PushApps(database.pool, vault: try .fresh())
+      let app = try await store.add(customer, .ios())
+      let listening = Task { try await RegistryCaches(database.pool, accessKeys: keys, pushApps: apps).run() }
+      try await database.untilListening(on: "pushcart_push_app")
+
+      #expect(try await keys.authenticate(new.token) != nil)
+      #expect(try await apps.resolve(customer, appID: "com.acme.app") == app)
+      try await database.withPool { other in
+        _ = try await AccessKeys(other).revoke(customer, new.key.id)
+        _ = try await PushApps(other, vault: try .fresh()).update(customer, app.id, PushAppUpdate(name: "Renamed"))
+      }
+      while try await keys.authenticate(new.token) != nil { await Task.yield() }
+      while try await apps.resolve(customer, appID: "com.acme.app").name != "Renamed" { await Task.yield() }
+      listening.cancel()
+    }
+  }
+
+  @Test func `An appId is looked up once, and one that nobody has each time`() async throws {
+    try await withDatabase { database in
+      let (acme, other) = (try await database.customer(), try await database.customer("Other"))
+      let app = try await PushApps(database.pool, vault: try .fresh()).add(acme, .ios())
+      let counting = CountingDatabase(database.pool)
+      let cache = PushAppCache(counting)
+      for _ in 0..<3 { #expect(try await cache.resolve(acme, appID: "com.acme.app") == app) }
+      #expect(counting.count == 1)
+      for customer in [other, CustomerID(4711)] {
+        await #expect(throws: RegistryError.appUnknown(appID: "com.acme.app")) {
+          try await cache.resolve(customer, appID: "com.acme.app")
+        }
+      }
+      #expect(counting.count == 3)
+    }
+  }
+}
+
+extension TestDatabase {
+  /// Waits until some connection listens on a channel: until a notification sent there would be received.
+  func untilListening(on channel: String) async throws {
+    let listens =
+      "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query ILIKE 'LISTEN%' || $1::text || '%'"
+    while try await query(listens, channel)[0].decode(Int64.self) == 0 { await Task.yield() }
+  }
+}

@@ -1,0 +1,217 @@
+@testable import Registry
+
+import Crypto
+import Postgres
+import Support
+import Testing
+import Wire
+
+@Suite struct PushAppTests {
+  @Test func `An app is kept with all its fields, and its key is nowhere to be read`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let key = P256.Signing.PrivateKey()
+      let apps = PushApps(database.pool, vault: try .fresh())
+      let app = try await apps.add(customer, .ios(key: key))
+      #expect(app.customer == customer && app.appID == "com.acme.app" && app.type == .ios && app.name == "Acme")
+      #expect(app.teamID == "M4DK7XT124" && app.keyID == "F5HAL12345" && app.alarm == nil && app.warnings.isEmpty)
+      #expect(app.credentials.map(\.kind) == [.apnsSigningKey])
+      #expect(try await apps.find(customer, app.id) == app)
+      #expect(try await apps.list(customer) == [app])
+
+      let dump = try await database.dump()
+      let pem = key.pemRepresentation.split(separator: "\n")
+      for line in pem.dropFirst().dropLast() { #expect(!dump.contains(line)) }
+      for bytes in [Array(key.rawRepresentation), Array(key.pemRepresentation.utf8.prefix(64))] {
+        #expect(!dump.contains(bytes.hexDigits))
+      }
+      var shown = ""
+      Swift.dump(app, to: &shown)
+      for line in pem.dropFirst().dropLast() { #expect(!shown.contains(line)) }
+    }
+  }
+
+  @Test func `What was uploaded signs`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let vault = try Vault.fresh()
+      let key = P256.Signing.PrivateKey()
+      let app = try await PushApps(database.pool, vault: vault).add(customer, .ios(key: key))
+      let signing = SigningCredentialVault(database.pool, vault: vault)
+      let credentials = try #require(try await signing.credentials(for: app))
+      #expect(credentials.teamID == "M4DK7XT124" && credentials.keyID == "F5HAL12345")
+      let opened = try P256.Signing.PrivateKey(pemRepresentation: credentials.signingKey.text)
+      #expect(opened.rawRepresentation == key.rawRepresentation)
+      #expect(!"\(credentials)".contains(credentials.signingKey.text))
+    }
+  }
+
+  @Test func `A signing key is opened once, and anew when its app has changed`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let vault = try Vault.fresh()
+      let apps = PushApps(database.pool, vault: vault)
+      let app = try await apps.add(customer, .ios())
+      let counting = CountingDatabase(database.pool)
+      let signing = SigningCredentialVault(counting, vault: vault)
+      let first = try await signing.credentials(for: app)
+      #expect(try await signing.credentials(for: app) == first)
+      #expect(counting.count == 1)
+      let changed = try await apps.update(
+        customer, app.id, PushAppUpdate(keyID: "ABCDE12345", signingKey: NewPushApp.ios().signingKey))
+      #expect(changed.updatedAt > app.updatedAt && changed.createdAt == app.createdAt)
+      #expect(changed.credentials[0].fingerprint != app.credentials[0].fingerprint)
+      let second = try #require(try await signing.credentials(for: changed))
+      #expect(second.keyID == "ABCDE12345" && second.signingKey != first?.signingKey)
+      #expect(counting.count == 2)
+    }
+  }
+
+  @Test func `A sealed key that is copied to another app does not open there`() async throws {
+    try await withDatabase { database in
+      let (acme, other) = (try await database.customer(), try await database.customer("Other"))
+      let vault = try Vault.fresh()
+      let apps = PushApps(database.pool, vault: vault)
+      let source = try await apps.add(acme, .ios())
+      let targets = [try await apps.add(acme, .ios("com.acme.two")), try await apps.add(other, .ios())]
+      for target in targets {
+        try await database.query(
+          """
+          UPDATE push_credential SET sealed = source.sealed FROM push_credential AS source
+          WHERE source.customer_id = $1::bigint AND source.push_app_id = $2::bigint
+            AND push_credential.customer_id = $3::bigint AND push_credential.push_app_id = $4::bigint
+          """, acme.rawValue, source.id.rawValue, target.customer.rawValue, target.id.rawValue)
+        await #expect(throws: RegistryError.self) {
+          try await SigningCredentialVault(database.pool, vault: vault).credentials(for: target)
+        }
+      }
+    }
+  }
+
+  @Test func `An appId may exist once per platform, and then has to say which`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let apps = PushApps(database.pool, vault: try .fresh())
+      let ios = try await apps.add(customer, .ios())
+      #expect(try await apps.resolve(customer, appID: "com.acme.app") == ios)
+      let android = try await apps.add(customer, NewPushApp(appID: "com.acme.app", type: .android, name: "Acme"))
+      await #expect(throws: RegistryError.appAmbiguous(appID: "com.acme.app")) {
+        try await apps.resolve(customer, appID: "com.acme.app")
+      }
+      #expect(try await apps.resolve(customer, appID: "com.acme.app", type: .android) == android)
+      await #expect(throws: RegistryError.appUnknown(appID: "com.acme.app")) {
+        try await apps.resolve(customer, appID: "com.acme.app", type: .firebase)
+      }
+      for unknown in ["com.acme.App", "", "\0", String(repeating: "x", count: 100_000)] {
+        await #expect(throws: RegistryError.appUnknown(appID: unknown)) {
+          try await apps.resolve(customer, appID: unknown)
+        }
+      }
+      await #expect(throws: RegistryError.appTaken(appID: "com.acme.app", type: .android)) {
+        try await apps.add(customer, NewPushApp(appID: "com.acme.app", type: .android, name: "Acme"))
+      }
+    }
+  }
+
+  @Test func `An app of another customer is out of reach`() async throws {
+    try await withDatabase { database in
+      let (acme, other) = (try await database.customer(), try await database.customer("Other"))
+      let vault = try Vault.fresh()
+      let apps = PushApps(database.pool, vault: vault)
+      let app = try await apps.add(acme, .ios())
+      #expect(try await apps.find(other, app.id) == nil)
+      #expect(try await apps.list(other) == [])
+      await #expect(throws: RegistryError.pushAppUnknown(app.id)) {
+        try await apps.update(other, app.id, PushAppUpdate(name: "Mine"))
+      }
+      try await PushAppAlarms(database.pool).raise(other, app.id, reason: "x")
+      #expect(try await apps.find(acme, app.id) == app)
+      await #expect(throws: RegistryError.customerUnknown(CustomerID(4711))) {
+        try await apps.add(CustomerID(4711), .ios())
+      }
+    }
+  }
+
+  @Test func `An alarm keeps its moment until all is well, or new credentials come`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let apps = PushApps(database.pool, vault: try .fresh())
+      let alarms = PushAppAlarms(database.pool)
+      let app = try await apps.add(customer, .ios())
+      try await alarms.raise(customer, app.id, reason: "InvalidProviderToken")
+      let raised = try #require(try await apps.find(customer, app.id)?.alarm)
+      try await alarms.raise(customer, app.id, reason: "BadTopic")
+      #expect(try await apps.find(customer, app.id)?.alarm == .init(reason: "BadTopic", since: raised.since))
+      #expect(try await apps.update(customer, app.id, PushAppUpdate(name: "x")).alarm != nil)
+      #expect(
+        try await apps.update(customer, app.id, PushAppUpdate(signingKey: NewPushApp.ios().signingKey)).alarm == nil)
+      try await alarms.raise(customer, app.id, reason: "BadTopic")
+      try await alarms.clear(customer, app.id)
+      #expect(try await apps.find(customer, app.id)?.alarm == nil)
+    }
+  }
+
+  struct Refused: CustomTestStringConvertible {
+    let field: String
+    let app: NewPushApp
+    var testDescription: String { "\(field) \(app.appID.prefix(20))" }
+
+    init(_ field: String, _ change: (inout NewPushApp) -> Void) {
+      self.field = field
+      var app = NewPushApp.ios()
+      change(&app)
+      self.app = app
+    }
+  }
+
+  @Test(arguments: [
+    Refused("appId") { $0.appID = "" }, Refused("appId") { $0.appID = "com acme" },
+    Refused("appId") { $0.appID = "com.å" },
+    Refused("appId") { $0.appID = "a/b" }, Refused("appId") { $0.appID = String(repeating: "a", count: 201) },
+    Refused("appId") { $0.appID = "a\r\nx: y" }, Refused("name") { $0.name = "" }, Refused("name") { $0.name = "a\0" },
+    Refused("teamId") { $0.teamID = nil }, Refused("keyId") { $0.keyID = nil },
+    Refused("signingKey") { $0.signingKey = nil },
+    Refused("teamId") { $0.teamID = "" }, Refused("teamId") { $0.teamID = "M4DK-7XT124" },
+    Refused("keyId") { $0.keyID = "F5HAL\0" }, Refused("keyId") { $0.keyID = String(repeating: "A", count: 21) },
+    Refused("signingKey") { $0.signingKey = Secret("hello") }, Refused("teamId") { $0.type = .android },
+  ])
+  func `A field that cannot be so is refused by its name before anything is kept`(refused: Refused) async throws {
+    let apps = PushApps(NoDatabase(), vault: try .fresh())
+    let error = await #expect(throws: RegistryError.self) { try await apps.add(CustomerID(1), refused.app) }
+    switch error {
+    case .invalid(let field, _), .credential(let field, _): #expect(field == refused.field)
+    default: Issue.record("refused otherwise: \(String(describing: error))")
+    }
+  }
+
+  @Test func `An app may come without credentials, and they may come later, together`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let apps = PushApps(database.pool, vault: try .fresh())
+      for type in AppType.allCases {
+        let app = try await apps.add(customer, NewPushApp(appID: "com.acme.app", type: type, name: "Acme"))
+        #expect(app.credentials.isEmpty && app.warnings.count == (type == .ios ? 1 : 0))
+      }
+      let app = try await apps.resolve(customer, appID: "com.acme.app", type: .ios)
+      await #expect(throws: RegistryError.self) {
+        try await apps.update(customer, app.id, PushAppUpdate(teamID: "M4DK7XT124"))
+      }
+      let whole = NewPushApp.ios()
+      let updated = try await apps.update(
+        customer, app.id, PushAppUpdate(teamID: whole.teamID, keyID: whole.keyID, signingKey: whole.signingKey))
+      #expect(updated.hasSigningKey && updated.warnings.isEmpty)
+    }
+  }
+
+  @Test func `An odd length of an id is taken with a warning, blanks around it without one`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      var app = NewPushApp.ios()
+      app.teamID = "M4DK7XT1245"
+      app.keyID = " F5HAL12345\n"
+      let added = try await PushApps(database.pool, vault: try .fresh()).add(customer, app)
+      #expect(added.keyID == "F5HAL12345")
+      #expect(added.warnings == ["teamId has 11 characters, and Apple's Team Ids usually 10."])
+    }
+  }
+}

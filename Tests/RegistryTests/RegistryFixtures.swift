@@ -1,0 +1,83 @@
+import Crypto
+import Foundation
+import Postgres
+import Registry
+import Support
+import Synchronization
+import Wire
+
+extension TestDatabase {
+  /// A customer to hang things on.
+  func customer(_ name: String = "ACME") async throws -> CustomerID { try await Customers(pool).add(name: name).id }
+
+  /// Everything there is in every table, as psql would print it.
+  func dump() async throws -> String {
+    let tables = try await query(
+      "SELECT quote_ident(relname) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace")
+    var text = ""
+    for table in tables {
+      let name = try table.decode(String.self)
+      for row in try await query("SELECT t::text FROM \(name) AS t") { text += try row.decode(String.self) + "\n" }
+    }
+    return text
+  }
+}
+
+extension Vault {
+  /// A vault of a key of its own.
+  static func fresh() throws -> Vault { Vault(try MasterKeys(current: MasterKeys.generate())) }
+}
+
+extension NewPushApp {
+  /// An iOS app with a signing key of its own.
+  static func ios(_ appID: String = "com.acme.app", key: P256.Signing.PrivateKey = P256.Signing.PrivateKey()) -> Self {
+    NewPushApp(
+      appID: appID, type: .ios, name: "Acme", teamID: "M4DK7XT124", keyID: "F5HAL12345",
+      signingKey: Secret(key.pemRepresentation))
+  }
+}
+
+/// A clock that moves when it is told to.
+final class SteerableClock: Sendable {
+  private let time = Mutex(ContinuousClock.now)
+
+  var now: ContinuousClock.Instant { time.withLock { $0 } }
+  func advance(by duration: Duration) { time.withLock { $0 += duration } }
+}
+
+/// Counts how often something happened.
+final class Tally: Sendable {
+  private let value = Mutex(0)
+
+  var count: Int { value.withLock { $0 } }
+
+  @discardableResult
+  func next() -> Int {
+    value.withLock { value in
+      value += 1
+      return value
+    }
+  }
+}
+
+/// Passes statements on, and counts them.
+final class CountingDatabase: Querying {
+  private let database: any Querying
+  private let calls = Tally()
+
+  init(_ database: any Querying) { self.database = database }
+
+  var count: Int { calls.count }
+
+  func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+    calls.next()
+    return try await database.run(statement, parameters)
+  }
+}
+
+/// For what must be refused before any database is asked.
+struct NoDatabase: Querying {
+  func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+    throw PostgresError.unavailable("no statement was expected: \(statement.name)")
+  }
+}

@@ -1,0 +1,132 @@
+@testable import Registry
+
+import Postgres
+import Support
+import Synchronization
+import Testing
+import Wire
+
+@Suite struct RekeyTests {
+  /// Two customers with three apps each, and a hub's secret, all sealed under `key`.
+  func furnish(_ database: TestDatabase, _ key: MasterKeys) async throws -> [PushApp] {
+    let vault = Vault(key)
+    _ = try await HubSecrets(database.pool, vault: vault).load("links")
+    var apps: [PushApp] = []
+    for name in ["ACME", "Other"] {
+      let customer = try await database.customer(name)
+      for number in 1...3 {
+        apps.append(try await PushApps(database.pool, vault: vault).add(customer, .ios("com.acme.app\(number)")))
+      }
+    }
+    return apps
+  }
+
+  @Test func `After a rotation everything opens with the new key alone, and says the same`() async throws {
+    try await withDatabase { database in
+      let (old, new) = (MasterKeys.generate(), MasterKeys.generate())
+      let apps = try await furnish(database, try MasterKeys(current: old))
+      var before: [SigningCredentials?] = []
+      let oldVault = SigningCredentialVault(database.pool, vault: Vault(try MasterKeys(current: old)))
+      for app in apps { before.append(try await oldVault.credentials(for: app)) }
+
+      let both = Vault(try MasterKeys(current: new, older: [old]))
+      let reports = Mutex<[Rekey.Progress]>([])
+      let total = try await Rekey(database.pool, vault: both).run { progress in reports.withLock { $0.append(progress) }
+      }
+      #expect(total.resealed == 7 && total.current == 0 && total.unreadable.isEmpty)
+      #expect(reports.withLock { $0.map(\.resealed) } == [1, 4, 7])
+
+      let after = SigningCredentialVault(database.pool, vault: Vault(try MasterKeys(current: new)))
+      for (app, credentials) in zip(apps, before) { #expect(try await after.credentials(for: app) == credentials) }
+      #expect(try await PushApps(database.pool, vault: both).list(apps[0].customer) == Array(apps.prefix(3)))
+      let again = try await Rekey(database.pool, vault: both).run()
+      #expect(again.resealed == 0 && again.current == 7)
+    }
+  }
+
+  @Test func `A run that is broken off is taken up where it stopped`() async throws {
+    try await withDatabase { database in
+      let (old, new) = (MasterKeys.generate(), MasterKeys.generate())
+      let apps = try await furnish(database, try MasterKeys(current: old))
+      let both = Vault(try MasterKeys(current: new, older: [old]))
+      let failing = FailingDatabase(database.pool, after: 6)
+      await #expect(throws: PostgresError.self) { try await Rekey(failing, vault: both).run() }
+
+      let all = SigningCredentialVault(database.pool, vault: both)
+      for app in apps { #expect(try await all.credentials(for: app) != nil) }
+      let rest = try await Rekey(database.pool, vault: both).run()
+      #expect(rest.current > 0 && rest.resealed > 0 && rest.current + rest.resealed == 7)
+    }
+  }
+
+  @Test func `What no key opens is named and left as it is`() async throws {
+    try await withDatabase { database in
+      let apps = try await furnish(database, try MasterKeys(current: MasterKeys.generate()))
+      let total = try await Rekey(database.pool, vault: try .fresh()).run()
+      #expect(total.resealed == 0 && total.unreadable.count == 7)
+      #expect(total.unreadable.contains("hub_secret/links"))
+      #expect(total.unreadable.contains("push_credential/\(apps[0].customer)/\(apps[0].id)/apns_signing_key"))
+    }
+  }
+
+  @Test func `A key uploaded while the run goes is not put back`() async throws {
+    try await withDatabase { database in
+      let (old, new) = (MasterKeys.generate(), MasterKeys.generate())
+      let app = try await furnish(database, try MasterKeys(current: old))[0]
+      let both = Vault(try MasterKeys(current: new, older: [old]))
+      let fresh = NewPushApp.ios().signingKey
+      let meddling = MeddlingDatabase(database.pool, before: "rekey.replace_credential") {
+        _ = try await PushApps(database.pool, vault: both).update(
+          app.customer, app.id, PushAppUpdate(signingKey: fresh))
+      }
+      _ = try await Rekey(meddling, vault: both).run()
+      let kept = try await PushApps(database.pool, vault: both).find(app.customer, app.id)
+      let credentials = try await SigningCredentialVault(database.pool, vault: both).credentials(for: #require(kept))
+      #expect(credentials?.signingKey == fresh)
+    }
+  }
+}
+
+/// Passes statements on until it has had enough.
+private final class FailingDatabase: Querying {
+  private let database: any Querying
+  private let left: Mutex<Int>
+
+  init(_ database: any Querying, after calls: Int) {
+    self.database = database
+    left = Mutex(calls)
+  }
+
+  func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+    let isEnough = left.withLock { left in
+      left -= 1
+      return left < 0
+    }
+    guard !isEnough else { throw PostgresError.unavailable("enough") }
+    return try await database.run(statement, parameters)
+  }
+}
+
+/// Does something else just before a statement runs for the first time.
+private final class MeddlingDatabase: Querying {
+  private let database: any Querying
+  private let name: String
+  private let meddle: @Sendable () async throws -> Void
+  private let isDone = Mutex(false)
+
+  init(_ database: any Querying, before name: String, _ meddle: @escaping @Sendable () async throws -> Void) {
+    self.database = database
+    self.name = name
+    self.meddle = meddle
+  }
+
+  func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+    let isDue = isDone.withLock { isDone in
+      guard statement.name == name, !isDone else { return false }
+      isDone = true
+      return true
+    }
+    if isDue { try await meddle() }
+    return try await database.run(statement, parameters)
+  }
+}
