@@ -84,6 +84,13 @@ import Wire
     #expect(inside.hasPrefix("&quot; onload=&quot;steal()&quot; &amp; more\">"))
   }
 
+  @Test func `What looks like a tag in a value is none`() throws {
+    var context = Self.lars
+    context.contact.firstName = "{{lastName}}{{#tags}}"
+    context.properties = Properties(json: #"{"tags": ["{{firstName}}"]}"#)
+    #expect(try render("{{firstName}}{{#tags}}{{.}}{{/tags}}", .text, context) == "{{lastName}}{{#tags}}{{firstName}}")
+  }
+
   @Test func `Three braces leave a value as it is, for those who ask for it`() throws {
     var context = Self.lars
     context.contact.firstName = "<b>Lars</b>"

@@ -122,7 +122,7 @@ import Wire
     try await withDatabase { database in
       let customer = try await database.customer()
       let replies = IdempotentReplies(database.pool, vault: try .fresh())
-      for key in ["", String(repeating: "k", count: 201), "a\u{7F}", "a\0"] {
+      for key in ["", String(repeating: "k", count: 256), "a\u{7F}", "a\0"] {
         await #expect(throws: RegistryError.self) {
           try await replies.once(customer, key: key, fingerprint: fingerprint, addList(customer))
         }
