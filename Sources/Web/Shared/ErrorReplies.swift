@@ -15,6 +15,7 @@ public enum ErrorReplies {
     case let error as RegistryError: registry(error)
     case let error as ContentError: content(error)
     case let error as SendoutError: sendouts(error)
+    case DeliveryError.opensOverflow: .unavailable
     case let problem as JSONProblem: .badRequest(problem.sentence + ".")
     case let error as DecodingError: .badRequest(sentence(for: error))
     case is NIOTooManyBytesError: .tooLarge(limit: Limits.body)

@@ -1,0 +1,61 @@
+public import Content
+public import Delivery
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Registry
+public import Sendouts
+
+/// What a phone fetches without any credentials but the token in the link: the rich page at `/c/{token}`, and `/r/{token}`,
+/// which says that a push was read.
+///
+/// A token that this hub did not sign, one of a push that is gone, and a page of a phone that changed hands all get the same
+/// plain 404.
+public struct PageFace: Face {
+  private let pages: RichPages
+  private let opens: Opens
+  private let signer: LinkSigner
+  private let replies: PageReplies
+
+  public init(_ pages: RichPages, opens: Opens, signer: LinkSigner, settings: PageSettings = PageSettings()) {
+    self.pages = pages
+    self.opens = opens
+    self.signer = signer
+    replies = PageReplies(settings)
+  }
+
+  public func addRoutes(to routes: RouteTable) {
+    for method in [HTTPRequest.Method.get, .head] {
+      routes.on("/c/:token", method: method) { request, context in
+        try await answer(request, context, .page) { try await show($0, to: $1) }
+      }
+      routes.on("/r/:token", method: method) { request, context in
+        try await answer(request, context, .read) { try await markRead($0, by: $1) }
+      }
+    }
+  }
+
+  private func answer(
+    _ request: Request, _ context: SiteContext, _ kind: PushLink.Kind,
+    _ body: (PushLink, OpenReader) async throws -> Response
+  ) async throws -> Response {
+    var response = replies.notFound
+    if let token = context.parameters["token"], let link = signer.verify(String(token), kind) {
+      do {
+        response = try await body(link, KnownMachines.reader(of: request))
+      } catch {
+        guard ErrorReplies.refusal(for: error)?.status == .serviceUnavailable else { throw error }
+        response = replies.unavailable
+      }
+    }
+    return request.method == .head ? response.createHeadResponse() : response
+  }
+
+  private func show(_ link: PushLink, to reader: OpenReader) async throws -> Response {
+    try await pages.open(link, by: reader).map(replies.page) ?? replies.notFound
+  }
+
+  private func markRead(_ link: PushLink, by reader: OpenReader) async throws -> Response {
+    try await opens.record(link, via: .pushreadurl, reader: reader) == nil ? replies.notFound : replies.read
+  }
+}
