@@ -14,7 +14,7 @@ extension Decoder {
     for key in try container(keyedBy: AnyKey.self).allKeys where !known.contains(key.stringValue) {
       throw DecodingError.dataCorrupted(
         .init(
-          codingPath: codingPath + [key],
+          codingPath: codingPath + [AnyKey(stringValue: String(key.stringValue.prefix(60)))],
           debugDescription: "is not a field here; known are \(known.joined(separator: ", "))"))
     }
     return try container(keyedBy: keys)

@@ -47,7 +47,7 @@ struct ManagedSite: Sendable {
 
 /// Runs `body` on a site of its own.
 func withManagedSite(
-  logger: Logger = TestServer.logger, apns: APNsSettings = APNsSettings(),
+  logger: Logger = TestServer.logger, apns: APNsSettings = .nowhere,
   _ body: @escaping @Sendable (ManagedSite) async throws -> Void
 ) async throws {
   try await withDatabase { database in
@@ -72,6 +72,17 @@ func withManagedSite(
           site: site, database: database, vault: vault, customer: first, key: key, other: second, otherKey: otherKey,
           contract: contract))
     }
+  }
+}
+
+extension APNsSettings {
+  /// Where nothing listens.
+  static var nowhere: APNsSettings {
+    var settings = APNsSettings()
+    settings.productionURL = "https://127.0.0.1:1"
+    settings.sandboxURL = "https://127.0.0.1:1"
+    settings.queueTimeout = .milliseconds(10)
+    return settings
   }
 }
 
