@@ -133,12 +133,19 @@ let package = Package(
     tests(of: "Registry", imports: ["Registry", "Postgres", "Wire", certificates, crypto, cryptoExtras]),
     tests(of: "Content", imports: ["Content", "Embedded", "Postgres", "Wire"]),
     tests(of: "Providers", imports: ["Providers", "Simulator", "Wire", crypto, jwt, logging] + nio),
-    tests(of: "Delivery", imports: ["Delivery", "Postgres", "Wire"]),
-    tests(of: "Sendouts", imports: ["Sendouts", "Postgres", "Wire"]),
+    tests(
+      of: "Delivery",
+      imports: ["Delivery", "Sendouts", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", logging]),
+    tests(
+      of: "Sendouts",
+      imports: [
+        "Sendouts", "Delivery", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", lifecycle, logging,
+      ]),
     tests(
       of: "Web",
       imports: [
-        "Web", "Sendouts", "Delivery", "Registry", "Content", "Providers", "Postgres", "Wire", crypto, httpClient, logging,
+        "Web", "Sendouts", "Delivery", "Registry", "Content", "Providers", "Postgres", "Wire", crypto, httpClient,
+        logging,
       ]),
     tests(of: "Simulator", imports: ["Simulator", "Wire", crypto, httpClient, logging] + nio),
     tests(

@@ -1,0 +1,85 @@
+public import Content
+public import Delivery
+public import Postgres
+public import Providers
+public import Registry
+public import Sendouts
+public import Simulator
+public import Wire
+
+/// All that sending takes, on real parts: a database, a Simulator behind a provider, and a customer with an iOS app.
+public struct SendingBench: Sendable {
+  public let database: TestDatabase
+  public let simulator: PushSimulator
+  public let apns: APNsProvider
+  public let vault: Vault
+  public let links: PublicLinks
+  public let signer: LinkSigner
+  public let customer: CustomerID
+  public let app: PushApp
+
+  public var pool: Pool { database.pool }
+  public var sendouts: SendoutStore { SendoutStore(pool, vault: vault) }
+  public var ledger: Ledger { Ledger(pool) }
+
+  public static let appID = "com.acme.app"
+
+  /// A sendout that is started: to everybody, unless told otherwise.
+  public func send(
+    _ alert: String = "Hello {{firstName}}", audience: Audience = .all, template: String? = nil,
+    onUncertain: UncertainPolicy? = nil, fields: [String: JSONValue]? = nil, info: String? = nil
+  ) async throws -> SendoutKey {
+    let reply = try await sendouts.create(
+      customer,
+      SendoutRequest(
+        name: "Offer", appId: Self.appID, audience: audience,
+        message: MessageBody(alert: alert, info: info, fields: fields), template: template, onUncertain: onUncertain,
+        start: true))
+    return SendoutKey(customer, reply.sendoutId)
+  }
+
+  public func show(_ key: SendoutKey) async throws -> SendoutReply {
+    try await sendouts.find(key.customer, key.sendout)
+  }
+
+  /// Waits until the sendout is in that state, and shows it.
+  @discardableResult
+  public func until(_ key: SendoutKey, _ state: SendoutState) async throws -> SendoutReply {
+    for try await _ in pool.notifications(on: ["pushcart_sendout"]) {
+      let sendout = try await show(key)
+      if sendout.state == state { return sendout }
+    }
+    throw CancellationError()
+  }
+
+  /// The sendout's rows of the ledger, by device.
+  public func pushes(_ key: SendoutKey) async throws -> [PushReply] {
+    try await sendouts.pushes(key.customer, key.sendout, PageRequest(limit: 1000)).items
+  }
+}
+
+/// Runs `body` on a bench of its own.
+public func withSendingBench<Answer: Sendable>(
+  _ configureProvider: (inout APNsSettings) -> Void = { _ in },
+  simulator configureSimulator: (inout SimulatorSettings) -> Void = { _ in },
+  _ body: (SendingBench) async throws -> Answer
+) async throws -> Answer {
+  try await withAPNs(simulator: configureSimulator, provider: configureProvider) { simulator, apns in
+    try await withDatabase { database in
+      let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
+      let customer = try await Customers(database.pool).add(name: "ACME").id
+      let credentials = APNsCredentials.sample
+      let app = try await PushApps(database.pool, vault: vault).add(
+        customer,
+        NewPushApp(
+          appID: SendingBench.appID, type: .ios, name: "Acme", teamID: credentials.teamID, keyID: credentials.keyID,
+          signingKey: Secret(credentials.signingKey)))
+      let signer = LinkSigner(key: (0..<32).map { _ in .random(in: 0...255) })
+      return try await body(
+        SendingBench(
+          database: database, simulator: simulator, apns: apns, vault: vault,
+          links: PublicLinks(base: "https://push.example.com", signer: signer), signer: signer, customer: customer,
+          app: app))
+    }
+  }
+}
