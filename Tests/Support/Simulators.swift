@@ -68,13 +68,20 @@ public func withProvider<Answer: Sendable>(
 }
 
 extension APNsSettings {
-  /// Points at a Simulator, and loses no time over lost connections.
-  public init(_ simulator: PushSimulator) {
+  /// Points at a Simulator, loses no time over lost connections, and all the patience of a slow machine for answers.
+  /// - Parameter isPatient: false gives pushes back as soon as a connection cannot be had.
+  public init(_ simulator: PushSimulator, isPatient: Bool = true) {
     self.init()
     productionURL = simulator.productionURL
     sandboxURL = simulator.sandboxURL
     caFile = simulator.caFile
     reconnectDelay = .milliseconds(1)
+    connectTimeout = .seconds(600)
+    requestTimeout = .seconds(600)
+    queueTimeout = .seconds(600)
+    connectAttempts = 100
+    pingWhenWaiting = .seconds(600)
+    if !isPatient { connectAttempts = 1 }
   }
 }
 

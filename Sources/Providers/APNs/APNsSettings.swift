@@ -17,6 +17,9 @@ public struct APNsSettings: Sendable {
   public var requestTimeout: Duration = .seconds(60)
   /// How long pushes wait while none at all is answered, before they come back `unsent`.
   public var queueTimeout: Duration = .seconds(30)
+  /// How many connections may fail in a row before waiting pushes come back `unsent`; from then on, each that fails gives
+  /// back what came meanwhile.
+  public var connectAttempts = 5
   /// The wait before a lost connection is replaced. It doubles with each loss until one is answered on; half of it is
   /// random.
   public var reconnectDelay: Duration = .milliseconds(500)
@@ -41,7 +44,8 @@ extension APNsSettings {
 
   var pool: PoolSettings {
     PoolSettings(
-      size: max(1, connectionsPerPool), queueTimeout: TimeAmount(queueTimeout), reconnect: TimeAmount(reconnectDelay),
+      size: max(1, connectionsPerPool), queueTimeout: TimeAmount(queueTimeout),
+      attempts: max(1, connectAttempts), reconnect: TimeAmount(reconnectDelay),
       reconnectLimit: TimeAmount(reconnectDelayLimit))
   }
 }

@@ -19,6 +19,7 @@ final class ConnectionPool {
   private var queue: Deque<PushJob> = []
   private var touched: [PushBatch] = []
   private var isPumping = false
+  private var willPump = false
   private var timer: (at: NIODeadline, task: Scheduled<Void>)?
   private var whenEmpty: EventLoopPromise<Void>?
 
@@ -69,19 +70,27 @@ extension ConnectionPool {
     guard !isPumping else { return }
     isPumping = true
     if !queue.isEmpty, let token = token() {
-      var isMoving = true
-      while isMoving, !queue.isEmpty {
-        isMoving = false
-        for serial in state.ready where connections[serial]?.pull(slice: Self.slice, token: token) == true {
-          isMoving = true
-        }
+      var isMoving = false
+      for serial in state.ready where connections[serial]?.pull(slice: Self.slice, token: token) == true {
+        isMoving = true
       }
+      if isMoving, !queue.isEmpty { pumpAgain() }
     }
     review()
     isPumping = false
     for batch in touched { batch.deliver() }
     touched.removeAll(keepingCapacity: true)
     metrics.openStreams(connections.values.reduce(0) { $0 + $1.openStreams })
+  }
+
+  /// A slice at a time, so that others on this event loop have their turn.
+  private func pumpAgain() {
+    guard !willPump else { return }
+    willPump = true
+    loop.assumeIsolated().execute {
+      self.willPump = false
+      self.pump()
+    }
   }
 
   /// The token to send with; without one, all that waits gets its verdict.

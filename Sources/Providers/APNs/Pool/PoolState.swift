@@ -32,6 +32,8 @@ struct PoolState {
   private var losses = 0
   private var notBefore: NIODeadline?
   private var lastLoss = "NoConnection"
+  /// Whether so many connections failed in a row that those who wait are told.
+  private var isHopeless = false
   /// Since when pushes have waited without one being answered; nil while none waits.
   private var stuckSince: NIODeadline?
   /// When each remedy last asked for fresh connections.
@@ -51,13 +53,15 @@ struct PoolState {
   /// Looks at how much waits, and decides. To be called after all that changes either.
   mutating func review(waiting: Int, now: NIODeadline) -> [Action] {
     guard waiting > 0 else {
+      isHopeless = false
       stuckSince = nil
       return []
     }
     if isShutDown { return [.giveBack(reason: "ShuttingDown")] }
     let since = stuckSince ?? now
     stuckSince = since
-    if now >= since + settings.queueTimeout {
+    if isHopeless || now >= since + settings.queueTimeout {
+      isHopeless = false
       stuckSince = nil
       return [.giveBack(reason: lastLoss)]
     }
@@ -96,6 +100,7 @@ struct PoolState {
   mutating func answered(on serial: Int, now: NIODeadline) {
     links[serial]?.answers += 1
     losses = 0
+    isHopeless = false
     notBefore = nil
     if stuckSince != nil { stuckSince = now }
   }
@@ -113,6 +118,7 @@ struct PoolState {
     if link.phase == .retiring, link.answers >= 10 { return }
     let wait = min(settings.reconnectLimit.nanoseconds, settings.reconnect.nanoseconds << Int64(min(losses, 20)))
     losses += 1
+    isHopeless = losses >= settings.attempts
     notBefore = now + .nanoseconds(wait / 2 + Int64(Double(wait / 2) * jitter))
   }
 
@@ -147,6 +153,8 @@ struct PoolState {
 struct PoolSettings: Sendable {
   var size: Int
   var queueTimeout: TimeAmount
+  /// Connections that may fail in a row before waiting pushes are given back.
+  var attempts: Int
   /// The wait after the first loss; doubled with each that follows, up to the limit.
   var reconnect: TimeAmount
   var reconnectLimit: TimeAmount

@@ -22,6 +22,7 @@ final class APNsServerHandler: ChannelInboundHandler {
   private var ignored: [Int: APNsRequest] = [:]
   private var lastStream = 0
   private var isOpenedUp = false
+  private var hasSaidGoodbye = false
   private var context: ChannelHandlerContext?
 
   init(_ apns: SimulatedAPNs, environment: SimulatedAPNs.Environment) {
@@ -45,7 +46,10 @@ final class APNsServerHandler: ChannelInboundHandler {
 
   /// A client that speaks too many streams at once is refused by NIOHTTP2 itself; what it cannot understand ends.
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    if error is NIOHTTP2Errors.StreamError { return }
+    // After a GOAWAY, NIOHTTP2 takes frames of streams that are not processed for an error; the client closes when it has
+    // the answers that are still on their way.
+    if error is NIOHTTP2Errors.StreamError || hasSaidGoodbye { return }
+    context.flush()
     context.close(promise: nil)
   }
 }
@@ -159,6 +163,7 @@ extension APNsServerHandler {
 
 extension APNsServerHandler {
   func goAway(lastStream: Int?, reason: String?) {
+    hasSaidGoodbye = true
     let last = HTTP2StreamID(lastStream ?? self.lastStream)
     let debugData = reason.map { ByteBuffer(string: Self.body($0, since: nil)) }
     send(.goAway(lastStreamID: last, errorCode: .noError, opaqueData: debugData), on: 0)

@@ -1,0 +1,85 @@
+import Simulator
+import Support
+import Testing
+
+@testable import Providers
+
+/// Whether APNs accepts a key, asked without a push to any phone.
+@Suite struct CheckTests {
+  @Test func `A good key is accepted, and no phone gets anything`() async throws {
+    try await withAPNs { simulator, apns in
+      let check = await apns.check(topic: "com.acme.app", environment: .production, credentials: .sample)
+      #expect(check == .accepted)
+      #expect(simulator.apns.arrivals.count == 1)
+      #expect(simulator.apns.arrivals.allSatisfy { !$0.isAccepted && $0.payload.isEmpty })
+    }
+  }
+
+  @Test func `A key that the team does not have is refused`() async throws {
+    try await withAPNs { _, apns in
+      let check = await apns.check(topic: "com.acme.app", environment: .sandbox, credentials: .fresh(keyID: "UNKNOWN"))
+      #expect(check == .refused(reason: "InvalidProviderToken"))
+    }
+  }
+
+  @Test func `A key of the other environment is refused`() async throws {
+    try await withAPNs { simulator, apns in
+      let key = APNsCredentials.sample
+      try simulator.apns.trust(
+        teamID: key.teamID, keyID: key.keyID, signingKey: key.signingKey, environments: [.sandbox])
+      #expect(
+        await apns.check(topic: "com.acme.app", environment: .production, credentials: key)
+          == .refused(reason: "BadEnvironmentKeyIdInToken"))
+      #expect(await apns.check(topic: "com.acme.app", environment: .sandbox, credentials: key) == .accepted)
+    }
+  }
+
+  @Test func `A topic that the key does not cover is refused`() async throws {
+    try await withAPNs { simulator, apns in
+      let key = APNsCredentials.sample
+      try simulator.apns.trust(
+        teamID: key.teamID, keyID: key.keyID, signingKey: key.signingKey, topics: ["com.acme.other"])
+      #expect(
+        await apns.check(topic: "com.acme.app", environment: .production, credentials: key)
+          == .refused(reason: "TopicDisallowed"))
+      #expect(
+        await apns.check(topic: "", environment: .production, credentials: key) == .refused(reason: "MissingTopic"))
+    }
+  }
+
+  @Test func `What is no key is refused without asking`() async throws {
+    try await withAPNs { simulator, apns in
+      let broken = APNsCredentials(teamID: "T", keyID: "K", signingKey: "")
+      #expect(
+        await apns.check(topic: "com.acme.app", environment: .production, credentials: broken)
+          == .refused(reason: "SigningKeyUnusable"))
+      #expect(simulator.apns.connectionsOpened == 0)
+    }
+  }
+
+  @Test func `An APNs that cannot be reached says nothing about the key`() async throws {
+    try await withSimulator { simulator in
+      let settings = APNsSettings(simulator, isPatient: false)
+      await simulator.stop()
+      try await withProvider(settings) { apns in
+        #expect(
+          await apns.check(topic: "com.acme.app", environment: .production, credentials: .sample)
+            == .unreachable(reason: "ConnectionRefused"))
+      }
+    }
+  }
+
+  @Test(arguments: [
+    (Verdict.accepted, APNsCheck.accepted),
+    (.tokenDead(since: nil, reason: "BadDeviceToken"), .accepted),
+    (.payloadRefused(reason: "PayloadEmpty"), .accepted),
+    (.payloadRefused(reason: "BadPath"), .unreachable(reason: "BadPath")),
+    (.credentialsRefused(reason: "Forbidden"), .refused(reason: "Forbidden")),
+    (.retry(after: nil, reason: "Shutdown"), .unreachable(reason: "Shutdown")),
+    (.uncertain(reason: "RequestTimeout"), .unreachable(reason: "RequestTimeout")),
+    (.unsent(reason: "ConnectTimeout"), .unreachable(reason: "ConnectTimeout")),
+  ])
+  func `Only an answer that follows the look at the key accepts it`(_ verdict: Verdict, _ check: APNsCheck) {
+    #expect(APNsCheck(verdict) == check)
+  }
+}

@@ -1,0 +1,139 @@
+import FoundationEssentials
+import Providers
+import Simulator
+import Support
+import Testing
+
+/// What becomes of a push, over TLS and HTTP/2.
+@Suite struct OutcomeTests {
+  @Test(arguments: [
+    (400, "BadDeviceToken", Verdict.tokenDead(since: nil, reason: "BadDeviceToken")),
+    (400, "BadCollapseId", .payloadRefused(reason: "BadCollapseId")),
+    (400, "BadTopic", .credentialsRefused(reason: "BadTopic")),
+    (403, "InvalidProviderToken", .credentialsRefused(reason: "InvalidProviderToken")),
+    (410, "ExpiredToken", .tokenDead(since: Date(timeIntervalSince1970: 1_700_000_000.5), reason: "ExpiredToken")),
+    (413, "PayloadTooLarge", .payloadRefused(reason: "PayloadTooLarge")),
+    (429, "TooManyRequests", .retry(after: .seconds(60), reason: "TooManyRequests")),
+    (500, "InternalServerError", .retry(after: .seconds(900), reason: "InternalServerError")),
+    (503, "ServiceUnavailable", .retry(after: .seconds(900), reason: "ServiceUnavailable")),
+    (418, "BrandNew", .payloadRefused(reason: "BrandNew")),
+  ])
+  func `A refusal becomes its verdict`(_ status: Int, _ reason: String, _ verdict: Verdict) async throws {
+    try await withAPNs { simulator, apns in
+      let since = status == 410 ? Date(timeIntervalSince1970: 1_700_000_000.5) : nil
+      simulator.apns.rule(.any, .refuse(status: status, reason: reason, since: since))
+      #expect(await apns.verdicts([.sample()]) == [verdict])
+      #expect(simulator.apns.count == 1)
+    }
+  }
+
+  @Test func `Pushes of one call have verdicts of their own`() async throws {
+    try await withAPNs { simulator, apns in
+      simulator.apns.rule(.token("aa"), .refuse(status: 400, reason: "DeviceTokenNotForTopic"))
+      var tooLong = APNsPush.sample()
+      tooLong.payload = [UInt8](repeating: 32, count: 4097)
+      let pushes = [APNsPush.sample(token: "aa00"), tooLong, .sample(token: "bb00"), .sample(token: "not hex")]
+      #expect(
+        await apns.verdicts(pushes) == [
+          .tokenDead(since: nil, reason: "DeviceTokenNotForTopic"), .payloadRefused(reason: "PayloadTooLarge"),
+          .accepted, .tokenDead(since: nil, reason: "BadDeviceToken"),
+        ])
+      // Neither the long one nor the one that is no token has travelled.
+      #expect(simulator.apns.count == 2)
+    }
+  }
+
+  @Test func `Calls that overlap do not mix`() async throws {
+    try await withAPNs { simulator, apns in
+      simulator.apns.rule(.token("aa"), .refuse(status: 429, reason: "TooManyRequests"))
+      async let refused = apns.verdicts((0..<300).map { _ in .sample(token: "aa00") })
+      async let accepted = apns.verdicts((0..<300).map { _ in .sample(token: "bb00") })
+      #expect(Set(await refused) == [.retry(after: .seconds(60), reason: "TooManyRequests")])
+      #expect(Set(await accepted) == [.accepted])
+    }
+  }
+
+  @Test func `Nothing to send is done at once`() async throws {
+    try await withAPNs { simulator, apns in
+      #expect(await apns.verdicts([]).isEmpty)
+      #expect(simulator.apns.connectionsOpened == 0)
+    }
+  }
+
+  @Test func `A token of the other environment is refused`() async throws {
+    try await withAPNs { simulator, apns in
+      simulator.apns.place(token: "aa", in: .sandbox)
+      simulator.apns.place(token: "bb", in: .production)
+      let pushes = [APNsPush.sample(token: "AA"), .sample(token: "BB"), .sample(token: "cc")]
+      let refused = Verdict.tokenDead(since: nil, reason: "BadDeviceToken")
+      #expect(await apns.verdicts(pushes, to: .sandbox) == [.accepted, refused, .accepted])
+      #expect(await apns.verdicts(pushes, to: .production) == [refused, .accepted, .accepted])
+    }
+  }
+
+  @Test(arguments: [
+    (APNsPushType.alert, "com.acme.app"), (.background, "com.acme.app"), (.voip, "com.acme.app.voip"),
+    (.complication, "com.acme.app.complication"), (.fileprovider, "com.acme.app.pushkit.fileprovider"),
+    (.location, "com.acme.app.location-query"), (.liveactivity, "com.acme.app.push-type.liveactivity"),
+    (.pushtotalk, "com.acme.app.voip-ptt"), (.controls, "com.acme.app.push-type.controls"),
+    (.widgets, "com.acme.app.push-type.widgets"),
+  ])
+  func `The push type is sent, and gives the topic its suffix`(_ pushType: APNsPushType, _ topic: String) async throws {
+    try await withAPNs { simulator, apns in
+      var push = APNsPush.sample(pushType: pushType)
+      push.priority = .considerate
+      #expect(await apns.verdicts([push]) == [.accepted])
+      let arrival = try #require(simulator.apns.arrivals.first)
+      #expect(arrival.header("apns-push-type") == pushType.rawValue)
+      #expect(arrival.header("apns-topic") == topic)
+    }
+  }
+
+  @Test func `A call may be larger than other pushes`() async throws {
+    try await withAPNs { _, apns in
+      var call = APNsPush.sample(pushType: .voip)
+      call.payload = Array(#"{"aps":{}}"#.utf8) + [UInt8](repeating: 32, count: 5110)
+      var alert = call
+      alert.pushType = .alert
+      #expect(await apns.verdicts([call, alert]) == [.accepted, .payloadRefused(reason: "PayloadTooLarge")])
+      call.payload.append(32)
+      #expect(await apns.verdicts([call]) == [.payloadRefused(reason: "PayloadTooLarge")])
+    }
+  }
+
+  @Test(arguments: [
+    ("", "com.acme.app", nil, Verdict.tokenDead(since: nil, reason: "MissingDeviceToken")),
+    ("ab/../cd", "com.acme.app", nil, .tokenDead(since: nil, reason: "BadDeviceToken")),
+    ("äb", "com.acme.app", nil, .tokenDead(since: nil, reason: "BadDeviceToken")),
+    ("abcd", "", nil, .credentialsRefused(reason: "MissingTopic")),
+    ("abcd", "com.acme\r\napp", nil, .credentialsRefused(reason: "BadTopic")),
+    ("abcd", "com.acme.app", String(repeating: "x", count: 65), .payloadRefused(reason: "BadCollapseId")),
+    ("abcd", "com.acme.app", "x\ny", .payloadRefused(reason: "BadCollapseId")),
+  ])
+  func `What can only be refused does not travel`(
+    _ token: String, _ topic: String, _ collapseID: String?, _ verdict: Verdict
+  ) async throws {
+    try await withAPNs { simulator, apns in
+      var push = APNsPush.sample(token: token)
+      push.topic = topic
+      push.collapseID = collapseID
+      #expect(await apns.verdicts([push]) == [verdict])
+      #expect(simulator.apns.connectionsOpened == 0)
+    }
+  }
+
+  @Test func `When nobody waits for outcomes any more, what has not left stays`() async throws {
+    try await withAPNs(provider: { $0.connectionsPerPool = 1 }) { simulator, apns in
+      simulator.apns.rule(.nth(1), .ignore)
+      // A fresh connection sends one push and waits: the others are still here.
+      let task = Task { await apns.verdicts(APNsPush.samples(100)) }
+      _ = await simulator.apns.received(count: 1)
+      task.cancel()
+      _ = await task.value
+      simulator.apns.answerIgnored()
+      #expect(await apns.verdicts([.sample(token: "cc")]) == [.accepted])
+      #expect(simulator.apns.arrivals.map(\.token).last == "cc")
+      #expect(simulator.apns.count == 2)
+    }
+  }
+}

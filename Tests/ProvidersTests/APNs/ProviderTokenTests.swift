@@ -1,0 +1,167 @@
+import FoundationEssentials
+import Providers
+import Simulator
+import Support
+import Synchronization
+import Testing
+
+/// Provider tokens on the wire: shared, renewed, and the remedies for their refusal.
+@Suite struct ProviderTokenTests {
+  /// A clock that the test sets.
+  private final class Clock: Sendable {
+    private let time: Mutex<Date>
+    init() { time = Mutex(Date(timeIntervalSince1970: 1_800_000_000)) }
+    var now: @Sendable () -> Date { { self.time.withLock { $0 } } }
+    func pass(minutes: Double) { time.withLock { $0 += minutes * 60 } }
+  }
+
+  private func tokens(_ simulator: PushSimulator) -> [String] {
+    simulator.apns.arrivals.compactMap { $0.header("authorization") }
+  }
+
+  @Test func `All connections of a key share one token`() async throws {
+    try await withAPNs(simulator: { $0.arrivalsKept = 3000 }) { simulator, apns in
+      _ = await apns.verdicts(APNsPush.samples(2000))
+      _ = await apns.verdicts(APNsPush.samples(10), to: .sandbox)
+      #expect(simulator.apns.connectionsOpened == 3)
+      #expect(Set(tokens(simulator)).count == 1)
+      #expect(tokens(simulator).first?.hasPrefix("bearer ") == true)
+    }
+  }
+
+  @Test func `The token is renewed after fifty minutes, on the same connection`() async throws {
+    let clock = Clock()
+    try await withAPNs(now: clock.now) { simulator, apns in
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+      clock.pass(minutes: 49.9)
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+      #expect(Set(tokens(simulator)).count == 1)
+      clock.pass(minutes: 0.1)
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+      #expect(Set(tokens(simulator)).count == 2)
+      #expect(simulator.apns.connectionsOpened == 1)
+    }
+  }
+
+  @Test func `An expired token gives way to a new one on a new connection`() async throws {
+    try await withAPNs { simulator, apns in
+      simulator.apns.rule(.nth(1), .refuse(status: 403, reason: "ExpiredProviderToken"))
+      #expect(Set(await apns.verdicts(APNsPush.samples(5))) == [.accepted])
+      let arrivals = simulator.apns.arrivals
+      #expect(arrivals.map(\.connection) == [1, 2, 2, 2, 2, 2])
+      #expect(arrivals[0].token == arrivals[1].token)
+      #expect(Set(tokens(simulator)).count == 2)
+      #expect(tokens(simulator)[0] != tokens(simulator)[1])
+    }
+  }
+
+  @Test func `A token that is expired again stops the app: the clock is wrong`() async throws {
+    try await withAPNs { simulator, apns in
+      simulator.apns.rule(.any, .refuse(status: 403, reason: "ExpiredProviderToken"))
+      let refused = Verdict.credentialsRefused(reason: "ExpiredProviderToken")
+      #expect(Set(await apns.verdicts(APNsPush.samples(100))) == [refused])
+      #expect(simulator.apns.connectionsOpened == 2)
+      #expect(Set(tokens(simulator)).count == 2)
+      // Nor does every call mint another.
+      #expect(await apns.verdicts([.sample()]) == [refused])
+      #expect(Set(tokens(simulator)).count == 2)
+      #expect(simulator.apns.connectionsOpened == 2)
+    }
+  }
+
+  @Test func `A hub whose clock is an hour slow is refused, and says why`() async throws {
+    let now = Date()
+    try await withSimulator(now: { now }) { simulator in
+      try await withProvider(APNsSettings(simulator), now: { now.addingTimeInterval(-3700) }) { apns in
+        #expect(await apns.verdicts([.sample()]) == [.credentialsRefused(reason: "ExpiredProviderToken")])
+      }
+    }
+  }
+
+  @Test(arguments: [(400, "TopicDisallowed"), (403, "UnrelatedKeyIdInToken"), (403, "Forbidden")])
+  func `What a fresh connection may cure is tried there once`(_ status: Int, _ reason: String) async throws {
+    try await withAPNs { simulator, apns in
+      simulator.apns.rule(.nth(1), .refuse(status: status, reason: reason))
+      #expect(Set(await apns.verdicts(APNsPush.samples(3))) == [.accepted])
+      #expect(simulator.apns.connectionsOpened == 2)
+      #expect(Set(tokens(simulator)).count == 1)
+    }
+  }
+
+  @Test(arguments: [(400, "TopicDisallowed"), (403, "UnrelatedKeyIdInToken"), (403, "Forbidden")])
+  func `What it does not cure stops the app`(_ status: Int, _ reason: String) async throws {
+    try await withAPNs { simulator, apns in
+      simulator.apns.rule(.any, .refuse(status: status, reason: reason))
+      #expect(Set(await apns.verdicts(APNsPush.samples(100))) == [.credentialsRefused(reason: reason)])
+      #expect(simulator.apns.connectionsOpened == 2)
+    }
+  }
+
+  @Test func `A bundle id added to the team is known on the fresh connection`() async throws {
+    try await withAPNs { simulator, apns in
+      let key = APNsCredentials.sample
+      try simulator.apns.trust(
+        teamID: key.teamID, keyID: key.keyID, signingKey: key.signingKey, topics: ["com.acme.other"])
+      #expect(await apns.verdicts([.sample()]) == [.credentialsRefused(reason: "TopicDisallowed")])
+      try simulator.apns.trust(
+        teamID: key.teamID, keyID: key.keyID, signingKey: key.signingKey, topics: ["com.acme.other", "com.acme.app"])
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+    }
+  }
+
+  @Test func `Too many tokens: the former one serves while it holds, on another connection`() async throws {
+    let clock = Clock()
+    try await withAPNs(now: clock.now) { simulator, apns in
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+      clock.pass(minutes: 50)
+      simulator.apns.rule(.nth(1), .refuse(status: 429, reason: "TooManyProviderTokenUpdates"))
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+      let used = tokens(simulator)
+      #expect(used[1] != used[0])
+      #expect(used[2] == used[0])
+      #expect(simulator.apns.arrivals.map(\.connection) == [1, 1, 2])
+    }
+  }
+
+  @Test func `Too many tokens and no former one: nothing is sent for twenty minutes`() async throws {
+    let clock = Clock()
+    try await withAPNs(now: clock.now) { simulator, apns in
+      simulator.apns.rule(.nth(1), .refuse(status: 429, reason: "TooManyProviderTokenUpdates"))
+      let reason = "TooManyProviderTokenUpdates"
+      #expect(await apns.verdicts([.sample()]) == [.retry(after: .seconds(1200), reason: reason)])
+      clock.pass(minutes: 5)
+      #expect(await apns.verdicts([.sample()]) == [.retry(after: .seconds(900), reason: reason)])
+      #expect(simulator.apns.count == 1)
+      clock.pass(minutes: 15)
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+    }
+  }
+
+  @Test func `Shutdown drops the connection; the push is to come again soon`() async throws {
+    try await withAPNs { simulator, apns in
+      simulator.apns.rule(.nth(1), .refuse(status: 503, reason: "Shutdown"))
+      #expect(
+        await apns.verdicts(APNsPush.samples(3))
+          == [.retry(after: .seconds(1), reason: "Shutdown"), .accepted, .accepted])
+      #expect(simulator.apns.arrivals.map(\.connection) == [1, 2, 2])
+    }
+  }
+
+  @Test func `A forged key is refused`() async throws {
+    try await withAPNs { simulator, apns in
+      // The right names, another key.
+      #expect(
+        await apns.verdicts([.sample()], as: .fresh()) == [.credentialsRefused(reason: "InvalidProviderToken")])
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+    }
+  }
+
+  @Test func `A key that cannot sign sends nothing`() async throws {
+    try await withAPNs { simulator, apns in
+      let broken = APNsCredentials(teamID: "T", keyID: "K", signingKey: "nonsense")
+      #expect(
+        await apns.verdicts([.sample()], as: broken) == [.credentialsRefused(reason: "SigningKeyUnusable")])
+      #expect(simulator.apns.connectionsOpened == 0)
+    }
+  }
+}

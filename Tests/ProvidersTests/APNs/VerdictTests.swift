@@ -1,0 +1,108 @@
+import FoundationEssentials
+import Testing
+
+@testable import Providers
+
+/// The table of section "Handling notification responses", written down a second time.
+@Suite struct VerdictTests {
+  private enum Expected {
+    case payload, token, credentials, retry(Int)
+  }
+
+  private static let table: [(status: Int, reason: String, verdict: Expected, remedy: APNsRemedy)] = [
+    (400, "BadCollapseId", .payload, .none),
+    (400, "BadExpirationDate", .payload, .none),
+    (400, "BadMessageId", .payload, .none),
+    (400, "BadPriority", .payload, .none),
+    (400, "InvalidPushType", .payload, .none),
+    (400, "PayloadEmpty", .payload, .none),
+    (400, "DuplicateHeaders", .payload, .none),
+    (400, "BadDeviceToken", .token, .none),
+    (400, "DeviceTokenNotForTopic", .token, .none),
+    (400, "MissingDeviceToken", .token, .none),
+    (400, "BadTopic", .credentials, .none),
+    (400, "MissingTopic", .credentials, .none),
+    (400, "TopicDisallowed", .credentials, .freshConnection),
+    (400, "IdleTimeout", .retry(1), .reopen),
+    (403, "BadCertificate", .credentials, .none),
+    (403, "BadCertificateEnvironment", .credentials, .none),
+    (403, "ExpiredProviderToken", .credentials, .freshToken),
+    (403, "InvalidProviderToken", .credentials, .none),
+    (403, "MissingProviderToken", .credentials, .none),
+    (403, "BadEnvironmentKeyIdInToken", .credentials, .none),
+    (403, "BadEnvironmentKeyInToken", .credentials, .none),
+    (403, "UnrelatedKeyIdInToken", .credentials, .freshConnection),
+    (403, "Forbidden", .credentials, .freshConnection),
+    (404, "BadPath", .payload, .none),
+    (405, "MethodNotAllowed", .payload, .none),
+    (410, "Unregistered", .token, .none),
+    (410, "ExpiredToken", .token, .none),
+    (413, "PayloadTooLarge", .payload, .none),
+    (429, "TooManyRequests", .retry(60), .none),
+    (429, "TooManyProviderTokenUpdates", .retry(1200), .formerToken),
+    (500, "InternalServerError", .retry(900), .none),
+    (503, "ServiceUnavailable", .retry(900), .none),
+    (503, "Shutdown", .retry(1), .reopen),
+  ]
+
+  @Test func `Every reason has its row`() {
+    #expect(Set(Self.table.map(\.reason)) == Set(APNsReason.allCases.map(\.rawValue)))
+  }
+
+  @Test(arguments: table.indices)
+  func `A reason means what the table says`(_ row: Int) {
+    let (status, reason, expected, remedy) = Self.table[row]
+    let verdict: Verdict =
+      switch expected {
+      case .payload: .payloadRefused(reason: reason)
+      case .token: .tokenDead(since: nil, reason: reason)
+      case .credentials: .credentialsRefused(reason: reason)
+      case .retry(let seconds): .retry(after: .seconds(seconds), reason: reason)
+      }
+    let ruling = APNsVerdicts.ruling(on: APNsAnswer(status: status, reason: reason))
+    #expect(ruling == APNsRuling(verdict: verdict, remedy: remedy))
+  }
+
+  @Test func `Success is a status, not a word`() {
+    #expect(APNsVerdicts.ruling(on: APNsAnswer(status: 200)) == APNsRuling(verdict: .accepted))
+  }
+
+  @Test func `A dead token is dead since the moment APNs names, to the millisecond`() {
+    let answer = APNsAnswer(
+      status: 410, body: Array(#"{"reason":"Unregistered","timestamp":1454948015990}"#.utf8), retryAfter: nil)
+    let since = Date(timeIntervalSince1970: 1_454_948_015.990)
+    #expect(APNsVerdicts.ruling(on: answer).verdict == .tokenDead(since: since, reason: "Unregistered"))
+  }
+
+  @Test(arguments: [
+    (APNsAnswer(status: 400, reason: "BrandNew"), Verdict.payloadRefused(reason: "BrandNew")),
+    (APNsAnswer(status: 503, reason: "BrandNew"), .retry(after: nil, reason: "BrandNew")),
+    (APNsAnswer(status: 404), .payloadRefused(reason: "HTTP404")),
+    (APNsAnswer(status: 502, retryAfter: .seconds(7)), .retry(after: .seconds(7), reason: "HTTP502")),
+    (APNsAnswer(status: 302), .retry(after: nil, reason: "HTTP302")),
+  ])
+  func `An unknown reason is judged by its status`(_ answer: APNsAnswer, _ verdict: Verdict) {
+    #expect(APNsVerdicts.ruling(on: answer) == APNsRuling(verdict: verdict))
+  }
+
+  @Test(arguments: [(30, 60), (90, 90)])
+  func `The longer wait wins`(_ asked: Int, _ waited: Int) {
+    let answer = APNsAnswer(status: 429, reason: "TooManyRequests", retryAfter: .seconds(asked))
+    #expect(
+      APNsVerdicts.ruling(on: answer).verdict == .retry(after: .seconds(waited), reason: "TooManyRequests"))
+  }
+
+  @Test(arguments: [
+    ("120", 120), ("0", 0), ("Sun, 06 Nov 1994 08:49:37 GMT", 37), ("Sun, 06 Nov 1994 08:48:00 GMT", 0),
+    ("Tue, 29 Feb 2000 00:00:00 GMT", 167_670_660),
+  ])
+  func `Retry-After is seconds or a date`(_ value: String, _ seconds: Int) {
+    let now = Date(timeIntervalSince1970: 784_111_740)
+    #expect(RetryAfter.duration(value, now: now) == .seconds(seconds))
+  }
+
+  @Test(arguments: ["", "-1", "soon", "1.5", "Sun, 06 Nov 1994 08:49:37", "Sun, 99 Nov 1994 08:49:37 GMT"])
+  func `What is neither is no wait`(_ value: String) {
+    #expect(RetryAfter.duration(value, now: Date()) == nil)
+  }
+}
