@@ -77,8 +77,9 @@ enum OpenAPIDocument {
     case .nothing: break
     case .json(let schema, let example):
       members["content"] = ["application/json": ["schema": schema.json, "example": parsed(example)]]
-    case .other(let type, let example):
-      members["content"] = [type: ["schema": ["type": "string"], "example": .string(example)]]
+    case .other(let types, let example):
+      let media: JSONValue = ["schema": ["type": "string"], "example": .string(example)]
+      members["content"] = .object(Dictionary(uniqueKeysWithValues: types.map { ($0, media) }))
     }
     return .object(members)
   }

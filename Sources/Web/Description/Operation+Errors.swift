@@ -13,7 +13,7 @@ extension Operation {
     func add(_ reply: Reply) {
       if !errors.contains(where: { $0.status == reply.status }) { found.append(reply) }
     }
-    if body != nil || parameters.contains(where: { $0.place != .header }) {
+    if topic != .pages, body != nil || parameters.contains(where: { $0.place != .header }) {
       add(
         .error(
           .badRequest, "A field, a parameter or the path is not as it must be; the sentence names it.",

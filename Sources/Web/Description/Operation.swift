@@ -66,8 +66,8 @@ struct Reply: Sendable {
   enum Content: Sendable {
     case nothing
     case json(Schema, example: String)
-    /// Another media type, such as `text/html`.
-    case other(String, example: String)
+    /// One of these other media types, such as `text/html`.
+    case other([String], example: String)
   }
 
   var status: HTTPResponse.Status

@@ -62,10 +62,10 @@ extension ReferencePage {
         <details\(kind == "good" ? " open" : "")>\(title)
         <p>\(type(schema))</p><pre>\(HTML.escape(example))</pre></details>
         """
-    case .other(let mediaType, let example):
+    case .other(let types, let example):
       return """
         <details>\(title)
-        <p><code>\(HTML.escape(mediaType))</code></p><pre>\(HTML.escape(example))</pre></details>
+        <p>\(types.map { "<code>\(HTML.escape($0))</code>" }.joined(separator: " or "))</p><pre>\(HTML.escape(example))</pre></details>
         """
     }
   }

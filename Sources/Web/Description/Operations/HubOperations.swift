@@ -20,7 +20,7 @@ enum HubOperations {
     replies: [
       Reply(
         status: .ok, about: "The figures.",
-        content: .other("text/plain", example: "pushcart_up 1"))
+        content: .other(["text/plain"], example: "pushcart_up 1"))
     ])
 
   static let openAPI = Operation(
@@ -32,7 +32,7 @@ enum HubOperations {
     method: .get, path: "/swagger/", id: "reference", topic: .operation, door: .open,
     summary: "This description as a page", about: "For people. `/swagger` leads there.",
     replies: [
-      Reply(status: .ok, about: "The page.", content: .other("text/html", example: "<h1>Pushcart</h1>")),
+      Reply(status: .ok, about: "The page.", content: .other(["text/html"], example: "<h1>Pushcart</h1>")),
       Reply(status: .permanentRedirect, about: "To `/swagger/`, for whoever left the slash out.", content: .nothing),
     ])
 }

@@ -1,0 +1,143 @@
+import Foundation
+import Support
+import Testing
+import Wire
+
+@Suite struct ManagementCommandTests {
+  @Test func `A customer is set up by commands alone`() async throws {
+    try await withPushcart { pushcart, _ in
+      let customer = try await pushcart.run("customer", "add", "--name", "ACME", "--json")
+      #expect(customer.status == 0)
+      #expect(try customer.json.integer("customerId") == 1)
+      #expect(customer.errors == "")
+
+      let key = try await pushcart.run(
+        "key", "add", "--customer", "1", "--name", "app push user", "--scope", "backend", "--json")
+      #expect(try key.json.string("token")?.hasPrefix("pck_1_") == true)
+      #expect(try key.json.integer("keyId") == 1)
+
+      let list = try await pushcart.run("list", "add", "--customer", "1", "--name", "newsletter", "--json")
+      #expect(try list.json.integer("listId") == 1)
+
+      let app = try await pushcart.run(
+        "app", "add", "--customer", "1", "--type", "ios", "--app-id", "com.acme.app", "--name", "Acme", "--json")
+      #expect(try app.json.integer("appType") == 1)
+
+      let sendout = try await pushcart.run(
+        "send", "--customer", "1", "--app", "com.acme.app", "--all", "--alert", "Hi {{firstName}}", "--badge", "3",
+        "--field", "campaign=friday", "kind=a=b", "--draft", "--json")
+      #expect(sendout.status == 0, "\(sendout.errors)")
+      #expect(try sendout.json.string("state") == "draft")
+      #expect(try sendout.json["message"]?["fields"] == ["campaign": "friday", "kind": "a=b"])
+      #expect(try sendout.json["message"]?.integer("badge") == 3)
+      let shown = try await pushcart.run("sendout", "show", "1", "--customer", "1", "--json")
+      #expect(shown.output == sendout.output)
+    }
+  }
+
+  @Test func `A template is put from a file, listed and shown as it was`() async throws {
+    try await withPushcart { pushcart, _ in
+      try await pushcart.run("customer", "add", "--name", "ACME")
+      let folder = try TemporaryDirectory(named: "template")
+      defer { folder.remove() }
+      let text = "<h1>Hi {{firstName}}</h1>\n"
+      try text.write(toFile: "\(folder.path)/offer.html", atomically: true, encoding: .utf8)
+      let put = try await pushcart.run(
+        "template", "put", "--customer", "1", "--name", "offer", "--file", "\(folder.path)/offer.html")
+      #expect(put.output == "Template offer is saved as version 1, text/html; charset=utf-8.\n", "\(put.errors)")
+      #expect(try await pushcart.run("template", "show", "offer", "--customer", "1").output == text)
+      let list = try await pushcart.run("template", "list", "--customer", "1").output
+      #expect(list.hasPrefix("Template  Version  Content type"))
+    }
+  }
+
+  @Test func `Tables are for people`() async throws {
+    try await withPushcart { pushcart, _ in
+      try await pushcart.run("customer", "add", "--name", "ACME")
+      let none = try await pushcart.run("list", "list", "--customer", "1")
+      #expect(none.output == "Customer 1 has no lists.\n")
+      try await pushcart.run("list", "add", "--customer", "1", "--name", "newsletter")
+      let lines = try await pushcart.run("list", "list", "--customer", "1").output.split(separator: "\n")
+      #expect(lines.count == 3)
+      #expect(lines[0] == "List  Name        Added (UTC)")
+      #expect(lines[2].hasPrefix("   1  newsletter  20"))
+    }
+  }
+
+  @Test func `A sendout is started, paused, resumed and cancelled`() async throws {
+    try await withPushcart { pushcart, _ in
+      try await pushcart.run("customer", "add", "--name", "ACME")
+      try await pushcart.run("app", "add", "--customer", "1", "--type", "ios", "--app-id", "a.b", "--name", "Acme")
+      try await pushcart.run("send", "--customer", "1", "--app", "a.b", "--all", "--alert", "x", "--draft")
+      for (verb, state) in [
+        ("start", "freezing"), ("pause", "paused"), ("resume", "freezing"), ("cancel", "cancelled"),
+      ] {
+        let outcome = try await pushcart.run("sendout", verb, "1", "--customer", "1", "--json")
+        #expect(try outcome.json.string("state") == state)
+      }
+      let impossible = try await pushcart.run("sendout", "start", "1", "--customer", "1")
+      #expect(impossible.status == 1)
+      #expect(impossible.errors == "Error: Sendout 1 is cancelled, so it cannot be told to start.\n")
+      let list = try await pushcart.run("sendout", "list", "--customer", "1", "--json")
+      #expect(try list.json.array("items")?.map { $0.string("state") } == ["cancelled"])
+    }
+  }
+
+  @Test(arguments: [
+    (["key", "add", "--customer", "9", "--name", "x", "--scope", "device"], "Error: There is no such customer.\n"),
+    (["key", "revoke", "7", "--customer", "9"], "Error: There is no access key of this number.\n"),
+    (["template", "show", "none", "--customer", "9"], "Error: There is no template of this name.\n"),
+    (["sendout", "show", "7", "--customer", "9"], "Error: There is no sendout of this number.\n"),
+    (
+      ["template", "put", "--customer", "1", "--name", "x", "--file", "/nowhere"],
+      "Error: The file /nowhere cannot be read.\n"
+    ),
+  ])
+  func `What cannot be done is one sentence on standard error, with status 1`(
+    arguments: [String], sentence: String
+  ) async throws {
+    try await withPushcart { pushcart, _ in
+      let outcome = try await pushcart.run(arguments)
+      #expect(outcome.status == 1)
+      #expect(outcome.output == "")
+      #expect(outcome.errors == sentence)
+    }
+  }
+
+  @Test(arguments: [
+    ["send", "--customer", "1", "--app", "a.b", "--alert", "x"],
+    ["send", "--customer", "1", "--app", "a.b", "--alert", "x", "--all", "--list", "1"],
+    ["send", "--customer", "1", "--app", "a.b", "--alert", "x", "--all", "--field", "novalue"],
+    ["send", "--customer", "1", "--app", "a.b", "--alert", "x", "--all", "--draft", "--wait"],
+    ["sendout", "show", "x", "--customer", "1"], ["sendout", "show", "1", "--customer", "1", "--state", "failed"],
+    ["sendout", "list", "--customer", "1", "--limit", "0"], ["key", "add", "--name", "x"], ["customer", "add"],
+    ["app", "add", "--customer", "1", "--type", "symbian", "--app-id", "a.b", "--name", "x"], ["nonsense"],
+  ])
+  func `What was not meant is told with status 64`(arguments: [String]) async throws {
+    let pushcart = Pushcart(databaseURL: "host=/nowhere", masterKey: "")
+    let outcome = try await pushcart.run(arguments)
+    #expect(outcome.status == 64)
+    #expect(outcome.output == "")
+    #expect(outcome.errors.hasPrefix("Error: "))
+  }
+
+  @Test func `A database that is away is one sentence`() async throws {
+    let pushcart = Pushcart(databaseURL: "host=/nowhere", masterKey: "")
+    let outcome = try await pushcart.run("customer", "list")
+    #expect(outcome.status == 1)
+    #expect(outcome.errors.hasPrefix("Error: the database is not available"))
+    #expect(outcome.errors.split(separator: "\n").count == 1, "\(outcome.errors)")
+  }
+
+  @Test(arguments: [
+    ["customer", "add"], ["customer", "list"], ["key", "add"], ["key", "list"], ["key", "revoke"], ["app", "add"],
+    ["app", "list"], ["app", "update"], ["app", "check"], ["list", "add"], ["list", "list"], ["template", "put"],
+    ["template", "list"], ["template", "show"], ["send"], ["sendout", "list"], ["sendout", "show"],
+    ["sendout", "start"], ["sendout", "pause"], ["sendout", "resume"], ["sendout", "cancel"],
+  ])
+  func `Help shows an example`(command: [String]) async throws {
+    let outcome = try await Pushcart(databaseURL: "", masterKey: "").run(command + ["--help"])
+    #expect(outcome.status == 0)
+    #expect(outcome.output.contains("Example: pushcart \(command.joined(separator: " "))"))
+  }
+}
