@@ -6,7 +6,11 @@ struct PushcartCommand: AsyncParsableCommand {
     commandName: "pushcart", abstract: "A self-hosted marketing push hub.",
     groupedSubcommands: [
       CommandGroup(
-        name: "Hub", subcommands: [ServeCommand.self, MigrateCommand.self, CheckCommand.self, RekeyCommand.self]),
+        name: "Hub",
+        subcommands: [
+          DemoCommand.self, ServeCommand.self, MigrateCommand.self, CheckCommand.self, RekeyCommand.self,
+          SimulatorCommand.self,
+        ]),
       CommandGroup(
         name: "Management",
         subcommands: [

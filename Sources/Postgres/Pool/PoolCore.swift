@@ -215,7 +215,8 @@ final class PoolCore {
   /// The connection is gone; its calls have been failed already.
   func lost(_ session: Session, _ why: String) {
     forget(session)
-    logger.warning("a connection to the database was lost", metadata: ["reason": "\(why)"])
+    logger.log(
+      level: isDraining ? .debug : .warning, "a connection to the database was lost", metadata: ["reason": "\(why)"])
   }
 
   func forget(_ session: Session) {

@@ -1,4 +1,8 @@
 import ArgumentParser
+import CoreMetrics
+import Logging
+import Registry
+import Web
 
 struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -16,6 +20,21 @@ struct ServeCommand: AsyncParsableCommand {
   func run() async throws {
     let settings = try await Settings.read(
       hub.given + database.given + masterKeys.given + providers.given, needsMasterKey: true, local: nil)
-    _ = settings
+    guard let masterKeys = settings.masterKeys else { return }
+    try TCPPort.require(settings.site.port, on: settings.site.host, flag: Setting.port.variable)
+    Logs.start(settings, usual: .info)
+    let metrics = MetricsRegistry()
+    MetricsSystem.bootstrap(metrics)
+    let logger = Logger(label: "hub")
+    let hub = Hub(settings: settings, masterKeys: masterKeys, metrics: metrics, logger: logger)
+    try await hub.run { port in
+      logger.info(
+        "listening",
+        metadata: [
+          "host": "\(settings.site.host)", "port": "\(port)", "public_url": "\(settings.publicURL)",
+          "master_key": "\(masterKeys.currentID)",
+        ])
+    }
+    logger.info("stopped")
   }
 }

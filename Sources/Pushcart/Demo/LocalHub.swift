@@ -1,22 +1,60 @@
 import FoundationEssentials
+import Glibc
+import Registry
 
 /// The folder in which `pushcart demo` keeps a private hub, and what lies where in it.
 struct LocalHub: Sendable {
+  /// Absolute.
   let folder: String
 
-  init(folder: String = ".pushcart") { self.folder = folder }
+  init(folder: String = ".pushcart") {
+    self.folder = folder.hasPrefix("/") ? folder : "\(FileManager.default.currentDirectoryPath)/\(folder)"
+  }
 
+  /// The private PostgreSQL.
+  var cluster: String { "\(folder)/postgres" }
   /// Settings of the hub that was last started here, as any settings file; commands in the same folder find it.
   var settingsFile: String { "\(folder)/settings.json" }
   /// The master key it made for itself.
   var masterKeyFile: String { "\(folder)/master.key" }
   /// The access key of the sample customer, kept so that every start can print it.
   var sampleKeyFile: String { "\(folder)/sample.key" }
+  /// The sample app's signing key, which the Simulator knows too.
+  var signingKeyFile: String { "\(folder)/AuthKey_SAMPLEKEY0.p8" }
   /// Certificate of the authority that the Simulator's APNs is known by.
   var caFile: String { "\(folder)/simulator-ca.pem" }
 
   static var settingsIfPresent: String? {
     let file = LocalHub().settingsFile
     return FileManager.default.isReadableFile(atPath: file) ? file : nil
+  }
+
+  func makeFolder() throws {
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+  }
+
+  /// What a file holds that only its owner may read; made by `make` if it is not there.
+  func secret(_ file: String, make: () throws -> String) throws -> String {
+    if let data = FileManager.default.contents(atPath: file) { return String(decoding: data, as: UTF8.self) }
+    let text = try make()
+    try keep(text, in: file)
+    return text
+  }
+
+  /// Writes a file that only its owner may read. It is there whole or not at all.
+  func keep(_ text: String, in file: String) throws {
+    let draft = "\(file).new"
+    unlink(draft)
+    let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
+      throw CommandFailure("\(file) cannot be written: \(String(cString: strerror(errno)))")
+    }
+    let bytes = Array(text.utf8)
+    let written = write(descriptor, bytes, bytes.count)
+    fsync(descriptor)
+    close(descriptor)
+    guard written == bytes.count, rename(draft, file) == 0 else {
+      throw CommandFailure("\(file) cannot be written: \(String(cString: strerror(errno)))")
+    }
   }
 }

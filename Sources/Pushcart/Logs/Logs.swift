@@ -4,13 +4,16 @@ import Logging
 enum Logs {
   /// - Parameter usual: the level where the settings give none: a hub tells more than a tool does.
   static func start(_ settings: Settings, usual: Logger.Level = .error) {
+    start(settings.logFormat, settings.logLevel ?? usual)
+  }
+
+  static func start(_ format: Settings.LogFormat, _ level: Logger.Level) {
     let form: LineLogHandler.Form =
-      switch settings.logFormat {
+      switch format {
       case .json: .json
       case .text: .text
       case .auto: StandardStream.error.isTerminal ? .text : .json
       }
-    let level = settings.logLevel ?? usual
     LoggingSystem.bootstrap { LineLogHandler(label: $0, form: form, level: level) }
   }
 }

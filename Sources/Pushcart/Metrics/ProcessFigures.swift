@@ -1,4 +1,5 @@
 import CoreMetrics
+import FoundationEssentials
 import Glibc
 import Synchronization
 
@@ -11,15 +12,11 @@ final class ProcessFigures: Sendable {
   private let start = Meter(label: "process_start_time_seconds")
 
   init() {
-    var now = timespec()
-    clock_gettime(CLOCK_REALTIME, &now)
-    start.set(now.tv_sec)
+    start.set(Date().timeIntervalSince1970)
   }
 
   func read() {
-    var usage = rusage()
-    getrusage(RUSAGE_SELF.rawValue, &usage)
-    let seconds = [usage.ru_utime, usage.ru_stime].reduce(0) { $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6 }
+    let seconds = Double(clock()) / 1e6
     processorSeconds.withLock {
       processor.increment(by: max(0, seconds - $0))
       $0 = max($0, seconds)

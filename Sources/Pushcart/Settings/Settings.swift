@@ -14,6 +14,8 @@ struct Settings: Sendable {
   var masterKeys: MasterKeys?
   var site = SiteSettings()
   var publicURL: String
+  /// Not for people to set: the demo lets its phone page show rich pages in a frame.
+  var pages = PageSettings()
   var drain: Duration
   var apns = APNsSettings()
   /// Nil leaves it to the command: a hub tells more than a tool.

@@ -1,0 +1,46 @@
+import ArgumentParser
+import CoreMetrics
+import Logging
+
+struct DemoCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "demo", abstract: "Run a private hub to try: with its own PostgreSQL, phones and samples.",
+    discussion: """
+      Nothing has to be set up. Everything is kept in one folder, and nothing leaves this machine: pushes go to a \
+      simulated APNs whose phone page shows them. Other commands, started in the same place, find this hub by themselves.
+
+      Example: pushcart demo --port 8090
+      """)
+
+  @Option(help: "Where the data is kept.") var folder = ".pushcart"
+  @Option(help: "TCP port of the hub.") var port = 8080
+  @Option(help: "TCP port of the phone page.") var phonePort = 8081
+  @Option(help: "TCP port of the simulated APNs, production.") var apnsPort = 8443
+  @Option(help: "TCP port of the simulated APNs, sandbox.") var apnsSandboxPort = 8444
+  @Option(help: "trace, debug, info, notice, warning, error or critical; debug logs every request.")
+  var logLevel = "warning"
+
+  func run() async throws {
+    guard let level = Logger.Level(rawValue: logLevel) else {
+      throw ValidationError("There is no log level of this name.")
+    }
+    for (port, flag) in [
+      (port, "--port"), (phonePort, "--phone-port"), (apnsPort, "--apns-port"),
+      (apnsSandboxPort, "--apns-sandbox-port"),
+    ] {
+      try TCPPort.require(port, on: "127.0.0.1", flag: flag)
+    }
+    Logs.start(.auto, level)
+    let metrics = MetricsRegistry()
+    MetricsSystem.bootstrap(metrics)
+    let demo = Demo(
+      local: LocalHub(folder: folder),
+      ports: Demo.Ports(hub: port, phone: phonePort, apns: apnsPort, apnsSandbox: apnsSandboxPort),
+      metrics: metrics, logger: Logger(label: "demo"))
+    do {
+      try await demo.run()
+    } catch {
+      throw CommandFailure.wrapping(error)
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import Logging
+import Postgres
+import Registry
+import Sendouts
+import ServiceLifecycle
+import Simulator
+import Web
+import Wire
+
+/// A hub with all it needs on this machine: its own PostgreSQL, a Simulator for push services, and samples.
+struct Demo: Sendable {
+  struct Ports: Sendable {
+    var hub: Int
+    var phone: Int
+    var apns: Int
+    var apnsSandbox: Int
+  }
+
+  let local: LocalHub
+  let ports: Ports
+  let metrics: MetricsRegistry
+  let logger: Logger
+
+  func run() async throws {
+    try local.makeFolder()
+    let cluster = try await PrivateCluster.start(ClusterConfiguration(directory: local.cluster), logger: logger)
+    do {
+      try await run(on: cluster)
+    } catch {
+      await cluster.stop()
+      throw error
+    }
+  }
+
+  private func run(on cluster: PrivateCluster) async throws {
+    try await cluster.createDatabase("pushcart")
+    _ = try local.secret(local.masterKeyFile) { MasterKeys.generate() }
+    let database = cluster.connectionString(database: "pushcart")
+    let simulator = try await startSimulator()
+    let settings = try await settings(database, simulator)
+    guard let masterKeys = settings.masterKeys else { return }
+
+    let vault = Vault(masterKeys)
+    let (sample, last) = try await settings.withPool { pool in
+      try await Migrator(pool, Migration.embedded).apply()
+      let sample = try await SampleCustomer.prepare(local, pool, vault: vault)
+      return (sample, try await SendoutStore(pool, vault: vault).list(sample.id).items.first?.sendoutId)
+    }
+    try simulator.apns.trust(
+      teamID: SampleCustomer.teamID, keyID: SampleCustomer.keyID, signingKey: sample.signingKey,
+      topics: [SampleCustomer.appID])
+
+    let welcome = Welcome(
+      sample: sample, hubURL: settings.publicURL, phoneURL: simulator.phoneURL ?? "", database: database,
+      folder: local.folder, nextSendout: SendoutID((last?.rawValue ?? 0) + 1))
+    let hub = Hub(settings: settings, masterKeys: masterKeys, metrics: metrics, logger: logger)
+    try await hub.run(after: [cluster, simulator]) { _ in StandardStream.output.write(welcome.text) }
+  }
+
+  private func startSimulator() async throws -> PushSimulator {
+    var settings = SimulatorSettings(caFile: local.caFile)
+    settings.productionPort = ports.apns
+    settings.sandboxPort = ports.apnsSandbox
+    settings.phonePort = ports.phone
+    settings.trustsUnknownKeys = true
+    let simulator = PushSimulator(settings, logger: logger)
+    try await simulator.start()
+    return simulator
+  }
+
+  /// What this hub runs with, kept for the other commands in this folder too.
+  private func settings(_ database: String, _ simulator: PushSimulator) async throws -> Settings {
+    let values: [(Setting, String)] = [
+      (.databaseURL, database), (.masterKey.fromFile, local.masterKeyFile),
+      (.publicURL, "http://localhost:\(ports.hub)"), (.apnsProductionURL, simulator.productionURL),
+      (.apnsSandboxURL, simulator.sandboxURL), (.providerCAFile, simulator.caFile),
+    ]
+    let object = Dictionary(uniqueKeysWithValues: values.map { ($0.0.name, $0.1) })
+    try local.keep(String(decoding: try JSONReply.encode(object), as: UTF8.self) + "\n", in: local.settingsFile)
+    var settings = try await Settings.read(
+      [(.port, String(ports.hub))], needsMasterKey: true, local: local.settingsFile, environment: [:])
+    if let phone = simulator.phoneURL { settings.pages.frameAncestors = phone }
+    return settings
+  }
+}

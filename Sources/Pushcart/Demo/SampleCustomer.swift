@@ -1,0 +1,77 @@
+import Content
+import Crypto
+import Embedded
+import Postgres
+import Registry
+import Wire
+
+/// The customer that a private hub begins with. Whatever of it is there already stays as it is.
+struct SampleCustomer: Sendable {
+  static let name = "Sample customer"
+  static let appID = "com.example.shop"
+  static let teamID = "SAMPLETEAM"
+  static let keyID = "SAMPLEKEY0"
+
+  let id: CustomerID
+  /// Opens everything of this customer.
+  let accessKey: String
+  /// PEM of what signs for the sample app.
+  let signingKey: String
+
+  /// Makes what is missing: customer, access key, app, template, contacts and their devices.
+  static func prepare(_ local: LocalHub, _ pool: Pool, vault: Vault) async throws -> SampleCustomer {
+    let customers = Customers(pool)
+    let known = try await customers.all().first { $0.name == name }
+    let customer = if let known { known.id } else { try await customers.add(name: name).id }
+    let signingKey = try local.secret(local.signingKeyFile) { P256.Signing.PrivateKey().pemRepresentation }
+    let sample = SampleCustomer(
+      id: customer, accessKey: try await accessKey(local, pool, customer), signingKey: signingKey)
+    let app = try await sample.app(PushApps(pool, vault: vault))
+    try await sample.saveTemplates(Templates(pool))
+    try await sample.registerPeople(pool, app)
+    return sample
+  }
+
+  /// The key of an earlier start, unless it has been revoked or lost.
+  private static func accessKey(_ local: LocalHub, _ pool: Pool, _ customer: CustomerID) async throws -> String {
+    let keys = AccessKeys(pool)
+    let kept = try local.secret(local.sampleKeyFile) { "" }
+    if try await keys.authenticate(kept, for: customer)?.scope == .admin { return kept }
+    let token = try await keys.make(customer, name: "sample key of pushcart demo", scope: .admin).token
+    try local.keep(token, in: local.sampleKeyFile)
+    return token
+  }
+
+  private func app(_ apps: PushApps) async throws -> PushApp {
+    if let app = try await apps.list(id).first(where: { $0.appID == Self.appID }) { return app }
+    return try await apps.add(
+      id,
+      NewPushApp(
+        appID: Self.appID, type: .ios, name: "Sample shop", teamID: Self.teamID, keyID: Self.keyID,
+        signingKey: Secret(signingKey)))
+  }
+
+  /// The templates that Pushcart ships: `offer.html` is called offer, all others have their files' names.
+  private func saveTemplates(_ templates: Templates) async throws {
+    let known = Set(try await templates.list(id).map(\.name))
+    for file in EmbeddedFile.templates {
+      guard let suffix = file.name.split(separator: ".").last, let format = Self.formats[String(suffix)] else {
+        continue
+      }
+      let name = format == .html ? String(file.name.dropLast(5)) : file.name
+      if !known.contains(name) { _ = try await templates.put(id, name: name, format: format, body: file.text) }
+    }
+  }
+
+  private static let formats: [String: TemplateFormat] = ["html": .html, "xml": .xml, "json": .json, "txt": .text]
+
+  /// Registers all of them, unless the last one is known, and so all are.
+  private func registerPeople(_ pool: Pool, _ app: PushApp) async throws {
+    let people = SamplePeople.all
+    guard let last = people.last?.originalId,
+      try await Contacts(pool).find(id, originalID: last, apps: [app.id]) == nil
+    else { return }
+    let registrar = Registrar(pool)
+    for person in people { try await registrar.register(id, try Registration(person, apps: [app]), tells: false) }
+  }
+}

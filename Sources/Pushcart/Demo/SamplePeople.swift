@@ -1,0 +1,54 @@
+import Crypto
+import Wire
+
+/// Fifty people who do not exist, and their phones: the same ones at every start.
+enum SamplePeople {
+  static let all = zip(names, 0...).map(body)
+
+  private static let names = [
+    "Ada", "Bela", "Carl", "Dora", "Emil", "Frida", "Gus", "Hanna", "Ivan", "Jana", "Karl", "Lena", "Malik", "Nora",
+    "Olof", "Paula", "Quentin", "Rosa", "Sven", "Tilda", "Ugo", "Vera", "Wim", "Xenia", "Yara", "Zeno", "Alma", "Bo",
+    "Cleo", "Dag", "Elsa", "Finn", "Greta", "Hugo", "Ines", "Jon", "Kaja", "Leo", "Mira", "Nils", "Oda", "Per", "Rut",
+    "Sami", "Tove", "Ulf", "Vida", "Wilma", "Yusuf", "Zoe",
+  ]
+  private static let families = ["Sample", "Example", "Specimen", "Mustermann", "Exempel"]
+  private static let cities = ["Sampleton", "Exampleville", "Testby", "Demodorf"]
+  private static let models = ["iPhone 15", "iPhone 16", "iPhone 16 Pro", "iPhone SE", "iPhone 17"]
+  private static let foods = ["vegetarian", "fish", "meat", "vegan"]
+  private static let drinks = ["tea", "coffee", "water"]
+
+  private static func body(_ name: String, _ number: Int) -> PushDevicesBody {
+    let family = families[number % families.count]
+    var body = PushDevicesBody()
+    body.originalId = "\(name.lowercased()).\(family.lowercased())@example.com"
+    body.emailAddress = body.originalId
+    body.firstName = name
+    body.lastName = family
+    body.city = cities[number % cities.count]
+    body.country = "Nowhere"
+    body.properties =
+      #"{"food":"\#(foods[number % foods.count])","drink":"\#(drinks[number % drinks.count])","points":\#(number * 37)}"#
+    body.deviceInfo = [device("phone", number, model: models[number % models.count])]
+    if number % 10 == 3 { body.deviceInfo.append(device("tablet", number, model: "iPad Air")) }
+    return body
+  }
+
+  private static func device(_ kind: String, _ number: Int, model: String) -> PushDevicesBody.DeviceInfo {
+    var device = PushDevicesBody.DeviceInfo()
+    device.deviceToken = token(kind, number)
+    device.appType = .ios
+    device.sandboxToken = number % 12 == 7
+    device.manufacturer = "Apple"
+    device.model = model
+    device.osVersion = "\(17 + number % 3).\(number % 5)"
+    return device
+  }
+
+  /// 64 hex digits, as an APNs token has. One phone has lost the app: the Simulator answers 410 to what begins like that.
+  private static func token(_ kind: String, _ number: Int) -> String {
+    let digits = SHA256.hash(data: Array("sample \(kind) \(number)".utf8)).map { byte in
+      String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+    }
+    return (number == 17 ? "fade0410" : "ab0c0de5") + digits.joined().dropFirst(8)
+  }
+}

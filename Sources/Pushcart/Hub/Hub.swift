@@ -1,0 +1,93 @@
+import Content
+import Delivery
+import Logging
+import Postgres
+import Providers
+import Registry
+import Sendouts
+import ServiceLifecycle
+import UnixSignals
+import Web
+
+/// The hub as a whole: every part is made here, once, and handed to those that need it.
+struct Hub: Sendable {
+  let settings: Settings
+  let masterKeys: MasterKeys
+  let metrics: MetricsRegistry
+  let logger: Logger
+
+  /// Serves until SIGTERM or SIGINT, and then lets what is under way end.
+  /// - Parameters:
+  ///   - first: what must be up before the hub and stay until it is down, such as a private PostgreSQL.
+  ///   - whenListening: told the port once requests are answered.
+  /// - Throws: `CommandFailure` when the database cannot be reached or its schema is not current.
+  func run(
+    after first: [any Service] = [], whenListening: @escaping @Sendable (Int) async -> Void = { _ in }
+  ) async throws {
+    // ground
+    let pool = Pool(settings.database, logger: logger)
+    let migrator = Migrator(pool, Migration.embedded)
+    try await requireSchema(migrator)
+
+    // 1st floor
+    let vault = Vault(masterKeys)
+    let signer = LinkSigner(key: try await HubSecrets(pool, vault: vault).load("links").bytes)
+    let links = PublicLinks(base: settings.publicURL, signer: signer)
+    let accessKeys = AccessKeyCache(pool)
+    let pushApps = PushAppCache(pool)
+    let apns = try APNsProvider(settings.apns, logger: logger)
+
+    // 2nd and 3rd floor
+    let opens = Opens(pool)
+    let dispatcher = Dispatcher(pool, apns: apns, links: links, logger: logger)
+    let runner = SendoutRunner(pool, dispatcher: dispatcher, vault: vault, logger: logger)
+    let pages = RichPages(
+      pool, opens: opens, templates: PageTemplateCache(pool), links: links, vault: vault, logger: logger)
+
+    // 4th floor
+    let authenticator = Authenticator(accessKeys)
+    let readiness = Readiness(pool, migrator)
+    let figures = ProcessFigures()
+    let site = Site(
+      faces: [
+        CarmaFace(
+          authenticator: authenticator, pushApps: pushApps, registrar: Registrar(pool), contacts: Contacts(pool),
+          devices: Devices(pool)),
+        AdminFace(
+          authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
+          apps: PushApps(pool, vault: vault), vault: vault,
+          credentials: CredentialCheck(keys: SigningCredentialVault(pool, vault: vault), apns: apns),
+          lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool, vault: vault)),
+        PageFace(pages, opens: opens, signer: signer, settings: settings.pages),
+        try DescriptionFace(publicURL: settings.publicURL),
+        HubFace(obstacle: readiness.obstacle) { [metrics] in
+          figures.read()
+          return (PrometheusText.contentType, PrometheusText.write(metrics))
+        },
+      ], settings: settings.site, logger: logger)
+
+    // They are stopped from last to first: new requests, then sending, then the database.
+    let services: [any Service] =
+      first + [
+        pool, RegistryCaches(pool, accessKeys: accessKeys, pushApps: pushApps), apns, runner,
+        Housekeeping(pool, vault: vault), site.application(onListening: whenListening), readiness,
+      ]
+    var configuration = ServiceGroupConfiguration(
+      services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+    configuration.maximumGracefulShutdownDuration = settings.drain
+    configuration.maximumCancellationDuration = .seconds(4)
+    try await ServiceGroup(configuration: configuration).run()
+  }
+
+  /// A hub on another schema than its own would do harm, so it does not start.
+  private func requireSchema(_ migrator: Migrator) async throws {
+    do {
+      try await migrator.check()
+    } catch MigrationError.pending(let names) {
+      throw CommandFailure(
+        "\(names.count) of the schema's migrations are pending. Run `pushcart migrate`, then start the hub again.")
+    } catch {
+      throw CommandFailure.wrapping(error)
+    }
+  }
+}
