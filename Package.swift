@@ -129,6 +129,7 @@ let package = Package(
       path: "Tests/Support",
       swiftSettings: strict
     ),
+    tests(of: "Wire", imports: ["Wire"]),
     tests(of: "Postgres", imports: ["Postgres", "CLibpq", logging, lifecycle]),
     tests(of: "Registry", imports: ["Registry", "Postgres", "Wire", certificates, crypto, cryptoExtras]),
     tests(of: "Content", imports: ["Content", "Embedded", "Postgres", "Wire"]),

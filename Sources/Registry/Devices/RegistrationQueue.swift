@@ -23,9 +23,8 @@ struct RegistrationQueue {
     }
   }
 
-  /// Most devices of one statement, and most registrations that are looked past in search of free ones.
+  /// Most devices of one statement.
   static let maximumDevices = 256
-  private static let maximumPassed = 256
 
   private(set) var waiting: Deque<Waiting> = []
   private(set) var underWay = 0
@@ -48,7 +47,7 @@ struct RegistrationQueue {
     var passed: [Waiting] = []
     var seen: Set<Int> = []
     var devices = 0
-    while let first = waiting.first, passed.count < Self.maximumPassed {
+    while let first = waiting.first {
       guard taken.isEmpty || devices + first.registration.devices.count <= Self.maximumDevices else { break }
       waiting.removeFirst()
       guard isWanted(first.id) else { continue }

@@ -11,6 +11,14 @@ extension Request {
     if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
       throw Refusal.tooLarge(limit: limit)
     }
+    do {
+      return try await collect(upTo: limit)
+    } catch  where !(error is Refusal) && !(error is CancellationError) {
+      throw Refusal.badRequest("The body broke off, or was not framed as HTTP has it.")
+    }
+  }
+
+  private func collect(upTo limit: Int) async throws -> ByteBuffer {
     var whole: ByteBuffer?
     for try await chunk in body {
       if whole == nil { whole = chunk } else { whole?.writeImmutableBuffer(chunk) }

@@ -51,8 +51,9 @@ extension [RouteTable.Entry] {
   /// The methods that this path does answer; empty when there is nothing at it.
   func methods(at path: String) -> [HTTPRequest.Method] {
     let parts = path.split(separator: "/")
-    return filter { entry in
+    let found = filter { entry in
       entry.path.count == parts.count && zip(entry.path, parts).allSatisfy { $0 ~= $1 }
-    }.map(\.method)
+    }
+    return Set(found.map(\.method)).map { $0 }
   }
 }

@@ -39,9 +39,8 @@ extension JSONReader {
       }
       writer.value(text)
     case .number:
-      // PostgreSQL writes a number out in full, so an exponent must not be able to make it long.
       let text = try number()
-      guard text.utf8.count <= 64, Double(text)?.isFinite == true else { throw JSONProblem("must be a smaller number") }
+      guard text.utf8.count <= 64, Self.exponent(text) <= 300 else { throw JSONProblem("must be a smaller number") }
       writer.raw(text)
     case .boolean: writer.raw(try boolean() ? "true" : "false")
     case .null:
@@ -49,5 +48,11 @@ extension JSONReader {
       writer.raw("null")
     case .object, .array: throw JSONProblem("must be a string, a number, true, false or null")
     }
+  }
+
+  /// PostgreSQL writes a number out in full, so an exponent must not be able to make it long.
+  private static func exponent(_ number: String) -> UInt {
+    guard let mark = number.firstIndex(where: { $0 == "e" || $0 == "E" }) else { return 0 }
+    return Int(number[number.index(after: mark)...])?.magnitude ?? .max
   }
 }

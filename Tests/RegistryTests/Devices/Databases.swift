@@ -1,0 +1,25 @@
+import Postgres
+import Synchronization
+
+/// Passes statements on, and counts the registrations.
+final class CountingStatements: Querying {
+  private let database: any Querying
+  private let calls = Mutex(0)
+
+  init(_ database: any Querying) { self.database = database }
+
+  var count: Int { calls.withLock { $0 } }
+
+  func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+    if statement.name == "device.register" { calls.withLock { $0 += 1 } }
+    return try await database.run(statement, parameters)
+  }
+}
+
+/// Takes every statement and never answers, as a server does that hangs.
+struct SilentDatabase: Querying {
+  func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+    try await Task.sleep(for: .seconds(1_000_000))
+    throw CancellationError()
+  }
+}

@@ -1,0 +1,167 @@
+import Postgres
+import Registry
+import Support
+import Testing
+import Wire
+
+@Suite struct RegistrationRaceTests {
+  @Test func `A thousand registrations of one contact and token at once end as one device`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for number in 0..<1000 {
+          group.addTask {
+            try await shop.register(
+              #"{"originalId":"a","properties":{"k\#(number % 50)":\#(number)},"deviceInfo":[{"devicetoken":"t"}]}"#)
+          }
+        }
+        try await group.waitForAll()
+      }
+      #expect(try await shop.count("contact") == 1)
+      #expect(try await shop.count("device") == 1)
+      #expect(try await shop.events("t") == ["registered"])
+    }
+  }
+
+  @Test func `A thousand different registrations at once are all there, in few statements`() async throws {
+    try await withDatabase { database in
+      let counting = CountingStatements(database.pool)
+      let shop = try await Shop(database, registrar: Registrar(counting, limits: .patient))
+      try await withThrowingTaskGroup(of: Contact.self) { group in
+        for number in 0..<1000 { group.addTask { try await shop.register("user\(number)", token: "token\(number)") } }
+        for try await contact in group {
+          #expect(contact.devices.map(\.token) == ["token" + contact.originalID.dropFirst(4)])
+        }
+      }
+      #expect(try await shop.count("contact") == 1000)
+      #expect(try await shop.count("device") == 1000)
+      #expect(counting.count < 500)
+    }
+  }
+
+  @Test func `Two hubs that register the same contacts and tokens never show each other's locks`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await database.withPool { pool in
+        let registrars = [database.pool, pool, pool].map { Registrar($0, limits: .patient) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for number in 0..<1500 {
+            group.addTask {
+              // Contacts and tokens in orders of their own: every pair of statements crosses somewhere.
+              let contact = (number &* 7919) % 40
+              let tokens = (0..<3).map { #"{"devicetoken":"token\#((number &* (31 &+ $0)) % 40)"}"# }
+              let json =
+                #"{"originalId":"user\#(contact)","title":"\#(number)","deviceInfo":[\#(tokens.joined(separator: ","))]}"#
+              try await registrars[number % 3].register(shop.customer, try shop.registration(json))
+            }
+          }
+          try await group.waitForAll()
+        }
+      }
+      #expect(try await shop.count("contact") == 40)
+      #expect(try await shop.count("device") == 40)
+      let registered = try await database.query("SELECT count(*) FROM device_event WHERE kind = 'registered'")
+      #expect(try registered[0].decode(Int.self) == 40)
+    }
+  }
+
+  @Test func `Of a full batch only the guilty request fails`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      // A row that PostgreSQL alone can refuse: no check in front of it knows of this.
+      try await database.query("ALTER TABLE contact ADD CONSTRAINT no_villain CHECK (title <> 'villain')")
+      let list = try await ContactLists(database.pool).add(shop.customer, name: "all").id
+      let outcomes = await withTaskGroup(of: (Int, Bool).self) { group in
+        for number in 0..<300 {
+          group.addTask {
+            let guilt =
+              number % 100 == 50
+              ? #","title":"villain""# : number % 100 == 60 ? #","listId":\#(list.rawValue + 1)"# : ""
+            let json = #"{"originalId":"user\#(number)"\#(guilt),"deviceInfo":[{"devicetoken":"token\#(number)"}]}"#
+            return (number, (try? await shop.register(json)) != nil)
+          }
+        }
+        return await group.reduce(into: [Int: Bool]()) { $0[$1.0] = $1.1 }
+      }
+      let failed = outcomes.filter { !$0.value }.keys.sorted()
+      #expect(failed == [50, 60, 150, 160, 250, 260])
+      #expect(try await shop.count("contact") == 294)
+      #expect(try await shop.count("device") == 294)
+    }
+  }
+
+  @Test func `A connection cut in the middle is not noticed by those who register`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await database.withPool({ $0.applicationName = "victim" }) { victim in
+        let registrar = Registrar(victim, limits: .patient)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for number in 0..<2000 {
+            group.addTask {
+              try await registrar.register(
+                shop.customer,
+                try shop.registration(
+                  #"{"originalId":"user\#(number)","deviceInfo":[{"devicetoken":"token\#(number)"}]}"#))
+            }
+            if number % 200 == 100 {
+              try await database.query(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'victim'")
+            }
+          }
+          try await group.waitForAll()
+        }
+      }
+      #expect(try await shop.count("device") == 2000)
+      let registered = try await database.query("SELECT count(*) FROM device_event WHERE kind = 'registered'")
+      #expect(try registered[0].decode(Int.self) == 2000)
+    }
+  }
+
+  @Test func `Too many waiting registrations are refused at once, and the rest are answered`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      var limits = Registrar.Limits.patient
+      limits.requests = 10
+      let registrar = Registrar(database.pool, limits: limits)
+      let outcomes = try await withThrowingTaskGroup(of: Outage?.self) { group in
+        for number in 0..<500 {
+          let registration = try shop.registration(
+            #"{"originalId":"user\#(number)","deviceInfo":[{"devicetoken":"token\#(number)"}]}"#)
+          group.addTask {
+            do {
+              try await registrar.register(shop.customer, registration)
+              return nil
+            } catch {
+              return Outage(error) ?? .outcomeUnknown
+            }
+          }
+        }
+        return try await group.reduce(into: []) { $0.append($1) }
+      }
+      let done = outcomes.count { $0 == nil }
+      #expect(done >= 10)
+      #expect(outcomes.allSatisfy { $0 == nil || $0 == .nothingDone })
+      #expect(try await shop.count("device") == done)
+    }
+  }
+
+  @Test func `Nobody waits for a database that does not answer`() async throws {
+    let registrar = Registrar(SilentDatabase(), limits: .impatient)
+    let shop = try await withDatabase { try await Shop($0) }
+    let registration = try shop.registration(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#)
+    for _ in 0..<3 {
+      let error = await #expect(throws: PostgresError.self) {
+        try await registrar.register(shop.customer, registration)
+      }
+      #expect(error.flatMap { Outage($0) } == .nothingDone)
+    }
+  }
+}
+
+extension Registrar.Limits {
+  static var impatient: Registrar.Limits {
+    var limits = Registrar.Limits()
+    limits.patience = .zero
+    return limits
+  }
+}

@@ -1,0 +1,307 @@
+import Foundation
+import Postgres
+import Registry
+import Support
+import Testing
+import Wire
+
+@Suite struct RegistrationTests {
+  @Test func `A registration stores the contact and its device`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      let contact = try await shop.register(
+        """
+        {"listId":null,"country":"Sweden","originalId":"abcabc123123","firstName":"lars","lastName":"hansson",
+         "middleName":null,"emailAddress":"lars@somewhere.se","title":null,"dateOfBirth":null,"city":null,
+         "zipcode":null,"sex":null,"mobileNumber":null,"properties":{"food":"meat","drink":"tea"},
+         "deviceInfo":[{"devicetoken":"abc123abc123kmlkmlkml","manufacturer":"apple","model":"iphone 6",
+           "osVersion":"9.2","country":"Sweden","dateOfInvalidation":null,"invalidationType":0}]}
+        """)
+      #expect(contact.originalID == "abcabc123123")
+      #expect(contact[.firstName] == "lars")
+      #expect(contact[.lastName] == "hansson")
+      #expect(contact[.emailAddress] == "lars@somewhere.se")
+      #expect(contact[.country] == "Sweden")
+      #expect(contact[.middleName] == nil)
+      #expect(contact.properties == #"{"food": "meat", "drink": "tea"}"#)
+      let device = try #require(contact.devices.first)
+      #expect(device.token == "abc123abc123kmlkmlkml")
+      #expect(device.manufacturer == "apple")
+      #expect(device.model == "iphone 6")
+      #expect(device.osVersion == "9.2")
+      #expect(device.country == "Sweden")
+      #expect(!device.isSandbox)
+      #expect(device.invalidatedAt == nil)
+      #expect(try await shop.contact("abcabc123123") == contact)
+      #expect(try await shop.events("abc123abc123kmlkmlkml") == ["registered"])
+    }
+  }
+
+  @Test func `Absent and null leave a field as it is, and an empty text clears it`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      func put(_ fields: String) async throws -> Contact {
+        try await shop.register(#"{"originalId":"a"\#(fields),"deviceInfo":[{"devicetoken":"t"}]}"#)
+      }
+      _ = try await put(#","firstName":"Ann","lastName":"Lee","dateOfBirth":"1980-02-29","city":"Lund""#)
+      let same = try await put(#","firstName":null,"dateOfBirth":null"#)
+      #expect(same[.firstName] == "Ann")
+      #expect(same[.lastName] == "Lee")
+      #expect(same.dateOfBirth == 3711)
+      let cleared = try await put(#","firstName":"","dateOfBirth":"","city":"Malmö""#)
+      #expect(cleared[.firstName] == nil)
+      #expect(cleared[.lastName] == "Lee")
+      #expect(cleared.dateOfBirth == nil)
+      #expect(cleared[.city] == "Malmö")
+    }
+  }
+
+  @Test func `Every field of a contact can be set, kept, cleared and set again`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      for field in ContactField.allCases {
+        func put(_ value: String) async throws -> String? {
+          try await shop.register(
+            #"{"originalId":"a","\#(field.name)":\#(value),"deviceInfo":[{"devicetoken":"t"}]}"#)[field]
+        }
+        #expect(try await put(#""x""#) == "x", "\(field)")
+        #expect(try await put("null") == "x", "\(field)")
+        #expect(try await put(#""""#) == nil, "\(field)")
+        #expect(try await put(#""y""#) == "y", "\(field)")
+      }
+    }
+  }
+
+  @Test func `Fields of a device follow the same rule`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await shop.register("a", token: "t", #","model":"X","osVersion":"1","manufacturer":"m","country":"c""#)
+      let device = try await shop.register("a", token: "t", #","model":"","osVersion":null"#).devices[0]
+      #expect(device.model == nil)
+      #expect(device.osVersion == "1")
+      #expect(device.manufacturer == "m")
+      #expect(device.country == "c")
+    }
+  }
+
+  @Test func `Properties are merged key by key, and null removes a key`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      func put(_ properties: String) async throws -> String {
+        try await shop.register(
+          #"{"originalId":"a","properties":\#(properties),"deviceInfo":[{"devicetoken":"t"}]}"#
+        ).properties
+      }
+      #expect(try await put(#"{"a":"1","b":2,"c":true}"#) == #"{"a": "1", "b": 2, "c": true}"#)
+      #expect(try await put(#"{"b":null,"d":"4","a":""}"#) == #"{"a": "", "c": true, "d": "4"}"#)
+      #expect(try await put("null") == #"{"a": "", "c": true, "d": "4"}"#)
+      #expect(try await put("{}") == #"{"a": "", "c": true, "d": "4"}"#)
+      #expect(try await put(#"{"n":1.50,"z":null}"#) == #"{"a": "", "c": true, "d": "4", "n": 1.50}"#)
+    }
+  }
+
+  @Test func `Null properties of a new contact are not stored`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      let contact = try await shop.register(
+        #"{"originalId":"a","firstName":"","properties":{"x":null,"y":1},"deviceInfo":[{"devicetoken":"t"}]}"#)
+      #expect(contact.properties == #"{"y": 1}"#)
+      #expect(contact[.firstName] == nil)
+    }
+  }
+
+  @Test func `Properties may not grow for ever, and the one too many changes nothing`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      let value = String(repeating: "x", count: 4000)
+      func put(_ key: Int) async throws {
+        try await shop.register(
+          #"{"originalId":"a","properties":{"k\#(key)":"\#(value)"},"deviceInfo":[{"devicetoken":"t\#(key)"}]}"#)
+      }
+      await #expect(
+        throws: RegistryError.invalid(field: "properties", problem: "would grow beyond 64 KiB for this contact")
+      ) {
+        for key in 0..<20 { try await put(key) }
+      }
+      let contact = try #require(try await shop.contact("a"))
+      #expect(contact.devices.count == 16)
+    }
+  }
+
+  @Test func `What does not change is not written`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      let json =
+        #"{"originalId":"a","firstName":"Ann","title":"","dateOfBirth":0,"properties":{"x":1,"y":null},"deviceInfo":[{"devicetoken":"t"}]}"#
+      try await shop.register(json)
+      func versions() async throws -> [String] {
+        try await database.query("SELECT xmin::text || ' ' || updated_at FROM contact").map {
+          try $0.decode(String.self)
+        }
+      }
+      let before = try await versions()
+      try await shop.register(json)
+      #expect(try await versions() == before)
+      #expect(try await shop.events("t") == ["registered"])
+      try await shop.register(#"{"originalId":"a","firstName":"Bo","deviceInfo":[{"devicetoken":"t"}]}"#)
+      #expect(try await versions() != before)
+    }
+  }
+
+  @Test func `The moment of registration always moves`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      let first = try await shop.register("a", token: "t").devices[0]
+      let second = try await shop.register("a", token: "t").devices[0]
+      #expect(second.registeredAt > first.registeredAt)
+      #expect(second.id == first.id)
+    }
+  }
+
+  @Test func `A contact may have many devices, and the answer lists them all`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      let devices = (1...100).map { #"{"devicetoken":"t\#($0)"}"# }.joined(separator: ",")
+      #expect(try await shop.register(#"{"originalId":"a","deviceInfo":[\#(devices)]}"#).devices.count == 100)
+      let contact = try await shop.register("a", token: "one-more")
+      #expect(contact.devices.count == 101)
+      #expect(contact.devices.last?.token == "one-more")
+      #expect(try await shop.contact("a")?.devices.count == 101)
+    }
+  }
+
+  @Test func `Of a token given twice in one request the last one counts`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      let contact = try await shop.register(
+        #"{"originalId":"a","deviceInfo":[{"devicetoken":"AB","model":"1"},{"devicetoken":"ab","model":"2"}]}"#)
+      #expect(contact.devices.map(\.token) == ["ab"])
+      #expect(contact.devices[0].model == "2")
+    }
+  }
+
+  @Test func `The same hexadecimal token in either case is one device, any other text is compared exactly`()
+    async throws
+  {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await shop.register("a", token: "00FCab")
+      let contact = try await shop.register("a", token: "00fcAB")
+      #expect(contact.devices.map(\.token) == ["00fcAB"])
+      try await shop.register("b", token: "xyz")
+      #expect(try await shop.register("b", token: "XYZ").devices.count == 2)
+    }
+  }
+
+  @Test func `Two contacts may hold the same token in different apps`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await shop.register("a", token: "aa")
+      try await shop.register(
+        #"{"originalId":"b","deviceInfo":[{"devicetoken":"aa","appType":1},{"devicetoken":"aa","appType":"2"}]}"#,
+        shop.both)
+      #expect(try await shop.contact("a")?.devices.count == 1)
+      #expect(try await shop.contact("b", shop.both)?.devices.count == 2)
+      #expect(try await shop.contact("b")?.devices.isEmpty == true)
+    }
+  }
+
+  @Test func `A token belongs to one contact: the last registration wins`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await shop.register("first", token: "t")
+      let second = try await shop.register("second", token: "t")
+      #expect(second.devices.count == 1)
+      #expect(try await shop.contact("first")?.devices.isEmpty == true)
+      #expect(try await shop.events("t") == ["registered", "moved"])
+    }
+  }
+
+  @Test func `Registering an invalidated token revives it`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await shop.register("a", token: "t")
+      try await shop.invalidate(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t","invalidationType":"1"}]}"#)
+      #expect(try await shop.contact("a")?.devices[0].invalidationType == 1)
+      let device = try await shop.register("a", token: "t").devices[0]
+      #expect(device.invalidatedAt == nil)
+      #expect(device.invalidationType == 0)
+      #expect(try await shop.events("t") == ["registered", "invalidated", "revived"])
+    }
+  }
+
+  @Test func `The same token under the other sandboxToken changes environment`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await shop.register("a", token: "t", #","sandboxToken":"true""#)
+      #expect(try await shop.contact("a")?.devices[0].isSandbox == true)
+      // The guide: the field defaults to false if it is not added.
+      #expect(try await shop.register("a", token: "t").devices[0].isSandbox == false)
+      #expect(try await shop.events("t") == ["registered", "environment"])
+    }
+  }
+
+  @Test func `A device put back as invalid stays invalid, with its date and reason`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await shop.register("a", token: "t")
+      let date = 1_700_000_000_123
+      let put = #","invalidationType":2,"dateOfInvalidation":\#(date)"#
+      let device = try await shop.register("a", token: "t", put).devices[0]
+      #expect(device.invalidationType == 2)
+      let invalidatedAt = try #require(device.invalidatedAt).timeIntervalSince1970
+      #expect((invalidatedAt * 1000).rounded() == Double(date))
+      let again = try await shop.register("a", token: "t", #","invalidationType":"2""#).devices[0]
+      #expect(again.invalidatedAt == device.invalidatedAt)
+      #expect(try await shop.events("t") == ["registered", "invalidated"])
+      let fresh = try await shop.register("a", token: "new", #","invalidationType":1"#)
+      #expect(fresh.devices.last?.invalidatedAt != nil)
+      #expect(try await shop.events("new") == ["registered", "invalidated"])
+    }
+  }
+
+  @Test func `An unknown list is refused and nothing of that request is written`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      let list = try await ContactLists(database.pool).add(shop.customer, name: "all").id
+      func put(_ list: String) async throws -> Contact {
+        try await shop.register(#"{"originalId":"a","listId":\#(list),"deviceInfo":[{"devicetoken":"t"}]}"#)
+      }
+      await #expect(throws: RegistryError.invalid(field: "listId", problem: "names no list of this customer")) {
+        _ = try await put("\(list.rawValue + 1)")
+      }
+      #expect(try await shop.count("contact") == 0)
+      #expect(try await shop.count("device") == 0)
+      #expect(try await put("\(list)").listID == list)
+      #expect(try await put("null").listID == list)
+      #expect(try await put(#""\#(list)""#).listID == list)
+      #expect(try await put(#""""#).listID == nil)
+    }
+  }
+
+  @Test func `A customer's contacts and tokens are its own`() async throws {
+    try await withDatabase { database in
+      let one = try await Shop(database)
+      let two = try await Shop(database)
+      try await one.register(#"{"originalId":"a","firstName":"One","deviceInfo":[{"devicetoken":"t"}]}"#)
+      try await two.register(#"{"originalId":"a","firstName":"Two","deviceInfo":[{"devicetoken":"t"}]}"#)
+      #expect(try await one.contact("a")?[.firstName] == "One")
+      #expect(try await one.contact("a")?.devices.count == 1)
+      #expect(try await two.contact("a")?[.firstName] == "Two")
+    }
+  }
+
+  @Test func `Original ids are compared exactly, whatever Unicode thinks of them`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      let ids = ["é", "e\u{301}", "É", "a/b", "a b", "a+b", "a%2Fb", "Å", "\u{212B}", "👩‍👩‍👧", "\u{1}"]
+      for (index, id) in ids.enumerated() {
+        let escaped = id == "\u{1}" ? "\\u0001" : id
+        try await shop.register(escaped, token: "token\(index)")
+      }
+      for (index, id) in ids.enumerated() {
+        #expect(try await shop.contact(id)?.devices.map(\.token) == ["token\(index)"], "\(id)")
+      }
+    }
+  }
+}

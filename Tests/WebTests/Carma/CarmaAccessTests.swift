@@ -1,0 +1,174 @@
+import Postgres
+import Registry
+import Support
+import Testing
+import Wire
+
+@Suite struct CarmaAccessTests {
+  @Test func `A key of scope device registers and invalidates, and never reads`() async throws {
+    try await withCarmaSite { carma in
+      let key = carma.acme.device
+      #expect(try await carma.put("a", token: "t", key: key).status == 200)
+      let json = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#
+      #expect(try await carma.invalidate(json, key: key).status == 200)
+      let read = try await carma.get("a", key: key)
+      #expect(read.status == 403)
+      #expect(read.error == "This needs an access key of scope backend.")
+    }
+  }
+
+  @Test func `Replies to a key of scope device echo only what it sent`() async throws {
+    try await withCarmaSite { carma in
+      _ = try await carma.put(
+        """
+        {"originalId":"a","firstName":"Secret","properties":{"secret":"x"},"listId":\(carma.acme.list),
+         "deviceInfo":[{"devicetoken":"secret-token","model":"secret"},{"devicetoken":"t","model":"secret"}]}
+        """)
+      let sent =
+        #"{"originalId":"a","city":"Lund","properties":{"food":null},"deviceInfo":[{"devicetoken":"t","osVersion":"9"}]}"#
+      for reply in [
+        try await carma.put(sent, key: carma.acme.device), try await carma.invalidate(sent, key: carma.acme.device),
+      ] {
+        #expect(reply.status == 200)
+        #expect(!reply.text.lowercased().contains("secret"), "\(reply.text)")
+        #expect(try reply.json["firstName"] == JSONValue.null)
+        #expect(try reply.json.string("city") == "Lund")
+        #expect(try reply.json["properties"] == ["food": nil])
+        let devices = try #require(try reply.json.array("deviceInfo"))
+        #expect(devices.count == 1)
+        #expect(devices[0].string("osVersion") == "9")
+        #expect(devices[0]["model"] == JSONValue.null)
+      }
+    }
+  }
+
+  @Test func `A key of scope device does not learn whose a token is`() async throws {
+    try await withCarmaSite { carma in
+      _ = try await carma.put("owner", token: "t")
+      let json = #"{"originalId":"stranger","deviceInfo":[{"devicetoken":"t"}]}"#
+      let known = try await carma.invalidate(json, key: carma.acme.device)
+      let unknown = try await carma.invalidate(json.replacing(#""t""#, with: #""u""#), key: carma.acme.device)
+      #expect(known.status == 404)
+      #expect(known.text == unknown.text)
+    }
+  }
+
+  @Test func `Keys of scope backend and admin may do all of it`() async throws {
+    try await withCarmaSite { carma in
+      for (index, key) in [carma.acme.backend, carma.acme.admin].enumerated() {
+        let json = #"{"originalId":"a\#(index)","deviceInfo":[{"devicetoken":"t\#(index)"}]}"#
+        let replies = [
+          try await carma.put(json, key: key), try await carma.get("a\(index)", key: key),
+          try await carma.invalidate(json, key: key),
+        ]
+        #expect(replies.map(\.status) == [200, 200, 200])
+      }
+    }
+  }
+
+  @Test func `A missing, wrong, revoked or malformed key is a 401 on every route`() async throws {
+    try await withCarmaSite { carma in
+      _ = try await carma.put("a", token: "t")
+      let keys = AccessKeys(carma.database.pool)
+      let revoked = try await keys.make(carma.acme.id, name: "gone", scope: .admin)
+      _ = try await keys.revoke(carma.acme.id, revoked.key.id)
+      let altered = String(carma.acme.admin.dropLast()) + (carma.acme.admin.hasSuffix("A") ? "B" : "A")
+      let wrong = [
+        nil, "", "x", altered, revoked.token, "pck_\(carma.acme.id)_", carma.acme.admin + "x",
+        "Bearer \(carma.acme.admin)",
+        String(repeating: "k", count: 5000), "pck_\(Int64.max)_" + String(repeating: "A", count: 43),
+      ]
+      for (method, path, json) in routes(carma, customer: carma.acme.id) {
+        for key in wrong {
+          let headers = key.map { [("X-Carma-Authentication-Token", $0)] } ?? []
+          let reply = try await carma.site.send(method, path, headers: headers, json: json)
+          #expect(reply.status == 401)
+          #expect(reply.error == "The access key is missing or not good for this customer.")
+          #expect(reply.header("WWW-Authenticate") != nil)
+        }
+      }
+    }
+  }
+
+  @Test func `A foreign and an unknown customer look the same`() async throws {
+    try await withCarmaSite { carma in
+      let own = try await carma.send("GET", "/rest/\(carma.other.id)/apps/com.acme.app/pushdevices/a")
+      #expect(own.status == 401)
+      for customer in ["999999", "0", "-1", "x", "9223372036854775807", "9223372036854775808", "%31", "+1", "01x"] {
+        let unknown = try await carma.send("GET", "/rest/\(customer)/apps/com.acme.app/pushdevices/a")
+        #expect(unknown.status == 401, "\(customer)")
+        #expect(unknown.text == own.text)
+      }
+    }
+  }
+
+  @Test func `No id of another customer leads anywhere`() async throws {
+    try await withCarmaSite { carma in
+      try await carma.database.query(
+        "INSERT INTO push_app (customer_id, app_id, app_type, name) VALUES ($1, 'com.other.only', 1, 'Other')",
+        carma.other.id.rawValue)
+      _ = try await carma.send(
+        "PUT", carma.path("pushdevices", customer: carma.other.id), key: carma.other.backend,
+        json: #"{"originalId":"theirs","firstName":"Their","deviceInfo":[{"devicetoken":"their-token"}]}"#)
+      let before = try await carma.rows()
+      // The key is ours, the customer is not.
+      for (method, path, json) in routes(carma, customer: carma.other.id) {
+        for key in [carma.acme.device, carma.acme.backend, carma.acme.admin] {
+          let reply = try await carma.send(method, path, key: key, json: json)
+          #expect(reply.status == 401)
+        }
+      }
+      // The customer is ours, the app is not.
+      for (method, path, json) in routes(carma, customer: carma.acme.id, app: "com.other.only") {
+        let reply = try await carma.send(method, path, json: json)
+        #expect(reply.status == 404)
+        #expect(reply.error == "appId names no push app of this customer.")
+      }
+      // The contact, the token and the list are not.
+      #expect(try await carma.get("theirs").status == 404)
+      let invalidate = #"{"originalId":"theirs","deviceInfo":[{"devicetoken":"their-token"}]}"#
+      #expect(try await carma.invalidate(invalidate).status == 404)
+      let list = #"{"originalId":"theirs","listId":\#(carma.other.list),"deviceInfo":[{"devicetoken":"their-token"}]}"#
+      #expect(try await carma.put(list).error == "listId names no list of this customer.")
+      #expect(try await carma.rows() == before)
+    }
+  }
+
+  @Test func `The same ids under two customers are two contacts and two devices`() async throws {
+    try await withCarmaSite { carma in
+      for (customer, name) in [(carma.acme, "One"), (carma.other, "Two")] {
+        let reply = try await carma.send(
+          "PUT", carma.path("pushdevices", customer: customer.id), key: customer.backend,
+          json: #"{"originalId":"a","firstName":"\#(name)","deviceInfo":[{"devicetoken":"t"}]}"#)
+        #expect(reply.status == 200)
+      }
+      for (customer, name) in [(carma.acme, "One"), (carma.other, "Two")] {
+        let reply = try await carma.send(
+          "GET", carma.path("pushdevices/a", customer: customer.id), key: customer.backend)
+        #expect(try reply.json.string("firstName") == name)
+        #expect(try reply.json.array("deviceInfo")?.count == 1)
+      }
+    }
+  }
+
+  @Test func `The customer in the path is compared as a number`() async throws {
+    try await withCarmaSite { carma in
+      let reply = try await carma.send("PUT", "/rest/0\(carma.acme.id)/apps/com.acme.app/pushdevices", json: "{}")
+      #expect(reply.status == 400 || reply.status == 401)
+    }
+  }
+
+  /// One request for each route, each good for the right customer.
+  private func routes(
+    _ carma: CarmaSite, customer: CustomerID, app: String = "com.acme.app"
+  ) -> [(method: String, path: String, json: String?)] {
+    let json = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#
+    return ["pushdevices", "devices"].flatMap { name in
+      [
+        ("PUT", carma.path(name, app: app, customer: customer), json),
+        ("PUT", carma.path("\(name)/invalidation", app: app, customer: customer), json),
+        ("GET", carma.path("\(name)/a", app: app, customer: customer), nil),
+      ]
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import Postgres
+import Support
+import Testing
+import Wire
+
+@Suite struct CarmaInvalidationTests {
+  @Test func `The guide's payload invalidates a device and keeps its row`() async throws {
+    try await withCarmaSite { carma in
+      _ = try await carma.put("abcabc123123", token: "abc123abc123kmlkmlkml_2")
+      let reply = try await carma.invalidate(
+        """
+        {
+          "deviceInfo": [{"devicetoken":
+            "abc123abc123kmlkmlkml_2", "invalidationType": "1"}],
+          "originalId": "abcabc123123"
+        }
+        """)
+      #expect(reply.status == 200)
+      let device = try #require(try reply.json.array("deviceInfo")?.first)
+      #expect(device["invalidationType"] == 1)
+      #expect(device.integer("dateOfInvalidation") != nil)
+      #expect(try await carma.get("abcabc123123").json == reply.json)
+      let events = try await carma.database.query("SELECT kind, reason FROM device_event ORDER BY device_event_id")
+      #expect(try events.map { try $0.decode(String.self, String?.self).0 } == ["registered", "invalidated"])
+      #expect(try events[1].decode(String.self, String?.self).1 == "app")
+    }
+  }
+
+  @Test func `Repeating it is fine and changes nothing`() async throws {
+    try await withCarmaSite { carma in
+      _ = try await carma.put("a", token: "t")
+      let json = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","invalidationType":1}]}"#
+      let first = try await carma.invalidate(json)
+      let rows = try await carma.rows()
+      let second = try await carma.invalidate(json)
+      #expect(second.status == 200)
+      #expect(try second.json == first.json)
+      #expect(try await carma.rows() == rows)
+    }
+  }
+
+  @Test func `The date is the one given`() async throws {
+    try await withCarmaSite { carma in
+      _ = try await carma.put("a", token: "t")
+      for date in ["1700000000123", #""2023-11-14T22:13:20.123Z""#, #""1700000000123""#] {
+        let reply = try await carma.invalidate(
+          #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","dateOfInvalidation":\#(date)}]}"#)
+        let device = try reply.json.array("deviceInfo")?.first
+        #expect(device?["dateOfInvalidation"] == .integer(1_700_000_000_123))
+        // Left out, the type is 1: by app or user.
+        #expect(device?["invalidationType"] == 1)
+      }
+      let later = try await carma.invalidate(
+        #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","invalidationType":7,"dateOfInvalidation":1800000000000}]}"#
+      )
+      #expect(try later.json.array("deviceInfo")?.first?["dateOfInvalidation"] == .integer(1_800_000_000_000))
+      #expect(try later.json.array("deviceInfo")?.first?["invalidationType"] == 7)
+      let events = try await carma.database.query("SELECT count(*) FROM device_event WHERE kind = 'invalidated'")
+      #expect(try events[0].decode(Int.self) == 1)
+    }
+  }
+
+  @Test func `A pair that is not registered is a 404 that names it, and changes nothing for the others`() async throws {
+    try await withCarmaSite { carma in
+      _ = try await carma.put("a", token: "mine")
+      _ = try await carma.put("b", token: "theirs")
+      let rows = try await carma.rows()
+      for token in ["theirs", "nobodys"] {
+        let reply = try await carma.invalidate(
+          #"{"originalId":"a","deviceInfo":[{"devicetoken":"mine"},{"devicetoken":"\#(token)"}]}"#)
+        #expect(reply.status == 404)
+        #expect(reply.error == "deviceInfo[1].devicetoken is not registered for this originalId.")
+      }
+      let unknown = try await carma.invalidate(#"{"originalId":"nobody","deviceInfo":[{"devicetoken":"mine"}]}"#)
+      #expect(unknown.status == 404)
+      #expect(try await carma.rows() == rows)
+    }
+  }
+
+  @Test func `A type of 0 would invalidate as valid, and is refused`() async throws {
+    try await withCarmaSite { carma in
+      _ = try await carma.put("a", token: "t")
+      let reply = try await carma.invalidate(
+        #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","invalidationType":0}]}"#)
+      #expect(reply.status == 400)
+      #expect(reply.error?.hasPrefix("deviceInfo[0].invalidationType must not be 0") == true)
+    }
+  }
+
+  @Test func `A hundred devices are invalidated together`() async throws {
+    try await withCarmaSite { carma in
+      let devices = (0..<100).map { #"{"devicetoken":"t\#($0)"}"# }.joined(separator: ",")
+      let json = #"{"originalId":"a","deviceInfo":[\#(devices)]}"#
+      _ = try await carma.put(json)
+      let reply = try await carma.invalidate(json)
+      #expect(try reply.json.array("deviceInfo")?.count { $0["invalidationType"] == 1 } == 100)
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import Postgres
+import Registry
+import Support
+import Web
+import Wire
+
+/// Carma's REST over a real database, with two customers that have an app each of the same appId, and one on two platforms.
+struct CarmaSite: Sendable {
+  /// A customer with a key of each scope.
+  struct Customer: Sendable {
+    let id: CustomerID
+    let device: String
+    let backend: String
+    let admin: String
+    let list: ListID
+  }
+
+  let site: TestSite
+  let database: TestDatabase
+  let acme: Customer
+  let other: Customer
+
+  /// `/rest/{customerId}/apps/com.acme.app`, or of another app or customer.
+  func path(_ rest: String, app: String = "com.acme.app", customer: CustomerID? = nil) -> String {
+    "/rest/\(customer ?? acme.id)/apps/\(app)/\(rest)"
+  }
+
+  /// PUT `…/pushdevices`, with the first customer's back-end key unless told otherwise.
+  func put(_ json: String, app: String = "com.acme.app", key: String? = nil) async throws -> TestReply {
+    try await send("PUT", path("pushdevices", app: app), key: key, json: json)
+  }
+
+  func put(_ originalID: String, token: String, key: String? = nil) async throws -> TestReply {
+    try await put(#"{"originalId":"\#(originalID)","deviceInfo":[{"devicetoken":"\#(token)"}]}"#, key: key)
+  }
+
+  func invalidate(_ json: String, key: String? = nil) async throws -> TestReply {
+    try await send("PUT", path("pushdevices/invalidation"), key: key, json: json)
+  }
+
+  /// GET `…/pushdevices/{originalId}`.
+  /// - Parameter originalID: percent-encoded.
+  func get(_ originalID: String, app: String = "com.acme.app", key: String? = nil) async throws -> TestReply {
+    try await send("GET", path("pushdevices/\(originalID)", app: app), key: key)
+  }
+
+  func send(
+    _ method: String, _ path: String, key: String? = nil, headers: [(String, String)] = [], json: String? = nil
+  ) async throws -> TestReply {
+    try await site.send(
+      method, path, headers: [("X-Carma-Authentication-Token", key ?? acme.backend)] + headers, json: json)
+  }
+
+  /// Every row of the tables that Carma's REST writes: to see that nothing changed.
+  func rows() async throws -> [String] {
+    try await database.query(
+      """
+      SELECT 'c' || c::text FROM contact c UNION ALL SELECT 'd' || d::text FROM device d
+      UNION ALL SELECT 'e' || e::text FROM device_event e ORDER BY 1
+      """
+    ).map { try $0.decode(String.self) }
+  }
+}
+
+/// Runs `body` on a site of its own.
+func withCarmaSite(
+  _ configure: (inout PoolConfiguration) -> Void = { _ in },
+  _ body: @escaping @Sendable (CarmaSite) async throws -> Void
+) async throws {
+  try await withDatabase(configure) { database in
+    let acme = try await customer("ACME", database.pool)
+    let other = try await customer("Other", database.pool)
+    try await withSite([CarmaFace(database.pool)]) { site in
+      try await body(CarmaSite(site: site, database: database, acme: acme, other: other))
+    }
+  }
+}
+
+/// A customer with keys, a list, and apps of two appIds, one of them on two platforms.
+func customer(_ name: String, _ pool: Pool) async throws -> CarmaSite.Customer {
+  let id = try await Customers(pool).add(name: name).id
+  let keys = AccessKeys(pool)
+  for (appID, type) in [("com.acme.app", 1), ("com.acme.both", 1), ("com.acme.both", 2)] {
+    try await pool.query(
+      Statement(
+        "test.app", .write,
+        "INSERT INTO push_app (customer_id, app_id, app_type, name) VALUES ($1, $2, $3::int2, 'Acme')"),
+      id.rawValue, appID, Int16(type))
+  }
+  return CarmaSite.Customer(
+    id: id, device: try await keys.make(id, name: "app", scope: .device).token,
+    backend: try await keys.make(id, name: "back end", scope: .backend).token,
+    admin: try await keys.make(id, name: "people", scope: .admin).token,
+    list: try await ContactLists(pool).add(id, name: "all").id)
+}
+
+extension CarmaFace {
+  /// On one pool, as the hub has it.
+  init(_ pool: Pool) {
+    self.init(
+      authenticator: Authenticator(AccessKeyCache(pool)), pushApps: PushAppCache(pool), registrar: Registrar(pool),
+      contacts: Contacts(pool), devices: Devices(pool))
+  }
+}

@@ -1,0 +1,73 @@
+import Foundation
+import Support
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+/// Sends bytes as they are, for requests that no client would let through.
+struct RawHTTP {
+  struct Reply {
+    let status: Int
+    let text: String
+  }
+
+  private let port: UInt16
+
+  init(_ url: String) throws {
+    guard let port = URLComponents(string: url)?.port else { throw RawHTTPError.noPort }
+    self.port = UInt16(port)
+  }
+
+  /// - Returns: the reply to the first request in `bytes`; `nil` when the connection was closed without one.
+  func send(_ text: String) async throws -> Reply? { try await send(Array(text.utf8)) }
+
+  func send(_ bytes: [UInt8]) async throws -> Reply? {
+    try await withCheckedThrowingContinuation { continuation in
+      Thread.detachNewThread { continuation.resume(with: Result { try exchange(bytes) }) }
+    }
+  }
+
+  private func exchange(_ bytes: [UInt8]) throws -> Reply? {
+    let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(socket) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    let connected = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard connected == 0 else { throw RawHTTPError.noConnection }
+    var sent = 0
+    while sent < bytes.count {
+      let count = bytes[sent...].withUnsafeBytes {
+        Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      guard count > 0 else { break }
+      sent += count
+    }
+    shutdown(socket, Int32(SHUT_WR))
+    return reply(try readToEnd(socket))
+  }
+
+  private func readToEnd(_ socket: Int32) throws -> [UInt8] {
+    var all: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 65536)
+    while true {
+      let count = recv(socket, &chunk, chunk.count, 0)
+      guard count > 0 else { return all }
+      all += chunk.prefix(count)
+    }
+  }
+
+  private func reply(_ bytes: [UInt8]) -> Reply? {
+    let text = String(decoding: bytes, as: UTF8.self)
+    guard text.hasPrefix("HTTP/1.1 "), let status = Int(text.dropFirst(9).prefix(3)) else { return nil }
+    return Reply(status: status, text: text)
+  }
+}
+
+enum RawHTTPError: Error { case noPort, noConnection }

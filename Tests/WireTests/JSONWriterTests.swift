@@ -1,0 +1,31 @@
+import Foundation
+import Testing
+import Wire
+
+@Suite struct JSONWriterTests {
+  @Test func `What is written can be read by anybody`() throws {
+    let hostile = "\"\\/\u{0}\u{1}\u{1F}\u{7F}\n\r\tå😀\u{2028}"
+    var writer = JSONWriter()
+    writer.open("{")
+    writer.member("text", hostile)
+    writer.member("none", nil as String?)
+    writer.member("number", -12)
+    writer.member("no", nil as Int?)
+    writer.name("list")
+    writer.open("[")
+    writer.value("a")
+    writer.raw("true")
+    writer.open("{")
+    writer.close("}")
+    writer.close("]")
+    writer.name("key \"2\"" as String)
+    writer.raw("1.50")
+    writer.close("}")
+    let read = try JSONDecoder().decode([String: JSONValue].self, from: Data(writer.bytes))
+    #expect(
+      read == [
+        "text": .string(hostile), "none": .null, "number": -12, "no": .null, "list": ["a", true, [:] as JSONValue],
+        "key \"2\"": .number(1.5),
+      ])
+  }
+}
