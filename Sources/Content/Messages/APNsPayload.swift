@@ -39,15 +39,6 @@ extension MessageTemplate {
   }
 }
 
-extension TextTemplate {
-  /// The text for one recipient as a JSON string, quotation marks included.
-  fileprivate func json(_ context: PageContext) -> [UInt8] {
-    var bytes: [UInt8] = []
-    appendJSON(context, to: &bytes)
-    return bytes
-  }
-}
-
 extension [UInt8] {
   /// Appends `"name":value`, behind a comma unless it is the first member.
   fileprivate mutating func appendMember(_ name: StaticString, _ value: [UInt8]) {

@@ -50,7 +50,7 @@ indirect enum FieldTemplate: Sendable {
   func append(_ context: PageContext, to bytes: inout [UInt8]) {
     switch self {
     case .constant(let json): bytes.append(contentsOf: json)
-    case .text(let text): text.appendJSON(context, to: &bytes)
+    case .text(let text): bytes.append(contentsOf: text.json(context))
     case .list(let values):
       bytes.append(UInt8(ascii: "["))
       for (index, value) in values.enumerated() {

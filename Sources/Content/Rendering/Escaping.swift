@@ -13,12 +13,17 @@ enum Escaping: String, MustacheContentType, CaseIterable {
     guard self != .text, text.utf8.contains(where: needsEscape) else { return text }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.utf8.count + 32)
-    switch self {
-    case .markup: Self.appendMarkup(text, to: &bytes)
-    case .json: JSONText.append(text, to: &bytes)
-    case .text: break
-    }
+    append(text, to: &bytes)
     return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Appends the text as it has to be written.
+  func append(_ text: String, to bytes: inout [UInt8]) {
+    switch self {
+    case .markup where text.utf8.contains(where: needsEscape): Self.appendMarkup(text, to: &bytes)
+    case .json: JSONText.append(text, to: &bytes)
+    case .markup, .text: bytes.append(contentsOf: text.utf8)
+    }
   }
 
   private func needsEscape(_ byte: UInt8) -> Bool {

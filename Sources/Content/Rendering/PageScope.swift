@@ -1,16 +1,28 @@
 import Mustache
 
 /// What the Mustache renderer finds at the top of a page: answers it by name, so that nothing is built that is not asked for.
-struct PageScope: MustacheParent, MustacheCustomRenderable {
+///
+/// A class, because the renderer copies what it looks into at every tag.
+final class PageScope: MustacheParent, MustacheCustomRenderable {
   let context: PageContext
   let budget: RenderBudget
 
+  init(context: PageContext, budget: RenderBudget) {
+    self.context = context
+    self.budget = budget
+  }
+
   func child(named name: String) -> Any? {
     switch name {
-    case "properties": PropertiesScope(properties: context.properties, budget: budget)
-    case "device", "app", "sendout": FieldScope(name: name, context: context, budget: budget)
-    default: context.child(Variable(path: [name]), budget)
+    case "properties": PropertiesScope(page: self)
+    case "device", "app", "sendout": FieldScope(name: name, page: self)
+    default: child(Variable(path: [name]))
     }
+  }
+
+  fileprivate func child(_ variable: Variable) -> Any? {
+    if case .property(let path) = variable { return context.properties.value(at: path[...]).flatMap(budget.child) }
+    return context.text(variable).flatMap(budget.spend)
   }
 
   /// The page itself is no text; without this, `{{.}}` would print everything there is.
@@ -21,14 +33,11 @@ struct PageScope: MustacheParent, MustacheCustomRenderable {
 /// `{{#device}}…{{/device}}` and `{{device.model}}`, likewise of the app and the sendout.
 private struct FieldScope: MustacheParent, MustacheCustomRenderable {
   let name: String
-  let context: PageContext
-  let budget: RenderBudget
+  let page: PageScope
 
   func child(named field: String) -> Any? {
-    guard name == "sendout", field == "fields" else {
-      return context.child(Variable(path: [name, field]), budget)
-    }
-    return budget.child(.object(context.sendout.fields.mapValues(PropertyValue.init)))
+    guard name == "sendout", field == "fields" else { return page.child(Variable(path: [name, field])) }
+    return page.budget.child(.object(page.context.sendout.fields.mapValues(PropertyValue.init)))
   }
 
   var renderText: String { "" }
@@ -36,10 +45,9 @@ private struct FieldScope: MustacheParent, MustacheCustomRenderable {
 }
 
 private struct PropertiesScope: MustacheParent, MustacheCustomRenderable {
-  let properties: Properties
-  let budget: RenderBudget
+  let page: PageScope
 
-  func child(named name: String) -> Any? { properties.value(at: [name]).flatMap(budget.child) }
+  func child(named name: String) -> Any? { page.child(.property([name])) }
 
   var renderText: String { "" }
   var isNull: Bool { false }
@@ -56,7 +64,7 @@ private struct ObjectScope: MustacheParent, MustacheCustomRenderable {
 }
 
 /// A list: a section over it is rendered for each value, and alone it prints its values with commas.
-private struct ListScope: MustacheSequence, MustacheTransformable, MustacheCustomRenderable {
+private struct ListScope: MustacheSequence, MustacheTransformable, MustacheParent, MustacheCustomRenderable {
   let values: [PropertyValue]
   let budget: RenderBudget
 
@@ -67,6 +75,9 @@ private struct ListScope: MustacheSequence, MustacheTransformable, MustacheCusto
       return budget.child(value) ?? ""
     }
   }
+
+  /// Names within a list stand for nothing; without this the renderer would look at how it is made.
+  func child(named name: String) -> Any? { nil }
 
   func transform(_ name: String) -> Any? {
     switch name {
@@ -114,12 +125,5 @@ final class RenderBudget {
     case .list(let values): ListScope(values: values, budget: self)
     case .object(let members): ObjectScope(members: members, budget: self)
     }
-  }
-}
-
-extension PageContext {
-  fileprivate func child(_ variable: Variable, _ budget: RenderBudget) -> Any? {
-    if case .property(let path) = variable { return properties.value(at: path[...]).flatMap(budget.child) }
-    return text(variable).flatMap(budget.spend)
   }
 }

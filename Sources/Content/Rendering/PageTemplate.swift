@@ -15,12 +15,18 @@ public struct PageTemplate: Sendable {
   private enum Source {
     /// Without a tag there is nothing to render.
     case constant(String)
+    case tree(TemplateTree)
     case mustache(MustacheTemplate)
   }
 
   /// - Parameter field: what the text's field is called in errors.
   /// - Throws: `ContentError.unparsable`, `.invalid`.
   public init(_ body: String, format: TemplateFormat, field: String = "body") throws(ContentError) {
+    try self.init(body, format: format, field: field, slowly: false)
+  }
+
+  /// - Parameter slowly: has swift-mustache render it even if it need not.
+  init(_ body: String, format: TemplateFormat, field: String = "body", slowly: Bool) throws(ContentError) {
     size = body.utf8.count
     guard size > 0 else { throw .invalid(field: field, problem: "is empty") }
     guard size <= Self.sizeLimit else { throw .invalid(field: field, problem: "is longer than 256 KiB") }
@@ -28,16 +34,32 @@ public struct PageTemplate: Sendable {
     let tags = try TagScanner.tags(of: body, field: field)
     self.format = format
     namesProperties = tags.contains(where: \.mayNameProperty)
-    source = tags.isEmpty ? .constant(body) : .mustache(try MustacheTemplate(body, format.escaping, field: field))
+    guard !tags.isEmpty else {
+      source = .constant(body)
+      return
+    }
+    let mustache = try MustacheTemplate(body, format.escaping, field: field)
+    source = slowly ? .mustache(mustache) : TemplateTree(body, tags).map(Source.tree) ?? .mustache(mustache)
   }
 
   /// The page for one recipient. Values are escaped as the format needs it; an unknown variable is empty.
   public func render(_ context: PageContext) -> String {
     switch source {
     case .constant(let text): text
+    case .tree: String(decoding: bytes(for: context), as: UTF8.self)
     case .mustache(let template):
       template.render(PageScope(context: context, budget: RenderBudget(templateSize: size)))
     }
+  }
+
+  /// The page for one recipient, in UTF-8.
+  public func bytes(for context: PageContext) -> [UInt8] {
+    guard case .tree(let tree) = source else { return Array(render(context).utf8) }
+    var page: [UInt8] = []
+    page.reserveCapacity(size + 1024)
+    var renderer = TreeRenderer(context, format.escaping, RenderBudget(templateSize: size), into: page)
+    renderer.render(tree.nodes)
+    return renderer.bytes
   }
 }
 
