@@ -10,6 +10,8 @@ public import Wire
 public struct TestSite: Sendable {
   /// `http://127.0.0.1:<port>`.
   public let url: String
+  /// Every route there is, as in `GET /api/v1/keys/{id}`.
+  public let routes: [String]
 
   /// Sends one request and reads the whole reply.
   /// - Parameters:
@@ -76,6 +78,7 @@ public func withSite<Answer: Sendable>(
   var settings = SiteSettings()
   settings.port = 0
   let site = Site(faces: faces, settings: settings, logger: logger)
+  let routes = site.routes.map { "\($0.method.rawValue) \($0.path.description)" }
   let (ports, announce) = AsyncStream.makeStream(of: Int.self)
   return try await withThrowingTaskGroup(of: Void.self) { group in
     defer { group.cancelAll() }
@@ -83,7 +86,7 @@ public func withSite<Answer: Sendable>(
       defer { announce.finish() }
       try await site.application { announce.yield($0) }.run()
     }
-    for await port in ports { return try await body(TestSite(url: "http://127.0.0.1:\(port)")) }
+    for await port in ports { return try await body(TestSite(url: "http://127.0.0.1:\(port)", routes: routes)) }
     try await group.waitForAll()
     throw TestSiteError.notListening
   }

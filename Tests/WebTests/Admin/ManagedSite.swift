@@ -1,17 +1,14 @@
 import Content
-import Delivery
 import Foundation
 import Logging
 import Postgres
 import Providers
 import Registry
-import Sendouts
 import Support
 import Testing
-import Web
 import Wire
 
-/// The management API over a real database with two customers, each with an admin key.
+/// The whole site over a real database with two customers, each with an admin key.
 struct ManagedSite: Sendable {
   let site: TestSite
   let database: TestDatabase
@@ -53,19 +50,16 @@ func withManagedSite(
   try await withDatabase { database in
     let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
     let pool = database.pool
-    let admin = AdminFace(
-      authenticator: Authenticator(AccessKeyCache(pool)), replies: IdempotentReplies(pool, vault: vault),
-      keys: AccessKeys(pool), apps: PushApps(pool, vault: vault), vault: vault,
-      credentials: CredentialCheck(
-        keys: SigningCredentialVault(pool, vault: vault), apns: try APNsProvider(apns, logger: logger)),
-      lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool, vault: vault))
+    var whole = WholeSite(
+      pool, vault: vault, apns: try APNsProvider(apns, logger: logger), signer: LinkSigner(key: Array(0..<32)))
+    whole.logger = logger
     let customers = Customers(pool)
     let keys = AccessKeys(pool)
     let first = try await customers.add(name: "ACME").id
     let second = try await customers.add(name: "Other").id
     let key = try await keys.make(first, name: "admin", scope: .admin).token
     let otherKey = try await keys.make(second, name: "admin", scope: .admin).token
-    try await withSite([admin, try DescriptionFace(publicURL: "http://localhost:8080")], logger: logger) { site in
+    try await withSite(try whole.faces, logger: logger) { site in
       let contract = APIContract(document: try await site.send("GET", "/openapi.json").json)
       try await body(
         ManagedSite(

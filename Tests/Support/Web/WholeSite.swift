@@ -1,0 +1,55 @@
+public import Content
+import Delivery
+public import Logging
+public import Postgres
+public import Providers
+public import Registry
+import Sendouts
+public import Web
+
+/// Every face that the hub shows, over one pool, as the hub has them.
+public struct WholeSite: Sendable {
+  public let pool: Pool
+  public let vault: Vault
+  public let apns: APNsProvider
+  public let signer: LinkSigner
+  public var publicURL = "https://push.example.com"
+  public var logger = TestServer.logger
+
+  public init(_ pool: Pool, vault: Vault, apns: APNsProvider, signer: LinkSigner) {
+    self.pool = pool
+    self.vault = vault
+    self.apns = apns
+    self.signer = signer
+  }
+
+  public init(_ bench: SendingBench) {
+    self.init(bench.pool, vault: bench.vault, apns: bench.apns, signer: bench.signer)
+  }
+
+  public var faces: [any Face] {
+    get throws {
+      let authenticator = Authenticator(AccessKeyCache(pool))
+      return [
+        CarmaFace(
+          authenticator: authenticator, pushApps: PushAppCache(pool), registrar: Registrar(pool),
+          contacts: Contacts(pool), devices: Devices(pool)),
+        AdminFace(
+          authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
+          apps: PushApps(pool, vault: vault), vault: vault,
+          credentials: CredentialCheck(keys: SigningCredentialVault(pool, vault: vault), apns: apns),
+          lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool, vault: vault)),
+        pages, try DescriptionFace(publicURL: publicURL),
+        HubFace(obstacle: { nil }, figures: { ("text/plain; version=0.0.4", "pushcart_up 1\n") }),
+      ]
+    }
+  }
+
+  private var pages: PageFace {
+    let opens = Opens(pool)
+    let pages = RichPages(
+      pool, opens: opens, templates: PageTemplateCache(pool), links: PublicLinks(base: publicURL, signer: signer),
+      vault: vault, logger: logger)
+    return PageFace(pages, opens: opens, signer: signer)
+  }
+}

@@ -1,0 +1,128 @@
+import Content
+import Delivery
+import Registry
+import Support
+import Testing
+import Wire
+
+@Suite struct ContractTests {
+  @Test func `Every route is described, and everything described is a route`() async throws {
+    try await withManagedSite { managed in
+      let described = Set(managed.contract.operations.map { "\($0.method) \(trimmed($0.path))" })
+      let routes = Set(
+        managed.site.routes.map { route in
+          let parts = route.split(separator: " ")
+          // A word that stands where another route has a parameter is described with it.
+          let path =
+            described.contains(route)
+            ? String(parts[1]) : managed.contract.operation("\(parts[0])", "\(parts[1])")?.path
+          return "\(parts[0]) \(trimmed(path ?? String(parts[1])))"
+        })
+      #expect(described.subtracting(routes) == [])
+      #expect(routes.subtracting(described) == [])
+    }
+  }
+
+  @Test func `A tour of every operation is answered as described`() async throws {
+    try await withSendingBench { bench in
+      let whole = WholeSite(bench)
+      let key = try await AccessKeys(bench.pool).make(bench.customer, name: "tour", scope: .admin).token
+      try await withSite(try whole.faces) { site in
+        let contract = APIContract(document: try await site.send("GET", "/openapi.json").json)
+        let tour = Tour(site: site, bench: bench, key: key, contract: contract)
+        try await bench.withHubs { try await tour.walk() }
+
+        let seen = Set(contract.replies.filter { ["2", "3"].contains($0.suffix(3).first) }.map { $0.dropLast(4) })
+        let missed = contract.operations.map { "\($0.method) \($0.path)" }.filter { !seen.contains($0[...]) }
+        #expect(missed == [])
+      }
+    }
+  }
+
+  private func trimmed(_ path: String) -> String { path.hasSuffix("/") ? String(path.dropLast()) : path }
+}
+
+/// Calls every operation once, in an order in which all of them can be done.
+private struct Tour: Sendable {
+  let site: TestSite
+  let bench: SendingBench
+  let key: String
+  let contract: APIContract
+
+  @discardableResult
+  private func send(
+    _ method: String, _ path: String, _ json: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws -> TestReply {
+    let header = path.hasPrefix("/rest/") ? [("X-Carma-Authentication-Token", key)] : []
+    let reply = try await site.send(
+      method, path, key: header.isEmpty ? key : nil, headers: header, json: json)
+    #expect(reply.status < 400, "\(method) \(path): \(reply.text)", sourceLocation: sourceLocation)
+    #expect(contract.problems(method, path, reply) == [], sourceLocation: sourceLocation)
+    return reply
+  }
+
+  func walk() async throws {
+    for path in ["/healthz", "/readyz", "/metrics", "/openapi.json", "/swagger/"] { try await send("GET", path) }
+    try await registry()
+    try await carma()
+    try await sendouts()
+  }
+
+  private func registry() async throws {
+    let made = try await send("POST", "/api/v1/keys", #"{"name":"app","scope":"device"}"#)
+    try await send("GET", "/api/v1/keys")
+    try await send("DELETE", "/api/v1/keys/\(try made.json.integer("keyId") ?? 0)")
+    let app = try await send("POST", "/api/v1/apps", #"{"name":"Acme","appId":"com.acme.app","appType":2}"#)
+    let id = try app.json.integer("pushAppId") ?? 0
+    try await send("GET", "/api/v1/apps")
+    try await send("GET", "/api/v1/apps/\(bench.app.id)")
+    try await send("PATCH", "/api/v1/apps/\(id)", #"{"name":"Acme for Android"}"#)
+    try await send("POST", "/api/v1/apps/\(bench.app.id)/check")
+    try await send("POST", "/api/v1/lists", #"{"name":"newsletter"}"#)
+    try await send("GET", "/api/v1/lists")
+    try await send("PUT", "/api/v1/templates/offer", #"{"body":"<h1>Hi {{firstName}}</h1>"}"#)
+    try await send("GET", "/api/v1/templates")
+    try await send("GET", "/api/v1/templates/offer?version=1")
+  }
+
+  private func carma() async throws {
+    let (token, second) = (bench.token(1), bench.token(2))
+    for name in ["pushdevices", "devices"] {
+      let path = "/rest/\(bench.customer)/apps/com.acme.app/\(name)"
+      let body = """
+        {"originalId":"lars@example.com","firstName":"Lars","listId":1,"dateOfBirth":"1980-02-29",
+        "properties":{"food":"meat","visits":3,"vip":true},
+        "deviceInfo":[{"devicetoken":"\(token)","appType":1,"model":"iPhone"},{"devicetoken":"\(second)","appType":"1"}]}
+        """
+      try await send("PUT", path, body)
+      try await send(
+        "PUT", "\(path)/invalidation",
+        #"{"originalId":"lars@example.com","deviceInfo":[{"devicetoken":"\#(second)","appType":1,"invalidationType":"1"}]}"#
+      )
+      try await send("GET", "\(path)/lars%40example.com")
+    }
+  }
+
+  private func sendouts() async throws {
+    let draft =
+      #"{"appId":"com.acme.app","appType":1,"audience":{"listId":1},"message":{"alert":"Hi","badge":"{{x}}"},"template":"offer"}"#
+    let first = try await send("POST", "/api/v1/sendouts", draft).json.integer("sendoutId") ?? 0
+    for verb in ["pause", "resume", "cancel"] {
+      if verb == "pause" { try await bench.database.query("UPDATE sendout SET state = 'running', frozen_at = now()") }
+      try await send("POST", "/api/v1/sendouts/\(first)/\(verb)")
+    }
+    let second = try await send("POST", "/api/v1/sendouts", draft).json.integer("sendoutId") ?? 0
+    try await send("POST", "/api/v1/sendouts/\(second)/start")
+    try await bench.until(SendoutKey(bench.customer, SendoutID(second)), .finished)
+    let done = try await send("GET", "/api/v1/sendouts/\(second)")
+    #expect(try done.json["counts"]?.integer("accepted") == 1)
+    try await send("GET", "/api/v1/sendouts?limit=1")
+    let pushes = try await send("GET", "/api/v1/sendouts/\(second)/pushes?state=accepted").json
+    let device = pushes.array("items")?.first?.integer("deviceId") ?? 0
+    let link = PushLink(customer: bench.customer, sendout: SendoutID(second), device: DeviceID(device))
+    for method in ["HEAD", "GET"] {
+      try await send(method, "/c/\(bench.signer.token(for: link, .page))")
+      try await send(method, "/r/\(bench.signer.token(for: link, .read))")
+    }
+  }
+}
