@@ -33,8 +33,10 @@ struct Hub: Sendable {
     let vault = Vault(masterKeys)
     let signer = LinkSigner(key: try await HubSecrets(pool, vault: vault).load("links").bytes)
     let links = PublicLinks(base: settings.publicURL, signer: signer)
-    let accessKeys = AccessKeyCache(pool)
-    let pushApps = PushAppCache(pool)
+    // What requests ask of the database is answered in time, or with "try again".
+    let prompt = PromptDatabase(pool)
+    let accessKeys = AccessKeyCache(prompt)
+    let pushApps = PushAppCache(prompt)
     let apns = try APNsProvider(settings.apns, logger: logger)
 
     // 2nd and 3rd floor
@@ -51,8 +53,8 @@ struct Hub: Sendable {
     let site = Site(
       faces: [
         CarmaFace(
-          authenticator: authenticator, pushApps: pushApps, registrar: Registrar(pool), contacts: Contacts(pool),
-          devices: Devices(pool)),
+          authenticator: authenticator, pushApps: pushApps, registrar: Registrar(pool), contacts: Contacts(prompt),
+          devices: Devices(prompt)),
         AdminFace(
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
           apps: PushApps(pool, vault: vault), vault: vault,

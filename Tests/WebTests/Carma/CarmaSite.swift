@@ -97,8 +97,9 @@ func customer(_ name: String, _ pool: Pool) async throws -> CarmaSite.Customer {
 extension CarmaFace {
   /// On one pool, as the hub has it.
   init(_ pool: Pool) {
+    let prompt = PromptDatabase(pool)
     self.init(
-      authenticator: Authenticator(AccessKeyCache(pool)), pushApps: PushAppCache(pool), registrar: Registrar(pool),
-      contacts: Contacts(pool), devices: Devices(pool))
+      authenticator: Authenticator(AccessKeyCache(prompt)), pushApps: PushAppCache(prompt), registrar: Registrar(pool),
+      contacts: Contacts(prompt), devices: Devices(prompt))
   }
 }
