@@ -152,7 +152,7 @@ let package = Package(
     tests(
       of: "Pushcart",
       imports: ["Pushcart", "Postgres", "Wire", "Registry", "Providers", "Web", httpClient, logging, metrics]),
-    tests(of: "House", imports: ["Postgres", "Registry", "Content", "Delivery", "Sendouts", "Web"]),
+    tests(of: "House", imports: ["Postgres", "Registry", "Content", "Delivery", "Sendouts"]),
   ],
   swiftLanguageModes: [.v6]
 )

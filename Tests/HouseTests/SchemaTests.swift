@@ -1,0 +1,102 @@
+import Postgres
+import Support
+import Testing
+
+/// What the database says of itself.
+enum Schema {
+  /// Tables that belong to no customer: on Citus reference tables.
+  static let shared: Set<String> = ["customer", "hub_secret", "schema_migration"]
+
+  static func tables(_ database: TestDatabase) async throws -> Set<String> {
+    let rows = try await database.query(
+      "SELECT relname::text FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace")
+    return Set(try rows.map { try $0.decode(String.self) })
+  }
+
+  static func tenantTables(_ database: TestDatabase) async throws -> Set<String> {
+    try await tables(database).subtracting(shared)
+  }
+}
+
+@Suite struct SchemaTests {
+  @Test func `Every table, view and column says what it is`() async throws {
+    try await withDatabase { database in
+      let silent = try await database.query(
+        """
+        SELECT c.oid::regclass::text || coalesce('.' || a.attname, '')
+        FROM pg_class c
+        LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+        WHERE c.relkind IN ('r', 'p', 'v', 'm') AND c.relnamespace IN ('public'::regnamespace, 'report'::regnamespace)
+          AND (col_description(c.oid, a.attnum) IS NULL OR obj_description(c.oid, 'pg_class') IS NULL)
+        """)
+      #expect(try silent.map { try $0.decode(String.self) } == [])
+    }
+  }
+
+  @Test func `The key of every tenant's table begins with customer_id`() async throws {
+    try await withDatabase { database in
+      let rows = try await database.query(
+        """
+        SELECT c.relname::text, a.attname::text
+        FROM pg_class c
+        LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
+        LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
+        WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace
+        """)
+      for row in rows {
+        let (table, first) = try row.decode(String.self, String?.self)
+        if !Schema.shared.contains(table) { #expect(first == "customer_id", "\(table)") }
+      }
+      #expect(rows.count > 10)
+    }
+  }
+
+  @Test func `Uniqueness and references of tenants' tables stay within one customer`() async throws {
+    try await withDatabase { database in
+      let rows = try await database.query(
+        """
+        SELECT c.conrelid::regclass::text, c.conname::text,
+          EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey) AND a.attname = 'customer_id')
+        FROM pg_constraint c
+        WHERE c.contype IN ('u', 'p', 'f') AND c.connamespace = 'public'::regnamespace
+        """)
+      for row in rows {
+        let (table, name, isWithin) = try row.decode(String.self, String.self, Bool.self)
+        if !Schema.shared.contains(table) { #expect(isWithin, "\(name)") }
+      }
+    }
+  }
+
+  @Test func `Whoever may read reports may read nothing else`() async throws {
+    try await withDatabase { database in
+      let open = try await database.query(
+        """
+        SELECT c.oid::regclass::text FROM pg_class c
+        WHERE c.relkind IN ('r', 'p', 'v', 'm', 'S') AND c.relnamespace = 'public'::regnamespace
+          AND has_table_privilege('pushcart_report', c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE')
+        """)
+      #expect(try open.map { try $0.decode(String.self) } == [])
+      let views = try await database.query(
+        """
+        SELECT has_table_privilege('pushcart_report', c.oid, 'SELECT'), has_table_privilege('pushcart_report', c.oid, 'INSERT')
+        FROM pg_class c WHERE c.relkind = 'v' AND c.relnamespace = 'report'::regnamespace
+        """)
+      for view in views {
+        let (reads, writes) = try view.decode(Bool.self, Bool.self)
+        #expect(reads && !writes)
+      }
+      #expect(views.count >= 8)
+    }
+  }
+
+  @Test func `The first column of every report says whose it is`() async throws {
+    try await withDatabase { database in
+      let rows = try await database.query(
+        """
+        SELECT a.attname::text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = 1
+        WHERE c.relkind = 'v' AND c.relnamespace = 'report'::regnamespace
+        """)
+      #expect(try rows.allSatisfy { try $0.decode(String.self) == "customer_id" })
+    }
+  }
+}
