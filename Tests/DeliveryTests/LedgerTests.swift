@@ -1,3 +1,202 @@
+import Foundation
+import Postgres
+import Registry
+import Sendouts
+import Support
 import Testing
+import Wire
 
-@Suite struct LedgerTests {}
+@testable import Delivery
+
+@Suite struct LedgerTests {
+  private func withFrozen(
+    _ count: Int, batchSize: Int, _ body: (SendingBench, SendoutKey) async throws -> Void
+  ) async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(count)
+      let key = try await bench.send()
+      try await bench.pool.transaction { transaction in
+        let size = try await Ledger(transaction).freeze(
+          key, app: bench.app.id, audience: .all, batchSize: batchSize)
+        #expect(size == count)
+      }
+      try await body(bench, key)
+    }
+  }
+
+  private func ledger(_ bench: SendingBench, _ key: SendoutKey, lease: Duration = .seconds(60)) -> BatchLedger {
+    BatchLedger(database: bench.pool, key: key, hub: HubID(), lease: lease, patience: .seconds(7200))
+  }
+
+  private func accepted(_ pushes: some Sequence<QueuedPush>) -> [Settlement] {
+    pushes.map { Settlement(device: $0.device, state: .accepted, left: true, sentAt: Date()) }
+  }
+
+  private func waiting(_ pushes: some Sequence<QueuedPush>, _ delay: Duration) -> [Settlement] {
+    pushes.map {
+      Settlement(device: $0.device, state: .waiting, reason: "X", left: true, sentAt: Date(), delay: delay)
+    }
+  }
+
+  @Test func `An audience is frozen in batches that hold every push once`() async throws {
+    try await withFrozen(25, batchSize: 10) { bench, key in
+      let ledger = ledger(bench, key)
+      var devices: [DeviceID] = []
+      var sizes: [Int] = []
+      while let batch = try await ledger.claim() {
+        sizes.append(batch.pushes.count)
+        devices += batch.pushes.map(\.device)
+      }
+      #expect(sizes == [10, 10, 5])
+      #expect(try await bench.pushes(key).map(\.deviceId) == devices.sorted())
+      #expect(try await bench.show(key).counts?.sending == 25)
+    }
+  }
+
+  @Test func `A batch is claimed by one of many who want it at once`() async throws {
+    try await withFrozen(40, batchSize: 1) { bench, key in
+      let claimed = try await withThrowingTaskGroup(of: [Int32].self) { group in
+        for _ in 0..<8 {
+          let ledger = ledger(bench, key)
+          group.addTask {
+            var numbers: [Int32] = []
+            while let batch = try await ledger.claim() { numbers.append(batch.number) }
+            return numbers
+          }
+        }
+        return try await group.reduce(into: []) { $0 += $1 }
+      }
+      // Who finds a row locked by another passes over it; so at the end somebody may leave one behind.
+      let rest = try await ledger(bench, key).claim().map { [$0.number] } ?? []
+      #expect((claimed + rest).sorted() == Array(0..<40))
+    }
+  }
+
+  @Test func `Outcomes are written once, however often they are told`() async throws {
+    try await withFrozen(3, batchSize: 10) { bench, key in
+      let ledger = ledger(bench, key)
+      let batch = try #require(try await ledger.claim())
+      try await ledger.settle(accepted(batch.pushes))
+      try await ledger.settle(waiting(batch.pushes, .seconds(1)))
+      let pushes = try await bench.pushes(key)
+      #expect(pushes.allSatisfy { $0.state == .accepted && $0.attempts == 1 && $0.notBefore == nil })
+      try await ledger.release(batch.number, batch.devices)
+      #expect(try await bench.ledger.outlook(key).isDone)
+    }
+  }
+
+  @Test func `A batch with pushes that wait is claimed again when they are due, with these alone`() async throws {
+    try await withFrozen(4, batchSize: 10) { bench, key in
+      let ledger = ledger(bench, key)
+      let batch = try #require(try await ledger.claim())
+      try await ledger.settle(accepted(batch.pushes.prefix(1)) + waiting(batch.pushes[1...2], .zero))
+      try await ledger.settle(waiting(batch.pushes.suffix(1), .seconds(3600)))
+      try await ledger.release(batch.number, batch.devices)
+      #expect(try await bench.show(key).counts == SendoutCounts(audience: 4, waiting: 3, sent: 4, accepted: 1))
+      try await bench.database.query(
+        "UPDATE push SET not_before = now() WHERE not_before < now() + interval '1 minute'")
+      try await bench.database.query("UPDATE push_batch SET not_before = now()")
+
+      let again = try #require(try await ledger.claim())
+      #expect(again.pushes.map(\.device) == batch.pushes[1...2].map(\.device))
+      #expect(again.pushes.allSatisfy { $0.attempts == 1 && $0.giveUpAt != nil })
+      // Why they are sent again is on record before they are.
+      #expect(try await bench.pushes(key).map(\.resentBecause) == [nil, "X", "X", nil])
+      try await ledger.settle(accepted(again.pushes))
+      try await ledger.release(again.number, again.devices)
+      let next = try #require(try await bench.ledger.outlook(key).nextClaim)
+      #expect(next > .seconds(3000))
+      #expect(try await ledger.claim() == nil)
+    }
+  }
+
+  @Test func `Held batches are nobody's, and one in hand is held when it is let go`() async throws {
+    try await withFrozen(20, batchSize: 10) { bench, key in
+      let ledger = ledger(bench, key)
+      let batch = try #require(try await ledger.claim())
+      try await bench.ledger.hold(key)
+      #expect(try await ledger.claim() == nil)
+      try await ledger.settle(accepted(batch.pushes.prefix(3)))
+      try await ledger.release(batch.number, batch.devices)
+      #expect(try await ledger.claim() == nil)
+      #expect(try await bench.show(key).counts == SendoutCounts(audience: 20, queued: 17, sent: 3, accepted: 3))
+      try await bench.ledger.resume(key)
+      let first = try #require(try await ledger.claim())
+      let second = try #require(try await ledger.claim())
+      #expect(first.pushes.count + second.pushes.count == 17)
+    }
+  }
+
+  @Test func `A batch in hand when its sendout is cancelled is cancelled when it is let go`() async throws {
+    try await withFrozen(20, batchSize: 10) { bench, key in
+      let ledger = ledger(bench, key)
+      let batch = try #require(try await ledger.claim())
+      try await ledger.settle(waiting(batch.pushes.prefix(2), .zero))
+      try await bench.ledger.cancel(key)
+      #expect(try await bench.show(key).counts?.cancelled == 10)
+      try await ledger.settle(accepted(batch.pushes[2...4]))
+      try await ledger.release(batch.number, batch.devices)
+      #expect(
+        try await bench.show(key).counts == SendoutCounts(audience: 20, sent: 5, accepted: 3, cancelled: 17))
+      #expect(try await bench.ledger.outlook(key).isDone)
+    }
+  }
+
+  @Test func `What a dead hub had in hand comes back when its lease is over, not before`() async throws {
+    try await withFrozen(10, batchSize: 10) { bench, key in
+      let dead = ledger(bench, key)
+      let batch = try #require(try await dead.claim())
+      try await dead.settle(accepted(batch.pushes.prefix(4)) + waiting(batch.pushes[4...5], .zero))
+      #expect(try await bench.ledger.requeueLost(key, .resend) == (0, 0))
+      try await bench.database.query("UPDATE push_batch SET lease_until = now() - interval '1 second'")
+      #expect(try await bench.ledger.requeueLost(key, .resend) == (1, 4))
+      let pushes = try await bench.pushes(key)
+      #expect(pushes.count { $0.state == .queued && $0.attempts == 1 && $0.resentBecause == "hub_stopped" } == 4)
+      // Too late: nothing it says now counts, and it cannot let go of what is not its own any more.
+      try await dead.release(batch.number, batch.devices)
+      let again = try #require(try await ledger(bench, key).claim())
+      #expect(again.number == batch.number && again.pushes.count >= 4)
+    }
+  }
+
+  @Test func `What may have left of a cancelled sendout is uncertain, whatever the policy`() async throws {
+    try await withFrozen(10, batchSize: 10) { bench, key in
+      let dead = ledger(bench, key)
+      let batch = try #require(try await dead.claim())
+      try await dead.settle(waiting(batch.pushes.prefix(3), .zero))
+      try await bench.ledger.cancel(key)
+      try await bench.database.query("UPDATE push_batch SET lease_until = now() - interval '1 second'")
+      try await bench.ledger.requeueLost(key, .resend)
+      #expect(
+        try await bench.show(key).counts == SendoutCounts(audience: 10, sent: 10, uncertain: 7, cancelled: 3))
+      #expect(try await bench.ledger.outlook(key).isDone)
+    }
+  }
+
+  @Test func `A claim whose answer was lost is given back`() async throws {
+    try await withFrozen(20, batchSize: 10) { bench, key in
+      let ledger = ledger(bench, key)
+      let known = try #require(try await ledger.claim())
+      let lost = try #require(try await ledger.claim())
+      try await ledger.disown(except: [known.number])
+      let again = try #require(try await ledger.claim())
+      #expect(again.number == lost.number)
+      #expect(again.pushes.allSatisfy { $0.attempts == 0 })
+    }
+  }
+
+  @Test func `Pushes are given by state, a page at a time`() async throws {
+    try await withFrozen(10, batchSize: 10) { bench, key in
+      let ledger = ledger(bench, key)
+      let batch = try #require(try await ledger.claim())
+      try await ledger.settle(accepted(batch.pushes.prefix(6)))
+      let first = try await bench.ledger.pushes(key, state: .accepted, PageRequest(limit: 4))
+      #expect(first.items.count == 4)
+      let second = try await bench.ledger.pushes(key, state: .accepted, PageRequest(after: first.next, limit: 4))
+      #expect(second.items.count == 2 && second.next == nil)
+      #expect(
+        Set((first.items + second.items).map(\.deviceId)) == Set(batch.pushes.prefix(6).map(\.device)))
+      #expect(try await bench.ledger.pushes(key, state: .failed).items.isEmpty)
+    }
+  }
+}

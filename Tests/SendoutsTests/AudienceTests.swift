@@ -14,7 +14,7 @@ import Wire
         let key = try await bench.send()
         let shown = try await bench.until(key, .finished)
         #expect(shown.counts == SendoutCounts(audience: 150, sent: 150, accepted: 150))
-        #expect(shown.finishedAt != nil)
+        #expect(shown.startedAt != nil && shown.frozenAt != nil && shown.finishedAt != nil)
         return key
       }
       let arrivals = bench.simulator.apns.arrivals
@@ -29,5 +29,87 @@ import Wire
       #expect(first.header("apns-collapse-id") == "s\(key.sendout)")
       #expect(first.header("apns-topic") == SendingBench.appID)
     }
+  }
+
+  @Test func `Invalidated devices, those of other apps and of other customers are left out`() async throws {
+    try await withSendingBench { bench in
+      let devices = try await bench.addDevices(4)
+      try await bench.database.query(
+        "UPDATE device SET invalidated_at = now(), invalidation_type = 1 WHERE device_id = $1::bigint",
+        devices[1].rawValue)
+      let other = try await PushApps(bench.pool, vault: bench.vault).add(
+        bench.customer, NewPushApp(appID: "com.acme.other", type: .ios, name: "Other"))
+      try await bench.database.query(
+        "UPDATE device SET push_app_id = $2::bigint WHERE device_id = $1::bigint", devices[2].rawValue,
+        other.id.rawValue)
+      let key = try await bench.withHubs { try await bench.finishedSendout() }
+      #expect(try await bench.pushes(key).map(\.deviceId) == [devices[0], devices[3]])
+      #expect(Set(bench.simulator.apns.arrivals.map(\.token)) == [bench.token(1), bench.token(4)])
+    }
+  }
+
+  @Test func `A list reaches the contacts that are on it`() async throws {
+    try await withSendingBench { bench in
+      let list = try await ContactLists(bench.pool).add(bench.customer, name: "friends")
+      try await bench.addDevices(5)
+      let listed = try await bench.addDevices(3, from: 6, list: list.id)
+      let key = try await bench.withHubs { try await bench.finishedSendout(audience: .list(list.id)) }
+      #expect(try await bench.pushes(key).map(\.deviceId) == listed)
+    }
+  }
+
+  @Test func `Original ids reach every device of their contacts once, and unknown ones are counted`() async throws {
+    try await withSendingBench { bench in
+      let devices = try await bench.addDevices(5)
+      // The second contact has two phones.
+      try await bench.database.query(
+        """
+        UPDATE device SET contact_id = (SELECT contact_id FROM device WHERE device_id = $1::bigint)
+         WHERE device_id = $2::bigint
+        """, devices[1].rawValue, devices[2].rawValue)
+      let ids = ["user2@example.com", "nobody", "user5@example.com", "user2@example.com", "NOBODY"]
+      let key = try await bench.withHubs { try await bench.finishedSendout(audience: .originalIds(ids)) }
+      #expect(try await bench.pushes(key).map(\.deviceId) == [devices[1], devices[2], devices[4]])
+      let shown = try await bench.show(key)
+      #expect(shown.unknownOriginalIds == 2)
+      #expect(shown.audience == .originalIds(ids))
+    }
+  }
+
+  @Test func `A sendout to nobody finishes at once`() async throws {
+    try await withSendingBench { bench in
+      let key = try await bench.withHubs { try await bench.finishedSendout() }
+      #expect(try await bench.show(key).counts == SendoutCounts())
+    }
+  }
+
+  @Test func `Each device is pushed to in its own environment`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(3)
+      try await bench.addDevices(2, from: 4, sandbox: true)
+      _ = try await bench.withHubs { try await bench.finishedSendout() }
+      let arrivals = bench.simulator.apns.arrivals
+      #expect(arrivals.count { $0.environment == .production } == 3)
+      #expect(Set(arrivals.filter { $0.environment == .sandbox }.map(\.token)) == [bench.token(4), bench.token(5)])
+    }
+  }
+
+  @Test func `The audience is as it was at the start, whoever registers later`() async throws {
+    try await withSendingBench { bench in
+      let devices = try await bench.addDevices(3)
+      let key = try await bench.send()
+      try await bench.withHubs { try await bench.until(key, .finished) }
+      try await bench.addDevices(2, from: 4)
+      #expect(try await bench.pushes(key).map(\.deviceId) == devices)
+    }
+  }
+}
+
+extension SendingBench {
+  /// A sendout that has run to its end.
+  func finishedSendout(audience: Audience = .all) async throws -> SendoutKey {
+    let key = try await send(audience: audience)
+    try await until(key, .finished)
+    return key
   }
 }

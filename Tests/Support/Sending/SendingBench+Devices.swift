@@ -35,6 +35,14 @@ extension SendingBench {
     return prefix + String(repeating: "0", count: 64 - prefix.count - digits.count) + digits
   }
 
+  /// The token of every device.
+  public func tokens() async throws -> [DeviceID: String] {
+    let rows = try await database.query("SELECT device_id, token FROM device").map {
+      try $0.decode(Int64.self, String.self)
+    }
+    return Dictionary(uniqueKeysWithValues: rows.map { (DeviceID($0), $1) })
+  }
+
   /// What is written of a device: since when it is invalid, and why.
   public func invalidation(_ device: DeviceID) async throws -> (at: Date?, type: Int16, reason: String?) {
     let row = try await database.query(

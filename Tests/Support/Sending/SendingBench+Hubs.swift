@@ -32,6 +32,7 @@ extension SendingBench {
   }
 
   /// Runs `body` while so many hubs send. They drop everything when it ends, as if they were killed.
+  @discardableResult
   public func withHubs<Answer: Sendable>(
     _ count: Int = 1, _ configure: (inout TestHub) -> Void = { _ in }, _ body: () async throws -> Answer
   ) async throws -> Answer {

@@ -83,3 +83,26 @@ public func withSendingBench<Answer: Sendable>(
     }
   }
 }
+
+extension SendingBench {
+  /// Waits until the sendout is as `condition` says, asking the database again and again.
+  @discardableResult
+  public func until(
+    _ key: SendoutKey, _ condition: (SendoutReply) throws -> Bool
+  ) async throws -> SendoutReply {
+    while true {
+      let sendout = try await show(key)
+      if try condition(sendout) { return sendout }
+      try Task.checkCancellation()
+    }
+  }
+
+  /// Makes every push that waits due now.
+  public func hurry(_ key: SendoutKey) async throws {
+    for table in ["push", "push_batch"] {
+      try await database.query(
+        "UPDATE \(table) SET not_before = now() - interval '1 second' WHERE sendout_id = $1::bigint AND not_before > now()",
+        key.sendout.rawValue)
+    }
+  }
+}

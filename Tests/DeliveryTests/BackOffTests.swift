@@ -1,0 +1,17 @@
+import Testing
+
+@testable import Delivery
+
+@Suite struct BackOffTests {
+  @Test func `Delays double from a second to a quarter of an hour`() {
+    let delays = (1...13).map { BackOff().delay(after: $0, luck: 1) / .seconds(1) }
+    #expect(delays == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900])
+  }
+
+  @Test func `Luck takes a share of it, and never less than the push service asked for`() {
+    #expect(BackOff().delay(after: 3, luck: 0.5) == .seconds(2))
+    #expect(BackOff().delay(after: 3, luck: 0) == .zero)
+    #expect(BackOff().delay(after: 3, luck: 0, atLeast: .seconds(60)) == .seconds(60))
+    #expect(BackOff().delay(after: 10, luck: 1, atLeast: .seconds(60)) == .seconds(512))
+  }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import Providers
+import Testing
+import Wire
+
+@testable import Delivery
+
+@Suite struct JudgementTests {
+  private let noon = Date(timeIntervalSince1970: 1_800_000_000)
+  private let push = QueuedPush(device: DeviceID(7), contact: ContactID(8), attempts: 0, giveUpAt: nil)
+
+  private func judgement(_ policy: UncertainPolicy = .resend) -> Judgement {
+    Judgement(policy: policy, backOff: BackOff(), luck: 1, now: { noon })
+  }
+
+  private func outcome(_ verdict: Verdict) -> PushOutcome { PushOutcome(index: 0, verdict: verdict, sentAt: noon) }
+
+  private func settlement(
+    _ verdict: Verdict, _ push: QueuedPush? = nil, _ policy: UncertainPolicy = .resend
+  ) -> Settlement? {
+    let consequence = judgement(policy).consequence(of: outcome(verdict), for: push ?? self.push, in: .production)
+    if case .settled(let settlement) = consequence { return settlement } else { return nil }
+  }
+
+  private func written(_ state: PushState, _ reason: String? = nil, delay: Duration? = nil) -> Settlement {
+    Settlement(device: DeviceID(7), state: state, reason: reason, left: true, sentAt: noon, delay: delay)
+  }
+
+  @Test func `Accepted and refused payloads are the end of it`() {
+    #expect(settlement(.accepted) == written(.accepted))
+    #expect(settlement(.payloadRefused(reason: "BadTopic")) == written(.failed, "BadTopic"))
+  }
+
+  @Test func `What may be tried again waits, as long as the push service asks or longer`() {
+    #expect(settlement(.retry(after: nil, reason: "X")) == written(.waiting, "X", delay: .seconds(1)))
+    #expect(settlement(.retry(after: .seconds(60), reason: "X")) == written(.waiting, "X", delay: .seconds(60)))
+  }
+
+  @Test func `It is given up when it would be due after its time`() {
+    var late = push
+    late = QueuedPush(
+      device: push.device, contact: push.contact, attempts: 3, giveUpAt: noon.addingTimeInterval(59))
+    #expect(settlement(.retry(after: .seconds(60), reason: "X"), late) == written(.failed, "X"))
+    #expect(settlement(.retry(after: .seconds(59), reason: "X"), late) == written(.waiting, "X", delay: .seconds(59)))
+    #expect(settlement(.retry(after: .seconds(3 * 3600), reason: "X")) == written(.failed, "X"))
+    let gone = QueuedPush(device: push.device, contact: push.contact, attempts: 3, giveUpAt: noon)
+    #expect(settlement(.uncertain(reason: "X"), gone) == written(.uncertain, "X"))
+  }
+
+  @Test func `What may have left follows the policy`() {
+    #expect(settlement(.uncertain(reason: "X"), nil, .skip) == written(.uncertain, "X"))
+    #expect(settlement(.uncertain(reason: "X"), nil, .resend) == written(.waiting, "X", delay: .seconds(1)))
+  }
+
+  @Test func `What never left, or was refused for the app, is written nowhere`() {
+    let judgement = judgement()
+    #expect(
+      judgement.consequence(of: outcome(.unsent(reason: "GoAway")), for: push, in: .sandbox)
+        == .unsent(reason: "GoAway"))
+    #expect(
+      judgement.consequence(of: outcome(.credentialsRefused(reason: "X")), for: push, in: .sandbox)
+        == .halts(reason: "X"))
+  }
+
+  @Test func `A dead token fails its push, unless the device is kept`() {
+    let outcome = outcome(.tokenDead(since: nil, reason: "BadDeviceToken"))
+    guard case .dead(let dead) = judgement().consequence(of: outcome, for: push, in: .sandbox) else {
+      Issue.record("not dead")
+      return
+    }
+    #expect(dead.moment == noon && dead.since == nil && dead.environment == .sandbox)
+    #expect(judgement().settlement(of: dead, deviceIsKept: false) == written(.failed, "BadDeviceToken"))
+    #expect(
+      judgement().settlement(of: dead, deviceIsKept: true) == written(.waiting, "BadDeviceToken", delay: .seconds(1)))
+  }
+
+  @Test func `A reason is kept short and without what PostgreSQL cannot hold`() {
+    let reason = "a\0b" + String(repeating: "x", count: 500)
+    #expect(settlement(.payloadRefused(reason: reason))?.reason == "ab" + String(repeating: "x", count: 98))
+  }
+}

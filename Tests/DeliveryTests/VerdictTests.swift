@@ -1,0 +1,129 @@
+import Delivery
+import Foundation
+import Postgres
+import Registry
+import Sendouts
+import Simulator
+import Support
+import Testing
+import Wire
+
+@Suite struct VerdictTests {
+  /// One push to a token that begins with `bb`, beside two that are taken, once it has the outcome asked for.
+  private func outcome(
+    of reply: SimulatedAPNs.Reply, times: Int? = nil, policy: UncertainPolicy = .resend,
+    registeredAt: Date = Date(timeIntervalSinceNow: -3600), _ configure: (inout TestHub) -> Void = { _ in },
+    hurries: Bool = false, is state: PushState,
+    _ check: (SendingBench, PushReply) async throws -> Void = { _, _ in }
+  ) async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(2)
+      let device = try await bench.addDevices(1, from: 3, prefix: "bb", registeredAt: registeredAt)[0]
+      bench.simulator.apns.rule(.token("bb"), reply, times: times)
+      try await bench.withHubs(1, configure) {
+        let key = try await bench.send("Hello", onUncertain: policy)
+        var push: PushReply?
+        while push?.state != state {
+          push = try await bench.pushes(key).first { $0.deviceId == device }
+          if hurries { try await bench.hurry(key) }
+        }
+        let others = try await bench.until(key) { $0.counts?.sending == 0 }
+        #expect(try #require(others.counts).accepted >= 2)
+        try await check(bench, try #require(push))
+      }
+    }
+  }
+
+  @Test func `410 since a moment after the registration retires the device`() async throws {
+    let since = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded() - 60)
+    try await outcome(of: .refuse(status: 410, reason: "Unregistered", since: since), is: .failed) { bench, push in
+      #expect(push.reason == "Unregistered" && push.attempts == 1 && push.sentAt != nil)
+      let (at, type, reason) = try await bench.invalidation(push.deviceId)
+      #expect(at == since && type == 2 && reason == "Unregistered")
+    }
+  }
+
+  @Test func `410 since a moment before the registration keeps the device, and the push is sent again`() async throws {
+    let since = Date(timeIntervalSinceNow: -7200)
+    try await outcome(
+      of: .refuse(status: 410, reason: "Unregistered", since: since), times: 1, hurries: true, is: .accepted
+    ) { bench, push in
+      #expect(push.attempts == 2 && push.resentBecause == "Unregistered" && push.reason == nil)
+      #expect(try await bench.invalidation(push.deviceId).at == nil)
+    }
+  }
+
+  @Test func `BadDeviceToken retires the device for the environment it was sent to`() async throws {
+    try await outcome(of: .refuse(status: 400, reason: "BadDeviceToken"), is: .failed) { bench, push in
+      #expect(push.reason == "BadDeviceToken")
+      var invalidation = try await bench.invalidation(push.deviceId)
+      while invalidation.at == nil { invalidation = try await bench.invalidation(push.deviceId) }
+      #expect(invalidation.type == 3 && invalidation.reason == "BadDeviceToken")
+    }
+  }
+
+  @Test func `BadDeviceToken for a token registered since keeps the device`() async throws {
+    try await outcome(
+      of: .refuse(status: 400, reason: "BadDeviceToken"), times: 1, registeredAt: Date(timeIntervalSinceNow: 3600),
+      hurries: true, is: .accepted
+    ) { bench, push in
+      #expect(push.attempts == 2 && push.resentBecause == "BadDeviceToken")
+      #expect(try await bench.invalidation(push.deviceId).at == nil)
+    }
+  }
+
+  @Test func `A refused payload fails and nothing happens to the device`() async throws {
+    try await outcome(of: .refuse(status: 400, reason: "BadCollapseId"), is: .failed) { bench, push in
+      #expect(push.reason == "BadCollapseId" && push.attempts == 1)
+      #expect(try await bench.invalidation(push.deviceId).at == nil)
+    }
+  }
+
+  @Test func `Too many requests put it off by a minute at least`() async throws {
+    try await outcome(of: .refuse(status: 429, reason: "TooManyRequests"), is: .waiting) { _, push in
+      #expect(push.reason == "TooManyRequests" && push.attempts == 1 && push.resentBecause == nil)
+      let wait = try #require(push.notBefore).date.timeIntervalSince(try #require(push.settledAt).date)
+      #expect(wait >= 59.9)
+    }
+  }
+
+  @Test func `A push that was put off is sent again when it is due, and says why`() async throws {
+    try await outcome(of: .refuse(status: 503, reason: "ServiceUnavailable"), times: 2, hurries: true, is: .accepted) {
+      _, push in
+      #expect(push.attempts == 3 && push.resentBecause == "ServiceUnavailable")
+      #expect(push.notBefore == nil && push.reason == nil)
+    }
+  }
+
+  @Test func `A push without an answer is sent again, or left alone, by the policy`() async throws {
+    try await outcome(of: .resetStream, times: 1, policy: .resend, hurries: true, is: .accepted) { _, push in
+      #expect(push.attempts == 2 && push.resentBecause != nil)
+    }
+    try await outcome(of: .resetStream, times: 1, policy: .skip, is: .uncertain) { _, push in
+      #expect(push.attempts == 1 && push.resentBecause == nil && push.reason != nil)
+    }
+  }
+
+  @Test func `A push that certainly was not looked at goes again free of charge`() async throws {
+    try await outcome(of: .goAway(), times: 1, is: .accepted) { _, push in
+      #expect(push.attempts == 1 && push.resentBecause == nil)
+    }
+  }
+
+  @Test func `A push is given up when its time is over`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(1, prefix: "bb")
+      bench.simulator.apns.rule(.any, .refuse(status: 503, reason: "ServiceUnavailable"))
+      try await bench.withHubs {
+        let key = try await bench.send()
+        try await bench.until(key) { $0.counts?.waiting == 1 }
+        try await bench.database.query("UPDATE push SET give_up_at = now()")
+        try await bench.hurry(key)
+        let finished = try await bench.until(key, .finished)
+        #expect(finished.counts == SendoutCounts(audience: 1, sent: 1, failed: 1))
+        let push = try await bench.pushes(key)[0]
+        #expect(push.reason == "ServiceUnavailable" && push.attempts == 2)
+      }
+    }
+  }
+}

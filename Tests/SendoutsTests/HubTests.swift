@@ -1,0 +1,123 @@
+import Delivery
+import Foundation
+import Postgres
+import Registry
+import Sendouts
+import ServiceLifecycle
+import Simulator
+import Support
+import Testing
+import Wire
+
+@Suite struct HubTests {
+  @Test func `Several hubs share a sendout and send each push once`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(1500)
+      try await bench.withHubs(4) {
+        let key = try await bench.send("Hello")
+        let finished = try await bench.until(key, .finished)
+        #expect(finished.counts == SendoutCounts(audience: 1500, sent: 1500, accepted: 1500))
+        #expect(bench.simulator.apns.count == 1500)
+        #expect(Set(bench.simulator.apns.arrivals.map(\.token)).count == 1500)
+        let hubs = try await bench.database.query("SELECT count(DISTINCT hub_id), max(claims) FROM push_batch")[0]
+        let (distinct, claims) = try hubs.decode(Int.self, Int32.self)
+        #expect(distinct > 1)
+        #expect(claims == 1)
+      }
+    }
+  }
+
+  @Test func `After a hub was killed another sends what it left behind, and says of what may go twice why`()
+    async throws
+  {
+    try await withSendingBench { bench in
+      try await bench.addDevices(100)
+      try await bench.addDevices(20, from: 101, prefix: "bb")
+      bench.simulator.apns.rule(.token("bb"), .ignore)
+      let key = try await killedHub(bench, .resend)
+      bench.simulator.apns.removeRules()
+      try await bench.withHubs {
+        let finished = try await bench.until(key, .finished)
+        #expect(finished.counts == SendoutCounts(audience: 120, sent: 120, accepted: 120))
+      }
+      let pushes = try await bench.pushes(key)
+      let resent = pushes.filter { $0.resentBecause != nil }
+      #expect(resent.allSatisfy { $0.resentBecause == "hub_stopped" && $0.attempts == 2 })
+      #expect(resent.count >= 20)
+      try await expectNobodySentTwiceUnnoticed(bench, pushes)
+    }
+  }
+
+  @Test func `A sendout that must reach nobody twice leaves alone what may have left`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(100)
+      try await bench.addDevices(20, from: 101, prefix: "bb")
+      bench.simulator.apns.rule(.token("bb"), .ignore)
+      let key = try await killedHub(bench, .skip)
+      bench.simulator.apns.removeRules()
+      let counts = try await bench.withHubs { try #require(try await bench.until(key, .finished).counts) }
+      #expect(counts.uncertain >= 20)
+      #expect(counts.accepted + counts.uncertain == 120)
+      let pushes = try await bench.pushes(key)
+      #expect(pushes.filter { $0.state == .uncertain }.allSatisfy { $0.reason == "hub_stopped" && $0.attempts == 1 })
+      #expect(bench.simulator.apns.count == Set(bench.simulator.apns.arrivals.map(\.token)).count)
+    }
+  }
+
+  /// A sendout whose hub was killed while pushes to tokens that begin with `bb` had no answer.
+  private func killedHub(_ bench: SendingBench, _ policy: UncertainPolicy) async throws -> SendoutKey {
+    try await bench.withHubs(1, { $0.dispatch.lease = .milliseconds(1500) }) {
+      let key = try await bench.send("Hello", onUncertain: policy)
+      try await bench.until(key) { $0.counts?.accepted == 100 }
+      return key
+    }
+  }
+
+  /// A phone that got a push twice has a row that says why.
+  private func expectNobodySentTwiceUnnoticed(_ bench: SendingBench, _ pushes: [PushReply]) async throws {
+    let tokens = try await bench.tokens()
+    let arrivals = Dictionary(grouping: bench.simulator.apns.arrivals, by: \.token)
+    #expect(arrivals.count == pushes.count)
+    for push in pushes where push.resentBecause == nil {
+      #expect(arrivals[tokens[push.deviceId] ?? ""]?.count == 1)
+    }
+  }
+
+  @Test func `A hub that is told to end waits for what is on its way, and gives the rest back at once`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(200)
+      bench.simulator.apns.rule(.nth(1), .accept)
+      bench.simulator.apns.rule(.any, .ignore)
+      var hub = TestHub()
+      hub.dispatch.window = 30
+      let group = ServiceGroup(
+        configuration: .init(services: [bench.runner(hub)], gracefulShutdownSignals: [], logger: TestServer.logger))
+      let key = try await withThrowingTaskGroup(of: Void.self) { tasks in
+        tasks.addTask { try await group.run() }
+        let key = try await bench.send("Hello")
+        _ = await bench.simulator.apns.received(count: 20)
+        await group.triggerGracefulShutdown()
+        bench.simulator.apns.removeRules()
+        bench.simulator.apns.answerIgnored()
+        try await tasks.waitForAll()
+        return key
+      }
+      let counts = try #require(try await bench.show(key).counts)
+      #expect(counts.sending == 0)
+      #expect(counts.accepted == bench.simulator.apns.count)
+      #expect(counts.queued == 200 - counts.accepted)
+      try await bench.withHubs { try await bench.until(key, .finished) }
+      #expect(try await bench.pushes(key).allSatisfy { $0.attempts == 1 && $0.resentBecause == nil })
+      #expect(bench.simulator.apns.count == 200)
+    }
+  }
+
+  @Test func `A hub that starts finds what was started while there was none`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(5)
+      let key = try await bench.send()
+      try await bench.withHubs { try await bench.until(key, .finished) }
+      #expect(try await bench.show(key).counts?.accepted == 5)
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import Content
+import Delivery
+import Foundation
+import Postgres
+import Registry
+import Simulator
+import Support
+import Testing
+import Wire
+
+@Suite struct MessageTests {
+  @Test func `A push speaks of its recipient and leads to its own page`() async throws {
+    try await withSendingBench { bench in
+      let devices = try await bench.addDevices(2)
+      try await bench.database.query(
+        #"UPDATE contact SET properties = '{"food":"pizza & \"pasta\""}' WHERE first_name = 'N2'"#)
+      _ = try await Templates(bench.pool).put(
+        bench.customer, name: "offer", format: .html, body: "<h1>{{firstName}}</h1>")
+      let key = try await bench.withHubs {
+        let key = try await bench.send(
+          "Hi {{firstName}}, {{food}}?", template: "offer", fields: ["campaign": "c{{sendout.id}}", "n": 3],
+          info: "{{device.model}}")
+        try await bench.until(key, .finished)
+        return key
+      }
+      let arrival = try #require(bench.simulator.apns.arrivals.first { $0.token == bench.token(2) })
+      let payload = try JSONValue(parsing: arrival.payload)
+      #expect(payload["aps"]?["alert"] == ["title": "Hi N2, pizza & \"pasta\"?", "body": "iPhone"])
+      #expect(payload["campaign"] == .string("c\(key.sendout)"))
+      #expect(payload["n"] == 3)
+      let link = PushLink(customer: bench.customer, sendout: key.sendout, device: devices[1])
+      #expect(payload.string("url") == bench.links.page(link))
+      #expect(payload.string("pushreadurl") == bench.links.read(link))
+      #expect(arrival.header("apns-push-type") == "alert")
+      #expect(arrival.header("apns-priority") == "10")
+    }
+  }
+
+  @Test func `What grows too large for one recipient fails for that one alone, unsent`() async throws {
+    try await withSendingBench { bench in
+      let devices = try await bench.addDevices(3)
+      try await bench.database.query(
+        "UPDATE contact SET first_name = repeat('x', 200), last_name = repeat('y', 200) WHERE first_name = 'N2'")
+      let alert = String(repeating: "{{firstName}}{{lastName}}", count: 12)
+      let key = try await bench.withHubs {
+        let key = try await bench.send(alert)
+        try await bench.until(key, .finished)
+        return key
+      }
+      let failed = try #require(try await bench.pushes(key).first { $0.deviceId == devices[1] })
+      #expect(failed.state == .failed)
+      #expect(failed.reason == "PayloadTooLarge")
+      #expect(failed.attempts == 0)
+      #expect(try await bench.show(key).counts == SendoutCounts(audience: 3, sent: 2, accepted: 2, failed: 1))
+    }
+  }
+
+  @Test func `A phone that changed hands after the freeze is passed over, and so is one that was invalidated`()
+    async throws
+  {
+    try await withSendingBench { bench in
+      let devices = try await bench.addDevices(3)
+      let key = try await bench.send()
+      try await bench.pool.transaction { transaction in
+        _ = try await Ledger(transaction).freeze(key, app: bench.app.id, audience: .all)
+      }
+      try await bench.database.query("UPDATE sendout SET state = 'running', frozen_at = now()")
+      try await bench.database.query(
+        "UPDATE device SET contact_id = (SELECT contact_id FROM device WHERE device_id = $1::bigint) WHERE device_id = $2",
+        devices[2].rawValue, devices[0].rawValue)
+      try await bench.database.query(
+        "UPDATE device SET invalidated_at = now(), invalidation_type = 1 WHERE device_id = $1::bigint",
+        devices[1].rawValue)
+      try await bench.withHubs { try await bench.until(key, .finished) }
+      let pushes = try await bench.pushes(key)
+      #expect(pushes.map(\.state) == [.skipped, .skipped, .accepted])
+      #expect(pushes.map(\.reason) == ["device_reassigned", "device_invalidated", nil])
+      #expect(bench.simulator.apns.arrivals.map(\.token) == [bench.token(3)])
+    }
+  }
+
+  @Test func `A sendout keeps the template version it was created with`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(1)
+      let templates = Templates(bench.pool)
+      _ = try await templates.put(bench.customer, name: "offer", format: .html, body: "one")
+      let key = try await bench.send(template: "offer")
+      _ = try await templates.put(bench.customer, name: "offer", format: .html, body: "two")
+      let shown = try await bench.show(key)
+      #expect(shown.template == "offer")
+      #expect(shown.templateVersion == 1)
+    }
+  }
+}

@@ -1,0 +1,121 @@
+import Content
+import Delivery
+import Registry
+import Support
+import Testing
+import Wire
+
+@testable import Sendouts
+
+@Suite struct SendoutStateTests {
+  @Test func `Every verb in every state does what the table says`() {
+    let states = SendoutState.allCases
+    func becomes(_ verb: SendoutVerb, isFrozen: Bool = true) -> [SendoutState: SendoutStep] {
+      Dictionary(uniqueKeysWithValues: states.map { ($0, verb.step(from: $0, isFrozen: isFrozen)) })
+    }
+    #expect(
+      becomes(.start) == [
+        .draft: .becomes(.freezing), .freezing: .stays, .running: .stays, .paused: .impossible, .cancelled: .impossible,
+        .finished: .impossible,
+      ])
+    #expect(
+      becomes(.pause) == [
+        .draft: .impossible, .freezing: .becomes(.paused), .running: .becomes(.paused), .paused: .stays,
+        .cancelled: .impossible, .finished: .impossible,
+      ])
+    #expect(
+      becomes(.resume) == [
+        .draft: .impossible, .freezing: .stays, .running: .stays, .paused: .becomes(.running), .cancelled: .impossible,
+        .finished: .impossible,
+      ])
+    #expect(becomes(.resume, isFrozen: false)[.paused] == .becomes(.freezing))
+    #expect(
+      becomes(.cancel) == [
+        .draft: .becomes(.cancelled), .freezing: .becomes(.cancelled), .running: .becomes(.cancelled),
+        .paused: .becomes(.cancelled), .cancelled: .stays, .finished: .impossible,
+      ])
+  }
+
+  @Test func `A sendout of another customer is unknown to every verb`() async throws {
+    try await withSendingBench { bench in
+      let key = try await bench.send()
+      let stranger = try await Customers(bench.pool).add(name: "Other").id
+      let unknown = SendoutError.sendoutUnknown(key.sendout)
+      await #expect(throws: unknown) { try await bench.sendouts.start(stranger, key.sendout) }
+      await #expect(throws: unknown) { try await bench.sendouts.pause(stranger, key.sendout) }
+      await #expect(throws: unknown) { try await bench.sendouts.resume(stranger, key.sendout) }
+      await #expect(throws: unknown) { try await bench.sendouts.cancel(stranger, key.sendout) }
+      await #expect(throws: unknown) { try await bench.sendouts.find(stranger, key.sendout) }
+      await #expect(throws: unknown) { try await bench.sendouts.pushes(stranger, key.sendout) }
+      #expect(try await bench.sendouts.list(stranger).items.isEmpty)
+      #expect(try await bench.show(key).state == .freezing)
+    }
+  }
+
+  @Test func `An impossible verb is refused and changes nothing`() async throws {
+    try await withSendingBench { bench in
+      let key = try await bench.send()
+      try await bench.sendouts.cancel(bench.customer, key.sendout)
+      await #expect(throws: SendoutError.wrongState(key.sendout, .cancelled, .start)) {
+        try await bench.sendouts.start(bench.customer, key.sendout)
+      }
+      #expect(try await bench.show(key).state == .cancelled)
+    }
+  }
+
+  @Test func `A sendout is refused for what it cannot be, by the name of the field`() async throws {
+    try await withSendingBench { bench in
+      _ = try await PushApps(bench.pool, vault: bench.vault).add(
+        bench.customer, NewPushApp(appID: "com.acme.android", type: .firebase, name: "Android"))
+      func refuses(_ error: some Error & Equatable, _ change: (inout SendoutRequest) -> Void) async {
+        var request = SendoutRequest(
+          appId: SendingBench.appID, audience: .all, message: MessageBody(alert: "Hello"), start: true)
+        change(&request)
+        await #expect(throws: error) { try await bench.sendouts.create(bench.customer, request) }
+      }
+      await refuses(RegistryError.appUnknown(appID: "com.none")) { $0.appId = "com.none" }
+      await refuses(SendoutError.platformNotServed(.firebase)) { $0.appId = "com.acme.android" }
+      await refuses(SendoutError.invalid(field: "name", problem: "is empty")) { $0.name = " " }
+      await refuses(SendoutError.invalid(field: "template", problem: "is the name of no template of this customer")) {
+        $0.template = "nothing"
+      }
+      await refuses(
+        SendoutError.invalid(field: "audience.listId", problem: "is the number of no list of this customer")
+      ) { $0.audience = .list(ListID(99)) }
+      await refuses(SendoutError.invalid(field: "audience.originalIds", problem: "is empty")) {
+        $0.audience = .originalIds([])
+      }
+      await refuses(SendoutError.invalid(field: "audience.originalIds[1]", problem: "holds U+0000")) {
+        $0.audience = .originalIds(["a", "b\0"])
+      }
+      await refuses(
+        SendoutError.invalid(
+          field: "audience.originalIds",
+          problem: "holds 10001 ids, and at most 10000 are taken: put more of them on a list")
+      ) { $0.audience = .originalIds((0...10_000).map(String.init)) }
+      await refuses(SendoutError.invalid(field: "message.sound", problem: "holds U+0000")) { $0.message.sound = "\0" }
+      await refuses(SendoutError.invalid(field: "message.fields", problem: "holds U+0000")) {
+        $0.message.fields = ["a": ["b": ["c\0"]]]
+      }
+      await #expect(throws: ContentError.self) {
+        try await bench.sendouts.create(
+          bench.customer,
+          SendoutRequest(appId: SendingBench.appID, audience: .all, message: MessageBody(alert: "{{#open}}")))
+      }
+      #expect(try await bench.sendouts.list(bench.customer).items.isEmpty)
+    }
+  }
+
+  @Test func `Sendouts are listed the newest first, a page at a time`() async throws {
+    try await withSendingBench { bench in
+      var keys: [SendoutID] = []
+      for _ in 1...5 { keys.append(try await bench.send().sendout) }
+      let first = try await bench.sendouts.list(bench.customer, PageRequest(limit: 3))
+      #expect(first.items.map(\.sendoutId) == [keys[4], keys[3], keys[2]])
+      #expect(first.items[0].counts == nil && first.items[0].audience == nil)
+      let second = try await bench.sendouts.list(bench.customer, PageRequest(after: first.next, limit: 3))
+      #expect(second.items.map(\.sendoutId) == [keys[1], keys[0]])
+      #expect(second.next == nil)
+    }
+  }
+}

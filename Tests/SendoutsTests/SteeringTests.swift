@@ -1,0 +1,123 @@
+import Delivery
+import Registry
+import Sendouts
+import Simulator
+import Support
+import Testing
+import Wire
+
+@Suite struct SteeringTests {
+  @Test func `Pausing lets out what was handed over and no more; resuming sends the rest, each push once`()
+    async throws
+  {
+    try await withSendingBench { bench in
+      try await bench.addDevices(200)
+      bench.simulator.apns.rule(.any, .ignore)
+      try await bench.withHubs(1, { $0.dispatch.window = 30 }) {
+        let key = try await bench.send()
+        _ = await bench.simulator.apns.received(count: 1)
+        try await bench.sendouts.pause(bench.customer, key.sendout)
+        bench.simulator.apns.removeRules()
+        // The first is alone on its connection until it is answered; what was handed over follows it.
+        bench.simulator.apns.answerIgnored()
+        let paused = try await bench.until(key) { $0.counts?.sending == 0 }
+        #expect(paused.state == .paused && paused.haltReason == nil)
+        let sent = try #require(paused.counts).accepted
+        #expect((1...60).contains(sent))
+        #expect(paused.counts?.queued == 200 - sent)
+
+        try await bench.sendouts.resume(bench.customer, key.sendout)
+        let finished = try await bench.until(key, .finished)
+        #expect(finished.counts == SendoutCounts(audience: 200, sent: 200, accepted: 200))
+        #expect(bench.simulator.apns.count == 200)
+      }
+    }
+  }
+
+  @Test func `Cancelling ends it: what has left is counted, the rest is cancelled and never leaves`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(200)
+      bench.simulator.apns.rule(.any, .ignore)
+      try await bench.withHubs(1, { $0.dispatch.window = 30 }) {
+        let key = try await bench.send()
+        _ = await bench.simulator.apns.received(count: 1)
+        let cancelled = try await bench.sendouts.cancel(bench.customer, key.sendout)
+        #expect(cancelled.state == .cancelled && cancelled.finishedAt != nil)
+        #expect(try #require(cancelled.counts).cancelled >= 120)
+        bench.simulator.apns.removeRules()
+        bench.simulator.apns.answerIgnored()
+        let ended = try await bench.until(key) { $0.counts?.sending == 0 && $0.counts?.queued == 0 }
+        let counts = try #require(ended.counts)
+        #expect(counts.accepted + counts.cancelled == 200)
+        #expect(counts.accepted == bench.simulator.apns.count)
+      }
+    }
+  }
+
+  @Test func `Paused before its audience is frozen, it is frozen when resumed`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(3)
+      let key = try await bench.send()
+      try await bench.sendouts.pause(bench.customer, key.sendout)
+      try await bench.withHubs {
+        #expect(try await bench.sendouts.resume(bench.customer, key.sendout).state == .freezing)
+        #expect(try await bench.until(key, .finished).counts?.accepted == 3)
+      }
+    }
+  }
+
+  @Test func `A draft waits until it is started`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(2)
+      try await bench.withHubs {
+        let draft = try await bench.sendouts.create(
+          bench.customer,
+          SendoutRequest(appId: SendingBench.appID, audience: .all, message: MessageBody(alert: "Hello")))
+        #expect(draft.state == .draft && draft.startedAt == nil)
+        #expect(draft.name == "Hello")
+        let key = SendoutKey(bench.customer, draft.sendoutId)
+        try await bench.sendouts.start(bench.customer, key.sendout)
+        #expect(try await bench.until(key, .finished).counts?.accepted == 2)
+      }
+    }
+  }
+
+  @Test func `Refused credentials pause the sendout, unsent pushes stay, and mended ones let it go on`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(100)
+      let apps = PushApps(bench.pool, vault: bench.vault)
+      let wrong = APNsKey.fresh()
+      _ = try await apps.update(bench.customer, bench.app.id, PushAppUpdate(signingKey: Secret(wrong)))
+      try await bench.withHubs(2) {
+        let key = try await bench.send()
+        let paused = try await bench.until(key, .paused)
+        #expect(paused.haltReason == "InvalidProviderToken")
+        let app = try await bench.currentApp()
+        #expect(app?.alarm?.reason == "InvalidProviderToken")
+        let settled = try await bench.until(key) { $0.counts?.sending == 0 }
+        #expect(settled.counts == SendoutCounts(audience: 100, queued: 100))
+
+        _ = try await apps.update(bench.customer, bench.app.id, PushAppUpdate(signingKey: Secret(APNsKey.sample)))
+        #expect(try await bench.sendouts.resume(bench.customer, key.sendout).haltReason == nil)
+        let finished = try await bench.until(key, .finished)
+        #expect(finished.counts == SendoutCounts(audience: 100, sent: 100, accepted: 100))
+        #expect(try await bench.pushes(key).allSatisfy { $0.attempts == 1 && $0.resentBecause == nil })
+      }
+    }
+  }
+
+  @Test func `An app without a signing key pauses its sendouts and says so`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(1)
+      _ = try await PushApps(bench.pool, vault: bench.vault).add(
+        bench.customer, NewPushApp(appID: "com.acme.bare", type: .ios, name: "Bare"))
+      try await bench.withHubs {
+        let reply = try await bench.sendouts.create(
+          bench.customer,
+          SendoutRequest(appId: "com.acme.bare", audience: .all, message: MessageBody(alert: "Hello"), start: true))
+        let paused = try await bench.until(SendoutKey(bench.customer, reply.sendoutId), .paused)
+        #expect(paused.haltReason == "the app has no signing key")
+      }
+    }
+  }
+}
