@@ -4,17 +4,21 @@ import Testing
 @testable import Delivery
 
 @Suite struct GathererTests {
+  private final class Calls: Sendable {
+    let sizes = Mutex<[Int]>([])
+  }
+
   @Test func `Each gets its own answer, and those that come together travel together`() async throws {
-    let calls = Mutex<[Int]>([])
+    let calls = Calls()
     let gatherer = Gatherer<String, Int, Int>(group: 100, limit: 1000, full: DeliveryError.opensOverflow) { _, items in
-      calls.withLock { $0.append(items.count) }
+      calls.sizes.withLock { $0.append(items.count) }
       return items.map { $0 * 2 }
     }
     try await withThrowingTaskGroup(of: (Int, Int).self) { group in
       for item in 0..<500 { group.addTask { (item, try await gatherer.answer("a", item)) } }
       for try await (item, answer) in group { #expect(answer == item * 2) }
     }
-    let sizes = calls.withLock(\.self)
+    let sizes = calls.sizes.withLock(\.self)
     #expect(sizes.reduce(0, +) == 500)
     #expect(sizes.allSatisfy { $0 <= 100 })
   }

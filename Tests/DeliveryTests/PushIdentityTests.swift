@@ -9,7 +9,7 @@ import Wire
     let key = SendoutKey(CustomerID(1), SendoutID(2))
     let id = PushIdentity.id(key, DeviceID(3))
     #expect(id == PushIdentity.id(key, DeviceID(3)))
-    #expect(id.uuidString == "AE1D1D25-4D06-8DF6-B00B-49C0C3E8B5C9")
+    #expect(id.uuidString == "0CD5FB93-B148-8FD4-818B-C8E1583650FB")
     #expect(id != PushIdentity.id(SendoutKey(CustomerID(2), SendoutID(1)), DeviceID(3)))
     #expect(PushIdentity.collapseID(key) == "s2")
   }

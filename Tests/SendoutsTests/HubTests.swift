@@ -34,6 +34,8 @@ import Wire
       try await bench.addDevices(100)
       try await bench.addDevices(20, from: 101, prefix: "bb")
       bench.simulator.apns.rule(.token("bb"), .ignore)
+      // At its end the provider waits for answers.
+      defer { bench.simulator.apns.answerIgnored() }
       let key = try await killedHub(bench, .resend)
       bench.simulator.apns.removeRules()
       try await bench.withHubs {
@@ -53,6 +55,8 @@ import Wire
       try await bench.addDevices(100)
       try await bench.addDevices(20, from: 101, prefix: "bb")
       bench.simulator.apns.rule(.token("bb"), .ignore)
+      // At its end the provider waits for answers.
+      defer { bench.simulator.apns.answerIgnored() }
       let key = try await killedHub(bench, .skip)
       bench.simulator.apns.removeRules()
       let counts = try await bench.withHubs { try #require(try await bench.until(key, .finished).counts) }
