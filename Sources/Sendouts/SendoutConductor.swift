@@ -2,7 +2,6 @@ import Content
 import Delivery
 import Logging
 import Postgres
-import Providers
 import Registry
 import Wire
 
@@ -148,8 +147,7 @@ struct SendoutConductor: Sendable {
     return .order(
       SendoutOrder(
         key: sendout.key, app: app.id, appFields: AppFields(appId: app.appID, name: app.name), topic: app.appID,
-        credentials: APNsCredentials(teamID: signing.teamID, keyID: signing.keyID, signingKey: signing.signingKey.text),
-        message: try MessageTemplate(message), sendoutFields: sendout.fields(of: message),
+        credentials: signing, message: try MessageTemplate(message), sendoutFields: sendout.fields(of: message),
         hasPage: sendout.template != nil, onUncertain: sendout.onUncertain))
   }
 }

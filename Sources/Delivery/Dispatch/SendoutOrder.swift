@@ -1,5 +1,6 @@
 public import Content
-public import Providers
+import Providers
+public import Registry
 public import Wire
 
 /// All that a hub needs to know to send a sendout's pushes.
@@ -9,7 +10,7 @@ public struct SendoutOrder: Sendable {
   /// For `{{app.name}}`; its `appId` is APNs' topic.
   public var appFields: AppFields
   public var topic: String
-  public var credentials: APNsCredentials
+  var credentials: APNsCredentials
   public var message: MessageTemplate
   /// For `{{sendout.name}}` and so on.
   public var sendoutFields: SendoutFields
@@ -18,14 +19,15 @@ public struct SendoutOrder: Sendable {
   public var onUncertain: UncertainPolicy
 
   public init(
-    key: SendoutKey, app: PushAppID, appFields: AppFields, topic: String, credentials: APNsCredentials,
+    key: SendoutKey, app: PushAppID, appFields: AppFields, topic: String, credentials: SigningCredentials,
     message: MessageTemplate, sendoutFields: SendoutFields, hasPage: Bool, onUncertain: UncertainPolicy
   ) {
     self.key = key
     self.app = app
     self.appFields = appFields
     self.topic = topic
-    self.credentials = credentials
+    self.credentials = APNsCredentials(
+      teamID: credentials.teamID, keyID: credentials.keyID, signingKey: credentials.signingKey.text)
     self.message = message
     self.sendoutFields = sendoutFields
     self.hasPage = hasPage
