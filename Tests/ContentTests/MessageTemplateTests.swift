@@ -69,21 +69,6 @@ import Wire
     #expect(same(aps["sound"], "s\(text)"))
   }
 
-  /// Plain variables are written straight into the payload, all else by the Mustache renderer: a comment sends a text the
-  /// second way.
-  @Test(arguments: [
-    "Hi {{firstName}}!", "{{food}}{{price}}{{member}}{{tags}}", "{{unknown}}x{{none}}",
-    "{{ device.model }}\n{{&lastName}}",
-    "{{{quote}}} {{emoji}}{{half}}", "{{sendout.fields.campaign}} {{properties.address.city}}",
-    "a { b } {{firstName.x}} }}",
-    "{{properties}}{{device}}{{address}}", "{{visits}}", "  {{firstName}}\n  {{lastName}}\n",
-  ])
-  func `The quick way and Mustache's own give the same text`(text: String) throws {
-    let quick = try MessageTemplate(MessageBody(alert: text)).alert(for: lars)
-    let slow = try MessageTemplate(MessageBody(alert: text + "{{! }}")).alert(for: lars)
-    #expect(quick == slow)
-  }
-
   @Test(
     arguments: [
       ("7", "7"), (" 7\n", "7"), ("{{properties.unread}}", "12"), ("0", "0"), ("{{unknown}}", nil),
@@ -137,6 +122,15 @@ import Wire
   @Test func `A badge or a sound may come without an alert`() throws {
     #expect(try payload(MessageBody(badge: 0), PageContext()) == #"{"aps":{"badge":0},"source":"carma"}"#)
     #expect(try payload(MessageBody(sound: "x"), PageContext()) == #"{"aps":{"sound":"x"},"source":"carma"}"#)
+  }
+
+  @Test func `The page behind a message can say what the message said`() throws {
+    var context = PageContext(contact: lars.contact)
+    let fields: [String: JSONValue] = ["for": "{{lastName}}", "list": [1, "{{firstName}}", ["x": nil]], "same": true]
+    let message = MessageBody(alert: "Hi {{firstName}}", info: "{{unknown}}", fields: fields)
+    try MessageTemplate(message).fill(&context)
+    #expect(context.sendout.alert == "Hi Lars" && context.sendout.info == "")
+    #expect(context.sendout.fields == ["for": "Hansson", "list": [1, "Lars", ["x": nil]], "same": true])
   }
 
   @Test func `It is known whether a message is the same for all`() throws {

@@ -21,7 +21,7 @@ extension MessageTemplate {
     if let info { payload.appendMember("info", info) }
     for field in fields {
       payload.append(UInt8(ascii: ","))
-      payload.append(contentsOf: field.name)
+      payload.append(contentsOf: field.json)
       payload.append(UInt8(ascii: ":"))
       field.value.append(context, to: &payload)
     }

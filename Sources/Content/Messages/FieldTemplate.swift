@@ -2,11 +2,12 @@ import Wire
 
 /// A further field of a message: JSON of any form, with a template wherever it holds a text.
 indirect enum FieldTemplate: Sendable {
-  /// JSON that is the same for all.
-  case constant([UInt8])
+  /// What is the same for all, and its JSON.
+  case constant(JSONValue, [UInt8])
   case text(TextTemplate)
   case list([FieldTemplate])
-  case object([(key: [UInt8], value: FieldTemplate)])
+  /// The members by name; each name also as JSON.
+  case object([(name: String, json: [UInt8], value: FieldTemplate)])
 
   /// Lists and objects within each other.
   private static let depthLimit = 8
@@ -15,13 +16,15 @@ indirect enum FieldTemplate: Sendable {
   init(_ value: JSONValue, field: String, depth: Int = FieldTemplate.depthLimit) throws(ContentError) {
     guard depth > 0 else { throw .invalid(field: field, problem: "is nested more than \(Self.depthLimit) deep") }
     switch value {
-    case .null: self = .constant(Array("null".utf8))
-    case .bool(let value): self = .constant(Array((value ? "true" : "false").utf8))
-    case .integer(let value): self = .constant(Array(String(value).utf8))
-    case .number(let value):
-      guard value.isFinite else { throw .invalid(field: field, problem: "is not a number") }
-      self = .constant(Array(String(value).utf8))
-    case .string(let text): self = .text(try TextTemplate(text, field: field))
+    case .null: self = .constant(value, Array("null".utf8))
+    case .bool(let flag): self = .constant(value, Array((flag ? "true" : "false").utf8))
+    case .integer(let number): self = .constant(value, Array(String(number).utf8))
+    case .number(let number):
+      guard number.isFinite else { throw .invalid(field: field, problem: "is not a number") }
+      self = .constant(value, Array(String(number).utf8))
+    case .string(let text):
+      let template = try TextTemplate(text, field: field)
+      self = template.isConstant ? .constant(value, JSONText.quoted(text)) : .text(template)
     case .array(let values):
       var list: [FieldTemplate] = []
       for (index, value) in values.enumerated() {
@@ -29,15 +32,28 @@ indirect enum FieldTemplate: Sendable {
       }
       self = .list(list)
     case .object(let members):
-      var object: [(key: [UInt8], value: FieldTemplate)] = []
+      var object: [(name: String, json: [UInt8], value: FieldTemplate)] = []
       for (name, value) in members.sorted(by: { $0.key < $1.key }) {
         guard !name.utf8.contains(0) else { throw .invalid(field: field, problem: "holds U+0000") }
-        object.append((JSONText.quoted(name), try FieldTemplate(value, field: "\(field).\(name)", depth: depth - 1)))
+        let template = try FieldTemplate(value, field: "\(field).\(name)", depth: depth - 1)
+        object.append((name, JSONText.quoted(name), template))
       }
       self = .object(object)
     }
   }
 
+  /// The field as this recipient gets it.
+  func value(_ context: PageContext) -> JSONValue {
+    switch self {
+    case .constant(let value, _): value
+    case .text(let text): .string(text.render(context))
+    case .list(let values): .array(values.map { $0.value(context) })
+    case .object(let members):
+      .object(Dictionary(members.map { ($0.name, $0.value.value(context)) }) { first, _ in first })
+    }
+  }
+
+  /// The templates in it, constant texts left out.
   var texts: [TextTemplate] {
     switch self {
     case .constant: []
@@ -49,7 +65,7 @@ indirect enum FieldTemplate: Sendable {
 
   func append(_ context: PageContext, to bytes: inout [UInt8]) {
     switch self {
-    case .constant(let json): bytes.append(contentsOf: json)
+    case .constant(_, let json): bytes.append(contentsOf: json)
     case .text(let text): bytes.append(contentsOf: text.json(context))
     case .list(let values):
       bytes.append(UInt8(ascii: "["))
@@ -62,7 +78,7 @@ indirect enum FieldTemplate: Sendable {
       bytes.append(UInt8(ascii: "{"))
       for (index, member) in members.enumerated() {
         if index > 0 { bytes.append(UInt8(ascii: ",")) }
-        bytes.append(contentsOf: member.key)
+        bytes.append(contentsOf: member.json)
         bytes.append(UInt8(ascii: ":"))
         member.value.append(context, to: &bytes)
       }

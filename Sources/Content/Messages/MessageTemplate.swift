@@ -17,8 +17,10 @@ public struct MessageTemplate: Sendable {
   let badge: BadgeTemplate?
   let sound: TextTemplate?
   let category: TextTemplate?
-  /// By name; the name as JSON.
-  let fields: [(name: [UInt8], value: FieldTemplate)]
+  /// By name; each name also as JSON.
+  let fields: [(name: String, json: [UInt8], value: FieldTemplate)]
+  /// Whether there is a template in them.
+  private let hasRenderedFields: Bool
 
   /// Whether what it says depends on the recipient, the links apart. If not, `payload` never looks at contact or device.
   public let isPersonal: Bool
@@ -41,7 +43,9 @@ public struct MessageTemplate: Sendable {
     guard alert != nil || badge != nil || sound != nil else {
       throw .invalid(field: "message.alert", problem: "is missing: a message has an alert, a badge or a sound")
     }
-    var texts = [alert, info, sound, category].compactMap(\.self) + fields.flatMap(\.value.texts)
+    let fieldTexts = fields.flatMap(\.value.texts)
+    hasRenderedFields = !fieldTexts.isEmpty
+    var texts = [alert, info, sound, category].compactMap(\.self) + fieldTexts
     if case .text(let text) = badge { texts.append(text) }
     isPersonal = texts.contains(where: \.isPersonal)
     namesProperties = texts.contains(where: \.namesProperties)
@@ -55,15 +59,15 @@ public struct MessageTemplate: Sendable {
 
   private static func fields(
     _ fields: [String: JSONValue]
-  ) throws(ContentError) -> [(name: [UInt8], value: FieldTemplate)] {
-    var templates: [(name: [UInt8], value: FieldTemplate)] = []
+  ) throws(ContentError) -> [(name: String, json: [UInt8], value: FieldTemplate)] {
+    var templates: [(name: String, json: [UInt8], value: FieldTemplate)] = []
     for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
       let field = "message.fields.\(name.prefix(100))"
       guard !reservedFields.contains(name) else { throw .invalid(field: field, problem: "has a name that is taken") }
       guard (1...100).contains(name.unicodeScalars.count), !name.utf8.contains(where: { $0 < 0x20 }) else {
         throw .invalid(field: field, problem: "has a name that is not of 1 to 100 printable characters")
       }
-      templates.append((JSONText.quoted(name), try FieldTemplate(value, field: field)))
+      templates.append((name, JSONText.quoted(name), try FieldTemplate(value, field: field)))
     }
     return templates
   }
@@ -73,4 +77,15 @@ public struct MessageTemplate: Sendable {
 
   /// The info as this recipient gets it; `nil` when the message has none.
   public func info(for context: PageContext) -> String? { info?.render(context) }
+
+  /// Puts into the context what this message says to its recipient, for the page behind it: `{{sendout.alert}}`,
+  /// `{{sendout.info}}` and `{{sendout.fields.…}}`.
+  public func fill(_ context: inout PageContext) {
+    let (alert, info) = (alert(for: context), info(for: context))
+    if hasRenderedFields {
+      context.sendout.fields = Dictionary(fields.map { ($0.name, $0.value.value(context)) }) { first, _ in first }
+    }
+    context.sendout.alert = alert
+    context.sendout.info = info
+  }
 }

@@ -9,7 +9,7 @@ public struct SendoutFields: Sendable, Equatable {
   public var alert: String?
   /// The info as this recipient got it.
   public var info: String?
-  /// The message's further fields.
+  /// The message's further fields, as this recipient got them where `MessageTemplate.fill` has been.
   public var fields: [String: JSONValue]
 
   public init(

@@ -4,8 +4,7 @@ public import Wire
 
 /// Authenticates requests, remembering what each token opens for a few seconds.
 ///
-/// A revoked key is refused at once on the hub that revoked it and as soon as the others hear of it (`RegistryCaches`); should
-/// that word be lost, within `timeToLive`. Unknown tokens are remembered in a cache of their own, so that guessing cannot
+/// A revoked key is refused as soon as this hub hears of it (`RegistryCaches`); should that word be lost, within `timeToLive`. Unknown tokens are remembered in a cache of their own, so that guessing cannot
 /// push good tokens out.
 public final class AccessKeyCache: Sendable {
   private let keys: AccessKeys

@@ -20,8 +20,8 @@ public struct AccessKeys: Sendable {
     return NewAccessKey(key: try AccessKey(rows[0]), token: token.text)
   }
 
-  /// Makes a key open nothing from now on, here at once and on every other hub as soon as it hears of it. Revoking it again
-  /// changes nothing.
+  /// Makes a key open nothing from now on; hubs that have it in their cache hear of it as soon as this is committed. Revoking it
+  /// again changes nothing.
   /// - Throws: `RegistryError.accessKeyUnknown`.
   public func revoke(_ customer: CustomerID, _ key: AccessKeyID) async throws -> AccessKey {
     let rows = try await database.query(AccessKeyQueries.revoke, customer.rawValue, key.rawValue)

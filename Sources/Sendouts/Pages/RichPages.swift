@@ -49,8 +49,7 @@ public final class RichPages: Sendable {
     var context = PageContext(recipient, app: source.app, sendout: source.sendout)
     context.url = links.page(link)
     context.pushreadurl = links.read(link)
-    context.sendout.alert = source.message.alert(for: context)
-    context.sendout.info = source.message.info(for: context)
+    source.message.fill(&context)
     let page = try await template
     return RichPage(contentType: page.format.contentType, body: page.render(context))
   }

@@ -25,6 +25,7 @@ struct KeyRoutes: Sendable {
   func revoke(_ request: Request, _ context: SiteContext) async throws -> Response {
     let access = try await desk.access(request)
     let key = try await keys.revoke(access.customer, try context.number("id"))
+    desk.authenticator.forget()
     return try JSONReply.make(.ok, AccessKeyReply(key))
   }
 }

@@ -27,6 +27,9 @@ public struct Authenticator: Sendable {
     return try check(try await keys.authenticate(token), scope)
   }
 
+  /// Has every key looked up anew: a key that was revoked here must not open anything here once that was answered.
+  public func forget() { keys.flush() }
+
   private func bearer(_ request: Request) -> String? {
     guard let value = request.headers[.authorization], value.prefix(7).lowercased() == "bearer " else { return nil }
     return String(value.dropFirst(7))
