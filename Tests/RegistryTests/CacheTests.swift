@@ -5,12 +5,15 @@ import Testing
 import Wire
 
 @Suite struct CacheTests {
+  /// For caches in which no time is to pass.
+  let start = ContinuousClock.now
+
   @Test func `A token is asked for once, however many requests carry it at the same time`() async throws {
     try await withDatabase { database in
       let customer = try await database.customer()
       let new = try await AccessKeys(database.pool).make(customer, name: "x", scope: .device)
       let counting = CountingDatabase(database.pool)
-      let cache = AccessKeyCache(counting)
+      let cache = AccessKeyCache(counting, now: { [start] in start })
       let answers = try await withThrowingTaskGroup { group in
         for _ in 0..<200 { group.addTask { try await cache.authenticate(new.token, for: customer)?.key } }
         return try await group.reduce(into: []) { $0.append($1) }
@@ -49,7 +52,7 @@ import Wire
       let customer = try await database.customer()
       let new = try await AccessKeys(database.pool).make(customer, name: "x", scope: .device)
       let counting = CountingDatabase(database.pool)
-      let cache = AccessKeyCache(counting)
+      let cache = AccessKeyCache(counting, now: { [start] in start })
       _ = try await cache.authenticate(new.token)
       for guess in 0..<2_100 {
         let digits = String(repeating: "A", count: 43 - String(guess).count) + String(guess)
@@ -101,7 +104,7 @@ import Wire
       let (acme, other) = (try await database.customer(), try await database.customer("Other"))
       let app = try await PushApps(database.pool, vault: try .fresh()).add(acme, .ios())
       let counting = CountingDatabase(database.pool)
-      let cache = PushAppCache(counting)
+      let cache = PushAppCache(counting, now: { [start] in start })
       for _ in 0..<3 { #expect(try await cache.resolve(acme, appID: "com.acme.app") == app) }
       #expect(counting.count == 1)
       for customer in [other, CustomerID(4711)] {
