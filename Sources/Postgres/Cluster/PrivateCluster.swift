@@ -41,6 +41,9 @@ public final class PrivateCluster: Service {
     return words.joined(separator: " ") + " port=5432 sslmode=disable gssencmode=disable"
   }
 
+  /// Where the server's socket is.
+  public var socketDirectory: String { server.socketDirectory }
+
   /// Process of the server, while it runs.
   public var processID: Int32? { server.processID }
 

@@ -32,6 +32,7 @@ struct Connector: Sendable {
       }
       awaited = connection.pollConnect()
     }
+    if let file = configuration.traceFile { connection.trace(to: file) }
     guard connection.makeReady() else { throw Failure(reason: connection.errorMessage) }
     return connection
   }

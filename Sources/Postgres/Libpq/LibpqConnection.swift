@@ -1,11 +1,18 @@
 import CLibpq
 
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
 /// libpq's `PGconn`, call by call; it adds nothing but names and ownership.
 ///
 /// `@unchecked Sendable`: a connection has one owner at a time. The thread that opens it hands it to the reactor, and from
 /// then on only the reactor's thread touches it.
 final class LibpqConnection: @unchecked Sendable {
   private let pointer: OpaquePointer
+  private var traceFile: UnsafeMutablePointer<FILE>?
 
   /// Takes over the connection, which ends with this object.
   init(adopting pointer: OpaquePointer) {
@@ -14,7 +21,19 @@ final class LibpqConnection: @unchecked Sendable {
     PQsetNoticeReceiver(pointer, { _, _ in }, nil)
   }
 
-  deinit { PQfinish(pointer) }
+  deinit {
+    PQfinish(pointer)
+    if let traceFile { fclose(traceFile) }
+  }
+
+  /// Appends every message to a file, in libpq's own notation.
+  func trace(to path: String) {
+    traceFile = fopen(path, "a")
+    guard let traceFile else { return }
+    setvbuf(traceFile, nil, _IOLBF, 0)
+    PQtrace(pointer, traceFile)
+    PQsetTraceFlags(pointer, Int32(PQTRACE_SUPPRESS_TIMESTAMPS))
+  }
 
   // MARK: State
 
@@ -85,6 +104,34 @@ final class LibpqConnection: @unchecked Sendable {
     guard let notification = PQnotifies(pointer) else { return nil }
     defer { PQfreemem(notification) }
     return (String(cString: notification.pointee.relname), String(cString: notification.pointee.extra))
+  }
+
+  // MARK: COPY
+
+  /// Hands a chunk to libpq, which keeps what the socket does not take: `flush` tells when it has.
+  func putCopy(_ chunk: borrowing [UInt8]) -> Bool {
+    chunk.withUnsafeBytes { bytes in
+      PQputCopyData(pointer, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(bytes.count)) == 1
+    }
+  }
+
+  /// - Parameter problem: makes the server forget what was copied.
+  func endCopy(_ problem: String?) -> Bool { PQputCopyEnd(pointer, problem) == 1 }
+
+  enum CopyRow {
+    case row([UInt8])
+    /// None has come yet.
+    case none
+    /// There are no more, or there was an error: the next result tells.
+    case end
+  }
+
+  func nextCopyRow() -> CopyRow {
+    var buffer: UnsafeMutablePointer<CChar>?
+    let length = PQgetCopyData(pointer, &buffer, 1)
+    guard length > 0, let buffer else { return length == 0 ? .none : .end }
+    defer { PQfreemem(buffer) }
+    return .row(Array(UnsafeRawBufferPointer(start: buffer, count: Int(length))))
   }
 
   // MARK: Cancelling

@@ -33,7 +33,7 @@ final class Call: @unchecked Sendable {
   /// Whether it has come out of the inbox: a cancellation can overtake it there.
   var isTaken = false
   /// The connection it was sent on.
-  weak var session: Session?
+  var session: Session?
   /// When it may wait for a connection no longer.
   var expires = Moment.distantFuture
   var sentAt = Moment.distantFuture
@@ -54,6 +54,7 @@ final class Call: @unchecked Sendable {
   func succeed(_ result: ResultBox) {
     guard !isFinished else { return }
     isFinished = true
+    session = nil
     if let continuation = continuation.take() { return continuation.resume(returning: Rows(result: result)) }
     completion.take()?(.success(result))
   }
@@ -61,6 +62,7 @@ final class Call: @unchecked Sendable {
   func fail(_ error: any Error) {
     guard !isFinished else { return }
     isFinished = true
+    session = nil
     if let continuation = continuation.take() { return continuation.resume(throwing: error) }
     completion.take()?(.failure(error))
   }

@@ -13,7 +13,8 @@ import DequeModule
 /// What the server owes stands in `owed`, in the order it was asked for; results are matched from its front. When a call
 /// fails, those behind it in its segment come back aborted: they never ran and are sent again.
 ///
-/// A write is answered only when its Sync is: its result comes before the commit, which can still fail.
+/// A call that is no read is answered only when its Sync is: its result comes before the commit, which can still fail; and
+/// whoever has the answer may rely on the connection owing nothing more for it.
 ///
 /// Cancelling goes `none` → `requested` (the request travels on a connection of its own) → `landed` (the server has
 /// signalled the backend, which may look at the signal a little later) → `none`, at the answer to a Sync sent after the
@@ -40,8 +41,8 @@ struct PipelineState {
   private var owed: Deque<Debt> = []
   private var prepared = PreparedStatements()
   private var outcome: Outcome?
-  /// A write whose result has come and whose commit has not.
-  private var uncommitted: (call: Call, result: ResultBox)?
+  /// A call whose result has come and whose Sync has not.
+  private var unsettled: (call: Call, result: ResultBox)?
   /// Why plans could not be prepared, for calls sent in the belief that they were.
   private var refusals: [String: ServerError] = [:]
   /// The error that aborted the segment being answered.
@@ -66,7 +67,7 @@ struct PipelineState {
   var headStatement: String {
     switch owed.first {
     case .prepare(let call, _), .execute(let call, _): call.statement.name
-    case .sync, nil: uncommitted?.call.statement.name ?? "sync"
+    case .sync, nil: unsettled?.call.statement.name ?? "sync"
     }
   }
 
@@ -126,9 +127,9 @@ struct PipelineState {
 
   private mutating func fail(_ error: ServerError, at now: Moment, _ actions: inout [PipelineAction]) {
     segmentError = error
-    if headIsSync, let (call, _) = uncommitted {
+    if headIsSync, let (call, _) = unsettled {
       // The commit itself failed, as a deferred constraint does.
-      uncommitted = nil
+      unsettled = nil
       conclude(call, error, plan: nil, at: now, &actions)
     } else {
       outcome = .failed(error)
@@ -153,8 +154,8 @@ struct PipelineState {
     case .execute(let call, let plan):
       owed.removeFirst()
       switch outcome {
-      case .rows(let rows) where call.role == .write: uncommitted = (call, rows)
-      case .rows(let rows): finish(.succeed(call, rows), &actions)
+      case .rows(let rows) where call.role == .read || call.role == .begin: finish(.succeed(call, rows), &actions)
+      case .rows(let rows): unsettled = (call, rows)
       case .failed(let error): conclude(call, refusals[plan.name] ?? error, plan: plan, at: now, &actions)
       case .aborted: skip(call, &actions)
       }
@@ -167,7 +168,7 @@ struct PipelineState {
     owed.removeFirst()
     syncsAnswered += 1
     segmentError = nil
-    if let (call, rows) = uncommitted.take() { finish(.succeed(call, rows), &actions) }
+    if let (call, rows) = unsettled.take() { finish(.succeed(call, rows), &actions) }
     if case .landed(let mark) = cancelling, syncsAnswered > mark { cancelling = .none }
     headMoved(at: now, &actions)
   }
@@ -231,10 +232,19 @@ struct PipelineState {
     cancelHeadIfAsked(&actions)
   }
 
+  /// The connection is outside pipeline mode, and what it does there is to be cancelled.
+  mutating func cancelExchange(_ actions: inout [PipelineAction]) {
+    if case .requested = cancelling { return }
+    cancelling = .requested
+    actions.append(.requestCancel)
+  }
+
   /// The request has been delivered, or has failed to be.
   mutating func cancelReturned(_ actions: inout [PipelineAction]) {
     guard case .requested = cancelling else { return }
     cancelling = .landed(afterSync: syncsSent)
+    // The call it was meant for may be answered already, and the next one be waiting for a request of its own.
+    cancelHeadIfAsked(&actions)
   }
 
   private mutating func headMoved(at now: Moment, _ actions: inout [PipelineAction]) {
@@ -274,7 +284,7 @@ struct PipelineState {
 
   /// The connection is gone. What was in flight fails, each call by what it may have done.
   mutating func lose(_ why: String, _ actions: inout [PipelineAction]) {
-    if let (call, _) = uncommitted.take() { finish(.fail(call, call.lossError), &actions) }
+    if let (call, _) = unsettled.take() { finish(.fail(call, call.lossError), &actions) }
     for debt in owed {
       if case .execute(let call, _) = debt { finish(.fail(call, call.lossError), &actions) }
     }

@@ -1,9 +1,9 @@
 /// A connection of one's own, until it is given back.
 final class Lease: Sendable {
   let session: Session
-  let reactor: Reactor
+  private let reactor: Reactor
   /// How long each statement may run.
-  let limit: Duration
+  private let limit: Duration
 
   init(_ session: Session, reactor: Reactor, limit: Duration) {
     self.session = session
@@ -11,28 +11,23 @@ final class Lease: Sendable {
     self.limit = limit
   }
 
-  /// - Parameter isCancellable: whether the end of the task cancels the statement on the server.
+  /// Runs one statement.
+  /// - Parameters:
+  ///   - prelude: a statement that nobody waits for, sent in front and under the same Sync.
+  ///   - isCancellable: whether the end of the task cancels the statement on the server.
   func run(
     _ statement: Statement, _ parameters: ParameterBuffer = ParameterBuffer(), role: Call.Role,
+    after prelude: Statement? = nil,
     isCancellable: Bool = true
   ) async throws -> Rows {
     let call = Call(statement, parameters, role: role, limit: limit)
+    let first = prelude.map { Call($0, ParameterBuffer(), role: .begin, limit: limit) }
     let session = session
     return try await reactor.run(call, isCancellable: isCancellable) { core in
       call.isTaken = true
+      if let first { session.send(first, at: core.now) }
       if call.cancelling != nil { call.fail(CancellationError()) } else { session.send(call, at: core.now) }
     }
-  }
-
-  /// Sends a statement that nobody waits for, in front of the next one.
-  func runInFront(_ statement: Statement, role: Call.Role) {
-    let call = Call(statement, ParameterBuffer(), role: role, limit: limit)
-    let session = session
-    _ = reactor.post(
-      .perform { core in
-        call.isTaken = true
-        session.send(call, at: core.now)
-      })
   }
 
   /// Runs many statements by the simple protocol. It cannot be cancelled, nor does it time out by itself.
@@ -41,16 +36,19 @@ final class Lease: Sendable {
     let session = session
     try await withUnsafeThrowingContinuation { continuation in
       script.continuation = continuation
-      if !reactor.post(.perform { _ in session.run(script) }) {
-        continuation.resume(throwing: PostgresError.connectionLost(statement: name))
-      }
+      perform { core in if core == nil { script.failed(script.lossError) } else { session.begin(script) } }
     }
   }
 
-  /// - Parameter isClean: whether the connection is as it was when it was lent, and so can be lent again.
-  func giveBack(isClean: Bool) {
+  /// Has the reactor's thread run `body`: with `nil`, and here, if the reactor has ended.
+  func perform(_ body: @escaping @Sendable (PoolCore?) -> Void) {
+    if !reactor.post(.perform { body($0) }) { body(nil) }
+  }
+
+  /// Ends the lease. A connection that is not as it was when it was lent is closed.
+  func giveBack() {
     let session = session
-    _ = reactor.post(.perform { $0.giveBack(session, isClean: isClean) })
+    perform { $0?.giveBack(session) }
   }
 }
 

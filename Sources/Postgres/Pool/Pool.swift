@@ -52,6 +52,25 @@ public final class Pool: Querying, Service {
   /// Whether a connection is up now: for `/readyz`.
   public var isReady: Bool { reactor.isUp }
 
+  /// What the pool is doing now.
+  public var status: PoolStatus {
+    get async {
+      await withUnsafeContinuation { continuation in
+        if !reactor.post(.perform { continuation.resume(returning: $0.status) }) {
+          continuation.resume(returning: .closed)
+        }
+      }
+    }
+  }
+
+  /// Returns when the pool is as the condition wants it: for tests.
+  package func waits(until condition: @escaping @Sendable (PoolStatus) -> Bool) async {
+    await withUnsafeContinuation { continuation in
+      let watcher = PoolCore.Watcher(condition: condition, continuation: continuation)
+      if !reactor.post(.perform { $0.watchers.append(watcher) }) { continuation.resume() }
+    }
+  }
+
   /// Runs one statement, encoded beforehand, on a shared connection. Call `query` instead.
   public func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
     let role: Call.Role = statement.effect == .read ? .read : .write
@@ -80,11 +99,19 @@ public final class Pool: Querying, Service {
   }
 
   /// COPY … FROM STDIN: feeds what `chunks` gives and returns the count of rows once the server has committed them.
+  ///
+  /// Chunks may cut rows anywhere. They are asked for no faster than the server takes them; no time limit applies. When
+  /// `chunks` throws, or the task is cancelled, the server forgets all of it.
+  /// - Throws: what `chunks` throws; `PostgresError`; `CancellationError`.
   public func copyIn<Chunks: AsyncSequence & Sendable>(_ sql: String, _ chunks: Chunks) async throws -> Int
-  where Chunks.Element == [UInt8] { fatalError("contract only") }
+  where Chunks.Element == [UInt8] {
+    let lease = try await borrow()
+    defer { lease.giveBack() }
+    return try await lease.copyIn(sql, chunks, isWithinTransaction: false)
+  }
 
   /// COPY … TO STDOUT, a chunk (one row) at a time, at the reader's pace.
-  public func copyOut(_ sql: String) -> CopyOut { fatalError("contract only") }
+  public func copyOut(_ sql: String) -> CopyOut { CopyOut(self, sql) }
 
   /// What is sent with NOTIFY on these channels, from a connection of its own.
   public func notifications(on channels: [String]) -> Notifications { Notifications(self, channels) }

@@ -17,6 +17,8 @@ public struct PoolConfiguration: Sendable {
   public var statementTimeout: Duration = .seconds(30)
   /// What `pg_stat_activity` calls the connections.
   public var applicationName = "pushcart"
+  /// A file to which libpq writes every message of every connection, values included: for tests and for hunting errors.
+  package var traceFile: String?
 
   public init(connectionString: String) { self.connectionString = connectionString }
 }

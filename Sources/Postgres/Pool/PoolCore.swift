@@ -23,6 +23,13 @@ final class PoolCore {
   private(set) var isClosed = false
   private var enders: [UnsafeContinuation<Void, Never>] = []
 
+  /// Somebody who waits for the pool to be in a certain state.
+  struct Watcher {
+    var condition: @Sendable (PoolStatus) -> Bool
+    var continuation: UnsafeContinuation<Void, Never>
+  }
+
+  var watchers: [Watcher] = []
   var lending = Lending()
   lazy var listener = Listener(core: self)
 
@@ -50,6 +57,7 @@ final class PoolCore {
     expire()
     for session in sessions { if session.deadline <= now { session.tick(at: now) } }
     dispatch()
+    turnAwaySurplus()
     lend()
     openWhatIsMissing()
     for session in dirty {
@@ -57,6 +65,7 @@ final class PoolCore {
       session.isDirty = false
     }
     dirty.removeAll(keepingCapacity: true)
+    if !watchers.isEmpty { informWatchers() }
     if isDraining, waiting.isEmpty, lending.isQuiet, shared.allSatisfy({ $0.callsInFlight == 0 }) { isClosed = true }
   }
 
@@ -74,9 +83,6 @@ final class PoolCore {
     call.isTaken = true
     guard !isDraining, !isClosed else { return call.fail(PostgresError.unavailable("the pool has been shut down")) }
     guard call.cancelling == nil else { return call.fail(CancellationError()) }
-    guard waiting.count < configuration.queueLimit else {
-      return call.fail(PostgresError.unavailable("\(configuration.queueLimit) statements are waiting already"))
-    }
     call.expires = now.advanced(by: configuration.queueTimeout)
     waiting.append(call)
   }
@@ -125,6 +131,13 @@ final class PoolCore {
       if session.callsInFlight > 0 { wantsAnotherShared = true }
       waiting.removeFirst()
       session.send(call, at: now)
+    }
+  }
+
+  /// What is beyond the queue's limit, once the connections have taken what they can: the last to come.
+  private func turnAwaySurplus() {
+    while waiting.count > configuration.queueLimit, let call = waiting.popLast() {
+      call.fail(PostgresError.unavailable("\(configuration.queueLimit) statements are waiting already"))
     }
   }
 
@@ -240,6 +253,22 @@ final class PoolCore {
     }
   }
 
+  private func informWatchers() {
+    let status = status
+    watchers.removeAll { watcher in
+      guard watcher.condition(status) else { return false }
+      watcher.continuation.resume()
+      return true
+    }
+  }
+
+  var status: PoolStatus {
+    PoolStatus(
+      sharedConnections: shared.count, lentConnections: lending.idle.count + lending.lent.count,
+      statementsInFlight: shared.reduce(0) { $0 + $1.callsInFlight }, statementsWaiting: waiting.count,
+      borrowersWaiting: lending.borrowers.count)
+  }
+
   // MARK: Ending
 
   /// Takes no more calls, finishes those there are, then ends.
@@ -264,6 +293,8 @@ final class PoolCore {
     for call in waiting { call.fail(PostgresError.unavailable("the pool has been shut down")) }
     waiting.removeAll()
     lending.finish()
+    for watcher in watchers { watcher.continuation.resume() }
+    watchers.removeAll()
     for ender in enders { ender.resume() }
     enders.removeAll()
   }
@@ -291,9 +322,9 @@ final class PoolCore {
   }
 
   /// A connection comes back. One whose state is in doubt is closed, and a new one opened when it is needed.
-  func giveBack(_ session: Session, isClean: Bool) {
+  func giveBack(_ session: Session) {
     guard !session.isLost else { return }
-    if isClean, session.isAtRest {
+    if session.isAtRest {
       lending.returned(session)
     } else {
       session.abandon()

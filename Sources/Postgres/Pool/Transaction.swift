@@ -14,22 +14,31 @@ public final class Transaction: Querying {
 
   init(_ lease: Lease) { self.lease = lease }
 
+  /// Runs one statement, encoded beforehand. Call `query` instead.
   public func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
-    try beginIfFresh(statement.name)
-    return try await lease.run(statement, parameters, role: .within)
+    // BEGIN waits for the first statement and shares its Sync: a round trip saved.
+    let isFresh = try enter(statement.name)
+    return try await lease.run(statement, parameters, role: .within, after: isFresh ? Self.begin : nil)
   }
 
-  /// Runs many statements in one text, by the simple protocol, within this transaction: for migrations. They are not
-  /// prepared, take no parameters, and cannot be cancelled.
+  /// COPY … FROM STDIN within this transaction, while no other of its statements runs.
+  /// - Returns: the count of rows.
+  public func copyIn<Chunks: AsyncSequence & Sendable>(_ sql: String, _ chunks: Chunks) async throws -> Int
+  where Chunks.Element == [UInt8] {
+    try await beginIfFresh("copy.in")
+    return try await lease.copyIn(sql, chunks, isWithinTransaction: true)
+  }
+
+  /// Runs many statements in one text, by the simple protocol, while no other statement of this transaction runs: for
+  /// migrations. They are not prepared, take no parameters, and cannot be cancelled.
   /// - Parameter name: names the script in errors.
   package func runScript(_ name: String, _ sql: String) async throws {
-    let isFresh = try enter(name)
-    try await lease.runScript(name, isFresh ? "BEGIN;\n\(sql)" : sql)
+    try await beginIfFresh(name)
+    try await lease.runScript(name, sql)
   }
 
-  /// BEGIN waits for the first statement and shares its Sync: a round trip saved.
-  private func beginIfFresh(_ statement: String) throws {
-    if try enter(statement) { lease.runInFront(Self.begin, role: .begin) }
+  private func beginIfFresh(_ statement: String) async throws {
+    if try enter(statement) { _ = try await lease.run(Self.begin, role: .within, isCancellable: false) }
   }
 
   /// Whether this is the transaction's first statement.
@@ -54,23 +63,17 @@ public final class Transaction: Querying {
   }
 
   func commit() async throws {
-    guard leave() else { return lease.giveBack(isClean: true) }
-    do {
-      let answer = try await lease.run(Self.commit, role: .commit, isCancellable: false)
-      lease.giveBack(isClean: true)
-      // A transaction with a failed statement, whose error the body swallowed, answers COMMIT with ROLLBACK.
-      guard answer.commandTag == "COMMIT" else { throw PostgresError.rolledBack }
-    } catch {
-      lease.giveBack(isClean: false)
-      throw error
-    }
+    defer { lease.giveBack() }
+    guard leave() else { return }
+    let answer = try await lease.run(Self.commit, role: .commit, isCancellable: false)
+    // A transaction with a failed statement, whose error the body swallowed, answers COMMIT with ROLLBACK.
+    guard answer.commandTag == "COMMIT" else { throw PostgresError.rolledBack }
   }
 
   /// Never fails: a connection that cannot roll back is closed, which rolls back too.
   func rollback() async {
-    guard leave() else { return lease.giveBack(isClean: true) }
-    let isClean = (try? await lease.run(Self.rollback, role: .within, isCancellable: false)) != nil
-    lease.giveBack(isClean: isClean)
+    defer { lease.giveBack() }
+    if leave() { _ = try? await lease.run(Self.rollback, role: .within, isCancellable: false) }
   }
 }
 

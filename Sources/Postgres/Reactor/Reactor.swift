@@ -111,7 +111,8 @@ final class Reactor: Sendable {
     let sessions = core.sessions
     for session in sessions {
       let events = (session.wantsToRead ? POLLIN : 0) | (session.wantsToWrite ? POLLOUT : 0)
-      descriptors.append(pollfd(fd: session.socket, events: Int16(events), revents: 0))
+      // poll(2) reports a hang-up even to those who asked for nothing; a negative descriptor it passes over.
+      descriptors.append(pollfd(fd: events == 0 ? -1 : session.socket, events: Int16(events), revents: 0))
     }
     guard poll(&descriptors, nfds_t(descriptors.count), milliseconds) > 0 else { return }
     core.now = .now

@@ -13,7 +13,7 @@ final class Session: @unchecked Sendable {
   /// What the connection is doing; anything but a pipeline is for its borrower alone.
   enum Mode {
     case pipeline
-    case script(ScriptRun)
+    case exchange(any Exchange)
   }
 
   /// Who uses the connection.
@@ -68,35 +68,54 @@ final class Session: @unchecked Sendable {
     perform()
   }
 
-  // MARK: Scripts
+  // MARK: Exchanges
 
-  /// Runs many statements outside pipeline mode, and comes back to it.
-  func run(_ script: ScriptRun) {
-    guard !isLost else { return script.finish(.failure(.connectionLost(statement: script.name))) }
-    guard case .pipeline = mode, pipeline.isIdle, connection.exitPipeline(), connection.sendScript(script.sql) else {
-      return script.finish(.failure(.misuse("\(script.name): \(connection.errorMessage)")))
+  /// Leaves pipeline mode for an exchange; `endExchange` comes back to it.
+  func begin(_ exchange: any Exchange) {
+    guard !isLost else { return exchange.failed(exchange.lossError) }
+    guard case .pipeline = mode, pipeline.isIdle else {
+      return exchange.failed(.misuse("\(exchange.name): the connection is in use by another statement"))
     }
-    mode = .script(script)
+    guard connection.exitPipeline(), connection.sendScript(exchange.sql) else { return lose(connection.errorMessage) }
+    mode = .exchange(exchange)
     flush()
   }
 
-  private func readScript(_ script: ScriptRun) {
-    while !connection.isBusy {
-      guard let result = connection.nextResult() else {
-        guard connection.enterPipeline() else { return lose(connection.errorMessage) }
-        mode = .pipeline
-        script.finish(script.error.map { .failure(.server($0)) } ?? .success(()))
-        return
-      }
-      script.take(result)
-      if script.error?.endsConnection == true { return lose("ended by the server") }
+  /// What the server says next; an error with which it ends the connection counts as the loss of it.
+  func nextExchangeResult() -> ExchangeResult {
+    guard !isLost, !connection.isBusy else { return .none }
+    guard let result = connection.nextResult() else { return .end }
+    defer { PQclear(result) }
+    switch PQresultStatus(result) {
+    case PGRES_COPY_IN: return .copyIn
+    case PGRES_COPY_OUT: return .copyOut
+    case PGRES_FATAL_ERROR:
+      let error = ServerError(result: result, statement: exchangeName)
+      if error.endsConnection { lose(error.description) }
+      return error.endsConnection ? .none : .failed(error)
+    default: return .done(affected: PQcmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0)
     }
   }
+
+  func endExchange() {
+    guard case .exchange(let exchange) = mode else { return }
+    guard connection.enterPipeline() else { return lose(connection.errorMessage) }
+    mode = .pipeline
+    exchange.ended()
+  }
+
+  func cancelExchange() {
+    guard !isLost, case .exchange = mode else { return }
+    pipeline.cancelExchange(&actions)
+    perform()
+  }
+
+  private var exchangeName: String { if case .exchange(let exchange) = mode { exchange.name } else { "" } }
 
   // MARK: The socket
 
   /// Whether the socket is to be watched for what the server sends.
-  var wantsToRead: Bool { true }
+  var wantsToRead: Bool { if case .exchange(let exchange) = mode { exchange.wantsToRead } else { true } }
 
   /// What poll(2) saw on the socket.
   func ready(_ events: Int16, at now: Moment) {
@@ -106,19 +125,28 @@ final class Session: @unchecked Sendable {
 
   func readable(at now: Moment) {
     guard !isLost else { return }
+    if case .exchange(let exchange) = mode, let first = peek() { exchange.glimpse(first) }
     let isAlive = connection.consumeInput()
     switch mode {
     case .pipeline: readPipeline(at: now)
-    case .script(let script): readScript(script)
+    case .exchange(let exchange): exchange.advance(self)
     }
     while let (channel, payload) = connection.nextNotification() { core.listener.notified(channel, payload) }
     if !isAlive { lose(connection.errorMessage) } else if wantsToWrite { flush() }
   }
 
+  /// The first byte that waits in the socket, left there.
+  private func peek() -> UInt8? {
+    var byte: UInt8 = 0
+    return recv(socket, &byte, 1, Int32(MSG_PEEK)) == 1 ? byte : nil
+  }
+
   func flush() {
     guard !isLost else { return }
     switch connection.flush() {
-    case .all: wantsToWrite = false
+    case .all:
+      wantsToWrite = false
+      if case .exchange(let exchange) = mode { exchange.flushed() }
     case .partly: wantsToWrite = true
     case .failed: lose(connection.errorMessage)
     }
@@ -198,14 +226,20 @@ final class Session: @unchecked Sendable {
     return pipeline.isIdle && !pipeline.cancelIsInTheAir && !connection.isInTransaction
   }
 
+  /// Whether the server may be at work for this connection.
+  private var isWorking: Bool { if case .exchange = mode { true } else { !pipeline.isIdle } }
+
   /// Gives the connection up, and has the server stop what it may still run on it.
   func abandon() {
     guard !isLost else { return }
     isLost = true
-    if !pipeline.isIdle, let cancellation = connection.cancellation() { core.sendCancel(cancellation) {} }
+    if isWorking, let cancellation = connection.cancellation() { core.sendCancel(cancellation) {} }
+    if case .exchange(let exchange) = mode {
+      mode = .pipeline
+      exchange.failed(exchange.lossError)
+    }
     pipeline.lose("given up", &actions)
-    for case .fail(let call, let error) in actions { call.fail(error) }
-    actions.removeAll()
+    perform()
   }
 
   func lose(_ why: String) {
@@ -217,8 +251,10 @@ final class Session: @unchecked Sendable {
   private func close(_ why: String) {
     guard !isLost else { return }
     isLost = true
-    if case .script(let script) = mode { script.finish(.failure(.connectionLost(statement: script.name))) }
-    mode = .pipeline
+    if case .exchange(let exchange) = mode {
+      mode = .pipeline
+      exchange.failed(exchange.lossError)
+    }
     core.lost(self, why)
   }
 }

@@ -43,39 +43,40 @@ import Testing
     }
   }
 
-  @Test func `A transaction commits all or nothing`() async throws {
+  @Test func `A pool that drains finishes what is under way and takes no more`() async throws {
     try await withDatabase { database in
-      let add = Statement("customer.add", .write, "INSERT INTO customer (name) VALUES ($1)")
-      let count = Statement("customer.count", .read, "SELECT count(*) FROM customer")
-      try await database.pool.transaction { transaction in
-        try await transaction.query(add, "first")
-        try await transaction.query(add, "second")
-      }
-      await #expect(throws: PostgresError.self) {
-        try await database.pool.transaction { transaction in
-          try await transaction.query(add, "third")
-          try await transaction.query(add, "")
+      try await database.withPool { pool in
+        let lock = Statement("test.lock", .write, "SELECT pg_advisory_xact_lock(1)")
+        let (answer, closing) = try await database.pool.transaction { holder in
+          try await holder.query(lock)
+          let answer = Task { try await pool.query(lock) }
+          try await database.waits(untilRunning: 1, like: "%xact_lock%", waitingFor: "Lock")
+          let closing = Task { await pool.close() }
+          while true {
+            do {
+              try await pool.query(Statement("test.one", .read, "SELECT 1"))
+            } catch PostgresError.unavailable {
+              break
+            }
+          }
+          return (answer, closing)
         }
-      }
-      #expect(try await database.pool.query(count)[0].decode(Int.self) == 2)
-    }
-  }
-
-  @Test func `Swallowing a failed statement's error does not make its transaction succeed`() async throws {
-    try await withDatabase { database in
-      let add = Statement("customer.add", .write, "INSERT INTO customer (name) VALUES ($1)")
-      await #expect(throws: PostgresError.self) {
-        try await database.pool.transaction { transaction in _ = try? await transaction.query(add, "") }
+        await closing.value
+        #expect(try await answer.value.count == 1)
       }
     }
   }
 
-  @Test func `Notifications begin with a word that some may have been missed`() async throws {
+  @Test func `A pool runs as a service until its task is cancelled`() async throws {
     try await withDatabase { database in
-      var notifications = database.pool.notifications(on: ["news"]).makeAsyncIterator()
-      #expect(try await notifications.next() == .mayHaveMissed)
-      try await database.query("SELECT pg_notify('news', 'one')")
-      #expect(try await notifications.next() == .notification(channel: "news", payload: "one"))
+      try await database.withPool { pool in
+        let service = Task { try await pool.run() }
+        await pool.waits { $0.sharedConnections == 1 }
+        #expect(pool.isReady)
+        service.cancel()
+        try await service.value
+        #expect(!pool.isReady)
+      }
     }
   }
 }

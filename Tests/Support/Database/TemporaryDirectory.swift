@@ -2,6 +2,8 @@ import Foundation
 
 #if canImport(Glibc)
   import Glibc
+#else
+  import Darwin
 #endif
 
 /// A directory for this test process, removed with it; what killed processes left behind goes at the next start.

@@ -40,7 +40,7 @@ public func withDatabase<Answer: Sendable>(
   let server = try await TestServer.shared
   let name = "test_\(serial.add(1, ordering: .relaxed).newValue)_\(UInt32.random(in: 0 ... .max))"
   let create = Statement("test.create", .write, "CREATE DATABASE \(name) TEMPLATE \(server.template)")
-  try await server.withPool(to: "postgres", { $0.statementTimeout = .seconds(120) }) { try await $0.query(create) }
+  try await server.administration.query(create)
   let outcome: Result<Answer, any Error>
   do {
     let answer = try await server.withPool(to: name, configure) { pool in
@@ -52,7 +52,7 @@ public func withDatabase<Answer: Sendable>(
     outcome = .failure(error)
   }
   let drop = Statement("test.drop", .write, "DROP DATABASE \(name) WITH (FORCE)")
-  _ = try? await server.withPool(to: "postgres", { $0.statementTimeout = .seconds(120) }) { try await $0.query(drop) }
+  _ = try? await server.administration.query(drop)
   return try outcome.get()
 }
 

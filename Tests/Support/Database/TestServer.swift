@@ -13,6 +13,8 @@ public struct TestServer: Sendable {
   public let cluster: PrivateCluster?
   /// A template that has every migration applied.
   let template: String
+  /// Makes and drops databases, for all tests of the process.
+  let administration: Pool
 
   private static let starting = Task { try await start() }
 
@@ -27,18 +29,29 @@ public struct TestServer: Sendable {
   }()
 
   private static func start() async throws -> TestServer {
-    let template = "template_\(UInt64.random(in: 0 ... .max))"
-    let server: TestServer
+    let connectionString: @Sendable (String) -> String
+    var cluster: PrivateCluster?
     if let url = ProcessInfo.processInfo.environment["PUSHCART_TEST_DATABASE_URL"], !url.isEmpty {
-      server = TestServer(
-        connectionString: { "\(withoutDatabase(url)) dbname='\($0)'" }, cluster: nil, template: template)
+      connectionString = { "\(withoutDatabase(url)) dbname='\($0)'" }
     } else {
-      let cluster = try await startCluster()
-      server = TestServer(
-        connectionString: { cluster.connectionString(database: $0) }, cluster: cluster, template: template)
+      let started = try await startCluster()
+      connectionString = { started.connectionString(database: $0) }
+      cluster = started
     }
+    let server = TestServer(
+      connectionString: connectionString, cluster: cluster, template: "template_\(UInt64.random(in: 0 ... .max))",
+      administration: Pool(patient(connectionString("postgres")), logger: logger))
     try await server.makeTemplate()
     return server
+  }
+
+  /// A machine that runs all tests at once may be slow; a test that is about time limits sets its own.
+  private static func patient(_ connectionString: String) -> PoolConfiguration {
+    var configuration = PoolConfiguration(connectionString: connectionString)
+    configuration.connectTimeout = .seconds(60)
+    configuration.queueTimeout = .seconds(60)
+    configuration.statementTimeout = .seconds(120)
+    return configuration
   }
 
   /// A URI's settings as keywords, the database left out.
@@ -65,9 +78,7 @@ public struct TestServer: Sendable {
   }
 
   private func makeTemplate() async throws {
-    try await withPool(to: "postgres") { pool in
-      try await pool.query(Statement("template.create", .write, "CREATE DATABASE \(template)"))
-    }
+    try await administration.query(Statement("template.create", .write, "CREATE DATABASE \(template)"))
     try await withPool(to: template) { pool in try await Migrator(pool, Migration.all).apply() }
   }
 
@@ -77,7 +88,7 @@ public struct TestServer: Sendable {
     to database: String, _ configure: (inout PoolConfiguration) -> Void = { _ in },
     _ body: (Pool) async throws -> Answer
   ) async throws -> Answer {
-    var configuration = PoolConfiguration(connectionString: connectionString(database))
+    var configuration = Self.patient(connectionString(database))
     configure(&configuration)
     let pool = Pool(configuration, logger: Self.logger)
     do {

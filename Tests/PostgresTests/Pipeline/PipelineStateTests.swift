@@ -1,0 +1,236 @@
+import CLibpq
+import Testing
+
+@testable import Postgres
+
+/// The state machine alone: no socket, no server, a clock that stands still until it is moved.
+@Suite struct PipelineStateTests {
+  private var state = PipelineState()
+  private var actions: [PipelineAction] = []
+  private var now = Moment(nanoseconds: 0)
+
+  private static let read = Statement("test.read", .read, "SELECT 1")
+  private static let write = Statement("test.write", .write, "INSERT")
+
+  private func call(_ role: Call.Role, limit: Duration? = nil) -> Call {
+    Call(role == .read ? Self.read : Self.write, ParameterBuffer(), role: role, limit: limit)
+  }
+
+  /// Sends calls and forgets the actions.
+  private mutating func send(_ calls: Call...) {
+    for call in calls { state.send(call, at: now, &actions) }
+    state.endBatch(&actions)
+    actions = []
+  }
+
+  private mutating func receive(_ results: PipelineResult...) -> [String] {
+    actions = []
+    for result in results { state.receive(result, at: now, &actions) }
+    return actions.map(describe)
+  }
+
+  private func rows() -> PipelineResult {
+    guard let result = PQmakeEmptyPGresult(nil, PGRES_COMMAND_OK) else { fatalError("out of memory") }
+    return .rows(ResultBox(result, statement: "test"))
+  }
+
+  private func failure(_ sqlState: String, fatal: Bool = false) -> PipelineResult {
+    var error = ServerError(sqlState: sqlState, message: "no", statement: "test")
+    error.endsConnection = fatal
+    return .failed(error)
+  }
+
+  private func describe(_ action: PipelineAction) -> String {
+    switch action {
+    case .prepare(_, let plan): "prepare \(plan.name)"
+    case .execute(_, let plan): "execute \(plan.name)"
+    case .sync: "sync"
+    case .succeed: "succeed"
+    case .fail(_, PostgresError.server(let error)): "fail \(error.sqlState)"
+    case .fail(_, PostgresError.connectionLost): "fail lost"
+    case .fail(_, PostgresError.unknownOutcome): "fail unknown"
+    case .fail(_, PostgresError.timedOut): "fail timed out"
+    case .fail(_, is CancellationError): "fail cancelled"
+    case .fail(_, let error): "fail \(error)"
+    case .resend: "resend"
+    case .requestCancel: "cancel"
+    case .close: "close"
+    }
+  }
+
+  // MARK: Sending
+
+  @Test mutating func `Reads share one Sync, a write has one of its own`() {
+    for role in [Call.Role.read, .read, .write, .write, .read] { state.send(call(role), at: now, &actions) }
+    state.endBatch(&actions)
+    #expect(
+      actions.map(describe) == [
+        "prepare test.read", "execute test.read", "execute test.read", "sync",
+        "prepare test.write", "execute test.write", "sync", "execute test.write", "sync", "execute test.read", "sync",
+      ])
+  }
+
+  @Test mutating func `BEGIN travels under the Sync of the statement behind it`() {
+    state.send(call(.begin), at: now, &actions)
+    state.endBatch(&actions)
+    state.send(call(.within), at: now, &actions)
+    #expect(actions.map(describe) == ["prepare test.write", "execute test.write", "execute test.write", "sync"])
+  }
+
+  @Test mutating func `Other parameter types make another plan`() {
+    let number = Call(Self.read, ParameterBuffer(1), role: .read)
+    let text = Call(Self.read, ParameterBuffer("1"), role: .read)
+    for call in [number, text] { state.send(call, at: now, &actions) }
+    #expect(
+      actions.map(describe) == ["prepare test.read", "execute test.read", "prepare test.read#2", "execute test.read#2"])
+  }
+
+  // MARK: Answers
+
+  @Test mutating func `A read is answered by its result, a write by its Sync`() {
+    send(call(.read), call(.write))
+    #expect(receive(rows(), .end, rows(), .end) == ["succeed"])
+    #expect(receive(.sync, rows(), .end, rows(), .end) == [])
+    #expect(receive(.sync) == ["succeed"])
+    #expect(state.isIdle)
+  }
+
+  @Test mutating func `Reads behind a failed one never ran and are sent again`() {
+    send(call(.read), call(.read), call(.read))
+    #expect(
+      receive(rows(), .end, failure("22012"), .end, .aborted, .end, .aborted, .end, .sync) == [
+        "fail 22012", "resend", "resend",
+      ])
+    #expect(state.isIdle)
+  }
+
+  @Test mutating func `A write whose commit fails is answered with that error`() {
+    send(call(.write))
+    #expect(receive(rows(), .end, rows(), .end, failure("23503"), .end, .sync) == ["fail 23503"])
+  }
+
+  @Test mutating func `A statement that cannot be prepared fails alone and is prepared anew the next time`() {
+    send(call(.write), call(.write))
+    #expect(receive(failure("42P01"), .end, .aborted, .end, .sync) == ["fail 42P01"])
+    // The second was sent in the belief that the plan was there: it gets the reason, not "no such plan".
+    #expect(receive(failure("26000"), .end, .sync) == ["fail 42P01"])
+    state.send(call(.write), at: now, &actions)
+    #expect(actions.map(describe).contains("prepare test.write#2"))
+  }
+
+  @Test mutating func `A stale plan is made anew once, and the statement sent again`() {
+    let stale = call(.read)
+    send(call(.read))
+    _ = receive(rows(), .end, rows(), .end, .sync)
+    send(stale)
+    #expect(receive(failure("0A000"), .end, .sync) == ["resend"])
+    state.send(stale, at: now, &actions)
+    #expect(actions.map(describe).contains("prepare test.read#2"))
+    state.endBatch(&actions)
+    #expect(receive(rows(), .end, failure("0A000"), .end, .sync) == ["fail 0A000"])
+  }
+
+  @Test mutating func `A failed BEGIN fails the statement behind it`() {
+    send(call(.begin), call(.within))
+    #expect(receive(rows(), .end, failure("53300"), .end, .aborted, .end, .sync) == ["fail 53300", "fail 53300"])
+  }
+
+  // MARK: Loss
+
+  @Test mutating func `A lost connection fails each call by what it may have done`() {
+    send(call(.read), call(.write), call(.within), call(.commit))
+    actions = []
+    state.lose("gone", &actions)
+    #expect(actions.map(describe) == ["fail lost", "fail unknown", "fail lost", "fail unknown", "close"])
+    #expect(state.callsInFlight == 0)
+  }
+
+  @Test mutating func `A write with a result but no Sync may have been committed`() {
+    send(call(.write), call(.read))
+    _ = receive(rows(), .end, rows(), .end)
+    #expect(receive(failure("57P01", fatal: true)) == ["fail unknown", "fail lost", "close"])
+  }
+
+  // MARK: Cancelling
+
+  @Test mutating func `A call is cancelled once it is what the server runs`() {
+    let second = call(.read)
+    send(call(.read), second)
+    state.cancel(second, because: .task, &actions)
+    #expect(actions.isEmpty)
+    #expect(receive(rows(), .end, rows(), .end) == ["succeed", "cancel"])
+    #expect(receive(failure("57014"), .end, .sync) == ["fail cancelled"])
+  }
+
+  @Test mutating func `A statement that finished before it could be cancelled has its answer`() {
+    let write = call(.write)
+    send(write)
+    state.cancel(write, because: .task, &actions)
+    #expect(receive(rows(), .end, rows(), .end, .sync) == ["succeed"])
+  }
+
+  @Test mutating func `A neighbour hit by a cancel request is sent again`() {
+    let (wanted, neighbour) = (call(.write), call(.write))
+    send(wanted, neighbour)
+    state.cancel(wanted, because: .task, &actions)
+    #expect(receive(rows(), .end, rows(), .end, .sync) == ["succeed"])
+    #expect(receive(failure("57014"), .end, .sync) == ["resend"])
+  }
+
+  @Test mutating func `A request may hit until a Sync sent after its return is answered`() {
+    let first = call(.write)
+    send(first)
+    state.cancel(first, because: .task, &actions)
+    _ = receive(rows(), .end, rows(), .end, .sync)
+    state.cancelReturned(&actions)
+    #expect(state.cancelIsInTheAir)
+    send(call(.write))
+    #expect(receive(failure("57014"), .end, .sync) == ["resend"])
+    #expect(!state.cancelIsInTheAir)
+    send(call(.write))
+    #expect(receive(failure("57014"), .end, .sync) == ["fail 57014"])
+  }
+
+  @Test mutating func `Each of two cancelled calls gets a request of its own, one after the other`() {
+    let (first, second) = (call(.write), call(.write))
+    send(first, second)
+    state.cancel(first, because: .task, &actions)
+    state.cancel(second, because: .task, &actions)
+    #expect(actions.map(describe) == ["cancel"])
+    #expect(receive(rows(), .end, failure("57014"), .end, .sync) == ["fail cancelled"])
+    actions = []
+    state.cancelReturned(&actions)
+    #expect(actions.map(describe) == ["cancel"])
+  }
+
+  // MARK: Time limits
+
+  @Test mutating func `The server's own time limit is told from a stranger's cancel by the time it took`() {
+    send(call(.read, limit: .seconds(3)))
+    now = now.advanced(by: .seconds(3))
+    #expect(receive(rows(), .end, failure("57014"), .end, .sync) == ["fail timed out"])
+    send(call(.read, limit: .seconds(3)))
+    #expect(receive(failure("57014"), .end, .sync) == ["fail 57014"])
+  }
+
+  @Test mutating func `A server that does not keep its limit is asked to cancel, then given up`() {
+    send(call(.write, limit: .seconds(3)))
+    _ = receive(rows(), .end)
+    #expect(state.deadline == now.advanced(by: .seconds(4)))
+    now = state.deadline
+    actions = []
+    state.tick(at: now, &actions)
+    #expect(actions.map(describe) == ["cancel"])
+    now = state.deadline
+    actions = []
+    state.tick(at: now, &actions)
+    #expect(actions.map(describe) == ["fail unknown", "close"])
+  }
+
+  @Test mutating func `Time runs for the call that the server is at, not for those that wait behind it`() {
+    send(call(.write, limit: .seconds(3)), call(.write, limit: .seconds(3)))
+    now = now.advanced(by: .seconds(2))
+    _ = receive(rows(), .end, rows(), .end, .sync)
+    #expect(state.deadline == now.advanced(by: .seconds(4)))
+  }
+}

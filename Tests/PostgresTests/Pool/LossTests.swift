@@ -1,0 +1,142 @@
+import Postgres
+import Support
+import Testing
+
+@Suite struct LossTests {
+  private static let add = Statement("customer.add", .write, "INSERT INTO customer (name) VALUES ($1)")
+  private static let one = Statement("test.one", .read, "SELECT 1")
+  private static let lock = Statement("test.lock", .write, "SELECT pg_advisory_xact_lock(1)")
+  private static let terminate = Statement("test.terminate", .read, "SELECT pg_terminate_backend($1::int4)")
+
+  private enum Outcome: Hashable { case answered, lost, unknown, other }
+
+  private static func outcome(_ body: () async throws -> Rows) async -> Outcome {
+    do {
+      _ = try await body()
+      return .answered
+    } catch PostgresError.connectionLost {
+      return .lost
+    } catch PostgresError.unknownOutcome {
+      return .unknown
+    } catch {
+      return .other
+    }
+  }
+
+  @Test func `A backend terminated in mid-pipeline fails exactly the calls in flight`() async throws {
+    try await withDatabase { database in
+      try await database.withPool({ $0.sharedConnections = 1 }) { pool in
+        try await database.pool.transaction { holder in
+          try await holder.query(Self.lock)
+          let outcomes = await withTaskGroup(of: Outcome.self) { group in
+            group.addTask { await Self.outcome { try await pool.query(Self.lock) } }
+            let blocked = try? await database.waits(untilRunning: 1, like: "%xact_lock%", waitingFor: "Lock")
+            for number in 1...150 {
+              group.addTask { await Self.outcome { try await pool.query(Self.add, "c\(number)") } }
+              group.addTask { await Self.outcome { try await pool.query(Self.one) } }
+            }
+            // As many as may be in flight are; the others wait, and must not be harmed.
+            await pool.waits { $0.statementsInFlight == 128 && $0.statementsWaiting == 301 - 128 }
+            _ = try? await database.pool.query(Self.terminate, Int32(blocked?.first ?? 0))
+            return await group.reduce(into: [Outcome: Int]()) { $0[$1, default: 0] += 1 }
+          }
+          #expect(outcomes[.other] == nil)
+          #expect(outcomes[.answered] == 301 - 128)
+          #expect(outcomes[.lost, default: 0] + outcomes[.unknown, default: 0] == 128)
+          #expect(outcomes[.unknown, default: 0] > 1)
+        }
+      }
+    }
+  }
+
+  @Test func `A write whose answer is lost has an unknown outcome, and may have been committed`() async throws {
+    let server = try await TestServer.shared
+    guard let socket = server.cluster?.socketDirectory else { return }
+    try await withDatabase { database in
+      let proxy = try DatabaseProxy(to: socket)
+      defer { proxy.close() }
+      let through = Pool(
+        PoolConfiguration(connectionString: proxy.connectionString(for: database.connectionString)),
+        logger: TestServer.logger)
+      try await through.query(Self.add, "before")
+      proxy.holdReplies()
+      async let outcome = Self.outcome { try await through.query(Self.add, "lost") }
+      await proxy.replyIsHeld()
+      proxy.cut()
+      #expect(await outcome == .unknown)
+      #expect(try await database.query("SELECT 1 FROM customer WHERE name = 'lost'").count == 1)
+      // The pool mends itself.
+      try await through.query(Self.add, "after")
+      await through.close()
+    }
+  }
+
+  @Test func `A transaction lost before COMMIT never happened, one lost at COMMIT has an unknown outcome`() async throws
+  {
+    let server = try await TestServer.shared
+    guard let socket = server.cluster?.socketDirectory else { return }
+    try await withDatabase { database in
+      let proxy = try DatabaseProxy(to: socket)
+      defer { proxy.close() }
+      let through = Pool(
+        PoolConfiguration(connectionString: proxy.connectionString(for: database.connectionString)),
+        logger: TestServer.logger)
+      let early = await #expect(throws: PostgresError.self) {
+        try await through.transaction { transaction in
+          try await transaction.query(Self.add, "early")
+          proxy.cut()
+          try await transaction.query(Self.add, "early")
+        }
+      }
+      guard case .connectionLost = early else {
+        Issue.record("\(early as Any)")
+        return
+      }
+      async let late = #expect(throws: PostgresError.self) {
+        try await through.transaction { transaction in
+          try await transaction.query(Self.add, "late")
+          proxy.holdReplies()
+        }
+      }
+      await proxy.replyIsHeld()
+      proxy.cut()
+      guard case .unknownOutcome = await late else {
+        Issue.record("not an unknown outcome")
+        return
+      }
+      let names = try await database.query("SELECT name FROM customer").map { row throws(PostgresError) in
+        try row.decode(String.self)
+      }
+      #expect(names == ["late"])
+      await through.close()
+    }
+  }
+
+  @Test func `A pool outlives its server`() async throws {
+    let directory = try TemporaryDirectory(named: "restart")
+    defer { directory.remove() }
+    var configuration = ClusterConfiguration(directory: directory.path)
+    configuration.isDurable = false
+    let first = try await PrivateCluster.start(configuration, logger: TestServer.logger)
+    var settings = PoolConfiguration(connectionString: first.connectionString(database: "postgres"))
+    settings.queueTimeout = .milliseconds(500)
+    let pool = Pool(settings, logger: TestServer.logger)
+    await pool.waits { $0.sharedConnections > 0 }
+    try await pool.query(Statement("test.create", .write, "CREATE TABLE kept AS SELECT 42 AS answer"))
+    #expect(pool.isReady)
+    await first.stop()
+    let error = await #expect(throws: PostgresError.self) { try await pool.query(Self.one) }
+    guard case .unavailable = error else {
+      Issue.record("\(error as Any)")
+      return
+    }
+    #expect(!pool.isReady)
+    let second = try await PrivateCluster.start(configuration, logger: TestServer.logger)
+    await pool.waits { $0.sharedConnections > 0 }
+    #expect(pool.isReady)
+    let kept = Statement("test.kept", .read, "SELECT answer FROM kept")
+    #expect(try await pool.query(kept)[0].decode(Int.self) == 42)
+    await pool.close()
+    await second.stop()
+  }
+}
