@@ -26,10 +26,10 @@ public struct PageFace: Face {
 
   public func addRoutes(to routes: RouteTable) {
     for method in [HTTPRequest.Method.get, .head] {
-      routes.on("/c/:token", method: method) { request, context in
+      routes.on("/c/{token}", method: method) { request, context in
         try await answer(request, context, .page) { try await show($0, to: $1) }
       }
-      routes.on("/r/:token", method: method) { request, context in
+      routes.on("/r/{token}", method: method) { request, context in
         try await answer(request, context, .read) { try await markRead($0, by: $1) }
       }
     }

@@ -1,0 +1,62 @@
+import Content
+import Delivery
+import Postgres
+import Registry
+import Sendouts
+import Support
+import Web
+import Wire
+
+/// Rich pages on a site, of a sendout whose audience is frozen.
+struct PagesOnSite: Sendable {
+  let bench: SendingBench
+  let site: TestSite
+  let key: SendoutKey
+  let devices: [DeviceID]
+
+  func page(_ number: Int) -> String { "/c/\(bench.signer.token(for: link(number), .page))" }
+  func read(_ number: Int) -> String { "/r/\(bench.signer.token(for: link(number), .read))" }
+
+  func link(_ number: Int) -> PushLink {
+    PushLink(customer: bench.customer, sendout: key.sendout, device: devices[number])
+  }
+
+  /// Every open, as `page person`, in the order they came.
+  func events() async throws -> [String] {
+    try await bench.database.query("SELECT via || ' ' || reader FROM open_event ORDER BY open_event_id").map {
+      try $0.decode(String.self)
+    }
+  }
+
+  /// How many pushes were opened by people.
+  func opened() async throws -> Int { try await bench.show(key).counts?.opened ?? -1 }
+}
+
+/// Runs `body` with a sendout to three contacts.
+/// - Parameter template: the rich page's; `nil` for none.
+func withPages(
+  _ template: String? = "<h1>Hi {{firstName}}</h1>", format: TemplateFormat = .html,
+  settings: PageSettings = PageSettings(), database: (SendingBench) -> any Querying = { $0.pool },
+  _ body: @Sendable (PagesOnSite) async throws -> Void
+) async throws {
+  try await withSendingBench { bench in
+    let devices = try await bench.addDevices(3)
+    if let template {
+      _ = try await Templates(bench.pool).put(bench.customer, name: "offer", format: format, body: template)
+    }
+    let key = try await bench.send(
+      "Hello {{firstName}}", template: template == nil ? nil : "offer", fields: ["campaign": "autumn"])
+    try await bench.pool.transaction { transaction in
+      _ = try await Ledger(transaction).freeze(key, app: bench.app.id, audience: .all)
+    }
+    let pool = database(bench)
+    let opens = Opens(pool)
+    let pages = RichPages(
+      pool, opens: opens, templates: PageTemplateCache(pool), links: bench.links, vault: bench.vault,
+      logger: TestServer.logger)
+    let face = PageFace(pages, opens: opens, signer: bench.signer, settings: settings)
+    try await withSite([face]) { site in
+      try await body(PagesOnSite(bench: bench, site: site, key: key, devices: devices))
+    }
+  }
+}
