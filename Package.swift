@@ -151,7 +151,9 @@ let package = Package(
     tests(of: "Simulator", imports: ["Simulator", "Wire", crypto, httpClient, logging] + nio),
     tests(
       of: "Pushcart",
-      imports: ["Pushcart", "Postgres", "Wire", "Registry", "Providers", "Web", httpClient, logging, metrics]),
+      imports: [
+        "Pushcart", "Postgres", "Wire", "Registry", "Providers", "Simulator", "Web", httpClient, logging, metrics,
+      ]),
     tests(of: "House", imports: ["Postgres", "Registry", "Content", "Delivery", "Sendouts"]),
   ],
   swiftLanguageModes: [.v6]

@@ -55,15 +55,11 @@ struct SampleCustomer: Sendable {
   private func saveTemplates(_ templates: Templates) async throws {
     let known = Set(try await templates.list(id).map(\.name))
     for file in EmbeddedFile.templates {
-      guard let suffix = file.name.split(separator: ".").last, let format = Self.formats[String(suffix)] else {
-        continue
-      }
+      guard let format = TemplateFormat(fileName: file.name) else { continue }
       let name = format == .html ? String(file.name.dropLast(5)) : file.name
       if !known.contains(name) { _ = try await templates.put(id, name: name, format: format, body: file.text) }
     }
   }
-
-  private static let formats: [String: TemplateFormat] = ["html": .html, "xml": .xml, "json": .json, "txt": .text]
 
   /// Registers all of them, unless the last one is known, and so all are.
   private func registerPeople(_ pool: Pool, _ app: PushApp) async throws {

@@ -58,7 +58,7 @@ struct Pushcart: Sendable {
   }
 
   /// Stands beside the program that runs the tests.
-  private static let executable: URL = {
+  static let executable: URL = {
     let tests = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
     let beside = tests.appending(path: "pushcart")
     guard !FileManager.default.isExecutableFile(atPath: beside.path) else { return beside }

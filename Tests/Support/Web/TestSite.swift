@@ -13,6 +13,14 @@ public struct TestSite: Sendable {
   /// Every route there is, as in `GET /api/v1/keys/{id}`.
   public let routes: [String]
 
+  /// A site that listens elsewhere, such as in another process.
+  public init(url: String) { self.init(url: url, routes: []) }
+
+  init(url: String, routes: [String]) {
+    self.url = url
+    self.routes = routes
+  }
+
   /// Sends one request and reads the whole reply.
   /// - Parameters:
   ///   - method: such as `POST`.

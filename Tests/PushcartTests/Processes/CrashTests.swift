@@ -1,0 +1,92 @@
+import Foundation
+import Postgres
+import Simulator
+import Support
+import Testing
+import Wire
+
+@Suite struct CrashTests {
+  @Test func `A hub killed in the middle of a sendout and started again leaves nobody out`() async throws {
+    try await withStage(configure: { $0.arrivalsKept = 100_000 }) { stage in
+      try await stage.addDevices(3000)
+      stage.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
+      let first = try await stage.serve()
+      let sendout = try await stage.send(through: first.site)
+      _ = await stage.simulator.apns.received(count: 700)
+      await first.process.die()
+
+      let second = try await stage.serve()
+      let watched = try await stage.pushcart.run(
+        "sendout", "show", String(sendout), "--customer", "1", "--watch", "--json")
+      #expect(try watched.json.string("state") == "finished", "\(watched.errors)")
+      await second.process.die()
+
+      let times = Dictionary(grouping: stage.simulator.apns.arrivals, by: \.token).mapValues(\.count)
+      let rows = try await stage.database.query(
+        """
+        SELECT d.token, p.state, p.resent_because
+        FROM push p JOIN device d USING (customer_id, device_id) WHERE p.customer_id = 1 AND p.sendout_id = $1
+        """, sendout)
+      #expect(rows.count == 3000)
+      var resent = 0
+      for row in rows {
+        let (token, state, because) = try row.decode(String.self, String.self, String?.self)
+        #expect(state == "accepted")
+        #expect(times[token, default: 0] >= 1, "\(token) was left out")
+        if because == nil { #expect(times[token] == 1, "\(token) got it twice, and the ledger does not say why") }
+        if because != nil { resent += 1 }
+      }
+      #expect(resent > 0, "the hub was killed too late to prove anything")
+    }
+  }
+
+  @Test func `A hub told to end lets its pushes settle, and leaves the rest to the next one`() async throws {
+    try await withStage(configure: { $0.arrivalsKept = 100_000 }) { stage in
+      try await stage.addDevices(6000)
+      stage.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
+      let first = try await stage.serve()
+      let sendout = try await stage.send(through: first.site)
+      _ = await stage.simulator.apns.received(count: 500)
+      first.process.signal(SIGTERM)
+      #expect(await first.process.exit() == 0, "\(first.process.text)")
+
+      let claimed = try await stage.database.query("SELECT 1 FROM push_batch WHERE state = 'claimed'")
+      #expect(claimed.isEmpty)
+      let accepted = try await stage.database.query("SELECT count(*) FROM push WHERE state = 'accepted'")
+      #expect(try accepted[0].decode(Int.self) == stage.simulator.apns.count)
+
+      let second = try await stage.serve()
+      let watched = try await stage.pushcart.run(
+        "sendout", "show", String(sendout), "--customer", "1", "--watch", "--json")
+      #expect(try watched.json["counts"]?.integer("accepted") == 6000)
+      #expect(stage.simulator.apns.count == 6000)
+      await second.process.die()
+    }
+  }
+
+  @Test func `A hub on a schema that is not current does not start, and says what to do`() async throws {
+    try await withStage { stage in
+      try await stage.database.query("DELETE FROM schema_migration WHERE name LIKE '0006%'")
+      let outcome = try await stage.pushcart.run("serve")
+      #expect(outcome.status == 1)
+      #expect(outcome.errors.contains("pushcart migrate"))
+    }
+  }
+
+  @Test func `Readiness follows the database and the schema`() async throws {
+    try await withStage { stage in
+      let hub = try await stage.serve()
+      #expect(try await hub.site.send("GET", "/healthz").status == 200)
+      #expect(try await hub.site.send("GET", "/readyz").status == 200)
+      let metrics = try await hub.site.send("GET", "/metrics")
+      #expect(metrics.header("Content-Type") == "text/plain; version=0.0.4; charset=utf-8")
+      #expect(
+        metrics.text.contains("pushcart_http_request_seconds_count{method=\"GET\",route=\"/readyz\",status=\"200\"} 1"))
+      await hub.process.die()
+
+      try await stage.database.query("UPDATE schema_migration SET checksum = '\\x00' WHERE name LIKE '0006%'")
+      let refused = try await stage.pushcart.run("serve")
+      #expect(refused.status == 1 && refused.errors.contains("0006"))
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import Support
+import Synchronization
+
+/// A `pushcart` that runs until it is told to stop, such as a hub.
+final class RunningPushcart: Sendable {
+  private struct State {
+    var text = ""
+    var status: Int32?
+    var waiting: [(isMet: @Sendable (String, Int32?) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
+  }
+
+  private let process = Process()
+  private let state = Mutex(State())
+
+  /// What it has said so far, on both streams.
+  var text: String { state.withLock { $0.text } }
+
+  init(_ arguments: [String], environment: [String: String], folder: String) throws {
+    let pipe = Pipe()
+    process.executableURL = Pushcart.executable
+    process.arguments = arguments
+    process.currentDirectoryURL = URL(filePath: folder)
+    process.environment = ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? ""].merging(environment) { $1 }
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = pipe
+    process.standardError = pipe
+    pipe.fileHandleForReading.readabilityHandler = { [weak self] handle in
+      let data = handle.availableData
+      if data.isEmpty { handle.readabilityHandler = nil }
+      self?.change { $0.text += String(decoding: data, as: UTF8.self) }
+    }
+    process.terminationHandler = { [weak self] process in
+      self?.change { $0.status = process.terminationStatus }
+    }
+    try process.run()
+  }
+
+  deinit { if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) } }
+
+  var processID: Int32 { process.processIdentifier }
+
+  func signal(_ signal: Int32) { Foundation.kill(process.processIdentifier, signal) }
+
+  /// Kills it, as a power cut would, and waits until it is gone.
+  func die() async {
+    signal(SIGKILL)
+    await exit()
+  }
+
+  /// Waits until it ends by itself, or by a signal sent before.
+  @discardableResult
+  func exit() async -> Int32 {
+    await wait { $1 != nil }
+    return state.withLock { $0.status ?? -1 }
+  }
+
+  /// Waits until it has said this.
+  /// - Throws: `Ended` with all that it said, when it ended without.
+  func says(_ words: String) async throws {
+    await wait { $0.contains(words) || $1 != nil }
+    if !text.contains(words) { throw Ended(text: text) }
+  }
+
+  struct Ended: Error { let text: String }
+
+  private func wait(_ isMet: @escaping @Sendable (String, Int32?) -> Bool) async {
+    await withCheckedContinuation { continuation in
+      state.withLock { state in
+        if isMet(state.text, state.status) {
+          continuation.resume()
+        } else {
+          state.waiting.append((isMet, continuation))
+        }
+      }
+    }
+  }
+
+  private func change(_ body: (inout State) -> Void) {
+    state.withLock { state in
+      body(&state)
+      let (text, status) = (state.text, state.status)
+      state.waiting.removeAll { waiting in
+        guard waiting.isMet(text, status) else { return false }
+        waiting.continuation.resume()
+        return true
+      }
+    }
+  }
+}

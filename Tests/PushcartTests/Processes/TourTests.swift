@@ -1,0 +1,130 @@
+import Foundation
+import Postgres
+import Providers
+import Simulator
+import Support
+import Testing
+import Wire
+
+@Suite struct TourTests {
+  private let phone = [("User-Agent", "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) Mobile/15E148")]
+
+  @Test func `A phone is registered, gets its push and opens the page, and API, command line and psql count alike`()
+    async throws
+  {
+    try await withStage { stage in
+      let hub = try await stage.serve()
+      try await put(stage, hub.site, name: "Robin", token: "c0ffee")
+      try await put(stage, hub.site, name: "Kim", token: "fade0410")
+      try await stage.pushcart.run(
+        "template", "put", "--customer", "1", "--name", "offer", "--file", Self.path("Templates/offer.html"))
+      let sent = try await stage.pushcart.run(
+        "send", "--customer", "1", "--app", Stage.appID, "--all", "--alert", "Hi {{firstName}}", "--template", "offer",
+        "--wait", "--json")
+      #expect(sent.status == 0, "\(sent.errors)")
+
+      let arrivals = stage.simulator.apns.arrivals
+      #expect(arrivals.count == 2)
+      let push = try JSONValue(parsing: try #require(arrivals.first { $0.token.hasPrefix("c0ffee") }).payload)
+      let page = try #require(push.string("url")).dropFirst(Stage.publicURL.count)
+      let read = try #require(push.string("pushreadurl")).dropFirst(Stage.publicURL.count)
+      #expect(try await hub.site.send("GET", String(page), headers: phone).text.contains("Robin"))
+      #expect(try await hub.site.send("GET", String(page), headers: phone).status == 200)
+      #expect(try await hub.site.send("GET", String(read), headers: phone).status < 300)
+
+      let expected: JSONValue = [
+        "audience": 2, "queued": 0, "sending": 0, "waiting": 0, "sent": 2, "accepted": 1, "failed": 1, "uncertain": 0,
+        "skipped": 0, "cancelled": 0, "opened": 1,
+      ]
+      let api = try await hub.site.send("GET", "/api/v1/sendouts/1", key: stage.key).json
+      let command = try await stage.pushcart.run("sendout", "show", "1", "--customer", "1", "--json").json
+      #expect(api["counts"] == expected)
+      #expect(command == api)
+      #expect(try await view(stage.database) == expected)
+      let opens = try await stage.database.query(
+        "SELECT sum(opens)::int8, sum(first_opens)::int8 FROM report.opens_by_hour WHERE customer_id = 1")
+      #expect(try opens[0].decode(Int.self, Int.self) == (3, 1))
+
+      #expect(await Self.exitStatus(of: hub) == 0)
+      try await expectNoSecrets(in: hub.process.text, stage)
+    }
+  }
+
+  @Test func `Every report prints, as the role that may read nothing else`() async throws {
+    try await withStage { stage in
+      let hub = try await stage.serve()
+      try await put(stage, hub.site, name: "Robin", token: "c0ffee")
+      try await put(stage, hub.site, name: "Kim", token: "fade0410")
+      try await stage.pushcart.run(
+        "send", "--customer", "1", "--app", Stage.appID, "--all", "--alert", "Hi", "--wait", "--json")
+      let scripts = try FileManager.default.contentsOfDirectory(atPath: Self.path("sql/reports"))
+      #expect(scripts.count >= 4)
+      for script in scripts {
+        let report = try await psql(
+          stage.database.connectionString, "-v", "customer=1", "-v", "sendout=1", "-v", "contact=robin@example.com",
+          "-f", Self.path("sql/reports/\(script)"))
+        #expect(report.status == 0 && report.output.count > 200, "\(script): \(report.output)")
+        #expect(!report.output.contains("ERROR"), "\(script): \(report.output)")
+      }
+      await hub.process.die()
+    }
+  }
+
+  private func put(_ stage: Stage, _ site: TestSite, name: String, token: String) async throws {
+    let token = token + String(repeating: "0", count: 64 - token.count)
+    let reply = try await site.send(
+      "PUT", "/rest/1/apps/\(Stage.appID)/pushdevices", headers: [("X-Carma-Authentication-Token", stage.key)],
+      json: """
+        {"originalId":"\(name.lowercased())@example.com","firstName":"\(name)","deviceInfo":[{"devicetoken":"\(token)"}]}
+        """)
+    #expect(reply.status == 200, "\(reply.text)")
+  }
+
+  private func view(_ database: TestDatabase) async throws -> JSONValue {
+    let rows = try await database.query(
+      """
+      SELECT row_to_json(c)::text FROM (
+        SELECT audience, queued, sending, waiting, sent, accepted, failed, uncertain, skipped, cancelled, opened
+        FROM report.sendout_totals WHERE customer_id = 1 AND sendout_id = 1) c
+      """)
+    return try JSONValue(parsing: try rows[0].decode(String.self).utf8)
+  }
+
+  /// Everything was logged, at level trace; none of what must stay secret, or is a person's own, is among it.
+  private func expectNoSecrets(in log: String, _ stage: Stage) async throws {
+    #expect(log.contains("answered"))
+    let signingKey = APNsCredentials.sample.signingKey.split(separator: "\n")[1]
+    let secrets = [
+      stage.key, stage.pushcart.masterKey, String(signingKey), "PRIVATE KEY", "robin@example.com", "Robin", "c0ffee",
+      "fade0410",
+    ]
+    for secret in secrets { #expect(!log.contains(secret), "\(secret) stands in the log") }
+  }
+
+  private func psql(_ arguments: String...) async throws -> (status: Int32, output: String) {
+    let process = Process()
+    let pipe = Pipe()
+    process.executableURL = URL(filePath: "/usr/bin/env")
+    process.arguments = ["psql", "-X"] + arguments
+    process.environment = [
+      "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "", "PGOPTIONS": "-c role=pushcart_report",
+    ]
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = pipe
+    process.standardError = pipe
+    try process.run()
+    let output = pipe.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+  }
+
+  /// Tells a hub to end, and waits until it has.
+  private static func exitStatus(of hub: Stage.Hub) async -> Int32 {
+    hub.process.signal(SIGTERM)
+    return await hub.process.exit()
+  }
+
+  private static func path(_ path: String) -> String {
+    URL(filePath: #filePath).appending(path: "../../../../\(path)").standardized.path
+  }
+}
