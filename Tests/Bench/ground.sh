@@ -1,5 +1,5 @@
 # What Tests/Bench/run stands on: servers, data, and one function for each figure.
-HUB_PORT=18080 NGINX_PORT=18090 SINK_PORT=18443 SIMULATOR_PORT=18543 PHONE_PORT=18081
+HUB_PORT=28080 NGINX_PORT=28090 SINK_PORT=28443 SIMULATOR_PORT=28543 PHONE_PORT=28081
 HUB=http://127.0.0.1:$HUB_PORT
 pids=()
 
@@ -54,7 +54,7 @@ serve() { # serve URL CA
   "$PUSHCART" serve --host 127.0.0.1 --port $HUB_PORT --apns-production-url "$1" --apns-sandbox-url "$1" \
     --provider-ca-file "$2" --log-level warning 2>>hub.log &
   hub=$!
-  until curl -sf "$HUB/readyz" >/dev/null; do kill -0 $hub && sleep 0.1; done
+  until curl -sf "$HUB/readyz" >/dev/null; do sleep 0.1; kill -0 $hub; done
 }
 
 stop_hub() { kill -TERM "$hub" && wait "$hub" || true; }
@@ -135,7 +135,7 @@ with open("paths", "w") as paths:
     for i in range(1, int(sys.argv[1]) + 1):
         token = format(i, "064x")
         open("sink/3/device/" + token, "w").close()
-        paths.write("https://127.0.0.1:18443/3/device/" + token + "\n")
+        paths.write("https://127.0.0.1:28443/3/device/" + token + "\n")
 END
   psql -qc "DELETE FROM device d USING contact c WHERE c.customer_id = 1 AND d.customer_id = 1
     AND d.contact_id = c.contact_id AND d.token_key > decode(lpad(to_hex($DEVICES), 64, '0'), 'hex')"
@@ -157,7 +157,7 @@ wrk_rate() { # wrk_rate URL [SCRIPT [ARGUMENT]]
   awk '/Requests\/sec/ { print $2 }' wrk.out
 }
 
-pgbench_rate() { "$PG_BIN/pgbench" -n -M prepared -c 16 -j 1 -T "$SECONDS_EACH" -f "$1" 2>/dev/null | awk '/^tps/ { print $3 }'; }
+pgbench_rate() { "$(command -v pgbench || echo "$PG_BIN/pgbench")" -n -M prepared -c 16 -j 1 -T "$SECONDS_EACH" -f "$1" 2>pgbench.err | awk '/^tps/ { print $3 }' || { cat pgbench.err >&2; return 1; }; }
 
 # Half of the ids are known beforehand and half are new, the first time they come.
 put_yardstick() {
@@ -165,13 +165,13 @@ put_yardstick() {
 \\set n random(1, 2 * $DEVICES)
 WITH known AS (
   INSERT INTO contact AS c (customer_id, original_id, first_name, last_name, email_address, properties)
-  VALUES (2, 'user' || :n, 'Lars', 'Hansson', 'lars' || :n || '@example.com', '{"food":"meat"}')
+  VALUES (2, 'user' || :n::int, 'Lars', 'Hansson', 'lars' || :n::int || '@example.com', '{"food":"meat"}')
   ON CONFLICT (customer_id, original_id) DO UPDATE SET first_name = excluded.first_name, last_name = excluded.last_name,
     email_address = excluded.email_address, properties = c.properties || excluded.properties, updated_at = now()
   RETURNING *),
 registered AS (
   INSERT INTO device AS d (customer_id, push_app_id, contact_id, token, token_key, manufacturer, model, os_version)
-  SELECT 2, 2, contact_id, lpad(to_hex(:n), 64, '0'), decode(lpad(to_hex(:n), 64, '0'), 'hex'), 'apple', 'iphone 6', '9.2'
+  SELECT 2, 2, contact_id, lpad(to_hex(:n::int), 64, '0'), decode(lpad(to_hex(:n::int), 64, '0'), 'hex'), 'apple', 'iphone 6', '9.2'
   FROM known
   ON CONFLICT (customer_id, push_app_id, token_key) DO UPDATE SET contact_id = excluded.contact_id,
     token = excluded.token, sandbox = excluded.sandbox, manufacturer = excluded.manufacturer, model = excluded.model,
@@ -202,7 +202,7 @@ END
 get_yardstick() {
   cat >get.sql <<END
 \\set n random(1, $DEVICES)
-SELECT * FROM contact c JOIN device d USING (customer_id, contact_id) WHERE c.customer_id = 2 AND c.original_id = 'user' || :n;
+SELECT * FROM contact c JOIN device d USING (customer_id, contact_id) WHERE c.customer_id = 2 AND c.original_id = 'user' || :n::int;
 END
   echo "pgbench_rate get.sql"
 }
