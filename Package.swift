@@ -19,7 +19,6 @@ func tests(of name: String, imports: [Target.Dependency]) -> Target {
 }
 
 let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
-let async: Target.Dependency = .product(name: "AsyncAlgorithms", package: "swift-async-algorithms")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let certificates: Target.Dependency = .product(name: "X509", package: "swift-certificates")
 let collections: Target.Dependency = .product(name: "Collections", package: "swift-collections")
@@ -55,7 +54,6 @@ let package = Package(
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
-    .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.4"),
     .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
@@ -90,7 +88,7 @@ let package = Package(
     // 2nd floor
     room(
       "Delivery",
-      imports: ["Registry", "Providers", "Content", "Postgres", "Wire", async, crypto, logging, metrics, lifecycle]),
+      imports: ["Registry", "Providers", "Content", "Postgres", "Wire", crypto, logging, metrics, lifecycle]),
 
     // 3rd floor
     room("Sendouts", imports: ["Registry", "Content", "Delivery", "Postgres", "Wire", logging, metrics, lifecycle]),
