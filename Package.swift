@@ -150,7 +150,8 @@ let package = Package(
     tests(
       of: "Pushcart",
       imports: [
-        "Pushcart", "Postgres", "Wire", "Registry", "Providers", "Simulator", "Web", httpClient, logging, metrics,
+        "Pushcart", "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
+        httpClient, logging, metrics,
       ]),
     tests(of: "House", imports: ["Postgres", "Registry", "Content", "Delivery", "Sendouts"]),
   ],

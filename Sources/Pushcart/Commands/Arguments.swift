@@ -10,6 +10,7 @@ extension SendoutID: ExpressibleByArgument {}
 extension AccessScope: ExpressibleByArgument {}
 extension PushState: ExpressibleByArgument {}
 extension UncertainPolicy: ExpressibleByArgument {}
+extension Report: ExpressibleByArgument {}
 
 extension AppType: ExpressibleByArgument {
   /// By name, as in `ios`, or in Carma's numbers.

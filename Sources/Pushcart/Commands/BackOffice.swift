@@ -14,6 +14,7 @@ struct BackOffice: Sendable {
   let keys: AccessKeys
   let lists: ContactLists
   let templates: Templates
+  let reports: Reports
 
   private init(_ settings: Settings) {
     self.settings = settings
@@ -23,6 +24,7 @@ struct BackOffice: Sendable {
     keys = AccessKeys(pool)
     lists = ContactLists(pool)
     templates = Templates(pool)
+    reports = Reports(pool)
   }
 
   /// Seals and opens credentials.

@@ -35,15 +35,8 @@ struct SendoutWatch {
   /// A sendout that waits for a hub to be started would look like one that is stuck.
   private func warnIfNobodyServes(_ sendout: SendoutReply) async throws {
     guard sendout.state == .freezing || sendout.state == .running else { return }
-    let hubs = try await office.pool.query(Self.hubs)
-    if hubs.isEmpty {
-      StandardStream.error.write(
-        "No hub is serving this database: the sendout waits for one. Start it: pushcart serve\n")
+    if try await office.pool.query(HubQueries.serving, HubQueries.applicationName).isEmpty {
+      StandardStream.error.write("No hub seems to serve this database, and the sendout waits for one: pushcart serve\n")
     }
   }
-
-  /// Hubs say their name to PostgreSQL when they connect.
-  static let hubs = Statement(
-    "hub.list", .read,
-    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'pushcart' LIMIT 1")
 }

@@ -25,7 +25,9 @@ struct Hub: Sendable {
     after first: [any Service] = [], whenListening: @escaping @Sendable (Int) async -> Void = { _ in }
   ) async throws {
     // ground
-    let pool = Pool(settings.database, logger: logger)
+    var database = settings.database
+    database.applicationName = HubQueries.applicationName
+    let pool = Pool(database, logger: logger)
     let migrator = Migrator(pool, Migration.embedded)
     try await requireSchema(migrator)
 
@@ -59,7 +61,8 @@ struct Hub: Sendable {
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
           apps: PushApps(pool, vault: vault), vault: vault,
           credentials: CredentialCheck(keys: SigningCredentialVault(pool, vault: vault), apns: apns),
-          lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool, vault: vault)),
+          lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool, vault: vault),
+          reports: Reports(pool)),
         PageFace(pages, opens: opens, signer: signer, settings: settings.pages),
         try DescriptionFace(publicURL: settings.publicURL),
         HubFace(obstacle: readiness.obstacle) { [metrics] in

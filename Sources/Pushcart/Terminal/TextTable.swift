@@ -16,6 +16,8 @@ struct TextTable {
     }
   }
 
+  init(_ columns: [Column]) { self.columns = columns }
+
   /// Adds a row; what is absent shows as a dash.
   mutating func add(_ cells: String?...) { rows.append(cells.map { $0 ?? "–" }) }
 

@@ -11,6 +11,7 @@ public struct AdminFace: Face {
   private let lists: ListRoutes
   private let templates: TemplateRoutes
   private let sendouts: SendoutRoutes
+  private let reports: ReportRoutes
 
   /// - Parameters:
   ///   - vault: seals the credentials of apps.
@@ -18,7 +19,7 @@ public struct AdminFace: Face {
   public init(
     authenticator: Authenticator, replies: IdempotentReplies, keys: AccessKeys, apps: PushApps, vault: Vault,
     credentials: CredentialCheck, lists: ContactLists, templates: Templates,
-    sendouts: SendoutStore
+    sendouts: SendoutStore, reports: Reports
   ) {
     let desk = Desk(authenticator: authenticator, replies: replies)
     self.keys = KeyRoutes(desk: desk, keys: keys)
@@ -26,6 +27,7 @@ public struct AdminFace: Face {
     self.lists = ListRoutes(desk: desk, lists: lists)
     self.templates = TemplateRoutes(desk: desk, templates: templates)
     self.sendouts = SendoutRoutes(desk: desk, sendouts: sendouts, vault: vault)
+    self.reports = ReportRoutes(desk: desk, reports: reports)
   }
 
   public func addRoutes(to routes: RouteTable) {
@@ -54,5 +56,7 @@ public struct AdminFace: Face {
     routes.post("/api/v1/sendouts/{id}/pause", use: sendouts.does { try await $0.pause($1, $2) })
     routes.post("/api/v1/sendouts/{id}/resume", use: sendouts.does { try await $0.resume($1, $2) })
     routes.post("/api/v1/sendouts/{id}/cancel", use: sendouts.does { try await $0.cancel($1, $2) })
+
+    routes.get("/api/v1/reports/{report}", use: reports.show)
   }
 }

@@ -11,6 +11,7 @@ struct Operation: Sendable {
     case lists = "Lists"
     case templates = "Templates"
     case sendouts = "Sendouts"
+    case reports = "Reports"
     case pages = "Pages"
     case operation = "Operation"
   }

@@ -47,12 +47,15 @@ extension SiteDescription {
       Chapter(
         topic: .sendouts,
         about: "Messages to an audience of one app: made, started, paused, resumed, cancelled and counted."),
+      Chapter(
+        topic: .reports,
+        about: "What psql shows of schema `report`, for who has no psql at hand."),
       Chapter(topic: .pages, about: "What a phone fetches. No credentials; the link itself is the secret."),
       Chapter(topic: .operation, about: "For whoever runs the hub, and this description."),
     ],
     operations: [
       PushDeviceOperations.all, KeyOperations.all, AppOperations.all, ListOperations.all, TemplateOperations.all,
-      SendoutOperations.all, PageOperations.all, HubOperations.all,
+      SendoutOperations.all, ReportOperations.all, PageOperations.all, HubOperations.all,
     ].flatMap { $0 },
     schemas: [CarmaSchemas.all, AdminSchemas.all, SendoutSchemas.all].flatMap { $0 })
 }

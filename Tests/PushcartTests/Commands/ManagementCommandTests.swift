@@ -112,6 +112,8 @@ import Wire
     ["sendout", "show", "x", "--customer", "1"], ["sendout", "show", "1", "--customer", "1", "--state", "failed"],
     ["sendout", "list", "--customer", "1", "--limit", "0"], ["key", "add", "--name", "x"], ["customer", "add"],
     ["app", "add", "--customer", "1", "--type", "symbian", "--app-id", "a.b", "--name", "x"], ["nonsense"],
+    ["report", "weather", "--customer", "1"], ["report", "timeline", "--customer", "1"],
+    ["report", "devices", "--customer", "1", "--contact", "x"], ["report", "opens", "--customer", "1", "--limit", "0"],
   ])
   func `What was not meant is told with status 64`(arguments: [String]) async throws {
     let pushcart = Pushcart(databaseURL: "host=/nowhere", masterKey: "")
@@ -133,7 +135,7 @@ import Wire
     ["customer", "add"], ["customer", "list"], ["key", "add"], ["key", "list"], ["key", "revoke"], ["app", "add"],
     ["app", "list"], ["app", "update"], ["app", "check"], ["list", "add"], ["list", "list"], ["template", "put"],
     ["template", "list"], ["template", "show"], ["send"], ["sendout", "list"], ["sendout", "show"],
-    ["sendout", "start"], ["sendout", "pause"], ["sendout", "resume"], ["sendout", "cancel"],
+    ["sendout", "start"], ["sendout", "pause"], ["sendout", "resume"], ["sendout", "cancel"], ["report"],
   ])
   func `Help shows an example`(command: [String]) async throws {
     let outcome = try await Pushcart(databaseURL: "", masterKey: "").run(command + ["--help"])

@@ -117,6 +117,11 @@ private struct Tour: Sendable {
     let done = try await send("GET", "/api/v1/sendouts/\(second)")
     #expect(try done.json["counts"]?.integer("accepted") == 1)
     try await send("GET", "/api/v1/sendouts?limit=1")
+    for report in Report.allCases {
+      let filter = report == .timeline ? "?contact=lars@example.com" : ""
+      let rows = try await send("GET", "/api/v1/reports/\(report.rawValue)\(filter)").json.array("rows")
+      #expect(rows?.isEmpty == (report == .failures || report == .opens), "\(report)")
+    }
     let pushes = try await send("GET", "/api/v1/sendouts/\(second)/pushes?state=accepted").json
     let device = pushes.array("items")?.first?.integer("deviceId") ?? 0
     let link = PushLink(customer: bench.customer, sendout: SendoutID(second), device: DeviceID(device))

@@ -9,6 +9,7 @@ enum SendoutSchemas {
     .init(name: "Sendout", schema: sendout),
     .init(name: "SendoutCounts", schema: counts),
     .init(name: "Push", schema: push),
+    .init(name: "Report", schema: report),
   ]
 
   private static let policy = Schema.word(
@@ -79,6 +80,12 @@ enum SendoutSchemas {
       .maybe("finishedAt", .moment("When the last push had its outcome, or when it was cancelled.")),
       .maybe("counts", .named("SendoutCounts")),
     ], "A sendout, and how far it is. Audience, message and counts are absent in lists.")
+
+  private static let report = Schema.object(
+    [
+      .always("report", .word(of: Report.allCases.map(\.rawValue))),
+      .always("rows", .array(of: .openObject([], "A row of the view, a member a column."))),
+    ], "A report's rows, the newest first.")
 
   private static let counts = Schema.object(
     [

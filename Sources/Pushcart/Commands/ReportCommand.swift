@@ -1,0 +1,78 @@
+import ArgumentParser
+import Sendouts
+import Wire
+
+struct ReportCommand: OfficeCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "report", abstract: "Show the numbers that psql shows of schema report.",
+    discussion: """
+      devices, registrations and invalidations by day, sendouts, funnel, failures, opens by hour, and the timeline of one \
+      contact. The newest rows come first; days and hours are UTC.
+
+      Example: pushcart report opens --customer 1 --sendout 7
+      """)
+
+  @Argument(help: "Which one.") var report: Report
+  @Option(help: "Number of the customer.") var customer: CustomerID
+  @Option(help: "Only this sendout; for sendouts, funnel, failures and opens.") var sendout: SendoutID?
+  @Option(help: "Whose timeline, by original id.") var contact: String?
+  @Option(help: "Count of rows, up to 1000.") var limit = Reports.usualLimit
+  @OptionGroup var options: OfficeOptions
+
+  func validate() throws {
+    guard Reports.limits.contains(limit) else { throw ValidationError("--limit is a number from 1 to 1000.") }
+    guard (report == .timeline) == (contact != nil) else {
+      throw ValidationError("--contact belongs to the timeline, which needs it.")
+    }
+  }
+
+  func run(in office: BackOffice) async throws {
+    let reply = try await office.reports.read(report, customer, sendout: sendout, contact: contact, limit: limit)
+    try options.output.show(reply) { $0.text }
+  }
+}
+
+extension ReportReply {
+  /// The report as a table, without columns that have nothing in any row.
+  var text: String {
+    let columns = ReportView.of(report).columns.map(\.name).filter { name in
+      rows.contains { $0[name].map { $0 != .null } ?? false }
+    }
+    var table = TextTable(
+      columns.map { name in
+        TextTable.Column(title: Self.title(name), isNumber: rows.contains { $0[name]?.isNumber == true })
+      })
+    for row in rows { table.rows.append(columns.map { row[$0]?.cell ?? "–" }) }
+    return table.text(empty: "There is nothing to report.")
+  }
+
+  /// `First opens` for `firstOpens`.
+  private static func title(_ name: String) -> String {
+    name.reduce(into: "") { title, letter in
+      title += letter.isUppercase ? " \(letter.lowercased())" : title.isEmpty ? letter.uppercased() : String(letter)
+    }
+  }
+}
+
+extension JSONValue {
+  fileprivate var isNumber: Bool {
+    switch self {
+    case .integer, .number: true
+    default: false
+    }
+  }
+
+  /// As a table shows it: moments to the second.
+  fileprivate var cell: String {
+    switch self {
+    case .null: "–"
+    case .bool(let value): "\(value)"
+    case .integer(let value): "\(value)"
+    case .number(let value): "\(value)"
+    case .string(let value) where value.utf8.count == 24 && value.hasSuffix("Z"):
+      String(value.prefix(19)).replacing("T", with: " ")
+    case .string(let value): value
+    case .array, .object: "…"
+    }
+  }
+}

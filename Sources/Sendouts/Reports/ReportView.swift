@@ -1,0 +1,97 @@
+public import Wire
+
+/// Where a report comes from: one of the documented views, its columns under the names that JSON has for them.
+public struct ReportView: Sendable {
+  /// What narrows a report down.
+  enum Scope: Sendable {
+    case customer
+    /// One sendout, if it is named.
+    case sendout
+    /// One contact, which must be named.
+    case contact
+  }
+
+  public struct Column: Sendable {
+    /// As in JSON.
+    public let name: String
+    let sql: String
+  }
+
+  let view: String
+  let scope: Scope
+  let order: String
+  /// In the order in which people should read them.
+  public let columns: [Column]
+
+  private init(_ view: String, _ scope: Scope = .customer, by order: String, _ columns: [Column]) {
+    self.view = view
+    self.scope = scope
+    self.order = order
+    self.columns = columns
+  }
+}
+
+extension ReportView {
+  /// The newest rows come first, so that a limit leaves out the oldest.
+  public static func of(_ report: Report) -> ReportView {
+    switch report {
+    case .devices:
+      ReportView(
+        "devices", by: "app_id, app_type, environment, state DESC",
+        app + ["platform", "environment", "state", "devices", "contacts"])
+    case .registrations:
+      ReportView(
+        "registrations_by_day", by: "day DESC, app_id, app_type",
+        ["day"] + app + ["registered", "moved", "revived", "environment"])
+    case .invalidations:
+      ReportView(
+        "invalidations_by_day", by: "day DESC, app_id, app_type, devices DESC, reason",
+        ["day"] + app + ["reason", "devices"])
+    case .sendouts:
+      ReportView(
+        "sendout_totals", .sendout, by: "sendout_id DESC",
+        [sendout, "name"] + app + ["state"] + counts + [rate("openRate", "open_rate")]
+          + [moment("createdAt", "created_at"), moment("startedAt", "started_at"), moment("finishedAt", "finished_at")])
+    case .funnel:
+      ReportView(
+        "funnel", .sendout, by: "sendout_id DESC, step",
+        [sendout, "name", "stage", "pushes", rate("ofAudience", "of_audience"), rate("ofPrevious", "of_previous")])
+    case .failures:
+      ReportView(
+        "failures", .sendout, by: "sendout_id DESC, pushes DESC, state, reason", [sendout, "state", "reason", "pushes"])
+    case .opens:
+      ReportView(
+        "opens_by_hour", .sendout, by: "hour DESC, sendout_id DESC",
+        [
+          moment("hour", "hour"), sendout, "opens", Column(name: "firstOpens", sql: "first_opens"),
+          Column(name: "byMachines", sql: "by_machines"),
+        ])
+    case .timeline:
+      ReportView(
+        "contact_timeline", .contact, by: "at DESC, event, device_id",
+        [moment("at", "at"), "event", "detail", Column(name: "deviceId", sql: "device_id"), sendout])
+    }
+  }
+
+  private static let app = [Column(name: "appId", sql: "app_id"), Column(name: "appType", sql: "app_type")]
+  private static let sendout = Column(name: "sendoutId", sql: "sendout_id")
+  private static let counts: [Column] = [
+    "audience", "queued", "sending", "waiting", "sent", "accepted", "failed", "uncertain", "skipped", "cancelled",
+    "opened",
+  ]
+
+  /// In the form of `Timestamp`.
+  private static func moment(_ name: String, _ column: String) -> Column {
+    Column(name: name, sql: #"to_char(\#(column) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"#)
+  }
+
+  /// From 0 to 1.
+  private static func rate(_ name: String, _ column: String) -> Column {
+    Column(name: name, sql: "\(column)::float8")
+  }
+}
+
+extension ReportView.Column: ExpressibleByStringLiteral {
+  /// A column that is called in JSON as it is in the view.
+  public init(stringLiteral name: String) { self.init(name: name, sql: name) }
+}

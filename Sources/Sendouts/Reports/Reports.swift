@@ -1,0 +1,55 @@
+import FoundationEssentials
+public import Postgres
+public import Wire
+
+/// Reads the documented views of schema `report`: the same numbers that psql shows.
+public struct Reports: Sendable {
+  private let database: any Querying
+
+  public init(_ database: any Querying) { self.database = database }
+
+  /// How many rows a report may have, and has unless told otherwise.
+  public static let limits = 1...1000
+  public static let usualLimit = 100
+
+  /// The report's rows, the newest first.
+  /// - Parameters:
+  ///   - sendout: only of this one; all of them when `nil`.
+  ///   - contact: whose timeline, by original id.
+  /// - Throws: `SendoutError.invalid` when the report cannot be narrowed to what is given, or must be and is not.
+  public func read(
+    _ report: Report, _ customer: CustomerID, sendout: SendoutID? = nil, contact: String? = nil,
+    limit: Int = usualLimit
+  ) async throws -> ReportReply {
+    let scope = ReportView.of(report).scope
+    if sendout != nil, scope != .sendout { throw refuse("sendout", report) }
+    if contact != nil, scope != .contact { throw refuse("contact", report) }
+    let statement = ReportQueries.statement(report)
+    let (customer, limit) = (customer.rawValue, Int64(limit))
+    let rows =
+      switch scope {
+      case .customer: try await database.query(statement, customer, limit)
+      case .sendout: try await database.query(statement, customer, limit, sendout?.rawValue)
+      case .contact: try await database.query(statement, customer, limit, try named(contact))
+      }
+    return ReportReply(report: report, rows: try rows.map { try JSONValue(jsonb: $0.decode(JSONB.self)) })
+  }
+
+  /// No contact can have an id with U+0000, and PostgreSQL would refuse it.
+  private func named(_ contact: String?) throws -> String {
+    guard let contact else {
+      throw SendoutError.invalid(field: "contact", problem: "is missing: this report is of one")
+    }
+    return contact.utf8.contains(0) ? "" : contact
+  }
+
+  private func refuse(_ field: String, _ report: Report) -> SendoutError {
+    .invalid(field: field, problem: "does not belong to the report \(report.rawValue)")
+  }
+}
+
+extension JSONValue {
+  fileprivate init(jsonb: JSONB) throws {
+    self = try JSONDecoder().decode(JSONValue.self, from: Data(jsonb.text.utf8))
+  }
+}

@@ -1,0 +1,94 @@
+import Content
+import Delivery
+import Postgres
+import Registry
+import Sendouts
+import Simulator
+import Support
+import Testing
+import Wire
+
+/// The command line and the REST API over the same database.
+@Suite struct ParityTests {
+  @Test func `Commands print with --json exactly what the REST API answers`() async throws {
+    try await withSendingBench { bench in
+      let sendout = try await sent(bench)
+      let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: MasterKeys.generate())
+      let key = try await AccessKeys(bench.pool).make(bench.customer, name: "parity", scope: .admin).token
+      let customer = ["--customer", "\(bench.customer)", "--json"]
+      var pairs = [
+        ("keys", ["key", "list"]), ("apps", ["app", "list"]), ("lists", ["list", "list"]),
+        ("templates", ["template", "list"]), ("templates/offer", ["template", "show", "offer"]),
+        ("templates/offer?version=1", ["template", "show", "offer", "--version", "1"]),
+        ("sendouts", ["sendout", "list"]), ("sendouts?limit=1", ["sendout", "list", "--limit", "1"]),
+        ("sendouts/\(sendout)", ["sendout", "show", "\(sendout)"]),
+        ("sendouts/\(sendout)/pushes", ["sendout", "show", "\(sendout)", "--pushes"]),
+        (
+          "sendouts/\(sendout)/pushes?state=accepted&limit=2&after=1",
+          ["sendout", "show", "\(sendout)", "--pushes", "--state", "accepted", "--limit", "2", "--after", "1"]
+        ),
+        ("reports/failures?sendout=\(sendout)", ["report", "failures", "--sendout", "\(sendout)"]),
+        (
+          "reports/timeline?contact=user1@example.com", ["report", "timeline", "--contact", "user1@example.com"]
+        ),
+      ]
+      for report in Report.allCases where report != .timeline {
+        pairs.append(("reports/\(report.rawValue)", ["report", report.rawValue]))
+      }
+      try await withSite(try WholeSite(bench).faces) { [pairs] site in
+        for (path, command) in pairs {
+          let reply = try await site.send("GET", "/api/v1/\(path)", key: key)
+          let outcome = try await pushcart.run(command + customer)
+          #expect(reply.status == 200, "\(path): \(reply.text)")
+          #expect(outcome.output == reply.text + "\n", "\(command): \(outcome.errors)")
+        }
+      }
+    }
+  }
+
+  @Test func `The API, the command line and the view give the same numbers`() async throws {
+    try await withSendingBench { bench in
+      let sendout = try await sent(bench)
+      let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: MasterKeys.generate())
+      let api = try await bench.sendouts.find(bench.customer, sendout).counts
+      let outcome = try await pushcart.run(
+        "report", "sendouts", "--customer", "\(bench.customer)", "--sendout", "\(sendout)", "--json")
+      let row = try #require(try outcome.json.array("rows")?.first)
+      let view = try await bench.database.query(
+        """
+        SELECT array[audience, queued, sending, waiting, sent, accepted, failed, uncertain, skipped, cancelled, opened]
+        FROM report.sendout_totals WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+        """, bench.customer.rawValue, sendout.rawValue)[0].decode([Int64].self)
+      let names = [
+        "audience", "queued", "sending", "waiting", "sent", "accepted", "failed", "uncertain", "skipped", "cancelled",
+        "opened",
+      ]
+      #expect(names.map { row.integer($0) } == view.map { Optional($0) })
+      #expect(
+        api
+          == SendoutCounts(audience: 5, sent: 5, accepted: 4, failed: 1, opened: 1))
+      #expect(view == [5, 0, 0, 0, 5, 4, 1, 0, 0, 0, 1])
+    }
+  }
+
+  /// Five contacts, of which one has a token that APNs does not know, one of whom opened; all of it done.
+  private func sent(_ bench: SendingBench) async throws -> SendoutID {
+    let templates = Templates(bench.pool)
+    for body in ["<p>1</p>", "<p>Hi {{firstName}}</p>"] {
+      _ = try await templates.put(bench.customer, name: "offer", format: .html, body: body)
+    }
+    _ = try await ContactLists(bench.pool).add(bench.customer, name: "newsletter")
+    let devices = try await bench.addDevices(4)
+    bench.simulator.apns.rule(.token("dead"), .refuse(status: 400, reason: "BadDeviceToken"))
+    try await bench.addDevices(1, from: 5, prefix: "dead")
+    let key = try await bench.send(template: "offer")
+    try await bench.withHubs { _ = try await bench.until(key, .finished) }
+    let link = PushLink(customer: bench.customer, sendout: key.sendout, device: devices[0])
+    try await withSite(try WholeSite(bench).faces) { site in
+      let page = try await site.send(
+        "GET", "/c/\(bench.signer.token(for: link, .page))", headers: [("User-Agent", "Mozilla/5.0 (iPhone)")])
+      #expect(page.text == "<p>Hi N1</p>")
+    }
+    return key.sendout
+  }
+}
