@@ -1,5 +1,3 @@
-import Content
-import FoundationEssentials
 import Registry
 import Wire
 
@@ -15,8 +13,11 @@ enum SendoutRules {
       let start = String(String.UnicodeScalarView(alert.prefix(60)))
       return start.contains { !$0.isWhitespace } ? start : request.appId
     }
-    return try check("name") { () throws(RegistryError) in
-      try TextRule("name", maximum: longestName).require(name)
+    do throws(RegistryError) {
+      return try TextRule("name", maximum: longestName).require(name)
+    } catch {
+      guard case .invalid(let field, let problem) = error else { throw error }
+      throw SendoutError.invalid(field: field, problem: problem)
     }
   }
 
@@ -31,42 +32,6 @@ enum SendoutRules {
     }
     for (index, id) in ids.enumerated() where id.utf8.contains(0) {
       throw SendoutError.invalid(field: "audience.originalIds[\(index)]", problem: "holds U+0000")
-    }
-  }
-
-  /// The message, made ready; it is thrown away here, as every hub makes its own.
-  static func message(_ message: MessageBody) throws {
-    for (field, text) in [
-      ("alert", message.alert), ("info", message.info), ("sound", message.sound), ("category", message.category),
-    ] where text?.utf8.contains(0) == true {
-      throw SendoutError.invalid(field: "message.\(field)", problem: "holds U+0000")
-    }
-    for (name, value) in message.fields ?? [:] where name.utf8.contains(0) || value.holdsNUL {
-      throw SendoutError.invalid(field: "message.fields", problem: "holds U+0000")
-    }
-    _ = try MessageTemplate(message)
-  }
-
-  private static func check<Answer>(
-    _ field: String, _ body: () throws(RegistryError) -> Answer
-  ) throws -> Answer {
-    do throws(RegistryError) {
-      return try body()
-    } catch {
-      guard case .invalid(let field, let problem) = error else { throw error }
-      throw SendoutError.invalid(field: field, problem: problem)
-    }
-  }
-}
-
-extension JSONValue {
-  /// Whether a text in it holds U+0000, which PostgreSQL cannot keep.
-  fileprivate var holdsNUL: Bool {
-    switch self {
-    case .string(let text): text.utf8.contains(0)
-    case .array(let values): values.contains(where: \.holdsNUL)
-    case .object(let members): members.contains { $0.key.utf8.contains(0) || $0.value.holdsNUL }
-    case .null, .bool, .integer, .number: false
     }
   }
 }

@@ -52,7 +52,8 @@ public struct SendoutStore: Sendable {
   public func create(_ customer: CustomerID, _ request: SendoutRequest) async throws -> SendoutReply {
     let name = try SendoutRules.name(request)
     try SendoutRules.audience(request.audience)
-    try SendoutRules.message(request.message)
+    // Made ready only to see that it can be: every hub makes its own.
+    _ = try MessageTemplate(request.message)
     return try await atomically { database in
       let app = try await PushApps(database, vault: vault).resolve(
         customer, appID: request.appId, type: request.appType)

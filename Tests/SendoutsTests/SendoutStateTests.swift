@@ -93,8 +93,8 @@ import Wire
           field: "audience.originalIds",
           problem: "holds 10001 ids, and at most 10000 are taken: put more of them on a list")
       ) { $0.audience = .originalIds((0...10_000).map(String.init)) }
-      await refuses(SendoutError.invalid(field: "message.sound", problem: "holds U+0000")) { $0.message.sound = "\0" }
-      await refuses(SendoutError.invalid(field: "message.fields", problem: "holds U+0000")) {
+      await refuses(ContentError.invalid(field: "message.sound", problem: "holds U+0000")) { $0.message.sound = "\0" }
+      await refuses(ContentError.invalid(field: "message.fields.a.b[0]", problem: "holds U+0000")) {
         $0.message.fields = ["a": ["b": ["c\0"]]]
       }
       await #expect(throws: ContentError.self) {
