@@ -109,7 +109,7 @@ make_links() { # real links, as the Simulator's phone received them
   serve "https://localhost:$SIMULATOR_PORT" simulator.pem
   "$PUSHCART" send --customer 1 --app com.example.bench $(seq -f '--to user%g' 1 200) --alert 'Hi {{firstName}}' \
     --template offer --wait --json >/dev/null 2>&1
-  curl -s --max-time 3 "http://127.0.0.1:$PHONE_PORT/events?after=0" >events || true
+  curl -s --max-time 3 "http://127.0.0.1:$PHONE_PORT/events?after=0" | sed 's|\\/|/|g' >events || true
   paste -d' ' <(grep -o '/c/[A-Za-z0-9_-]*' events | sed 's|/c/||' | sort -u) \
     <(grep -o '/r/[A-Za-z0-9_-]*' events | sed 's|/r/||' | sort -u) | awk 'NF == 2' >tokens
   [ -s tokens ] || { echo "no links came" >&2; exit 1; }
