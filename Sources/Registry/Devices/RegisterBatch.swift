@@ -16,7 +16,10 @@ struct RegisterBatch {
   /// Runs the statement.
   /// - Returns: what became of each registration, in their order.
   func run(on database: any Querying) async throws -> [Outcome] {
-    try outcomes(try await database.run(RegisterQueries.register, parameters))
+    guard batch.contains(where: \.tells) else {
+      return try silentOutcomes(try await database.run(RegisterQueries.register, parameters))
+    }
+    return try outcomes(try await database.run(RegisterQueries.registerAndTell, parameters))
   }
 
   private var parameters: ParameterBuffer {
@@ -52,6 +55,15 @@ struct RegisterBatch {
     parameters.append(devices.map(\.invalidatedAt))
   }
 
+  private static let listUnknown = Outcome.refused(
+    RegistryError.invalid(field: "listId", problem: "names no list of this customer"))
+
+  private func silentOutcomes(_ rows: Rows) throws -> [Outcome] {
+    var outcomes = [Outcome](repeating: .registered(nil), count: batch.count)
+    for row in rows { outcomes[try row.decode(Int.self) - 1] = Self.listUnknown }
+    return outcomes
+  }
+
   private func outcomes(_ rows: Rows) throws -> [Outcome] {
     var outcomes = [Outcome](repeating: .registered(nil), count: batch.count)
     var contact: Contact?
@@ -62,10 +74,7 @@ struct RegisterBatch {
         if let contact { outcomes[at] = .registered(contact) }
         at = row.ordinal - 1
         contact = row.contact
-        if row.flag {
-          outcomes[at] = .refused(
-            RegistryError.invalid(field: "listId", problem: "names no list of this customer"))
-        }
+        if row.flag { outcomes[at] = Self.listUnknown }
       }
       if let device = row.device { contact?.devices.append(device) }
     }

@@ -13,43 +13,75 @@ enum RegisterQueries {
   private static let fields = ContactField.allCases
   private static let columns = fields.map(\.column).joined(separator: ", ")
 
+  /// Tells only of the requests that were left out.
   static let register = Statement(
     "device.register", .write,
     """
-    WITH request AS MATERIALIZED (\(request)),
-    changed AS (\(changed)),
-    fresh AS (\(fresh)),
-    owner AS MATERIALIZED (\(owner)),
+    WITH request AS MATERIALIZED (\(request(telling: false))),
+    changed AS (\(changed) RETURNING r.ordinal),
+    fresh AS (\(fresh) RETURNING contact_id, original_id),
+    owner AS MATERIALIZED (
+      SELECT r.ordinal, coalesce(r.contact_id, f.contact_id) AS contact_id
+      FROM request r
+      LEFT JOIN fresh f ON f.original_id = r.original_id
+      WHERE NOT r.list_unknown
+    ),
     wanted AS MATERIALIZED (\(wanted)),
-    written AS (\(written)),
+    written AS (\(written) RETURNING device_id, contact_id, push_app_id, token_key, sandbox, invalidation_type, \(isNew)),
+    event AS (\(event))
+    SELECT ordinal FROM request WHERE list_unknown
+    """)
+
+  /// Tells also of the contacts of the requests that ask for it, with all their devices.
+  static let registerAndTell = Statement(
+    "device.register_and_tell", .write,
+    """
+    WITH request AS MATERIALIZED (\(request(telling: true))),
+    changed AS (\(changed) RETURNING r.ordinal, c AS contact),
+    fresh AS (\(fresh) RETURNING contact_id, original_id, contact),
+    owner AS MATERIALIZED (
+      SELECT r.ordinal, coalesce(r.contact_id, f.contact_id) AS contact_id,
+        coalesce(c.contact, f.contact, r.known) AS contact
+      FROM request r
+      LEFT JOIN changed c ON c.ordinal = r.ordinal
+      LEFT JOIN fresh f ON f.original_id = r.original_id
+      WHERE NOT r.list_unknown
+    ),
+    wanted AS MATERIALIZED (\(wanted)),
+    written AS (\(written) RETURNING *, \(isNew)),
     event AS (\(event)),
     other AS (\(other))
     SELECT r.ordinal, r.list_unknown, \(ContactColumns.sql(contact: "(o.contact)", device: "d"))
     FROM request r
-    LEFT JOIN owner o ON o.ordinal = r.ordinal AND r.tells
-    LEFT JOIN (SELECT * FROM written UNION ALL SELECT * FROM other) d ON d.contact_id = (o.contact).contact_id
+    LEFT JOIN owner o ON o.ordinal = r.ordinal
+    LEFT JOIN (SELECT * FROM written UNION ALL SELECT * FROM other) d ON d.contact_id = o.contact_id
+    WHERE r.tells OR r.list_unknown
     ORDER BY r.ordinal, d.device_id
     """)
 
   /// The requests, what is known of their contacts, and whether anything of that would change.
-  private static let request = """
-    SELECT i.*, k.known, coalesce(i.list_id > 0, false) AND l.list_id IS NULL AS list_unknown,
-      (k.known).contact_id IS NOT NULL
-      AND (i.list_id IS NULL OR i.list_id = coalesce((k.known).list_id, 0))
-      AND (i.date_of_birth IS NULL OR i.date_of_birth = coalesce((k.known).date_of_birth, 'infinity'))
-      AND (i.properties IS NULL
-        OR jsonb_strip_nulls((k.known).properties || i.properties) = (k.known).properties)
-      \(fields.map { "AND (i.\($0.column) IS NULL OR i.\($0.column) = coalesce((k.known).\($0.column), ''))" }
-        .joined(separator: "\n  ")) AS unchanged
+  private static func request(telling: Bool) -> String {
+    """
+    SELECT i.*, c.*, coalesce(i.list_id > 0, false) AND l.list_id IS NULL AS list_unknown
     FROM unnest($2::text[], $3::bigint[], $4::date[], $5::jsonb[], $6::bool[],
       \(fields.map { "$\($0.rawValue + 7)::text[]" }.joined(separator: ", "))) WITH ORDINALITY
       AS i(original_id, list_id, date_of_birth, properties, tells, \(columns), ordinal)
     LEFT JOIN LATERAL (
-      SELECT c AS known FROM contact c WHERE c.customer_id = $1::bigint AND c.original_id = i.original_id LIMIT 1
-    ) k ON true
+      SELECT contact_id, \(unchanged) AS unchanged\(telling ? ", c AS known" : "")
+      FROM contact c WHERE c.customer_id = $1::bigint AND c.original_id = i.original_id LIMIT 1
+    ) c ON true
     LEFT JOIN LATERAL (
       SELECT list_id FROM list WHERE customer_id = $1::bigint AND list_id = i.list_id LIMIT 1
     ) l ON true
+    """
+  }
+
+  private static let unchanged = """
+    (i.list_id IS NULL OR i.list_id = coalesce(c.list_id, 0))
+      AND (i.date_of_birth IS NULL OR i.date_of_birth = coalesce(c.date_of_birth, 'infinity'))
+      AND (i.properties IS NULL OR jsonb_strip_nulls(c.properties || i.properties) = c.properties)
+      \(fields.map { "AND (i.\($0.column) IS NULL OR i.\($0.column) = coalesce(c.\($0.column), ''))" }
+        .joined(separator: "\n  "))
     """
 
   /// Merges with the row as it is by then, not as it was looked up: another hub may have changed other fields of it.
@@ -62,11 +94,9 @@ enum RegisterQueries {
       \(fields.map { "\($0.column) = nullif(coalesce(r.\($0.column), c.\($0.column)), '')" }.joined(separator: ", ")),
       updated_at = now()
     FROM (
-      SELECT * FROM request WHERE (known).contact_id IS NOT NULL AND NOT unchanged AND NOT list_unknown
-      ORDER BY (known).contact_id
+      SELECT * FROM request WHERE contact_id IS NOT NULL AND NOT unchanged AND NOT list_unknown ORDER BY contact_id
     ) r
-    WHERE c.customer_id = $1::bigint AND c.contact_id = (r.known).contact_id
-    RETURNING r.ordinal, c AS contact
+    WHERE c.customer_id = $1::bigint AND c.contact_id = r.contact_id
     """
 
   /// Contacts that were not there; if another hub's came first after all, its row takes what this request sets.
@@ -74,7 +104,7 @@ enum RegisterQueries {
     INSERT INTO contact (customer_id, original_id, list_id, date_of_birth, properties, \(columns))
     SELECT $1::bigint, original_id, nullif(list_id, 0), nullif(date_of_birth, 'infinity'),
       coalesce(jsonb_strip_nulls(properties), '{}'), \(fields.map { "nullif(\($0.column), '')" }.joined(separator: ", "))
-    FROM request WHERE (known).contact_id IS NULL AND NOT list_unknown
+    FROM request WHERE contact_id IS NULL AND NOT list_unknown
     ORDER BY original_id COLLATE "C"
     ON CONFLICT (customer_id, original_id) DO UPDATE SET
       list_id = coalesce(excluded.list_id, contact.list_id),
@@ -82,21 +112,11 @@ enum RegisterQueries {
       properties = contact.properties || excluded.properties,
       \(fields.map { "\($0.column) = coalesce(excluded.\($0.column), contact.\($0.column))" }.joined(separator: ", ")),
       updated_at = now()
-    RETURNING contact
-    """
-
-  /// Each request's contact as it is now.
-  private static let owner = """
-    SELECT r.ordinal, coalesce(c.contact, f.contact, r.known) AS contact
-    FROM request r
-    LEFT JOIN changed c ON c.ordinal = r.ordinal
-    LEFT JOIN fresh f ON (f.contact).original_id = r.original_id
-    WHERE NOT r.list_unknown
     """
 
   /// The devices, and what is known of them.
   private static let wanted = """
-    SELECT i.*, (o.contact).contact_id, d.contact_id AS known_contact_id, d.sandbox AS known_sandbox,
+    SELECT i.*, o.contact_id, d.contact_id AS known_contact_id, d.sandbox AS known_sandbox,
       d.invalidation_type AS known_type, d.invalidation_reason AS known_reason, d.invalidated_at AS known_at,
       d.manufacturer AS known_manufacturer, d.model AS known_model, d.os_version AS known_os_version,
       d.country AS known_country
@@ -126,9 +146,10 @@ enum RegisterQueries {
       country = excluded.country, invalidation_type = excluded.invalidation_type,
       invalidated_at = excluded.invalidated_at, invalidation_reason = excluded.invalidation_reason,
       registered_at = now()
-    RETURNING device_id, contact_id, push_app_id, token_key, token, sandbox, manufacturer, model, os_version, country,
-      registered_at, invalidated_at, invalidation_type, xmax = 0 AS is_new
     """
+
+  /// Whether a row was inserted rather than updated.
+  private static let isNew = "xmax = 0 AS is_new"
 
   private static let event = """
     INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason)
@@ -147,17 +168,16 @@ enum RegisterQueries {
 
   /// The contacts' devices that these requests do not speak of.
   private static let other = """
-    SELECT d.device_id, d.contact_id, d.push_app_id, d.token_key, d.token, d.sandbox, d.manufacturer, d.model,
-      d.os_version, d.country, d.registered_at, d.invalidated_at, d.invalidation_type, false
+    SELECT d.*, false
     FROM request r
     CROSS JOIN LATERAL (
       SELECT * FROM device
-      WHERE customer_id = $1::bigint AND contact_id = (r.known).contact_id LIMIT \(Device.maximumOfContact)
+      WHERE customer_id = $1::bigint AND contact_id = r.contact_id LIMIT \(Device.maximumOfContact)
     ) d
     WHERE r.tells AND NOT r.list_unknown AND NOT EXISTS (
       SELECT FROM wanted w WHERE w.push_app_id = d.push_app_id AND w.token_key = d.token_key
     )
     """
 
-  static let all: [Statement] = [register]
+  static let all: [Statement] = [register, registerAndTell]
 }
