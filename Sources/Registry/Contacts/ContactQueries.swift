@@ -2,7 +2,7 @@ import Postgres
 
 /// Statements on `contact` that are not part of a registration.
 enum ContactQueries {
-  /// One contact by the customer's own id `$2`, with its devices of the apps `$3`.
+  /// One contact by the customer's own id `$2`, with its devices of the apps `$3`, in no order.
   static let find = Statement(
     "contact.find", .read,
     """
@@ -14,7 +14,6 @@ enum ContactQueries {
       LIMIT \(Device.maximumOfContact)
     ) d ON true
     WHERE c.customer_id = $1::bigint AND c.original_id = $2::text
-    ORDER BY d.device_id
     """)
 
   static let all: [Statement] = [find]

@@ -20,6 +20,7 @@ public struct Contacts: Sendable {
       if contact == nil { contact = row.contact }
       if let device = row.device { contact?.devices.append(device) }
     }
+    contact?.devices.sort { $0.id < $1.id }
     return contact
   }
 }

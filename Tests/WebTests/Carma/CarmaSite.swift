@@ -1,3 +1,4 @@
+import Logging
 import Postgres
 import Registry
 import Support
@@ -64,13 +65,12 @@ struct CarmaSite: Sendable {
 
 /// Runs `body` on a site of its own.
 func withCarmaSite(
-  _ configure: (inout PoolConfiguration) -> Void = { _ in },
-  _ body: @escaping @Sendable (CarmaSite) async throws -> Void
+  logger: Logger = TestServer.logger, _ body: @escaping @Sendable (CarmaSite) async throws -> Void
 ) async throws {
-  try await withDatabase(configure) { database in
+  try await withDatabase { database in
     let acme = try await customer("ACME", database.pool)
     let other = try await customer("Other", database.pool)
-    try await withSite([CarmaFace(database.pool)]) { site in
+    try await withSite([CarmaFace(database.pool)], logger: logger) { site in
       try await body(CarmaSite(site: site, database: database, acme: acme, other: other))
     }
   }
