@@ -25,6 +25,10 @@ enum PushDeviceOperations {
 
         A token belongs to one contact of an app: the last registration wins. Registering an invalidated token revives it. \
         The reply is the contact with all its devices; to a key of scope `device` only what it sent.
+
+        Limits: a body of 64 KiB; `originalId` and every other text 255 characters; a token 4096 bytes; `properties` 100 \
+        keys a request, each named by up to 100 characters and worth up to 4096 bytes, and 64 KiB a contact in all. Values \
+        of `properties` are strings, numbers and booleans. No text may hold U+0000.
         """,
       parameters: place,
       body: Body(
