@@ -151,8 +151,8 @@ compare() { # compare NAME YARDSTICK HUB: the two in turns
   done
 }
 
-wrk_rate() { # wrk_rate URL [SCRIPT [ARGUMENT]]
-  wrk -t1 -c64 -d"${SECONDS_EACH}s" ${2:+-s "$2"} "$1" ${3:+-- "$3"} >wrk.out
+wrk_rate() { # wrk_rate CONNECTIONS URL [SCRIPT [ARGUMENT]]
+  wrk -t1 -c"$1" -d"${SECONDS_EACH}s" ${3:+-s "$3"} "$2" ${4:+-- "$4"} >wrk.out
   if grep -q 'Non-2xx' wrk.out; then cat wrk.out >&2 && exit 1; fi
   awk '/Requests\/sec/ { print $2 }' wrk.out
 }
@@ -196,7 +196,7 @@ function request()
     { ["X-Carma-Authentication-Token"] = "$KEY", ["Content-Type"] = "application/json" }, body)
 end
 END
-  echo "wrk_rate $HUB put.lua"
+  echo "wrk_rate 64 $HUB put.lua"
 }
 
 get_yardstick() {
@@ -214,7 +214,7 @@ function request()
     { ["X-Carma-Authentication-Token"] = "$KEY" })
 end
 END
-  echo "wrk_rate $HUB get.lua"
+  echo "wrk_rate 64 $HUB get.lua"
 }
 
 h2load_rate() { h2load -t1 -c1 -m500 -n"$DEVICES" -i paths 2>/dev/null | awk '/^finished/ { print $4 }'; }
