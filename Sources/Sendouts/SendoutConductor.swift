@@ -43,7 +43,7 @@ struct SendoutConductor: Sendable {
   /// Writes the audience into the ledger, all of it or, when this hub dies, nothing of it.
   /// - Returns: `false` if another hub is about it.
   private func freeze(_ key: SendoutKey) async throws -> Bool {
-    try await pool.transaction { database in
+    try await pool.transaction(limit: Ledger.wholeSendoutLimit) { database in
       guard
         let row = try await database.query(SendoutQueries.freezable, key.customer.rawValue, key.sendout.rawValue).first
       else { return false }

@@ -40,7 +40,7 @@ public struct SendoutStore: Sendable {
     _ body: @escaping @Sendable (any Querying) async throws -> Answer
   ) async throws -> Answer {
     switch place {
-    case .pool(let pool): try await pool.transaction { try await body($0) }
+    case .pool(let pool): try await pool.transaction(limit: Ledger.wholeSendoutLimit) { try await body($0) }
     case .transaction(let transaction): try await body(transaction)
     }
   }

@@ -124,4 +124,35 @@ import Wire
       #expect(try await bench.show(key).counts?.accepted == 5)
     }
   }
+
+  @Test
+  func `Database connections lost again and again in mid-sendout lose nobody, and nobody is sent to twice unnoticed`()
+    async throws
+  {
+    try await withSendingBench { bench in
+      try await bench.addDevices(1000)
+      bench.simulator.apns.rule(.any, .after(.milliseconds(30), .accept))
+      let key = try await bench.withHubs(2, { $0.dispatch.window = 60 }) {
+        let key = try await bench.send("Hello")
+        try await bench.database.withPool { other in
+          let cut = Statement(
+            "test.cut", .write,
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+             WHERE datname = current_database() AND pid <> pg_backend_pid()
+            """)
+          for count in 1...10 {
+            _ = await bench.simulator.apns.received(count: count * 60)
+            try await other.query(cut)
+          }
+        }
+        while true {
+          if let sendout = try? await bench.show(key), sendout.state == .finished { return key }
+        }
+      }
+      let counts = try #require(try await bench.show(key).counts)
+      #expect(counts == SendoutCounts(audience: 1000, sent: 1000, accepted: 1000))
+      try await expectNobodySentTwiceUnnoticed(bench, try await bench.pushes(key))
+    }
+  }
 }

@@ -11,6 +11,10 @@ public struct Ledger: Sendable {
   /// How many pushes travel in one batch. A claim is committed for each, and so many are uncertain when a hub dies.
   public static let usualBatchSize = 1000
 
+  /// Time limit for a transaction that freezes or cancels a sendout: both take longer the larger it is, a few seconds for a
+  /// million pushes. On the server's side they lift the limit themselves.
+  public static let wholeSendoutLimit = Duration.seconds(30 * 60)
+
   /// What freezes, holds, resumes or cancels has to be given a transaction, together with the change of the sendout itself.
   public init(_ database: any Querying) { self.database = database }
   public init(_ unit: UnitOfWork) { self.init(unit.transaction) }

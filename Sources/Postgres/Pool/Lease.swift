@@ -11,6 +11,9 @@ final class Lease: Sendable {
     self.limit = limit
   }
 
+  /// The same connection with another limit; only one of the two is to be given back.
+  func limited(to limit: Duration) -> Lease { Lease(session, reactor: reactor, limit: limit) }
+
   /// Runs one statement.
   /// - Parameters:
   ///   - prelude: a statement that nobody waits for, sent in front and under the same Sync.

@@ -79,12 +79,15 @@ public final class Pool: Querying, Service {
 
   /// Runs `body` between BEGIN and COMMIT on a connection of its own; rolls back when it throws or is cancelled.
   ///
+  /// - Parameter limit: how long each statement may run before it is cancelled from here, when that is longer than usual;
+  ///   the server's own `statement_timeout` is the body's to set.
   /// - Throws: what `body` throws; `PostgresError.unknownOutcome` when the connection was lost while COMMIT was under way;
   ///   any other error means that the transaction had no effect.
   public func transaction<Answer: Sendable>(
-    _ body: @Sendable (Transaction) async throws -> Answer
+    limit: Duration? = nil, _ body: @Sendable (Transaction) async throws -> Answer
   ) async throws -> Answer {
-    let lease = try await borrow()
+    let lent = try await borrow()
+    let lease = limit.map(lent.limited) ?? lent
     let transaction = Transaction(lease)
     let answer: Answer
     do {

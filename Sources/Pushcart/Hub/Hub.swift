@@ -42,11 +42,13 @@ struct Hub: Sendable {
     let apns = try APNsProvider(settings.apns, logger: logger)
 
     // 2nd and 3rd floor
-    let opens = Opens(pool)
+    // A phone waits for the group before its own and then for its own.
+    let promptly = PromptDatabase(pool, limit: .seconds(2))
+    let opens = Opens(promptly)
     let dispatcher = Dispatcher(pool, apns: apns, links: links, logger: logger)
     let runner = SendoutRunner(pool, dispatcher: dispatcher, vault: vault, logger: logger)
     let pages = RichPages(
-      pool, opens: opens, templates: PageTemplateCache(pool), links: links, vault: vault, logger: logger)
+      promptly, opens: opens, templates: PageTemplateCache(promptly), links: links, vault: vault, logger: logger)
 
     // 4th floor
     let authenticator = Authenticator(accessKeys)
