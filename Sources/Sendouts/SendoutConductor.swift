@@ -30,7 +30,9 @@ struct SendoutConductor: Sendable {
     case .freezing:
       return try await freeze(sendout.key) ? .look(after: .zero) : .look(after: settings.lookEvery)
     case .running: return try await send(sendout, active, &misfortunes)
-    case .draft, .paused, .cancelled, .finished: return .done
+    case .draft, .paused, .cancelled, .finished:
+      try await takeBack(sendout)
+      return .done
     }
   }
 
@@ -65,13 +67,7 @@ struct SendoutConductor: Sendable {
   // MARK: Sending
 
   private func send(_ sendout: Sendout, _ active: ActiveSendout, _ misfortunes: inout Int) async throws -> Next {
-    let ledger = Ledger(pool)
-    let lost = try await ledger.requeueLost(sendout.key, sendout.onUncertain)
-    if lost.batches > 0 {
-      logger.warning(
-        "took back what a hub left behind",
-        metadata: ["sendout": "\(sendout.key)", "batches": "\(lost.batches)", "uncertain": "\(lost.pushes)"])
-    }
+    try await takeBack(sendout)
     let end = try await turnstile.pass {
       switch try await order(for: sendout) {
       case .order(let order): await active.dispatching { await dispatcher.dispatch(order, stop: $0) }
@@ -94,6 +90,15 @@ struct SendoutConductor: Sendable {
       misfortunes = 0
       return try await finishOrWait(sendout.key)
     }
+  }
+
+  /// Takes back what dead hubs had in hand.
+  private func takeBack(_ sendout: Sendout) async throws {
+    let lost = try await Ledger(pool).requeueLost(sendout.key, sendout.onUncertain)
+    guard lost.batches > 0 else { return }
+    logger.warning(
+      "took back what a hub left behind",
+      metadata: ["sendout": "\(sendout.key)", "batches": "\(lost.batches)", "uncertain": "\(lost.pushes)"])
   }
 
   private func finishOrWait(_ key: SendoutKey) async throws -> Next {

@@ -92,7 +92,7 @@ public struct SendoutRunner: Service {
       for start in stride(from: 0, to: customers.count, by: 50) {
         try await withThrowingTaskGroup(of: [SendoutKey].self) { group in
           for customer in customers[start..<min(start + 50, customers.count)] {
-            group.addTask { try await active(customer) }
+            group.addTask { try await active(CustomerID(customer)) }
           }
           for try await keys in group { for key in keys { sendouts.want(key) } }
         }
@@ -102,10 +102,12 @@ public struct SendoutRunner: Service {
     }
   }
 
-  private func active(_ customer: Int64) async throws -> [SendoutKey] {
-    try await pool.query(SendoutQueries.active, customer).map {
-      SendoutKey(.init(customer), .init(try $0.decode(Int64.self)))
-    }
+  /// The customer's sendouts that are to be frozen or sent, and those that a dead hub has left something of in mid-air.
+  private func active(_ customer: CustomerID) async throws -> [SendoutKey] {
+    async let lost = Ledger(pool).lost(customer)
+    return try await pool.query(SendoutQueries.active, customer.rawValue).map {
+      SendoutKey(customer, SendoutID(try $0.decode(Int64.self)))
+    } + lost
   }
 
   // MARK: Looking after them

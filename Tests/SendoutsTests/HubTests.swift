@@ -68,6 +68,21 @@ import Wire
     }
   }
 
+  @Test func `What a killed hub had in hand is not forgotten when its sendout is cancelled meanwhile`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(100)
+      try await bench.addDevices(20, from: 101, prefix: "bb")
+      bench.simulator.apns.rule(.token("bb"), .ignore)
+      defer { bench.simulator.apns.answerIgnored() }
+      let key = try await killedHub(bench, .resend)
+      try await bench.sendouts.cancel(bench.customer, key.sendout)
+      let counts = try await bench.withHubs {
+        try #require(try await bench.until(key) { $0.counts?.sending == 0 }.counts)
+      }
+      #expect(counts.accepted == 100 && counts.uncertain == 20)
+    }
+  }
+
   /// A sendout whose hub was killed while pushes to tokens that begin with `bb` had no answer.
   private func killedHub(_ bench: SendingBench, _ policy: UncertainPolicy) async throws -> SendoutKey {
     try await bench.withHubs(1, { $0.dispatch.lease = .milliseconds(1500) }) {

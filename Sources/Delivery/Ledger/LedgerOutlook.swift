@@ -24,6 +24,13 @@ extension Ledger {
       nextClaim: claim.map { .seconds($0) }, nextLeaseEnd: lease.map { .seconds($0) }, isHeld: isHeld)
   }
 
+  /// The customer's sendouts of which dead hubs have something in hand, whatever state they are in.
+  public func lost(_ customer: CustomerID) async throws -> [SendoutKey] {
+    try await database.query(LedgerQueries.lost, customer.rawValue).map {
+      SendoutKey(customer, SendoutID(try $0.decode(Int64.self)))
+    }
+  }
+
   /// Takes back what dead hubs had in hand.
   /// - Returns: how many batches, and how many of their pushes may have left.
   @discardableResult

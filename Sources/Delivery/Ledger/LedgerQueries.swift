@@ -3,7 +3,7 @@ import Postgres
 /// Statements that stop and release a sendout's batches as a whole, and tell how far it is. `$1` is the customer, `$2` the
 /// sendout. Batches are locked before pushes everywhere, so these never wait for each other in a circle.
 enum LedgerQueries {
-  static let all: [Statement] = [hold, resume, cancel, requeueLost, outlook, counts, pushes, contact]
+  static let all: [Statement] = [hold, resume, cancel, lost, requeueLost, outlook, counts, pushes, contact]
 
   /// What no hub has in hand is held, and what a hub has in hand will be once it lets go. Locks the batches it changes.
   static let hold = Statement(
@@ -38,6 +38,14 @@ enum LedgerQueries {
        AND push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
        AND push.device_id BETWEEN stopped.first_device_id AND stopped.last_device_id
        AND push.state IN ('queued', 'waiting')
+    """)
+
+  /// The customer's sendouts that have batches in the hands of dead hubs.
+  static let lost = Statement(
+    "ledger.lost", .read,
+    """
+    SELECT DISTINCT sendout_id FROM push_batch
+     WHERE customer_id = $1::bigint AND state = 'claimed' AND lease_until < now()
     """)
 
   /// Takes back what hubs had claimed whose lease has run out. Their pushes that are still queued may have left or not:
