@@ -36,12 +36,12 @@ enum KnownMachines {
     }
   }
 
-  /// Parts of the User-Agent header, in lower case, that give a program away. Names of HTTP libraries are not among them:
-  /// an app may use any of them to say that a push was read.
+  /// Parts of the User-Agent header, in lower case, that give a program away; `$` stands for the end of a word. Names of
+  /// HTTP libraries are not among them: an app may use any of them to say that a push was read.
   private static let words = [
     // What programs of every kind call themselves: Googlebot, bingbot, Applebot, AdsBot, Slackbot, Twitterbot, LinkedInBot,
     // Discordbot, TelegramBot, PetalBot, SemrushBot, Baiduspider, SkypeUriPreview, BingPreview and their like.
-    "bot", "crawler", "spider", "preview", "scanner", "prefetch", "headless", "slurp",
+    "bot$", "crawler", "spider", "preview", "scanner", "prefetch", "headless", "slurp",
     // Messengers and sites that fetch a link to show a card of it.
     "facebookexternalhit", "facebookcatalog", "meta-externalagent", "whatsapp", "viber", "vkshare", "embedly",
     "iframely",
@@ -70,13 +70,19 @@ enum KnownMachines {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-  /// Whether these lower-case letters stand here, in any case.
+  /// Whether these lower-case letters stand here, in any case; a `$` at their end wants the end of a word.
   fileprivate func holds(_ word: [UInt8], at start: Int) -> Bool {
-    guard start + word.count <= count else { return false }
     for (offset, byte) in word.enumerated() {
-      let letter = self[start + offset]
-      guard letter == byte || (letter >= 0x41 && letter <= 0x5A && letter | 0x20 == byte) else { return false }
+      let place = start + offset
+      if byte == UInt8(ascii: "$") { return place == count || !self[place].isLetter }
+      guard place < count, self[place] == byte || (self[place].isLetter && self[place] | 0x20 == byte) else {
+        return false
+      }
     }
     return true
   }
+}
+
+extension UInt8 {
+  fileprivate var isLetter: Bool { (0x61...0x7A).contains(self | 0x20) }
 }
