@@ -101,7 +101,8 @@ let package = Package(
         nioCore,
       ]),
     room(
-      "Simulator", imports: ["Wire", asn1, certificates, collections, crypto, hummingbird, lifecycle, logging] + nio),
+      "Simulator",
+      imports: ["Wire", asn1, certificates, collections, crypto, httpTypes, hummingbird, lifecycle, logging] + nio),
 
     // roof
     .executableTarget(

@@ -41,7 +41,12 @@ public final class PushSimulator: Service {
       apns, environment: .sandbox, host: settings.host, port: settings.sandboxPort, certificate: certificate)
     var phone: PhoneServer?
     if let port = settings.phonePort {
-      phone = try await PhoneServer(apns, host: settings.host, port: port, logger: logger)
+      let addresses = [
+        ("PUSHCART_APNS_PRODUCTION_URL", "https://\(settings.name):\(production.port)"),
+        ("PUSHCART_APNS_SANDBOX_URL", "https://\(settings.name):\(sandbox.port)"),
+        ("PUSHCART_PROVIDER_CA_FILE", settings.caFile),
+      ]
+      phone = try await PhoneServer(apns, host: settings.host, port: port, addresses: addresses, logger: logger)
     }
     let started = Running(production: production, sandbox: sandbox, phone: phone)
     running.withLock { $0 = started }

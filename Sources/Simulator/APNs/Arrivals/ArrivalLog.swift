@@ -9,6 +9,7 @@ final class ArrivalLog: Sendable {
     var waiting: [(count: Int, CheckedContinuation<[SimulatedAPNs.Arrival], Never>)] = []
     var watchers: [Int: AsyncStream<SimulatedAPNs.Arrival>.Continuation] = [:]
     var lastWatcher = 0
+    var isFinished = false
   }
 
   private let state = Mutex(State())
@@ -53,6 +54,7 @@ final class ArrivalLog: Sendable {
     let (stream, continuation) = AsyncStream.makeStream(
       of: SimulatedAPNs.Arrival.self, bufferingPolicy: .bufferingNewest(max(replay, 200)))
     state.withLock { state in
+      if state.isFinished { return continuation.finish() }
       for arrival in state.kept.suffix(replay) { continuation.yield(arrival) }
       state.lastWatcher += 1
       let number = state.lastWatcher
@@ -62,9 +64,12 @@ final class ArrivalLog: Sendable {
     return stream
   }
 
-  /// Ends all watching.
+  /// Ends all watching, for good.
   func finish() {
-    let watchers = state.withLock { Array($0.watchers.values) }
+    let watchers = state.withLock { state in
+      state.isFinished = true
+      return Array(state.watchers.values)
+    }
     for watcher in watchers { watcher.finish() }
   }
 

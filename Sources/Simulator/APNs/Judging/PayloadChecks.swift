@@ -15,7 +15,11 @@ enum PayloadChecks {
   }
 
   private struct Shape: Decodable {
-    struct Anything: Decodable {}
-    var aps: Anything
+    var aps: AnyObject
+
+    struct AnyObject: Decodable {
+      private enum Key: CodingKey {}
+      init(from decoder: any Decoder) throws { _ = try decoder.container(keyedBy: Key.self) }
+    }
   }
 }

@@ -67,9 +67,9 @@ extension APNsServerHandler {
       incoming[stream] = Incoming(headers: head.headers)
     case .data(let data):
       guard case .byteBuffer(var bytes) = data.data, var request = incoming.removeValue(forKey: stream) else { return }
-      request.body.writeBuffer(&bytes)
-      // Far beyond any limit: the answer is known, the rest need not come.
-      if data.endStream || request.body.readableBytes > Self.bodyLimit { return finish(stream, request) }
+      // Far beyond any limit the rest makes no difference.
+      if request.body.readableBytes <= Self.bodyLimit { request.body.writeBuffer(&bytes) }
+      if data.endStream { return finish(stream, request) }
       incoming[stream] = request
     case .rstStream:
       incoming[stream] = nil
@@ -107,13 +107,17 @@ extension APNsServerHandler {
   func channelReadComplete(context: ChannelHandlerContext) { context.flush() }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    guard let event = event as? NIOHTTP2WindowUpdatedEvent, event.streamID == .rootStream,
-      let size = event.inboundWindowSize, size < Self.window / 2
-    else { return context.fireUserInboundEventTriggered(event) }
-    send(.windowUpdate(windowSizeIncrement: Self.window - size), on: 0)
+    guard let event = event as? NIOHTTP2WindowUpdatedEvent, let size = event.inboundWindowSize else {
+      return context.fireUserInboundEventTriggered(event)
+    }
+    let window = event.streamID == .rootStream ? Self.connectionWindow : Self.streamWindow
+    guard size < window / 2 else { return }
+    send(.windowUpdate(windowSizeIncrement: window - size), on: Int(event.streamID))
   }
 
-  private static let window = 1 << 24
+  private static let connectionWindow = 1 << 24
+  /// What every stream begins with.
+  private static let streamWindow = 65_535
 }
 
 // MARK: - Replies

@@ -1,0 +1,80 @@
+import NIOCore
+import NIOHPACK
+import NIOHTTP2
+import NIOPosix
+import NIOSSL
+
+/// A client that sends frames as a test writes them, and keeps every frame that comes.
+final class FrameClient: Sendable {
+  private let channel: any Channel
+  private let frames: AsyncStream<HTTP2Frame>
+
+  init(_ url: String, caFile: String) async throws {
+    let port = Int(url.split(separator: ":").last ?? "") ?? 0
+    var configuration = TLSConfiguration.makeClientConfiguration()
+    configuration.applicationProtocols = ["h2"]
+    configuration.trustRoots = .file(caFile)
+    let context = try NIOSSLContext(configuration: configuration)
+    let (frames, continuation) = AsyncStream.makeStream(of: HTTP2Frame.self)
+    self.frames = frames
+    channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandlers(
+            NIOSSLClientHandler(context: context, serverHostname: "localhost"),
+            NIOHTTP2Handler(mode: .client), Keeper(continuation))
+        }
+      }
+      .connect(host: "localhost", port: port).get()
+  }
+
+  func close() async throws { try await channel.close() }
+
+  /// Begins a request; without `payload` its end does not come.
+  func send(_ headers: HPACKHeaders, payload: String? = nil, stream: Int) {
+    let head = HTTP2Frame.FramePayload.headers(.init(headers: headers, endStream: false))
+    channel.write(HTTP2Frame(streamID: HTTP2StreamID(stream), payload: head), promise: nil)
+    guard let payload else { return channel.flush() }
+    finish(payload, stream: stream)
+  }
+
+  /// Ends a request.
+  func finish(_ payload: String, stream: Int) {
+    let body = HTTP2Frame.FramePayload.data(
+      .init(data: .byteBuffer(ByteBuffer(string: payload)), endStream: true))
+    channel.writeAndFlush(HTTP2Frame(streamID: HTTP2StreamID(stream), payload: body), promise: nil)
+  }
+
+  /// The next thing of its kind that comes; `nil` once the connection is closed.
+  func next<Found: Sendable>(_ pick: @Sendable (HTTP2Frame) -> Found?) async -> Found? {
+    for await frame in frames {
+      if let found = pick(frame) { return found }
+    }
+    return nil
+  }
+
+  /// The status of the answer on a stream.
+  func status(on stream: Int) async -> String? {
+    await next { frame in
+      guard case .headers(let head) = frame.payload, Int(frame.streamID) == stream else { return nil }
+      return head.headers.first(name: ":status")
+    }
+  }
+
+  /// The next limit of streams that the server announces.
+  func streamLimit() async -> Int? {
+    await next { frame in
+      guard case .settings(.settings(let settings)) = frame.payload else { return nil }
+      return settings.last { $0.parameter == .maxConcurrentStreams }?.value
+    }
+  }
+
+  private final class Keeper: ChannelInboundHandler {
+    typealias InboundIn = HTTP2Frame
+    private let frames: AsyncStream<HTTP2Frame>.Continuation
+    init(_ frames: AsyncStream<HTTP2Frame>.Continuation) { self.frames = frames }
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) { frames.yield(unwrapInboundIn(data)) }
+    func channelInactive(context: ChannelHandlerContext) { frames.finish() }
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {}
+  }
+}

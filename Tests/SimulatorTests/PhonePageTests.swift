@@ -1,0 +1,181 @@
+import AsyncHTTPClient
+import FoundationEssentials
+import NIOCore
+import NIOHTTP1
+import Support
+import Testing
+
+@testable import Simulator
+
+/// The phone page and the rules by hand, over HTTP.
+@Suite struct PhonePageTests {
+  private func withPhone(
+    _ body: (PushSimulator, Requester, _ url: String) async throws -> Void
+  ) async throws {
+    try await withRequests(configure: { $0.phonePort = 0 }) { simulator, requests in
+      try await body(simulator, requests, try #require(simulator.phoneURL))
+    }
+  }
+
+  private func get(_ url: String, _ requests: Requester) async throws -> (HTTPClientResponse, String) {
+    let response = try await requests.client.execute(HTTPClientRequest(url: url), timeout: .seconds(600))
+    return (response, String(buffer: try await response.body.collect(upTo: 1 << 20)))
+  }
+
+  private func request(_ token: String, _ payload: String) -> TestRequest {
+    var request = TestRequest()
+    request.path = "/3/device/" + token
+    request.payload = payload
+    return request
+  }
+
+  @Test func `The page shows what has arrived, and nothing of it is taken for HTML`() async throws {
+    try await withPhone { _, requests, url in
+      _ = try await requests.answer(
+        request(
+          "ab01",
+          #"{"aps":{"alert":{"title":"<script>alert(1)</script>","body":"a \"b\" & 'c'"},"badge":3},"url":"https://hub/c/x","pushreadurl":"https://hub/r/x"}"#
+        ))
+      _ = try await requests.answer(request("ab02", #"{"aps":{"alert":"Plain"},"url":"javascript:alert(1)"}"#))
+      _ = try await requests.answer(request("fade0410", #"{"aps":{"alert":"Never seen"}}"#))
+      let (response, page) = try await get(url + "/", requests)
+      #expect(response.headers.first(name: "content-type") == "text/html; charset=utf-8")
+      #expect(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"))
+      #expect(!page.contains("<script>alert"))
+      #expect(page.contains("a &quot;b&quot; &amp; &#39;c&#39;"))
+      #expect(page.contains(#"data-url="https://hub/c/x""#))
+      #expect(page.contains(#"data-read="https://hub/r/x""#))
+      #expect(page.contains("<b>3</b>"))
+      #expect(page.contains("Plain"))
+      #expect(!page.contains(#"data-url="javascript"#))
+      #expect(!page.contains("Never seen"))
+      #expect(page.contains("Acme"))
+    }
+  }
+
+  @Test func `One device can be watched`() async throws {
+    try await withPhone { _, requests, url in
+      _ = try await requests.answer(request("ab01", #"{"aps":{"alert":"For the first"}}"#))
+      _ = try await requests.answer(request("ab02", #"{"aps":{"alert":"For the second"}}"#))
+      let (_, page) = try await get(url + "/?token=AB02", requests)
+      #expect(page.contains("For the second"))
+      #expect(!page.contains("For the first"))
+      // Both can be chosen.
+      #expect(page.contains(#"data-token="ab01""#))
+    }
+  }
+
+  @Test func `Style, script and icon come from the page's own server, and nothing from elsewhere`() async throws {
+    try await withPhone { _, requests, url in
+      for (path, type) in [
+        ("/phone.css", "text/css; charset=utf-8"), ("/phone.js", "text/javascript; charset=utf-8"),
+        ("/phone.svg", "image/svg+xml"),
+      ] {
+        let (response, text) = try await get(url + path, requests)
+        #expect(response.headers.first(name: "content-type") == type)
+        #expect(!text.contains("https://"))
+        #expect(!text.isEmpty)
+      }
+      let policy = try await get(url + "/", requests).0.headers.first(name: "content-security-policy")
+      #expect(policy?.contains("default-src 'none'; script-src 'self'") == true)
+    }
+  }
+
+  @Test func `Pushes come as events, from where the page left off`() async throws {
+    try await withPhone { _, requests, url in
+      for number in 1...3 {
+        _ = try await requests.answer(request("ab0\(number)", #"{"aps":{"alert":"P\#(number)"}}"#))
+      }
+      let response = try await requests.client.execute(
+        HTTPClientRequest(url: url + "/events?after=1&token=ab03"), timeout: .seconds(600))
+      #expect(response.headers.first(name: "content-type") == "text/event-stream")
+      var text = ""
+      for try await chunk in response.body {
+        text += String(buffer: chunk)
+        if text.contains("id: 3\n") { break }
+      }
+      #expect(text.contains("event: push\nid: 3\ndata: {"))
+      #expect(!text.contains("id: 2\n"))
+    }
+  }
+
+  @Test(arguments: [
+    (#"{"aps":{"alert":"Hi"}}"#, "Hi", "", false),
+    (#"{"aps":{"alert":{"title":"Hi","subtitle":"there","body":"you"}}}"#, "Hi", "there\nyou", false),
+    (#"{"aps":{"alert":{"body":"Only a body"}}}"#, "Acme", "Only a body", false),
+    (#"{"aps":{"alert":"Hi"},"info":"More"}"#, "Hi", "More", false),
+    (#"{"aps":{"content-available":1}}"#, "Silent push", "", true),
+  ])
+  func `A phone shows title and text`(_ json: String, _ title: String, _ text: String, _ isSilent: Bool) async throws {
+    try await withRequests { simulator, requests in
+      _ = try await requests.answer(request("ab", json))
+      let push = PhonePush(try #require(simulator.apns.arrivals.first))
+      #expect(push.title == title)
+      #expect(push.text == text)
+      #expect(push.isSilent == isSilent)
+    }
+  }
+
+  @Test(arguments: [
+    ("com.acme.app", "Acme"), ("com.acme.wallet", "Wallet"), ("com.acme.app.voip", "Acme"), ("app", "App"), ("", "App"),
+  ])
+  func `An app's name is what its bundle id tells`(_ topic: String, _ name: String) {
+    #expect(PhonePush.appName(topic: topic) == name)
+  }
+
+  @Test func `Rules are made, shown and taken back by hand`() async throws {
+    try await withPhone { _, requests, url in
+      func post(
+        _ path: String, _ body: String, type: String = "application/json", _ status: UInt,
+        sourceLocation: SourceLocation = #_sourceLocation
+      ) async throws {
+        var sent = HTTPClientRequest(url: url + path)
+        sent.method = .POST
+        sent.headers.add(name: "content-type", value: type)
+        sent.body = .bytes(ByteBuffer(string: body))
+        let answered = try await requests.client.execute(sent, timeout: .seconds(600)).status.code
+        #expect(answered == status, sourceLocation: sourceLocation)
+      }
+      let rule = #"{"tokenPrefix":"AB","times":1,"reply":"refuse","status":429,"reason":"TooManyRequests"}"#
+      try await post("/rules", rule, 201)
+      try await post("/rules", #"{"tokenPrefix":"cd","reply":"accept","delayMilliseconds":1}"#, 201)
+      let rules = try await get(url + "/rules", requests).1
+      #expect(rules.contains(#""reason":"TooManyRequests""#))
+      try await requests.expect(TestRequest(), 429, "TooManyRequests")
+      try await requests.expect(TestRequest(), 200)
+      try await requests.expect(request("cd", TestRequest().payload), 200)
+
+      try await post("/rules", rule, type: "text/plain", 415)
+      for bad in [
+        "", "[]", "{}", #"{"reply":"dance"}"#, #"{"reply":"refuse","status":200,"reason":"x"}"#, #"{"reply":"refuse"}"#,
+      ] {
+        try await post("/rules", bad, 400)
+      }
+      var delete = HTTPClientRequest(url: url + "/rules")
+      delete.method = .DELETE
+      let deleted = try await requests.client.execute(delete, timeout: .seconds(600)).status.code
+      #expect(deleted == 204)
+      let none = try await get(url + "/rules", requests).1
+      #expect(none == "[]")
+      try await post("/connections", #"{"order":"cut"}"#, 204)
+      try await post("/connections", #"{"order":"limitStreams"}"#, 400)
+      try await post("/connections", #"{"order":"dance"}"#, 400)
+    }
+  }
+
+  @Test func `Every rule reads as it was written`() throws {
+    let replies: [SimulatedAPNs.Reply] = [
+      .accept, .ignore, .refuseStream, .resetStream, .cut, .goAway(), .goAway(reason: "Shutdown"),
+      .refuse(status: 410, reason: "Unregistered", since: Date(timeIntervalSince1970: 1_700_000_000)),
+      .after(.milliseconds(250), .refuse(status: 500, reason: "InternalServerError")),
+    ]
+    for reply in replies {
+      let entry = RuleBook.Entry(
+        number: 1, match: SimulatedAPNs.Match(tokenPrefix: "ab", environment: .sandbox, nth: 2), reply: reply, times: 3)
+      let body = try JSONDecoder().decode(RuleBody.self, from: JSONEncoder().encode(RuleBody(entry)))
+      #expect(try body.made == reply)
+      #expect(body.match == entry.match)
+      #expect(body.times == 3)
+    }
+  }
+}

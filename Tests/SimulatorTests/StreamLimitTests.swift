@@ -1,0 +1,91 @@
+import NIOCore
+import NIOHPACK
+import NIOHTTP2
+import Simulator
+import Support
+import Testing
+
+/// What only frames show: stream limits, GOAWAY, resets.
+@Suite struct StreamLimitTests {
+  private func withFrames(
+    configure: (inout SimulatorSettings) -> Void = { _ in },
+    _ body: (PushSimulator, FrameClient) async throws -> Void
+  ) async throws {
+    try await withSimulator(configure: configure) { simulator in
+      let client = try await FrameClient(simulator.productionURL, caFile: simulator.caFile)
+      try await body(simulator, client)
+      try? await client.close()
+    }
+  }
+
+  @Test func `One stream at first, and a thousand after the first accepted token`() async throws {
+    try await withFrames { _, client in
+      #expect(await client.streamLimit() == 1)
+      // Refused before anybody looked at a token, and refused because of the token: still one.
+      var request = TestRequest()
+      request.path = "/3/device/xyz"
+      client.send(request.block, payload: request.payload, stream: 1)
+      #expect(await client.status(on: 1) == "400")
+      client.send(TestRequest("bearer nonsense").block, payload: "{}", stream: 3)
+      #expect(await client.status(on: 3) == "403")
+      // A token that is accepted for a push that is not.
+      client.send(TestRequest().block, payload: "nothing", stream: 5)
+      #expect(await client.streamLimit() == 1000)
+      #expect(await client.status(on: 5) == "400")
+    }
+  }
+
+  @Test func `A second stream beside the first is refused`() async throws {
+    try await withFrames { simulator, client in
+      #expect(await client.streamLimit() == 1)
+      client.send(TestRequest().block, stream: 1)
+      client.send(TestRequest().block, payload: "{}", stream: 3)
+      // NIOHTTP2 keeps the second one back until the first is answered: the limit is the server's word.
+      client.finish(TestRequest().payload, stream: 1)
+      #expect(await client.status(on: 1) == "200")
+      #expect(await client.status(on: 3) == "400")
+      #expect(simulator.apns.arrivals.map(\.stream) == [1, 3])
+    }
+  }
+
+  @Test func `A lowered limit refuses what is open beyond it`() async throws {
+    try await withFrames { simulator, client in
+      client.send(TestRequest().block, payload: TestRequest().payload, stream: 1)
+      #expect(await client.status(on: 1) == "200")
+      simulator.apns.rule(.any, .ignore)
+      for stream in [3, 5, 7] { client.send(TestRequest().block, payload: TestRequest().payload, stream: stream) }
+      _ = await simulator.apns.received(count: 4)
+      simulator.apns.limitStreams(to: 2)
+      #expect(await client.streamLimit() == 2)
+      let refused = await client.next { frame -> Int? in
+        if case .rstStream(.refusedStream) = frame.payload { Int(frame.streamID) } else { nil }
+      }
+      #expect(refused == 7)
+      simulator.apns.answerIgnored()
+      #expect(await client.status(on: 3) == "200")
+      #expect(await client.status(on: 5) == "200")
+    }
+  }
+
+  @Test func `GOAWAY names the last stream and may say why`() async throws {
+    try await withFrames { simulator, client in
+      simulator.apns.rule(.nth(2), .goAway(reason: "Shutdown"))
+      client.send(TestRequest().block, payload: TestRequest().payload, stream: 1)
+      #expect(await client.status(on: 1) == "200")
+      client.send(TestRequest().block, payload: TestRequest().payload, stream: 3)
+      let word = await client.next { frame -> String? in
+        guard case .goAway(let last, _, let debugData) = frame.payload else { return nil }
+        return "\(Int(last)) \(debugData.map { String(buffer: $0) } ?? "")"
+      }
+      #expect(word == #"1 {"reason":"Shutdown"}"#)
+    }
+  }
+
+  @Test func `A cut connection just ends`() async throws {
+    try await withFrames { simulator, client in
+      simulator.apns.rule(.any, .cut)
+      client.send(TestRequest().block, payload: TestRequest().payload, stream: 1)
+      #expect(await client.status(on: 1) == nil)
+    }
+  }
+}
