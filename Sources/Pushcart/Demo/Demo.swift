@@ -1,7 +1,6 @@
 import Logging
 import Postgres
 import Registry
-import Sendouts
 import ServiceLifecycle
 import Simulator
 import Web
@@ -41,10 +40,10 @@ struct Demo: Sendable {
     guard let masterKeys = settings.masterKeys else { return }
 
     let vault = Vault(masterKeys)
-    let (sample, last) = try await settings.withPool { pool in
+    let (sample, next) = try await settings.withPool { pool in
       try await Migrator(pool, Migration.embedded).apply()
       let sample = try await SampleCustomer.prepare(local, pool, vault: vault)
-      return (sample, try await SendoutStore(pool, vault: vault).list(sample.id).items.first?.sendoutId)
+      return (sample, try await pool.query(Self.nextSendout)[0].decode(Int64.self))
     }
     try simulator.apns.trust(
       teamID: SampleCustomer.teamID, keyID: SampleCustomer.keyID, signingKey: sample.signingKey,
@@ -52,7 +51,7 @@ struct Demo: Sendable {
 
     let welcome = Welcome(
       sample: sample, hubURL: settings.publicURL, phoneURL: simulator.phoneURL ?? "", database: database,
-      folder: local.folder, nextSendout: SendoutID((last?.rawValue ?? 0) + 1))
+      folder: local.folder, nextSendout: SendoutID(next))
     let hub = Hub(settings: settings, masterKeys: masterKeys, metrics: metrics, logger: logger)
     try await hub.run(after: [cluster, simulator]) { _ in StandardStream.output.write(welcome.text) }
   }
@@ -82,4 +81,8 @@ struct Demo: Sendable {
     if let phone = simulator.phoneURL { settings.pages.frameAncestors = phone }
     return settings
   }
+
+  /// After a crash numbers are left out, so it is not the last one and one.
+  private static let nextSendout = Statement(
+    "demo.next_sendout", .read, "SELECT last_value + is_called::int FROM sendout_sendout_id_seq")
 }

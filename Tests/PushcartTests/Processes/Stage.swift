@@ -25,11 +25,11 @@ struct Stage: Sendable {
     let process: RunningPushcart
     let site: TestSite
 
-    init(_ pushcart: Pushcart, databaseURL: String? = nil) async throws {
+    init(_ pushcart: Pushcart, logLevel: String = "trace") async throws {
       let settings = [
-        "DATABASE_URL": databaseURL ?? pushcart.databaseURL, "PUSHCART_MASTER_KEY": pushcart.masterKey,
+        "DATABASE_URL": pushcart.databaseURL, "PUSHCART_MASTER_KEY": pushcart.masterKey,
         "PUSHCART_PORT": "0", "PUSHCART_PUBLIC_URL": Stage.publicURL, "PUSHCART_LOG_FORMAT": "json",
-        "PUSHCART_LOG_LEVEL": "trace",
+        "PUSHCART_LOG_LEVEL": logLevel,
       ]
       process = try RunningPushcart(
         ["serve"], environment: settings.merging(pushcart.environment) { $1 }, folder: "/tmp")
