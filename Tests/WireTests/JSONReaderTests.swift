@@ -57,7 +57,7 @@ import Wire
       let problem = #expect(throws: JSONProblem.self) {
         try skip(json)
       }
-      #expect(problem?.sentence == "the body is nested more than 32 deep")
+      #expect(problem?.sentence == "The body is nested more than 32 deep")
     }
   }
 
@@ -70,7 +70,7 @@ import Wire
     let problem = #expect(throws: JSONProblem.self) {
       try skip(bytes)
     }
-    #expect(problem?.sentence == "the body is not valid UTF-8")
+    #expect(problem?.sentence == "The body is not valid UTF-8")
   }
 
   @Test func `A problem leads to its field`() {

@@ -133,7 +133,7 @@ import Wire
     #expect(problem(#"{"deviceInfo":[\#(devices(101))]}"#)?.sentence == "deviceInfo[100] is one more than 100")
     #expect(problem(#"{"deviceInfo":{}}"#)?.sentence == "deviceInfo must be an array")
     #expect(problem(#"{"deviceInfo":[1]}"#)?.sentence == "deviceInfo[0] must be an object")
-    #expect(problem("[]")?.sentence == "the body must be an object")
+    #expect(problem("[]")?.sentence == "The body must be an object")
   }
 
   private func body(_ json: String) throws -> PushDevicesBody {

@@ -24,11 +24,11 @@ struct ProgressLine {
     if isTerminal { stream.write("\n") }
   }
 
-  /// `7 running 62 % [██████████░░░░░░] 620 of 1000, failed 12`
+  /// `Sendout 7 running 62 % [██████████░░░░░░] 620 of 1000, failed 12`
   static func bar(_ sendout: SendoutReply, width: Int) -> String {
     let counts = sendout.counts ?? SendoutCounts()
     let share = counts.audience == 0 ? 0 : Double(counts.settled) / Double(counts.audience)
-    let front = "\(sendout.sendoutId) \(sendout.state.rawValue) \(percent(share))"
+    let front = "Sendout \(sendout.sendoutId) \(sendout.state.rawValue) \(percent(share))"
     let back = "\(counts.settled) of \(counts.audience)" + (counts.failed > 0 ? ", failed \(counts.failed)" : "")
     let room = min(40, width - front.count - back.count - 5)
     guard room >= 5 else { return "\(front) \(back)" }

@@ -33,7 +33,7 @@ struct Desk: Sendable {
   ) async throws -> Response {
     let access = try await access(request)
     let bytes = try await request.jsonBytes(upTo: limit)
-    let body = try JSONDecoder().decode(Body.self, from: Data(bytes.readableBytesView))
+    let body = try JSONBody.decode(Body.self, from: bytes)
     return try await once(request, access, bytes) { unit in try await work(access, body, unit) }
   }
 

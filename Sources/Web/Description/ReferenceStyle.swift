@@ -20,16 +20,17 @@ enum ReferenceStyle {
     nav ul { list-style: none; margin: 0 0 1rem; padding: 0; }
     nav a { display: block; padding: .22rem .5rem; border-radius: .35rem; color: inherit; text-decoration: none; }
     nav a:hover, nav a:focus-visible { background: var(--line); }
+    nav li a { display: flex; gap: .5rem; align-items: baseline; }
     nav .home { font-size: 1.15rem; font-weight: 700; margin-bottom: .8rem; }
     nav .topic { font-weight: 600; color: var(--soft); text-transform: uppercase; letter-spacing: .05em;
       font-size: .74rem; }
-    nav .method { font-size: .64rem; width: 3.1rem; padding: .05rem 0; }
+    nav .method { font-size: .64rem; width: 3.1rem; flex: none; padding: .05rem 0; }
     main { padding: 2.5rem clamp(1rem, 4vw, 4rem) 6rem; max-width: 62rem; }
     h1 { font-size: 2.2rem; margin: 0 0 .5rem; } h1 small { color: var(--soft); font-weight: 400; }
     h2 { font-size: 1.5rem; margin: 3.5rem 0 .25rem; padding-top: 1rem; border-top: 2px solid var(--line); }
     h3 { font-size: 1.08rem; margin: 0; overflow-wrap: anywhere; }
     h4 { font-size: .78rem; margin: 1.2rem 0 .4rem; color: var(--soft); text-transform: uppercase;
-      letter-spacing: .05em; }
+      letter-spacing: .05em; } h4 a { text-transform: none; letter-spacing: normal; }
     a { color: var(--link); }
     article { margin: 1.5rem 0; padding: 1.2rem 1.4rem; border: 1px solid var(--line); border-radius: .7rem; }
     article:target { border-color: var(--link); box-shadow: 0 0 0 1px var(--link); }

@@ -1,4 +1,3 @@
-import FoundationEssentials
 public import Hummingbird
 public import NIOCore
 
@@ -27,13 +26,10 @@ extension Request {
     return whole ?? ByteBuffer()
   }
 
-  /// The JSON body as a `Decodable`, dates in ISO 8601.
-  /// - Throws: as `jsonBytes`, and `DecodingError`, which becomes a 400 that names the field.
+  /// The JSON body as a `Decodable`.
+  /// - Throws: as `jsonBytes` and `JSONBody.decode`.
   public func json<Body: Decodable>(_: Body.Type = Body.self, upTo limit: Int = Limits.body) async throws -> Body {
-    let bytes = try await jsonBytes(upTo: limit)
-    let decoder = JSONDecoder()
-    decoder.dateDecodingStrategy = .iso8601
-    return try decoder.decode(Body.self, from: Data(bytes.readableBytesView))
+    try JSONBody.decode(from: try await jsonBytes(upTo: limit))
   }
 
   /// `application/json`, with or without parameters, in any case.

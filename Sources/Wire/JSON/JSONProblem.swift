@@ -20,7 +20,7 @@ public struct JSONProblem: Error, Sendable, Equatable {
   static func ofBody(_ problem: String) -> JSONProblem { JSONProblem(problem, isOfBody: true) }
 
   /// One sentence without a full stop: "deviceInfo[3].devicetoken must be a string".
-  public var sentence: String { path.isEmpty ? "the body \(problem)" : "\(path) \(problem)" }
+  public var sentence: String { path.isEmpty ? "The body \(problem)" : "\(path) \(problem)" }
 
   /// The same, seen from the object that holds the value under `key`.
   func within(_ key: JSONKey) -> JSONProblem {

@@ -34,7 +34,7 @@ import Wire
         ("/api/v1/keys", #"{"name":null,"scope":"backend"}"#, "name must not be null."),
         ("/api/v1/keys", #"{"name":"x","scope":"all"}"#, "scope does not hold what it may."),
         ("/api/v1/keys", #"{"name":"  ","scope":"device"}"#, "name is empty."),
-        ("/api/v1/lists", #"{"name":"#, "The body is not well-formed JSON."),
+        ("/api/v1/lists", #"{"name":"#, "The body is not well-formed JSON at byte 8."),
         ("/api/v1/lists", #"[]"#, "The body is of the wrong type."),
       ]
       for (path, body, sentence) in bodies {
@@ -58,6 +58,8 @@ import Wire
       #"{"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"{{#x}}"}}"#,
       #"{"appId":"com.acme.app","audience":{"all":true},"message":{"badge":-5,"alert":"x"}}"#,
       #"{"appId":"com.acme.app","appType":4,"audience":{"all":true},"message":{"alert":"x"}}"#,
+      #"{"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x","fields":{"a":"#
+        + String(repeating: "[", count: 500) + String(repeating: "]", count: 500) + "}}}",
       #"{"contentType":"text/html","body":"\u0000"}"#, #"{"contentType":"\u0000","body":"x"}"#,
     ]
     try await withManagedSite { managed in

@@ -87,7 +87,7 @@ import Wire
         let deep = String(repeating: bracket, count: 10_000)
         let reply = try await carma.put(#"{"originalId":"a","x":\#(deep)"#)
         #expect(reply.status == 400)
-        #expect(reply.error == "the body is nested more than 32 deep.")
+        #expect(reply.error == "The body is nested more than 32 deep.")
       }
     }
   }

@@ -10,7 +10,7 @@ enum AppOperations {
     summary: "List the apps",
     about: "Every app of the customer, in the order they were added.",
     parameters: [.after("app"), .limit],
-    replies: [.ok("A page of apps.", .page(of: "PushApp"), example: "{ \"items\": [\(app)] }")])
+    replies: [.page("A page of apps.", of: "PushApp", example: app)])
 
   static let add = Operation(
     method: .post, path: "/api/v1/apps", id: "addApp", topic: .apps, door: .key(.admin),

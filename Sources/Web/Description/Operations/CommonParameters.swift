@@ -17,6 +17,14 @@ extension Parameter {
     "limit", .integer("Count of items on a page; 100 when absent.", 1...1000), example: "100")
 }
 
+extension Reply {
+  /// A page of a list, whose one item is this example.
+  static func page(_ about: String, of schema: String, example: String) -> Self {
+    let item = example.split(separator: "\n").map { "    \($0)" }.joined(separator: "\n")
+    return .ok(about, .page(of: schema), example: "{\n  \"items\": [\n\(item)\n  ]\n}")
+  }
+}
+
 extension Schema {
   /// A page of a list.
   static func page(

@@ -10,7 +10,7 @@ enum KeyOperations {
     summary: "List the access keys",
     about: "Every key of the customer, revoked ones too, in the order they were made. Their tokens are stored nowhere.",
     parameters: [.after("key"), .limit],
-    replies: [.ok("A page of keys.", .page(of: "AccessKey"), example: "{ \"items\": [\(key)] }")])
+    replies: [.page("A page of keys.", of: "AccessKey", example: key)])
 
   static let add = Operation(
     method: .post, path: "/api/v1/keys", id: "addKey", topic: .keys, door: .key(.admin),

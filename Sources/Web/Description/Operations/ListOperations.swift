@@ -9,7 +9,7 @@ enum ListOperations {
     method: .get, path: "/api/v1/lists", id: "listLists", topic: .lists, door: .key(.admin),
     summary: "List the lists", about: "Every list of the customer, in the order they were added.",
     parameters: [.after("list"), .limit],
-    replies: [.ok("A page of lists.", .page(of: "List"), example: "{ \"items\": [\(one)] }")])
+    replies: [.page("A page of lists.", of: "List", example: one)])
 
   static let add = Operation(
     method: .post, path: "/api/v1/lists", id: "addList", topic: .lists, door: .key(.admin),
