@@ -57,7 +57,7 @@ struct Hub: Sendable {
     let site = Site(
       faces: [
         CarmaFace(
-          authenticator: authenticator, pushApps: pushApps, registrar: Registrar(pool), contacts: Contacts(prompt),
+          authenticator: authenticator, pushApps: pushApps, registrar: Registrar(pool), contacts: ContactLookup(prompt),
           devices: Devices(prompt)),
         AdminFace(
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),

@@ -16,5 +16,20 @@ enum ContactQueries {
     WHERE c.customer_id = $1::bigint AND c.original_id = $2::text
     """)
 
-  static let all: [Statement] = [find]
+  /// The contacts by the customer's own ids `$2`, with their devices in all apps, in no order.
+  static let findMany = Statement(
+    "contact.find_many", .read,
+    """
+    SELECT i.ordinal, false, \(ContactColumns.sql(contact: "c", device: "d"))
+    FROM unnest($2::text[]) WITH ORDINALITY AS i(original_id, ordinal)
+    CROSS JOIN LATERAL (
+      SELECT * FROM contact WHERE customer_id = $1::bigint AND original_id = i.original_id LIMIT 1
+    ) c
+    LEFT JOIN LATERAL (
+      SELECT * FROM device WHERE customer_id = $1::bigint AND contact_id = c.contact_id
+      LIMIT \(Device.maximumOfContact)
+    ) d ON true
+    """)
+
+  static let all: [Statement] = [find, findMany]
 }

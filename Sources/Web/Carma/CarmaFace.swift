@@ -9,11 +9,12 @@ public struct CarmaFace: Face {
   let authenticator: Authenticator
   let pushApps: PushAppCache
   let registrar: Registrar
-  let contacts: Contacts
+  let contacts: ContactLookup
   let devices: Devices
 
   public init(
-    authenticator: Authenticator, pushApps: PushAppCache, registrar: Registrar, contacts: Contacts, devices: Devices
+    authenticator: Authenticator, pushApps: PushAppCache, registrar: Registrar, contacts: ContactLookup,
+    devices: Devices
   ) {
     self.authenticator = authenticator
     self.pushApps = pushApps

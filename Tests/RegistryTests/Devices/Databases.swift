@@ -1,17 +1,22 @@
 import Postgres
 import Synchronization
 
-/// Passes statements on, and counts the registrations.
+/// Passes statements on, and counts those whose names begin so.
 final class CountingStatements: Querying {
   private let database: any Querying
   private let calls = Mutex(0)
 
-  init(_ database: any Querying) { self.database = database }
+  private let prefix: String
+
+  init(_ database: any Querying, _ prefix: String = "device.register") {
+    self.database = database
+    self.prefix = prefix
+  }
 
   var count: Int { calls.withLock { $0 } }
 
   func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
-    if statement.name.hasPrefix("device.register") { calls.withLock { $0 += 1 } }
+    if statement.name.hasPrefix(prefix) { calls.withLock { $0 += 1 } }
     return try await database.run(statement, parameters)
   }
 }

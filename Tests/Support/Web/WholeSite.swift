@@ -33,7 +33,7 @@ public struct WholeSite: Sendable {
       return [
         CarmaFace(
           authenticator: authenticator, pushApps: PushAppCache(pool), registrar: Registrar(pool),
-          contacts: Contacts(pool), devices: Devices(pool)),
+          contacts: ContactLookup(pool), devices: Devices(pool)),
         AdminFace(
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
           apps: PushApps(pool, vault: vault), vault: vault,

@@ -100,6 +100,6 @@ extension CarmaFace {
     let prompt = PromptDatabase(pool)
     self.init(
       authenticator: Authenticator(AccessKeyCache(prompt)), pushApps: PushAppCache(prompt), registrar: Registrar(pool),
-      contacts: Contacts(prompt), devices: Devices(prompt))
+      contacts: ContactLookup(prompt), devices: Devices(prompt))
   }
 }
