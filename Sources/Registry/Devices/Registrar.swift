@@ -167,7 +167,7 @@ extension Registrar {
 
   /// - Returns: whether anybody still waits.
   private func tick() -> Bool {
-    let (late, goesOn) = state.withLock { state in
+    let (late, begun, goesOn) = state.withLock { state in
       var late: [Ticket] = []
       for (id, ticket) in state.tickets {
         if ticket.ticksLeft > 1 {
@@ -177,9 +177,15 @@ extension Registrar {
           state.tickets[id] = nil
         }
       }
+      var begun: [(CustomerID, [RegistrationQueue.Waiting])] = []
+      for customer in state.customers.keys {
+        state.customers[customer]?.tick()
+        if let batch = next(customer, &state) { begun.append((customer, batch)) }
+      }
       state.isWatching = !state.tickets.isEmpty
-      return (late, state.isWatching)
+      return (late, begun, state.isWatching)
     }
+    for (customer, batch) in begun { Task { await work(customer, batch) } }
     for ticket in late {
       ticket.continuation.resume(throwing: PostgresError.unavailable("no registration within \(limits.patience)"))
     }

@@ -30,6 +30,10 @@ struct RegistrationQueue {
   private(set) var underWay = 0
   private var busy: Set<Int> = []
   private let limit: Int
+  /// Statements allowed beyond the limit, since those under way do not end.
+  private var extra = 0
+  private var hasEnded = false
+  private static let maximumExtra = 3
 
   /// - Parameter limit: most statements under way at once.
   init(limit: Int) { self.limit = limit }
@@ -42,7 +46,7 @@ struct RegistrationQueue {
   /// - Parameter isWanted: whether somebody still waits for the answer to the registration of that id; those that nobody
   ///   waits for are dropped.
   mutating func next(isWanted: (Int) -> Bool) -> [Waiting]? {
-    guard underWay < limit, !waiting.isEmpty else { return nil }
+    guard underWay < limit + extra, !waiting.isEmpty else { return nil }
     var taken: [Waiting] = []
     var passed: [Waiting] = []
     var seen: Set<Int> = []
@@ -66,9 +70,17 @@ struct RegistrationQueue {
     return taken
   }
 
+  /// Half a second has passed. If no statement has ended in it, one of them waits for a lock that somebody holds, and what
+  /// does not touch the same rows need not wait with it.
+  mutating func tick() {
+    extra = hasEnded || underWay == 0 ? 0 : min(extra + 1, Self.maximumExtra)
+    hasEnded = false
+  }
+
   /// The statement of these registrations has ended.
   mutating func end(_ batch: [Waiting]) {
     underWay -= 1
+    hasEnded = true
     for registration in batch { busy.subtract(registration.keys) }
   }
 }

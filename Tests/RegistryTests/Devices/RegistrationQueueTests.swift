@@ -77,6 +77,24 @@ import Wire
     #expect(queue.waiting.isEmpty)
   }
 
+  @Test func `When no statement ends for a while, others may go beside it, but not for ever more`() throws {
+    var queue = RegistrationQueue(limit: 1)
+    for id in 1...9 {
+      queue.add(try waiting(id, "c\(id)", (1...200).map { "t\(id)-\($0)" }))
+    }
+    let stuck = try #require(queue.next { _ in true })
+    #expect(queue.takeNext() == nil)
+    for id in 2...4 {
+      queue.tick()
+      #expect(queue.takeNext() == [id])
+    }
+    queue.tick()
+    #expect(queue.takeNext() == nil)
+    queue.end(stuck)
+    queue.tick()
+    #expect(queue.takeNext() == nil)
+  }
+
   @Test func `A queue is empty once everything has ended`() throws {
     var queue = RegistrationQueue(limit: 2)
     #expect(queue.isEmpty)

@@ -117,6 +117,25 @@ import Wire
     }
   }
 
+  @Test func `Somebody's lock on one contact holds up nobody else`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await shop.register("locked", token: "t")
+      try await openAllConnections(database)
+      try await database.withPool { pool in
+        let stuck = try await pool.transaction { transaction in
+          let lock = Statement("test.lock", .write, "SELECT FROM device WHERE token = 't' FOR UPDATE")
+          try await transaction.query(lock)
+          let stuck = Task { try await shop.register("locked", token: "t") }
+          for number in 0..<20 { try await shop.register("user\(number)", token: "t\(number)") }
+          return stuck
+        }
+        #expect(try await stuck.value.devices.count == 1)
+      }
+      #expect(try await shop.count("device") == 21)
+    }
+  }
+
   @Test func `Too many waiting registrations are refused at once, and the rest are answered`() async throws {
     try await withDatabase { database in
       let shop = try await Shop(database)
@@ -155,6 +174,15 @@ import Wire
       }
       #expect(error.flatMap { Outage($0) } == .nothingDone)
     }
+  }
+}
+
+/// Makes the pool open every connection it may, as load does: a statement sent behind one that waits would wait as well.
+private func openAllConnections(_ database: TestDatabase) async throws {
+  let slow = Statement("test.slow", .read, "SELECT count(*) FROM generate_series(1, 200000)")
+  try await withThrowingTaskGroup(of: Void.self) { group in
+    for _ in 0..<40 { group.addTask { try await database.pool.query(slow) } }
+    try await group.waitForAll()
   }
 }
 
