@@ -100,6 +100,7 @@ func withRequests(
     var tls = TLSConfiguration.makeClientConfiguration()
     tls.trustRoots = .file(simulator.caFile)
     configuration.tlsConfiguration = tls
+    configuration.timeout.connect = .seconds(600)
     let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     do {
       try await body(simulator, Requester(client: client, simulator: simulator))

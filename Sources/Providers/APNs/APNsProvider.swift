@@ -16,6 +16,11 @@ public final class APNsProvider: Service {
     var credentials: APNsCredentials
   }
 
+  private struct Pools {
+    var byKey: [PoolKey: BoundPool] = [:]
+    var isShutDown = false
+  }
+
   private struct BoundPool {
     let loop: any EventLoop
     let box: NIOLoopBoundBox<ConnectionPool>
@@ -26,7 +31,7 @@ public final class APNsProvider: Service {
   private let tokens: ProviderTokens
   private let logger: Logger
   private let group: any EventLoopGroup
-  private let pools = Mutex<[PoolKey: BoundPool]>([:])
+  private let pools = Mutex(Pools())
 
   /// - Parameter now: the clock that provider tokens are dated by.
   /// - Throws: `ProviderError` if an address or the file of trusted certificates is unusable.
@@ -60,9 +65,14 @@ public final class APNsProvider: Service {
   /// Takes no more pushes, hands back what has not left, awaits the answers to what has, for at most `requestTimeout`, and
   /// closes all connections.
   public func shutDown() async {
-    let open = pools.withLock { Array($0.values) }
-    for pool in open {
-      try? await pool.loop.flatSubmit { pool.box.value.shutDown() }.get()
+    let open = pools.withLock { pools in
+      pools.isShutDown = true
+      return Array(pools.byKey.values)
+    }
+    await withDiscardingTaskGroup { group in
+      for pool in open {
+        group.addTask { try? await pool.loop.flatSubmit { pool.box.value.shutDown() }.get() }
+      }
     }
   }
 
@@ -117,11 +127,12 @@ public final class APNsProvider: Service {
   private func pool(_ environment: APNsEnvironment, _ credentials: APNsCredentials) -> BoundPool {
     pools.withLock { pools in
       let key = PoolKey(environment: environment, credentials: credentials)
-      if let pool = pools[key] { return pool }
+      if let pool = pools.byKey[key] { return pool }
       let loop = group.next()
       let pool = BoundPool(
         loop: loop, box: .makeBoxSendingValue(makePool(environment, credentials, on: loop), eventLoop: loop))
-      pools[key] = pool
+      if pools.isShutDown { loop.execute { _ = pool.box.value.shutDown() } }
+      pools.byKey[key] = pool
       return pool
     }
   }

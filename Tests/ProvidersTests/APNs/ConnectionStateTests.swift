@@ -216,6 +216,18 @@ import Testing
     #expect(state.phase == .closed)
   }
 
+  @Test func `A closing connection takes nothing more, and what is open ends with it`() {
+    var state = open()
+    _ = begin(&state, 1)
+    #expect(state.isReady)
+    state.close()
+    #expect(!state.isReady)
+    #expect(state.room == 0)
+    #expect(endings(state.closed(reason: "HandshakeFailed")) == [1: .lost(reason: "HandshakeFailed")])
+    state.close()
+    #expect(state.phase == .closed)
+  }
+
   @Test func `A retired connection awaits its answers and closes`() {
     var state = open()
     let stream = begin(&state, 1)

@@ -1,4 +1,6 @@
 import FoundationEssentials
+import NIOCore
+import NIOPosix
 import Providers
 import Simulator
 import Support
@@ -235,6 +237,33 @@ import Testing
       await down
       #expect(await verdicts == [.accepted] + Array(repeating: .unsent(reason: "ShuttingDown"), count: 4))
       #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "ShuttingDown")])
+      // Nor is a key that comes only now given a connection.
+      #expect(await apns.verdicts([.sample()], to: .sandbox) == [.unsent(reason: "ShuttingDown")])
+      #expect(simulator.apns.connectionsOpened == 1)
+    }
+  }
+
+  @Test func `A server that takes the connection and says nothing is given up`() async throws {
+    let silent = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .bind(host: "127.0.0.1", port: 0).get()
+    try await withSimulator { simulator in
+      var settings = APNsSettings(simulator, isPatient: false)
+      settings.productionURL = "https://127.0.0.1:\(silent.localAddress?.port ?? 0)"
+      settings.connectTimeout = .seconds(5)
+      try await withProvider(settings) { apns in
+        #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "NoSettings")])
+      }
+    }
+    try await silent.close()
+  }
+
+  @Test func `A server without HTTP/2 gets nothing`() async throws {
+    try await withSimulator(configure: { $0.phonePort = 0 }) { simulator in
+      var settings = APNsSettings(simulator, isPatient: false)
+      settings.productionURL = try #require(simulator.phoneURL).replacing("http:", with: "https:")
+      try await withProvider(settings) { apns in
+        #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "HandshakeFailed")])
+      }
     }
   }
 }

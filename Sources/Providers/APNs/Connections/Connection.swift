@@ -198,8 +198,11 @@ extension Connection {
     arm()
   }
 
+  /// Nothing more leaves: what is written to a closing socket would count as sent.
   private func close(reason: String) {
     if lastError == nil { lastError = reason }
+    if state.isReady { pool.retiring(self) }
+    state.close()
     context?.close(promise: nil)
   }
 

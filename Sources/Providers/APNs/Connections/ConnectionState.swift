@@ -47,6 +47,9 @@ struct ConnectionState<Request> {
   /// How many requests are waiting for an answer.
   var openStreams: Int { streams.count }
 
+  /// Whether the server has greeted, and requests may begin, now or when others are answered.
+  var isReady: Bool { phase == .proving || phase == .open }
+
   /// How many requests may begin now.
   var room: Int {
     switch phase {
@@ -77,6 +80,11 @@ extension ConnectionState {
   /// The last byte of a request is on its way; before that the server cannot have acted on it.
   mutating func left(_ stream: Int) {
     streams[stream]?.hasLeft = true
+  }
+
+  /// The socket is being closed: no more requests. What is open ends with it.
+  mutating func close() {
+    if phase != .closed { phase = .draining }
   }
 
   /// No more requests on this connection; it closes when the open ones are answered.
