@@ -13,6 +13,8 @@ public struct SendingBench: Sendable {
   public let simulator: PushSimulator
   public let apns: APNsProvider
   public let vault: Vault
+  /// What the vault seals under, for processes that are to open it.
+  public let masterKey: String
   public let links: PublicLinks
   public let signer: LinkSigner
   public let customer: CustomerID
@@ -66,7 +68,8 @@ public func withSendingBench<Answer: Sendable>(
 ) async throws -> Answer {
   try await withAPNs(simulator: configureSimulator, provider: configureProvider) { simulator, apns in
     try await withDatabase { database in
-      let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
+      let masterKey = MasterKeys.generate()
+      let vault = Vault(try MasterKeys(current: masterKey))
       let customer = try await Customers(database.pool).add(name: "ACME").id
       let credentials = APNsCredentials.sample
       let app = try await PushApps(database.pool, vault: vault).add(
@@ -77,7 +80,7 @@ public func withSendingBench<Answer: Sendable>(
       let signer = LinkSigner(key: (0..<32).map { _ in .random(in: 0...255) })
       return try await body(
         SendingBench(
-          database: database, simulator: simulator, apns: apns, vault: vault,
+          database: database, simulator: simulator, apns: apns, vault: vault, masterKey: masterKey,
           links: PublicLinks(base: "https://push.example.com", signer: signer), signer: signer, customer: customer,
           app: app))
     }

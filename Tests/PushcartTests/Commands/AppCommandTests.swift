@@ -1,0 +1,68 @@
+import Foundation
+import Providers
+import Simulator
+import Support
+import Testing
+import Wire
+
+@Suite struct AppCommandTests {
+  @Test func `A signing key goes in from its file, is checked, and is never printed`() async throws {
+    try await withPushcart { pushcart, _ in
+      let folder = try TemporaryDirectory(named: "app")
+      defer { folder.remove() }
+      let credentials = APNsCredentials.sample
+      let file = "\(folder.path)/AuthKey.p8"
+      try credentials.signingKey.write(toFile: file, atomically: true, encoding: .utf8)
+      try await pushcart.run("customer", "add", "--name", "ACME")
+      let apple = ["--team-id", credentials.teamID, "--key-id", credentials.keyID, "--signing-key", file]
+      let app = ["--customer", "1", "--type", "ios", "--app-id", "com.acme.app", "--name", "Acme"]
+      let added = try await pushcart.run(["app", "add"] + app + apple + ["--json"])
+      #expect(try added.json.array("credentials")?.map { $0.string("kind") } == ["apns_signing_key"], "\(added.errors)")
+      let changed = try await pushcart.run(
+        "app", "update", "com.acme.app", "--customer", "1", "--name", "New", "--json")
+      #expect(try changed.json.string("name") == "New")
+      let list = try await pushcart.run("app", "list", "--customer", "1")
+      #expect(list.output.contains("com.acme.app"))
+
+      let secret = credentials.signingKey.split(separator: "\n")[1]
+      for outcome in [added, changed, list] { #expect(!(outcome.output + outcome.errors).contains(secret)) }
+    }
+  }
+
+  @Test func `A check asks the push service, and its status says whether any environment accepts`() async throws {
+    try await withSendingBench { bench in
+      let settings = [
+        "PUSHCART_APNS_PRODUCTION_URL": bench.simulator.productionURL,
+        "PUSHCART_APNS_SANDBOX_URL": bench.simulator.sandboxURL, "PUSHCART_PROVIDER_CA_FILE": bench.simulator.caFile,
+      ]
+      var pushcart = Pushcart(
+        databaseURL: bench.database.connectionString, masterKey: bench.masterKey, environment: settings)
+      let good = try await pushcart.run("app", "check", SendingBench.appID, "--customer", "\(bench.customer)", "--json")
+      #expect(good.status == 0, "\(good.errors)")
+      #expect(try good.json.array("checks")?.map { $0.string("verdict") } == ["accepted", "accepted"])
+
+      pushcart.environment["PUSHCART_APNS_PRODUCTION_URL"] = "https://127.0.0.1:1"
+      pushcart.environment["PUSHCART_APNS_SANDBOX_URL"] = "https://127.0.0.1:1"
+      let away = try await pushcart.run("app", "check", "1", "--customer", "\(bench.customer)", "--json")
+      #expect(away.status == 1)
+      #expect(try away.json.array("checks")?.map { $0.string("verdict") } == ["unreachable", "unreachable"])
+    }
+  }
+
+  @Test func `A file that is no signing key is told what it is`() async throws {
+    try await withPushcart { pushcart, _ in
+      let folder = try TemporaryDirectory(named: "app")
+      defer { folder.remove() }
+      let file = "\(folder.path)/wrong.p8"
+      try "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n".write(
+        toFile: file, atomically: true, encoding: .utf8)
+      try await pushcart.run("customer", "add", "--name", "ACME")
+      let outcome = try await pushcart.run(
+        "app", "add", "--customer", "1", "--type", "ios", "--app-id", "com.acme.app", "--name", "Acme", "--team-id",
+        "TEAM123456", "--key-id", "KEY1234567", "--signing-key", file)
+      #expect(outcome.status == 1)
+      #expect(outcome.errors.hasPrefix("Error: signingKey: "))
+      #expect(outcome.errors.contains("certificate"))
+    }
+  }
+}

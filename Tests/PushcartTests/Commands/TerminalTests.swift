@@ -1,0 +1,48 @@
+import Foundation
+import Testing
+import Wire
+
+@testable import Pushcart
+
+@Suite struct TerminalTests {
+  @Test func `A table's columns are as wide as what stands in them`() {
+    var table = TextTable("#Key", "Name", "Revoked")
+    table.add("1", "app push user", nil)
+    table.add("12", "é", "now")
+    #expect(
+      table.text(empty: "None.") == """
+        Key  Name           Revoked
+        ───  ─────────────  ───────
+          1  app push user  –
+         12  é              now
+
+        """)
+    #expect(TextTable("Name").text(empty: "None.") == "None.\n")
+  }
+
+  @Test func `A bar fits the terminal, and is full only when all is done`() {
+    let running = sendout(.running, SendoutCounts(audience: 1000, queued: 1, sent: 999, accepted: 987, failed: 12))
+    let bar = ProgressLine.bar(running, width: 80)
+    #expect(bar.count < 80)
+    #expect(bar.hasPrefix("Sendout 7 running 99 % [██"))
+    #expect(bar.hasSuffix("░] 999 of 1000, failed 12"))
+    #expect(ProgressLine.bar(running, width: 30) == "Sendout 7 running 99 % 999 of 1000, failed 12")
+
+    let done = sendout(.finished, SendoutCounts(audience: 2, sent: 2, accepted: 2))
+    #expect(ProgressLine.bar(done, width: 60) == "Sendout 7 finished 100 % [█████████████████████████] 2 of 2")
+  }
+
+  @Test func `A line in a log names what there is`() {
+    let running = sendout(.running, SendoutCounts(audience: 10, queued: 4, sending: 3, sent: 3, accepted: 2, failed: 1))
+    #expect(
+      ProgressLine.line(running)
+        == "sendout 7 running: 30 %, audience 10, queued 4, sending 3, sent 3, accepted 2, failed 1")
+    #expect(ProgressLine.line(sendout(.freezing, SendoutCounts())) == "sendout 7 freezing: 0 %")
+  }
+
+  private func sendout(_ state: SendoutState, _ counts: SendoutCounts) -> SendoutReply {
+    SendoutReply(
+      sendoutId: SendoutID(7), name: "Friday", pushAppId: PushAppID(1), appId: "com.acme.app", appType: .ios,
+      state: state, onUncertain: .resend, createdAt: Timestamp(.distantPast), counts: counts)
+  }
+}
