@@ -18,6 +18,8 @@ public struct ClusterConfiguration: Sendable {
     var all = [
       "listen_addresses": "", "port": "5432", "unix_socket_directories": "\"\(socketDirectory)\"",
       "unix_socket_permissions": "0700", "logging_collector": "off", "cluster_name": "pushcart",
+      // Errors are the hub's to report; the server would write the offending values beside them.
+      "log_min_messages": "log", "log_min_error_statement": "panic", "log_error_verbosity": "terse",
     ]
     if !isDurable { all.merge(["fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"]) { $1 } }
     return all.merging(settings) { $1 }

@@ -13,6 +13,7 @@ import Synchronization
 /// A server that dies is started again. When the hub dies, the server shuts down on Linux, and is found and stopped at the
 /// next start elsewhere; the data is good in each case.
 public final class PrivateCluster: Service {
+  /// What it was started with.
   public let configuration: ClusterConfiguration
   private let server: ServerProcess
   private let logger: Logger

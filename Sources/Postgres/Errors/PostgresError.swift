@@ -20,18 +20,26 @@ public enum PostgresError: Error, Sendable {
 public struct ServerError: Error, Sendable, Equatable {
   /// Five characters, of appendix A of PostgreSQL's manual.
   public var sqlState: String
+  /// PostgreSQL's sentence. It may quote a value, if that is of the wrong form (class 22).
   public var message: String
+  /// Particulars, which often quote values: not for logs.
   public var detail: String?
+  /// What PostgreSQL proposes.
   public var hint: String?
+  /// Schema of what is at fault, for violated constraints and a few others.
   public var schema: String?
+  /// Table of what is at fault.
   public var table: String?
+  /// Column of what is at fault.
   public var column: String?
+  /// The constraint that was violated: what the rooms tell their own errors by.
   public var constraint: String?
   /// Name of the statement that failed.
   public var statement: String
   /// Whether the server ended the connection with it.
   var endsConnection = false
 
+  /// For tests of what is made of an error.
   public init(
     sqlState: String, message: String, detail: String? = nil, hint: String? = nil, schema: String? = nil,
     table: String? = nil, column: String? = nil, constraint: String? = nil, statement: String
@@ -48,6 +56,7 @@ public struct ServerError: Error, Sendable, Equatable {
   }
 }
 
+/// SQLSTATEs that this code asks for by name.
 extension ServerError {
   public static let uniqueViolation = "23505"
   public static let foreignKeyViolation = "23503"
@@ -92,8 +101,10 @@ extension PostgresError: CustomStringConvertible {
 }
 
 extension ServerError: CustomStringConvertible {
-  /// Without `detail`: PostgreSQL quotes the offending values there, and those may be personal.
+  /// Without `detail`, and for data exceptions (class 22) without `message`: PostgreSQL quotes the offending values there, and
+  /// those may be personal.
   public var description: String {
-    "\(statement): \(message) [\(sqlState)]" + (constraint.map { " constraint \($0)" } ?? "")
+    let message = sqlState.hasPrefix("22") ? "a value is not as its type or function wants it" : message
+    return "\(statement): \(message) [\(sqlState)]" + (constraint.map { " constraint \($0)" } ?? "")
   }
 }

@@ -11,11 +11,11 @@ final class Listener {
   private var readers: [Reader] = []
   private var session: Session?
   private var isFinished = false
-  var isOpening = false
+  var opening = 0
 
   init(core: PoolCore) { self.core = core }
 
-  var wantsConnection: Bool { !readers.isEmpty && session == nil && !isOpening && !isFinished }
+  var wantsConnection: Bool { !readers.isEmpty && session == nil && opening == 0 && !isFinished }
 
   func add(_ subscription: Subscription) {
     guard !isFinished else { return subscription.finish() }
@@ -31,7 +31,7 @@ final class Listener {
     if needed.isEmpty {
       self.session = nil
       session.abandon()
-      core.forget(session)
+      core.remove(session)
     } else {
       for channel in Set(subscription.channels).subtracting(needed) { run("UNLISTEN", channel) { _ in } }
     }
@@ -43,7 +43,7 @@ final class Listener {
     if readers.isEmpty {
       self.session = nil
       session.abandon()
-      core.forget(session)
+      core.remove(session)
     }
   }
 
@@ -69,9 +69,14 @@ final class Listener {
     reader.unanswered = reader.subscription.channels.count
     for channel in reader.subscription.channels {
       run("LISTEN", channel) { [weak reader] outcome in
-        guard let reader, case .success = outcome else { return }
-        reader.unanswered -= 1
-        if reader.unanswered == 0 { reader.subscription.emit(.mayHaveMissed) }
+        guard let reader else { return }
+        switch outcome {
+        case .success:
+          reader.unanswered -= 1
+          if reader.unanswered == 0 { reader.subscription.emit(.mayHaveMissed) }
+        case .failure(PostgresError.server(let error)): reader.subscription.finish(PostgresError.server(error))
+        case .failure: break  // The connection was lost, and will be opened anew.
+        }
       }
     }
   }
@@ -79,7 +84,7 @@ final class Listener {
   private func run(_ verb: String, _ channel: String, _ completion: @escaping (Result<ResultBox, any Error>) -> Void) {
     let quoted = channel.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"")
     let statement = Statement("\(verb.lowercased()).\(channel)", .write, "\(verb) \"\(quoted)\"")
-    let call = Call(statement, ParameterBuffer(), role: .write)
+    let call = Call(statement, ParameterBuffer(), role: .write, limit: core.configuration.statementTimeout)
     call.isTaken = true
     call.completion = completion
     session?.send(call, at: core.now)

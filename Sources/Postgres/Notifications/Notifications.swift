@@ -3,7 +3,9 @@
 /// All of a pool's sequences share one connection, opened when the first of them is iterated. Each iterator listens from
 /// its first `next()` until it is released. The sequence ends when the task is cancelled or the pool closes.
 public struct Notifications: AsyncSequence, Sendable {
+  /// What the reader is told.
   public enum Element: Sendable, Equatable {
+    /// What was given to NOTIFY.
     case notification(channel: String, payload: String)
     /// Listening has begun, or begun anew after the connection was lost, or the reader fell behind: look at the tables
     /// once.
@@ -21,14 +23,17 @@ public struct Notifications: AsyncSequence, Sendable {
     self.channels = channels
   }
 
+  /// Begins to listen.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pool, channels) }
 
+  /// One reader, with a buffer of its own.
   public struct AsyncIterator: AsyncIteratorProtocol {
     private let listening: Listening
 
     init(_ pool: Pool, _ channels: [String]) { listening = Listening(pool, channels) }
 
-    public mutating func next() async throws -> Element? { await listening.subscription.next() }
+    /// - Throws: `PostgresError` when the server refuses to listen.
+    public mutating func next() async throws -> Element? { try await listening.subscription.next() }
   }
 
   /// Listens for as long as the iterator lives.

@@ -5,8 +5,9 @@ import Synchronization
 final class Subscription: Sendable {
   private struct State {
     var buffer: Deque<Notifications.Element> = []
-    var reader: UnsafeContinuation<Notifications.Element?, Never>?
+    var reader: UnsafeContinuation<Notifications.Element?, any Error>?
     var isFinished = false
+    var error: PostgresError?
   }
 
   let channels: [String]
@@ -19,7 +20,7 @@ final class Subscription: Sendable {
   }
 
   func emit(_ element: Notifications.Element) {
-    let reader = state.withLock { state -> UnsafeContinuation<Notifications.Element?, Never>? in
+    let reader = state.withLock { state -> UnsafeContinuation<Notifications.Element?, any Error>? in
       guard !state.isFinished else { return nil }
       if let reader = state.reader.take() { return reader }
       if state.buffer.count >= limit {
@@ -32,24 +33,27 @@ final class Subscription: Sendable {
     reader?.resume(returning: element)
   }
 
-  func finish() {
+  /// Ends the sequence; with an error, if there is one.
+  func finish(_ error: PostgresError? = nil) {
     let reader = state.withLock { state in
       state.isFinished = true
+      if state.reader == nil { state.error = error }
       return state.reader.take()
     }
-    reader?.resume(returning: nil)
+    if let error { reader?.resume(throwing: error) } else { reader?.resume(returning: nil) }
   }
 
-  func next() async -> Notifications.Element? {
-    await withTaskCancellationHandler {
-      await withUnsafeContinuation { continuation in
-        let ready = state.withLock { state -> Notifications.Element?? in
-          if let element = state.buffer.popFirst() { return .some(element) }
-          if state.isFinished || Task.isCancelled { return .some(nil) }
+  func next() async throws -> Notifications.Element? {
+    try await withTaskCancellationHandler {
+      try await withUnsafeThrowingContinuation { continuation in
+        let ready = state.withLock { state -> Result<Notifications.Element?, any Error>? in
+          if let element = state.buffer.popFirst() { return .success(element) }
+          if let error = state.error.take() { return .failure(error) }
+          if state.isFinished || Task.isCancelled { return .success(nil) }
           state.reader = continuation
-          return .none
+          return nil
         }
-        if let ready { continuation.resume(returning: ready) }
+        if let ready { continuation.resume(with: ready) }
       }
     } onCancel: {
       let reader = state.withLock { $0.reader.take() }

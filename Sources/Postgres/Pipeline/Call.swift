@@ -32,6 +32,8 @@ final class Call: @unchecked Sendable {
   // On the reactor's thread only:
   /// Whether it has come out of the inbox: a cancellation can overtake it there.
   var isTaken = false
+  /// Where it is counted.
+  var meter: StatementMeter?
   /// The connection it was sent on.
   var session: Session?
   /// When it may wait for a connection no longer.

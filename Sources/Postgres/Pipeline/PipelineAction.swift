@@ -1,7 +1,7 @@
 /// What the pipeline's state machine wants done. Its driver does so in the order given.
 enum PipelineAction {
-  case prepare(Call, PreparedStatements.Plan)
-  case execute(Call, PreparedStatements.Plan)
+  case prepare(Call, Plan)
+  case execute(Call, Plan)
   /// Ends the segment, and with it the implicit transaction.
   case sync
   case succeed(Call, ResultBox)

@@ -21,8 +21,8 @@ import DequeModule
 /// request came back. Until then a cancelled neighbour, one that nobody asked to cancel, is sent again.
 struct PipelineState {
   private enum Debt {
-    case prepare(Call, PreparedStatements.Plan)
-    case execute(Call, PreparedStatements.Plan)
+    case prepare(Call, Plan)
+    case execute(Call, Plan)
     case sync
   }
 
@@ -56,10 +56,20 @@ struct PipelineState {
 
   /// Calls sent and not yet answered.
   private(set) var callsInFlight = 0
+  /// What the parameters of those calls take.
+  private(set) var bytesInFlight = 0
   /// Whether the server owes nothing, so that the connection may change its mode or be lent to somebody else.
   var isIdle: Bool { owed.isEmpty && !segmentIsOpen }
   /// Whether results are to be asked for.
   var expectsResults: Bool { !owed.isEmpty }
+  /// Whether the server has been at one statement for longer than statements here take as a rule.
+  func isStuck(at now: Moment) -> Bool {
+    !owed.isEmpty && now.nanoseconds - headSince.nanoseconds > Self.usualTime
+  }
+
+  /// 20 ms: a slow commit on a spinning disk.
+  private static let usualTime: Int64 = 20_000_000
+
   /// Whether a cancel request may yet hit whatever runs next.
   var cancelIsInTheAir: Bool { if case .none = cancelling { false } else { true } }
 
@@ -80,8 +90,9 @@ struct PipelineState {
     call.sentAt = now
     call.isInFlight = true
     callsInFlight += 1
+    bytesInFlight += call.parameters.bytes.count
     let types = call.parameters.types
-    let plan: PreparedStatements.Plan
+    let plan: Plan
     if let known = prepared.plan(for: call.statement, types: types) {
       plan = known
     } else {
@@ -186,7 +197,7 @@ struct PipelineState {
 
   /// Decides what an error of the server means for the call that met it.
   private mutating func conclude(
-    _ call: Call, _ error: ServerError, plan: PreparedStatements.Plan?, at now: Moment,
+    _ call: Call, _ error: ServerError, plan: Plan?, at now: Moment,
     _ actions: inout [PipelineAction]
   ) {
     let standsAlone = call.role == .read || call.role == .write
@@ -217,6 +228,7 @@ struct PipelineState {
       guard call.isInFlight else { return }
       call.isInFlight = false
       callsInFlight -= 1
+      bytesInFlight -= call.parameters.bytes.count
       actions.append(action)
     default: actions.append(action)
     }

@@ -4,6 +4,7 @@
 /// the server no faster than the reader takes them. An iterator that is released, or whose task is cancelled, before the
 /// end has its COPY cancelled on the server.
 public struct CopyOut: AsyncSequence, Sendable {
+  /// One row.
   public typealias Element = [UInt8]
 
   private let pool: Pool
@@ -14,8 +15,10 @@ public struct CopyOut: AsyncSequence, Sendable {
     self.sql = sql
   }
 
+  /// Begins nothing before the first `next()`.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reading: Reading(pool, sql)) }
 
+  /// One run of the COPY.
   public struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate let reading: Reading
     private var batch: [[UInt8]] = []

@@ -64,7 +64,7 @@ extension Reactor {
       try await withUnsafeThrowingContinuation { continuation in
         call.continuation = continuation
         if !post(handOver.map { .perform($0) } ?? .call(call)) {
-          continuation.resume(throwing: PostgresError.unavailable("the pool has been shut down"))
+          continuation.resume(throwing: PostgresError.shutDown)
         }
       }
     } onCancel: {

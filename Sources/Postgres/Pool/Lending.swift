@@ -25,7 +25,7 @@ struct Lending {
   }
 
   mutating func finish() {
-    for borrower in borrowers { borrower.finish(.failure(PostgresError.unavailable("the pool has been shut down"))) }
+    for borrower in borrowers { borrower.finish(.failure(PostgresError.shutDown)) }
     borrowers.removeAll()
   }
 }

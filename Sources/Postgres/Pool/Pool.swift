@@ -12,6 +12,7 @@ public final class Pool: Querying, Service {
   let logger: Logger
   private let reactor: Reactor
 
+  /// Opens nothing yet: that happens at the first use, or when the pool is run.
   public init(_ configuration: PoolConfiguration, logger: Logger) {
     self.configuration = configuration
     self.logger = logger
@@ -67,12 +68,13 @@ public final class Pool: Querying, Service {
   package func waits(until condition: @escaping @Sendable (PoolStatus) -> Bool) async {
     await withUnsafeContinuation { continuation in
       let watcher = PoolCore.Watcher(condition: condition, continuation: continuation)
-      if !reactor.post(.perform { $0.watchers.append(watcher) }) { continuation.resume() }
+      if !reactor.post(.perform { $0.add(watcher) }) { continuation.resume() }
     }
   }
 
   /// Runs one statement, encoded beforehand, on a shared connection. Call `query` instead.
   public func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+    try parameters.validate(for: statement)
     let role: Call.Role = statement.effect == .read ? .read : .write
     return try await reactor.run(Call(statement, parameters, role: role, limit: configuration.statementTimeout))
   }
@@ -125,7 +127,7 @@ public final class Pool: Querying, Service {
       try await withUnsafeThrowingContinuation { continuation in
         borrower.continuation = continuation
         if !reactor.post(.perform { $0.borrow(borrower) }) {
-          continuation.resume(throwing: PostgresError.unavailable("the pool has been shut down"))
+          continuation.resume(throwing: PostgresError.shutDown)
         }
       }
     } onCancel: {

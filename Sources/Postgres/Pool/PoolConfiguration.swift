@@ -20,5 +20,6 @@ public struct PoolConfiguration: Sendable {
   /// A file to which libpq writes every message of every connection, values included: for tests and for hunting errors.
   package var traceFile: String?
 
+  /// Everything else has a default.
   public init(connectionString: String) { self.connectionString = connectionString }
 }

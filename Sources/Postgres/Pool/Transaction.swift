@@ -16,6 +16,7 @@ public final class Transaction: Querying {
 
   /// Runs one statement, encoded beforehand. Call `query` instead.
   public func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+    try parameters.validate(for: statement)
     // BEGIN waits for the first statement and shares its Sync: a round trip saved.
     let isFresh = try enter(statement.name)
     return try await lease.run(statement, parameters, role: .within, after: isFresh ? Self.begin : nil)

@@ -22,13 +22,13 @@ final class Session: @unchecked Sendable {
   let connection: LibpqConnection
   let purpose: Purpose
   private unowned let core: PoolCore
-  private(set) var pipeline = PipelineState()
-  private(set) var mode = Mode.pipeline
+  var pipeline = PipelineState()
+  var mode = Mode.pipeline
   private(set) var isLost = false
   /// Whether the socket could not take all there was to write.
   private(set) var wantsToWrite = false
   var isDirty = false
-  private var actions: [PipelineAction] = []
+  var actions: [PipelineAction] = []
 
   init(_ connection: LibpqConnection, _ purpose: Purpose, core: PoolCore) {
     self.connection = connection
@@ -38,6 +38,17 @@ final class Session: @unchecked Sendable {
 
   var socket: Int32 { connection.socket }
   var callsInFlight: Int { pipeline.callsInFlight }
+
+  /// Calls that a shared connection may have in flight. Enough to fill a write and keep the server busy for a while; not so
+  /// many that a slow one holds up hundreds.
+  static let depth = 128
+  /// Bytes of parameters beyond which it gets no further calls, so that libpq's buffer, which never shrinks, stays small.
+  static let weight = 1 << 20
+
+  /// Whether it can take another call.
+  var hasRoom: Bool { callsInFlight < Self.depth && pipeline.bytesInFlight < Self.weight }
+
+  func isStuck(at now: Moment) -> Bool { pipeline.isStuck(at: now) }
 
   // MARK: Calls
 
@@ -67,50 +78,6 @@ final class Session: @unchecked Sendable {
     pipeline.tick(at: now, &actions)
     perform()
   }
-
-  // MARK: Exchanges
-
-  /// Leaves pipeline mode for an exchange; `endExchange` comes back to it.
-  func begin(_ exchange: any Exchange) {
-    guard !isLost else { return exchange.failed(exchange.lossError) }
-    guard case .pipeline = mode, pipeline.isIdle else {
-      return exchange.failed(.misuse("\(exchange.name): the connection is in use by another statement"))
-    }
-    guard connection.exitPipeline(), connection.sendScript(exchange.sql) else { return lose(connection.errorMessage) }
-    mode = .exchange(exchange)
-    flush()
-  }
-
-  /// What the server says next; an error with which it ends the connection counts as the loss of it.
-  func nextExchangeResult() -> ExchangeResult {
-    guard !isLost, !connection.isBusy else { return .none }
-    guard let result = connection.nextResult() else { return .end }
-    defer { PQclear(result) }
-    switch PQresultStatus(result) {
-    case PGRES_COPY_IN: return .copyIn
-    case PGRES_COPY_OUT: return .copyOut
-    case PGRES_FATAL_ERROR:
-      let error = ServerError(result: result, statement: exchangeName)
-      if error.endsConnection { lose(error.description) }
-      return error.endsConnection ? .none : .failed(error)
-    default: return .done(affected: PQcmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0)
-    }
-  }
-
-  func endExchange() {
-    guard case .exchange(let exchange) = mode else { return }
-    guard connection.enterPipeline() else { return lose(connection.errorMessage) }
-    mode = .pipeline
-    exchange.ended()
-  }
-
-  func cancelExchange() {
-    guard !isLost, case .exchange = mode else { return }
-    pipeline.cancelExchange(&actions)
-    perform()
-  }
-
-  private var exchangeName: String { if case .exchange(let exchange) = mode { exchange.name } else { "" } }
 
   // MARK: The socket
 
@@ -181,7 +148,7 @@ final class Session: @unchecked Sendable {
 
   // MARK: Actions
 
-  private func perform() {
+  func perform() {
     guard !actions.isEmpty else { return }
     var due: [PipelineAction] = []
     swap(&due, &actions)
@@ -193,12 +160,18 @@ final class Session: @unchecked Sendable {
   private func perform(_ action: PipelineAction) {
     switch action {
     case .prepare(let call, let plan):
-      sent(connection.sendPrepare(name: plan.name, sql: call.statement.sql, types: call.parameters.types))
+      plan.meter = core.figures.meter(of: call.statement.name)
+      sent(connection.sendPrepare(name: plan.name, sql: call.statement.sql, types: plan.types))
     case .execute(let call, let plan):
+      call.meter = plan.meter
       sent(connection.sendExecute(name: plan.name, call.parameters, scratch: &core.scratch))
     case .sync: sent(connection.sync())
-    case .succeed(let call, let result): call.succeed(result)
-    case .fail(let call, let error): call.fail(error)
+    case .succeed(let call, let result):
+      call.meter?.succeeded(call, at: core.now)
+      call.succeed(result)
+    case .fail(let call, let error):
+      call.meter?.failed(call, error, at: core.now)
+      call.fail(error)
     case .resend(let call): core.resend(call)
     case .requestCancel: requestCancel()
     case .close(let why): close(why)

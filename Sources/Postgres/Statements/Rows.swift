@@ -8,9 +8,11 @@ public struct Rows: Sendable, RandomAccessCollection {
   public var affected: Int { result.affected }
   /// What the server calls the command it carried out, as in `INSERT 0 1`.
   var commandTag: String { result.commandTag }
+  /// Names of the columns, from left to right.
+  public var columns: [String] { result.columns }
   public var startIndex: Int { 0 }
   public var endIndex: Int { result.count }
-  public var columns: [String] { result.columns }
+  /// One row, counted from 0.
   public subscript(position: Int) -> Row {
     precondition(position < endIndex)
     return Row(result: result, index: position)
@@ -47,6 +49,7 @@ public struct Row: Sendable {
     try result.value(row: index, column: try result.column(named: name))
   }
 
+  /// Whether the column of that name is NULL in this row.
   public func isNull(_ name: String) throws(PostgresError) -> Bool {
     result.isNull(row: index, column: try result.column(named: name))
   }

@@ -4,15 +4,18 @@
 public struct Statement: Sendable {
   /// What a statement may do, and so what it may share a round trip with.
   public enum Effect: Sendable {
-    /// Only reads. Neighbouring reads travel under one Sync: one write to the server, one answer from it. If one of them
-    /// fails, those behind it never ran and are sent again.
+    /// Only reads: a SELECT that locks nothing and calls no function that writes. Neighbouring reads travel under one Sync:
+    /// one write to the server, one answer from it. If one of them fails, those behind it never ran and are sent again.
     case read
     /// May change something. Each write ends with a Sync of its own, so it commits, or fails, alone.
     case write
   }
 
+  /// What errors, logs, metrics and `pg_prepared_statements` call it.
   public let name: String
+  /// Whether it may share a round trip.
   public let effect: Effect
+  /// One statement, parameters written `$1`, `$2`, ….
   public let sql: String
 
   /// - Parameters:
@@ -25,6 +28,7 @@ public struct Statement: Sendable {
   }
 }
 
+/// Statements are the same if name and text are.
 extension Statement: Hashable {
   public static func == (left: Statement, right: Statement) -> Bool { left.name == right.name && left.sql == right.sql }
   public func hash(into hasher: inout Hasher) { hasher.combine(name) }

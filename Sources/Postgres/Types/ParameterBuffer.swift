@@ -14,7 +14,7 @@ public struct ParameterBuffer: Sendable {
     types.append(Value.postgresType.rawValue)
     let start = bytes.count
     let isNull = !value.encode(into: &bytes)
-    lengths.append(isNull ? -1 : Int32(bytes.count - start))
+    lengths.append(isNull ? -1 : Int32(clamping: bytes.count - start))
   }
 
   package init<each Value: PostgresEncodable>(_ values: repeat each Value) {
@@ -25,6 +25,18 @@ public struct ParameterBuffer: Sendable {
     lengths.reserveCapacity(count)
     bytes.reserveCapacity(count * 16)
     for value in repeat each values { append(value) }
+  }
+}
+
+extension ParameterBuffer {
+  /// The protocol counts parameters in 16 bits, and PostgreSQL takes no message of a gigabyte.
+  func validate(for statement: Statement) throws(PostgresError) {
+    guard count <= Int(UInt16.max) else {
+      throw .misuse("\(statement.name): \(count) parameters, where \(UInt16.max) is the most")
+    }
+    guard bytes.count < 1_000_000_000 else {
+      throw .misuse("\(statement.name): \(bytes.count) bytes of parameters, where 1 GB is too many")
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 /// A value that can be sent as a parameter, in binary.
 public protocol PostgresEncodable: Sendable {
+  /// What PostgreSQL is told the parameter is.
   static var postgresType: PostgresType { get }
   /// Appends the binary form; returns `false`, having appended nothing, for NULL.
   func encode(into bytes: inout [UInt8]) -> Bool
@@ -14,6 +15,7 @@ public protocol PostgresDecodable: Sendable {
   init(postgres bytes: UnsafeRawBufferPointer?, type: PostgresType) throws(DecodingProblem)
 }
 
+/// A value that can go both ways.
 public typealias PostgresCodable = PostgresEncodable & PostgresDecodable
 
 /// A value that may stand in an array; its own arrays, and arrays with NULLs in them, follow from it.

@@ -1,7 +1,11 @@
 /// Type OIDs of PostgreSQL's catalogue (`pg_type.dat`), of the types this room speaks.
 public struct PostgresType: RawRepresentable, Hashable, Sendable {
+  /// The OID.
   public let rawValue: UInt32
+  /// Types of extensions have OIDs of their own in each database.
   public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  // MARK: By their names in PostgreSQL
 
   public static let bool = PostgresType(rawValue: 16)
   public static let bytea = PostgresType(rawValue: 17)

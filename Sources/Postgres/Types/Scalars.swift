@@ -39,7 +39,7 @@ extension Int32: PostgresArrayElement {
 
 extension Int64: PostgresArrayElement {
   public static var postgresType: PostgresType { .int8 }
-  public static func accepts(_ type: PostgresType) -> Bool { [.int8, .int4, .int2].contains(type) }
+  public static func accepts(_ type: PostgresType) -> Bool { type == .int8 || type == .int4 || type == .int2 }
   public func encode(into bytes: inout [UInt8]) -> Bool {
     bytes.append(bigEndian: self)
     return true
@@ -85,7 +85,7 @@ extension Double: PostgresArrayElement {
 extension String: PostgresArrayElement {
   public static var postgresType: PostgresType { .text }
   public static func accepts(_ type: PostgresType) -> Bool {
-    [.text, .varchar, .bpchar, .name, .json, .unknown].contains(type)
+    type == .text || type == .varchar || type == .bpchar || type == .name || type == .json || type == .unknown
   }
   public func encode(into bytes: inout [UInt8]) -> Bool {
     bytes.append(contentsOf: utf8)
@@ -112,6 +112,7 @@ extension UUID: PostgresArrayElement {
 
 /// bytea.
 public struct Bytes: PostgresArrayElement, Hashable {
+  /// As many as there are, none at all included.
   public var bytes: [UInt8]
   public init(_ bytes: some Sequence<UInt8>) { self.bytes = Array(bytes) }
 
@@ -128,6 +129,7 @@ public struct Bytes: PostgresArrayElement, Hashable {
 
 /// jsonb, as its text; encoding and decoding the document is the caller's.
 public struct JSONB: PostgresArrayElement, Hashable {
+  /// A whole document; PostgreSQL refuses anything else.
   public var text: String
   public init(_ text: String) { self.text = text }
 

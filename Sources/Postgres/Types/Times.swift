@@ -2,10 +2,13 @@ public import FoundationEssentials
 
 /// timestamptz at its full range and resolution: microseconds since 2000-01-01 UTC, and both infinities.
 public struct Timestamp: PostgresArrayElement, Hashable, Comparable {
+  /// Since 2000-01-01 00:00 UTC.
   public var microseconds: Int64
   public init(microseconds: Int64) { self.microseconds = microseconds }
 
+  /// Later than any other.
   public static let infinity = Timestamp(microseconds: .max)
+  /// Earlier than any other.
   public static let negativeInfinity = Timestamp(microseconds: .min)
   public static func < (left: Timestamp, right: Timestamp) -> Bool { left.microseconds < right.microseconds }
 
@@ -39,6 +42,7 @@ extension Date: PostgresArrayElement {
 
 /// date: days since 2000-01-01, with no time zone to lose.
 public struct CalendarDate: PostgresArrayElement, Hashable, Comparable {
+  /// Since 2000-01-01; the least and the greatest number are PostgreSQL's infinities.
   public var days: Int32
   public init(days: Int32) { self.days = days }
 

@@ -227,6 +227,18 @@ import Testing
     #expect(actions.map(describe) == ["fail unknown", "close"])
   }
 
+  @Test mutating func `A connection is stuck while its server is long at one statement, not while it has many`() {
+    send(call(.write), call(.write))
+    for _ in 0..<2 {
+      #expect(!state.isStuck(at: now))
+      now = now.advanced(by: .milliseconds(15))
+      #expect(!state.isStuck(at: now))
+      _ = receive(rows(), .end)
+    }
+    now = now.advanced(by: .milliseconds(25))
+    #expect(state.isStuck(at: now))
+  }
+
   @Test mutating func `Time runs for the call that the server is at, not for those that wait behind it`() {
     send(call(.write, limit: .seconds(3)), call(.write, limit: .seconds(3)))
     now = now.advanced(by: .seconds(2))

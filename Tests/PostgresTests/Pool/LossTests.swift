@@ -112,6 +112,54 @@ import Testing
     }
   }
 
+  @Test func `While backends are terminated again and again, every write is accounted for`() async throws {
+    try await withDatabase { database in
+      try await database.query("CREATE TABLE event (number int8 NOT NULL)")
+      let record = Statement("event.record", .write, "INSERT INTO event VALUES ($1)")
+      let kill = Statement(
+        "test.kill", .write,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'victim' ORDER BY random() LIMIT 1"
+      )
+      let outcomes = try await database.withPool({ $0.applicationName = "victim" }) { pool in
+        try await withThrowingTaskGroup(of: (Int, Outcome).self) { group in
+          var outcomes: [Int: Outcome] = [:]
+          for round in 0..<20 {
+            for number in round * 200..<round * 200 + 200 {
+              group.addTask {
+                if number % 10 == 0 {
+                  return (
+                    number,
+                    await Self.outcome { try await pool.transaction { try await $0.query(record, number) } }
+                  )
+                }
+                return (number, await Self.outcome { try await pool.query(record, number) })
+              }
+            }
+            for _ in 0..<50 { if let (number, outcome) = try await group.next() { outcomes[number] = outcome } }
+            try await database.pool.query(kill)
+          }
+          for try await (number, outcome) in group { outcomes[number] = outcome }
+          return outcomes
+        }
+      }
+      let stored = try await database.query("SELECT number FROM event").map { row throws(PostgresError) in
+        try row.decode(Int.self)
+      }
+      #expect(Set(stored).count == stored.count, "a write was done twice")
+      for (number, outcome) in outcomes {
+        switch outcome {
+        case .answered: #expect(stored.contains(number))
+        case .lost:
+          #expect(number % 10 == 0, "a write alone is never certainly lost")
+          #expect(!stored.contains(number))
+        case .unknown: break
+        case .other: Issue.record("\(number) had neither answer nor loss")
+        }
+      }
+      #expect(outcomes.values.contains(.unknown))
+    }
+  }
+
   @Test func `A pool outlives its server`() async throws {
     let directory = try TemporaryDirectory(named: "restart")
     defer { directory.remove() }

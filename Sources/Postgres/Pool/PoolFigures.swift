@@ -1,0 +1,68 @@
+import Metrics
+
+/// What operators see of a pool. Several pools in one process add up, but for the gauges.
+struct PoolFigures {
+  let turnedAway = Counter(label: "pushcart_database_turned_away")
+  let lost = Counter(label: "pushcart_database_connections_lost")
+  private let sharedConnections = Meter(label: "pushcart_database_connections", dimensions: [("use", "shared")])
+  private let lentConnections = Meter(label: "pushcart_database_connections", dimensions: [("use", "lent")])
+  private let waiting = Meter(label: "pushcart_database_statements_waiting")
+  private var shown = (shared: -1, lent: -1, waiting: -1)
+  private var meters: [String: StatementMeter] = [:]
+
+  /// Sets those gauges that moved.
+  mutating func show(_ core: PoolCore) {
+    let lent = core.lending.idle.count + core.lending.lent.count
+    let now = (shared: core.shared.count, lent: lent, waiting: core.waiting.count)
+    if now.shared != shown.shared { sharedConnections.set(now.shared) }
+    if now.lent != shown.lent { lentConnections.set(now.lent) }
+    if now.waiting != shown.waiting { waiting.set(now.waiting) }
+    shown = now
+  }
+
+  mutating func meter(of statement: String) -> StatementMeter {
+    if let meter = meters[statement] { return meter }
+    let meter = StatementMeter(statement)
+    meters[statement] = meter
+    return meter
+  }
+}
+
+/// How often a statement was answered, how long it took from being sent, and what it failed of.
+final class StatementMeter {
+  private let statement: String
+  private let time: Timer
+  private var failures: [String: Counter] = [:]
+
+  init(_ statement: String) {
+    self.statement = statement
+    time = Timer(label: "pushcart_database_statement_time", dimensions: [("statement", statement)])
+  }
+
+  func succeeded(_ call: Call, at now: Moment) {
+    time.recordNanoseconds(now.nanoseconds - call.sentAt.nanoseconds)
+  }
+
+  func failed(_ call: Call, _ error: any Error, at now: Moment) {
+    time.recordNanoseconds(now.nanoseconds - call.sentAt.nanoseconds)
+    let reason = reason(of: error)
+    let counter =
+      failures[reason]
+      ?? Counter(
+        label: "pushcart_database_statement_failures", dimensions: [("statement", statement), ("reason", reason)])
+    failures[reason] = counter
+    counter.increment()
+  }
+
+  /// An SQLSTATE, or a word for what only this side knows.
+  private func reason(of error: any Error) -> String {
+    switch error {
+    case PostgresError.server(let error): error.sqlState
+    case PostgresError.connectionLost: "connection_lost"
+    case PostgresError.unknownOutcome: "unknown_outcome"
+    case PostgresError.timedOut: "timed_out"
+    case is CancellationError: "cancelled"
+    default: "other"
+    }
+  }
+}
