@@ -33,11 +33,11 @@ import Wire
   @Test func `Every open is an event, and the first by a person is the push's`() async throws {
     try await withFrozen(2) { bench, opens, key, links in
       let contact = try await bench.pushes(key)[0].contactId
-      #expect(try await opens.record(links[0], via: .page, reader: .machine) == contact)
+      #expect(try await opens.record(Open(links[0], via: .page, by: .machine)) == contact)
       #expect(try await bench.pushes(key)[0].openedAt == nil)
-      _ = try await opens.record(links[0], via: .pushreadurl, reader: .person)
+      _ = try await opens.record(Open(links[0], via: .pushreadurl, by: .person))
       let first = try #require(try await bench.pushes(key)[0].openedAt)
-      _ = try await opens.record(links[0], via: .page, reader: .person)
+      _ = try await opens.record(Open(links[0], via: .page, by: .person))
       #expect(try await bench.pushes(key)[0].openedAt == first)
       #expect(try await bench.pushes(key)[1].openedAt == nil)
       let device = links[0].device
@@ -55,7 +55,7 @@ import Wire
         PushLink(customer: bench.customer, sendout: SendoutID(key.sendout.rawValue + 1), device: device),
         PushLink(customer: CustomerID(bench.customer.rawValue + 1), sendout: key.sendout, device: device),
       ] {
-        let contact = try await opens.record(link, via: .page, reader: .person)
+        let contact = try await opens.record(Open(link, via: .page, by: .person))
         #expect(contact == nil)
       }
       #expect(try await events(bench).isEmpty)
@@ -67,7 +67,7 @@ import Wire
       try await withThrowingTaskGroup(of: Void.self) { group in
         for round in 0..<1000 {
           group.addTask {
-            let contact = try await opens.record(links[round % 100], via: .page, reader: .person)
+            let contact = try await opens.record(Open(links[round % 100], via: .page, by: .person))
             #expect(contact != nil)
           }
         }

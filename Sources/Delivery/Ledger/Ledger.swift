@@ -1,4 +1,3 @@
-public import Content
 public import Postgres
 public import Registry
 public import Wire
@@ -75,12 +74,5 @@ public struct Ledger: Sendable {
       LedgerQueries.pushes, key.customer.rawValue, key.sendout.rawValue, state?.rawValue, page.after?.rawValue ?? 0,
       page.limit + 1)
     return page.page(of: try rows.map(PushReply.init), cursor: \.deviceId)
-  }
-
-  /// Whom a push is for; `nil` if there is no such push.
-  public func contact(of link: PushLink) async throws -> ContactID? {
-    try await database.query(
-      LedgerQueries.contact, link.customer.rawValue, link.sendout.rawValue, link.device.rawValue
-    ).first.map { ContactID(try $0.decode(Int64.self)) }
   }
 }

@@ -3,7 +3,7 @@ import Postgres
 /// Statements that stop and release a sendout's batches as a whole, and tell how far it is. `$1` is the customer, `$2` the
 /// sendout. Batches are locked before pushes everywhere, so these never wait for each other in a circle.
 enum LedgerQueries {
-  static let all: [Statement] = [hold, resume, cancel, lost, requeueLost, outlook, counts, pushes, contact]
+  static let all: [Statement] = [hold, resume, cancel, lost, requeueLost, outlook, counts, pushes]
 
   /// What no hub has in hand is held, and what a hub has in hand will be once it lets go. Locks the batches it changes.
   static let hold = Statement(
@@ -138,8 +138,4 @@ enum LedgerQueries {
      ORDER BY device_id
      LIMIT $5::bigint
     """)
-
-  static let contact = Statement(
-    "ledger.contact", .read,
-    "SELECT contact_id FROM push WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND device_id = $3::bigint")
 }

@@ -1,20 +1,31 @@
 import Synchronization
 
-/// Turns many calls into few: what arrives while one is under way travels together in the next, and each caller gets its own
-/// answer once all of it is done. With a statement that ends in a commit this is a group commit.
+/// Turns many calls into few: what arrives while calls are under way travels together in the next, and each caller gets its
+/// own answer once all of it is done. With a statement that ends in a commit this is a group commit.
 ///
-/// Lanes are independent of each other; each has one call under way at most.
+/// Lanes are independent of each other. A lane has one call under way, and a second one when enough is waiting to be worth
+/// it: then the server works on the one while the other waits for the disk.
 package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: Sendable>: Sendable {
   private struct Waiting {
     let item: Item
     let continuation: CheckedContinuation<Answer, any Error>
   }
 
+  /// What waits in a lane, and how many calls are under way in it.
+  private struct Traffic {
+    var waiting: [Waiting] = []
+    var underWay = 0
+  }
+
   private struct State {
-    /// Lanes with a call under way, and what waits for the next.
-    var lanes: [Lane: [Waiting]] = [:]
+    var lanes: [Lane: Traffic] = [:]
+    /// Items waiting or under way in all lanes.
     var count = 0
   }
+
+  /// Most calls of a lane under way at once, and how many items have to wait before there is another than the first.
+  private static var callsAtOnce: Int { 2 }
+  private static var worthAnother: Int { 32 }
 
   private let state = Mutex(State())
   private let group: Int
@@ -24,7 +35,7 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
 
   /// - Parameters:
   ///   - group: most items in one call.
-  ///   - limit: most items waiting in all lanes; one more is refused with `full`.
+  ///   - limit: most items waiting or under way in all lanes; one more is refused with `full`.
   ///   - call: gives an answer for each item, in their order; what it throws, all of them get.
   package init(
     group: Int, limit: Int, full: any Error, call: @escaping @Sendable (Lane, [Item]) async throws -> [Answer]
@@ -38,27 +49,36 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
   /// Waits for the answer to an item. The call goes on when the caller is cancelled, as others travel with it.
   package func answer(_ lane: Lane, _ item: Item) async throws -> Answer {
     try await withCheckedThrowingContinuation { continuation in
-      let waiting = Waiting(item: item, continuation: continuation)
-      let turn: GathererTurn = state.withLock { state in
-        guard state.count < limit else { return .isRefused }
+      let (isRefused, batch) = state.withLock { state -> (Bool, [Waiting]) in
+        guard state.count < limit else { return (true, []) }
         state.count += 1
-        guard state.lanes[lane] == nil else {
-          state.lanes[lane]?.append(waiting)
-          return .waits
-        }
-        state.lanes[lane] = []
-        return .starts
+        state.lanes[lane, default: Traffic()].waiting.append(Waiting(item: item, continuation: continuation))
+        return (false, begin(lane, &state))
       }
-      switch turn {
-      case .waits: break
-      case .isRefused: continuation.resume(throwing: full)
-      case .starts: Task { await self.drive(lane, waiting) }
-      }
+      if isRefused { continuation.resume(throwing: full) }
+      if !batch.isEmpty { Task { await self.drive(lane, batch) } }
     }
   }
 
-  private func drive(_ lane: Lane, _ first: Waiting) async {
-    var batch = [first]
+  /// What is to go in a call of its own now; empty if it is to wait.
+  private func begin(_ lane: Lane, _ state: inout State) -> [Waiting] {
+    guard let traffic = state.lanes[lane] else { return [] }
+    let mayBegin =
+      traffic.underWay == 0
+      || traffic.underWay < Self.callsAtOnce && traffic.waiting.count >= Self.worthAnother
+    guard mayBegin else { return [] }
+    state.lanes[lane]?.underWay += 1
+    return take(lane, &state)
+  }
+
+  private func take(_ lane: Lane, _ state: inout State) -> [Waiting] {
+    let waiting = state.lanes[lane]?.waiting ?? []
+    state.lanes[lane]?.waiting = Array(waiting.dropFirst(group))
+    return Array(waiting.prefix(group))
+  }
+
+  private func drive(_ lane: Lane, _ first: [Waiting]) async {
+    var batch = first
     while !batch.isEmpty {
       do {
         let answers = try await call(lane, batch.map(\.item))
@@ -70,18 +90,16 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
     }
   }
 
+  /// The next batch of a call that is done; empty when there is nothing more for it to do.
   private func next(_ lane: Lane, behind done: Int) -> [Waiting] {
     state.withLock { state in
       state.count -= done
-      let waiting = state.lanes[lane] ?? []
-      guard !waiting.isEmpty else {
-        state.lanes[lane] = nil
-        return []
+      let batch = take(lane, &state)
+      if batch.isEmpty {
+        state.lanes[lane]?.underWay -= 1
+        if state.lanes[lane]?.underWay == 0 { state.lanes[lane] = nil }
       }
-      state.lanes[lane] = Array(waiting.dropFirst(group))
-      return Array(waiting.prefix(group))
+      return batch
     }
   }
 }
-
-private enum GathererTurn { case waits, starts, isRefused }

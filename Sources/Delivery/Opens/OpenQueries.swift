@@ -2,11 +2,12 @@ import Postgres
 
 /// Statements on `open_event`.
 enum OpenQueries {
-  static let all: [Statement] = [record]
+  static let all: [Statement] = [record, contacts]
 
   /// Records opens of the customer `$1`: `$2` sendouts, `$3` devices, `$4` by what they were opened, `$5` by whom. Those of
   /// pushes that are not in the ledger are passed over. The first open by a person is written to the push. Gives, for each
-  /// that is known, its place in the arrays and the contact the push was for. Locks the pushes it writes to.
+  /// that is known, its place in the arrays and the contact the push was for. Locks the pushes it writes to, in the order of
+  /// their keys, as settlements do.
   static let record = Statement(
     "open.record", .write,
     """
@@ -29,9 +30,24 @@ enum OpenQueries {
     firsts AS (
       UPDATE push
          SET opened_at = now()
-        FROM (SELECT DISTINCT sendout_id, device_id FROM known WHERE reader = 'person' AND is_new) AS first
+        FROM (SELECT DISTINCT sendout_id, device_id FROM known WHERE reader = 'person' AND is_new
+               ORDER BY sendout_id, device_id) AS first
        WHERE push.customer_id = $1::bigint AND push.sendout_id = first.sendout_id
          AND push.device_id = first.device_id AND push.opened_at IS NULL)
     SELECT place, contact_id FROM known
+    """)
+
+  /// What `record` gives, without recording anything.
+  static let contacts = Statement(
+    "open.contacts", .read,
+    """
+    SELECT opened.place, push.contact_id
+      FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS opened (sendout_id, device_id, place)
+     CROSS JOIN LATERAL
+           (SELECT contact_id
+              FROM push
+             WHERE push.customer_id = $1::bigint AND push.sendout_id = opened.sendout_id
+               AND push.device_id = opened.device_id
+            OFFSET 0) AS push
     """)
 }

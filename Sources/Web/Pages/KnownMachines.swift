@@ -5,7 +5,7 @@ import Hummingbird
 /// Tells people from programs that fetch links on their own: their opens are kept apart, or reports would count scanners as
 /// readers. Whatever is not known counts as a person.
 enum KnownMachines {
-  static func reader(of request: Request) -> OpenReader {
+  static func reader(of request: Request) -> Open.Reader {
     if request.method == .head { return .machine }
     for (header, value) in prefetches where request.headers[header]?.lowercased().contains(value) == true {
       return .machine

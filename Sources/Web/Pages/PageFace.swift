@@ -37,7 +37,7 @@ public struct PageFace: Face {
 
   private func answer(
     _ request: Request, _ context: SiteContext, _ kind: PushLink.Kind,
-    _ body: (PushLink, OpenReader) async throws -> Response
+    _ body: (PushLink, Open.Reader) async throws -> Response
   ) async throws -> Response {
     var response = replies.notFound
     if let token = context.parameters["token"], let link = signer.verify(String(token), kind) {
@@ -51,11 +51,11 @@ public struct PageFace: Face {
     return request.method == .head ? response.createHeadResponse() : response
   }
 
-  private func show(_ link: PushLink, to reader: OpenReader) async throws -> Response {
+  private func show(_ link: PushLink, to reader: Open.Reader) async throws -> Response {
     try await pages.open(link, by: reader).map(replies.page) ?? replies.notFound
   }
 
-  private func markRead(_ link: PushLink, by reader: OpenReader) async throws -> Response {
-    try await opens.record(link, via: .pushreadurl, reader: reader) == nil ? replies.notFound : replies.read
+  private func markRead(_ link: PushLink, by reader: Open.Reader) async throws -> Response {
+    try await opens.record(Open(link, via: .pushreadurl, by: reader)) == nil ? replies.notFound : replies.read
   }
 }

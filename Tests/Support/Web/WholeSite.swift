@@ -49,7 +49,7 @@ public struct WholeSite: Sendable {
   private var pages: PageFace {
     let opens = Opens(pool)
     let pages = RichPages(
-      pool, opens: opens, templates: PageTemplateCache(pool), links: PublicLinks(base: publicURL, signer: signer),
+      pool, templates: PageTemplateCache(pool), links: PublicLinks(base: publicURL, signer: signer),
       vault: vault, logger: logger)
     return PageFace(pages, opens: opens, signer: signer)
   }

@@ -52,7 +52,7 @@ func withPages(
     let pool = database(bench)
     let opens = Opens(pool)
     let pages = RichPages(
-      pool, opens: opens, templates: PageTemplateCache(pool), links: bench.links, vault: bench.vault,
+      pool, templates: PageTemplateCache(pool), links: bench.links, vault: bench.vault,
       logger: TestServer.logger)
     let face = PageFace(pages, opens: opens, signer: bench.signer, settings: settings)
     try await withSite([face]) { site in

@@ -1,0 +1,64 @@
+import Content
+import Metrics
+package import Postgres
+package import Wire
+
+/// Writes opens of one customer together: every one as an event, and the first by a person in the ledger.
+package struct OpenLog: Sendable {
+  private let database: any Querying
+
+  package init(_ database: any Querying) { self.database = database }
+
+  /// Records opens, all in one commit.
+  /// - Returns: for each whom its push was for; `nil` if there is no such push, so that nothing was recorded.
+  package func record(_ opens: [Open], of customer: CustomerID) async throws -> [ContactID?] {
+    let rows = try await afterDeadlocks {
+      try await database.query(
+        OpenQueries.record, customer.rawValue, opens.map(\.link.sendout.rawValue), opens.map(\.link.device.rawValue),
+        opens.map(\.via.rawValue), opens.map(\.reader.rawValue))
+    }
+    let contacts = try contacts(rows, of: opens.count)
+    for (open, contact) in zip(opens, contacts) where contact != nil {
+      Self.counters[open.via]?[open.reader]?.increment()
+    }
+    return contacts
+  }
+
+  /// What `record` gives, without recording anything.
+  package func contacts(of opens: [Open], of customer: CustomerID) async throws -> [ContactID?] {
+    let rows = try await database.query(
+      OpenQueries.contacts, customer.rawValue, opens.map(\.link.sendout.rawValue), opens.map(\.link.device.rawValue))
+    return try contacts(rows, of: opens.count)
+  }
+
+  private func contacts(_ rows: Rows, of count: Int) throws -> [ContactID?] {
+    var contacts = [ContactID?](repeating: nil, count: count)
+    for row in rows {
+      let (place, contact) = try row.decode(Int.self, Int64.self)
+      contacts[place - 1] = ContactID(contact)
+    }
+    return contacts
+  }
+
+  /// Runs a statement again when it was the victim of a deadlock: opens and settlements of the same pushes may meet.
+  private func afterDeadlocks<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
+    for _ in 0..<3 {
+      do {
+        return try await body()
+      } catch PostgresError.server(let error) where error.sqlState == ServerError.deadlockDetected {}
+    }
+    return try await body()
+  }
+
+  /// `pushcart_opens_total{via,reader}`.
+  private static let counters: [Open.Via: [Open.Reader: Counter]] = Dictionary(
+    uniqueKeysWithValues: Open.Via.allCases.map { via in
+      let readers = Open.Reader.allCases.map { reader in
+        (
+          reader,
+          Counter(label: "pushcart_opens_total", dimensions: [("via", via.rawValue), ("reader", reader.rawValue)])
+        )
+      }
+      return (via, Dictionary(uniqueKeysWithValues: readers))
+    })
+}
