@@ -152,7 +152,7 @@ let package = Package(
       of: "Pushcart",
       imports: [
         "Pushcart", "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
-        httpClient, logging, metrics,
+        arguments, httpClient, logging, metrics,
       ]),
     tests(of: "House", imports: ["Postgres", "Registry", "Content", "Delivery", "Sendouts"]),
   ],

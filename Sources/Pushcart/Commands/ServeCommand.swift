@@ -10,6 +10,8 @@ struct ServeCommand: AsyncParsableCommand {
     discussion: """
       Every setting can be given as a flag, as the variable in [brackets], or in the JSON file that --config names, under \
       its flag's name; the first of these decides. A variable with _FILE behind it names a file that holds the value.
+
+      Example: DATABASE_URL=postgres://pushcart@localhost/pushcart PUSHCART_MASTER_KEY_FILE=master.key pushcart serve
       """)
 
   @OptionGroup(title: "Hub") var hub: ServeFlags

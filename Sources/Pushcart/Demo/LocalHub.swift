@@ -24,9 +24,22 @@ struct LocalHub: Sendable {
   /// Certificate of the authority that the Simulator's APNs is known by.
   var caFile: String { "\(folder)/simulator-ca.pem" }
 
+  /// The settings file of the hub that runs in this folder.
   static var settingsIfPresent: String? {
-    let file = LocalHub().settingsFile
-    return FileManager.default.isReadableFile(atPath: file) ? file : nil
+    let local = LocalHub()
+    return local.isRunning == true ? local.settingsFile : nil
+  }
+
+  /// Whether there is a hub in this folder that does not run.
+  static var isAsleep: Bool { LocalHub().isRunning == false }
+
+  /// Nil if there is no hub here. PostgreSQL takes its socket away when it ends.
+  private var isRunning: Bool? {
+    guard let settings = FileManager.default.contents(atPath: settingsFile) else { return nil }
+    guard let directory = String(decoding: settings, as: UTF8.self).firstMatch(of: #/host='([^']+)'/#) else {
+      return nil
+    }
+    return FileManager.default.fileExists(atPath: "\(directory.1)/.s.PGSQL.5432")
   }
 
   func makeFolder() throws {

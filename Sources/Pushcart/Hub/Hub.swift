@@ -46,9 +46,11 @@ struct Hub: Sendable {
     let promptly = PromptDatabase(pool, limit: .seconds(2))
     let opens = Opens(promptly)
     let dispatcher = Dispatcher(pool, apns: apns, links: links, logger: logger)
-    let runner = SendoutRunner(pool, dispatcher: dispatcher, vault: vault, logger: logger)
+    var patience = RunnerSettings()
+    patience.grace = settings.drain
+    let runner = SendoutRunner(pool, dispatcher: dispatcher, vault: vault, settings: patience, logger: logger)
     let pages = RichPages(
-      promptly, opens: opens, templates: PageTemplateCache(promptly), links: links, vault: vault, logger: logger)
+      promptly, templates: PageTemplateCache(promptly), links: links, vault: vault, logger: logger)
 
     // 4th floor
     let authenticator = Authenticator(accessKeys)
@@ -81,8 +83,8 @@ struct Hub: Sendable {
       ]
     var configuration = ServiceGroupConfiguration(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
-    configuration.maximumGracefulShutdownDuration = settings.drain
-    configuration.maximumCancellationDuration = .seconds(4)
+    configuration.maximumGracefulShutdownDuration = settings.drain + .seconds(3)
+    configuration.maximumCancellationDuration = .seconds(2)
     try await ServiceGroup(configuration: configuration).run()
   }
 

@@ -39,7 +39,9 @@ struct Settings: Sendable {
 
   private init(from reader: inout SettingsReader, needsMasterKey: Bool) {
     database = PoolConfiguration(connectionString: reader.secret(.databaseURL) ?? "")
-    if database.connectionString.isEmpty { reader.missing(.databaseURL) }
+    if database.connectionString.isEmpty {
+      reader.missing(.databaseURL, LocalHub.isAsleep ? "or start the private hub in this folder: pushcart demo" : nil)
+    }
     database.sharedConnections = reader.number(.databaseConnections, in: 1...100)
     database.lentConnections = reader.number(.databaseTransactions, in: 1...100)
 
@@ -48,7 +50,7 @@ struct Settings: Sendable {
     site.host = reader.text(.host) ?? site.host
     site.port = reader.number(.port, in: 0...65535)
     publicURL = reader.url(.publicURL, schemes: ["http", "https"]) ?? Self.address(site)
-    drain = .seconds(reader.number(.drainSeconds, in: 0...30))
+    drain = .seconds(reader.number(.drainSeconds, in: 0...25))
 
     apns.productionURL = reader.url(.apnsProductionURL, schemes: ["https"]) ?? apns.productionURL
     apns.sandboxURL = reader.url(.apnsSandboxURL, schemes: ["https"]) ?? apns.sandboxURL

@@ -89,9 +89,10 @@ struct SettingsReader {
     return path
   }
 
-  mutating func missing(_ setting: Setting) {
+  mutating func missing(_ setting: Setting, _ alternative: String? = nil) {
     let sibling = Setting.fileable.contains { $0.name == setting.name } ? " or \(setting.fromFile.variable)" : ""
-    problems.append("\(setting.variable)\(sibling) must be set: \(setting.help)")
+    problems.append(
+      "\(setting.variable)\(sibling) must be set: \(alternative.map { "\(setting.help); \($0)" } ?? setting.help)")
   }
 
   mutating func wrong(_ setting: Setting, _ what: String) {
