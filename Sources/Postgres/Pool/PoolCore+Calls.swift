@@ -1,5 +1,5 @@
-import Metrics
 import DequeModule
+import Metrics
 
 /// The queue of calls, and who gets them.
 extension PoolCore {

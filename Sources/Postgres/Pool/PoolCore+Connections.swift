@@ -1,5 +1,5 @@
-import Metrics
 import Logging
+import Metrics
 
 /// The connections: when to open one, what becomes of it, and what when it is gone.
 extension PoolCore {
