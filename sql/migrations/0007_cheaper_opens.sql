@@ -1,0 +1,9 @@
+-- An open costs one index entry instead of two: the key leads to the push, as the second index did.
+ALTER TABLE open_event DROP CONSTRAINT open_event_pkey;
+DROP INDEX open_event_push;
+ALTER TABLE open_event ADD PRIMARY KEY (customer_id, sendout_id, device_id, open_event_id);
+
+-- With the customer first, this index looked as good as the primary key to a planner that knew nothing of a new table, and
+-- each open then read all of the customer's pushes. A contact is one customer's only, so this order serves as well.
+DROP INDEX push_contact;
+CREATE INDEX push_contact ON push (contact_id, customer_id);
