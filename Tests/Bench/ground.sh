@@ -59,18 +59,18 @@ serve() { # serve URL CA
 
 stop_hub() { kill -TERM "$hub" && wait "$hub" || true; }
 
-start_nginx() { # one file of the same bytes, and 204
+start_nginx() { # one file of the same bytes, and 204, at the same addresses
   curl -s "$HUB/c/$(head -1 tokens | cut -d' ' -f1)" >page.html
   cat >nginx.conf <<END
 worker_processes auto; pid $work/nginx.pid; error_log $work/nginx.log;
 events { worker_connections 1024; }
 http { access_log off; keepalive_requests 1000000000; default_type text/html;
-  server { listen 127.0.0.1:$NGINX_PORT; root $work; location = /r { return 204; } location = /c { try_files /page.html =404; } } }
+  server { listen 127.0.0.1:$NGINX_PORT; root $work; location /r/ { return 204; } location /c/ { try_files /page.html =404; } } }
 END
   chmod 644 page.html
   "$(command -v nginx || echo /usr/sbin/nginx)" -c "$work/nginx.conf" -g 'daemon off;' &
   pids+=($!)
-  until curl -sf "http://127.0.0.1:$NGINX_PORT/c" >/dev/null; do sleep 0.1; done
+  until curl -sf "http://127.0.0.1:$NGINX_PORT/c/" >/dev/null; do sleep 0.1; done
 }
 
 tear_down() {
@@ -123,8 +123,11 @@ for line in io.lines("$work/tokens") do
   table.insert(tokens["/c/"], page)
   table.insert(tokens["/r/"], read)
 end
-function init(args) kind = args[1]; list = tokens[kind] end
-function request() next = next % #list + 1; return wrk.format("GET", kind .. list[next]) end
+function init(args)
+  requests = {}
+  for i, token in ipairs(tokens[args[1]]) do requests[i] = wrk.format("GET", args[1] .. token) end
+end
+function request() next = next % #requests + 1; return requests[next] end
 END
 }
 
