@@ -36,23 +36,29 @@ struct ContactRow {
     ) = try row.decode(
       Int.self, Bool.self, Int64?.self, String?.self, Int64?.self, CalendarDate?.self, JSONB?.self, [String?]?.self,
       Int64?.self, Int64?.self, String?.self, Bool?.self, String?.self, String?.self, String?.self, String?.self,
-      Date?.self, Date?.self, Int16?.self)
+      Date?.self, Postgres.Timestamp?.self, Int16?.self)
     self.ordinal = ordinal
     self.flag = flag
     if let contactID, let originalID, let texts {
       contact = Contact(
         id: ContactID(contactID), originalID: originalID, listID: listID.map(ListID.init), texts: texts,
-        dateOfBirth: dateOfBirth.map { $0.days + CalendarDate.daysFromUnixEpoch }, properties: properties?.text ?? "{}")
+        dateOfBirth: dateOfBirth?.daysSince1970, properties: properties?.text ?? "{}")
     } else {
       contact = nil
     }
     if let deviceID, let app, let token, let isSandbox, let registeredAt, let invalidationType {
       device = Device(
         id: DeviceID(deviceID), app: PushAppID(app), token: token, isSandbox: isSandbox, manufacturer: manufacturer,
-        model: model, osVersion: osVersion, country: country, registeredAt: registeredAt, invalidatedAt: invalidatedAt,
+        model: model, osVersion: osVersion, country: country, registeredAt: registeredAt,
+        invalidatedAt: invalidatedAt?.milliseconds,
         invalidationType: invalidationType)
     } else {
       device = nil
     }
   }
+}
+
+extension CalendarDate {
+  /// `nil` for an infinity, which is no day, though somebody may have stored one.
+  fileprivate var daysSince1970: Int32? { days == .min || days == .max ? nil : days + Self.daysFromUnixEpoch }
 }

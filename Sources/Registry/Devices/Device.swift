@@ -15,8 +15,8 @@ public struct Device: Sendable, Equatable {
   public let country: String?
   /// When the token was last registered. A provider's word about an earlier moment does not retire it.
   public let registeredAt: Date
-  /// Since when nothing is sent to it; `nil` while it is valid.
-  public let invalidatedAt: Date?
+  /// Since when nothing is sent to it, in milliseconds since 1970; `nil` while it is valid.
+  public let invalidatedAt: Int64?
   /// 0 valid, 1 invalidated by app or user, 2 refused by the push service, 3 of the wrong environment, others as apps sent them.
   public let invalidationType: Int16
 

@@ -16,7 +16,8 @@ public struct Devices: Sendable {
     let unknown = try await database.tryingAgain {
       try await $0.query(
         DeviceQueries.invalidate, customer.rawValue, invalidation.originalID, pairs.map(\.app.rawValue),
-        pairs.map { Bytes($0.token.key) }, pairs.map(\.type), pairs.map(\.moment))
+        pairs.map { Bytes($0.token.key) }, pairs.map(\.type),
+        pairs.map { $0.moment.map(Postgres.Timestamp.init(milliseconds:)) })
     }
     guard let first = unknown.first else { return }
     throw RegistryError.deviceUnknown(field: pairs[try first.decode(Int.self) - 1].field)

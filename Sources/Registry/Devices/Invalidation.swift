@@ -1,4 +1,3 @@
-import FoundationEssentials
 public import Wire
 
 /// Pairs of one originalId and 1 to 100 tokens that are no longer to be pushed to, checked.
@@ -8,8 +7,8 @@ public struct Invalidation: Sendable {
     let token: DeviceToken
     /// Not 0.
     let type: Int16
-    /// `nil`: since it first was invalidated, or since now.
-    let moment: Date?
+    /// In milliseconds since 1970; `nil`: since it first was invalidated, or since now.
+    let moment: Int64?
     /// Leads to the token in the request.
     let field: String
   }
@@ -37,7 +36,7 @@ public struct Invalidation: Sendable {
       pairs.removeAll { $0.app == app.id && $0.token == token }
       pairs.append(
         Pair(
-          app: app.id, token: token, type: type, moment: info.dateOfInvalidation.moment,
+          app: app.id, token: token, type: type, moment: info.dateOfInvalidation.milliseconds,
           field: "\(field).devicetoken"))
     }
     self.pairs = pairs

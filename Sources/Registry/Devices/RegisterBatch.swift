@@ -52,7 +52,7 @@ struct RegisterBatch {
     parameters.append(devices.map(\.osVersion))
     parameters.append(devices.map(\.country))
     parameters.append(devices.map(\.invalidationType))
-    parameters.append(devices.map(\.invalidatedAt))
+    parameters.append(devices.map { $0.invalidatedAt.map(Postgres.Timestamp.init(milliseconds:)) })
   }
 
   private static let listUnknown = Outcome.refused(

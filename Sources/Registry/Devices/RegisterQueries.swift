@@ -88,7 +88,8 @@ enum RegisterQueries {
   private static let changed = """
     UPDATE contact c SET
       list_id = nullif(coalesce(r.list_id, c.list_id), 0),
-      date_of_birth = nullif(coalesce(r.date_of_birth, c.date_of_birth), 'infinity'),
+      date_of_birth = CASE WHEN isfinite(coalesce(r.date_of_birth, c.date_of_birth))
+        THEN coalesce(r.date_of_birth, c.date_of_birth) END,
       properties = CASE WHEN r.properties IS NULL THEN c.properties
         ELSE jsonb_strip_nulls(c.properties || r.properties) END,
       \(fields.map { "\($0.column) = nullif(coalesce(r.\($0.column), c.\($0.column)), '')" }.joined(separator: ", ")),

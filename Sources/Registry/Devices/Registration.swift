@@ -1,4 +1,3 @@
-import FoundationEssentials
 public import Wire
 
 /// A contact and 1 to 100 of its devices, checked: what `Registrar` registers.
@@ -67,8 +66,8 @@ struct DeviceRegistration: Sendable {
   let country: String?
   /// 0 registers a valid device, and revives one that was not.
   let invalidationType: Int16
-  /// `nil`: since it first was invalidated, or since now.
-  let invalidatedAt: Date?
+  /// In milliseconds since 1970; `nil`: since it first was invalidated, or since now.
+  let invalidatedAt: Int64?
 
   private static let maximum = 255
 
@@ -86,7 +85,7 @@ struct DeviceRegistration: Sendable {
     try Registration.check(osVersion, "\(field).osVersion", Self.maximum)
     try Registration.check(country, "\(field).country", Self.maximum)
     invalidationType = try Self.invalidationType(info, field: field) ?? 0
-    invalidatedAt = invalidationType == 0 ? nil : info.dateOfInvalidation.moment
+    invalidatedAt = invalidationType == 0 ? nil : info.dateOfInvalidation.milliseconds
   }
 
   static func app(_ type: AppType?, _ apps: [PushApp], field: String) throws(RegistryError) -> PushApp {
@@ -119,8 +118,6 @@ struct DeviceRegistration: Sendable {
 }
 
 extension Change<CarmaDate> {
-  var moment: Date? {
-    guard case .set(let date) = self else { return nil }
-    return Date(timeIntervalSince1970: Double(date.milliseconds) / 1000)
-  }
+  /// Since 1970; `nil` unless a date is set.
+  var milliseconds: Int64? { if case .set(let date) = self { date.milliseconds } else { nil } }
 }

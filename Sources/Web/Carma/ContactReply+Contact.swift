@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Registry
 import Wire
 
@@ -54,7 +53,7 @@ extension ContactReply.DeviceInfo {
     model = device.model
     osVersion = device.osVersion
     country = device.country
-    dateOfInvalidation = device.invalidatedAt?.milliseconds
+    dateOfInvalidation = device.invalidatedAt
     invalidationType = device.invalidationType
   }
 
@@ -68,14 +67,5 @@ extension ContactReply.DeviceInfo {
     country = info.country
     if case .set(let date) = info.dateOfInvalidation { dateOfInvalidation = date.milliseconds }
     invalidationType = info.invalidationType ?? (invalidated ? 1 : 0)
-  }
-}
-
-extension Date {
-  /// Whole milliseconds since 1970. What a `Double` cannot hold of PostgreSQL's microseconds is mended first, so that a date
-  /// that came in as milliseconds leaves as the same ones.
-  fileprivate var milliseconds: Int64 {
-    let microseconds = Int64((timeIntervalSince1970 * 1_000_000).rounded())
-    return (microseconds - (microseconds % 1000 + 1000) % 1000) / 1000
   }
 }
