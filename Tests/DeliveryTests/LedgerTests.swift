@@ -25,7 +25,7 @@ import Wire
   }
 
   private func ledger(_ bench: SendingBench, _ key: SendoutKey, lease: Duration = .seconds(60)) -> BatchLedger {
-    BatchLedger(database: bench.pool, key: key, hub: HubID(), lease: lease, patience: .seconds(7200))
+    BatchLedger(database: bench.pool, key: key, run: RunID(), lease: lease, patience: .seconds(7200))
   }
 
   private func accepted(_ pushes: some Sequence<QueuedPush>) -> [Settlement] {

@@ -8,6 +8,8 @@ final class BatchRun: Sendable {
     var answered: [APNsEnvironment: Int] = [:]
     /// Those whose token is dead without a moment given: whether the devices are retired is decided on the whole batch.
     var dead: [DeadToken] = []
+    /// Whether some have left of which nothing is going to be written.
+    var isIncomplete = false
   }
 
   private struct State {
@@ -39,6 +41,9 @@ final class BatchRun: Sendable {
       return state.out == 0 ? state.tally : nil
     }
   }
+
+  /// What became of some pushes cannot be written.
+  func lose() { state.withLock { $0.tally.isIncomplete = true } }
 
   func count(answered: Int, dead: [DeadToken], in environment: APNsEnvironment) {
     state.withLock { state in

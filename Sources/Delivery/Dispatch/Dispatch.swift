@@ -30,7 +30,7 @@ final class Dispatch: Sendable {
     self.dispatcher = dispatcher
     self.order = order
     ledger = BatchLedger(
-      database: dispatcher.database, key: order.key, hub: dispatcher.hub, lease: settings.lease,
+      database: dispatcher.database, key: order.key, run: RunID(), lease: settings.lease,
       patience: settings.backOff.patience)
     let window = SendWindow(settings.window)
     self.window = window
@@ -51,7 +51,7 @@ final class Dispatch: Sendable {
       group.addTask { await self.settler.run(self.write) }
       await withDiscardingTaskGroup { slices in await self.feed(&slices) }
       settler.finish()
-      await settler.flush()
+      _ = await settler.flush()
       group.cancelAll()
     }
     return window.end ?? .drained
@@ -148,11 +148,13 @@ final class Dispatch: Sendable {
     // Those dead without a date wait for the rest of their batch, which must not wait for them.
     run.count(answered: sorted.answered, dead: sorted.undatedDead, in: environment)
     window.leave(sorted.unsent + sorted.undatedDead.count)
-    settler.add(await bury(sorted.datedDead, of: run), room: sorted.datedDead.count)
+    if let settlements = await bury(sorted.datedDead, of: run) {
+      settler.add(settlements, room: sorted.datedDead.count)
+    }
   }
 
-  /// Retires the devices of dead tokens, and says what is written of their pushes.
-  private func bury(_ dead: [DeadToken], of run: BatchRun) async -> [Settlement] {
+  /// Retires the devices of dead tokens, and says what is written of their pushes: nothing, when that failed.
+  private func bury(_ dead: [DeadToken], of run: BatchRun) async -> [Settlement]? {
     guard !dead.isEmpty else { return [] }
     let devices = Devices(dispatcher.database)
     let retirements = dead.map { dead in
@@ -162,16 +164,21 @@ final class Dispatch: Sendable {
     }
     guard
       let outcomes = await persistently("retire", { try await devices.retire(self.order.key.customer, retirements) })
-    else { return [] }
+    else {
+      run.lose()
+      return nil
+    }
     return dead.map { run.judgement.settlement(of: $0, deviceIsKept: outcomes[$0.push.device] == .kept) }
   }
 
   // MARK: Letting go
 
+  /// Lets go of a batch once all of it is back and written. If not all can be written it is left to its lease, as if this hub
+  /// had been killed: pushes that left stand there as queued, and whether they are sent again is the policy's to say.
   private func back(_ run: BatchRun) async {
     guard let tally = run.back(), !Task.isCancelled else { return }
-    await judge(tally, of: run)
-    await settler.flush()
+    let isComplete = await judge(tally, of: run)
+    guard await settler.flush(), isComplete else { return }
     await release(run)
   }
 
@@ -181,7 +188,9 @@ final class Dispatch: Sendable {
     claimed.withLock { _ = $0.remove(run.number) }
   }
 
-  private func judge(_ tally: BatchRun.Tally, of run: BatchRun) async {
+  /// - Returns: whether all of it can be written.
+  private func judge(_ tally: BatchRun.Tally, of run: BatchRun) async -> Bool {
+    var isComplete = !tally.isIncomplete
     for environment in APNsEnvironment.allCases {
       let dead = tally.dead.filter { $0.environment == environment }
       let answered = tally.answered[environment] ?? 0
@@ -194,12 +203,13 @@ final class Dispatch: Sendable {
       if !mayRetire, isWrongTopic(dead, of: answered) {
         // Not one of them was ever going to be taken: they stay queued until the app is mended.
         window.close(.halted(reason: "DeviceTokenNotForTopic"))
+      } else if mayRetire {
+        if let settlements = await bury(dead, of: run) { settler.add(settlements, room: 0) } else { isComplete = false }
       } else {
-        settler.add(
-          mayRetire ? await bury(dead, of: run) : dead.map { run.judgement.settlement(of: $0, deviceIsKept: false) },
-          room: 0)
+        settler.add(dead.map { run.judgement.settlement(of: $0, deviceIsKept: false) }, room: 0)
       }
     }
+    return isComplete
   }
 
   /// Tokens that belong to other apps look dead one by one; most of a batch of them say that the appId is wrong.

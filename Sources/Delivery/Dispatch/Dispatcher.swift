@@ -14,25 +14,22 @@ public struct Dispatcher: Sendable {
   let database: any Querying
   let apns: APNsProvider
   let links: PublicLinks
-  let hub: HubID
   let settings: DispatchSettings
   let logger: Logger
   let now: @Sendable () -> Date
   let random: @Sendable () -> Double
 
   /// - Parameters:
-  ///   - hub: this process: no two may have the same.
   ///   - now: the clock by which pushes are dated and given up.
   ///   - random: 0 to 1, for back-off.
   public init(
-    _ database: any Querying, apns: APNsProvider, links: PublicLinks, hub: HubID = HubID(),
-    settings: DispatchSettings = DispatchSettings(), logger: Logger, now: @escaping @Sendable () -> Date = { Date() },
+    _ database: any Querying, apns: APNsProvider, links: PublicLinks, settings: DispatchSettings = DispatchSettings(),
+    logger: Logger, now: @escaping @Sendable () -> Date = { Date() },
     random: @escaping @Sendable () -> Double = { .random(in: 0...1) }
   ) {
     self.database = database
     self.apns = apns
     self.links = links
-    self.hub = hub
     self.settings = settings
     self.logger = logger
     self.now = now

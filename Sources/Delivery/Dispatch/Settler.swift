@@ -3,6 +3,11 @@ import Synchronization
 /// Writes outcomes into the ledger, one statement at a time: what arrives while one is under way travels together in the
 /// next, so the more there is to write the less each costs.
 final class Settler: Sendable {
+  private struct Barrier {
+    let added: Int
+    let continuation: CheckedContinuation<Bool, Never>
+  }
+
   private struct State {
     var pending: [Settlement] = []
     /// Room in the window that the pending outcomes hold.
@@ -15,12 +20,12 @@ final class Settler: Sendable {
     /// Nothing more is written.
     var hasEnded = false
     var idle: CheckedContinuation<Void, Never>?
-    var barriers: [(added: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    var barriers: [Barrier] = []
 
-    mutating func passedBarriers() -> [CheckedContinuation<Void, Never>] {
+    mutating func passedBarriers() -> [@Sendable () -> Void] {
       let passed = barriers.filter { hasEnded || $0.added <= written }
       if !passed.isEmpty { barriers.removeAll { hasEnded || $0.added <= written } }
-      return passed.map(\.continuation)
+      return passed.map { [written] barrier in { barrier.continuation.resume(returning: barrier.added <= written) } }
     }
   }
 
@@ -42,9 +47,10 @@ final class Settler: Sendable {
   }
 
   /// Waits until everything added so far is written, or nothing is written any more.
-  func flush() async {
+  /// - Returns: whether everything is written.
+  func flush() async -> Bool {
     await withCheckedContinuation { continuation in
-      change { $0.barriers.append(($0.added, continuation)) }
+      change { $0.barriers.append(Barrier(added: $0.added, continuation: continuation)) }
     }
   }
 
@@ -87,10 +93,10 @@ final class Settler: Sendable {
       var woken = state.passedBarriers()
       if state.isFinished || !state.pending.isEmpty, let idle = state.idle {
         state.idle = nil
-        woken.append(idle)
+        woken.append { idle.resume() }
       }
       return woken
     }
-    for continuation in woken { continuation.resume() }
+    for wake in woken { wake() }
   }
 }

@@ -4,7 +4,7 @@ import Postgres
 enum BatchQueries {
   static let all: [Statement] = [claim, extend, settle, release, claimedBy]
 
-  /// Claims a batch for the hub `$3` for `$4` seconds and gives its pushes that are to be sent now; a batch that has none
+  /// Claims a batch for the run `$3` for `$4` seconds and gives its pushes that are to be sent now; a batch that has none
   /// gives one row without a device. Once this is committed, a push of the batch that has no outcome counts as sent,
   /// perhaps: that is what makes it safe to let its bytes leave. Those that are due for another attempt say now, and not
   /// when their outcome is known, why they are sent again: nobody is ever sent to twice without a reason on record.
@@ -53,7 +53,7 @@ enum BatchQueries {
     SELECT * FROM due_again
     """)
 
-  /// Extends the leases of every batch that the hub `$3` has claimed, by `$4` seconds from now, and gives their count.
+  /// Extends the leases of every batch that the run `$3` has claimed, by `$4` seconds from now, and gives their count.
   static let extend = Statement(
     "batch.extend", .write,
     """
@@ -82,7 +82,7 @@ enum BatchQueries {
        AND push.state = 'queued'
     """)
 
-  /// Lets go of the batch `$3`, of the devices from `$5` to `$6`, that the hub `$4` has claimed: settled if every push has
+  /// Lets go of the batch `$3`, of the devices from `$5` to `$6`, that the run `$4` has claimed: settled if every push has
   /// its outcome; otherwise it can be claimed again, at once if some did not leave, or else when the first push is due,
   /// unless the sendout was paused or cancelled meanwhile. Gives the new state, or nothing if the batch was taken for lost.
   static let release = Statement(
@@ -112,7 +112,7 @@ enum BatchQueries {
     SELECT state FROM released
     """)
 
-  /// What the hub `$3` has claimed.
+  /// What the run `$3` has claimed.
   static let claimedBy = Statement(
     "batch.claimed_by", .read,
     """

@@ -19,10 +19,10 @@ public struct TestHub: Sendable {
 }
 
 extension SendingBench {
-  public func dispatcher(_ hub: TestHub = TestHub(), apns: APNsProvider? = nil, id: HubID = HubID()) -> Dispatcher {
+  public func dispatcher(_ hub: TestHub = TestHub(), apns: APNsProvider? = nil) -> Dispatcher {
     let luck = hub.luck
     return Dispatcher(
-      pool, apns: apns ?? self.apns, links: links, hub: id, settings: hub.dispatch, logger: TestServer.logger,
+      pool, apns: apns ?? self.apns, links: links, settings: hub.dispatch, logger: TestServer.logger,
       random: { luck })
   }
 

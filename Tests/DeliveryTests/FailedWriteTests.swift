@@ -1,0 +1,68 @@
+import Delivery
+import Foundation
+import Postgres
+import Simulator
+import Support
+import Testing
+import Wire
+
+/// What a hub does when PostgreSQL refuses to take down what became of pushes that have left.
+@Suite struct FailedWriteTests {
+  /// A sendout to 100 phones whose first statement that writes what `trigger` watches is refused, once it has finished.
+  private func finished(
+    _ policy: UncertainPolicy, refusing trigger: String, rule: SimulatedAPNs.Reply = .accept,
+    _ check: (SendingBench, SendoutCounts, [PushReply]) async throws -> Void
+  ) async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(100)
+      bench.simulator.apns.rule(.any, rule)
+      for sql in [
+        // A sequence is not rolled back, so only the first statement is refused.
+        "CREATE SEQUENCE refusals",
+        """
+        CREATE FUNCTION refuse_once() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          IF nextval('refusals') = 1 THEN RAISE EXCEPTION 'refused'; END IF;
+          RETURN NEW;
+        END $$
+        """,
+        "CREATE TRIGGER refuse_once \(trigger) EXECUTE FUNCTION refuse_once()",
+      ] { try await bench.database.query(sql) }
+      try await bench.withHubs(1, { $0.dispatch.lease = .milliseconds(1500) }) {
+        let key = try await bench.send("Hello", onUncertain: policy)
+        let sendout = try await bench.until(key, .finished)
+        try await check(bench, try #require(sendout.counts), try await bench.pushes(key))
+      }
+    }
+  }
+
+  private static let outcomes = "BEFORE UPDATE ON push FOR EACH ROW WHEN (NEW.state = 'accepted')"
+  private static let retirements = "BEFORE UPDATE ON device FOR EACH ROW WHEN (NEW.invalidated_at IS NOT NULL)"
+
+  @Test func `Accepted pushes that could not be written down are not sent again under skip`() async throws {
+    try await finished(.skip, refusing: Self.outcomes) { bench, counts, pushes in
+      #expect(bench.simulator.apns.count == 100)
+      #expect(counts.uncertain >= 1 && counts.accepted + counts.uncertain == 100)
+      #expect(pushes.allSatisfy { $0.attempts == 1 && ($0.state == .accepted || $0.reason == "hub_stopped") })
+    }
+  }
+
+  @Test func `Under resend those that may go twice say why`() async throws {
+    try await finished(.resend, refusing: Self.outcomes) { bench, counts, pushes in
+      #expect(counts.accepted == 100)
+      let tokens = try await bench.tokens()
+      let arrivals = Dictionary(grouping: bench.simulator.apns.arrivals, by: \.token).mapValues(\.count)
+      let resent = pushes.filter { $0.resentBecause != nil }
+      #expect(!resent.isEmpty && resent.allSatisfy { $0.resentBecause == "hub_stopped" && $0.attempts == 2 })
+      for push in pushes where push.resentBecause == nil { #expect(arrivals[tokens[push.deviceId] ?? ""] == 1) }
+    }
+  }
+
+  @Test func `Dead tokens whose devices could not be retired are not sent to again under skip`() async throws {
+    let reply = SimulatedAPNs.Reply.refuse(status: 410, reason: "Unregistered", since: Date(timeIntervalSinceNow: -60))
+    try await finished(.skip, refusing: Self.retirements, rule: reply) { bench, counts, _ in
+      #expect(bench.simulator.apns.count == 100)
+      #expect(counts.uncertain >= 1 && counts.failed + counts.uncertain == 100)
+    }
+  }
+}
