@@ -17,7 +17,7 @@ import Wire
         json: """
           {"food": "meat", "price": 12.50, "member": true, "blocked": false, "tags": ["a", "b"], "none": null, "empty": "",
            "firstName": "other", "visits": [{"shop": "North"}, {"shop": "South"}], "address": {"city": "Malmö"},
-           "quote": "say \\"hi\\"", "emoji": "\\ud83d\\ude00", "half": "\\ud83d"}
+           "quote": "say \\"hi\\"", "emoji": "\\ud83d\\ude00"}
           """),
       device: DeviceFields(manufacturer: "apple", model: "iphone 6", osVersion: "9.2", country: "Sweden"),
       app: AppFields(appId: "com.acme.app", name: "Acme"),
@@ -41,7 +41,7 @@ import Wire
     ("{{#member}}yes{{/member}}{{#blocked}}no{{/blocked}}{{^blocked}}!{{/blocked}}", "yes!"),
     ("{{#tags}}{{.}}{{^last()}}, {{/last()}}{{/tags}}", "a, b"), ("{{#visits}}{{shop}};{{/visits}}", "North;South;"),
     ("{{properties.address.city}} {{address.city}}", "Malmö Malmö"), ("{{uppercased(firstName)}}", "LARS"),
-    ("{{count(tags)}}{{first(tags)}}{{last(tags)}}", "2ab"), ("{{quote}} {{emoji}} {{half}}", "say \"hi\" 😀 \u{FFFD}"),
+    ("{{count(tags)}}{{first(tags)}}{{last(tags)}}", "2ab"), ("{{quote}} {{emoji}}", "say \"hi\" 😀"),
     ("{{#visits}}{{firstName}}-{{shop}} {{/visits}}", "Lars-North Lars-South "),
   ])
   func `A variable is what the guide calls it`(body: String, page: String) throws {

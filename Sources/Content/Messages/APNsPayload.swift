@@ -1,3 +1,4 @@
+import Wire
 extension MessageTemplate {
   /// The payload for one recipient, as JSON with its members always in the same order: `aps`, `source`, `url`, `pushreadurl`,
   /// `alert`, `info`, then the further fields by name. The links are there when the context has them.

@@ -1,4 +1,5 @@
 import Mustache
+import Wire
 
 /// One of a message's texts, made ready for a hundred thousand recipients: written straight into the payload's bytes.
 struct TextTemplate: Sendable {

@@ -1,4 +1,5 @@
 import Mustache
+import Wire
 
 /// How values are written into a page, by its format.
 enum Escaping: String, MustacheContentType, CaseIterable {

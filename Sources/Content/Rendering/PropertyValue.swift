@@ -23,6 +23,25 @@ enum PropertyValue: Sendable, Equatable {
       }
   }
 
+  init(_ reader: inout JSONReader) throws(JSONProblem) {
+    switch try reader.kind() {
+    case .null:
+      _ = try reader.null()
+      self = .null
+    case .boolean: self = .bool(try reader.boolean())
+    case .number: self = .number(try reader.number())
+    case .string: self = .text(try reader.string())
+    case .array:
+      var values: [PropertyValue] = []
+      try reader.array { reader, _ throws(JSONProblem) in values.append(try PropertyValue(&reader)) }
+      self = .list(values)
+    case .object:
+      var members: [String: PropertyValue] = [:]
+      try reader.object { reader, key throws(JSONProblem) in members[key.description] = try PropertyValue(&reader) }
+      self = .object(members)
+    }
+  }
+
   /// The value as a template prints it: a list with commas, an object not at all.
   var printed: String {
     switch self {

@@ -1,3 +1,4 @@
+import Wire
 /// A template as a tree of texts, variables and sections, for rendering many times over.
 ///
 /// swift-mustache says what a template means: it parses each of them first, and those with transforms, such as

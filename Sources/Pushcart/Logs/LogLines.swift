@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Logging
+import Wire
 
 extension LineLogHandler {
   /// `{"time":"2026-01-02T03:04:05.678Z","level":"info","message":"…","logger":"…",…}`; a field that bears one of these
@@ -38,21 +39,8 @@ extension LineLogHandler {
     String(String.UnicodeScalarView(message.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : $0 }))
   }
 
-  /// A JSON string (RFC 8259, section 7).
+  /// A JSON string, and DEL escaped in it: that is for terminals.
   private static func quoted(_ text: String) -> String {
-    var quoted = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"": quoted += "\\\""
-      case "\\": quoted += "\\\\"
-      case "\n": quoted += "\\n"
-      case "\r": quoted += "\\r"
-      case "\t": quoted += "\\t"
-      case _ where scalar.value < 0x20 || scalar.value == 0x7F:
-        quoted += "\\u" + String(repeating: "0", count: scalar.value < 0x10 ? 3 : 2) + String(scalar.value, radix: 16)
-      default: quoted.unicodeScalars.append(scalar)
-      }
-    }
-    return quoted + "\""
+    String(decoding: JSONText.quoted(text), as: UTF8.self).replacing("\u{7F}", with: "\\u007f")
   }
 }

@@ -12,4 +12,7 @@ public struct JSONKey: CustomStringConvertible {
     for offset in 0..<key.raw.count where name.utf8Start[offset] != key.raw[offset] { return false }
     return true
   }
+
+  /// Whether this is the name, whatever escapes it is written with.
+  func equals(_ name: String) -> Bool { decoded.map { $0 == name } ?? raw.elementsEqual(name.utf8) }
 }

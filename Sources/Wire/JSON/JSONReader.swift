@@ -29,6 +29,15 @@ public struct JSONReader {
     return value
   }
 
+  /// Looks into a document that is known to be good, such as PostgreSQL's, without having to read it to its end. The reader
+  /// must not leave `body`.
+  public static func glance<Value>(
+    _ bytes: UnsafeBufferPointer<UInt8>, _ body: (inout JSONReader) throws(JSONProblem) -> Value
+  ) throws(JSONProblem) -> Value {
+    var reader = JSONReader(bytes)
+    return try body(&reader)
+  }
+
   /// What stands next, without reading it.
   public mutating func kind() throws(JSONProblem) -> Kind {
     skipWhitespace()
@@ -52,15 +61,28 @@ public struct JSONReader {
     skipWhitespace()
     if take(UInt8(ascii: "}")) { return depth -= 1 }
     repeat {
-      skipWhitespace()
       let key = try key()
-      skipWhitespace()
-      guard take(UInt8(ascii: ":")) else { throw malformed }
       do { try field(&self, key) } catch { throw error.within(key) }
       skipWhitespace()
     } while take(UInt8(ascii: ","))
     guard take(UInt8(ascii: "}")) else { throw malformed }
     depth -= 1
+  }
+
+  /// Enters an object up to the value of its first member of that name, which stands next then: for a glance only, as the
+  /// rest of the object is not come back to.
+  /// - Returns: `false` if there is no such member, or if it is no object that stands next.
+  public mutating func find(_ name: String) throws(JSONProblem) -> Bool {
+    guard try kind() == .object else { return false }
+    try enter()
+    skipWhitespace()
+    if take(UInt8(ascii: "}")) { return false }
+    repeat {
+      if try key().equals(name) { return true }
+      try skip()
+      skipWhitespace()
+    } while take(UInt8(ascii: ","))
+    return false
   }
 
   /// Reads an array; `element` must read, or skip, one value at each call.
@@ -155,9 +177,13 @@ extension JSONReader {
     }
   }
 
+  /// A member's name and the colon behind it.
   private mutating func key() throws(JSONProblem) -> JSONKey {
+    skipWhitespace()
     guard current == UInt8(ascii: "\"") else { throw malformed }
     let (range, isEscaped) = try scanString()
+    skipWhitespace()
+    guard take(UInt8(ascii: ":")) else { throw malformed }
     let raw = UnsafeBufferPointer(rebasing: bytes[range])
     return JSONKey(raw: raw, decoded: isEscaped ? try JSONEscapes.decode(bytes[range], allowsNull: true) : nil)
   }

@@ -35,10 +35,7 @@ public struct JSONWriter: Sendable {
 
   public mutating func value(_ text: String) {
     separate()
-    bytes.append(UInt8(ascii: "\""))
-    var text = text
-    text.withUTF8 { append(escaping: $0) }
-    bytes.append(UInt8(ascii: "\""))
+    JSONText.appendQuoted(text, to: &bytes)
     needsComma = true
   }
 
@@ -61,23 +58,5 @@ public struct JSONWriter: Sendable {
 
   private mutating func separate() {
     if needsComma { bytes.append(UInt8(ascii: ",")) }
-  }
-
-  private mutating func append(escaping text: UnsafeBufferPointer<UInt8>) {
-    guard text.contains(where: { $0 < 0x20 || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }) else {
-      return bytes.append(contentsOf: text)
-    }
-    for byte in text {
-      switch byte {
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-        bytes.append(UInt8(ascii: "\\"))
-        bytes.append(byte)
-      case 0..<0x20:
-        let digits = Array("0123456789abcdef".utf8)
-        bytes.append(contentsOf: [UInt8(ascii: "\\"), UInt8(ascii: "u"), UInt8(ascii: "0"), UInt8(ascii: "0")])
-        bytes.append(contentsOf: [digits[Int(byte >> 4)], digits[Int(byte & 15)]])
-      default: bytes.append(byte)
-      }
-    }
   }
 }

@@ -1,21 +1,23 @@
-/// Writes text as JSON strings (RFC 8259, section 7): quotation mark, backslash and control characters escaped, all else as it is.
-enum JSONText {
+/// Writes text as JSON strings (RFC 8259, section 7): quotation mark, backslash and control characters escaped, all else as
+/// it is.
+public enum JSONText {
   /// The text in quotation marks.
-  static func quoted(_ text: String) -> [UInt8] {
+  public static func quoted(_ text: String) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.utf8.count + 2)
     appendQuoted(text, to: &bytes)
     return bytes
   }
 
-  static func appendQuoted(_ text: String, to bytes: inout [UInt8]) {
+  /// Appends the text in quotation marks.
+  public static func appendQuoted(_ text: String, to bytes: inout [UInt8]) {
     bytes.append(UInt8(ascii: "\""))
     append(text, to: &bytes)
     bytes.append(UInt8(ascii: "\""))
   }
 
-  /// The text as it stands between quotation marks.
-  static func append(_ text: String, to bytes: inout [UInt8]) {
+  /// Appends the text as it stands between quotation marks.
+  public static func append(_ text: String, to bytes: inout [UInt8]) {
     var text = text
     text.withUTF8 { source in
       var start = 0
@@ -36,10 +38,13 @@ enum JSONText {
     case 0x0D: bytes.append(UInt8(ascii: "r"))
     case 0x09: bytes.append(UInt8(ascii: "t"))
     default:
-      let digits = Array("0123456789abcdef".utf8)
       bytes.append(contentsOf: "u00".utf8)
-      bytes.append(digits[Int(byte >> 4)])
-      bytes.append(digits[Int(byte & 15)])
+      bytes.append(hexDigit(byte >> 4))
+      bytes.append(hexDigit(byte & 15))
     }
+  }
+
+  private static func hexDigit(_ value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
   }
 }
