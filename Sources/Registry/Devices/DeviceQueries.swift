@@ -3,31 +3,38 @@ import Postgres
 /// Statements on `device` that are not part of a registration.
 enum DeviceQueries {
   /// Invalidates the pairs of the contact `$2` and the tokens `$3`, `$4` (app and key), all or none, with the types `$5` and
-  /// the moments `$6`. Gives the ordinals of the pairs that are not registered. Locks the devices in one order.
+  /// the moments `$6`. Gives the ordinals of the pairs that are not registered. Locks the devices in the order in which a
+  /// registration does, and goes by what the locked rows say.
   static let invalidate = Statement(
     "device.invalidate", .write,
     """
     WITH pair AS MATERIALIZED (
-      SELECT i.*, d.device_id, d.contact_id, d.invalidation_type AS known_type
-      FROM unnest($3::bigint[], $4::bytea[], $5::int2[], $6::timestamptz[]) WITH ORDINALITY
-        AS i(push_app_id, token_key, type, at, ordinal)
-      LEFT JOIN LATERAL (
-        SELECT contact_id FROM contact WHERE customer_id = $1::bigint AND original_id = $2::text LIMIT 1
-      ) c ON true
+      SELECT i.*, d.device_id, d.invalidation_type AS known_type, d.invalidation_reason AS known_reason,
+        d.invalidated_at AS known_at
+      FROM (
+        SELECT i.*, c.contact_id
+        FROM unnest($3::bigint[], $4::bytea[], $5::int2[], $6::timestamptz[]) WITH ORDINALITY
+          AS i(push_app_id, token_key, type, at, ordinal)
+        LEFT JOIN LATERAL (
+          SELECT contact_id FROM contact WHERE customer_id = $1::bigint AND original_id = $2::text LIMIT 1
+        ) c ON true
+        ORDER BY i.push_app_id, i.token_key
+      ) i
       LEFT JOIN LATERAL (
         SELECT * FROM device
-        WHERE customer_id = $1::bigint AND push_app_id = i.push_app_id AND token_key = i.token_key LIMIT 1
-      ) d ON d.contact_id = c.contact_id
+        WHERE customer_id = $1::bigint AND push_app_id = i.push_app_id AND token_key = i.token_key
+        LIMIT 1 FOR NO KEY UPDATE
+      ) d ON d.contact_id = i.contact_id
     ),
     changed AS (
       UPDATE device d SET
-        invalidated_at = coalesce(p.at, d.invalidated_at, now()),
-        invalidation_reason = CASE WHEN d.invalidation_type = p.type THEN d.invalidation_reason ELSE 'app' END,
+        invalidated_at = coalesce(p.at, p.known_at, now()),
+        invalidation_reason = CASE WHEN p.known_type = p.type THEN p.known_reason ELSE 'app' END,
         invalidation_type = p.type
-      FROM (SELECT * FROM pair ORDER BY push_app_id, token_key) p
-      WHERE d.customer_id = $1::bigint AND d.device_id = p.device_id AND d.contact_id = p.contact_id
+      FROM pair p
+      WHERE d.customer_id = $1::bigint AND d.device_id = p.device_id
         AND NOT EXISTS (SELECT FROM pair WHERE device_id IS NULL)
-        AND (d.invalidation_type <> p.type OR p.at IS NOT NULL AND p.at <> d.invalidated_at)
+        AND (p.known_type <> p.type OR p.at IS NOT NULL AND p.at <> p.known_at)
       RETURNING d.device_id, d.contact_id, p.known_type
     ),
     event AS (

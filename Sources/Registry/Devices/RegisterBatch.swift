@@ -19,6 +19,8 @@ struct RegisterBatch {
     guard batch.contains(where: \.tells) else {
       return try silentOutcomes(try await database.run(RegisterQueries.register, parameters))
     }
+    var parameters = parameters
+    parameters.append(Set(batch.lazy.flatMap(\.registration.apps)).map(\.rawValue))
     return try outcomes(try await database.run(RegisterQueries.registerAndTell, parameters))
   }
 
@@ -76,7 +78,8 @@ struct RegisterBatch {
         contact = row.contact
         if row.flag { outcomes[at] = Self.listUnknown }
       }
-      if let device = row.device { contact?.devices.append(device) }
+      // Others in the batch may have asked about other apps.
+      if let device = row.device, batch[at].registration.apps.contains(device.app) { contact?.devices.append(device) }
     }
     if let contact { outcomes[at] = .registered(contact) }
     return outcomes

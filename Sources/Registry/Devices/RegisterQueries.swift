@@ -7,6 +7,9 @@ import Postgres
 /// devices, each kind in one order, so that statements of several hubs do not deadlock in ordinary company. Contacts that
 /// do not change are not written; devices always are, since `registered_at` moves.
 ///
+/// What a device was is read from its locked row. A contact or token that somebody else adds after this statement has looked
+/// fails it (`contact_original_id_key`, `device_token_key`): run again, it finds them.
+///
 /// Lookups stand in LATERAL … LIMIT 1, which the planner can only answer row by row from the unique index, whatever it
 /// believes the size of the tables to be.
 enum RegisterQueries {
@@ -18,7 +21,7 @@ enum RegisterQueries {
     "device.register", .write,
     """
     WITH request AS MATERIALIZED (\(request(telling: false))),
-    changed AS (\(changed) RETURNING r.ordinal),
+    changed AS (\(changed) RETURNING 1),
     fresh AS (\(fresh) RETURNING contact_id, original_id),
     owner AS MATERIALIZED (
       SELECT r.ordinal, coalesce(r.contact_id, f.contact_id) AS contact_id
@@ -27,12 +30,12 @@ enum RegisterQueries {
       WHERE NOT r.list_unknown
     ),
     wanted AS MATERIALIZED (\(wanted)),
-    written AS (\(written) RETURNING device_id, contact_id, push_app_id, token_key, sandbox, invalidation_type, \(isNew)),
+    written AS (\(written)),
     event AS (\(event))
     SELECT ordinal FROM request WHERE list_unknown
     """)
 
-  /// Tells also of the contacts of the requests that ask for it, with all their devices.
+  /// Tells also of the contacts of the requests that ask for it, with all their devices in the apps `$28`.
   static let registerAndTell = Statement(
     "device.register_and_tell", .write,
     """
@@ -48,7 +51,7 @@ enum RegisterQueries {
       WHERE NOT r.list_unknown
     ),
     wanted AS MATERIALIZED (\(wanted)),
-    written AS (\(written) RETURNING *, \(isNew)),
+    written AS (\(written) RETURNING *),
     event AS (\(event)),
     other AS (\(other))
     SELECT r.ordinal, r.list_unknown, \(ContactColumns.sql(contact: "(o.contact)", device: "d"))
@@ -100,48 +103,47 @@ enum RegisterQueries {
     WHERE c.customer_id = $1::bigint AND c.contact_id = r.contact_id
     """
 
-  /// Contacts that were not there; if another hub's came first after all, its row takes what this request sets.
+  /// Contacts that were not there, once all of `changed` is done: nothing else would keep the two in order.
   private static let fresh = """
     INSERT INTO contact (customer_id, original_id, list_id, date_of_birth, properties, \(columns))
     SELECT $1::bigint, original_id, nullif(list_id, 0), nullif(date_of_birth, 'infinity'),
       coalesce(jsonb_strip_nulls(properties), '{}'), \(fields.map { "nullif(\($0.column), '')" }.joined(separator: ", "))
-    FROM request WHERE contact_id IS NULL AND NOT list_unknown
+    FROM request WHERE contact_id IS NULL AND NOT list_unknown AND (SELECT count(*) FROM changed) >= 0
     ORDER BY original_id COLLATE "C"
-    ON CONFLICT (customer_id, original_id) DO UPDATE SET
-      list_id = coalesce(excluded.list_id, contact.list_id),
-      date_of_birth = coalesce(excluded.date_of_birth, contact.date_of_birth),
-      properties = contact.properties || excluded.properties,
-      \(fields.map { "\($0.column) = coalesce(excluded.\($0.column), contact.\($0.column))" }.joined(separator: ", ")),
-      updated_at = now()
     """
 
-  /// The devices, and what is known of them.
+  /// The devices, and what is known of them, each locked as it is looked up; unknown ones get their numbers.
   private static let wanted = """
-    SELECT i.*, o.contact_id, d.contact_id AS known_contact_id, d.sandbox AS known_sandbox,
-      d.invalidation_type AS known_type, d.invalidation_reason AS known_reason, d.invalidated_at AS known_at,
-      d.manufacturer AS known_manufacturer, d.model AS known_model, d.os_version AS known_os_version,
-      d.country AS known_country
-    FROM unnest($17::bigint[], $18::bigint[], $19::text[], $20::bytea[], $21::bool[], $22::text[], $23::text[],
-        $24::text[], $25::text[], $26::int2[], $27::timestamptz[])
-      AS i(ordinal, push_app_id, token, token_key, sandbox, manufacturer, model, os_version, country, type, at)
-    JOIN owner o ON o.ordinal = i.ordinal
+    SELECT i.*, coalesce(d.device_id, nextval('device_device_id_seq')) AS device_id, d.device_id IS NULL AS is_new,
+      d.contact_id AS known_contact_id, d.sandbox AS known_sandbox, d.invalidation_type AS known_type,
+      d.invalidation_reason AS known_reason, d.invalidated_at AS known_at, d.manufacturer AS known_manufacturer,
+      d.model AS known_model, d.os_version AS known_os_version, d.country AS known_country
+    FROM (
+      SELECT i.*, o.contact_id
+      FROM unnest($17::bigint[], $18::bigint[], $19::text[], $20::bytea[], $21::bool[], $22::text[], $23::text[],
+          $24::text[], $25::text[], $26::int2[], $27::timestamptz[])
+        AS i(ordinal, push_app_id, token, token_key, sandbox, manufacturer, model, os_version, country, type, at)
+      JOIN owner o ON o.ordinal = i.ordinal
+      ORDER BY i.push_app_id, i.token_key
+    ) i
     LEFT JOIN LATERAL (
       SELECT * FROM device
-      WHERE customer_id = $1::bigint AND push_app_id = i.push_app_id AND token_key = i.token_key LIMIT 1
+      WHERE customer_id = $1::bigint AND push_app_id = i.push_app_id AND token_key = i.token_key
+      LIMIT 1 FOR NO KEY UPDATE
     ) d ON true
     """
 
+  /// In the order in which `wanted` gives them.
   private static let written = """
-    INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key, sandbox, manufacturer, model, os_version,
-      country, invalidation_type, invalidated_at, invalidation_reason)
-    SELECT $1::bigint, push_app_id, contact_id, token, token_key, sandbox,
+    INSERT INTO device (customer_id, device_id, push_app_id, contact_id, token, token_key, sandbox, manufacturer, model,
+      os_version, country, invalidation_type, invalidated_at, invalidation_reason)
+    SELECT $1::bigint, device_id, push_app_id, contact_id, token, token_key, sandbox,
       nullif(coalesce(manufacturer, known_manufacturer), ''), nullif(coalesce(model, known_model), ''),
       nullif(coalesce(os_version, known_os_version), ''), nullif(coalesce(country, known_country), ''),
       type, CASE WHEN type <> 0 THEN coalesce(at, known_at, now()) END,
       CASE WHEN type <> 0 THEN CASE WHEN known_type = type THEN known_reason ELSE 'app' END END
     FROM wanted
-    ORDER BY push_app_id, token_key
-    ON CONFLICT (customer_id, push_app_id, token_key) DO UPDATE SET
+    ON CONFLICT (customer_id, device_id) DO UPDATE SET
       contact_id = excluded.contact_id, token = excluded.token, sandbox = excluded.sandbox,
       manufacturer = excluded.manufacturer, model = excluded.model, os_version = excluded.os_version,
       country = excluded.country, invalidation_type = excluded.invalidation_type,
@@ -149,31 +151,29 @@ enum RegisterQueries {
       registered_at = now()
     """
 
-  /// Whether a row was inserted rather than updated.
-  private static let isNew = "xmax = 0 AS is_new"
-
   private static let event = """
     INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason)
-    SELECT $1::bigint, d.device_id, d.contact_id, e.kind, CASE e.kind WHEN 'invalidated' THEN 'app' END
-    FROM written d
-    JOIN wanted w ON w.push_app_id = d.push_app_id AND w.token_key = d.token_key
+    SELECT $1::bigint, w.device_id, w.contact_id, e.kind, CASE e.kind WHEN 'invalidated' THEN 'app' END
+    FROM wanted w
     CROSS JOIN LATERAL (VALUES
-      ('registered', d.is_new),
-      ('moved', w.known_contact_id <> d.contact_id),
-      ('environment', w.known_sandbox <> d.sandbox),
-      ('revived', w.known_type <> 0 AND d.invalidation_type = 0),
-      ('invalidated', coalesce(w.known_type, 0) = 0 AND d.invalidation_type <> 0)
+      ('registered', w.is_new),
+      ('moved', w.known_contact_id <> w.contact_id),
+      ('environment', w.known_sandbox <> w.sandbox),
+      ('revived', w.known_type <> 0 AND w.type = 0),
+      ('invalidated', coalesce(w.known_type, 0) = 0 AND w.type <> 0)
     ) AS e(kind, happened)
     WHERE e.happened
     """
 
-  /// The contacts' devices that these requests do not speak of.
+  /// The contacts' devices that these requests do not speak of. The sum in ORDER BY keeps the planner from reading all of the
+  /// customer's devices in the order of the primary key.
   private static let other = """
-    SELECT d.*, false
+    SELECT d.*
     FROM request r
     CROSS JOIN LATERAL (
       SELECT * FROM device
-      WHERE customer_id = $1::bigint AND contact_id = r.contact_id LIMIT \(Device.maximumOfContact)
+      WHERE customer_id = $1::bigint AND contact_id = r.contact_id AND push_app_id = ANY ($28::bigint[])
+      ORDER BY device_id + 0 LIMIT \(Device.maximumOfContact)
     ) d
     WHERE r.tells AND NOT r.list_unknown AND NOT EXISTS (
       SELECT FROM wanted w WHERE w.push_app_id = d.push_app_id AND w.token_key = d.token_key

@@ -52,7 +52,7 @@ public final class Registrar: Sendable {
   ///
   /// Absent fields stay as they are, empty ones are cleared, properties are merged key by key. A token becomes this
   /// contact's, whoever had it; a device that was invalid is valid again, unless the request says that it is not.
-  /// - Parameter tells: whether to return the contact with all its devices, in all the customer's apps.
+  /// - Parameter tells: whether to return the contact with all its devices in the apps of the registration's appId.
   /// - Throws: `RegistryError`; an `Outage` when the database is away, after `Limits.patience` at the latest. Registering
   ///   again after that is always safe.
   @discardableResult
@@ -120,13 +120,16 @@ public final class Registrar: Sendable {
     }
   }
 
-  /// Tries again what may succeed in a moment: registering twice is registering once.
+  /// Tries again what may succeed in a moment: registering twice is registering once. It pauses longer each time, and never
+  /// as long as another hub that met the same failure.
   private func persist(_ batch: RegisterBatch) async throws -> [RegisterBatch.Outcome] {
+    var longest = 2.0
     while true {
       do {
         return try await batch.run(on: database)
       } catch let error as PostgresError where error.isWorthAnotherTry && isWanted(batch) {
-        await Task.yield()
+        try? await Task.sleep(for: .milliseconds(Double.random(in: 0...longest)))
+        longest = min(longest * 2, 250)
       }
     }
   }
@@ -223,14 +226,20 @@ extension PostgresError {
   fileprivate var isWorthAnotherTry: Bool {
     switch self {
     case .unknownOutcome, .connectionLost: true
-    // The contact was erased between the look at it and the write.
-    case .server(let error): isPassing || error.constraint == "device_contact_id_fkey"
+    case .server(let error): isPassing || error.constraint.map(Self.raced.contains) == true
     default: false
     }
   }
 
-  /// Whether PostgreSQL refused the statement for what was in it.
+  /// The contact was erased, or the contact or a token added, between the look at it and the write.
+  private static let raced: Set<String> = ["device_contact_id_fkey", "contact_original_id_key", "device_token_key"]
+
+  /// Whether PostgreSQL refused the statement for what was in it: classes 22, data exceptions, and 23, violated constraints.
   fileprivate var isOfData: Bool {
-    if case .server = self { !isPassing } else { false }
+    if case .server(let error) = self {
+      error.sqlState.hasPrefix("22") || error.sqlState.hasPrefix("23")
+    } else {
+      false
+    }
   }
 }

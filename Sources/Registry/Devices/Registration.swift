@@ -6,6 +6,8 @@ public struct Registration: Sendable {
   public static let maximumOriginalID = 255
 
   let appID: String
+  /// What the appId stands for, one per platform.
+  let apps: [PushAppID]
   public let originalID: String
   let listID: Change<Int64>
   /// As `ContactField` counts: `nil` leaves a field as it is, "" clears it.
@@ -21,6 +23,7 @@ public struct Registration: Sendable {
   /// - Throws: `RegistryError.invalid`, naming the field.
   public init(_ body: PushDevicesBody, apps: [PushApp]) throws(RegistryError) {
     appID = apps[0].appID
+    self.apps = apps.map(\.id)
     originalID = try Self.originalID(body.originalId)
     listID = body.listId
     texts = [

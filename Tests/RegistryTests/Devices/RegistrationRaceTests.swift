@@ -65,6 +65,36 @@ import Wire
     }
   }
 
+  @Test func `Hubs that tell and hubs that do not lock in one order`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      for number in 0..<40 { try await shop.register("user\(number)", token: "token\(number)") }
+      let failures = FailedStatements()
+      try await database.withPool { pool in
+        let registrars = [database.pool, pool, pool, pool].map {
+          Registrar(failures.passing($0), limits: .patient)
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for number in 0..<2000 {
+            group.addTask {
+              let contact = (number &* 7919) % 50
+              let tokens = (0..<3).map { #"{"devicetoken":"token\#((number &* (31 &+ $0)) % 50)"}"# }
+              let json =
+                #"{"originalId":"user\#(contact)","title":"\#(number)","deviceInfo":[\#(tokens.joined(separator: ","))]}"#
+              // A statement is silent when nobody in it is to be told, so each hub is of one kind.
+              try await registrars[number % 4].register(
+                shop.customer, try shop.registration(json), tells: number % 4 < 2)
+            }
+          }
+          try await group.waitForAll()
+        }
+      }
+      #expect(failures.count(of: ServerError.deadlockDetected) == 0)
+      #expect(try await shop.count("contact") == 50)
+      #expect(try await shop.count("device") == 50)
+    }
+  }
+
   @Test func `Of a full batch only the guilty request fails`() async throws {
     try await withDatabase { database in
       let shop = try await Shop(database)

@@ -1,0 +1,144 @@
+import Postgres
+import Registry
+import Support
+import Testing
+import Wire
+
+/// What another hub writes between a statement's look and its write, made to happen: it holds its locks until the statement
+/// under test waits for them, and then commits.
+@Suite struct LostUpdateTests {
+  /// Begins `writing` elsewhere, lets `statement` run into its locks, and commits.
+  private func race<Answer: Sendable>(
+    _ shop: Shop, _ writing: String, _ statement: @escaping @Sendable () async throws -> Answer
+  ) async throws -> Answer {
+    try await shop.database.withPool { pool in
+      let under = try await pool.transaction { transaction in
+        try await transaction.query(Statement("test.writing", .write, writing))
+        let under = Task { try await statement() }
+        try await shop.database.someoneWaits(as: pool)
+        return under
+      }
+      return try await under.value
+    }
+  }
+
+  @Test func `Device fields that a registration leaves out are those that were written meanwhile`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await shop.register("a", token: "t", #","model":"old","country":"SE""#)
+      let told = try await race(shop, "UPDATE device SET model = 'new', country = NULL") {
+        try await shop.register("a", token: "t", #","osVersion":"18""#)
+      }
+      #expect(told.devices[0].model == "new")
+      #expect(told.devices[0].country == nil)
+      #expect(told.devices[0].osVersion == "18")
+      #expect(try await shop.contact("a")?.devices == told.devices)
+    }
+  }
+
+  @Test func `A device that was invalidated meanwhile is revived, and its events say so`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await shop.register("a", token: "t")
+      let retiring = """
+        WITH d AS (
+          UPDATE device SET invalidated_at = now(), invalidation_type = 2, invalidation_reason = 'Unregistered'
+          RETURNING *
+        )
+        INSERT INTO device_event (customer_id, device_id, contact_id, kind)
+        SELECT customer_id, device_id, contact_id, 'invalidated' FROM d
+        """
+      let told = try await race(shop, retiring) { try await shop.register("a", token: "t") }
+      #expect(told.devices[0].invalidationType == 0)
+      #expect(try await shop.events("t") == ["registered", "invalidated", "revived"])
+    }
+  }
+
+  @Test func `A device that was revived meanwhile is invalidated, and its events say so`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await shop.register("a", token: "t")
+      try await shop.invalidate(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#)
+      let reviving = """
+        WITH d AS (
+          UPDATE device SET invalidated_at = NULL, invalidation_type = 0, invalidation_reason = NULL RETURNING *
+        )
+        INSERT INTO device_event (customer_id, device_id, contact_id, kind)
+        SELECT customer_id, device_id, contact_id, 'revived' FROM d
+        """
+      try await race(shop, reviving) {
+        try await shop.invalidate(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#)
+      }
+      #expect(try await shop.contact("a")?.devices[0].invalidationType == 1)
+      #expect(try await shop.events("t") == ["registered", "invalidated", "revived", "invalidated"])
+    }
+  }
+
+  @Test func `A device that moved away meanwhile is not invalidated for its former owner`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await shop.register("a", token: "t")
+      try await shop.register("b", token: "other")
+      let moving = """
+        UPDATE device SET contact_id = (SELECT contact_id FROM contact WHERE original_id = 'b') WHERE token = 't'
+        """
+      await #expect(throws: RegistryError.deviceUnknown(field: "deviceInfo[0].devicetoken")) {
+        try await race(shop, moving) {
+          try await shop.invalidate(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#)
+        }
+      }
+      #expect(try await shop.contact("b")?.devices.allSatisfy { $0.invalidationType == 0 } == true)
+    }
+  }
+
+  @Test func `A token that another contact brought meanwhile moves, with its fields and an event`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await shop.register("b", token: "7a")
+      let adding = """
+        INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key, model)
+        SELECT customer_id, push_app_id, contact_id, '7B', '\\x7b', 'brought' FROM device
+        """
+      let told = try await race(shop, adding) { try await shop.register("a", token: "7b") }
+      #expect(told.devices.map(\.token) == ["7b"])
+      #expect(told.devices[0].model == "brought")
+      #expect(try await shop.contact("b")?.devices.map(\.token) == ["7a"])
+      #expect(try await shop.events("7b") == ["moved"])
+    }
+  }
+
+  @Test func `A contact that came meanwhile takes what the registration sets, clears and removes`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      let list = try await ContactLists(database.pool).add(shop.customer, name: "all").id
+      let adding = """
+        INSERT INTO contact (customer_id, original_id, list_id, first_name, last_name, date_of_birth, properties)
+        VALUES (\(shop.customer), 'a', \(list), 'Ann', 'Lee', '1980-02-29', '{"x": 1, "y": 1}')
+        """
+      let told = try await race(shop, adding) {
+        try await shop.register(
+          #"{"originalId":"a","firstName":"","listId":"","dateOfBirth":"","properties":{"x":null,"z":2},"deviceInfo":[{"devicetoken":"t"}]}"#
+        )
+      }
+      #expect(told[.firstName] == nil)
+      #expect(told[.lastName] == "Lee")
+      #expect(told.listID == nil)
+      #expect(told.dateOfBirth == nil)
+      #expect(told.properties == #"{"y": 1, "z": 2}"#)
+      #expect(try await shop.contact("a") == told)
+    }
+  }
+}
+
+extension TestDatabase {
+  /// Returns when a statement waits for somebody's lock.
+  func someoneWaits(as observer: Pool) async throws {
+    let look = Statement(
+      "test.someone_waits", .write,
+      """
+      SELECT count(*) FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND pid <> pg_backend_pid()
+      """)
+    while try await observer.query(look)[0].decode(Int.self) == 0 {}
+  }
+}
