@@ -20,9 +20,10 @@ import Wire
     #expect(throws: RegistryError.invalid(field: "PUSHCART_MASTER_KEY", problem: problem)) {
       try MasterKeys(current: text)
     }
-    #expect(throws: RegistryError.invalid(field: "OLD", problem: problem)) {
-      try MasterKeys(current: MasterKeys.generate(), older: [text], olderSetting: "OLD")
+    #expect(throws: RegistryError.invalid(field: "PUSHCART_OLD_MASTER_KEYS", problem: problem)) {
+      try MasterKeys(current: MasterKeys.generate(), older: [text])
     }
+    #expect(MasterKeys.problem(with: text) == problem)
   }
 
   @Test func `A master key may come from a file, with its line end`() throws {

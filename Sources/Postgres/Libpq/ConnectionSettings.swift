@@ -2,11 +2,17 @@ import CLibpq
 
 /// What libpq is told when it connects: the connection string's words, and ours where it is silent.
 struct ConnectionSettings {
+  /// Why a connection string cannot be used: ends a sentence that begins with its name, and quotes nothing of it.
+  struct Unusable: Error { let problem: String }
+
   private(set) var values: [(keyword: String, value: String)]
 
-  /// - Throws: when libpq cannot read the connection string; its message does not quote the string.
-  init(_ configuration: PoolConfiguration) throws(Connector.Failure) {
+  /// - Throws: when libpq cannot read the connection string, or would take a part of the password for something else.
+  init(_ configuration: PoolConfiguration) throws(Unusable) {
     values = try Self.parse(configuration.connectionString)
+    guard Self.hasPlainPassword(configuration.connectionString) else {
+      throw Unusable(problem: "must have %40 for each @ and %2F for each / in its user and password")
+    }
     let milliseconds = configuration.statementTimeout.wholeMilliseconds
     let ours = "-c statement_timeout=\(milliseconds)"
     if let at = values.firstIndex(where: { $0.keyword == "options" }) {
@@ -27,11 +33,11 @@ struct ConnectionSettings {
     if !values.contains(where: { $0.keyword == keyword }) { values.append((keyword, value)) }
   }
 
-  private static func parse(_ text: String) throws(Connector.Failure) -> [(keyword: String, value: String)] {
+  private static func parse(_ text: String) throws(Unusable) -> [(keyword: String, value: String)] {
     var problem: UnsafeMutablePointer<CChar>?
     guard let options = PQconninfoParse(text, &problem) else {
       PQfreemem(problem)
-      throw Connector.Failure(reason: "the connection string cannot be read")
+      throw Unusable(problem: "must be postgres://user:password@host:port/database, or libpq's key=value form")
     }
     defer { PQconninfoFree(options) }
     var values: [(String, String)] = []
@@ -41,6 +47,19 @@ struct ConnectionSettings {
       option += 1
     }
     return values
+  }
+
+  /// Whether a URI's user and password end where its writer thinks: libpq ends them at the first `@` or `/`, takes the rest
+  /// for host, port and database, and quotes those in its errors.
+  private static func hasPlainPassword(_ text: String) -> Bool {
+    guard let scheme = text.firstRange(of: "://"), ["postgres", "postgresql"].contains(text[..<scheme.lowerBound])
+    else {
+      return true
+    }
+    let rest = text[scheme.upperBound...]
+    let authority = rest.prefix { $0 != "/" }
+    let path = rest.dropFirst(authority.count).prefix { $0 != "?" }
+    return authority.count { $0 == "@" } <= 1 && !path.contains("@")
   }
 
   /// Runs `body` with the two null-terminated arrays that libpq takes.

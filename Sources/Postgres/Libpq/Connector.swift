@@ -38,7 +38,12 @@ struct Connector: Sendable {
   }
 
   private func begin() throws(Failure) -> LibpqConnection {
-    let settings = try ConnectionSettings(configuration)
+    let settings: ConnectionSettings
+    do throws(ConnectionSettings.Unusable) {
+      settings = try ConnectionSettings(configuration)
+    } catch {
+      throw Failure(reason: "the connection string \(error.problem)")
+    }
     let pointer = settings.withPointers { PQconnectStartParams($0, $1, 0) }
     guard let pointer else { throw Failure(reason: "libpq is out of memory") }
     let connection = LibpqConnection(adopting: pointer)

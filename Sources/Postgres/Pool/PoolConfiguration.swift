@@ -22,4 +22,14 @@ public struct PoolConfiguration: Sendable {
 
   /// Everything else has a default.
   public init(connectionString: String) { self.connectionString = connectionString }
+
+  /// Why the connection string cannot be used, ending a sentence that begins with its name; nil if it can. Quotes nothing of it.
+  public var problem: String? {
+    do throws(ConnectionSettings.Unusable) {
+      _ = try ConnectionSettings(self)
+      return nil
+    } catch {
+      return error.problem
+    }
+  }
 }

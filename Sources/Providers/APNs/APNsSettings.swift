@@ -33,6 +33,12 @@ public struct APNsSettings: Sendable {
   public var pingTimeout: Duration = .seconds(15)
 
   public init() {}
+
+  /// Whether the text is `https://host[:port]`, as an address here must be.
+  public static func isAddress(_ text: String) -> Bool { ServiceAddress(url: text) != nil }
+
+  /// Whether the file of certificates to trust, if one is named, holds some in PEM.
+  public var hasUsableCAFile: Bool { (try? Trust.context(caFile: caFile)) != nil }
 }
 
 extension APNsSettings {

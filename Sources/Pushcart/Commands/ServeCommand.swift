@@ -28,14 +28,19 @@ struct ServeCommand: AsyncParsableCommand {
     let metrics = MetricsRegistry()
     MetricsSystem.bootstrap(metrics)
     let logger = Logger(label: "hub")
+    for warning in settings.warnings { logger.warning("\(warning)") }
     let hub = Hub(settings: settings, masterKeys: masterKeys, metrics: metrics, logger: logger)
-    try await hub.run { port in
-      logger.info(
-        "listening",
-        metadata: [
-          "host": "\(settings.site.host)", "port": "\(port)", "public_url": "\(settings.publicURL)",
-          "master_key": "\(masterKeys.currentID)",
-        ])
+    do {
+      try await hub.run { port in
+        logger.info(
+          "listening",
+          metadata: [
+            "host": "\(settings.site.host)", "port": "\(port)", "public_url": "\(settings.publicURL)",
+            "master_key": "\(masterKeys.currentID)",
+          ])
+      }
+    } catch {
+      throw CommandFailure.wrapping(error)
     }
     logger.info("stopped")
   }

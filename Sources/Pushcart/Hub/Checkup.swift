@@ -21,7 +21,8 @@ struct Checkup: Sendable {
   func findings() -> AsyncStream<Finding> {
     AsyncStream { found in
       let task = Task {
-        found.yield(Finding(part: "settings", isWell: true, sentence: "complete"))
+        let oddities = settings.warnings.map { "; \($0)" }.joined()
+        found.yield(Finding(part: "settings", isWell: true, sentence: "complete" + oddities))
         found.yield(publicURL())
         try? await settings.withPool { pool in
           let server = await database(pool)
@@ -85,7 +86,7 @@ struct Checkup: Sendable {
         sentence: "opens all \(all.current + all.resealed) sealed values"
           + (all.resealed == 0 ? "" : "; \(all.resealed) are under an older key: run `pushcart rekey`"))
     } catch {
-      return Finding(part: "master key", isWell: false, sentence: "\(error)")
+      return Finding(part: "master key", isWell: false, sentence: "\(CommandFailure.wrapping(error))")
     }
   }
 
@@ -108,7 +109,7 @@ struct Checkup: Sendable {
         }
       }
     } catch {
-      report(Finding(part: "APNs", isWell: false, sentence: "\(error)"))
+      report(Finding(part: "APNs", isWell: false, sentence: "\(CommandFailure.wrapping(error))"))
     }
   }
 }

@@ -17,15 +17,17 @@ struct Settings: Sendable {
   /// Not for people to set: the demo lets its phone page show rich pages in a frame.
   var pages = PageSettings()
   var drain: Duration
-  var apns = APNsSettings()
+  var apns: APNsSettings
   /// Nil leaves it to the command: a hub tells more than a tool.
   var logLevel: Logger.Level?
   var logFormat: LogFormat
+  /// What is set and most likely meant otherwise: a sentence each, without its full stop.
+  let warnings: [String]
 
   /// - Parameters:
   ///   - flags: what the command line says.
   ///   - needsMasterKey: whether the command can do nothing without one.
-  ///   - local: settings of the private hub in this folder, for what nothing else says; nil to leave them out.
+  ///   - local: settings of the private hub in this folder, for when nothing else names a database; nil to leave them out.
   /// - Throws: `SettingsError` with all that is missing or wrong.
   static func read(
     _ flags: [Given], needsMasterKey: Bool, local: String? = LocalHub.settingsIfPresent,
@@ -38,26 +40,32 @@ struct Settings: Sendable {
   }
 
   private init(from reader: inout SettingsReader, needsMasterKey: Bool) {
-    database = PoolConfiguration(connectionString: reader.secret(.databaseURL) ?? "")
-    if database.connectionString.isEmpty {
-      reader.missing(.databaseURL, LocalHub.isAsleep ? "or start the private hub in this folder: pushcart demo" : nil)
-    }
+    database = Self.database(from: &reader)
     database.sharedConnections = reader.number(.databaseConnections, in: 1...100)
     database.lentConnections = reader.number(.databaseTransactions, in: 1...100)
 
     masterKeys = Self.masterKeys(from: &reader, needed: needsMasterKey)
 
     site.host = reader.text(.host) ?? site.host
+    if !TCPPort.isHere(site.host) { reader.wrong(.host, "must be an address of this machine") }
     site.port = reader.number(.port, in: 0...65535)
     publicURL = reader.url(.publicURL, schemes: ["http", "https"]) ?? Self.address(site)
     drain = .seconds(reader.number(.drainSeconds, in: 0...25))
 
-    apns.productionURL = reader.url(.apnsProductionURL, schemes: ["https"]) ?? apns.productionURL
-    apns.sandboxURL = reader.url(.apnsSandboxURL, schemes: ["https"]) ?? apns.sandboxURL
-    apns.caFile = reader.readableFile(.providerCAFile)
+    apns = Self.apns(from: &reader)
 
     logLevel = reader.choice(.logLevel, Logger.Level.self)
     logFormat = reader.choice(.logFormat, LogFormat.self) ?? .auto
+    warnings = reader.warnings
+  }
+
+  private static func database(from reader: inout SettingsReader) -> PoolConfiguration {
+    let text = reader.secret(
+      .databaseURL, isNeeded: true,
+      or: LocalHub.isAsleep ? "or start the private hub in this folder: pushcart demo" : nil)
+    let configuration = PoolConfiguration(connectionString: text ?? "")
+    if text != nil, let problem = configuration.problem { reader.wrong(.databaseURL, problem) }
+    return configuration
   }
 
   /// Where the hub answers itself, for a hub that nothing stands in front of.
@@ -66,23 +74,30 @@ struct Settings: Sendable {
     return "http://\(host.contains(":") ? "[\(host)]" : host):\(site.port)"
   }
 
-  private static func masterKeys(from reader: inout SettingsReader, needed: Bool) -> MasterKeys? {
-    let current = reader.secret(.masterKey)
-    let older = reader.secret(.oldMasterKeys).map { $0.split(separator: ",").map(String.init) } ?? []
-    guard let current else {
-      if needed { reader.missing(.masterKey) }
-      return nil
-    }
-    do {
-      return try MasterKeys(
-        current: current, older: older, setting: Setting.masterKey.variable,
-        olderSetting: Setting.oldMasterKeys.variable)
-    } catch {
-      if case .invalid(let variable, let problem) = error {
-        let setting = [Setting.masterKey, .oldMasterKeys].first { $0.variable == variable } ?? .masterKey
-        reader.wrong(setting, problem)
+  private static func apns(from reader: inout SettingsReader) -> APNsSettings {
+    var apns = APNsSettings()
+    for (setting, url) in [
+      (Setting.apnsProductionURL, \APNsSettings.productionURL), (.apnsSandboxURL, \.sandboxURL),
+    ] {
+      apns[keyPath: url] = reader.text(setting) ?? apns[keyPath: url]
+      if !APNsSettings.isAddress(apns[keyPath: url]) {
+        reader.wrong(setting, "must be https://host or https://host:port")
       }
-      return nil
     }
+    apns.caFile = reader.text(.providerCAFile)
+    if !apns.hasUsableCAFile { reader.wrong(.providerCAFile, "must name a PEM file of certificates") }
+    return apns
+  }
+
+  private static func masterKeys(from reader: inout SettingsReader, needed: Bool) -> MasterKeys? {
+    let current = reader.secret(.masterKey, isNeeded: needed)
+    let older = reader.secret(.oldMasterKeys, isNeeded: false).map { $0.split(separator: ",").map(String.init) } ?? []
+    if let current, let problem = MasterKeys.problem(with: current) { reader.wrong(.masterKey, problem) }
+    for (number, key) in zip(1..., older) {
+      guard let problem = MasterKeys.problem(with: key) else { continue }
+      reader.wrong(.oldMasterKeys, older.count == 1 ? problem : "(number \(number) of them) \(problem)")
+    }
+    // What is wrong with them has been noted.
+    return current.flatMap { try? MasterKeys(current: $0, older: older) }
   }
 }

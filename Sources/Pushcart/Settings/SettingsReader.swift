@@ -4,51 +4,103 @@ import Synchronization
 
 /// Reads settings one after the other and remembers everything that is wrong, so that it can be said in one go.
 struct SettingsReader {
-  private let reader: ConfigReader
+  /// Flags, the environment and the settings file: the first that has a setting decides.
+  private var sources: [ConfigReader] = []
   private let misread = Misread()
   private var problems: [String] = []
+  /// What is no mistake for certain, but most likely one.
+  private(set) var warnings: [String] = []
 
   /// - Parameters:
   ///   - flags: what the command line says.
   ///   - environment: variables; an empty one counts as absent.
-  ///   - local: settings file of a private hub in this folder, asked last; nil if there is none.
+  ///   - local: settings file of a private hub in this folder, or nil. It counts when nothing else names a database, and then
+  ///     decides before everything but flags: what is set for one database is not mixed with what is set for another.
   init(flags: [Given], environment: [String: String], local: String? = nil) async {
     let given = Dictionary(flags.compactMap { flag in flag.value.map { (flag.setting.flagVariable, $0) } }) { $1 }
     let variables = environment.filter { !$0.value.isEmpty }
-    var providers: [any ConfigProvider] = [
-      EnvironmentVariablesProvider(environmentVariables: given),
-      EnvironmentVariablesProvider(environmentVariables: variables).mapKeys { key in
-        key.components.first?.hasPrefix("database-url") ?? false ? key : key.prepending("pushcart")
-      },
+    sources = [
+      source(EnvironmentVariablesProvider(environmentVariables: given)),
+      source(
+        EnvironmentVariablesProvider(environmentVariables: variables).mapKeys { key in
+          key.components.first?.hasPrefix("database-url") ?? false ? key : key.prepending("pushcart")
+        }),
     ]
-    let named = given[Setting.config.flagVariable] ?? variables[Setting.config.variable]
-    for file in [named, local].compactMap({ $0 }) {
-      do {
-        let path = InMemoryProvider(values: ["filePath": ConfigValue(stringLiteral: file)])
-        providers.append(try await FileProvider<JSONSnapshot>(config: ConfigReader(provider: path)))
-      } catch {
-        problems.append("\(Setting.config.variable) must name a readable file that holds one JSON object")
-      }
+    if let file = given[Setting.config.flagVariable] ?? variables[Setting.config.variable] {
+      if let read = await self.file(file) { sources.append(read) }
     }
-    reader = ConfigReader(providers: providers, accessReporter: misread)
+    if let local, !namesDatabase, let read = await file(local) { sources.insert(read, at: 1) }
+    let known = Set((Setting.all + Setting.fileable.map(\.fromFile)).map(\.variable))
+    let strangers = variables.keys.filter { $0.hasPrefix("PUSHCART_") && !known.contains($0) }
+    warnings = strangers.sorted().map { "\($0) is no setting and says nothing" }
+  }
+
+  private func source(_ provider: any ConfigProvider) -> ConfigReader {
+    ConfigReader(provider: provider, accessReporter: misread)
+  }
+
+  private var namesDatabase: Bool {
+    sources.contains { source in
+      [Setting.databaseURL, .databaseURL.fromFile].contains { source.string(forKey: $0.key) != nil }
+    }
+  }
+
+  private mutating func file(_ path: String) async -> ConfigReader? {
+    let file = InMemoryProvider(values: ["filePath": ConfigValue(stringLiteral: path)])
+    guard let provider = try? await FileProvider<JSONSnapshot>(config: ConfigReader(provider: file)),
+      let data = try? Data(contentsOf: URL(filePath: path)), let keys = try? JSONDecoder().decode(Keys.self, from: data)
+    else {
+      problems.append("\(Setting.config.variable) must name a readable file that holds one JSON object")
+      return nil
+    }
+    let known = Set((Setting.all + Setting.fileable.map(\.fromFile)).map(\.name)).subtracting([Setting.config.name])
+    for name in keys.names.sorted() where !known.contains(name) {
+      problems.append("\(Setting.config.variable) names a file with the key \(name), which is no setting")
+    }
+    return source(provider)
+  }
+
+  /// What the first source that knows the setting says.
+  private func first<Value>(_ value: (ConfigReader) -> Value?) -> Value? {
+    for source in sources { if let value = value(source) { return value } }
+    return nil
   }
 
   mutating func text(_ setting: Setting) -> String? {
-    let text = reader.string(forKey: setting.key, isSecret: setting.isSecret)
+    let text = first { $0.string(forKey: setting.key, isSecret: setting.isSecret) }
     if misread.contains(setting) { wrong(setting, "must be text") }
     return text
   }
 
   /// The value itself, or what the file holds that its `_FILE` sibling names, without surrounding white space.
-  mutating func secret(_ setting: Setting) -> String? {
-    let value = text(setting)
-    guard let path = text(setting.fromFile) else { return value }
-    guard value == nil else {
-      wrong(setting, "and \(setting.fromFile.variable) are both set; one must go")
-      return nil
+  /// - Parameters:
+  ///   - isNeeded: whether there must be one.
+  ///   - alternative: what can be done instead of setting it.
+  /// - Returns: nil when there is none, or none that can be read; what is wrong has been noted then.
+  mutating func secret(_ setting: Setting, isNeeded: Bool, or alternative: String? = nil) -> String? {
+    for source in sources {
+      let value = source.string(forKey: setting.key, isSecret: true)
+      let path = source.string(forKey: setting.fromFile.key)
+      for setting in [setting, setting.fromFile] where misread.contains(setting) {
+        wrong(setting, "must be text")
+        return nil
+      }
+      switch (value, path) {
+      case (nil, nil): continue
+      case (let value?, nil): return value
+      case (nil, let path?): return contents(of: path, setting.fromFile)
+      case (.some, .some):
+        wrong(setting, "and \(setting.fromFile.variable) are both set; one must go")
+        return nil
+      }
     }
+    if isNeeded { missing(setting, alternative) }
+    return nil
+  }
+
+  private mutating func contents(of path: String, _ setting: Setting) -> String? {
     guard let bytes = try? Data(contentsOf: URL(filePath: path)), let text = String(data: bytes, encoding: .utf8) else {
-      wrong(setting.fromFile, "must name a readable text file")
+      wrong(setting, "must name a readable text file")
       return nil
     }
     return text.trimmed
@@ -56,7 +108,7 @@ struct SettingsReader {
 
   mutating func number(_ setting: Setting, in range: ClosedRange<Int>) -> Int {
     let fallback = setting.fallback.flatMap { Int($0) } ?? range.lowerBound
-    let number = reader.int(forKey: setting.key) ?? fallback
+    let number = first { $0.int(forKey: setting.key) } ?? fallback
     guard !misread.contains(setting), range.contains(number) else {
       wrong(setting, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
       return fallback
@@ -83,13 +135,7 @@ struct SettingsReader {
     return text.hasSuffix("/") ? String(text.dropLast()) : text
   }
 
-  mutating func readableFile(_ setting: Setting) -> String? {
-    guard let path = text(setting) else { return nil }
-    if (try? Data(contentsOf: URL(filePath: path))) == nil { wrong(setting, "must name a readable file") }
-    return path
-  }
-
-  mutating func missing(_ setting: Setting, _ alternative: String? = nil) {
+  private mutating func missing(_ setting: Setting, _ alternative: String? = nil) {
     let sibling = Setting.fileable.contains { $0.name == setting.name } ? " or \(setting.fromFile.variable)" : ""
     problems.append(
       "\(setting.variable)\(sibling) must be set: \(alternative.map { "\(setting.help); \($0)" } ?? setting.help)")
@@ -124,6 +170,22 @@ private final class Misread: AccessReporter {
     let failed = event.providerResults.contains { if case .failure = $0.result { true } else { false } }
     guard failed || event.conversionError != nil else { return }
     keys.withLock { _ = $0.insert(event.metadata.key.components.joined(separator: ".")) }
+  }
+}
+
+/// The names in a JSON object.
+private struct Keys: Decodable {
+  struct Name: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+  }
+
+  let names: [String]
+
+  init(from decoder: any Decoder) throws {
+    names = try decoder.container(keyedBy: Name.self).allKeys.map(\.stringValue)
   }
 }
 

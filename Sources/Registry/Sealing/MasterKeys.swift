@@ -13,21 +13,27 @@ public struct MasterKeys: Sendable {
   /// - Parameters:
   ///   - current: what new values are sealed under.
   ///   - older: what values sealed earlier may need to open.
-  ///   - setting: where the current key came from, for the error.
-  ///   - olderSetting: where the older ones came from.
   /// - Throws: `RegistryError.invalid`, naming the setting and never the value.
-  public init(
-    current: String, older: [String] = [], setting: String = "PUSHCART_MASTER_KEY",
-    olderSetting: String = "PUSHCART_OLDER_MASTER_KEYS"
-  ) throws(RegistryError) {
-    self.current = try Self.read(current, setting)
+  public init(current: String, older: [String] = []) throws(RegistryError) {
+    self.current = try Self.read(current, "PUSHCART_MASTER_KEY")
     currentID = Self.id(of: self.current)
     var keys = [currentID: self.current]
     for text in older {
-      let key = try Self.read(text, olderSetting)
+      let key = try Self.read(text, "PUSHCART_OLD_MASTER_KEYS")
       keys[Self.id(of: key)] = key
     }
     self.keys = keys
+  }
+
+  /// Why the text is no key, ending the sentence that begins with its setting's name; nil if it is one.
+  public static func problem(with text: String) -> String? {
+    do {
+      _ = try read(text, "")
+      return nil
+    } catch {
+      if case .invalid(_, let problem) = error { return problem }
+      return "cannot be read"
+    }
   }
 
   /// A new key in base64, for a set-up that makes its own.

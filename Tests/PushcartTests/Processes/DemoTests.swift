@@ -19,6 +19,7 @@ import Wire
     #expect(sent.integer("sendoutId") == 1 && sent.string("template") == "offer")
     #expect(try await Self.shell(lines[2]).integer("sendoutId") == 1)
     try await expectCommandsFindIt(in: folder)
+    try await expectOtherDatabasesKeepTheirSettings(in: folder)
     let key = try Self.key(in: first.text)
     await first.die()
 
@@ -70,6 +71,21 @@ import Wire
     #expect(await send.exit() == 0, "\(send.text)")
     let check = try RunningPushcart(["check"], environment: [:], folder: folder.path)
     #expect(await check.exit() == 0, "\(check.text)")
+  }
+
+  /// Who names a database in the demo's folder means that one, under that one's master key.
+  private func expectOtherDatabasesKeepTheirSettings(in folder: TemporaryDirectory) async throws {
+    try await withPushcart { other, _ in
+      let seal = try RunningPushcart(
+        ["app", "check", "1", "--customer", "1"], environment: ["DATABASE_URL": other.databaseURL], folder: folder.path)
+      #expect(await seal.exit() == 1)
+      #expect(seal.text.contains("PUSHCART_MASTER_KEY or PUSHCART_MASTER_KEY_FILE must be set"), "\(seal.text)")
+      let list = try RunningPushcart(
+        ["customer", "list", "--json"],
+        environment: ["DATABASE_URL": other.databaseURL, "PUSHCART_MASTER_KEY": other.masterKey], folder: folder.path)
+      #expect(await list.exit() == 0, "\(list.text)")
+      #expect(!list.text.contains("Sample customer"))
+    }
   }
 
   /// The lines to try, as a person would copy them.
