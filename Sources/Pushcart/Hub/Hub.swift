@@ -9,7 +9,8 @@ import ServiceLifecycle
 import UnixSignals
 import Web
 
-/// The hub as a whole: every part is made here, once, and handed to those that need it.
+/// The hub as a whole: every part is made here, once, and handed to those that need it; see `HubParts` for those that several
+/// need.
 struct Hub: Sendable {
   let settings: Settings
   let masterKeys: MasterKeys
@@ -24,68 +25,79 @@ struct Hub: Sendable {
   func run(
     after first: [any Service] = [], whenListening: @escaping @Sendable (Int) async -> Void = { _ in }
   ) async throws {
-    // ground
     var database = settings.database
     database.applicationName = HubQueries.applicationName
     let pool = Pool(database, logger: logger)
     let migrator = Migrator(pool, Migration.embedded)
     try await requireSchema(migrator)
 
-    // 1st floor
     let vault = Vault(masterKeys)
     let signer = LinkSigner(key: try await HubSecrets(pool, vault: vault).load("links").bytes)
-    let links = PublicLinks(base: settings.publicURL, signer: signer)
-    // What requests ask of the database is answered in time, or with "try again".
-    let prompt = PromptDatabase(pool)
-    let accessKeys = AccessKeyCache(prompt)
-    let pushApps = PushAppCache(prompt)
-    let apns = try APNsProvider(settings.apns, logger: logger)
+    let parts = HubParts(
+      pool: pool, vault: vault, links: PublicLinks(base: settings.publicURL, signer: signer), signer: signer,
+      apns: try APNsProvider(settings.apns, logger: logger), readiness: Readiness(pool, migrator))
+    let caches = RegistryCaches(pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps)
+    let site = Site(faces: try faces(parts).all, settings: settings.site, logger: logger)
+    try await serve(
+      first + [pool, caches, parts.apns],
+      [
+        runner(parts), Housekeeping(pool, vault: vault), parts.readiness,
+        GraceLimit(service: site.application(onListening: whenListening), limit: min(settings.drain, Self.siteGrace)),
+      ])
+  }
 
-    // 2nd and 3rd floor
-    // A phone waits for the group before its own and then for its own.
-    let promptly = PromptDatabase(pool, limit: .seconds(2))
-    let opens = Opens(promptly)
-    let dispatcher = Dispatcher(pool, apns: apns, links: links, logger: logger)
-    var patience = RunnerSettings()
-    patience.grace = settings.drain
-    let runner = SendoutRunner(pool, dispatcher: dispatcher, vault: vault, settings: patience, logger: logger)
-    let pages = RichPages(
-      promptly, templates: PageTemplateCache(promptly), links: links, vault: vault, logger: logger)
+  /// How long requests that are being answered may take to end. All that the hub does for one is done sooner; what is left is
+  /// with clients that do not go on.
+  private static let siteGrace = Duration.seconds(10)
 
-    // 4th floor
-    let authenticator = Authenticator(accessKeys)
-    let readiness = Readiness(pool, migrator)
-    let figures = ProcessFigures()
-    let site = Site(
-      faces: [
-        CarmaFace(
-          authenticator: authenticator, pushApps: pushApps, registrar: Registrar(pool), contacts: ContactLookup(prompt),
-          devices: Devices(prompt)),
-        AdminFace(
-          authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
-          apps: PushApps(pool, vault: vault), vault: vault,
-          credentials: CredentialCheck(keys: SigningCredentialVault(pool, vault: vault), apns: apns),
-          lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool, vault: vault),
-          reports: Reports(pool)),
-        PageFace(pages, opens: opens, signer: signer, settings: settings.pages),
-        try DescriptionFace(publicURL: settings.publicURL),
-        HubFace(obstacle: readiness.obstacle) { [metrics] in
-          figures.read()
-          return (PrometheusText.contentType, PrometheusText.write(metrics))
-        },
-      ], settings: settings.site, logger: logger)
-
-    // They are stopped from last to first: new requests, then sending, then the database.
-    let services: [any Service] =
-      first + [
-        pool, RegistryCaches(pool, accessKeys: accessKeys, pushApps: pushApps), apns, runner,
-        Housekeeping(pool, vault: vault), site.application(onListening: whenListening), readiness,
-      ]
+  /// Work ends first, all of it at once: no more is claimed from the moment that the hub is told to stop, while what is under
+  /// way has the rest of its time. What the work stands on ends afterwards, from last to first.
+  private func serve(_ ground: [any Service], _ work: [any Service]) async throws {
     var configuration = ServiceGroupConfiguration(
-      services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+      services: ground + [ServiceCrew(members: work)], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
     configuration.maximumGracefulShutdownDuration = settings.drain + .seconds(3)
     configuration.maximumCancellationDuration = .seconds(2)
     try await ServiceGroup(configuration: configuration).run()
+  }
+
+  private func runner(_ parts: HubParts) -> SendoutRunner {
+    var patience = RunnerSettings()
+    patience.grace = settings.drain
+    let dispatcher = Dispatcher(parts.pool, apns: parts.apns, links: parts.links, logger: logger)
+    return SendoutRunner(parts.pool, dispatcher: dispatcher, vault: parts.vault, settings: patience, logger: logger)
+  }
+
+  private func faces(_ parts: HubParts) throws -> HubFaces {
+    let (pool, vault) = (parts.pool, parts.vault)
+    let authenticator = Authenticator(parts.accessKeys)
+    return HubFaces(
+      carma: CarmaFace(
+        authenticator: authenticator, pushApps: parts.pushApps, registrar: Registrar(pool),
+        contacts: ContactLookup(parts.prompt), devices: Devices(parts.prompt)),
+      admin: AdminFace(
+        authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
+        apps: PushApps(pool, vault: vault), vault: vault,
+        credentials: CredentialCheck(keys: SigningCredentialVault(pool, vault: vault), apns: parts.apns),
+        lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool, vault: vault),
+        reports: Reports(pool)),
+      pages: pages(parts), description: try DescriptionFace(publicURL: settings.publicURL),
+      hub: hubFace(parts.readiness))
+  }
+
+  private func pages(_ parts: HubParts) -> PageFace {
+    // A phone waits for the group before its own and then for its own.
+    let promptly = PromptDatabase(parts.pool, limit: .seconds(2))
+    let pages = RichPages(
+      promptly, templates: PageTemplateCache(promptly), links: parts.links, vault: parts.vault, logger: logger)
+    return PageFace(pages, opens: Opens(promptly), signer: parts.signer, settings: settings.pages)
+  }
+
+  private func hubFace(_ readiness: Readiness) -> HubFace {
+    let figures = ProcessFigures()
+    return HubFace(obstacle: readiness.obstacle) { [metrics] in
+      figures.read()
+      return (PrometheusText.contentType, PrometheusText.write(metrics))
+    }
   }
 
   /// A hub on another schema than its own would do harm, so it does not start.

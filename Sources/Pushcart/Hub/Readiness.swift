@@ -4,8 +4,8 @@ import Synchronization
 
 /// Whether the hub can serve now; what it found is believed for two seconds, so that asking often costs the database nothing.
 ///
-/// As the last service of its group it hears of a shutdown first: from then on the hub is not ready, while the requests that
-/// are in flight, or still arrive, are answered.
+/// It hears of a shutdown when all others do: from then on the hub is not ready, while the requests that are in flight, or still
+/// arrive on connections that are open, are answered.
 final class Readiness: Service {
   private enum Finding {
     case never

@@ -30,19 +30,19 @@ public struct WholeSite: Sendable {
   public var faces: [any Face] {
     get throws {
       let authenticator = Authenticator(AccessKeyCache(pool))
-      return [
-        CarmaFace(
+      return HubFaces(
+        carma: CarmaFace(
           authenticator: authenticator, pushApps: PushAppCache(pool), registrar: Registrar(pool),
           contacts: ContactLookup(pool), devices: Devices(pool)),
-        AdminFace(
+        admin: AdminFace(
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
           apps: PushApps(pool, vault: vault), vault: vault,
           credentials: CredentialCheck(keys: SigningCredentialVault(pool, vault: vault), apns: apns),
           lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool, vault: vault),
           reports: Reports(pool)),
-        pages, try DescriptionFace(publicURL: publicURL),
-        HubFace(obstacle: { nil }, figures: { ("text/plain; version=0.0.4", "pushcart_up 1\n") }),
-      ]
+        pages: pages, description: try DescriptionFace(publicURL: publicURL),
+        hub: HubFace(obstacle: { nil }, figures: { ("text/plain; version=0.0.4", "pushcart_up 1\n") })
+      ).all
     }
   }
 
