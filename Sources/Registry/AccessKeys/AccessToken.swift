@@ -25,7 +25,7 @@ struct AccessToken: Sendable {
   /// Makes a new token.
   static func make(for customer: CustomerID) -> (text: String, hash: SHA256Digest) {
     let random = SymmetricKey(size: .bits256).withUnsafeBytes { Array($0) }
-    let text = "pck_\(customer)_\(random.base64URL)"
+    let text = "pck_\(customer)_\(Base64URL.text(random))"
     return (text, Self.hash(text))
   }
 

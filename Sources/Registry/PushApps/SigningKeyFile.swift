@@ -1,5 +1,6 @@
 import Crypto
 import FoundationEssentials
+import Wire
 
 /// The signing key in Apple's AuthKey_….p8 file: a P-256 private key in PKCS#8, in PEM.
 ///

@@ -1,5 +1,6 @@
 import Crypto
 import FoundationEssentials
+import Wire
 
 /// The keys under which everything secret in the database is sealed: the current one, and older ones that still open what they
 /// sealed until `Rekey` has gone over it.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Wire
 
 /// The phone page: what is there already is in the HTML, what comes later is added by the script.
 enum PhonePage {
@@ -22,7 +23,7 @@ enum PhonePage {
       <title>Phone – Pushcart Simulator</title>
       <link rel="icon" href="/phone.svg">
       <link rel="stylesheet" href="/phone.css">
-      <body data-last="\(last)" data-watched="\((watched ?? "").escaped)">
+      <body data-last="\(last)" data-watched="\((watched ?? "").htmlEscaped)">
       <header>
         <img src="/phone.svg" alt="" width="36" height="36">
         <h1>Pushcart <small>Simulator</small></h1>
@@ -64,12 +65,12 @@ enum PhonePage {
         </section>
         <section>
           <h2>Point the hub here</h2>
-          <dl>\(addresses.map { "<dt>\($0.0.escaped)</dt><dd>\($0.1.escaped)</dd>" }.joined())</dl>
+          <dl>\(addresses.map { "<dt>\($0.0.htmlEscaped)</dt><dd>\($0.1.htmlEscaped)</dd>" }.joined())</dl>
         </section>
         <details>
           <summary>Steer by device token</summary>
           <p>How a token begins says how it is answered:</p>
-          <table>\(SteeringTokens.table.map { "<tr><td><code>\($0.prefix)</code></td><td>\($0.meaning.escaped)</td></tr>" }.joined())</table>
+          <table>\(SteeringTokens.table.map { "<tr><td><code>\($0.prefix)</code></td><td>\($0.meaning.htmlEscaped)</td></tr>" }.joined())</table>
         </details>
       </aside>
       <script src="/phone.js"></script>
@@ -81,15 +82,15 @@ enum PhonePage {
   static func card(_ push: PhonePush) -> String {
     let leads = push.url != nil ? "Opens its page" : push.pushReadURL != nil ? "Marks it as read" : "Has no page"
     return """
-      <li class="card\(push.isSilent ? " silent" : "")" data-number="\(push.number)" data-url="\((push.url ?? "").escaped)" \
-      data-read="\((push.pushReadURL ?? "").escaped)" data-payload="\(push.payload.escaped)">
+      <li class="card\(push.isSilent ? " silent" : "")" data-number="\(push.number)" data-url="\((push.url ?? "").htmlEscaped)" \
+      data-read="\((push.pushReadURL ?? "").htmlEscaped)" data-payload="\(push.payload.htmlEscaped)">
         <button type="button" title="\(leads)">
-          <span class="icon" aria-hidden="true" style="--hue: \(hue(push.app))">\(push.app.prefix(1).escaped)\
+          <span class="icon" aria-hidden="true" style="--hue: \(hue(push.app))">\(push.app.prefix(1).htmlEscaped)\
       \(push.badge.map { $0 > 0 ? "<b>\($0)</b>" : "" } ?? "")</span>
-          <span class="what"><span class="app">\(push.app.escaped)</span>
-            <strong dir="auto">\(push.title.escaped)</strong>
-            \(push.text.isEmpty ? "" : #"<span class="text" dir="auto">\#(push.text.escaped)</span>"#)
-            <span class="meta">\(push.token.prefix(8).escaped)… · \(push.environment.rawValue)<span class="state"></span></span>
+          <span class="what"><span class="app">\(push.app.htmlEscaped)</span>
+            <strong dir="auto">\(push.title.htmlEscaped)</strong>
+            \(push.text.isEmpty ? "" : #"<span class="text" dir="auto">\#(push.text.htmlEscaped)</span>"#)
+            <span class="meta">\(push.token.prefix(8).htmlEscaped)… · \(push.environment.rawValue)<span class="state"></span></span>
           </span>
           <time data-at="\(Int64(push.at.timeIntervalSince1970 * 1000))">now</time>
         </button>
@@ -100,9 +101,9 @@ enum PhonePage {
   /// A device's line in the list.
   static func device(_ device: PhoneDevice, isWatched: Bool) -> String {
     """
-    <li><a href="/?token=\(device.token.escaped)" data-token="\(device.token.escaped)" \
-    \(isWatched ? #"aria-current="page""# : "")><code>\(device.token.prefix(8).escaped)…\(device.token.suffix(4).escaped)\
-    </code> <small>\(device.app.escaped)\(device.environment == .sandbox ? ", sandbox" : "")</small></a></li>
+    <li><a href="/?token=\(device.token.htmlEscaped)" data-token="\(device.token.htmlEscaped)" \
+    \(isWatched ? #"aria-current="page""# : "")><code>\(device.token.prefix(8).htmlEscaped)…\(device.token.suffix(4).htmlEscaped)\
+    </code> <small>\(device.app.htmlEscaped)\(device.environment == .sandbox ? ", sandbox" : "")</small></a></li>
     """
   }
 
@@ -129,24 +130,5 @@ struct PhoneDevice {
     token = push.token
     app = push.app
     environment = push.environment
-  }
-}
-
-extension StringProtocol {
-  /// For HTML, in text and in attributes.
-  var escaped: String {
-    var escaped = ""
-    escaped.reserveCapacity(utf8.count)
-    for character in unicodeScalars {
-      switch character {
-      case "&": escaped += "&amp;"
-      case "<": escaped += "&lt;"
-      case ">": escaped += "&gt;"
-      case "\"": escaped += "&quot;"
-      case "'": escaped += "&#39;"
-      default: escaped.unicodeScalars.append(character)
-      }
-    }
-    return escaped
   }
 }

@@ -1,27 +1,12 @@
+import Wire
+
 /// Text on its way into an HTML page.
 enum HTML {
-  /// The text as it can stand between tags and inside quoted attributes.
-  static func escape(_ text: some StringProtocol) -> String {
-    var escaped = ""
-    escaped.reserveCapacity(text.utf8.count)
-    for character in text.unicodeScalars {
-      switch character {
-      case "&": escaped += "&amp;"
-      case "<": escaped += "&lt;"
-      case ">": escaped += "&gt;"
-      case "\"": escaped += "&quot;"
-      case "'": escaped += "&#39;"
-      default: escaped.unicodeScalars.append(character)
-      }
-    }
-    return escaped
-  }
-
   /// One line of prose, escaped, with what stands in backticks set as code.
   static func line(_ text: some StringProtocol) -> String {
     let parts = text.split(separator: "`", omittingEmptySubsequences: false)
     return parts.indices.map { index in
-      index % 2 == 1 && index < parts.count - 1 ? "<code>\(escape(parts[index]))</code>" : escape(parts[index])
+      index % 2 == 1 && index < parts.count - 1 ? "<code>\(parts[index].htmlEscaped)</code>" : parts[index].htmlEscaped
     }.joined()
   }
 

@@ -6,14 +6,14 @@ extension ReferencePage {
   func operationSection(_ operation: Operation) -> String {
     """
     <article id="\(operation.id)">
-    <h3>\(badge(operation.method)) <code>\(HTML.escape(operation.path))</code>
+    <h3>\(badge(operation.method)) <code>\(operation.path.htmlEscaped)</code>
     <a class="anchor" href="#\(operation.id)" aria-label="Link to \(operation.id)">#</a></h3>
-    <p class="summary">\(HTML.escape(operation.summary)) \(door(operation))</p>
+    <p class="summary">\(operation.summary.htmlEscaped) \(door(operation))</p>
     \(HTML.prose(operation.about))
     \(parameters(operation.parameters))
     \(body(operation))
     <h4>Try it</h4>
-    <pre>\(HTML.escape(CurlLine.make(operation, publicURL: publicURL)))</pre>
+    <pre>\(CurlLine.make(operation, publicURL: publicURL).htmlEscaped)</pre>
     <h4>Replies</h4>
     \(operation.allReplies.map(reply).joined(separator: "\n"))
     </article>
@@ -31,7 +31,7 @@ extension ReferencePage {
     guard !parameters.isEmpty else { return "" }
     let rows = parameters.map { parameter in
       """
-      <tr><td><code>\(HTML.escape(parameter.name))</code></td>\
+      <tr><td><code>\(parameter.name.htmlEscaped)</code></td>\
       <td>\(parameter.place.rawValue)\(parameter.isRequired ? "" : ", optional")</td>\
       <td>\(type(parameter.schema))</td><td>\(HTML.line(parameter.schema.about))</td></tr>
       """
@@ -48,7 +48,7 @@ extension ReferencePage {
     guard let body = operation.body else { return "" }
     return """
       <h4>Body: \(type(body.schema))</h4>
-      <pre>\(HTML.escape(body.example))</pre>
+      <pre>\(body.example.htmlEscaped)</pre>
       """
   }
 
@@ -60,12 +60,12 @@ extension ReferencePage {
     case .json(let schema, let example):
       return """
         <details\(kind == "good" ? " open" : "")>\(title)
-        <p>\(type(schema))</p><pre>\(HTML.escape(example))</pre></details>
+        <p>\(type(schema))</p><pre>\(example.htmlEscaped)</pre></details>
         """
     case .other(let types, let example):
       return """
         <details>\(title)
-        <p>\(types.map { "<code>\(HTML.escape($0))</code>" }.joined(separator: " or "))</p><pre>\(HTML.escape(example))</pre></details>
+        <p>\(types.map { "<code>\($0.htmlEscaped)</code>" }.joined(separator: " or "))</p><pre>\(example.htmlEscaped)</pre></details>
         """
     }
   }

@@ -1,9 +1,11 @@
+import Wire
+
 extension ReferencePage {
   /// A named body with its fields.
   func schemaSection(_ named: SiteDescription.NamedSchema) -> String {
     """
     <article id="schema-\(named.name)">
-    <h3>\(HTML.escape(named.name)) <a class="anchor" href="#schema-\(named.name)" \
+    <h3>\(named.name.htmlEscaped) <a class="anchor" href="#schema-\(named.name)" \
     aria-label="Link to \(named.name)">#</a></h3>
     \(HTML.prose(named.schema.about))
     \(fields(of: named.schema))
@@ -15,7 +17,7 @@ extension ReferencePage {
   func type(_ schema: Schema) -> String {
     let type =
       switch schema.shape {
-      case .named(let name): "<a href=\"#schema-\(name)\">\(HTML.escape(name))</a>"
+      case .named(let name): "<a href=\"#schema-\(name)\">\(name.htmlEscaped)</a>"
       case .object(let fields, _): fields.isEmpty ? "object" : "object: " + names(fields)
       case .array(let item, _): "array of \(self.type(item))"
       case .string(let format, let words, let length): string(format, words, length)
@@ -30,7 +32,7 @@ extension ReferencePage {
 
   private func names(_ fields: [Schema.Field]) -> String {
     fields.map { field in
-      let code = "<code>\(HTML.escape(field.name))</code>"
+      let code = "<code>\(field.name.htmlEscaped)</code>"
       if case .array(let item, _) = field.schema.shape, case .named = item.shape {
         return "\(code) (\(type(field.schema)))"
       }
@@ -39,7 +41,7 @@ extension ReferencePage {
   }
 
   private func string(_ format: String?, _ words: [String], _ length: ClosedRange<Int>?) -> String {
-    if !words.isEmpty { return words.map { "<code>\(HTML.escape($0))</code>" }.joined(separator: " | ") }
+    if !words.isEmpty { return words.map { "<code>\($0.htmlEscaped)</code>" }.joined(separator: " | ") }
     if format == "date-time" { return "moment" }
     return "string" + (length.map { ", \($0.lowerBound)–\($0.upperBound) characters" } ?? "")
   }
@@ -66,7 +68,7 @@ extension ReferencePage {
   private func row(_ field: Schema.Field) -> String {
     let about = field.schema.about.isEmpty ? nested(field.schema) : field.schema.about
     return """
-      <tr><td><code>\(HTML.escape(field.name))</code></td><td>\(field.isRequired ? "always" : "optional")</td>\
+      <tr><td><code>\(field.name.htmlEscaped)</code></td><td>\(field.isRequired ? "always" : "optional")</td>\
       <td>\(type(field.schema))</td><td>\(HTML.line(about))</td></tr>
       """
   }

@@ -1,4 +1,5 @@
 import HTTPTypes
+import Wire
 
 /// The site's description as a page for people: one HTML document without scripts or anything fetched from elsewhere.
 struct ReferencePage {
@@ -12,14 +13,14 @@ struct ReferencePage {
     <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>\(HTML.escape(description.title)) API</title>
+    <title>\(description.title.htmlEscaped) API</title>
     <style>\(ReferenceStyle.css)</style>
     </head>
     <body>
     \(navigation)
     <main>
     <header>
-    <h1>\(HTML.escape(description.title)) <small>API</small></h1>
+    <h1>\(description.title.htmlEscaped) <small>API</small></h1>
     \(HTML.prose(description.about))
     <p>The same as OpenAPI 3.1: <a href="/openapi.json">/openapi.json</a>. In the commands below, \
     <code>$PUSHCART_KEY</code> is an access key.</p>
@@ -42,16 +43,16 @@ struct ReferencePage {
   private var navigation: String {
     let topics = description.topics.map { chapter in
       let links = operations(of: chapter.topic).map {
-        "<li><a href=\"#\($0.id)\">\(badge($0.method)) \(HTML.escape($0.summary))</a></li>"
+        "<li><a href=\"#\($0.id)\">\(badge($0.method)) \($0.summary.htmlEscaped)</a></li>"
       }
       return """
-        <a class="topic" href="#\(anchor(chapter.topic))">\(HTML.escape(chapter.topic.rawValue))</a>
+        <a class="topic" href="#\(anchor(chapter.topic))">\(chapter.topic.rawValue.htmlEscaped)</a>
         <ul>\(links.joined())</ul>
         """
     }
     return """
       <nav aria-label="Contents">
-      <a class="home" href="#">\(HTML.escape(description.title))</a>
+      <a class="home" href="#">\(description.title.htmlEscaped)</a>
       \(topics.joined(separator: "\n"))
       <a class="topic" href="#schemas">Bodies</a>
       </nav>
@@ -61,7 +62,7 @@ struct ReferencePage {
   private func chapter(_ chapter: SiteDescription.Chapter) -> String {
     """
     <section class="chapter" id="\(anchor(chapter.topic))">
-    <h2>\(HTML.escape(chapter.topic.rawValue))</h2>
+    <h2>\(chapter.topic.rawValue.htmlEscaped)</h2>
     \(HTML.prose(chapter.about))
     \(operations(of: chapter.topic).map(operationSection).joined(separator: "\n"))
     </section>

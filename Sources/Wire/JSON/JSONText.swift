@@ -39,12 +39,8 @@ public enum JSONText {
     case 0x09: bytes.append(UInt8(ascii: "t"))
     default:
       bytes.append(contentsOf: "u00".utf8)
-      bytes.append(hexDigit(byte >> 4))
-      bytes.append(hexDigit(byte & 15))
+      bytes.append(UInt8(hexDigit: byte >> 4))
+      bytes.append(UInt8(hexDigit: byte & 15))
     }
-  }
-
-  private static func hexDigit(_ value: UInt8) -> UInt8 {
-    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
   }
 }

@@ -1,5 +1,6 @@
 import Crypto
 import FoundationEssentials
+import Wire
 
 /// A JWT that proves to APNs who sends: ES256, header `kid`, claims `iss` and `iat` (a number), and nothing else.
 struct ProviderToken: Hashable, Sendable {
@@ -15,7 +16,7 @@ struct ProviderToken: Hashable, Sendable {
     let claims = try Self.encode(Claims(iss: credentials.teamID, iat: issuedAt))
     let signed = header + "." + claims
     let signature = try key.signature(for: Data(signed.utf8)).rawRepresentation
-    authorization = "bearer \(signed).\(Self.base64URL(signature))"
+    authorization = "bearer \(signed).\(Base64URL.text(signature))"
     mintedAt = Date(timeIntervalSince1970: Double(issuedAt))
   }
 
@@ -27,18 +28,6 @@ struct ProviderToken: Hashable, Sendable {
   private static func encode(_ value: some Encodable) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
-    return base64URL(try encoder.encode(value))
-  }
-
-  private static func base64URL(_ data: Data) -> String {
-    String(
-      decoding: data.base64EncodedData().compactMap { byte -> UInt8? in
-        switch byte {
-        case UInt8(ascii: "+"): UInt8(ascii: "-")
-        case UInt8(ascii: "/"): UInt8(ascii: "_")
-        case UInt8(ascii: "="): nil
-        default: byte
-        }
-      }, as: UTF8.self)
+    return Base64URL.text(try encoder.encode(value))
   }
 }

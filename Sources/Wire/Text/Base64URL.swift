@@ -1,5 +1,5 @@
 /// Base64 in the alphabet that URLs take, without padding (RFC 4648, section 5).
-enum Base64URL {
+public enum Base64URL {
   private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
   /// What each byte stands for; 255 for those that are no digit.
@@ -9,7 +9,8 @@ enum Base64URL {
     return values
   }()
 
-  static func encode(_ bytes: [UInt8]) -> [UInt8] {
+  /// The digits for these bytes.
+  public static func encode(_ bytes: some Collection<UInt8>) -> [UInt8] {
     var text: [UInt8] = []
     text.reserveCapacity((bytes.count * 4 + 2) / 3)
     var buffer: UInt32 = 0
@@ -26,8 +27,11 @@ enum Base64URL {
     return text
   }
 
+  /// The same as a string.
+  public static func text(_ bytes: some Collection<UInt8>) -> String { String(decoding: encode(bytes), as: UTF8.self) }
+
   /// The bytes that a text stands for; `nil` if it holds anything but digits. Bits left over are ignored: the caller compares.
-  static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
+  public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
     var bytes: [UInt8] = []
     var buffer: UInt32 = 0
     var bits: UInt32 = 0
