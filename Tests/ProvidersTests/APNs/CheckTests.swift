@@ -59,8 +59,9 @@ import Testing
 
   @Test func `An APNs that cannot be reached says nothing about the key`() async throws {
     try await withSimulator { simulator in
-      let settings = APNsSettings(simulator, isPatient: false)
-      await simulator.stop()
+      let deaf = DeafPort()
+      var settings = APNsSettings(simulator, isPatient: false)
+      settings.productionURL = "https://127.0.0.1:\(deaf.number)"
       try await withProvider(settings) { apns in
         #expect(
           await apns.check(topic: "com.acme.app", environment: .production, credentials: .sample)

@@ -170,8 +170,9 @@ import Testing
 
   @Test func `Where nobody listens, pushes come back unsent`() async throws {
     try await withSimulator { simulator in
-      let settings = APNsSettings(simulator, isPatient: false)
-      await simulator.stop()
+      let deaf = DeafPort()
+      var settings = APNsSettings(simulator, isPatient: false)
+      settings.productionURL = "https://127.0.0.1:\(deaf.number)"
       try await withProvider(settings) { apns in
         #expect(
           await apns.verdicts(APNsPush.samples(3))
