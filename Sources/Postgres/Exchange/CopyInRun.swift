@@ -67,11 +67,9 @@ final class CopyInRun: Exchange, @unchecked Sendable {
 
   // MARK: What the server says
 
-  /// libpq reads no error before the COPY is closed, but there is no use in sending a million rows after a bad one: what the
-  /// server says while the COPY is open is most likely an error.
-  func glimpse(_ first: UInt8) {
-    if state == .open, first == UInt8(ascii: "E") { isRefused = true }
-  }
+  /// libpq reads no error before the COPY is closed, but there is no use in sending a million rows after a bad one.
+  var watchesForError: Bool { state == .open }
+  func errorIsComing() { isRefused = true }
 
   func advance(_ session: Session) {
     while state != .open {

@@ -7,9 +7,10 @@ protocol Exchange: AnyObject {
   var sql: String { get }
   /// Whether there is room for what the server may send.
   var wantsToRead: Bool { get }
-  /// Something has come in, beginning with this byte: a message's type, unless the connection is encrypted or a message
-  /// had come in part.
-  func glimpse(_ first: UInt8)
+  /// Whether it is of use to hear of an error before libpq reads it.
+  var watchesForError: Bool { get }
+  /// An error of the server is the next to be read.
+  func errorIsComing()
   /// Something has arrived.
   func advance(_ session: Session)
   /// All that was to be written is with the kernel.
@@ -23,7 +24,8 @@ protocol Exchange: AnyObject {
 }
 
 extension Exchange {
-  func glimpse(_: UInt8) {}
+  var watchesForError: Bool { false }
+  func errorIsComing() {}
 }
 
 /// What the server says in an exchange, one `PQgetResult` at a time.

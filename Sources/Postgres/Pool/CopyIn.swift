@@ -1,6 +1,8 @@
 extension Lease {
   /// Bytes handed to the reactor at a time: one suspension for many rows.
   private static var portion: Int { 64 * 1024 }
+  /// Bytes of one chunk handed over at a time: libpq keeps what the socket does not take, and counts in 32 bits.
+  private static var largest: Int { 1 << 20 }
 
   /// Runs a COPY … FROM STDIN to its end.
   /// - Returns: the count of rows.
@@ -10,7 +12,8 @@ extension Lease {
     let run = CopyInRun(sql, isWithinTransaction: isWithinTransaction)
     guard try await begin(run) else { return try await close(run, nil) }
     do {
-      try await feed(chunks, to: run)
+      // Not all was fed, so nothing is to be kept; what the server says to that is the error it had met.
+      guard try await feed(chunks, to: run) else { return try await close(run, "the server refused to take more") }
       // A sequence may simply end when its task is cancelled; that is no reason to keep half of it.
       try Task.checkCancellation()
     } catch {
@@ -21,29 +24,38 @@ extension Lease {
     return try await close(run, nil)
   }
 
-  /// Feeds until the chunks end, or the server takes no more: then `close` tells why.
+  /// Feeds until the chunks end.
+  /// - Returns: `false` if the server took no more before that; `close` tells why.
   private func feed<Chunks: AsyncSequence>(
     _ chunks: Chunks, to run: CopyInRun
-  ) async throws where Chunks.Element == [UInt8] {
+  ) async throws -> Bool where Chunks.Element == [UInt8] {
     var portion: [UInt8] = []
     for try await chunk in chunks {
       if portion.isEmpty, chunk.count >= Self.portion {
-        guard try await put(chunk, run) else { return }
+        guard try await putAll(chunk, run) else { return false }
       } else {
         portion += chunk
         guard portion.count >= Self.portion else { continue }
-        guard try await put(portion, run) else { return }
+        guard try await putAll(portion, run) else { return false }
         portion = []
-        portion.reserveCapacity(Self.portion + chunk.count)
+        portion.reserveCapacity(Self.portion + min(chunk.count, Self.portion))
       }
     }
-    if !portion.isEmpty { _ = try await put(portion, run) }
+    return portion.isEmpty ? true : try await put(portion, run)
+  }
+
+  private func putAll(_ chunk: [UInt8], _ run: CopyInRun) async throws -> Bool {
+    guard chunk.count > Self.largest else { return try await put(chunk, run) }
+    for start in stride(from: 0, to: chunk.count, by: Self.largest) {
+      guard try await put(Array(chunk[start...].prefix(Self.largest)), run) else { return false }
+    }
+    return true
   }
 
   private func begin(_ run: CopyInRun) async throws -> Bool {
     let session = session
     return try await suspend { core, continuation in
-      if core == nil { continuation.resume(throwing: run.lossError) } else { run.begin(session, continuation) }
+      if core == nil { continuation.resume(throwing: PostgresError.shutDown) } else { run.begin(session, continuation) }
     }
   }
 
@@ -51,14 +63,22 @@ extension Lease {
     try Task.checkCancellation()
     let session = session
     return try await suspend { core, continuation in
-      if core == nil { continuation.resume(throwing: run.lossError) } else { run.put(chunk, session, continuation) }
+      if core == nil {
+        continuation.resume(throwing: PostgresError.shutDown)
+      } else {
+        run.put(chunk, session, continuation)
+      }
     }
   }
 
   private func close(_ run: CopyInRun, _ problem: String?) async throws -> Int {
     let session = session
     return try await suspend { core, continuation in
-      if core == nil { continuation.resume(throwing: run.lossError) } else { run.close(problem, session, continuation) }
+      if core == nil {
+        continuation.resume(throwing: PostgresError.shutDown)
+      } else {
+        run.close(problem, session, continuation)
+      }
     }
   }
 

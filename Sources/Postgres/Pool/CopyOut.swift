@@ -92,11 +92,16 @@ extension Lease {
     return try await withTaskCancellationHandler {
       try await withUnsafeThrowingContinuation { continuation in
         perform { core in
-          if core == nil { continuation.resume(throwing: run.lossError) } else { run.read(session, continuation) }
+          if core == nil {
+            continuation.resume(throwing: PostgresError.shutDown)
+          } else {
+            run.read(session, continuation)
+          }
         }
       }
     } onCancel: {
-      perform { _ in run.cancel() }
+      // A reactor that has ended has turned the reader away, or is about to, on its own thread.
+      perform { core in if core != nil { run.cancel() } }
     }
   }
 }

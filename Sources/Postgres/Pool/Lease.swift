@@ -39,7 +39,7 @@ final class Lease: Sendable {
     let session = session
     try await withUnsafeThrowingContinuation { continuation in
       script.continuation = continuation
-      perform { core in if core == nil { script.failed(script.lossError) } else { session.begin(script) } }
+      perform { core in if core == nil { script.failed(.shutDown) } else { session.begin(script) } }
     }
   }
 

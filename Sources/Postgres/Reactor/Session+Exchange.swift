@@ -8,8 +8,9 @@ extension Session {
     guard case .pipeline = mode, pipeline.isIdle else {
       return exchange.failed(.misuse("\(exchange.name): the connection is in use by another statement"))
     }
-    guard connection.exitPipeline(), connection.sendScript(exchange.sql) else { return lose(connection.errorMessage) }
+    // From here on the loss of the connection is the exchange's to hear of.
     mode = .exchange(exchange)
+    guard connection.exitPipeline(), connection.sendScript(exchange.sql) else { return lose(connection.errorMessage) }
     flush()
   }
 

@@ -92,7 +92,7 @@ final class Session: @unchecked Sendable {
 
   func readable(at now: Moment) {
     guard !isLost else { return }
-    if case .exchange(let exchange) = mode, let first = peek() { exchange.glimpse(first) }
+    if case .exchange(let exchange) = mode, exchange.watchesForError, errorIsNext() { exchange.errorIsComing() }
     let isAlive = connection.consumeInput()
     switch mode {
     case .pipeline: readPipeline(at: now)
@@ -102,10 +102,16 @@ final class Session: @unchecked Sendable {
     if !isAlive { lose(connection.errorMessage) } else if wantsToWrite { flush() }
   }
 
-  /// The first byte that waits in the socket, left there.
-  private func peek() -> UInt8? {
-    var byte: UInt8 = 0
-    return recv(socket, &byte, 1, Int32(MSG_PEEK)) == 1 ? byte : nil
+  /// Whether what waits in the socket begins with an ErrorResponse: `E`, a length of less than 16 KiB, and the field `S`.
+  ///
+  /// Nothing else of the protocol looks like that, not even from the middle of a message: after two bytes of zero a text and
+  /// its message are at their end, and the letter of the next message follows. An encrypted connection never shows it.
+  private func errorIsNext() -> Bool {
+    withUnsafeTemporaryAllocation(byteCount: 6, alignment: 1) { bytes in
+      recv(socket, bytes.baseAddress, bytes.count, Int32(MSG_PEEK)) == bytes.count
+        && bytes[0] == UInt8(ascii: "E") && bytes[1] == 0 && bytes[2] == 0 && bytes[3] < 0x40
+        && bytes[5] == UInt8(ascii: "S")
+    }
   }
 
   func flush() {

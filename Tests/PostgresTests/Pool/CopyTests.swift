@@ -180,4 +180,42 @@ import Testing
       #expect(copied == 10)
     }
   }
+
+  @Test func `Notices that a trigger raises do not cut a COPY short`() async throws {
+    try await withFruit { database in
+      try await database.query(
+        """
+        CREATE FUNCTION shout() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN RAISE NOTICE '%', repeat('E', 5000); RETURN new; END $$
+        """)
+      try await database.query("CREATE TRIGGER shout BEFORE INSERT ON fruit FOR EACH ROW EXECUTE FUNCTION shout()")
+      #expect(try await database.pool.copyIn(Self.toFruit, rows(0..<20_000)) == 20_000)
+      #expect(try await count(database) == 20_000)
+    }
+  }
+
+  @Test func `A COPY is fed no further once the server has refused a row`() async throws {
+    try await withFruit { database in
+      let given = Mutex(0)
+      let chunks = AsyncStream<[UInt8]> {
+        given.withLock { $0 += 1 }
+        return Array("bad\tkiwi\n".utf8) + [UInt8](repeating: 0x31, count: 100_000) + Array("\tfig\n".utf8)
+      }
+      // The source has no end: only the server's word ends it.
+      await #expect(throws: PostgresError.self) { try await database.pool.copyIn(Self.toFruit, chunks) }
+      #expect(given.withLock(\.self) > 0)
+      let kept = try await count(database)
+      #expect(kept == 0)
+    }
+  }
+
+  @Test func `A chunk of any size goes in by pieces`() async throws {
+    try await withFruit { database in
+      let (chunks, feed) = AsyncStream.makeStream(of: [UInt8].self)
+      feed.yield(Array((0..<300_000).map { "\($0)\tfruit \($0)\n" }.joined().utf8))
+      feed.finish()
+      let copied = try await database.pool.copyIn(Self.toFruit, chunks)
+      #expect(copied == 300_000)
+    }
+  }
 }
