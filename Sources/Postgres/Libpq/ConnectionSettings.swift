@@ -1,32 +1,47 @@
 import CLibpq
 
-/// What libpq is told when it connects: the connection string's words, and ours where it is silent.
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+/// What libpq is told when it connects: the connection string's words, and ours where it and libpq's `PG…` variables are silent.
+///
+/// Two things are not the connection string's to say: the encoding is always UTF-8, and statements have the time limit
+/// of `PoolConfiguration`, since this side reckons with it.
 struct ConnectionSettings {
   /// Why a connection string cannot be used: ends a sentence that begins with its name, and quotes nothing of it.
   struct Unusable: Error { let problem: String }
 
   private(set) var values: [(keyword: String, value: String)]
 
+  /// - Parameter ambientOptions: what `PGOPTIONS` says. libpq takes it in place of `options`, and ours would displace it.
   /// - Throws: when libpq cannot read the connection string, or would take a part of the password for something else.
-  init(_ configuration: PoolConfiguration) throws(Unusable) {
+  init(
+    _ configuration: PoolConfiguration, ambientOptions: String? = getenv("PGOPTIONS").map { String(cString: $0) }
+  ) throws(Unusable) {
     values = try Self.parse(configuration.connectionString)
     guard Self.hasPlainPassword(configuration.connectionString) else {
       throw Unusable(problem: "must have %40 for each @ and %2F for each / in its user and password")
     }
-    let milliseconds = configuration.statementTimeout.wholeMilliseconds
-    let ours = "-c statement_timeout=\(milliseconds)"
-    if let at = values.firstIndex(where: { $0.keyword == "options" }) {
-      // Theirs come last and so win.
-      values[at].value = "\(ours) \(values[at].value)"
-    } else {
-      values.append(("options", ours))
-    }
-    default_("application_name", configuration.applicationName)
-    default_("client_encoding", "UTF8")
-    // A peer that vanished without a word is noticed within a minute; unix sockets ignore these.
+    let theirs = values.first { $0.keyword == "options" }?.value ?? ambientOptions
+    let limit = "-c statement_timeout=\(configuration.statementTimeout.wholeMilliseconds)"
+    // The last one wins.
+    set("options", theirs.map { "\($0) \(limit)" } ?? limit)
+    set("client_encoding", "UTF8")
+    default_("fallback_application_name", configuration.applicationName)
+    // A peer that vanished without a word: half a minute after something was sent to it that it does not acknowledge, and
+    // about a minute after its last word when nothing was. Unix sockets ignore these.
+    default_("tcp_user_timeout", "30000")
     default_("keepalives_idle", "30")
     default_("keepalives_interval", "10")
     default_("keepalives_count", "3")
+  }
+
+  private mutating func set(_ keyword: String, _ value: String) {
+    values.removeAll { $0.keyword == keyword }
+    values.append((keyword, value))
   }
 
   private mutating func default_(_ keyword: String, _ value: String) {
