@@ -13,12 +13,18 @@ final class Listener {
   private var isFinished = false
   var opening = 0
 
+  /// PostgreSQL cuts off what is longer, and would send under the shorter name.
+  private static let longestChannel = 63
+
   init(core: PoolCore) { self.core = core }
 
   var wantsConnection: Bool { !readers.isEmpty && session == nil && opening == 0 && !isFinished }
 
   func add(_ subscription: Subscription) {
     guard !isFinished else { return subscription.finish() }
+    if let long = subscription.channels.first(where: { $0.utf8.count > Self.longestChannel }) {
+      return subscription.finish(.misuse("a channel's name of \(long.utf8.count) bytes, where PostgreSQL keeps 63"))
+    }
     let reader = Reader(subscription)
     readers.append(reader)
     listen(reader)
@@ -33,7 +39,7 @@ final class Listener {
       session.abandon()
       core.remove(session)
     } else {
-      for channel in Set(subscription.channels).subtracting(needed) { run("UNLISTEN", channel) { _ in } }
+      for channel in Set(subscription.channels).subtracting(needed) { run("unlisten", channel) { _ in } }
     }
   }
 
@@ -68,23 +74,25 @@ final class Listener {
     guard session != nil else { return }
     reader.unanswered = reader.subscription.channels.count
     for channel in reader.subscription.channels {
-      run("LISTEN", channel) { [weak reader] outcome in
+      run("listen", channel) { [weak self, weak reader] outcome in
         guard let reader else { return }
         switch outcome {
         case .success:
           reader.unanswered -= 1
           if reader.unanswered == 0 { reader.subscription.emit(.mayHaveMissed) }
         case .failure(PostgresError.server(let error)): reader.subscription.finish(PostgresError.server(error))
-        case .failure: break  // The connection was lost, and will be opened anew.
+        case .failure(PostgresError.connectionLost): break  // It will be opened anew.
+        case .failure(let error): self?.session?.lose("\(error)")
         }
       }
     }
   }
 
   private func run(_ verb: String, _ channel: String, _ completion: @escaping (Result<ResultBox, any Error>) -> Void) {
+    // Channels are many, and statements' names label metrics.
     let quoted = channel.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"")
-    let statement = Statement("\(verb.lowercased()).\(channel)", .write, "\(verb) \"\(quoted)\"")
-    let call = Call(statement, ParameterBuffer(), role: .write, limit: core.configuration.statementTimeout)
+    let statement = Statement("notification.\(verb)", .write, "\(verb.uppercased()) \"\(quoted)\"")
+    let call = Call(statement, ParameterBuffer(), role: .within, limit: core.configuration.statementTimeout)
     call.isTaken = true
     call.completion = completion
     session?.send(call, at: core.now)

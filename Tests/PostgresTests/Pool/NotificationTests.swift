@@ -22,16 +22,16 @@ import Testing
       let storm = Statement(
         "test.storm", .write, "SELECT pg_notify('storm', i::text) FROM generate_series($1::int4, $2::int4) i")
       let reader = Task {
-        var (seen, missed) = ([Int](), 0)
+        // What came without a word between: never with a gap.
+        var runs: [[Int]] = []
         for try await element in database.pool.notifications(on: ["storm"]) {
           switch element {
-          case .mayHaveMissed: missed += 1
-          case .notification(_, let payload):
-            seen.append(Int(payload) ?? -1)
-            if payload == "0" { return (seen, missed) }
+          case .mayHaveMissed: runs.append([])
+          case .notification(_, "0"): return runs
+          case .notification(_, let payload): runs[runs.count - 1].append(try #require(Int(payload)))
           }
         }
-        return (seen, missed)
+        return runs
       }
       let listeners = try await database.waits(untilRunning: 1, like: "LISTEN%", state: "idle")
       for batch in 0..<20 {
@@ -44,10 +44,11 @@ import Testing
       }
       while try await database.waits(untilRunning: 1, like: "LISTEN%", state: "idle") == listeners {}
       try await database.pool.query(Self.notify, "storm", "0")
-      let (seen, missed) = try await reader.value
-      #expect(seen.dropLast() == seen.dropLast().sorted()[...])
-      #expect(Set(seen).count == seen.count)
-      #expect(missed >= 2)
+      let runs = try await reader.value
+      #expect(runs.count >= 2)
+      for run in runs { #expect(run == run.first.map { Array($0..<$0 + run.count) } ?? []) }
+      let seen = runs.joined()
+      #expect(zip(seen, seen.dropFirst()).allSatisfy { $0 < $1 })
     }
   }
 
@@ -87,6 +88,28 @@ import Testing
         await pool.close()
         #expect(try await closed <= 1)
       }
+    }
+  }
+
+  @Test func `A name that PostgreSQL would cut off, or refuses, is refused to the reader`() async throws {
+    try await withDatabase { database in
+      var long = database.pool.notifications(on: [String(repeating: "é", count: 32)]).makeAsyncIterator()
+      let misuse = await #expect(throws: PostgresError.self) { try await long.next() }
+      guard case .misuse = misuse else {
+        Issue.record("\(misuse as Any)")
+        return
+      }
+      var empty = database.pool.notifications(on: [""]).makeAsyncIterator()
+      let refused = await #expect(throws: PostgresError.self) { try await empty.next() }
+      guard case .server(let error) = refused else {
+        Issue.record("\(refused as Any)")
+        return
+      }
+      #expect(error.statement == "notification.listen")
+      // The connection is none the worse for it.
+      var good = database.pool.notifications(on: [String(repeating: "x", count: 63)]).makeAsyncIterator()
+      let word = try await good.next()
+      #expect(word == .mayHaveMissed)
     }
   }
 }
