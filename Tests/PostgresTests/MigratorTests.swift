@@ -63,4 +63,30 @@ import Testing
       #expect(try await database.query("SELECT count(*) FROM fruit")[0].decode(Int.self) == 2)
     }
   }
+
+  @Test func `Migrations that wait are named`() async throws {
+    try await withDatabase { database in
+      let migrator = Migrator(database.pool, try Migration.all + [second, first])
+      await #expect(throws: MigrationError.pending(names: ["9001_first", "9002_second"])) { try await migrator.check() }
+    }
+  }
+
+  @Test func `A migration numbered before one that is applied is out of order`() async throws {
+    try await withDatabase { database in
+      let (known, later) = (try Migration.all, Migration(name: "9003_later", sql: "CREATE TABLE later (a int)"))
+      try await Migrator(database.pool, known + [later]).apply()
+      let migrator = Migrator(database.pool, known + [first, later])
+      await #expect(throws: MigrationError.outOfOrder(name: "9001_first", appliedAfter: "9003_later")) {
+        try await migrator.apply()
+      }
+    }
+  }
+
+  @Test func `Two migrations of one name are an error, also on an empty database`() async throws {
+    try await withDatabase { database in
+      let known = try Migration.all
+      let migrator = Migrator(database.pool, known + [first, first])
+      await #expect(throws: MigrationError.duplicate(name: "9001_first")) { try await migrator.apply() }
+    }
+  }
 }
