@@ -2,13 +2,17 @@
 public enum PostgresError: Error, Sendable {
   /// PostgreSQL refused the statement: it had no effect.
   case server(ServerError)
-  /// The statement was never sent: no connection in time, the queue full, or the pool shut down. It had no effect.
+  /// The statement was never sent: no connection in time, the queue full, or the pool shut down; or it was cancelled in place of
+  /// another of its transaction. It had no effect.
   case unavailable(String)
-  /// The connection was lost while only reading: there was nothing to take effect.
+  /// The connection was lost, and nothing took effect: the statement only reads, belongs to a transaction that was not committed,
+  /// or was not reached before the server said that it ends the connection.
   case connectionLost(statement: String)
-  /// The connection was lost after a write was sent and before its answer: it may have been committed or not.
+  /// The connection was lost after a write was sent and before its answer: it may have been committed or not. Also what became
+  /// of a write that the server had carried out, and was committing, when it said that it ends the connection.
   case unknownOutcome(statement: String)
-  /// The time limit passed and the server confirmed that the statement was cancelled: it had no effect.
+  /// The time limit passed and the server confirmed that the statement was cancelled: it had no effect. What somebody else
+  /// cancelled on the server, before that time, is `server` with SQLSTATE 57014.
   case timedOut(statement: String)
   /// A column is not of the type asked for. The statement took effect; the code that reads it is wrong.
   case decoding(statement: String, column: String, DecodingProblem)
@@ -38,6 +42,9 @@ public struct ServerError: Error, Sendable, Equatable {
   public var statement: String
   /// Whether the server ended the connection with it.
   var endsConnection = false
+  /// Whether the prepared statement no longer fits its tables, or is unknown to the server: it did not run, and preparing it
+  /// anew mends it.
+  var meansStalePlan = false
 
   /// For tests of what is made of an error.
   public init(

@@ -11,6 +11,8 @@ extension ServerError {
       sqlState: field("C") ?? "", message: field("M") ?? String(cString: PQresultErrorMessage(result)),
       detail: field("D"), hint: field("H"), schema: field("s"), table: field("t"), column: field("c"),
       constraint: field("n"), statement: statement)
+    // "Cached plan must not change result type" shares its SQLSTATE with all that PostgreSQL cannot do.
+    meansStalePlan = sqlState == "26000" || (sqlState == "0A000" && field("R") == "RevalidateCachedQuery")
     endsConnection = ["FATAL", "PANIC"].contains(field("V")) || sqlState.isEmpty
   }
 }

@@ -39,14 +39,15 @@ final class CopyInRun: Exchange, @unchecked Sendable {
 
   // MARK: The caller's steps
 
-  func begin(_ session: Session, _ feeder: UnsafeContinuation<Bool, any Error>) {
+  func begin(_ session: Session, _ ticket: Int, _ feeder: UnsafeContinuation<Bool, any Error>) {
     self.feeder = feeder
-    session.begin(self)
+    session.begin(self, ticket)
   }
 
   /// Resumes `feeder` once the socket has taken the chunk: with `false` if the server refuses to take more.
-  func put(_ chunk: [UInt8], _ session: Session, _ feeder: UnsafeContinuation<Bool, any Error>) {
+  func put(_ chunk: [UInt8], _ session: Session, _ ticket: Int, _ feeder: UnsafeContinuation<Bool, any Error>) {
     guard !session.isLost else { return feeder.resume(throwing: lossError) }
+    guard ticket == session.ticket else { return feeder.resume(throwing: PostgresError.leaseOver(name)) }
     guard state == .open, !isRefused else { return feeder.resume(returning: false) }
     self.feeder = feeder
     guard session.connection.putCopy(chunk) else { return session.lose(session.connection.errorMessage) }
@@ -54,9 +55,10 @@ final class CopyInRun: Exchange, @unchecked Sendable {
   }
 
   /// - Parameter problem: why the server shall forget it all; `nil` when it is complete.
-  func close(_ problem: String?, _ session: Session, _ closer: UnsafeContinuation<Int, any Error>) {
+  func close(_ problem: String?, _ session: Session, _ ticket: Int, _ closer: UnsafeContinuation<Int, any Error>) {
     if let outcome { return closer.resume(with: outcome) }
     guard !session.isLost else { return closer.resume(throwing: lossError) }
+    guard ticket == session.ticket else { return closer.resume(throwing: PostgresError.leaseOver(name)) }
     self.closer = closer
     guard state == .open else { return }
     state = .closing

@@ -1,6 +1,6 @@
-/// When to try again after connecting has failed: soon at first, then ever later, and never all hubs at once.
+/// When to try again after a connection could not be opened, or was lost before it was of any use: soon at first, then ever later, and never all hubs at once.
 struct Backoff {
-  private var failures = 0
+  private(set) var failures = 0
   private(set) var notBefore = Moment(nanoseconds: .min)
   /// In libpq's words.
   private(set) var lastFailure: String?

@@ -15,7 +15,8 @@ struct Connector: Sendable {
 
   /// Opens one connection and hands it to `completion`, on the thread that opened it.
   func open(_ completion: @escaping @Sendable (Result<LibpqConnection, Failure>) -> Void) {
-    DedicatedThread.start { completion(Result { () throws(Failure) in try open() }) }
+    let isStarted = DedicatedThread.startIfPossible { completion(Result { () throws(Failure) in try open() }) }
+    if !isStarted { completion(.failure(Failure(reason: "the system gives no more threads"))) }
   }
 
   private func open() throws(Failure) -> LibpqConnection {
@@ -24,17 +25,23 @@ struct Connector: Sendable {
     var awaited = PGRES_POLLING_WRITING
     while awaited != PGRES_POLLING_OK {
       guard awaited != PGRES_POLLING_FAILED else { throw Failure(reason: connection.errorMessage) }
-      let events = awaited == PGRES_POLLING_READING ? POLLIN : POLLOUT
-      var descriptor = pollfd(fd: connection.socket, events: Int16(events), revents: 0)
-      let wait = deadline.milliseconds(since: .now)
-      guard wait > 0, poll(&descriptor, 1, wait) != 0 else {
-        throw Failure(reason: "no connection within \(configuration.connectTimeout)")
-      }
+      try wait(for: awaited == PGRES_POLLING_READING ? POLLIN : POLLOUT, on: connection.socket, until: deadline)
       awaited = connection.pollConnect()
     }
     if let file = configuration.traceFile { connection.trace(to: file) }
     guard connection.makeReady() else { throw Failure(reason: connection.errorMessage) }
     return connection
+  }
+
+  private func wait(for events: Int32, on socket: Int32, until deadline: Moment) throws(Failure) {
+    var descriptor = pollfd(fd: socket, events: Int16(events), revents: 0)
+    while true {
+      let time = deadline.milliseconds(since: .now)
+      let ready = time > 0 ? poll(&descriptor, 1, time) : 0
+      if ready > 0 { return }
+      guard ready < 0 else { throw Failure(reason: "no connection within \(configuration.connectTimeout)") }
+      guard errno == EINTR else { throw Failure(reason: "poll(2) failed with error \(errno)") }
+    }
   }
 
   private func begin() throws(Failure) -> LibpqConnection {

@@ -11,7 +11,8 @@ final class Call: @unchecked Sendable {
     case write
     /// Opens a transaction; travels under the Sync of the statement behind it, so that this one cannot run outside.
     case begin
-    /// In a transaction that COMMIT has yet to end: a lost connection means that it never happened.
+    /// Bound to its connection, as what is in a transaction that COMMIT has yet to end: a lost connection means that it
+    /// never happened, and it is never sent again.
     case within
     /// Ends a transaction: a lost answer leaves the outcome unknown.
     case commit
@@ -40,6 +41,8 @@ final class Call: @unchecked Sendable {
   var expires = Moment.distantFuture
   var sentAt = Moment.distantFuture
   var cancelling: Cancelling?
+  /// How often the server has been asked to.
+  var cancelRequests = 0
   /// Between being sent and being answered, as the pipeline sees it.
   var isInFlight = false
   /// Whether it was sent anew because the server had forgotten, or outgrown, the prepared statement.
@@ -67,13 +70,5 @@ final class Call: @unchecked Sendable {
     session = nil
     if let continuation = continuation.take() { return continuation.resume(throwing: error) }
     completion.take()?(.failure(error))
-  }
-
-  /// What to tell the caller when the connection is lost after this was sent and before its answer came.
-  var lossError: PostgresError {
-    switch role {
-    case .read, .begin, .within: .connectionLost(statement: statement.name)
-    case .write, .commit: .unknownOutcome(statement: statement.name)
-    }
   }
 }

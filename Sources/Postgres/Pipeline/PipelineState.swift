@@ -1,5 +1,3 @@
-import DequeModule
-
 /// The protocol of one connection in pipeline mode, without the connection: it takes events and returns actions.
 ///
 /// A *segment* is what lies between two Syncs, an implicit transaction to the server. Its states:
@@ -16,29 +14,15 @@ import DequeModule
 /// A call that is no read is answered only when its Sync is: its result comes before the commit, which can still fail; and
 /// whoever has the answer may rely on the connection owing nothing more for it.
 ///
-/// Cancelling goes `none` → `requested` (the request travels on a connection of its own) → `landed` (the server has
-/// signalled the backend, which may look at the signal a little later) → `none`, at the answer to a Sync sent after the
-/// request came back. Until then a cancelled neighbour, one that nobody asked to cancel, is sent again.
+/// While a request to cancel is in the air, a cancelled neighbour, one that nobody asked to cancel, is sent again.
 struct PipelineState {
-  private enum Debt {
-    case prepare(Call, Plan)
-    case execute(Call, Plan)
-    case sync
-  }
-
-  private enum Cancelling {
-    case none
-    case requested
-    case landed(afterSync: Int)
-  }
-
   private enum Outcome {
     case rows(ResultBox)
     case failed(ServerError)
     case aborted
   }
 
-  private var owed: Deque<Debt> = []
+  private var owed = Debts()
   private var prepared = PreparedStatements()
   private var outcome: Outcome?
   /// A call whose result has come and whose Sync has not.
@@ -49,10 +33,11 @@ struct PipelineState {
   private var segmentError: ServerError?
   private var segmentIsOpen = false
   private var segmentBegins = false
-  private var cancelling = Cancelling.none
+  private var cancelRequest = CancelRequest()
+  /// Calls in flight whose callers want no answer any more.
+  private var unwanted = 0
   private var syncsSent = 0
-  private var syncsAnswered = 0
-  private var headSince = Moment.distantFuture
+  private(set) var syncsAnswered = 0
 
   /// Calls sent and not yet answered.
   private(set) var callsInFlight = 0
@@ -62,16 +47,10 @@ struct PipelineState {
   var isIdle: Bool { owed.isEmpty && !segmentIsOpen }
   /// Whether results are to be asked for.
   var expectsResults: Bool { !owed.isEmpty }
-  /// Whether the server has been at one statement for longer than statements here take as a rule.
-  func isStuck(at now: Moment) -> Bool {
-    !owed.isEmpty && now.nanoseconds - headSince.nanoseconds > Self.usualTime
-  }
-
-  /// 20 ms: a slow commit on a spinning disk.
-  private static let usualTime: Int64 = 20_000_000
-
+  /// For how long the server has been at one statement, in nanoseconds.
+  func timeAtHead(at now: Moment) -> Int64 { owed.isEmpty ? 0 : now.nanoseconds - owed.since.nanoseconds }
   /// Whether a cancel request may yet hit whatever runs next.
-  var cancelIsInTheAir: Bool { if case .none = cancelling { false } else { true } }
+  var cancelIsInTheAir: Bool { cancelRequest.isInTheAir }
 
   /// The statement whose result comes next: a result bears its name.
   var headStatement: String {
@@ -86,7 +65,6 @@ struct PipelineState {
   mutating func send(_ call: Call, at now: Moment, _ actions: inout [PipelineAction]) {
     let sharesSync = call.role == .read
     if segmentIsOpen, !sharesSync, !segmentBegins { closeSegment(&actions) }
-    if owed.isEmpty { headSince = now }
     call.sentAt = now
     call.isInFlight = true
     callsInFlight += 1
@@ -97,10 +75,10 @@ struct PipelineState {
       plan = known
     } else {
       plan = prepared.add(call.statement, types: types)
-      owed.append(.prepare(call, plan))
+      owed.append(.prepare(call, plan), at: now)
       actions.append(.prepare(call, plan))
     }
-    owed.append(.execute(call, plan))
+    owed.append(.execute(call, plan), at: now)
     actions.append(.execute(call, plan))
     segmentIsOpen = true
     segmentBegins = call.role == .begin
@@ -112,11 +90,16 @@ struct PipelineState {
     if segmentIsOpen, !segmentBegins { closeSegment(&actions) }
   }
 
+  /// No statement will follow the `begin` for now: the server shall answer, or it would look hung.
+  mutating func endSegment(_ actions: inout [PipelineAction]) {
+    if segmentIsOpen { closeSegment(&actions) }
+  }
+
   private mutating func closeSegment(_ actions: inout [PipelineAction]) {
     segmentIsOpen = false
     segmentBegins = false
     syncsSent += 1
-    owed.append(.sync)
+    owed.appendSync()
     actions.append(.sync)
   }
 
@@ -126,19 +109,22 @@ struct PipelineState {
     switch result {
     case .rows(let rows): outcome = .rows(rows)
     case .aborted: outcome = .aborted
-    case .failed(let error) where error.endsConnection: lose(error.description, &actions)
+    case .failed(let error) where error.endsConnection:
+      lose(error.description, isToldSo: !error.sqlState.isEmpty, &actions)
     case .failed(let error): fail(error, at: now, &actions)
     case .end: settleHead(at: now, &actions)
     case .sync: answerSync(at: now, &actions)
     case .unexpected(let what):
-      if let call = headCall { actions.append(.fail(call, PostgresError.misuse("\(call.statement.name): \(what)"))) }
+      if let call = owed.headCall {
+        actions.append(.fail(call, PostgresError.misuse("\(call.statement.name): \(what)")))
+      }
       lose(what, &actions)
     }
   }
 
   private mutating func fail(_ error: ServerError, at now: Moment, _ actions: inout [PipelineAction]) {
     segmentError = error
-    if headIsSync, let (call, _) = unsettled {
+    if owed.headIsSync, let (call, _) = unsettled {
       // The commit itself failed, as a deferred constraint does.
       unsettled = nil
       conclude(call, error, plan: nil, at: now, &actions)
@@ -152,7 +138,7 @@ struct PipelineState {
     switch head {
     case .sync: return
     case .prepare(let call, let plan):
-      owed.removeFirst()
+      owed.removeFirst(at: now)
       switch outcome {
       case .rows: break
       case .failed(let error):
@@ -163,36 +149,33 @@ struct PipelineState {
         prepared.forget(plan)
       }
     case .execute(let call, let plan):
-      owed.removeFirst()
+      owed.removeFirst(at: now)
       switch outcome {
       case .rows(let rows) where call.role == .read || call.role == .begin: finish(.succeed(call, rows), &actions)
       case .rows(let rows): unsettled = (call, rows)
       case .failed(let error): conclude(call, refusals[plan.name] ?? error, plan: plan, at: now, &actions)
-      case .aborted: skip(call, &actions)
+      case .aborted: skip(call, at: now, &actions)
       }
     }
-    headMoved(at: now, &actions)
+    cancelHeadIfAsked(&actions)
   }
 
   private mutating func answerSync(at now: Moment, _ actions: inout [PipelineAction]) {
-    guard headIsSync else { return lose("a Sync was answered that was not owed", &actions) }
-    owed.removeFirst()
+    guard owed.headIsSync else { return lose("a Sync was answered that was not owed", &actions) }
+    owed.removeFirst(at: now)
     syncsAnswered += 1
     segmentError = nil
     if let (call, rows) = unsettled.take() { finish(.succeed(call, rows), &actions) }
-    if case .landed(let mark) = cancelling, syncsAnswered > mark { cancelling = .none }
-    headMoved(at: now, &actions)
+    cancelRequest.synced(syncsAnswered: syncsAnswered)
+    cancelHeadIfAsked(&actions)
   }
 
   /// A call whose prepare failed has its answer already; the skipped execute behind it says nothing new.
-  private mutating func skip(_ call: Call, _ actions: inout [PipelineAction]) {
+  private mutating func skip(_ call: Call, at now: Moment, _ actions: inout [PipelineAction]) {
     guard call.isInFlight else { return }
-    switch call.role {
-    case .read, .write: finish(.resend(call), &actions)
-    case .begin, .within, .commit:
-      let error = segmentError.map { PostgresError.server($0) } ?? .connectionLost(statement: call.statement.name)
-      finish(.fail(call, error), &actions)
-    }
+    if call.standsAlone { return finish(.resend(call), &actions) }
+    guard let segmentError else { return finish(.fail(call, call.lossError), &actions) }
+    conclude(call, segmentError, plan: nil, at: now, &actions)
   }
 
   /// Decides what an error of the server means for the call that met it.
@@ -200,21 +183,17 @@ struct PipelineState {
     _ call: Call, _ error: ServerError, plan: Plan?, at now: Moment,
     _ actions: inout [PipelineAction]
   ) {
-    let standsAlone = call.role == .read || call.role == .write
     if error.sqlState == ServerError.queryCanceled {
-      switch call.cancelling {
-      case .task: finish(.fail(call, CancellationError()), &actions)
-      case .deadline: finish(.fail(call, PostgresError.timedOut(statement: call.statement.name)), &actions)
-      case nil where call.hasOutlivedLimit(at: now):
-        finish(.fail(call, PostgresError.timedOut(statement: call.statement.name)), &actions)
-      case nil where cancelIsInTheAir && standsAlone: finish(.resend(call), &actions)
-      case nil: finish(.fail(call, PostgresError.server(error)), &actions)
+      let isOurs = cancelRequest.isInTheAir
+      switch call.conclusion(fromCancel: error, isOurs: isOurs, since: owed.segmentSince, at: now) {
+      case .fail(let error): finish(.fail(call, error), &actions)
+      case .resend: finish(.resend(call), &actions)
       }
       return
     }
     if let plan, error.meansStalePlan {
       prepared.forget(plan)
-      if standsAlone, !call.preparedAnew {
+      if call.standsAlone, !call.preparedAnew {
         call.preparedAnew = true
         return finish(.resend(call), &actions)
       }
@@ -229,6 +208,7 @@ struct PipelineState {
       call.isInFlight = false
       callsInFlight -= 1
       bytesInFlight -= call.parameters.bytes.count
+      if call.cancelling != nil { unwanted -= 1 }
       actions.append(action)
     default: actions.append(action)
     }
@@ -236,93 +216,87 @@ struct PipelineState {
 
   // MARK: Cancelling and time limits
 
-  /// The caller wants no answer any more. The server is asked only once the call is what it runs: a request hits whatever
-  /// runs when it arrives.
+  /// The caller wants no answer any more. The server is asked only once it may be at the call: a request hits whatever runs
+  /// when it arrives.
   mutating func cancel(_ call: Call, because reason: Call.Cancelling, _ actions: inout [PipelineAction]) {
     guard call.isInFlight, call.cancelling == nil else { return }
     call.cancelling = reason
+    unwanted += 1
     cancelHeadIfAsked(&actions)
   }
 
   /// The connection is outside pipeline mode, and what it does there is to be cancelled.
   mutating func cancelExchange(_ actions: inout [PipelineAction]) {
-    if case .requested = cancelling { return }
-    cancelling = .requested
-    actions.append(.requestCancel)
+    if !cancelRequest.isUnderWay { requestCancel(&actions) }
   }
 
   /// The request has been delivered, or has failed to be.
   mutating func cancelReturned(_ actions: inout [PipelineAction]) {
-    guard case .requested = cancelling else { return }
-    cancelling = .landed(afterSync: syncsSent)
+    guard cancelRequest.isUnderWay else { return }
+    cancelRequest.returned(syncsSent: syncsSent)
     // The call it was meant for may be answered already, and the next one be waiting for a request of its own.
     cancelHeadIfAsked(&actions)
   }
 
-  private mutating func headMoved(at now: Moment, _ actions: inout [PipelineAction]) {
-    headSince = owed.isEmpty ? .distantFuture : now
-    if owed.isEmpty, !refusals.isEmpty { refusals = [:] }
-    cancelHeadIfAsked(&actions)
+  private mutating func cancelHeadIfAsked(_ actions: inout [PipelineAction]) {
+    guard unwanted > 0, !cancelRequest.isUnderWay, !owed.headIsSync else { return }
+    let isWanted = { (call: Call) in
+      call.isInFlight && call.cancelling != nil && call.cancelRequests < CancelRequest.attempts
+    }
+    guard let call = owed.firstCallBeforeSync(where: isWanted) else { return }
+    call.cancelRequests += 1
+    requestCancel(&actions)
   }
 
-  private mutating func cancelHeadIfAsked(_ actions: inout [PipelineAction]) {
-    if case .requested = cancelling { return }
-    guard let call = headCall, call.isInFlight, call.cancelling != nil else { return }
-    cancelling = .requested
+  private mutating func requestCancel(_ actions: inout [PipelineAction]) {
+    cancelRequest.request()
     actions.append(.requestCancel)
   }
 
+  /// How long beyond its limit a call is left alone, and how long until the connection is given up.
+  private static let (patience, lastPatience) = (Duration.seconds(1), Duration.seconds(10))
+
   /// When `tick` has something to do next.
   var deadline: Moment {
-    guard let limit = headCall?.limit else { return .distantFuture }
-    let patience: Duration = headCall?.cancelling == .deadline ? .seconds(10) : .seconds(1)
-    return headSince.advanced(by: limit).advanced(by: patience)
+    if let call = owed.headCall {
+      return limit(of: call, and: call.cancelling == .deadline ? Self.lastPatience : Self.patience)
+    }
+    // A Sync can be waited for in vain, too; there is nothing to cancel then.
+    guard let call = unsettled?.call ?? owed.nextCall else { return .distantFuture }
+    return limit(of: call, and: Self.lastPatience)
+  }
+
+  private func limit(of call: Call, and patience: Duration) -> Moment {
+    guard let limit = call.limit else { return .distantFuture }
+    return max(owed.since, call.sentAt).advanced(by: limit).advanced(by: patience)
   }
 
   /// The server enforces `statement_timeout` by itself; this is for the server that does not answer any more. A second
   /// beyond the limit the call is cancelled, ten seconds beyond it the connection is given up.
   mutating func tick(at now: Moment, _ actions: inout [PipelineAction]) {
-    guard let call = headCall, now >= deadline else { return }
-    if call.cancelling == .deadline {
-      lose("no answer within the time limit", &actions)
-    } else {
-      // A task that was cancelled, and whose request got no answer either, is past caring which of the two it was.
-      call.cancelling = .deadline
-      cancelHeadIfAsked(&actions)
+    guard now >= deadline else { return }
+    guard let call = owed.headCall, call.cancelling != .deadline else {
+      return lose("no answer within the time limit", &actions)
     }
+    // A task that was cancelled, and whose request got no answer either, is past caring which of the two it was.
+    if call.cancelling == nil { unwanted += 1 }
+    call.cancelling = .deadline
+    call.cancelRequests = 0
+    cancelHeadIfAsked(&actions)
   }
 
   // MARK: Loss
 
   /// The connection is gone. What was in flight fails, each call by what it may have done.
-  mutating func lose(_ why: String, _ actions: inout [PipelineAction]) {
+  /// - Parameter isToldSo: whether the server said so in the place of the next answer.
+  mutating func lose(_ why: String, isToldSo: Bool = false, _ actions: inout [PipelineAction]) {
     if let (call, _) = unsettled.take() { finish(.fail(call, call.lossError), &actions) }
-    for debt in owed {
-      if case .execute(let call, _) = debt { finish(.fail(call, call.lossError), &actions) }
+    let head = owed.headCall
+    for call in owed.removeAll() {
+      let error = isToldSo ? call.lossErrorIfToldSo(isAtHead: call === head) : call.lossError
+      finish(.fail(call, error), &actions)
     }
-    owed.removeAll()
     segmentIsOpen = false
     actions.append(.close(why))
-  }
-
-  private var headIsSync: Bool { if case .sync = owed.first { true } else { false } }
-
-  private var headCall: Call? {
-    switch owed.first {
-    case .prepare(let call, _), .execute(let call, _): call
-    case .sync, nil: nil
-    }
-  }
-}
-
-extension ServerError {
-  /// The plan no longer fits the tables (0A000 "cached plan must not change result type") or is unknown to the server
-  /// (26000, after a neighbour's prepare failed or DISCARD ALL): the statement did not run and a new plan mends it.
-  fileprivate var meansStalePlan: Bool { sqlState == "0A000" || sqlState == "26000" }
-}
-
-extension Call {
-  fileprivate func hasOutlivedLimit(at now: Moment) -> Bool {
-    limit.map { now >= sentAt.advanced(by: $0) } ?? false
   }
 }

@@ -53,31 +53,35 @@ extension Lease {
   }
 
   private func begin(_ run: CopyInRun) async throws -> Bool {
-    let session = session
+    let (session, ticket) = (session, ticket)
     return try await suspend { core, continuation in
-      if core == nil { continuation.resume(throwing: PostgresError.shutDown) } else { run.begin(session, continuation) }
+      if core == nil {
+        continuation.resume(throwing: PostgresError.shutDown)
+      } else {
+        run.begin(session, ticket, continuation)
+      }
     }
   }
 
   private func put(_ chunk: [UInt8], _ run: CopyInRun) async throws -> Bool {
     try Task.checkCancellation()
-    let session = session
+    let (session, ticket) = (session, ticket)
     return try await suspend { core, continuation in
       if core == nil {
         continuation.resume(throwing: PostgresError.shutDown)
       } else {
-        run.put(chunk, session, continuation)
+        run.put(chunk, session, ticket, continuation)
       }
     }
   }
 
   private func close(_ run: CopyInRun, _ problem: String?) async throws -> Int {
-    let session = session
+    let (session, ticket) = (session, ticket)
     return try await suspend { core, continuation in
       if core == nil {
         continuation.resume(throwing: PostgresError.shutDown)
       } else {
-        run.close(problem, session, continuation)
+        run.close(problem, session, ticket, continuation)
       }
     }
   }
@@ -87,12 +91,12 @@ extension Lease {
   private func suspend<Answer: Sendable>(
     _ body: @escaping @Sendable (PoolCore?, UnsafeContinuation<Answer, any Error>) -> Void
   ) async throws -> Answer {
-    let session = session
+    let (session, ticket) = (session, ticket)
     do {
       return try await withTaskCancellationHandler {
         try await withUnsafeThrowingContinuation { continuation in perform { body($0, continuation) } }
       } onCancel: {
-        perform { core in if core != nil { session.cancelExchange() } }
+        perform { core in if core != nil { session.cancelExchange(ticket) } }
       }
     } catch PostgresError.server(let error) where error.sqlState == ServerError.queryCanceled && Task.isCancelled {
       throw CancellationError()

@@ -64,8 +64,8 @@ public struct CopyOut: AsyncSequence, Sendable {
       case .fresh:
         (lease, run) = (try await pool.borrow(), CopyOutRun(sql))
         state = .reading(lease, run)
-        let session = lease.session
-        lease.perform { _ in session.begin(run) }
+        let (session, ticket) = (lease.session, lease.ticket)
+        lease.perform { _ in session.begin(run, ticket) }
       }
       do {
         if let rows = try await lease.read(run) { return rows }

@@ -1,45 +1,58 @@
 /// A connection of one's own, until it is given back.
 final class Lease: Sendable {
   let session: Session
+  /// Shown with all that is handed over: a task that is late must not meet the next borrower's transaction.
+  let ticket: Int
   private let reactor: Reactor
   /// How long each statement may run.
   private let limit: Duration
 
-  init(_ session: Session, reactor: Reactor, limit: Duration) {
+  init(_ session: Session, ticket: Int, reactor: Reactor, limit: Duration) {
     self.session = session
+    self.ticket = ticket
     self.reactor = reactor
     self.limit = limit
   }
 
   /// The same connection with another limit; only one of the two is to be given back.
-  func limited(to limit: Duration) -> Lease { Lease(session, reactor: reactor, limit: limit) }
+  func limited(to limit: Duration) -> Lease {
+    Lease(session, ticket: ticket, reactor: reactor, limit: limit)
+  }
 
   /// Runs one statement.
   /// - Parameters:
   ///   - prelude: a statement that nobody waits for, sent in front and under the same Sync.
+  ///   - isLast: whether nothing but giving back may follow.
   ///   - isCancellable: whether the end of the task cancels the statement on the server.
+  @discardableResult
   func run(
     _ statement: Statement, _ parameters: ParameterBuffer = ParameterBuffer(), role: Call.Role,
-    after prelude: Statement? = nil,
-    isCancellable: Bool = true
+    after prelude: Statement? = nil, isLast: Bool = false, isCancellable: Bool = true
   ) async throws -> Rows {
     let call = Call(statement, parameters, role: role, limit: limit)
     let first = prelude.map { Call($0, ParameterBuffer(), role: .begin, limit: limit) }
-    let session = session
+    let (session, ticket) = (session, ticket)
     return try await reactor.run(call, isCancellable: isCancellable) { core in
       call.isTaken = true
+      guard ticket == session.ticket else { return call.fail(PostgresError.leaseOver(statement.name)) }
       if let first { session.send(first, at: core.now) }
-      if call.cancelling != nil { call.fail(CancellationError()) } else { session.send(call, at: core.now) }
+      if call.cancelling != nil {
+        call.fail(CancellationError())
+        session.endSegment()
+      } else {
+        session.send(call, at: core.now)
+      }
+      if isLast { _ = session.newTicket() }
     }
   }
 
   /// Runs many statements by the simple protocol. It cannot be cancelled, nor does it time out by itself.
   func runScript(_ name: String, _ sql: String) async throws {
     let script = ScriptRun(name: name, sql: sql)
-    let session = session
+    let (session, ticket) = (session, ticket)
     try await withUnsafeThrowingContinuation { continuation in
       script.continuation = continuation
-      perform { core in if core == nil { script.failed(.shutDown) } else { session.begin(script) } }
+      perform { core in if core == nil { script.failed(.shutDown) } else { session.begin(script, ticket) } }
     }
   }
 
@@ -52,6 +65,13 @@ final class Lease: Sendable {
   func giveBack() {
     let session = session
     perform { $0?.giveBack(session) }
+  }
+}
+
+extension PostgresError {
+  /// What came after the connection had been given back, or its transaction been ended.
+  static func leaseOver(_ statement: String) -> PostgresError {
+    .misuse("\(statement): the transaction has ended already")
   }
 }
 

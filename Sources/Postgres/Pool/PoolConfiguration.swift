@@ -6,17 +6,21 @@ public struct PoolConfiguration: Sendable {
   public var sharedConnections = 4
   /// Connections lent for transactions and COPY, opened when first needed.
   public var lentConnections = 4
-  /// How long opening one connection may take. A connection that fails is tried again, ever later, for as long as the pool
-  /// lives.
+  /// How long opening one connection may take, once the host's name is resolved: the system's resolver has time limits of its
+  /// own. A connection that fails is tried again, ever later, for as long as the pool lives.
   public var connectTimeout: Duration = .seconds(5)
   /// How long a statement may wait for a connection before it is `unavailable`.
   public var queueTimeout: Duration = .seconds(5)
-  /// How many statements may wait for a connection; one more is `unavailable` at once.
+  /// How many statements, and how many transactions and COPYs, may wait for a connection; one more is `unavailable` at once.
   public var queueLimit = 50_000
-  /// How long a statement may run: `statement_timeout` on the server, and a second later the client's own cancellation.
+  /// How long a statement may run before it is `timedOut`: `statement_timeout` on the server, in place of any in the connection
+  /// string, and a second later the client's own cancellation. COPY and scripts have no limit.
   public var statementTimeout: Duration = .seconds(30)
   /// What `pg_stat_activity` calls the connections.
   public var applicationName = "pushcart"
+  /// How long the server may be at one statement of a shared connection before no more are sent behind it: what is sent cannot be
+  /// taken back, and what waits in the queue is `unavailable` in time.
+  package var hungAfter: Duration = .seconds(1)
   /// A file to which libpq writes every message of every connection, values included: for tests and for hunting errors.
   package var traceFile: String?
 

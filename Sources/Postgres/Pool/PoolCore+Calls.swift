@@ -1,4 +1,3 @@
-import DequeModule
 import Metrics
 
 /// The queue of calls, and who gets them.
@@ -11,12 +10,12 @@ extension PoolCore {
     waiting.append(call)
   }
 
-  /// A call that certainly had no effect goes first, as it has waited longest.
+  /// A call that certainly had no effect waits anew, in front of those that have not been sent yet.
   func resend(_ call: Call) {
     call.session = nil
     if call.cancelling != nil { return call.fail(CancellationError()) }
     call.expires = now.advanced(by: configuration.queueTimeout)
-    waiting.prepend(call)
+    waiting.appendAgain(call)
   }
 
   func cancel(_ call: Call) {
@@ -32,10 +31,7 @@ extension PoolCore {
 
   /// Turns away who has waited too long.
   func expire() {
-    while let call = waiting.first, call.isFinished || call.expires <= now {
-      waiting.removeFirst()
-      turnAway(call, timeoutReason)
-    }
+    while let call = waiting.popExpired(at: now) { turnAway(call, timeoutReason) }
     while let borrower = lending.borrowers.first, borrower.isFinished || borrower.expires <= now {
       lending.borrowers.removeFirst()
       borrower.finish(.failure(PostgresError.unavailable(timeoutReason)))
@@ -64,10 +60,12 @@ extension PoolCore {
     }
   }
 
+  /// Not one whose server seems to hang: what waits here can still be turned away, and what was sent cannot.
   private func bestShared() -> Session? {
     var best: Session?
     var leastOwed = Int.max
-    for session in shared where session.hasRoom {
+    let hungAfter = configuration.hungAfter.wholeNanoseconds
+    for session in shared where session.hasRoom && !session.isStuck(at: now, for: hungAfter) {
       let owed = session.callsInFlight + (session.isStuck(at: now) ? Session.depth : 0)
       guard owed < leastOwed else { continue }
       (best, leastOwed) = (session, owed)

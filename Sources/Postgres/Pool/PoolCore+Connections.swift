@@ -18,7 +18,9 @@ extension PoolCore {
   private var wantsShared: Bool {
     guard !isDraining || !waiting.isEmpty else { return false }
     let open = shared.count + sharedOpening
-    return open == 0 || ((wantsAnotherShared || !waiting.isEmpty) && open < configuration.sharedConnections)
+    guard open > 0 else { return true }
+    let isShort = waiting.count > sharedOpening || (wantsAnotherShared && sharedOpening == 0)
+    return isShort && open < configuration.sharedConnections
   }
 
   func openWhatIsMissing() {
@@ -66,8 +68,6 @@ extension PoolCore {
   }
 
   private func add(_ session: Session) {
-    if backoff.lastFailure != nil { logger.notice("the database is back") }
-    backoff.succeeded()
     sessions.append(session)
     switch session.purpose {
     case .shared:
@@ -78,11 +78,18 @@ extension PoolCore {
     }
   }
 
+  /// A new connection has answered. That it could be opened says little: a proxy opens connections to nowhere.
+  func proved() {
+    if backoff.lastFailure != nil { logger.notice("the database is back") }
+    backoff.succeeded()
+  }
+
   /// The connection is gone; its calls have been failed already.
   func lost(_ session: Session, _ why: String) {
     remove(session)
     guard !isClosed else { return }
     figures.lost.increment()
+    guard session.isProven else { return failedToOpen(why) }
     logger.warning("a connection to the database was lost", metadata: ["reason": "\(why)"])
   }
 
@@ -108,10 +115,11 @@ extension PoolCore {
   /// Asks the server, from another thread, to cancel what a connection runs.
   func sendCancel(_ cancellation: LibpqCancellation, _ completion: @escaping @Sendable () -> Void) {
     let reactor = reactor
-    DedicatedThread.start {
+    let isStarted = DedicatedThread.startIfPossible {
       _ = cancellation.send()
       _ = reactor.post(.perform { _ in completion() })
     }
+    if !isStarted { _ = reactor.post(.perform { _ in completion() }) }
   }
 
   // MARK: Lending
@@ -121,6 +129,11 @@ extension PoolCore {
     guard !isDraining else { return borrower.finish(.failure(PostgresError.shutDown)) }
     guard !borrower.isCancelled else { return borrower.finish(.failure(CancellationError())) }
     borrower.expires = now.advanced(by: configuration.queueTimeout)
+    guard lending.borrowers.count < configuration.queueLimit else {
+      figures.turnedAway.increment()
+      let reason = "\(configuration.queueLimit) transactions are waiting already"
+      return borrower.finish(.failure(PostgresError.unavailable(reason)))
+    }
     lending.borrowers.append(borrower)
   }
 
@@ -131,13 +144,15 @@ extension PoolCore {
       guard !borrower.isFinished else { continue }
       lending.idle.removeLast()
       lending.lent.append(session)
-      borrower.finish(.success(Lease(session, reactor: reactor, limit: configuration.statementTimeout)))
+      let (ticket, limit) = (session.newTicket(), configuration.statementTimeout)
+      borrower.finish(.success(Lease(session, ticket: ticket, reactor: reactor, limit: limit)))
     }
   }
 
   /// A connection comes back. One whose state is in doubt is closed, and a new one opened when it is needed.
   func giveBack(_ session: Session) {
     guard !session.isLost else { return }
+    _ = session.newTicket()
     if session.isAtRest {
       lending.returned(session)
     } else {

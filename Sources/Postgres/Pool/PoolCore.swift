@@ -1,4 +1,3 @@
-import DequeModule
 import Logging
 
 /// The pool's inner side, on the reactor's thread: which connection takes which call, and when to open more.
@@ -22,7 +21,7 @@ final class PoolCore {
   /// Those that were handed something in this turn, to be flushed at its end.
   var dirty: [Session] = []
   /// Calls for the shared connections, oldest first.
-  var waiting: Deque<Call> = []
+  var waiting = CallQueue()
   /// Set when a call had to be sent behind another, with connections still to be opened.
   var wantsAnotherShared = false
   var backoff = Backoff()
@@ -73,7 +72,7 @@ final class PoolCore {
   var nextDeadline: Moment {
     var next = Moment.distantFuture
     for session in sessions { next = min(next, session.deadline) }
-    if let call = waiting.first { next = min(next, call.expires) }
+    next = min(next, waiting.expires)
     if let borrower = lending.borrowers.first { next = min(next, borrower.expires) }
     if wantsConnections, mayOpen { next = min(next, max(backoff.notBefore, now)) }
     return next
@@ -102,7 +101,7 @@ final class PoolCore {
     PoolStatus(
       sharedConnections: shared.count, lentConnections: lending.idle.count + lending.lent.count,
       statementsInFlight: shared.reduce(0) { $0 + $1.callsInFlight }, statementsWaiting: waiting.count,
-      borrowersWaiting: lending.borrowers.count)
+      borrowersWaiting: lending.borrowers.count, failedAttempts: backoff.failures)
   }
 
   // MARK: Ending
@@ -126,8 +125,7 @@ final class PoolCore {
     isClosed = true
     listener.finish()
     for session in sessions { session.lose("the pool was shut down") }
-    for call in waiting { call.fail(PostgresError.shutDown) }
-    waiting.removeAll()
+    while let call = waiting.popLast() { call.fail(PostgresError.shutDown) }
     lending.finish()
     for watcher in watchers { watcher.continuation.resume() }
     watchers.removeAll()

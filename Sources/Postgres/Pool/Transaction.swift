@@ -50,7 +50,7 @@ public final class Transaction: Querying {
         state = .begun
         return true
       case .begun: return false
-      case .ended: throw PostgresError.misuse("\(statement): the transaction has ended already")
+      case .ended: throw PostgresError.leaseOver(statement)
       }
     }
   }
@@ -66,7 +66,7 @@ public final class Transaction: Querying {
   func commit() async throws {
     defer { lease.giveBack() }
     guard leave() else { return }
-    let answer = try await lease.run(Self.commit, role: .commit, isCancellable: false)
+    let answer = try await lease.run(Self.commit, role: .commit, isLast: true, isCancellable: false)
     // A transaction with a failed statement, whose error the body swallowed, answers COMMIT with ROLLBACK.
     guard answer.commandTag == "COMMIT" else { throw PostgresError.rolledBack }
   }
@@ -74,7 +74,7 @@ public final class Transaction: Querying {
   /// Never fails: a connection that cannot roll back is closed, which rolls back too.
   func rollback() async {
     defer { lease.giveBack() }
-    if leave() { _ = try? await lease.run(Self.rollback, role: .within, isCancellable: false) }
+    if leave() { _ = try? await lease.run(Self.rollback, role: .within, isLast: true, isCancellable: false) }
   }
 }
 

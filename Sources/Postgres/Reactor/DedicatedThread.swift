@@ -6,8 +6,14 @@
 
 /// A thread of our own for what blocks: Swift's cooperative pool must never wait in the kernel.
 enum DedicatedThread {
-  /// Runs `body` on a new thread, which ends with it.
+  /// Runs `body` on a new thread, which ends with it. Traps when the system gives no more threads.
   static func start(_ body: @escaping @Sendable () -> Void) {
+    precondition(startIfPossible(body), "the system gives no more threads")
+  }
+
+  /// Runs `body` on a new thread, which ends with it.
+  /// - Returns: `false` when the system gives no more threads, and `body` will not run.
+  static func startIfPossible(_ body: @escaping @Sendable () -> Void) -> Bool {
     let box = Unmanaged.passRetained(Body(body))
     var attributes = pthread_attr_t()
     pthread_attr_init(&attributes)
@@ -20,13 +26,14 @@ enum DedicatedThread {
       var thread: pthread_t?
       let failure = pthread_create(&thread, &attributes, { enter($0) }, box.toOpaque())
     #endif
-    precondition(failure == 0, "the system gives no more threads")
+    if failure != 0 { box.release() }
+    return failure == 0
   }
 
-  /// Runs `body` on a new thread and suspends the caller until it is done.
+  /// Runs `body` on a new thread and suspends the caller until it is done; on the caller's own if there is no other to be had.
   static func value<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
     await withUnsafeContinuation { continuation in
-      start { continuation.resume(returning: body()) }
+      if !startIfPossible({ continuation.resume(returning: body()) }) { continuation.resume(returning: body()) }
     }
   }
 }

@@ -44,20 +44,19 @@ final class Reactor: Sendable {
   }
 
   /// Hands a message to the thread, starting it if this is the first.
-  /// - Returns: `false` when the reactor has ended, and so nothing will come of it.
+  /// - Returns: `false` when the reactor has ended, or the system has no thread for it, and so nothing will come of it.
   func post(_ message: Message) -> Bool {
-    let posted = inbox.withLock { inbox -> (accepted: Bool, start: Bool, wake: Bool) in
-      guard !inbox.isClosed else { return (false, false, false) }
-      inbox.messages.append(message)
-      defer {
-        inbox.isAsleep = false
-        inbox.isStarted = true
+    let (isAccepted, wakes) = inbox.withLock { inbox in
+      guard !inbox.isClosed, inbox.isStarted || DedicatedThread.startIfPossible({ self.run() }) else {
+        return (false, false)
       }
-      return (true, !inbox.isStarted, inbox.isAsleep)
+      inbox.isStarted = true
+      inbox.messages.append(message)
+      defer { inbox.isAsleep = false }
+      return (true, inbox.isAsleep)
     }
-    if posted.start { DedicatedThread.start { self.run() } }
-    if posted.wake { pipe.wake() }
-    return posted.accepted
+    if wakes { pipe.wake() }
+    return isAccepted
   }
 
   /// Ends a reactor that was never used.

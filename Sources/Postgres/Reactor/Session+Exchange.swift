@@ -3,8 +3,9 @@ import CLibpq
 /// What a session does outside pipeline mode.
 extension Session {
   /// Leaves pipeline mode for an exchange; `endExchange` comes back to it.
-  func begin(_ exchange: any Exchange) {
+  func begin(_ exchange: any Exchange, _ ticket: Int) {
     guard !isLost else { return exchange.failed(exchange.lossError) }
+    guard ticket == self.ticket else { return exchange.failed(.leaseOver(exchange.name)) }
     guard case .pipeline = mode, pipeline.isIdle else {
       return exchange.failed(.misuse("\(exchange.name): the connection is in use by another statement"))
     }
@@ -34,11 +35,12 @@ extension Session {
     guard case .exchange(let exchange) = mode else { return }
     guard connection.enterPipeline() else { return lose(connection.errorMessage) }
     mode = .pipeline
+    prove()
     exchange.ended()
   }
 
-  func cancelExchange() {
-    guard !isLost, case .exchange = mode else { return }
+  func cancelExchange(_ ticket: Int) {
+    guard !isLost, ticket == self.ticket, case .exchange = mode else { return }
     pipeline.cancelExchange(&actions)
     perform()
   }

@@ -25,6 +25,10 @@ final class Session: @unchecked Sendable {
   var pipeline = PipelineState()
   var mode = Mode.pipeline
   private(set) var isLost = false
+  /// Whether the server has answered on this connection: only then is it known to be good.
+  private(set) var isProven = false
+  /// Whose statements it takes while it is lent; another number with each lease, and once its transaction has ended.
+  private(set) var ticket = 0
   /// Whether the socket could not take all there was to write.
   private(set) var wantsToWrite = false
   var isDirty = false
@@ -48,7 +52,11 @@ final class Session: @unchecked Sendable {
   /// Whether it can take another call.
   var hasRoom: Bool { callsInFlight < Self.depth && pipeline.bytesInFlight < Self.weight }
 
-  func isStuck(at now: Moment) -> Bool { pipeline.isStuck(at: now) }
+  /// Whether the server has been at one statement for longer than that, in nanoseconds.
+  func isStuck(at now: Moment, for time: Int64 = usualTime) -> Bool { pipeline.timeAtHead(at: now) > time }
+
+  /// What statements here take as a rule, at most. 20 ms: a slow commit on a spinning disk.
+  static let usualTime: Int64 = 20_000_000
 
   // MARK: Calls
 
@@ -67,6 +75,19 @@ final class Session: @unchecked Sendable {
     flush()
   }
 
+  /// Has a `begin` answered that nothing will follow for now.
+  func endSegment() {
+    guard !isLost, case .pipeline = mode else { return }
+    pipeline.endSegment(&actions)
+    perform()
+  }
+
+  /// What has the ticket from now on is the only one that may use the connection.
+  func newTicket() -> Int {
+    ticket += 1
+    return ticket
+  }
+
   func cancel(_ call: Call) {
     pipeline.cancel(call, because: .task, &actions)
     perform()
@@ -77,6 +98,13 @@ final class Session: @unchecked Sendable {
   func tick(at now: Moment) {
     pipeline.tick(at: now, &actions)
     perform()
+  }
+
+  /// The server has answered.
+  func prove() {
+    guard !isProven else { return }
+    isProven = true
+    core.proved()
   }
 
   // MARK: The socket
@@ -95,7 +123,9 @@ final class Session: @unchecked Sendable {
     if case .exchange(let exchange) = mode, exchange.watchesForError, errorIsNext() { exchange.errorIsComing() }
     let isAlive = connection.consumeInput()
     switch mode {
-    case .pipeline: readPipeline(at: now)
+    case .pipeline:
+      readPipeline(at: now)
+      if pipeline.syncsAnswered > 0 { prove() }
     case .exchange(let exchange): exchange.advance(self)
     }
     while let (channel, payload) = connection.nextNotification() { core.listener.notified(channel, payload) }

@@ -34,9 +34,10 @@ import Testing
     return .rows(ResultBox(result, statement: "test"))
   }
 
-  private func failure(_ sqlState: String, fatal: Bool = false) -> PipelineResult {
+  private func failure(_ sqlState: String, fatal: Bool = false, stale: Bool = false) -> PipelineResult {
     var error = ServerError(sqlState: sqlState, message: "no", statement: "test")
     error.endsConnection = fatal
+    error.meansStalePlan = stale
     return .failed(error)
   }
 
@@ -50,6 +51,7 @@ import Testing
     case .fail(_, PostgresError.connectionLost): "fail lost"
     case .fail(_, PostgresError.unknownOutcome): "fail unknown"
     case .fail(_, PostgresError.timedOut): "fail timed out"
+    case .fail(_, PostgresError.unavailable): "fail unavailable"
     case .fail(_, is CancellationError): "fail cancelled"
     case .fail(_, let error): "fail \(error)"
     case .resend: "resend"
@@ -113,7 +115,7 @@ import Testing
     send(call(.write), call(.write))
     #expect(receive(failure("42P01"), .end, .aborted, .end, .sync) == ["fail 42P01"])
     // The second was sent in the belief that the plan was there: it gets the reason, not "no such plan".
-    #expect(receive(failure("26000"), .end, .sync) == ["fail 42P01"])
+    #expect(receive(failure("26000", stale: true), .end, .sync) == ["fail 42P01"])
     state.send(call(.write), at: now, &actions)
     #expect(actions.map(describe).contains("prepare test.write#2"))
   }
@@ -123,10 +125,15 @@ import Testing
     send(call(.read))
     _ = receive(rows(), .end, rows(), .end, .sync)
     send(stale)
-    #expect(receive(failure("0A000"), .end, .sync) == ["resend"])
+    #expect(receive(failure("0A000", stale: true), .end, .sync) == ["resend"])
     state.send(stale, at: now, &actions)
     #expect(actions.map(describe).contains("prepare test.read#2"))
     state.endBatch(&actions)
+    #expect(receive(rows(), .end, failure("0A000", stale: true), .end, .sync) == ["fail 0A000"])
+  }
+
+  @Test mutating func `What PostgreSQL cannot do is no stale plan`() {
+    send(call(.write))
     #expect(receive(rows(), .end, failure("0A000"), .end, .sync) == ["fail 0A000"])
   }
 
@@ -151,15 +158,82 @@ import Testing
     #expect(receive(failure("57P01", fatal: true)) == ["fail unknown", "fail lost", "close"])
   }
 
+  @Test mutating func `What the server did not reach before it ended the connection certainly did not happen`() {
+    send(call(.write), call(.read), call(.write), call(.commit))
+    #expect(receive(rows(), .end) == [])
+    #expect(
+      receive(failure("57P01", fatal: true)) == ["fail lost", "fail lost", "fail lost", "fail lost", "close"])
+  }
+
+  @Test mutating func `A connection that ends in the middle of COMMIT leaves its outcome unknown`() {
+    send(call(.commit), call(.within))
+    _ = receive(rows(), .end)
+    #expect(receive(failure("57P01", fatal: true)) == ["fail unknown", "fail lost", "close"])
+  }
+
+  @Test mutating func `A connection that ends without a word leaves every write in doubt`() {
+    send(call(.write), call(.read), call(.write))
+    _ = receive(rows(), .end)
+    #expect(receive(failure("", fatal: true)) == ["fail unknown", "fail lost", "fail unknown", "close"])
+  }
+
   // MARK: Cancelling
 
-  @Test mutating func `A call is cancelled once it is what the server runs`() {
-    let second = call(.read)
-    send(call(.read), second)
+  @Test mutating func `A call is cancelled once it may be what the server runs`() {
+    let second = call(.write)
+    send(call(.write), second)
     state.cancel(second, because: .task, &actions)
     #expect(actions.isEmpty)
-    #expect(receive(rows(), .end, rows(), .end) == ["succeed", "cancel"])
+    #expect(receive(rows(), .end, rows(), .end, .sync) == ["succeed", "cancel"])
     #expect(receive(failure("57014"), .end, .sync) == ["fail cancelled"])
+  }
+
+  @Test mutating func `A call is cancelled though the server keeps the answers in front of it for their Sync`() {
+    let (first, wanted, last) = (call(.read), call(.read), call(.read))
+    send(first, wanted, last)
+    state.cancel(wanted, because: .task, &actions)
+    #expect(actions.map(describe) == ["cancel"])
+    #expect(
+      receive(rows(), .end, rows(), .end, failure("57014"), .end, .aborted, .end, .sync)
+        == ["succeed", "fail cancelled", "resend"])
+  }
+
+  @Test mutating func `The server is not asked for ever`() {
+    let call = call(.write)
+    send(call)
+    state.cancel(call, because: .task, &actions)
+    var requests = 0
+    while actions.map(describe) == ["cancel"] {
+      requests += 1
+      actions = []
+      state.cancelReturned(&actions)
+    }
+    #expect(requests == CancelRequest.attempts)
+  }
+
+  @Test mutating func `Hit by a neighbour's request, what is in a transaction may be tried again with it`() {
+    for role in [Call.Role.within, .commit] {
+      let wanted = call(.within)
+      send(wanted, call(role))
+      state.cancel(wanted, because: .task, &actions)
+      _ = receive(rows(), .end, rows(), .end, .sync)
+      #expect(receive(failure("57014"), .end, .sync) == ["fail unavailable"])
+      state.cancelReturned(&actions)
+      send(call(.read))
+      _ = receive(rows(), .end, rows(), .end, .sync)
+    }
+  }
+
+  @Test
+  mutating func `Hit by the request for the one in front, a statement that has not run for its time is sent again`() {
+    let hung = call(.write, limit: .seconds(3))
+    send(hung, call(.write, limit: .seconds(3)))
+    _ = receive(rows(), .end)
+    now = state.deadline
+    actions = []
+    state.tick(at: now, &actions)
+    #expect(actions.map(describe) == ["cancel"])
+    #expect(receive(rows(), .end, .sync, failure("57014"), .end, .sync) == ["succeed", "resend"])
   }
 
   @Test mutating func `A statement that finished before it could be cancelled has its answer`() {
@@ -230,13 +304,43 @@ import Testing
   @Test mutating func `A connection is stuck while its server is long at one statement, not while it has many`() {
     send(call(.write), call(.write))
     for _ in 0..<2 {
-      #expect(!state.isStuck(at: now))
+      #expect(state.timeAtHead(at: now) == 0)
       now = now.advanced(by: .milliseconds(15))
-      #expect(!state.isStuck(at: now))
+      #expect(state.timeAtHead(at: now) == 15_000_000)
       _ = receive(rows(), .end)
     }
     now = now.advanced(by: .milliseconds(25))
-    #expect(state.isStuck(at: now))
+    #expect(state.timeAtHead(at: now) == 25_000_000)
+  }
+
+  @Test mutating func `A Sync that is not answered has the time of the call that waits for it`() {
+    send(call(.write, limit: .seconds(3)), call(.write, limit: .seconds(5)))
+    now = now.advanced(by: .seconds(2))
+    _ = receive(rows(), .end, rows(), .end)
+    #expect(state.deadline == now.advanced(by: .seconds(13)))
+    now = state.deadline
+    actions = []
+    state.tick(at: now, &actions)
+    #expect(actions.map(describe) == ["fail unknown", "fail unknown", "close"])
+  }
+
+  @Test mutating func `Behind a read's Sync the time of the next call runs, from when it was sent`() {
+    send(call(.read, limit: .seconds(3)))
+    _ = receive(rows(), .end, rows(), .end)
+    #expect(state.deadline == .distantFuture)
+    now = now.advanced(by: .seconds(100))
+    send(call(.read, limit: .seconds(3)))
+    #expect(state.deadline == now.advanced(by: .seconds(13)))
+  }
+
+  @Test mutating func `A BEGIN that nothing follows is answered, so that the server does not look hung`() {
+    state.send(call(.begin, limit: .seconds(3)), at: now, &actions)
+    actions = []
+    state.endSegment(&actions)
+    #expect(actions.map(describe) == ["sync"])
+    #expect(receive(rows(), .end, rows(), .end, .sync) == ["succeed"])
+    #expect(state.deadline == .distantFuture)
+    #expect(state.isIdle)
   }
 
   @Test mutating func `Time runs for the call that the server is at, not for those that wait behind it`() {

@@ -31,6 +31,15 @@ import Testing
     }
   }
 
+  @Test func `The first statement of a transaction can be cancelled, though BEGIN travels with it`() async throws {
+    try await withDatabase { database in
+      let task = Task { try await database.pool.transaction { _ = try await $0.query(Self.sleep) } }
+      try await database.waits(untilRunning: 1, like: "%pg_sleep(3600%")
+      task.cancel()
+      await #expect(throws: CancellationError.self) { try await task.value }
+    }
+  }
+
   @Test func `A statement that is not sent yet is simply taken back`() async throws {
     try await withDatabase({ $0.sharedConnections = 1 }) { database in
       let tasks = (1...200).map { _ in Task { try await database.pool.query(Self.sleep) } }

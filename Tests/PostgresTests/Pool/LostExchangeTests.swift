@@ -88,7 +88,7 @@ import Testing
           run.continuation = continuation
           first.perform { _ in
             shutdown(first.session.socket, Int32(SHUT_RDWR))
-            first.session.begin(run)
+            first.session.begin(run, first.ticket)
           }
         }
       }
@@ -100,7 +100,7 @@ import Testing
           let run = CopyInRun("COPY customer FROM STDIN", isWithinTransaction: false)
           second.perform { _ in
             shutdown(second.session.socket, Int32(SHUT_RDWR))
-            run.begin(second.session, continuation)
+            run.begin(second.session, second.ticket, continuation)
           }
         }
       }

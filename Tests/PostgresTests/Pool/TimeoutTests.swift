@@ -1,6 +1,13 @@
-import Postgres
 import Support
 import Testing
+
+@testable import Postgres
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
 
 @Suite struct TimeoutTests {
   private static let one = Statement("test.one", .read, "SELECT 1")
@@ -92,6 +99,114 @@ import Testing
             for try await answered in group { #expect(answered) }
           }
         }
+      }
+    }
+  }
+
+  @Test func `No more transactions wait for a connection than the queue's limit lets`() async throws {
+    try await withDatabase({
+      $0.lentConnections = 1
+      $0.queueLimit = 1
+    }) { database in
+      try await database.pool.transaction { holder in
+        try await holder.query(Self.one)
+        let waiter = Task { try await database.pool.transaction { try await $0.query(Self.one).count } }
+        await database.pool.waits { $0.borrowersWaiting == 1 }
+        let error = await #expect(throws: PostgresError.self) {
+          try await database.pool.transaction { _ = try await $0.query(Self.one) }
+        }
+        guard case .unavailable = error else {
+          Issue.record("\(error as Any)")
+          return
+        }
+        waiter.cancel()
+        _ = await waiter.result
+      }
+    }
+  }
+
+  @Test func `The pool's limit for statements stands, whatever the connection string or the environment says`()
+    async throws
+  {
+    try await withDatabase { database in
+      let theirs = "-c statement_timeout=7 -c work_mem=77kB"
+      var settings = PoolConfiguration(
+        connectionString: "\(database.connectionString) client_encoding=LATIN1 options='\(theirs)'")
+      settings.statementTimeout = .seconds(20)
+      settings.applicationName = "limits"
+      let pool = Pool(settings, logger: TestServer.logger)
+      let show = Statement(
+        "test.show", .read,
+        """
+        SELECT current_setting('statement_timeout'), current_setting('work_mem'), current_setting('client_encoding'),
+          current_setting('application_name')
+        """)
+      let row = try await pool.query(show)[0].decode(String.self, String.self, String.self, String.self)
+      #expect(row == ("20s", "77kB", "UTF8", "limits"))
+      await pool.close()
+    }
+  }
+
+  @Test func `Options of the environment are kept where the connection string has none`() throws {
+    func options(_ connectionString: String) throws -> String? {
+      let settings = try ConnectionSettings(
+        PoolConfiguration(connectionString: connectionString), ambientOptions: "-c jit=off")
+      return settings.values.first { $0.keyword == "options" }?.value
+    }
+    #expect(try options("dbname=a") == "-c jit=off -c statement_timeout=30000")
+    #expect(try options("dbname=a options='-c work_mem=77kB'") == "-c work_mem=77kB -c statement_timeout=30000")
+  }
+
+  @Test func `A server that hangs gets nothing more, and what waits is turned away in time`() async throws {
+    try await withDatabase { database in
+      try await database.withPool({
+        $0.sharedConnections = 1
+        $0.queueTimeout = .milliseconds(200)
+        $0.hungAfter = .zero
+      }) { pool in
+        let backend = try await backend(of: pool)
+        kill(backend, SIGSTOP)
+        defer { kill(backend, SIGCONT) }
+        async let stuck = pool.query(Self.one)
+        await pool.waits { $0.statementsInFlight == 1 }
+        let error = await #expect(throws: PostgresError.self) { try await pool.query(Self.one) }
+        guard case .unavailable = error else {
+          Issue.record("\(error as Any)")
+          return
+        }
+        kill(backend, SIGCONT)
+        #expect(try await stuck.count == 1)
+        #expect(try await pool.query(Self.one).count == 1)
+      }
+    }
+  }
+
+  @Test func `A server that hangs is given up once the limit is long past`() async throws {
+    try await withDatabase { database in
+      try await database.withPool({
+        $0.sharedConnections = 1
+        $0.statementTimeout = .milliseconds(10)
+      }) { pool in
+        let backend = try await backend(of: pool)
+        kill(backend, SIGSTOP)
+        defer { kill(backend, SIGCONT) }
+        let error = await #expect(throws: PostgresError.self) { try await pool.query(Self.one) }
+        guard case .connectionLost = error else {
+          Issue.record("\(error as Any)")
+          return
+        }
+        #expect(try await self.backend(of: pool) != backend)
+      }
+    }
+  }
+
+  private func backend(of pool: Pool) async throws -> pid_t {
+    while true {
+      do {
+        return pid_t(
+          try await pool.query(Statement("test.pid", .read, "SELECT pg_backend_pid()"))[0].decode(Int32.self))
+      } catch PostgresError.unavailable {
+        // The limits of these tests may be too short for a connection to be opened in.
       }
     }
   }

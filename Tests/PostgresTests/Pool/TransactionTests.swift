@@ -1,6 +1,7 @@
-import Postgres
 import Support
 import Testing
+
+@testable import Postgres
 
 @Suite struct TransactionTests {
   private static let add = Statement("customer.add", .write, "INSERT INTO customer (name) VALUES ($1)")
@@ -84,6 +85,40 @@ import Testing
         return transaction
       }
       await #expect(throws: PostgresError.self) { try await escaped.query(Self.count) }
+    }
+  }
+
+  @Test func `Who comes late does not get into the next one's transaction`() async throws {
+    try await withDatabase({ $0.lentConnections = 1 }) { database in
+      let old = try await database.pool.borrow()
+      old.giveBack()
+      let new = try await database.pool.borrow()
+      #expect(old.session === new.session)
+      let misuse = "late: the transaction has ended already"
+      let late = Statement("late", .write, "SELECT 1")
+      let run = await #expect(throws: PostgresError.self) { try await old.run(late, role: .within) }
+      #expect(run?.description == misuse)
+      let script = await #expect(throws: PostgresError.self) { try await old.runScript("late", "SELECT 1") }
+      #expect(script?.description == misuse)
+      await #expect(throws: PostgresError.self) {
+        try await old.copyIn("COPY customer (name) FROM STDIN", AsyncStream { nil }, isWithinTransaction: true)
+      }
+      #expect(try await new.run(Self.backend, role: .within).count == 1)
+      new.giveBack()
+    }
+  }
+
+  @Test func `Who comes between COMMIT and its answer is too late`() async throws {
+    try await withDatabase { database in
+      let lease = try await database.pool.borrow()
+      let commit = Statement("transaction.commit", .write, "COMMIT")
+      try await lease.run(Self.add, ParameterBuffer("in time"), role: .within, after: Statement("b", .write, "BEGIN"))
+      try await lease.run(commit, role: .commit, isLast: true)
+      await #expect(throws: PostgresError.self) {
+        try await lease.run(Self.add, ParameterBuffer("late"), role: .within)
+      }
+      lease.giveBack()
+      #expect(try await database.pool.query(Self.count)[0].decode(Int.self) == 1)
     }
   }
 

@@ -55,6 +55,9 @@ public final class DatabaseProxy: Sendable {
   /// From now on new connections are neither served nor refused: they hang.
   public func block() { state.withLock { $0.accepts = false } }
 
+  /// New connections are served again.
+  public func unblock() { state.withLock { $0.accepts = true } }
+
   /// From now on what the server says goes no further.
   public func holdReplies() {
     state.withLock { state in

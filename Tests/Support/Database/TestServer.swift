@@ -51,6 +51,7 @@ public struct TestServer: Sendable {
     configuration.connectTimeout = .seconds(60)
     configuration.queueTimeout = .seconds(60)
     configuration.statementTimeout = .seconds(120)
+    configuration.hungAfter = .seconds(60)
     return configuration
   }
 
