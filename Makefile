@@ -9,8 +9,8 @@ PUSHCART = $$(swift build $(SWIFT_FLAGS) --show-bin-path)/pushcart
 help: ## Show this help
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1#\2/p' Makefile | awk -F'#' '{ printf "%-14s %s\n", $$1, $$2 }'
 
-run: build ## Build the hub and start a private one with samples, to try it (Ctrl-C ends it)
-	@exec "$(PUSHCART)" demo
+run: build ## Build the hub and start a private one with samples, to try it (Ctrl-C ends it); ARGS="--port 9000" goes to it
+	@exec "$(PUSHCART)" demo $(ARGS)
 
 build: setup ## Build the hub as one binary
 	swift build $(SWIFT_FLAGS) --product pushcart
