@@ -34,6 +34,8 @@ public enum ClusterError: Error, Sendable, Equatable {
   case inUse(directory: String, processID: Int32?)
   /// Started as root, and there is no user `postgres` to run the server as.
   case noAccount
+  /// Started as root, and there is no `setpriv` to hand the server to that user.
+  case noSetpriv
   /// The system refused something.
   case system(String)
   /// A program of PostgreSQL failed; `log` is the end of what it said.
@@ -48,6 +50,8 @@ extension ClusterError: CustomStringConvertible {
     case .inUse(let directory, let processID):
       "\(directory) is in use by another pushcart" + (processID.map { " (process \($0))" } ?? "")
     case .noAccount: "started as root, PostgreSQL needs a user named postgres to run as, and there is none"
+    case .noSetpriv:
+      "started as root, PostgreSQL needs setpriv (of util-linux) to run as the user postgres, and there is none"
     case .system(let what): what
     case .failed(let program, let log): "\(program) failed: \(log)"
     }

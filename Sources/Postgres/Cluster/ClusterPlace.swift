@@ -6,6 +6,8 @@
 
 /// The paths of a cluster, and the lock that keeps a second hub out.
 final class ClusterPlace: Sendable {
+  /// The directory of the cluster, or where it is instead if the server cannot reach that.
+  let home: String
   let data: String
   let socketDirectory: String
   let log: String
@@ -13,15 +15,19 @@ final class ClusterPlace: Sendable {
 
   /// Makes what is missing and takes the lock.
   init(_ directory: String, _ account: ServerAccount) throws(ClusterError) {
-    try Self.makeParents(directory)
-    lock = try Self.takeLock("\(directory)/lock", of: directory)
+    try Self.makeParents(directory, account)
     log = "\(directory)/postgres.log"
-    var home = directory
-    if account.isOther, !account.canReach(directory) {
+    if !account.isOther || account.canReach(directory) {
+      home = directory
+    } else {
       // root's own home is closed to the user postgres, and so is a checkout in it.
       home = "/var/lib/pushcart/\(Self.digest(directory))"
-      try Self.makeParents(home)
+      try Self.makeParents(home, account)
+      guard account.canReach(home) else {
+        throw .system("the user postgres can enter neither \(directory) nor \(home)")
+      }
     }
+    lock = try Self.takeLock("\(home)/lock", of: directory)
     data = "\(home)/data"
     // An address of a unix socket has at most 107 bytes (103 on macOS), name and all.
     let inside = "\(home)/socket"
@@ -35,12 +41,15 @@ final class ClusterPlace: Sendable {
   /// Lets another hub in.
   func unlock() { flock(lock, LOCK_UN) }
 
-  private static func makeParents(_ directory: String) throws(ClusterError) {
+  /// Another user than ours must be able to enter what is made, whatever our umask says.
+  private static func makeParents(_ directory: String, _ account: ServerAccount) throws(ClusterError) {
     guard directory.hasPrefix("/") else { throw .system("\(directory) is not an absolute path") }
     var path = ""
     for name in directory.split(separator: "/") {
       path += "/\(name)"
-      guard mkdir(path, 0o755) == 0 || errno == EEXIST || access(path, F_OK) == 0 else {
+      if mkdir(path, 0o755) == 0 {
+        if account.isOther { chmod(path, 0o755) }
+      } else if errno != EEXIST, access(path, F_OK) != 0 {
         throw .system("cannot make the directory \(path): \(String(cString: strerror(errno)))")
       }
     }

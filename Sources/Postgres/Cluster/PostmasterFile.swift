@@ -35,11 +35,12 @@ struct PostmasterFile {
   }
 }
 
-/// A small file's text.
-func readText(_ path: String) -> String? {
+/// A small file's text, or what stands behind its first bytes.
+func readText(_ path: String, from start: off_t = 0) -> String? {
   let file = open(path, O_RDONLY | O_CLOEXEC)
   guard file >= 0 else { return nil }
   defer { close(file) }
+  lseek(file, start, SEEK_SET)
   var text: [UInt8] = []
   var buffer = [UInt8](repeating: 0, count: 4096)
   while true {

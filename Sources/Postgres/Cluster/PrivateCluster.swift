@@ -48,6 +48,9 @@ public final class PrivateCluster: Service {
   /// Process of the server, while it runs.
   public var processID: Int32? { server.processID }
 
+  /// Where the data is: in the directory it was started with, unless that is closed to the user the server runs as.
+  public var home: String { server.home }
+
   /// Where the server's log is.
   public var logFile: String { server.logFile }
 

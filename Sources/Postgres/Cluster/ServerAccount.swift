@@ -11,28 +11,21 @@ struct ServerAccount {
   /// Whether it is another user than ours.
   let isOther: Bool
 
+  private static let setpriv = "/usr/bin/setpriv"
+
   static func find() throws(ClusterError) -> ServerAccount {
     guard geteuid() == 0 else { return ServerAccount(userID: geteuid(), groupID: getegid(), isOther: false) }
     guard let entry = getpwnam("postgres") else { throw .noAccount }
+    guard access(setpriv, X_OK) == 0 else { throw .noSetpriv }
     return ServerAccount(userID: entry.pointee.pw_uid, groupID: entry.pointee.pw_gid, isOther: true)
   }
 
-  /// The command that runs a program as this user. With `setpriv`, of Linux, the program is also asked to end when the
-  /// thread that starts it does, be it by SIGKILL: SIGINT is PostgreSQL's fast shutdown.
-  func command(_ program: String, _ arguments: [String], endsWithParent: Bool) -> (path: String, arguments: [String]) {
-    if access("/usr/bin/setpriv", X_OK) == 0 {
-      var words: [String] = []
-      if isOther { words += ["--reuid=\(userID)", "--regid=\(groupID)", "--init-groups"] }
-      if endsWithParent { words += ["--pdeathsig", "INT"] }
-      return words.isEmpty ? (program, arguments) : ("/usr/bin/setpriv", words + ["--", program] + arguments)
-    }
-    return isOther ? ("/usr/bin/env", ["su", "postgres", "-c", shell([program] + arguments)]) : (program, arguments)
-  }
-
-  private func shell(_ words: [String]) -> String {
-    "exec "
-      + words.map { "'" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'" }
-      .joined(separator: " ")
+  /// The command that runs a program as this user, in the process that it is started as. `setpriv`, of Linux, also has the program
+  /// asked to end when the thread that starts it does, be it by SIGKILL: SIGINT is PostgreSQL's fast shutdown.
+  func command(_ program: String, _ arguments: [String]) -> (path: String, arguments: [String]) {
+    guard access(Self.setpriv, X_OK) == 0 else { return (program, arguments) }
+    let identity = isOther ? ["--reuid=\(userID)", "--regid=\(groupID)", "--init-groups"] : []
+    return (Self.setpriv, identity + ["--pdeathsig", "INT", "--", program] + arguments)
   }
 
   /// Makes a directory that only this user may enter, unless it exists and is theirs already.

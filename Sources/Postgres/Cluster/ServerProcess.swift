@@ -28,6 +28,7 @@ final class ServerProcess: Sendable {
 
   var socketDirectory: String { place.socketDirectory }
   var logFile: String { place.log }
+  var home: String { place.home }
   var processID: pid_t? { state.withLock { $0.processID } }
 
   /// Finds programs and places, takes the lock, makes the cluster if there is none, and ends a server left behind. Blocks.
@@ -55,7 +56,7 @@ final class ServerProcess: Sendable {
       words += ["--locale=C"]
     #endif
     words += [configuration.isDurable ? "--data-checksums" : "--no-sync"]
-    let command = account.command(binaries.initdb, words, endsWithParent: true)
+    let command = account.command(binaries.initdb, words)
     _ = try ChildProcess.output(of: command.path, command.arguments)
     guard rename(unfinished, place.data) == 0 else { throw .system("cannot rename \(unfinished)") }
   }
@@ -112,12 +113,12 @@ final class ServerProcess: Sendable {
   private func launch() throws(ClusterError) -> ChildProcess {
     let deadline = Moment.now.advanced(by: configuration.startTimeout)
     while true {
-      let child = try spawn()
+      let (child, logStart) = try spawn()
       if isStopping { kill(child.processID, SIGINT) }
       repeat {
         if let file = PostmasterFile(data: place.data), file.processID == child.processID, file.isReady { return child }
         if child.poll() != nil {
-          let log = readText(place.log).map { String($0.suffix(2000)) } ?? ""
+          let log = readText(place.log, from: logStart).map { String($0.suffix(2000)) } ?? ""
           // The children of a server that was killed hold its memory until they have noticed, a moment later.
           guard log.contains("shared memory block"), Moment.now < deadline else {
             throw .failed(program: "postgres", log: log)
@@ -134,16 +135,18 @@ final class ServerProcess: Sendable {
     }
   }
 
-  private func spawn() throws(ClusterError) -> ChildProcess {
+  /// - Returns: the process, and how long the log was before it: what earlier servers said is not about this one.
+  private func spawn() throws(ClusterError) -> (child: ChildProcess, logStart: off_t) {
     let log = open(place.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
     guard log >= 0 else { throw .system("cannot write \(place.log)") }
     defer { close(log) }
+    let logStart = lseek(log, 0, SEEK_END)
     let settings = configuration.allSettings(socketDirectory: place.socketDirectory)
     let words = ["-D", place.data] + settings.sorted { $0.key < $1.key }.flatMap { ["-c", "\($0.key)=\($0.value)"] }
-    let command = account.command(binaries.postgres, words, endsWithParent: true)
+    let command = account.command(binaries.postgres, words)
     let child = try ChildProcess(command.path, command.arguments, output: log)
     state.withLock { $0.processID = child.processID }
-    return child
+    return (child, logStart)
   }
 
   // MARK: Ending
