@@ -13,6 +13,7 @@ struct DemoCommand: AsyncParsableCommand {
       """)
 
   @Option(help: "Where the data is kept.") var folder = ".pushcart"
+  @Option(help: "Address to listen on; 0.0.0.0 to be reachable from outside a container.") var host = "127.0.0.1"
   @Option(help: "TCP port of the hub.") var port = 8080
   @Option(help: "TCP port of the phone page.") var phonePort = 8081
   @Option(help: "TCP port of the simulated APNs, production.") var apnsPort = 8443
@@ -28,13 +29,13 @@ struct DemoCommand: AsyncParsableCommand {
       (port, "--port"), (phonePort, "--phone-port"), (apnsPort, "--apns-port"),
       (apnsSandboxPort, "--apns-sandbox-port"),
     ] {
-      try TCPPort.require(port, on: "127.0.0.1", flag: flag)
+      try TCPPort.require(port, on: host, flag: flag)
     }
     Logs.start(.auto, level)
     let metrics = MetricsRegistry()
     MetricsSystem.bootstrap(metrics)
     let demo = Demo(
-      local: LocalHub(folder: folder),
+      local: LocalHub(folder: folder), host: host,
       ports: Demo.Ports(hub: port, phone: phonePort, apns: apnsPort, apnsSandbox: apnsSandboxPort),
       metrics: metrics, logger: Logger(label: "demo"))
     do {

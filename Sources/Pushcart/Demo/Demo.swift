@@ -15,7 +15,9 @@ struct Demo: Sendable {
     var apnsSandbox: Int
   }
 
-  let local: LocalHub
+  var local: LocalHub
+  /// Address that the hub and the Simulator listen on.
+  let host: String
   let ports: Ports
   let metrics: MetricsRegistry
   let logger: Logger
@@ -23,8 +25,10 @@ struct Demo: Sendable {
   func run() async throws {
     try local.makeFolder()
     let cluster = try await PrivateCluster.start(ClusterConfiguration(directory: local.cluster), logger: logger)
+    var demo = self
+    demo.local = LocalHub(local, beside: cluster)
     do {
-      try await run(on: cluster)
+      try await demo.run(on: cluster)
     } catch {
       await cluster.stop()
       throw error
@@ -51,13 +55,14 @@ struct Demo: Sendable {
 
     let welcome = Welcome(
       sample: sample, hubURL: settings.publicURL, phoneURL: simulator.phoneURL ?? "", database: database,
-      folder: local.folder, nextSendout: SendoutID(next))
+      folder: local.home, nextSendout: SendoutID(next))
     let hub = Hub(settings: settings, masterKeys: masterKeys, metrics: metrics, logger: logger)
     try await hub.run(after: [cluster, simulator]) { _ in StandardStream.output.write(welcome.text) }
   }
 
   private func startSimulator() async throws -> PushSimulator {
     var settings = SimulatorSettings(caFile: local.caFile)
+    settings.host = host
     settings.productionPort = ports.apns
     settings.sandboxPort = ports.apnsSandbox
     settings.phonePort = ports.phone
@@ -77,7 +82,7 @@ struct Demo: Sendable {
     let object = Dictionary(uniqueKeysWithValues: values.map { ($0.0.name, $0.1) })
     try local.keep(String(decoding: try JSONReply.encode(object), as: UTF8.self) + "\n", in: local.settingsFile)
     var settings = try await Settings.read(
-      [(.port, String(ports.hub))], needsMasterKey: true, local: local.settingsFile, environment: [:])
+      [(.host, host), (.port, String(ports.hub))], needsMasterKey: true, local: local.settingsFile, environment: [:])
     if let phone = simulator.phoneURL { settings.pages.frameAncestors = phone }
     return settings
   }

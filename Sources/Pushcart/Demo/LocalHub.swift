@@ -1,14 +1,30 @@
 import FoundationEssentials
-import Glibc
+import Postgres
 import Registry
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
 
 /// The folder in which `pushcart demo` keeps a private hub, and what lies where in it.
 struct LocalHub: Sendable {
   /// Absolute.
   let folder: String
+  /// Where data and secrets are: always beside each other, since neither is of use without the other. It is the folder, unless
+  /// that is closed to the user whom root runs PostgreSQL as.
+  let home: String
 
   init(folder: String = ".pushcart") {
     self.folder = folder.hasPrefix("/") ? folder : "\(FileManager.default.currentDirectoryPath)/\(folder)"
+    home = self.folder
+  }
+
+  /// The same hub, with its secrets where its PostgreSQL is.
+  init(_ local: LocalHub, beside cluster: PrivateCluster) {
+    folder = local.folder
+    home = cluster.home == local.cluster ? local.folder : cluster.home
   }
 
   /// The private PostgreSQL.
@@ -16,11 +32,11 @@ struct LocalHub: Sendable {
   /// Settings of the hub that was last started here, as any settings file; commands in the same folder find it.
   var settingsFile: String { "\(folder)/settings.json" }
   /// The master key it made for itself.
-  var masterKeyFile: String { "\(folder)/master.key" }
+  var masterKeyFile: String { "\(home)/master.key" }
   /// The access key of the sample customer, kept so that every start can print it.
-  var sampleKeyFile: String { "\(folder)/sample.key" }
+  var sampleKeyFile: String { "\(home)/sample.key" }
   /// The sample app's signing key, which the Simulator knows too.
-  var signingKeyFile: String { "\(folder)/AuthKey_SAMPLEKEY0.p8" }
+  var signingKeyFile: String { "\(home)/AuthKey_SAMPLEKEY0.p8" }
   /// Certificate of the authority that the Simulator's APNs is known by.
   var caFile: String { "\(folder)/simulator-ca.pem" }
 

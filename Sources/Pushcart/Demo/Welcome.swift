@@ -6,6 +6,7 @@ struct Welcome: Sendable {
   let hubURL: String
   let phoneURL: String
   let database: String
+  /// Where all that lasts is kept.
   let folder: String
   /// Number that the second line's sendout will have, if no other comes before it.
   let nextSendout: SendoutID

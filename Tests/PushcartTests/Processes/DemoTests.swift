@@ -10,33 +10,34 @@ import Wire
     defer { folder.remove() }
     let ports = try Port.free(4)
 
-    let first = try await start(in: folder, ports)
-    let lines = Self.curlLines(in: first.text)
+    let first = try await RunningDemo(in: folder.path, ports)
+    #expect(try Self.psql(first, "SELECT count(*) FROM contact WHERE customer_id = 1") == "50")
+    #expect(try Shell.run("curl -sf '\(first.phoneURL)'").output.contains("<html"))
+    let lines = first.curlLines
     try #require(lines.count == 3, "\(first.text)")
-    let registered = try await Self.shell(lines[0])
+    let registered = try Self.shell(lines[0])
     #expect(registered.string("originalId") == "me@example.com" && registered.string("firstName") == "Robin")
-    let sent = try await Self.shell(lines[1])
+    let sent = try Self.shell(lines[1])
     #expect(sent.integer("sendoutId") == 1 && sent.string("template") == "offer")
-    #expect(try await Self.shell(lines[2]).integer("sendoutId") == 1)
+    #expect(try Self.shell(lines[2]).integer("sendoutId") == 1)
     try await expectCommandsFindIt(in: folder)
     try await expectOtherDatabasesKeepTheirSettings(in: folder)
-    let key = try Self.key(in: first.text)
-    await first.die()
+    let key = try first.key
+    await first.process.die()
 
-    let second = try await start(in: folder, ports)
-    #expect(try Self.key(in: second.text) == key)
-    let again = try await Self.shell(Self.curlLines(in: second.text)[1]).integer("sendoutId")
+    let second = try await RunningDemo(in: folder.path, ports)
+    #expect(try second.key == key)
+    let again = try Self.shell(second.curlLines[1]).integer("sendoutId")
     #expect(try #require(again) > 1)
-    #expect(try await Self.shell(Self.curlLines(in: second.text)[2]).integer("sendoutId") == again)
-    let contacts = try await Self.shell(
+    #expect(try Self.shell(second.curlLines[2]).integer("sendoutId") == again)
+    let contacts = try Self.shell(
       "curl -s http://localhost:\(ports[0])/rest/1/apps/com.example.shop/pushdevices/me%40example.com "
         + "-H 'X-Carma-Authentication-Token: \(key)'")
     #expect(contacts.string("firstName") == "Robin")
 
-    let postmaster = try String(contentsOfFile: Self.postmasterFile(in: folder.path), encoding: .utf8)
-    let server = try #require(Int32(postmaster.split(separator: "\n")[0]))
-    second.signal(SIGINT)
-    #expect(await second.exit() == 0, "\(second.text)")
+    let server = try second.server()
+    second.process.signal(SIGINT)
+    #expect(await second.process.exit() == 0, "\(second.text)")
     #expect(kill(server, 0) == -1 && errno == ESRCH, "PostgreSQL is still there")
     for secret in ["master.key", "sample.key", "settings.json", "AuthKey_SAMPLEKEY0.p8"] {
       let attributes = try FileManager.default.attributesOfItem(atPath: "\(folder.path)/.pushcart/\(secret)")
@@ -54,11 +55,28 @@ import Wire
     #expect(demo.text.contains("Port \(taken.number) is taken") && demo.text.contains("--phone-port"))
   }
 
-  private func start(in folder: TemporaryDirectory, _ ports: [Int]) async throws -> RunningPushcart {
-    let flags = zip(["--port", "--phone-port", "--apns-port", "--apns-sandbox-port"], ports).flatMap { [$0, "\($1)"] }
-    let demo = try RunningPushcart(["demo"] + flags, environment: [:], folder: folder.path)
-    try await demo.says("/api/v1/sendouts/")
-    return demo
+  @Test(.enabled("only root has a home that is closed to PostgreSQL") { getuid() == 0 })
+  func `Where PostgreSQL cannot enter its folder, it says where the data is, and secrets stay with them`() async throws
+  {
+    let parent = try TemporaryDirectory(named: "closed")
+    defer { parent.remove() }
+    chmod(parent.path, 0o700)
+    let ports = try Port.free(4)
+    let first = try await RunningDemo(in: parent.path, ports, umask: "077")
+    let home = try first.folder
+    defer { try? FileManager.default.removeItem(atPath: home) }
+    #expect(home.hasPrefix("/var/lib/pushcart/"))
+    let key = try first.key
+    let server = try first.server(data: "data")
+    first.process.signal(SIGINT)
+    #expect(await first.process.exit() == 0, "\(first.text)")
+    #expect(kill(server, 0) == -1 && errno == ESRCH)
+
+    try FileManager.default.removeItem(atPath: "\(parent.path)/.pushcart")
+    let second = try await RunningDemo(in: parent.path, ports, umask: "077")
+    #expect(try second.key == key)
+    second.process.signal(SIGINT)
+    #expect(await second.process.exit() == 0, "\(second.text)")
   }
 
   /// Commands started in the same folder need no settings at all.
@@ -88,29 +106,10 @@ import Wire
     }
   }
 
-  /// The lines to try, as a person would copy them.
-  private static func curlLines(in text: String) -> [String] {
-    text.components(separatedBy: "\n\n").map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }
-      .filter { $0.hasPrefix("curl ") }
-  }
+  private static func shell(_ line: String) throws -> JSONValue { try JSONValue(parsing: Shell.run(line).output.utf8) }
 
-  private static func key(in text: String) throws -> String {
-    String(try #require(text.firstMatch(of: #/pck_1_[\w-]+/#)).output)
+  private static func psql(_ demo: RunningDemo, _ query: String) throws -> String {
+    let answer = try Shell.run("psql -XAt \"\(demo.database)\" -c '\(query)'").output
+    return answer.trimmingCharacters(in: .newlines)
   }
-
-  private static func shell(_ line: String) async throws -> JSONValue {
-    let process = Process()
-    let pipe = Pipe()
-    process.executableURL = URL(filePath: "/bin/sh")
-    process.arguments = ["-c", line]
-    process.standardOutput = pipe
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    let output = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return try JSONValue(parsing: output)
-  }
-
-  /// Where the server says which process it is: beside the demo's other files, unless their folder is closed to it.
-  private static func postmasterFile(in folder: String) -> String { "\(folder)/.pushcart/postgres/data/postmaster.pid" }
 }

@@ -16,10 +16,11 @@ final class RunningPushcart: Sendable {
   /// What it has said so far, on both streams.
   var text: String { state.withLock { $0.text } }
 
-  init(_ arguments: [String], environment: [String: String], folder: String) throws {
+  /// - Parameter umask: what its files may not allow.
+  init(_ arguments: [String], environment: [String: String], folder: String, umask: String = "022") throws {
     let pipe = Pipe()
-    process.executableURL = Pushcart.executable
-    process.arguments = arguments
+    process.executableURL = URL(filePath: "/bin/sh")
+    process.arguments = ["-c", #"umask \#(umask); exec "$0" "$@""#, Pushcart.executable.path] + arguments
     process.currentDirectoryURL = URL(filePath: folder)
     process.environment = ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? ""].merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice

@@ -1,0 +1,44 @@
+import Foundation
+import Support
+import Testing
+
+/// A `pushcart demo` that is up, in a folder of its own.
+struct RunningDemo {
+  let process: RunningPushcart
+  /// What it printed.
+  var text: String { process.text }
+
+  /// - Parameters:
+  ///   - ports: of the hub, the phone page, and the Simulator's APNs twice.
+  ///   - umask: what its files may not allow.
+  init(in folder: String, _ ports: [Int], umask: String = "022") async throws {
+    process = try Self.launch(in: folder, ports, umask: umask)
+    try await process.says("/api/v1/sendouts/")
+  }
+
+  /// Starts one without waiting for it.
+  static func launch(in folder: String, _ ports: [Int], umask: String = "022") throws -> RunningPushcart {
+    let flags = zip(["--port", "--phone-port", "--apns-port", "--apns-sandbox-port"], ports).flatMap { [$0, "\($1)"] }
+    return try RunningPushcart(["demo"] + flags, environment: [:], folder: folder, umask: umask)
+  }
+
+  /// The lines to try, as a person would copy them.
+  var curlLines: [String] {
+    text.components(separatedBy: "\n\n").map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }
+      .filter { $0.hasPrefix("curl ") }
+  }
+
+  /// The access key.
+  var key: String { get throws { String(try #require(text.firstMatch(of: #/pck_1_[\w-]+/#)).output) } }
+  /// What psql takes.
+  var database: String { get throws { String(try #require(text.firstMatch(of: #/psql "(.*)"/#)).1) } }
+  /// Where it says that its data is.
+  var folder: String { get throws { String(try #require(text.firstMatch(of: #/same data in (.*)\./#)).1) } }
+  var phoneURL: String { get throws { String(try #require(text.firstMatch(of: #/Phone page +(.*)/#)).1) } }
+
+  /// The process of its PostgreSQL.
+  func server(data: String = "postgres/data") throws -> Int32 {
+    let file = try String(contentsOfFile: "\(folder)/\(data)/postmaster.pid", encoding: .utf8)
+    return try #require(Int32(file.split(separator: "\n")[0]))
+  }
+}
