@@ -26,7 +26,7 @@ extension SiteDescription {
       marketers send through the management API under `/api/v1`; phones open the rich pages.
 
       Every body is JSON, every refusal is `{"error": "…"}` with one sentence that names the field it is about. A reply \
-      of 2xx means that the change is committed. Each reply carries `X-Request-Id`, which the hub's log has too.
+      of 2xx means that the change is committed. Each reply carries `X-Request-Id`, under which the hub's log has every reply of 5xx.
       """,
     topics: [
       Chapter(

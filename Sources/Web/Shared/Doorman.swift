@@ -3,7 +3,8 @@ import Hummingbird
 import Logging
 
 /// Stands before every route, and before the absence of one: turns errors into replies, names the request in its reply,
-/// and leaves one line of log and one measurement behind.
+/// and leaves one line of log and one measurement behind. The line of a 5xx is a warning at least, so that the id in the reply
+/// leads somewhere.
 ///
 /// Neither paths nor headers are logged, only the route's pattern: paths carry original ids, headers carry keys.
 struct Doorman: RouterMiddleware {
@@ -28,7 +29,7 @@ struct Doorman: RouterMiddleware {
     let duration = start.duration(to: .now)
     timers.record(method: request.method, route: route, status: response.status, duration)
     context.logger.log(
-      level: logLevel, "answered",
+      level: response.status.kind == .serverError ? max(logLevel, .warning) : logLevel, "answered",
       metadata: [
         "method": "\(request.method.rawValue)", "route": "\(route)", "status": "\(response.status.code)",
         "microseconds": "\(duration / .microseconds(1))",

@@ -47,7 +47,7 @@ public struct SiteSettings: Sendable {
   public var port = 8080
   /// Seconds after which a connection without a request is closed.
   public var idleSeconds: Int64 = 75
-  /// Level of the one line that each answered request leaves in the log; those answered 500 are errors.
+  /// Level of the one line that each answered request leaves in the log; those of 5xx are warnings at least.
   public var accessLogLevel: Logger.Level = .debug
 
   public init() {}
