@@ -21,6 +21,9 @@ struct MigrateCommand: AsyncParsableCommand {
         StandardStream.output.line("applying \($0.name)")
       }
       StandardStream.output.line(applied.isEmpty ? "The schema is up to date." : "\(applied.count) applied.")
+      if let remedy = try await ReportRole.remedy(pool) {
+        StandardStream.output.line("The role pushcart_report cannot read the reports; a superuser lets it: \(remedy)")
+      }
     }
   }
 }

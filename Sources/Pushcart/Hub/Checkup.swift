@@ -30,7 +30,9 @@ struct Checkup: Sendable {
           guard server.isWell else { return }
           let schema = await migrations(pool)
           found.yield(schema)
-          if schema.isWell { found.yield(await masterKey(pool)) }
+          guard schema.isWell else { return }
+          found.yield(await masterKey(pool))
+          found.yield(await reports(pool))
         }
         await providers { found.yield($0) }
         found.finish()
@@ -87,6 +89,17 @@ struct Checkup: Sendable {
           + (all.resealed == 0 ? "" : "; \(all.resealed) are under an older key: run `pushcart rekey`"))
     } catch {
       return Finding(part: "master key", isWell: false, sentence: "\(CommandFailure.wrapping(error))")
+    }
+  }
+
+  /// The hub works without anybody who reads reports.
+  private func reports(_ pool: Pool) async -> Finding {
+    do {
+      let remedy = try await ReportRole.remedy(pool)
+      let sentence = remedy.map { "the role pushcart_report cannot read them; a superuser lets it: \($0)" }
+      return Finding(part: "reports", isWell: true, sentence: sentence ?? "the role pushcart_report can read them")
+    } catch {
+      return Finding(part: "reports", isWell: false, sentence: "\(error)")
     }
   }
 

@@ -18,6 +18,37 @@ import Testing
     }
   }
 
+  @Test func `A reply that something went wrong leads to its line of the log, at the level that hubs run at`()
+    async throws
+  {
+    try await withStage { stage in
+      let hub = try await Stage.Hub(stage.pushcart, logLevel: "info")
+      try await stage.database.query("UPDATE schema_migration SET checksum = '\\x00' WHERE name LIKE '0001%'")
+      let reply = try await hub.site.send("GET", "/readyz")
+      #expect(reply.status == 503)
+      let id = try #require(reply.header("X-Request-Id"))
+      hub.process.signal(SIGTERM)
+      #expect(await hub.process.exit() == 0)
+      let lines = hub.process.text.split(separator: "\n").filter { $0.contains(#""hb.request.id":"\#(id)""#) }
+      #expect(lines.count == 1 && lines.allSatisfy { $0.contains(#""level":"warning""#) }, "\(hub.process.text)")
+    }
+  }
+
+  @Test func `What a database's user could not do for the reports is said by check and migrate`() async throws {
+    try await withStage { stage in
+      let lines = ["migrate", "check"]
+      for line in lines {
+        let said = try await stage.pushcart.run(line).output
+        #expect(!said.contains("report.admit"))
+      }
+      try await stage.database.query("REVOKE USAGE ON SCHEMA report FROM pushcart_report")
+      for line in lines {
+        let said = try await stage.pushcart.run(line).output
+        #expect(said.contains("SELECT report.admit('pushcart_report');"), "\(said)")
+      }
+    }
+  }
+
   @Test func `What is wrong with the settings is said in sentences, and all at once`() async throws {
     let pushcart = Pushcart(databaseURL: "postgres://u:ca@nary@db/x", masterKey: "canary")
     let outcome = try await pushcart.run("serve", "--provider-ca-file", "/canary", "--host", "canary.invalid")
