@@ -180,10 +180,16 @@ import Web
     #expect(try await read([], enough.merging(["PUSHCART_PORT": ""]) { $1 }).site.port == 8080)
   }
 
-  @Test func `README's table names every setting`() throws {
+  @Test func `README's table says of every setting what the help says, and nothing of any other`() throws {
     let readme = try String(
       contentsOfFile: #filePath.replacing("Tests/PushcartTests/SettingsTests.swift", with: "README.md"), encoding: .utf8
     )
-    for setting in Setting.all { #expect(readme.contains("`\(setting.variable)`"), "\(setting.variable)") }
+    let rows = readme.matches(of: #/\| `([A-Z_]+)` \| (.*) \| (.*) \|/#).map { "\($0.1) \($0.2) \($0.3)" }
+    let settings = Setting.all.map { setting in
+      let fallback = setting.fallback?.split(separator: "; tools: ").map { "`\($0)`" }.joined(separator: "; tools: ")
+      return "\(setting.variable) \(setting.help) \(fallback ?? "–")"
+    }
+    #expect(Set(rows) == Set(settings))
+    #expect(rows.count == settings.count)
   }
 }

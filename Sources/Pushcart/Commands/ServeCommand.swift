@@ -8,8 +8,9 @@ struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve", abstract: "Run the hub.",
     discussion: """
-      Every setting can be given as a flag, as the variable in [brackets], or in the JSON file that --config names, under \
-      its flag's name; the first of these decides. A variable with _FILE behind it names a file that holds the value.
+      A setting is given as a flag, as the variable in [brackets], or in the JSON file that --config names, under its flag's \
+      name; the first of these decides. The master keys themselves cannot be flags, since everybody on the machine sees \
+      those: PUSHCART_MASTER_KEY and PUSHCART_OLD_MASTER_KEYS.
 
       Example: DATABASE_URL=postgres://pushcart@localhost/pushcart PUSHCART_MASTER_KEY_FILE=master.key pushcart serve
       """)

@@ -3,12 +3,16 @@ import ArgumentParser
 /// Flags of the settings that every command needs which talks to the database.
 struct DatabaseFlags: ParsableArguments {
   @Option(help: .setting(.databaseURL)) var databaseURL: String?
+  @Option(help: .setting(.databaseURL.fromFile, of: .databaseURL)) var databaseURLFile: String?
   @Option(help: .setting(.config)) var config: String?
   @Option(help: .setting(.logLevel)) var logLevel: String?
   @Option(help: .setting(.logFormat)) var logFormat: String?
 
   var given: [Given] {
-    [(.databaseURL, databaseURL), (.config, config), (.logLevel, logLevel), (.logFormat, logFormat)]
+    [
+      (.databaseURL, databaseURL), (.databaseURL.fromFile, databaseURLFile), (.config, config), (.logLevel, logLevel),
+      (.logFormat, logFormat),
+    ]
   }
 }
 
