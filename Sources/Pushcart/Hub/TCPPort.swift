@@ -1,4 +1,8 @@
-import Glibc
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
 
 /// A TCP port that somebody wants to listen on.
 enum TCPPort {
@@ -27,7 +31,11 @@ enum TCPPort {
 
   private static func bindingFailure(_ port: Int, on host: String) -> Failure? {
     var hints = addrinfo()
-    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    #if canImport(Glibc)
+      hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    #else
+      hints.ai_socktype = SOCK_STREAM
+    #endif
     hints.ai_flags = AI_PASSIVE
     var found: UnsafeMutablePointer<addrinfo>?
     guard !host.isEmpty, getaddrinfo(host, String(port), &hints, &found) == 0, let address = found?.pointee else {

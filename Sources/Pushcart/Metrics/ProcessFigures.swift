@@ -1,7 +1,12 @@
 import CoreMetrics
 import FoundationEssentials
-import Glibc
 import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
 
 /// What the system knows of this process, under the names that every Prometheus client uses; read when asked for.
 final class ProcessFigures: Sendable {

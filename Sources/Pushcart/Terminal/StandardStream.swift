@@ -1,4 +1,8 @@
-import Glibc
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
 
 /// Standard output and standard error.
 enum StandardStream: Int32, Sendable {
@@ -16,13 +20,19 @@ enum StandardStream: Int32, Sendable {
 
   func line(_ text: String) { write(text + "\n") }
 
+  #if canImport(Glibc)
+    private static let system = Glibc.write
+  #else
+    private static let system = Darwin.write
+  #endif
+
   /// Writes all of the text at once. A reader that has gone away is no error of ours.
   func write(_ text: String) {
     var text = text
     text.withUTF8 { bytes in
       var rest = UnsafeRawBufferPointer(bytes)
       while let start = rest.baseAddress, rest.count > 0 {
-        let written = Glibc.write(rawValue, start, rest.count)
+        let written = Self.system(rawValue, start, rest.count)
         if written < 0 && errno != EINTR { return }
         rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(max(0, written)))
       }
