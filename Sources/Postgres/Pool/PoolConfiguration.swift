@@ -1,3 +1,5 @@
+package import Metrics
+
 /// How a pool connects and how long its callers wait.
 public struct PoolConfiguration: Sendable {
   /// A libpq connection string or URI; what it leaves out comes from libpq's own `PG…` variables.
@@ -21,6 +23,8 @@ public struct PoolConfiguration: Sendable {
   /// How long the server may be at one statement of a shared connection before no more are sent behind it: what is sent cannot be
   /// taken back, and what waits in the queue is `unavailable` in time.
   package var hungAfter: Duration = .seconds(1)
+  /// Where figures go, if not to the program's metrics.
+  package var metrics: (any MetricsFactory)?
   /// A file to which libpq writes every message of every connection, values included: for tests and for hunting errors.
   package var traceFile: String?
 

@@ -64,7 +64,6 @@ extension PoolCore {
   private func bestShared() -> Session? {
     var best: Session?
     var leastOwed = Int.max
-    let hungAfter = configuration.hungAfter.wholeNanoseconds
     for session in shared where session.hasRoom && !session.isStuck(at: now, for: hungAfter) {
       let owed = session.callsInFlight + (session.isStuck(at: now) ? Session.depth : 0)
       guard owed < leastOwed else { continue }

@@ -1,4 +1,5 @@
 import Logging
+import Metrics
 
 /// The pool's inner side, on the reactor's thread: which connection takes which call, and when to open more.
 ///
@@ -27,7 +28,9 @@ final class PoolCore {
   var backoff = Backoff()
   var lending = Lending()
   lazy var listener = Listener(core: self)
-  var figures = PoolFigures()
+  var figures: PoolFigures
+  /// Nanoseconds of `PoolConfiguration.hungAfter`.
+  let hungAfter: Int64
 
   private var watchers: [Watcher] = []
   private(set) var isDraining = false
@@ -38,6 +41,8 @@ final class PoolCore {
     self.configuration = configuration
     self.logger = logger
     self.reactor = reactor
+    figures = PoolFigures(configuration.metrics ?? MetricsSystem.factory)
+    hungAfter = configuration.hungAfter.wholeNanoseconds
   }
 
   // MARK: The reactor's turns

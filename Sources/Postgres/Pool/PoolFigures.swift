@@ -2,13 +2,26 @@ import Metrics
 
 /// What operators see of a pool. Several pools in one process add up, but for the gauges.
 struct PoolFigures {
-  let turnedAway = Counter(label: "pushcart_database_turned_away")
-  let lost = Counter(label: "pushcart_database_connections_lost")
-  private let sharedConnections = Meter(label: "pushcart_database_connections", dimensions: [("use", "shared")])
-  private let lentConnections = Meter(label: "pushcart_database_connections", dimensions: [("use", "lent")])
-  private let waiting = Meter(label: "pushcart_database_statements_waiting")
+  let turnedAway: Counter
+  let lost: Counter
+  private let sharedConnections: Meter
+  private let lentConnections: Meter
+  private let waiting: Meter
+  private let factory: any MetricsFactory
   private var shown = (shared: -1, lent: -1, waiting: -1)
   private var meters: [String: StatementMeter] = [:]
+
+  init(_ factory: any MetricsFactory) {
+    self.factory = factory
+    turnedAway = Counter(label: "pushcart_database_turned_away", factory: factory)
+    lost = Counter(label: "pushcart_database_connections_lost", factory: factory)
+    func connections(_ use: String) -> Meter {
+      Meter(label: "pushcart_database_connections", dimensions: [("use", use)], factory: factory)
+    }
+    sharedConnections = connections("shared")
+    lentConnections = connections("lent")
+    waiting = Meter(label: "pushcart_database_statements_waiting", factory: factory)
+  }
 
   /// Sets those gauges that moved.
   mutating func show(_ core: PoolCore) {
@@ -22,7 +35,7 @@ struct PoolFigures {
 
   mutating func meter(of statement: String) -> StatementMeter {
     if let meter = meters[statement] { return meter }
-    let meter = StatementMeter(statement)
+    let meter = StatementMeter(statement, factory)
     meters[statement] = meter
     return meter
   }
@@ -32,11 +45,13 @@ struct PoolFigures {
 final class StatementMeter {
   private let statement: String
   private let time: Timer
+  private let factory: any MetricsFactory
   private var failures: [String: Counter] = [:]
 
-  init(_ statement: String) {
+  init(_ statement: String, _ factory: any MetricsFactory) {
     self.statement = statement
-    time = Timer(label: "pushcart_database_statement_time", dimensions: [("statement", statement)])
+    self.factory = factory
+    time = Timer(label: "pushcart_database_statement_time", dimensions: [("statement", statement)], factory: factory)
   }
 
   func succeeded(_ call: Call, at now: Moment) {
@@ -49,7 +64,8 @@ final class StatementMeter {
     let counter =
       failures[reason]
       ?? Counter(
-        label: "pushcart_database_statement_failures", dimensions: [("statement", statement), ("reason", reason)])
+        label: "pushcart_database_statement_failures", dimensions: [("statement", statement), ("reason", reason)],
+        factory: factory)
     failures[reason] = counter
     counter.increment()
   }
