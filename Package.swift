@@ -82,17 +82,17 @@ let package = Package(
     room("Postgres", imports: ["CLibpq", collections, lifecycle, logging, metrics]),
 
     // 1st floor
-    room("Registry", imports: ["Postgres", "Wire", collections, crypto, lifecycle, logging]),
+    room("Registry", imports: ["Postgres", "Wire", collections, crypto, lifecycle]),
     room("Content", imports: ["Postgres", "Wire", crypto, mustache]),
     room("Providers", imports: ["Wire", collections, crypto, lifecycle, logging, metrics] + nio),
 
     // 2nd floor
     room(
       "Delivery",
-      imports: ["Registry", "Providers", "Content", "Postgres", "Wire", crypto, logging, metrics, lifecycle]),
+      imports: ["Registry", "Providers", "Content", "Postgres", "Wire", crypto, logging, metrics]),
 
     // 3rd floor
-    room("Sendouts", imports: ["Registry", "Content", "Delivery", "Postgres", "Wire", logging, metrics, lifecycle]),
+    room("Sendouts", imports: ["Registry", "Content", "Delivery", "Postgres", "Wire", logging, lifecycle]),
 
     // 4th floor
     room(
@@ -110,7 +110,7 @@ let package = Package(
       name: "Pushcart",
       dependencies: [
         "Postgres", "Wire", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
-        arguments, configuration, crypto, hummingbird, lifecycle, logging, metrics,
+        arguments, configuration, crypto, lifecycle, logging, metrics,
       ],
       swiftSettings: strict
     ),
