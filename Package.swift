@@ -155,7 +155,7 @@ let package = Package(
         "Pushcart", "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
         arguments, httpClient, logging, metrics,
       ]),
-    tests(of: "House", imports: ["Postgres", "Registry", "Content", "Delivery", "Sendouts"]),
+    tests(of: "House", imports: ["Postgres", "Registry", "Content", "Delivery", "Sendouts", "Pushcart"]),
   ],
   swiftLanguageModes: [.v6]
 )

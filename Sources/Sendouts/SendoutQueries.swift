@@ -44,14 +44,17 @@ enum SendoutQueries {
      LIMIT $3::bigint
     """)
 
-  /// Writes the new state `$3`, with the moments that go with it.
+  /// Writes the new state `$3`, with the moments that go with it; a sendout started before keeps its moment. Citus takes no
+  /// `now()` within a CASE of SET, and OFFSET 0 keeps the planner from putting it there.
   static let change = Statement(
     "sendout.change", .write,
     """
     UPDATE sendout
        SET state = $3::text, halt_reason = NULL,
-           started_at = CASE WHEN $3::text = 'freezing' THEN coalesce(started_at, now()) ELSE started_at END,
-           finished_at = CASE WHEN $3::text = 'cancelled' THEN now() END
+           started_at = least(started_at, moment.of_start), finished_at = moment.of_end
+      FROM (SELECT CASE WHEN $3::text = 'freezing' THEN now() END AS of_start,
+                   CASE WHEN $3::text = 'cancelled' THEN now() END AS of_end
+            OFFSET 0) AS moment
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     RETURNING \(columns)
     """)

@@ -65,19 +65,22 @@ enum BatchQueries {
   /// Writes outcomes: `$3` devices, `$4` states, `$5` reasons, `$6` attempts to add, `$7` when they left, `$8` seconds to
   /// wait before the next attempt or NULL. Only a push that is still queued takes one, so writing them twice, or late, after
   /// the batch was taken for lost, changes nothing. Moments are rounded up to a quarter of a second, so that pushes put off
-  /// together come due together. Locks the pushes in the order of their ids, as opens do.
+  /// together come due together; they are computed beside the push, as Citus takes no sum of `now()` and a column in SET, and
+  /// OFFSET 0 keeps the planner from putting them there. Locks the pushes in the order of their ids, as opens do.
   static let settle = Statement(
     "push.settle", .write,
     """
     UPDATE push
        SET state = outcome.state, reason = outcome.reason, attempts = push.attempts + outcome.attempts,
-           sent_at = coalesce(outcome.sent_at, push.sent_at), settled_at = now(),
-           not_before = date_bin('250 ms', now() + make_interval(secs => outcome.delay), '2000-01-01')
-                        + interval '250 ms',
-           give_up_at = CASE WHEN outcome.delay IS NULL THEN push.give_up_at
-                             ELSE coalesce(push.give_up_at, now() + make_interval(secs => $9::float8)) END
-      FROM unnest($3::bigint[], $4::text[], $5::text[], $6::int2[], $7::timestamptz[], $8::float8[])
-           AS outcome (device_id, state, reason, attempts, sent_at, delay)
+           sent_at = coalesce(outcome.sent_at, push.sent_at), settled_at = now(), not_before = outcome.not_before,
+           give_up_at = coalesce(push.give_up_at, outcome.give_up_at)
+      FROM (SELECT device_id, state, reason, attempts, sent_at,
+                   date_bin('250 ms', now() + make_interval(secs => delay), '2000-01-01') + interval '250 ms'
+                     AS not_before,
+                   CASE WHEN delay IS NOT NULL THEN now() + make_interval(secs => $9::float8) END AS give_up_at
+              FROM unnest($3::bigint[], $4::text[], $5::text[], $6::int2[], $7::timestamptz[], $8::float8[])
+                   AS outcome (device_id, state, reason, attempts, sent_at, delay)
+            OFFSET 0) AS outcome
      WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.device_id = outcome.device_id
        AND push.state = 'queued'
     """)

@@ -14,14 +14,16 @@ enum FreezeQueries {
   /// Has no `$3` of its own, so the sendout and the size move up.
   static let everyone = freeze("ledger.freeze_all", AudienceSelection.all, sendout: "$3", size: "$4")
 
-  /// Devices are numbered in the order of their ids, so that a batch is a range of the ledger's primary key.
+  /// Devices are numbered in the order of their ids, so that a batch is a range of the ledger's primary key. The customer is
+  /// taken from the devices, and the numbers are said to be the customer's: so on Citus rows go from shard to shard, and not
+  /// by way of the coordinator.
   private static func freeze(_ name: String, _ audience: String, sendout: String, size: String) -> Statement {
     Statement(
       name, .write,
       """
       INSERT INTO push (customer_id, sendout_id, device_id, contact_id, batch_no)
-      SELECT $1::bigint, \(sendout)::bigint, device_id, contact_id,
-             (row_number() OVER (ORDER BY device_id) - 1) / \(size)::int4
+      SELECT customer_id, \(sendout)::bigint, device_id, contact_id,
+             (row_number() OVER (PARTITION BY customer_id ORDER BY device_id) - 1) / \(size)::int4
         FROM (\(audience)) AS audience
       """)
   }
@@ -31,10 +33,10 @@ enum FreezeQueries {
     "ledger.freeze_batches", .write,
     """
     INSERT INTO push_batch (customer_id, sendout_id, batch_no, size, first_device_id, last_device_id, state)
-    SELECT $1::bigint, $2::bigint, batch_no, count(*), min(device_id), max(device_id), 'queued'
+    SELECT customer_id, sendout_id, batch_no, count(*), min(device_id), max(device_id), 'queued'
       FROM push
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
-     GROUP BY batch_no
+     GROUP BY customer_id, sendout_id, batch_no
     """)
 
   /// Without statistics of the new rows the planner takes a sendout of a million pushes for a handful, and reads all of them

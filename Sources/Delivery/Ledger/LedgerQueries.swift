@@ -82,9 +82,9 @@ enum LedgerQueries {
                           WHEN $3::text = 'skip' OR released.state = 'cancelled' THEN 'uncertain'
                           ELSE push.state END,
              settled_at = CASE WHEN push.state = 'queued' AND $3::text = 'resend' AND released.state <> 'cancelled'
-                               THEN settled_at ELSE now() END,
+                               THEN settled_at ELSE released.now END,
              not_before = NULL
-        FROM released
+        FROM (SELECT *, now() AS now FROM released OFFSET 0) AS released
        WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
          AND push.device_id BETWEEN released.first_device_id AND released.last_device_id
          AND (push.state = 'queued' OR push.state = 'waiting' AND released.state = 'cancelled')

@@ -35,4 +35,6 @@ enum MigrationQueries {
   static let record = Statement(
     "schema_migration.record", .write,
     "INSERT INTO schema_migration (name, checksum) VALUES ($1::text, sha256(convert_to($2::text, 'UTF8')))")
+
+  static let all: [Statement] = [tableExists, compare, record]
 }

@@ -47,7 +47,7 @@ struct Demo: Sendable {
     let (sample, next) = try await settings.withPool { pool in
       try await Migrator(pool, Migration.embedded).apply()
       let sample = try await SampleCustomer.prepare(local, pool, vault: vault)
-      return (sample, try await pool.query(Self.nextSendout)[0].decode(Int64.self))
+      return (sample, try await pool.query(DemoQueries.nextSendout)[0].decode(Int64.self))
     }
     try simulator.apns.trust(
       teamID: SampleCustomer.teamID, keyID: SampleCustomer.keyID, signingKey: sample.signingKey,
@@ -86,8 +86,4 @@ struct Demo: Sendable {
     if let phone = simulator.phoneURL { settings.pages.frameAncestors = phone }
     return settings
   }
-
-  /// After a crash numbers are left out, so it is not the last one and one.
-  private static let nextSendout = Statement(
-    "demo.next_sendout", .read, "SELECT last_value + is_called::int FROM sendout_sendout_id_seq")
 }

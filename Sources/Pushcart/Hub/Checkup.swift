@@ -126,8 +126,3 @@ struct Checkup: Sendable {
     }
   }
 }
-
-private enum CheckupQueries {
-  static let version = Statement(
-    "checkup.version", .read, "SELECT current_setting('server_version_num')::int4, current_setting('server_version')")
-}

@@ -12,4 +12,6 @@ enum HubQueries {
     SELECT 1 FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = $1::text LIMIT 1
     """)
+
+  static let all: [Statement] = [serving]
 }

@@ -13,7 +13,7 @@ enum ReportRole {
   }
 
   /// No row if there is no such role.
-  private static let mayRead = Statement(
+  static let mayRead = Statement(
     "report_role.may_read", .read,
     "SELECT has_schema_privilege(oid, 'report', 'USAGE') FROM pg_roles WHERE rolname = 'pushcart_report'")
 }

@@ -22,7 +22,7 @@ enum AccessKeyQueries {
   static let revoke = Statement(
     "access_key.revoke", .write,
     """
-    UPDATE access_key SET revoked_at = coalesce(revoked_at, now())
+    UPDATE access_key SET revoked_at = least(revoked_at, now())
     WHERE customer_id = $1::bigint AND access_key_id = $2::bigint
     RETURNING \(columns)
     """)

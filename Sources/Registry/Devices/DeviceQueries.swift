@@ -10,7 +10,7 @@ enum DeviceQueries {
     """
     WITH pair AS MATERIALIZED (
       SELECT i.*, d.device_id, d.invalidation_type AS known_type, d.invalidation_reason AS known_reason,
-        d.invalidated_at AS known_at
+        d.invalidated_at AS known_at, coalesce(i.at, d.invalidated_at, now()) AS invalidated_at
       FROM (
         SELECT i.*, c.contact_id
         FROM unnest($3::bigint[], $4::bytea[], $5::int2[], $6::timestamptz[]) WITH ORDINALITY
@@ -28,7 +28,7 @@ enum DeviceQueries {
     ),
     changed AS (
       UPDATE device d SET
-        invalidated_at = coalesce(p.at, p.known_at, now()),
+        invalidated_at = p.invalidated_at,
         invalidation_reason = CASE WHEN p.known_type = p.type THEN p.known_reason ELSE 'app' END,
         invalidation_type = p.type
       FROM pair p
@@ -58,7 +58,7 @@ enum DeviceQueries {
       UPDATE device d SET invalidated_at = v.moment, invalidation_type = v.type, invalidation_reason = v.reason
       FROM (SELECT * FROM verdict ORDER BY device_id) v
       WHERE d.customer_id = $1::bigint AND d.device_id = v.device_id AND d.invalidated_at IS NULL
-        AND d.sandbox = v.sandbox AND date_trunc('milliseconds', d.registered_at) <= v.moment
+        AND d.sandbox = v.sandbox AND date_bin('1 ms', d.registered_at, '2000-01-01 UTC') <= v.moment
       RETURNING d.device_id, d.contact_id, d.invalidation_reason
     ),
     event AS (

@@ -29,6 +29,7 @@ enum RegisterQueries {
       LEFT JOIN fresh f ON f.original_id = r.original_id
       WHERE NOT r.list_unknown
     ),
+    looked_up AS MATERIALIZED (\(lookedUp)),
     wanted AS MATERIALIZED (\(wanted)),
     written AS (\(written)),
     event AS (\(event))
@@ -50,6 +51,7 @@ enum RegisterQueries {
       LEFT JOIN fresh f ON f.original_id = r.original_id
       WHERE NOT r.list_unknown
     ),
+    looked_up AS MATERIALIZED (\(lookedUp)),
     wanted AS MATERIALIZED (\(wanted)),
     written AS (\(written) RETURNING *),
     event AS (\(event)),
@@ -112,11 +114,16 @@ enum RegisterQueries {
     ORDER BY original_id COLLATE "C"
     """
 
-  /// The devices, and what is known of them, each locked as it is looked up; unknown ones get their numbers.
+  /// The devices, each numbered. A step of its own: Citus sends no statement to a shard that takes a number as it reads.
   private static let wanted = """
-    SELECT i.*, coalesce(d.device_id, nextval('device_device_id_seq')) AS device_id, d.device_id IS NULL AS is_new,
-      d.contact_id AS known_contact_id, d.sandbox AS known_sandbox, d.invalidation_type AS known_type,
-      d.invalidation_reason AS known_reason, d.invalidated_at AS known_at, d.manufacturer AS known_manufacturer,
+    SELECT *, coalesce(known_device_id, nextval('device_device_id_seq')) AS device_id, known_device_id IS NULL AS is_new
+    FROM looked_up
+    """
+
+  /// The devices, and what is known of them, each locked as it is looked up.
+  private static let lookedUp = """
+    SELECT i.*, d.device_id AS known_device_id, d.contact_id AS known_contact_id, d.sandbox AS known_sandbox,
+      d.invalidation_type AS known_type, d.invalidation_reason AS known_reason, d.invalidated_at AS known_at, d.manufacturer AS known_manufacturer,
       d.model AS known_model, d.os_version AS known_os_version, d.country AS known_country
     FROM (
       SELECT i.*, o.contact_id
@@ -136,11 +143,11 @@ enum RegisterQueries {
   /// In the order in which `wanted` gives them.
   private static let written = """
     INSERT INTO device (customer_id, device_id, push_app_id, contact_id, token, token_key, sandbox, manufacturer, model,
-      os_version, country, invalidation_type, invalidated_at, invalidation_reason)
+      os_version, country, registered_at, invalidation_type, invalidated_at, invalidation_reason)
     SELECT $1::bigint, device_id, push_app_id, contact_id, token, token_key, sandbox,
       nullif(coalesce(manufacturer, known_manufacturer), ''), nullif(coalesce(model, known_model), ''),
       nullif(coalesce(os_version, known_os_version), ''), nullif(coalesce(country, known_country), ''),
-      type, CASE WHEN type <> 0 THEN coalesce(at, known_at, now()) END,
+      now(), type, CASE WHEN type <> 0 THEN coalesce(at, known_at, now()) END,
       CASE WHEN type <> 0 THEN CASE WHEN known_type = type THEN known_reason ELSE 'app' END END
     FROM wanted
     ON CONFLICT (customer_id, device_id) DO UPDATE SET
@@ -148,7 +155,7 @@ enum RegisterQueries {
       manufacturer = excluded.manufacturer, model = excluded.model, os_version = excluded.os_version,
       country = excluded.country, invalidation_type = excluded.invalidation_type,
       invalidated_at = excluded.invalidated_at, invalidation_reason = excluded.invalidation_reason,
-      registered_at = now()
+      registered_at = excluded.registered_at
     """
 
   private static let event = """

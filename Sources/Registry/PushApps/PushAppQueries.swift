@@ -4,7 +4,7 @@ import Wire
 
 /// Statements on `push_app` and `push_credential`.
 enum PushAppQueries {
-  /// The app's own columns, then its credentials as four arrays of one order.
+  /// The app's own columns, then its credentials as four arrays of one order. `$1` is the customer.
   private static let columns = """
     app.push_app_id, app.customer_id, app.app_id, app.app_type, app.name, app.team_id, app.key_id, app.alarm,
     app.alarm_at, app.created_at, app.updated_at,
@@ -15,7 +15,7 @@ enum PushAppQueries {
     """
     ARRAY(
       SELECT \(column) FROM push_credential AS credential
-      WHERE credential.customer_id = app.customer_id AND credential.push_app_id = app.push_app_id ORDER BY kind)
+      WHERE credential.customer_id = $1::bigint AND credential.push_app_id = app.push_app_id ORDER BY kind)
     """
   }
 
@@ -35,7 +35,8 @@ enum PushAppQueries {
     SELECT $1::bigint, $2::bigint, 'apns_signing_key', $8::bytea, $9::text, $10::text WHERE $8::bytea IS NOT NULL
     """)
 
-  /// Locks the app's row and its signing key's. New credentials end an alarm, which may have been about the old ones.
+  /// Locks the app's row and its signing key's. New credentials end an alarm, which may have been about the old ones. The
+  /// moment always grows, and takes the way by UTC because a sum of `timestamptz` is not immutable.
   static let update = Statement(
     "push_app.update", .write,
     """
@@ -46,15 +47,17 @@ enum PushAppQueries {
         key_id = coalesce($5::text, key_id),
         alarm = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND $6::bytea IS NULL THEN alarm END,
         alarm_at = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND $6::bytea IS NULL THEN alarm_at END,
-        updated_at = greatest(now(), updated_at + interval '1 microsecond')
+        updated_at = greatest(
+          now(), (updated_at AT TIME ZONE 'UTC' + interval '1 microsecond') AT TIME ZONE 'UTC')
       WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
       RETURNING customer_id, push_app_id
     )
-    INSERT INTO push_credential (customer_id, push_app_id, kind, sealed, master_key_id, fingerprint)
-    SELECT $1::bigint, $2::bigint, 'apns_signing_key', $6::bytea, $7::text, $8::text FROM app WHERE $6::bytea IS NOT NULL
+    INSERT INTO push_credential (customer_id, push_app_id, kind, sealed, master_key_id, fingerprint, updated_at)
+    SELECT $1::bigint, $2::bigint, 'apns_signing_key', $6::bytea, $7::text, $8::text, now()
+    FROM app WHERE $6::bytea IS NOT NULL
     ON CONFLICT (customer_id, push_app_id, kind) DO UPDATE SET
       sealed = excluded.sealed, master_key_id = excluded.master_key_id, fingerprint = excluded.fingerprint,
-      updated_at = now()
+      updated_at = excluded.updated_at
     """)
 
   static let list = Statement(
@@ -86,7 +89,7 @@ enum PushAppQueries {
   static let raiseAlarm = Statement(
     "push_app.raise_alarm", .write,
     """
-    UPDATE push_app SET alarm = $3::text, alarm_at = coalesce(alarm_at, now())
+    UPDATE push_app SET alarm = $3::text, alarm_at = least(alarm_at, now())
     WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
     """)
 

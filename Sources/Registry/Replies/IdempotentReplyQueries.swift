@@ -7,11 +7,11 @@ enum IdempotentReplyQueries {
   static let take = Statement(
     "idempotent_reply.take", .write,
     """
-    INSERT INTO idempotent_reply AS reply (customer_id, idempotency_key, fingerprint, status, body)
-    VALUES ($1::bigint, $2::text, $3::bytea, 0, '')
+    INSERT INTO idempotent_reply AS reply (customer_id, idempotency_key, fingerprint, status, body, created_at)
+    VALUES ($1::bigint, $2::text, $3::bytea, 0, '', now())
     ON CONFLICT (customer_id, idempotency_key) DO UPDATE
-      SET fingerprint = excluded.fingerprint, status = 0, body = '', created_at = now()
-      WHERE reply.created_at < now() - interval '24 hours'
+      SET fingerprint = excluded.fingerprint, status = 0, body = '', created_at = excluded.created_at
+      WHERE excluded.created_at - reply.created_at > interval '24 hours'
     RETURNING 1
     """)
 
