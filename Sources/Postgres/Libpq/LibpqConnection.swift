@@ -70,6 +70,12 @@ final class LibpqConnection: @unchecked Sendable {
     }
   }
 
+  /// libpq 15 cannot send the protocol's Close message.
+  func sendDeallocate(name: String) -> Bool {
+    let quoted = name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"")
+    return PQsendQueryParams(pointer, "DEALLOCATE \"\(quoted)\"", 0, nil, nil, nil, nil, 1) == 1
+  }
+
   /// Marks the end of a segment: the server commits what came since the last mark, and answers.
   ///
   /// A surprise of libpq 15: this also flushes, one write to the socket for every Sync; `PQsendPipelineSync`, which does

@@ -39,7 +39,7 @@ extension Call {
   }
 
   /// The same when the server has said, in the place of the next answer, that it ends the connection. Answers come in order, so
-  /// it has reached no Sync behind this call; only COMMIT commits without one.
+  /// it has reached no Sync behind this call; only COMMIT commits without one, and procedures that do so, which are not for `query`.
   func lossErrorIfToldSo(isAtHead: Bool) -> PostgresError {
     isAtHead && role == .commit ? lossError : .connectionLost(statement: statement.name)
   }

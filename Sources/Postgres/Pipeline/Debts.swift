@@ -5,6 +5,8 @@ struct Debts {
   enum Debt {
     case prepare(Call, Plan)
     case execute(Call, Plan)
+    /// What nobody waits for.
+    case deallocate
     case sync
   }
 
@@ -22,7 +24,7 @@ struct Debts {
   var headCall: Call? {
     switch queue.first {
     case .prepare(let call, _), .execute(let call, _): call
-    case .sync, nil: nil
+    case .deallocate, .sync, nil: nil
     }
   }
 
@@ -38,7 +40,7 @@ struct Debts {
       switch debt {
       case .sync: return nil
       case .execute(let call, _) where isWanted(call): return call
-      case .prepare, .execute: break
+      case .prepare, .execute, .deallocate: break
       }
     }
     return nil

@@ -2,6 +2,8 @@
 enum PipelineAction {
   case prepare(Call, Plan)
   case execute(Call, Plan)
+  /// The server may forget a plan that is of no more use.
+  case deallocate(Plan)
   /// Ends the segment, and with it the implicit transaction.
   case sync
   case succeed(Call, ResultBox)

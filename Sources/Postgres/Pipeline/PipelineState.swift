@@ -54,10 +54,7 @@ struct PipelineState {
 
   /// The statement whose result comes next: a result bears its name.
   var headStatement: String {
-    switch owed.first {
-    case .prepare(let call, _), .execute(let call, _): call.statement.name
-    case .sync, nil: unsettled?.call.statement.name ?? "sync"
-    }
+    (owed.headCall ?? unsettled?.call)?.statement.name ?? "sync"
   }
 
   // MARK: Sending
@@ -93,6 +90,14 @@ struct PipelineState {
   /// No statement will follow the `begin` for now: the server shall answer, or it would look hung.
   mutating func endSegment(_ actions: inout [PipelineAction]) {
     if segmentIsOpen { closeSegment(&actions) }
+  }
+
+  /// Under a Sync of its own, as the server may know no such plan.
+  private mutating func deallocate(_ plan: Plan, at now: Moment, _ actions: inout [PipelineAction]) {
+    if segmentIsOpen { closeSegment(&actions) }
+    owed.append(.deallocate, at: now)
+    actions.append(.deallocate(plan))
+    closeSegment(&actions)
   }
 
   private mutating func closeSegment(_ actions: inout [PipelineAction]) {
@@ -137,6 +142,7 @@ struct PipelineState {
     guard let outcome = outcome.take(), let head = owed.first else { return }
     switch head {
     case .sync: return
+    case .deallocate: owed.removeFirst(at: now)
     case .prepare(let call, let plan):
       owed.removeFirst(at: now)
       switch outcome {
@@ -192,7 +198,7 @@ struct PipelineState {
       return
     }
     if let plan, error.meansStalePlan {
-      prepared.forget(plan)
+      if prepared.forget(plan) { deallocate(plan, at: now, &actions) }
       if call.standsAlone, !call.preparedAnew {
         call.preparedAnew = true
         return finish(.resend(call), &actions)
@@ -253,26 +259,15 @@ struct PipelineState {
     actions.append(.requestCancel)
   }
 
-  /// How long beyond its limit a call is left alone, and how long until the connection is given up.
-  private static let (patience, lastPatience) = (Duration.seconds(1), Duration.seconds(10))
-
   /// When `tick` has something to do next.
   var deadline: Moment {
-    if let call = owed.headCall {
-      return limit(of: call, and: call.cancelling == .deadline ? Self.lastPatience : Self.patience)
-    }
+    if let call = owed.headCall { return call.deadline(since: owed.since) }
     // A Sync can be waited for in vain, too; there is nothing to cancel then.
-    guard let call = unsettled?.call ?? owed.nextCall else { return .distantFuture }
-    return limit(of: call, and: Self.lastPatience)
+    let waiter = unsettled?.call ?? owed.nextCall
+    return waiter?.deadline(since: owed.since, isCancelled: true) ?? .distantFuture
   }
 
-  private func limit(of call: Call, and patience: Duration) -> Moment {
-    guard let limit = call.limit else { return .distantFuture }
-    return max(owed.since, call.sentAt).advanced(by: limit).advanced(by: patience)
-  }
-
-  /// The server enforces `statement_timeout` by itself; this is for the server that does not answer any more. A second
-  /// beyond the limit the call is cancelled, ten seconds beyond it the connection is given up.
+  /// Cancels the call that the server does not answer, or gives the connection up.
   mutating func tick(at now: Moment, _ actions: inout [PipelineAction]) {
     guard now >= deadline else { return }
     guard let call = owed.headCall, call.cancelling != .deadline else {

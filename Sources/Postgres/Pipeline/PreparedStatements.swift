@@ -38,7 +38,11 @@ struct PreparedStatements {
   }
 
   /// The server does not know this plan, or can use it no more.
-  mutating func forget(_ plan: Plan) {
-    plans[plan.statement]?.removeAll { $0 === plan }
+  /// - Returns: `false` if it had been forgotten already.
+  @discardableResult
+  mutating func forget(_ plan: Plan) -> Bool {
+    guard let at = plans[plan.statement]?.firstIndex(where: { $0 === plan }) else { return false }
+    plans[plan.statement]?.remove(at: at)
+    return true
   }
 }

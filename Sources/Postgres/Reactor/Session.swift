@@ -201,6 +201,7 @@ final class Session: @unchecked Sendable {
     case .execute(let call, let plan):
       call.meter = plan.meter
       sent(connection.sendExecute(name: plan.name, call.parameters, scratch: &core.scratch))
+    case .deallocate(let plan): sent(connection.sendDeallocate(name: plan.name))
     case .sync: sent(connection.sync())
     case .succeed(let call, let result):
       call.meter?.succeeded(call, at: core.now)

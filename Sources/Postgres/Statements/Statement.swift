@@ -7,7 +7,8 @@ public struct Statement: Sendable {
     /// Only reads: a SELECT that locks nothing and calls no function that writes. Neighbouring reads travel under one Sync:
     /// one write to the server, one answer from it. If one of them fails, those behind it never ran and are sent again.
     case read
-    /// May change something. Each write ends with a Sync of its own, so it commits, or fails, alone.
+    /// May change something. Each write ends with a Sync of its own, so it commits, or fails, alone; it is no procedure that
+    /// commits by itself, as what is reported of a lost connection would not hold for it.
     case write
   }
 

@@ -45,6 +45,7 @@ import Testing
     switch action {
     case .prepare(_, let plan): "prepare \(plan.name)"
     case .execute(_, let plan): "execute \(plan.name)"
+    case .deallocate(let plan): "deallocate \(plan.name)"
     case .sync: "sync"
     case .succeed: "succeed"
     case .fail(_, PostgresError.server(let error)): "fail \(error.sqlState)"
@@ -125,11 +126,27 @@ import Testing
     send(call(.read))
     _ = receive(rows(), .end, rows(), .end, .sync)
     send(stale)
-    #expect(receive(failure("0A000", stale: true), .end, .sync) == ["resend"])
+    #expect(
+      receive(failure("0A000", stale: true), .end, .sync) == ["deallocate test.read", "sync", "resend"])
     state.send(stale, at: now, &actions)
     #expect(actions.map(describe).contains("prepare test.read#2"))
     state.endBatch(&actions)
-    #expect(receive(rows(), .end, failure("0A000", stale: true), .end, .sync) == ["fail 0A000"])
+    #expect(receive(rows(), .end, .sync) == [])
+    #expect(
+      receive(rows(), .end, failure("0A000", stale: true), .end, .sync)
+        == ["deallocate test.read#2", "sync", "fail 0A000"])
+    // That the server knows no such plan is no news to anybody.
+    #expect(receive(failure("26000", stale: true), .end, .sync) == [])
+    #expect(state.isIdle)
+  }
+
+  @Test mutating func `A stale plan that many have used is made anew once`() {
+    send(call(.write))
+    _ = receive(rows(), .end, rows(), .end, .sync)
+    send(call(.write), call(.write))
+    #expect(
+      receive(failure("0A000", stale: true), .end, .sync) == ["deallocate test.write", "sync", "resend"])
+    #expect(receive(failure("0A000", stale: true), .end, .sync) == ["resend"])
   }
 
   @Test mutating func `What PostgreSQL cannot do is no stale plan`() {

@@ -79,6 +79,8 @@ import Testing
       #expect(try await database.pool.query(all)[0].decode(String.self) == "fig")
       try await database.query("ALTER TABLE fruit ADD COLUMN weight int8 DEFAULT 7")
       #expect(try await database.pool.query(all)[0].get("weight") == 7)
+      let plans = try await database.query("SELECT name FROM pg_prepared_statements WHERE name LIKE 'test.all%'")
+      #expect(try plans.map { row throws(PostgresError) in try row.decode(String.self) } == ["test.all#2"])
       try await database.query("DEALLOCATE ALL")
       #expect(try await database.pool.query(all)[0].get("weight") == 7)
     }
