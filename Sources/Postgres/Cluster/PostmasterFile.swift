@@ -22,17 +22,35 @@ struct PostmasterFile {
   func isAlive(data: String) -> Bool {
     guard kill(processID, 0) == 0 || errno == EPERM else { return false }
     #if canImport(Glibc)
-      var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-      let count = readlink("/proc/\(processID)/cwd", &buffer, buffer.count - 1)
-      guard count > 0 else { return false }
-      let cwd = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-      guard let real = realpath(data, nil) else { return false }
-      defer { free(real) }
-      return cwd == String(cString: real)
+      return Self.works(processID, in: data)
     #else
       return true
     #endif
   }
+
+  #if canImport(Glibc)
+    /// Whether any process of a server is left on that data: those of one that was killed take a moment to notice.
+    static func hasProcesses(data: String) -> Bool {
+      guard let all = opendir("/proc") else { return true }
+      defer { closedir(all) }
+      while let entry = readdir(all) {
+        let name = withUnsafePointer(to: &entry.pointee.d_name) {
+          $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        }
+        if let processID = pid_t(name), works(processID, in: data) { return true }
+      }
+      return false
+    }
+
+    /// Every process of a server works in its data directory; one that has ended and that nobody has asked about works nowhere.
+    private static func works(_ processID: pid_t, in data: String) -> Bool {
+      var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+      let count = readlink("/proc/\(processID)/cwd", &buffer, buffer.count - 1)
+      guard count > 0, let real = realpath(data, nil) else { return false }
+      defer { free(real) }
+      return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) == String(cString: real)
+    }
+  #endif
 }
 
 /// A small file's text, or what stands behind its first bytes.

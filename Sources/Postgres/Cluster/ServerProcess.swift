@@ -64,7 +64,20 @@ final class ServerProcess: Sendable {
   /// The lock is ours, so a server that runs on the data has lost its hub.
   private func endLeftover() throws(ClusterError) {
     let data = place.data
-    guard let leftover = PostmasterFile(data: data), leftover.isAlive(data: data) else { return }
+    if let leftover = PostmasterFile(data: data), leftover.isAlive(data: data) { try end(leftover, on: data) }
+    #if canImport(Glibc)
+      for _ in 0..<500 {
+        guard PostmasterFile.hasProcesses(data: data) else { break }
+        usleep(20_000)
+      }
+      // The number in a file that nobody took away may be another process's by now, or one's that is over and still counted, as
+      // in a container whose first process asks about none: PostgreSQL would take either for a server.
+      guard !PostmasterFile.hasProcesses(data: data) else { return }
+      for file in ["\(data)/postmaster.pid", "\(place.socketDirectory)/.s.PGSQL.5432.lock"] { unlink(file) }
+    #endif
+  }
+
+  private func end(_ leftover: PostmasterFile, on data: String) throws(ClusterError) {
     logger.notice(
       "stopping the PostgreSQL that an earlier run left behind", metadata: ["process": "\(leftover.processID)"])
     for (signal, patience) in [(SIGINT, 20), (SIGQUIT, 10), (SIGKILL, 10)] {

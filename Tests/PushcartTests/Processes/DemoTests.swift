@@ -55,6 +55,27 @@ import Wire
     #expect(demo.text.contains("Port \(taken.number) is taken") && demo.text.contains("--phone-port"))
   }
 
+  @Test func `Interrupted while it makes its PostgreSQL, or killed together with it, it starts again`() async throws {
+    let folder = try TemporaryDirectory(named: "demo")
+    defer { folder.remove() }
+    let ports = try Port.free(4)
+    let interrupted = try RunningDemo.launch(in: folder.path, ports)
+    let unfinished = "\(folder.path)/.pushcart/postgres/data-unfinished/PG_VERSION"
+    while !FileManager.default.fileExists(atPath: unfinished) { await Task.yield() }
+    interrupted.signal(SIGINT)
+    #expect(await interrupted.exit() != 0)
+
+    let killed = try await RunningDemo(in: folder.path, ports)
+    let key = try killed.key
+    kill(try killed.server(), SIGKILL)
+    await killed.process.die()
+
+    let last = try await RunningDemo(in: folder.path, ports)
+    #expect(try last.key == key)
+    last.process.signal(SIGINT)
+    #expect(await last.process.exit() == 0, "\(last.text)")
+  }
+
   @Test(.enabled("only root has a home that is closed to PostgreSQL") { getuid() == 0 })
   func `Where PostgreSQL cannot enter its folder, it says where the data is, and secrets stay with them`() async throws
   {
