@@ -71,6 +71,9 @@ extension ServerError {
   public static let notNullViolation = "23502"
   public static let serializationFailure = "40001"
   public static let deadlockDetected = "40P01"
+  public static let lockNotAvailable = "55P03"
+  /// What a server says to a write after a failover has made it, or left it, a standby.
+  public static let readOnlyTransaction = "25006"
   public static let queryCanceled = "57014"
   public static let inFailedTransaction = "25P02"
 }
@@ -85,11 +88,20 @@ extension PostgresError {
   public var isPassing: Bool {
     switch self {
     case .unavailable, .connectionLost: true
-    case .server(let error):
-      [ServerError.serializationFailure, ServerError.deadlockDetected, "57P01", "57P02", "57P03", "53300"].contains(
-        error.sqlState)
+    case .server(let error): error.isPassing
     default: false
     }
+  }
+}
+
+extension ServerError {
+  /// Whether it is about the server's state and not about the statement.
+  fileprivate var isPassing: Bool {
+    let state = [
+      Self.serializationFailure, Self.deadlockDetected, Self.lockNotAvailable, Self.readOnlyTransaction,
+    ].contains(sqlState)
+    // Connection exceptions, insufficient resources, operator intervention (a cancel too), system errors.
+    return state || ["08", "53", "57", "58"].contains(sqlState.prefix(2))
   }
 }
 

@@ -39,6 +39,86 @@ import Web
     await pool.close()
   }
 
+  @Test func `A database that has become read-only is away for writes, and is well again after it`() async throws {
+    try await withDatabase { database in
+      let acme = try await customer("ACME", database.pool)
+      func readOnly(_ value: String) async throws {
+        try await database.withPool { spare in
+          _ = try await spare.query(
+            Statement(
+              "test.set", .write, "ALTER DATABASE \(database.name) SET default_transaction_read_only = \(value)"))
+        }
+      }
+      try await withSite([CarmaFace(database.pool)]) { site in
+        let requests = CarmaRequests(site: site, customer: acme)
+        let statuses = try await requests.statuses()
+        #expect(statuses == [200, 200, 200])
+      }
+      try await readOnly("on")
+      // As after a failover, the hub's connections are new.
+      try await database.withPool { pool in
+        try await withSite([CarmaFace(pool)]) { site in
+          let requests = CarmaRequests(site: site, customer: acme)
+          let statuses = try await requests.statuses()
+          #expect(statuses == [503, 200, 503])
+        }
+      }
+      // `SET` in the session: the database itself takes no other.
+      try await database.withPool { spare in
+        try await spare.transaction { transaction in
+          try await transaction.query(Statement("test.writable", .write, "SET TRANSACTION READ WRITE"))
+          try await transaction.query(
+            Statement("test.reset", .write, "ALTER DATABASE \(database.name) RESET default_transaction_read_only"))
+        }
+      }
+      try await database.withPool { pool in
+        try await withSite([CarmaFace(pool)]) { site in
+          let statuses = try await CarmaRequests(site: site, customer: acme).statuses()
+          #expect(statuses == [200, 200, 200])
+        }
+      }
+    }
+  }
+
+  @Test func `A statement that an administrator cancels is a 503, or done after all`() async throws {
+    try await withDatabase { database in
+      let acme = try await customer("ACME", database.pool)
+      try await withSite([CarmaFace(database.pool)]) { site in
+        let requests = CarmaRequests(site: site, customer: acme)
+        #expect(try await requests.statuses() == [200, 200, 200])
+        try await database.withPool { spare in
+          let reply = try await spare.transaction { transaction in
+            try await transaction.query(Statement("test.lock", .write, "LOCK TABLE contact IN ACCESS EXCLUSIVE MODE"))
+            let reply = Task { try await requests.get() }
+            let cancel = Statement(
+              "test.cancel", .write,
+              """
+              SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity
+              WHERE datname = current_database() AND wait_event_type = 'Lock'
+              """)
+            while try await spare.query(cancel)[0].decode(Int.self) == 0 {}
+            return try await reply.value
+          }
+          #expect(reply.status == 503)
+          #expect(reply.header("Retry-After") == "2")
+          let put = try await spare.transaction { transaction in
+            try await transaction.query(Statement("test.lock", .write, "LOCK TABLE device IN ACCESS EXCLUSIVE MODE"))
+            let put = Task { try await requests.put() }
+            let cancel = Statement(
+              "test.cancel", .write,
+              """
+              SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity
+              WHERE datname = current_database() AND wait_event_type = 'Lock'
+              """)
+            while try await spare.query(cancel)[0].decode(Int.self) == 0 {}
+            return put
+          }
+          #expect(try await put.value.status == 200)
+        }
+      }
+    }
+  }
+
   @Test func `A database that hangs is no reason to hang, and what it was asked is done or asked again`() async throws {
     try await withDatabase({ $0.applicationName = "hub" }) { database in
       let acme = try await customer("ACME", database.pool)
@@ -68,13 +148,16 @@ private struct CarmaRequests: Sendable {
   let site: TestSite
   let customer: CarmaSite.Customer
 
+  private var path: String { "/rest/\(customer.id)/apps/com.acme.app/pushdevices" }
+  private var headers: [(String, String)] { [("X-Carma-Authentication-Token", customer.backend)] }
+  private var json: String { #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"# }
+
+  func put() async throws -> TestReply { try await site.send("PUT", path, headers: headers, json: json) }
+  func get() async throws -> TestReply { try await site.send("GET", path + "/a", headers: headers) }
+
   func replies() async throws -> [TestReply] {
-    let path = "/rest/\(customer.id)/apps/com.acme.app/pushdevices"
-    let json = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#
-    let headers = [("X-Carma-Authentication-Token", customer.backend)]
-    return [
-      try await site.send("PUT", path, headers: headers, json: json),
-      try await site.send("GET", path + "/a", headers: headers),
+    [
+      try await put(), try await get(),
       try await site.send("PUT", path + "/invalidation", headers: headers, json: json),
     ]
   }
