@@ -13,6 +13,7 @@ public final class ContactLookup: Sendable {
 
   private struct Waiting {
     let originalID: String
+    let apps: [PushAppID]
     let continuation: UnsafeContinuation<Turn, any Error>
   }
 
@@ -21,47 +22,75 @@ public final class ContactLookup: Sendable {
     case leads([Waiting])
   }
 
-  private let database: any Querying
-  /// Who waits for the lookup under way; no entry where none is.
-  private let lines = Mutex<[CustomerID: [Waiting]]>([:])
+  private struct Lines {
+    /// Who waits for the lookup under way; no entry where none is.
+    var waiting: [CustomerID: [Waiting]] = [:]
+    /// All of them.
+    var count = 0
+  }
 
-  public init(_ database: any Querying) { self.database = database }
+  private let database: any Querying
+  private let limit: Int
+  private let lines = Mutex(Lines())
+
+  /// - Parameter limit: lookups that may wait, of all customers together; one more is refused at once.
+  public init(_ database: any Querying, limit: Int = 4096) {
+    self.database = database
+    self.limit = limit
+  }
 
   /// The contact of that id with its devices of these apps, valid or not; `nil` if the customer has no such contact.
+  /// - Throws: an `Outage` when the database is away, or too many wait already.
   public func find(_ customer: CustomerID, originalID: String, apps: [PushAppID]) async throws -> Contact? {
     // No contact can have such an id, and PostgreSQL would refuse it.
     guard !originalID.utf8.contains(0) else { return nil }
     var contact: Contact?
-    switch try await turn(customer, originalID) {
+    switch try await turn(customer, originalID, apps) {
     case .answered(let answer): contact = answer
-    case .leads(let others): contact = try await lead(customer, originalID, others)
+    case .leads(let others): contact = try await lead(customer, originalID, apps, others)
     }
+    // Others in the statement may have asked about other apps.
     contact?.devices.removeAll { !apps.contains($0.app) }
     return contact
   }
 
-  private func turn(_ customer: CustomerID, _ originalID: String) async throws -> Turn {
+  private func turn(_ customer: CustomerID, _ originalID: String, _ apps: [PushAppID]) async throws -> Turn {
     try await withUnsafeThrowingContinuation { continuation in
-      let leads = lines.withLock { lines in
-        guard lines[customer] != nil else {
-          lines[customer] = []
-          return true
+      let answer: Result<Turn, any Error>? = lines.withLock { lines in
+        guard lines.waiting[customer] != nil else {
+          lines.waiting[customer] = []
+          return .success(.leads([]))
         }
-        lines[customer]?.append(Waiting(originalID: originalID, continuation: continuation))
-        return false
+        guard lines.count < limit else {
+          return .failure(PostgresError.unavailable("\(limit) lookups are waiting already"))
+        }
+        lines.count += 1
+        lines.waiting[customer]?.append(Waiting(originalID: originalID, apps: apps, continuation: continuation))
+        return nil
       }
-      if leads { continuation.resume(returning: .leads([])) }
+      if let answer { continuation.resume(with: answer) }
     }
   }
 
-  private func lead(_ customer: CustomerID, _ originalID: String, _ others: [Waiting]) async throws -> Contact? {
+  private func lead(
+    _ customer: CustomerID, _ originalID: String, _ apps: [PushAppID], _ others: [Waiting]
+  ) async throws -> Contact? {
     do {
-      let contacts = try await contacts(customer, [originalID] + others.map(\.originalID))
+      let allApps = others.reduce(into: Set(apps)) { $0.formUnion($1.apps) }
+      let contacts = try await contacts(customer, [originalID] + others.map(\.originalID), allApps)
       handOver(customer)
       for (other, contact) in zip(others, contacts.dropFirst()) {
         other.continuation.resume(returning: .answered(contact))
       }
       return contacts[0]
+    } catch let error as CancellationError {
+      // It is the leader's own caller that has gone: the next one asks for the rest.
+      if let next = others.first {
+        next.continuation.resume(returning: .leads(Array(others.dropFirst())))
+      } else {
+        handOver(customer)
+      }
+      throw error
     } catch {
       // While the database is away it is away for those behind as well, and they have waited already.
       if Outage(error) != nil { dismiss(customer, error) } else { handOver(customer) }
@@ -70,9 +99,13 @@ public final class ContactLookup: Sendable {
     }
   }
 
-  private func contacts(_ customer: CustomerID, _ originalIDs: [String]) async throws -> [Contact?] {
+  private func contacts(
+    _ customer: CustomerID, _ originalIDs: [String], _ apps: Set<PushAppID>
+  ) async throws -> [Contact?] {
     var contacts = [Contact?](repeating: nil, count: originalIDs.count)
-    for row in try await database.query(ContactQueries.findMany, customer.rawValue, originalIDs) {
+    for row in try await database.query(
+      ContactQueries.findMany, customer.rawValue, originalIDs, apps.map(\.rawValue))
+    {
       let row = try ContactRow(row)
       let at = row.ordinal - 1
       if contacts[at] == nil { contacts[at] = row.contact }
@@ -85,18 +118,24 @@ public final class ContactLookup: Sendable {
   /// Lets the first of those who wait lead for all of them.
   private func handOver(_ customer: CustomerID) {
     let next: ArraySlice<Waiting> = lines.withLock { lines in
-      guard let line = lines[customer], !line.isEmpty else {
-        lines[customer] = nil
+      guard let line = lines.waiting[customer], !line.isEmpty else {
+        lines.waiting[customer] = nil
         return []
       }
-      lines[customer]?.removeFirst(min(line.count, Self.maximum))
-      return line.prefix(Self.maximum)
+      let next = line.prefix(Self.maximum)
+      lines.waiting[customer]?.removeFirst(next.count)
+      lines.count -= next.count
+      return next
     }
     next.first?.continuation.resume(returning: .leads(Array(next.dropFirst())))
   }
 
   private func dismiss(_ customer: CustomerID, _ error: any Error) {
-    let line = lines.withLock { $0.removeValue(forKey: customer) } ?? []
+    let line = lines.withLock { lines in
+      let line = lines.waiting.removeValue(forKey: customer) ?? []
+      lines.count -= line.count
+      return line
+    }
     for waiting in line { waiting.continuation.resume(throwing: error) }
   }
 }

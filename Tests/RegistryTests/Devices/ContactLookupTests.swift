@@ -49,6 +49,68 @@ import Wire
     }
   }
 
+  @Test func `Who gives up takes nobody along, and one more than may wait is refused`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await shop.register("a", token: "t")
+      let lookup = ContactLookup(database.pool, limit: 3)
+      @Sendable func find() async throws -> Contact? {
+        try await lookup.find(shop.customer, originalID: "a", apps: shop.app.map(\.id))
+      }
+      try await database.withPool { pool in
+        let (leader, others) = try await pool.transaction { transaction in
+          try await transaction.query(Statement("test.lock", .write, "LOCK TABLE contact IN ACCESS EXCLUSIVE MODE"))
+          let leader = Task { try await find() }
+          try await database.someoneWaits(as: pool)
+          let (refusals, refused) = AsyncStream.makeStream(of: Outage?.self)
+          let others = (0..<4).map { _ in
+            Task { () -> Contact? in
+              do {
+                return try await find()
+              } catch {
+                refused.yield(Outage(error))
+                return nil
+              }
+            }
+          }
+          // Three wait by now, or there would have been room for the fourth.
+          var first = refusals.makeAsyncIterator()
+          #expect(await first.next() == .nothingDone)
+          leader.cancel()
+          await #expect(throws: CancellationError.self) { try await leader.value }
+          return (leader, others)
+        }
+        _ = leader
+        var found = 0
+        for other in others { found += await other.value == nil ? 0 : 1 }
+        #expect(found == 3)
+      }
+      #expect(try await find()?.devices.count == 1)
+    }
+  }
+
+  @Test func `Devices of other apps do not count against the most that are told`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await shop.register("a", token: "mine")
+      // More than are told, in another app, and before it in every index by being older.
+      try await database.query(
+        """
+        INSERT INTO device (customer_id, device_id, push_app_id, contact_id, token, token_key)
+        OVERRIDING SYSTEM VALUE
+        SELECT customer_id, -n, $1, contact_id, 'x' || n, decode(lpad(to_hex(n), 8, '0'), 'hex')
+        FROM device, generate_series(1, $2::bigint) AS n
+        """, shop.both[0].id.rawValue, Int64(Device.maximumOfContact) + 100)
+      let lookup = ContactLookup(database.pool)
+      let mine = shop.app.map(\.id)
+      #expect(try await lookup.find(shop.customer, originalID: "a", apps: mine)?.devices.map(\.token) == ["mine"])
+      #expect(try await shop.register("a", token: "new").devices.map(\.token) == ["mine", "new"])
+      let theirs = try #require(try await shop.contact("a", [shop.both[0]]))
+      #expect(theirs.devices.count == Device.maximumOfContact)
+      #expect(theirs.devices.first?.id.rawValue == -Int64(Device.maximumOfContact) - 100)
+    }
+  }
+
   @Test func `While the database is away nobody is left waiting`() async throws {
     let lookup = ContactLookup(PromptDatabase(SilentDatabase(), limit: .zero))
     let outages = await withTaskGroup(of: Outage?.self) { group in
