@@ -44,6 +44,47 @@ import Wire
     }
   }
 
+  @Test func `A credential of any kind, and a reply that is kept, open with the new key alone`() async throws {
+    try await withDatabase { database in
+      let (first, new) = (MasterKeys.generate(), MasterKeys.generate())
+      let old = try MasterKeys(current: first)
+      let app = try await furnish(database, old)[0]
+      for kind in PushCredential.Kind.allCases where kind != .apnsSigningKey {
+        let sealed = try Vault(old).seal(
+          Secret("secret of \(kind)"), context: PushCredential.context(app.customer, app.id, kind))
+        try await database.query(
+          """
+          INSERT INTO push_credential (customer_id, push_app_id, kind, sealed, master_key_id, fingerprint)
+          VALUES ($1, $2, $3, $4, $5, 'f')
+          """, app.customer.rawValue, app.id.rawValue, kind.rawValue, Bytes(sealed.bytes), sealed.masterKeyID)
+      }
+      func once(_ vault: Vault) async throws -> StoredReply {
+        try await IdempotentReplies(database.pool, vault: vault).once(app.customer, key: "k", fingerprint: [1]) { _ in
+          StoredReply(status: 201, body: Array("a reply".utf8))
+        }
+      }
+      let reply = try await once(Vault(old))
+      let both = Vault(try MasterKeys(current: new, older: [first]))
+      #expect(try await PushApps(database.pool, vault: both).find(app.customer, app.id)?.credentials.count == 7)
+
+      let total = try await Rekey(database.pool, vault: both).run()
+      #expect(total.resealed == 7 + 6 + 1 && total.unreadable.isEmpty)
+      let vault = Vault(try MasterKeys(current: new))
+      let rows = try await database.query(
+        "SELECT kind, sealed, master_key_id FROM push_credential WHERE push_app_id = $1", app.id.rawValue)
+      for row in rows {
+        let (kind, sealed, key) = try row.decode(String.self, Bytes.self, String.self)
+        let secret = try vault.open(
+          Sealed(bytes: sealed.bytes, masterKeyID: key), context: PushCredential.context(app.customer, app.id, kind))
+        if kind != "apns_signing_key" {
+          #expect(PushCredential.Kind(rawValue: kind).map { "secret of \($0)" } == secret.text)
+        }
+      }
+      #expect(rows.count == 7)
+      #expect(try await once(vault) == reply)
+    }
+  }
+
   @Test func `A run that is broken off is taken up where it stopped`() async throws {
     try await withDatabase { database in
       let (old, new) = (MasterKeys.generate(), MasterKeys.generate())

@@ -49,6 +49,11 @@ public final class SigningCredentialVault: Sendable {
 extension PushCredential {
   /// The place that a credential is sealed for.
   static func context(_ customer: CustomerID, _ app: PushAppID, _ kind: Kind) -> String {
-    "push_credential/\(customer)/\(app)/\(kind.rawValue)"
+    context(customer, app, kind.rawValue)
+  }
+
+  /// - Parameter kind: as the table has it, which may hold kinds that this version does not know.
+  static func context(_ customer: CustomerID, _ app: PushAppID, _ kind: String) -> String {
+    "push_credential/\(customer)/\(app)/\(kind)"
   }
 }

@@ -42,6 +42,9 @@ public struct IdempotentReplies: Sendable {
     }
   }
 
+  /// The place that a reply is sealed for.
+  static func context(_ customer: CustomerID, _ key: String) -> String { "idempotent_reply/\(customer)/\(key)" }
+
   /// Removes a customer's notes that are older than 24 hours; gives their count.
   @discardableResult
   public func forgetExpired(_ customer: CustomerID) async throws -> Int {
@@ -66,8 +69,7 @@ private struct IdempotentRequest: Sendable {
     let reply = try await body(UnitOfWork(transaction))
     let sealed = try vault.seal(Secret(bytes: reply.body), context: context)
     try await transaction.query(
-      IdempotentReplyQueries.settle, customer.rawValue, key, Int16(reply.status),
-      Bytes(Array(sealed.masterKeyID.utf8) + sealed.bytes))
+      IdempotentReplyQueries.settle, customer.rawValue, key, Int16(reply.status), Bytes(sealed.joined))
     return reply
   }
 
@@ -77,11 +79,11 @@ private struct IdempotentRequest: Sendable {
     }
     let (fingerprint, status, body) = try row.decode(Bytes.self, Int16.self, Bytes.self)
     guard fingerprint.bytes == self.fingerprint else { throw RegistryError.idempotencyKeyReused }
-    let sealed = Sealed(
-      bytes: Array(body.bytes.dropFirst(8)), masterKeyID: String(decoding: body.bytes.prefix(8), as: UTF8.self))
-    guard let opened = try? vault.open(sealed, context: context) else { throw RegistryError.idempotentReplyLost }
+    guard let opened = try? vault.open(Sealed(joined: body.bytes), context: context) else {
+      throw RegistryError.idempotentReplyLost
+    }
     return StoredReply(status: Int(status), body: opened.bytes)
   }
 
-  private var context: String { "idempotent_reply/\(customer)/\(key)" }
+  private var context: String { IdempotentReplies.context(customer, key) }
 }

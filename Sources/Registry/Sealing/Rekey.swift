@@ -2,9 +2,6 @@ public import Postgres
 import Wire
 
 /// Seals everything under the current master key, so that older ones can be put away.
-///
-/// Replies kept for repeated requests are left alone: they are gone within 24 hours, and one that no longer opens is answered
-/// with `RegistryError.idempotentReplyLost`.
 public struct Rekey: Sendable {
   /// How far it is.
   public struct Progress: Sendable, Equatable {
@@ -52,10 +49,16 @@ public struct Rekey: Sendable {
     for row in try await database.query(RekeyQueries.credentials, customer.rawValue) {
       let (app, kind, bytes, key) = try row.decode(Int64.self, String.self, Bytes.self, String.self)
       let sealed = Sealed(bytes: bytes.bytes, masterKeyID: key)
-      guard let new = try renew(sealed, "push_credential/\(customer)/\(app)/\(kind)", &progress), !trial
-      else { continue }
+      let context = PushCredential.context(customer, PushAppID(app), kind)
+      guard let new = try renew(sealed, context, &progress), !trial else { continue }
       try await database.query(
         RekeyQueries.replaceCredential, customer.rawValue, app, kind, bytes, Bytes(new.bytes), new.masterKeyID)
+    }
+    for row in try await database.query(RekeyQueries.replies, customer.rawValue) {
+      let (key, body) = try row.decode(String.self, Bytes.self)
+      let context = IdempotentReplies.context(customer, key)
+      guard let new = try renew(Sealed(joined: body.bytes), context, &progress), !trial else { continue }
+      try await database.query(RekeyQueries.replaceReply, customer.rawValue, key, body, Bytes(new.joined))
     }
   }
 

@@ -4,7 +4,7 @@ import Postgres
 ///
 /// Each replaces a value only if it still is what was read, so a credential saved meanwhile is never overwritten.
 enum RekeyQueries {
-  /// Of one customer: `push_app_id, kind, sealed, master_key_id`, and whether the value is under the current key.
+  /// Of one customer.
   static let credentials = Statement(
     "rekey.credentials", .read,
     """
@@ -19,6 +19,22 @@ enum RekeyQueries {
     WHERE customer_id = $1::bigint AND push_app_id = $2::bigint AND kind = $3::text AND sealed = $4::bytea
     """)
 
+  /// Of one customer, those that still answer a repeated request.
+  static let replies = Statement(
+    "rekey.replies", .read,
+    """
+    SELECT idempotency_key, body FROM idempotent_reply
+    WHERE customer_id = $1::bigint AND created_at >= now() - interval '24 hours' AND body <> ''
+    ORDER BY idempotency_key
+    """)
+
+  static let replaceReply = Statement(
+    "rekey.replace_reply", .write,
+    """
+    UPDATE idempotent_reply SET body = $4::bytea
+    WHERE customer_id = $1::bigint AND idempotency_key = $2::text AND body = $3::bytea
+    """)
+
   static let secrets = Statement(
     "rekey.secrets", .read, "SELECT name, sealed, master_key_id FROM hub_secret ORDER BY name")
 
@@ -26,5 +42,7 @@ enum RekeyQueries {
     "rekey.replace_secret", .write,
     "UPDATE hub_secret SET sealed = $3::bytea, master_key_id = $4::text WHERE name = $1::text AND sealed = $2::bytea")
 
-  static let all: [Statement] = [credentials, replaceCredential, secrets, replaceSecret]
+  static let all: [Statement] = [
+    credentials, replaceCredential, replies, replaceReply, secrets, replaceSecret,
+  ]
 }

@@ -43,3 +43,12 @@ package struct Sealed: Sendable, Equatable {
     self.masterKeyID = masterKeyID
   }
 }
+
+extension Sealed {
+  /// Both in one column: the key's id, 8 characters, before the value.
+  var joined: [UInt8] { Array(masterKeyID.utf8) + bytes }
+
+  init(joined: [UInt8]) {
+    self.init(bytes: Array(joined.dropFirst(8)), masterKeyID: String(decoding: joined.prefix(8), as: UTF8.self))
+  }
+}
