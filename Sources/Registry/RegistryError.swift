@@ -17,6 +17,8 @@ public enum RegistryError: Error, Sendable, Hashable {
   case pushAppUnknown(PushAppID)
   /// The customer has no list of that number.
   case listUnknown(ListID)
+  /// The customer has a list of that number already.
+  case listNumberTaken(ListID)
   /// The customer has a list of that name already.
   case listNameTaken(String)
   /// No contact of the customer has that originalId.

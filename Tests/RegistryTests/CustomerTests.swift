@@ -56,6 +56,28 @@ import Wire
     }
   }
 
+  @Test func `A list keeps the number that apps know it by, and the next ones pass over it`() async throws {
+    try await withDatabase { database in
+      let (acme, other) = (try await database.customer(), try await database.customer("Other"))
+      let lists = ContactLists(database.pool)
+      #expect(try await lists.add(acme, name: "old", id: ListID(1_000_000_005)).id == ListID(1_000_000_005))
+      #expect(try await lists.add(other, name: "old", id: ListID(1_000_000_005)).id == ListID(1_000_000_005))
+      #expect(try await lists.add(acme, name: "last", id: ListID(.max)).id == ListID(.max))
+      await #expect(throws: RegistryError.listNumberTaken(ListID(1_000_000_005))) {
+        try await lists.add(acme, name: "another", id: ListID(1_000_000_005))
+      }
+      await #expect(throws: RegistryError.listNameTaken("old")) {
+        try await lists.add(acme, name: "old", id: ListID(7))
+      }
+      for id in [0, -1, .min] as [Int64] {
+        await #expect(throws: RegistryError.self) { try await lists.add(acme, name: "none", id: ListID(id)) }
+      }
+      let next = try await lists.add(acme, name: "next").id.rawValue
+      for number in 1...3 { try await lists.add(acme, name: "chosen \(number)", id: ListID(next + Int64(number))) }
+      #expect(try await lists.add(acme, name: "after").id.rawValue == next + 4)
+    }
+  }
+
   @Test func `A list of nobody is refused`() async throws {
     try await withDatabase { database in
       await #expect(throws: RegistryError.customerUnknown(CustomerID(4711))) {

@@ -12,14 +12,20 @@ struct ListCommand: AsyncParsableCommand {
 
   struct Add: OfficeCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Add a list.", discussion: "Example: pushcart list add --customer 1 --name newsletter --json")
+      abstract: "Add a list.",
+      discussion: """
+        Apps that ship the number their list had elsewhere go on using it: give it as --list-id.
+
+        Example: pushcart list add --customer 1 --name newsletter --list-id 1000000005 --json
+        """)
 
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(help: "For people; unique among the customer's lists.") var name: String
+    @Option(help: "The number apps send already; the next free one when left out.") var listId: ListID?
     @OptionGroup var options: OfficeOptions
 
     func run(in office: BackOffice) async throws {
-      let list = ListReply(try await office.lists.add(customer, name: name))
+      let list = ListReply(try await office.lists.add(customer, name: name, id: listId))
       try options.output.show(list) { "List \($0.listId), \($0.name), is added.\n" }
     }
   }

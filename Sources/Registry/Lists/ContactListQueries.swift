@@ -6,8 +6,15 @@ import Wire
 enum ContactListQueries {
   private static let columns = "list_id, customer_id, name, created_at"
 
+  /// Adds the list named `$2` with the number `$3`, or the next one; no row when the number is taken.
   static let add = Statement(
-    "list.add", .write, "INSERT INTO list (customer_id, name) VALUES ($1::bigint, $2::text) RETURNING \(columns)")
+    "list.add", .write,
+    """
+    INSERT INTO list (customer_id, name, list_id)
+    VALUES ($1::bigint, $2::text, coalesce($3::bigint, nextval('list_list_id_seq')))
+    ON CONFLICT (customer_id, list_id) DO NOTHING
+    RETURNING \(columns)
+    """)
 
   static let list = Statement(
     "list.list", .read, "SELECT \(columns) FROM list WHERE customer_id = $1::bigint ORDER BY list_id")

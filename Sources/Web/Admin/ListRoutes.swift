@@ -17,7 +17,7 @@ struct ListRoutes: Sendable {
 
   func add(_ request: Request, _ context: SiteContext) async throws -> Response {
     try await desk.post(request, ListRequest.self) { access, body, unit in
-      let list = try await ContactLists(unit).add(access.customer, name: body.name)
+      let list = try await ContactLists(unit).add(access.customer, name: body.name, id: body.listId)
       return Desk.Answer(status: .created, body: ListReply(list))
     }
   }

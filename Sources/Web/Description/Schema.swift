@@ -1,3 +1,5 @@
+import Wire
+
 /// The form of a JSON value, in the part of JSON Schema (2020-12, as OpenAPI 3.1 takes it) that this site needs.
 struct Schema: Sendable {
   indirect enum Shape: Sendable {
@@ -8,6 +10,7 @@ struct Schema: Sendable {
     case array(of: Schema, count: ClosedRange<Int>?)
     case string(format: String?, oneOf: [String], length: ClosedRange<Int>?)
     case integer(ClosedRange<Int64>?)
+    case choice(of: [Int64])
     case number
     case boolean
     case either([Schema])
@@ -56,6 +59,11 @@ extension Schema {
 
   static func integer(_ about: String = "", _ range: ClosedRange<Int64>? = nil) -> Schema {
     Schema(shape: .integer(range), about: about)
+  }
+
+  /// A platform, in Carma's numbers.
+  static func appType(_ about: String = "") -> Schema {
+    Schema(shape: .choice(of: AppType.allCases.map { Int64($0.rawValue) }), about: about)
   }
 
   /// A number of ours, as in `keyId`.

@@ -34,6 +34,7 @@ public enum ErrorReplies {
     case .appTaken: .conflict("There is a push app of this appId and appType already.")
     case .pushAppUnknown: .notFound("There is no push app of this number.")
     case .listUnknown: .notFound("There is no list of this number.")
+    case .listNumberTaken: .conflict("There is a list of this number already.")
     case .listNameTaken: .conflict("There is a list of this name already.")
     case .contactUnknown: .notFound("originalId names no contact of this customer.")
     case .deviceUnknown(let field): .notFound("\(field) is not registered for this originalId.")

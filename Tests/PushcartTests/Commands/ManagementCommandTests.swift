@@ -18,6 +18,9 @@ import Wire
 
       let list = try await pushcart.run("list", "add", "--customer", "1", "--name", "newsletter", "--json")
       #expect(try list.json.integer("listId") == 1)
+      let old = try await pushcart.run(
+        "list", "add", "--customer", "1", "--name", "old", "--list-id", "1000000005", "--json")
+      #expect(try old.json.integer("listId") == 1_000_000_005)
 
       let app = try await pushcart.run(
         "app", "add", "--customer", "1", "--type", "ios", "--app-id", "com.acme.app", "--name", "Acme", "--json")
@@ -107,6 +110,7 @@ import Wire
   @Test(arguments: [
     ["send", "--customer", "1", "--app", "a.b", "--alert", "x"],
     ["send", "--customer", "1", "--app", "a.b", "--alert", "x", "--all", "--list", "1"],
+    ["list", "add", "--customer", "1", "--name", "x", "--list-id", "0"],
     ["send", "--customer", "1", "--app", "a.b", "--alert", "x", "--all", "--field", "novalue"],
     ["send", "--customer", "1", "--app", "a.b", "--alert", "x", "--all", "--draft", "--wait"],
     ["sendout", "show", "x", "--customer", "1"], ["sendout", "show", "1", "--customer", "1", "--state", "failed"],

@@ -7,17 +7,23 @@ enum ListOperations {
 
   static let list = Operation(
     method: .get, path: "/api/v1/lists", id: "listLists", topic: .lists, door: .key(.admin),
-    summary: "List the lists", about: "Every list of the customer, in the order they were added.",
+    summary: "List the lists", about: "Every list of the customer, in the order of their numbers.",
     parameters: [.after("list"), .limit],
     replies: [.page("A page of lists.", of: "List", example: one)])
 
   static let add = Operation(
     method: .post, path: "/api/v1/lists", id: "addList", topic: .lists, door: .key(.admin),
-    summary: "Add a list", about: "The name is unique among the customer's lists.",
+    summary: "Add a list",
+    about: """
+      The name is unique among the customer's lists. Apps that ship the number their list had elsewhere go on using it: give \
+      it as `listId`. Without one the list gets the next free number.
+      """,
     parameters: [.idempotencyKey],
-    body: Body(schema: .named("ListRequest"), example: #"{ "name": "newsletter" }"#),
+    body: Body(schema: .named("ListRequest"), example: #"{ "name": "newsletter", "listId": 1000000005 }"#),
     replies: [.created("The list.", .named("List"), example: one)],
-    errors: [.error(.conflict, "There is a list of that name already.", "name: there is a list of that name already.")])
+    errors: [
+      .error(.conflict, "There is a list of that name or number already.", "There is a list of this name already.")
+    ])
 
-  private static let one = #"{ "listId": 1, "name": "newsletter", "createdAt": "2026-11-20T09:00:00.000Z" }"#
+  private static let one = #"{ "listId": 1000000005, "name": "newsletter", "createdAt": "2026-11-20T09:00:00.000Z" }"#
 }

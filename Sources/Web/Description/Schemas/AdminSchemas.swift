@@ -15,7 +15,7 @@ enum AdminSchemas {
     .init(name: "PushAppChangeRequest", schema: pushAppChangeRequest),
     .init(name: "PushApp", schema: pushApp),
     .init(name: "PushAppCheck", schema: pushAppCheck),
-    .init(name: "ListRequest", schema: .object([.always("name", name)], "A list to be added.")),
+    .init(name: "ListRequest", schema: listRequest),
     .init(name: "List", schema: list),
     .init(name: "TemplateRequest", schema: templateRequest),
     .init(name: "Template", schema: template),
@@ -25,7 +25,7 @@ enum AdminSchemas {
   private static let scope = Schema.word(
     of: AccessScope.allCases.map(\.rawValue),
     "What the key opens. Each scope opens what the one before it opens, and more.")
-  static let appType = Schema.integer("Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase.", 1...6)
+  static let appType = Schema.appType("Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase.")
   private static let teamId = Schema.text("Apple's Team Id (iOS).")
   private static let keyId = Schema.text("Apple's Key Id of the signing key (iOS).")
   private static let signingKey = Schema.text("The text of Apple's `AuthKey_….p8` (iOS). Never given back.")
@@ -104,6 +104,12 @@ enum AdminSchemas {
               "reason", .text("The push service's own word, or why it could not be reached; absent when accepted.")),
           ]), "One for each environment.")),
     ], "What the push service said of an app's credentials.")
+
+  private static let listRequest = Schema.object(
+    [
+      .always("name", name),
+      .maybe("listId", .id("The number apps send already; the next free one when absent.").orNull),
+    ], "A list to be added.")
 
   private static let list = Schema.object(
     [
