@@ -22,6 +22,7 @@ extension ReferencePage {
       case .array(let item, _): "array of \(self.type(item))"
       case .string(let format, let words, let length): string(format, words, length)
       case .integer(let range): "integer" + (range.map(bounds) ?? "")
+      case .choice(let numbers): "integer: " + numbers.map { "\($0)" }.joined(separator: ", ")
       case .number: "number"
       case .boolean: "boolean"
       case .either(let choices): choices.map { self.type($0) }.joined(separator: " or ")

@@ -8,7 +8,7 @@ extension Schema {
     guard allowsNull else { return .object(members) }
     if case .string(let type) = members["type"] {
       members["type"] = [.string(type), "null"]
-      if case .array(let words) = members["enum"] { members["enum"] = .array(words + [.null]) }
+      if case .array(let values) = members["enum"] { members["enum"] = .array(values + [.null]) }
       return .object(members)
     }
     let description = members.removeValue(forKey: "description")
@@ -38,6 +38,7 @@ extension Schema {
       }
       return members
     case .integer(let range): return integerMembers(range)
+    case .choice(let numbers): return ["type": "integer", "enum": .array(numbers.map { .integer($0) })]
     case .number: return ["type": "number"]
     case .boolean: return ["type": "boolean"]
     case .either(let choices): return ["anyOf": .array(choices.map(\.json))]

@@ -24,7 +24,9 @@ enum PushDeviceOperations {
         `""` clears it; `properties` is merged key by key, and null removes a key. Unknown fields are ignored.
 
         A token belongs to one contact of an app: the last registration wins. Registering an invalidated token revives it. \
-        The reply is the contact with all its devices; to a key of scope `device` only what it sent.
+        The reply is the contact with all its devices; to a key of scope `device` only what it sent. Such a key can learn from \
+        a 400 that a `listId` is not the customer's, or that a contact's `properties` are full, and nothing else of what is \
+        stored.
 
         Limits: a body of 64 KiB; `originalId` and every other text 255 characters; a token 4096 bytes; `properties` 100 \
         keys a request, each named by up to 100 characters and worth up to 4096 bytes, and 64 KiB a contact in all. Values \
@@ -93,7 +95,7 @@ enum PushDeviceOperations {
   ]
 
   private static let unknownApp = Reply.error(
-    .notFound, "The app or the list is unknown.", "appId names no push app of this customer.")
+    .notFound, "The app is unknown. An unknown list is a 400.", "appId names no push app of this customer.")
 
   private static let contact = """
     {

@@ -23,7 +23,7 @@ enum CarmaSchemas {
   private static let request = Schema.openObject(
     [
       .always("originalId", originalId),
-      .maybe(
+      .always(
         "deviceInfo",
         .array(of: .named("DeviceInfoRequest"), count: 1...PushDevicesBody.maximumDevices, "The user's devices.")),
       .maybe("listId", .either([.integer(), .text()], "The list the contact is on; `\"\"` takes it off.").orNull),
@@ -44,7 +44,7 @@ enum CarmaSchemas {
       .maybe(
         "appType",
         .either(
-          [.integer("", 1...6), .text()],
+          [.appType(), .word(of: AppType.allCases.map { "\($0.rawValue)" } + [""])],
           "1 iOS, 2 Android, 3 Windows, 6 Firebase; needed only when the appId exists on several platforms."
         ).orNull),
       .maybe(

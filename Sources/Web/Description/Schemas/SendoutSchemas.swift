@@ -22,7 +22,7 @@ enum SendoutSchemas {
       .maybe("name", .text("For people; the beginning of the alert when absent.").orNull),
       .always("appId", .text("Bundle id of the app it goes to.")),
       .maybe(
-        "appType", Schema.integer("Needed only when the appId exists on several platforms.", 1...6).orNull),
+        "appType", Schema.appType("Needed only when the appId exists on several platforms.").orNull),
       .always("audience", .named("Audience")), .always("message", .named("Message")),
       .maybe("template", .text("Name of the rich page's template; no page and no `url` when absent.").orNull),
       .maybe("onUncertain", policy.orNull),
