@@ -160,7 +160,7 @@ final class Dispatch: Sendable {
     let retirements = dead.map { dead in
       Retirement(
         device: dead.push.device, moment: dead.moment, reason: dead.reason,
-        type: dead.reason == "BadDeviceToken" ? 3 : 2, isSandbox: dead.environment == .sandbox)
+        type: dead.reason == "BadDeviceToken" ? .wrongEnvironment : .refused, isSandbox: dead.environment == .sandbox)
     }
     guard
       let outcomes = await persistently("retire", { try await devices.retire(self.order.key.customer, retirements) })

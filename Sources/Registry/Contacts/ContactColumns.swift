@@ -51,7 +51,7 @@ struct ContactRow {
         id: DeviceID(deviceID), app: PushAppID(app), token: token, isSandbox: isSandbox, manufacturer: manufacturer,
         model: model, osVersion: osVersion, country: country, registeredAt: registeredAt,
         invalidatedAt: invalidatedAt?.milliseconds,
-        invalidationType: invalidationType)
+        invalidationType: InvalidationType(rawValue: invalidationType))
     } else {
       device = nil
     }

@@ -17,8 +17,7 @@ public struct Device: Sendable, Equatable {
   public let registeredAt: Date
   /// Since when nothing is sent to it, in milliseconds since 1970; `nil` while it is valid.
   public let invalidatedAt: Int64?
-  /// 0 valid, 1 invalidated by app or user, 2 refused by the push service, 3 of the wrong environment, others as apps sent them.
-  public let invalidationType: Int16
+  public let invalidationType: InvalidationType
 
   /// Most devices that are given of one contact; one with more is no person.
   public static let maximumOfContact = 1000

@@ -16,7 +16,7 @@ public struct Devices: Sendable {
     let unknown = try await database.tryingAgain {
       try await $0.query(
         DeviceQueries.invalidate, customer.rawValue, invalidation.originalID, pairs.map(\.app.rawValue),
-        pairs.map { Bytes($0.token.key) }, pairs.map(\.type),
+        pairs.map { Bytes($0.token.key) }, pairs.map(\.type.rawValue),
         pairs.map { $0.moment.map(Postgres.Timestamp.init(milliseconds:)) })
     }
     guard let first = unknown.first else { return }
@@ -33,7 +33,7 @@ public struct Devices: Sendable {
     let rows = try await database.tryingAgain {
       try await $0.query(
         DeviceQueries.retire, customer.rawValue, verdicts.map(\.device.rawValue), verdicts.map(\.moment),
-        verdicts.map(\.reason), verdicts.map(\.type), verdicts.map(\.isSandbox))
+        verdicts.map(\.reason), verdicts.map(\.type.rawValue), verdicts.map(\.isSandbox))
     }
     var outcomes: [DeviceID: Retirement.Outcome] = [:]
     for row in rows {

@@ -5,8 +5,8 @@ public struct Invalidation: Sendable {
   struct Pair: Sendable {
     let app: PushAppID
     let token: DeviceToken
-    /// Not 0.
-    let type: Int16
+    /// Not `valid`.
+    let type: InvalidationType
     /// In milliseconds since 1970; `nil`: since it first was invalidated, or since now.
     let moment: Int64?
     /// Leads to the token in the request.
@@ -29,8 +29,8 @@ public struct Invalidation: Sendable {
       let field = "deviceInfo[\(index)]"
       let app = try DeviceRegistration.app(info.appType, apps, field: field)
       let token = try DeviceRegistration.token(info, app.type, field: field)
-      let type = try DeviceRegistration.invalidationType(info, field: field) ?? 1
-      guard type != 0 else {
+      let type = try DeviceRegistration.invalidationType(info, field: field) ?? .byAppOrUser
+      guard type != .valid else {
         throw .invalid(field: "\(field).invalidationType", problem: "must not be 0, which stands for valid devices")
       }
       pairs.removeAll { $0.app == app.id && $0.token == token }

@@ -53,7 +53,7 @@ struct RegisterBatch {
     parameters.append(devices.map(\.model))
     parameters.append(devices.map(\.osVersion))
     parameters.append(devices.map(\.country))
-    parameters.append(devices.map(\.invalidationType))
+    parameters.append(devices.map(\.invalidationType.rawValue))
     parameters.append(devices.map { $0.invalidatedAt.map(Postgres.Timestamp.init(milliseconds:)) })
   }
 

@@ -67,8 +67,8 @@ struct DeviceRegistration: Sendable {
   let model: String?
   let osVersion: String?
   let country: String?
-  /// 0 registers a valid device, and revives one that was not.
-  let invalidationType: Int16
+  /// `valid` registers a valid device, and revives one that was not.
+  let invalidationType: InvalidationType
   /// In milliseconds since 1970; `nil`: since it first was invalidated, or since now.
   let invalidatedAt: Int64?
 
@@ -87,8 +87,8 @@ struct DeviceRegistration: Sendable {
     try Registration.check(model, "\(field).model", Self.maximum)
     try Registration.check(osVersion, "\(field).osVersion", Self.maximum)
     try Registration.check(country, "\(field).country", Self.maximum)
-    invalidationType = try Self.invalidationType(info, field: field) ?? 0
-    invalidatedAt = invalidationType == 0 ? nil : info.dateOfInvalidation.milliseconds
+    invalidationType = try Self.invalidationType(info, field: field) ?? .valid
+    invalidatedAt = invalidationType == .valid ? nil : info.dateOfInvalidation.milliseconds
   }
 
   static func app(_ type: AppType?, _ apps: [PushApp], field: String) throws(RegistryError) -> PushApp {
@@ -113,9 +113,13 @@ struct DeviceRegistration: Sendable {
     return try DeviceToken(text, type: type, field: field)
   }
 
-  static func invalidationType(_ info: PushDevicesBody.DeviceInfo, field: String) throws(RegistryError) -> Int16? {
+  static func invalidationType(_ info: PushDevicesBody.DeviceInfo, field: String) throws(RegistryError)
+    -> InvalidationType?
+  {
     guard let type = info.invalidationType else { return nil }
-    guard type >= 0 else { throw .invalid(field: "\(field).invalidationType", problem: "must not be negative") }
+    guard type.rawValue >= 0 else {
+      throw .invalid(field: "\(field).invalidationType", problem: "must not be negative")
+    }
     return type
   }
 }

@@ -8,12 +8,12 @@ public struct Retirement: Sendable {
   public let moment: Date
   /// The service's own word, such as `Unregistered`.
   public let reason: String
-  /// 2 refused by the push service, 3 of the wrong environment.
-  public let type: Int16
+  /// `refused` or `wrongEnvironment`.
+  public let type: InvalidationType
   /// The environment that the push was sent to.
   public let isSandbox: Bool
 
-  public init(device: DeviceID, moment: Date, reason: String, type: Int16 = 2, isSandbox: Bool) {
+  public init(device: DeviceID, moment: Date, reason: String, type: InvalidationType = .refused, isSandbox: Bool) {
     self.device = device
     self.moment = moment
     self.reason = reason

@@ -11,7 +11,7 @@ extension CarmaFace {
     let registration = try Registration(body, apps: apps)
     let tells = access.opens(.backend)
     let contact = try await registrar.register(access.customer, registration, tells: tells)
-    return reply(contact.map { ContactReply($0, apps) } ?? ContactReply(echo: body, apps))
+    return reply(contact.map { ContactReply($0, apps) } ?? ContactReply(echo: body))
   }
 
   func invalidate(_ request: Request, _ context: SiteContext) async throws -> Response {
@@ -20,7 +20,7 @@ extension CarmaFace {
     let apps = try await apps(access, context)
     let invalidation = try Invalidation(body, apps: apps)
     try await devices.invalidate(access.customer, invalidation)
-    guard access.opens(.backend) else { return reply(ContactReply(echo: body, apps, invalidated: true)) }
+    guard access.opens(.backend) else { return reply(ContactReply(echo: body, invalidated: true)) }
     return try await show(invalidation.originalID, apps, access)
   }
 

@@ -24,7 +24,7 @@ extension ContactReply {
   }
 
   /// What was sent and nothing else, for keys that must not read: they lie in every copy of an app.
-  init(echo body: PushDevicesBody, _ apps: [PushApp], invalidated: Bool = false) {
+  init(echo body: PushDevicesBody, invalidated: Bool = false) {
     self.init(originalId: body.originalId ?? "")
     if case .set(let list) = body.listId { listId = list }
     firstName = body.firstName
@@ -39,8 +39,7 @@ extension ContactReply {
     zipcode = body.zipcode
     country = body.country
     properties = body.properties ?? "{}"
-    let onlyType = apps.count == 1 ? apps[0].type : nil
-    deviceInfo = body.deviceInfo.map { DeviceInfo(echo: $0, onlyType, invalidated) }
+    deviceInfo = body.deviceInfo.map { DeviceInfo(echo: $0, invalidated) }
   }
 }
 
@@ -57,15 +56,15 @@ extension ContactReply.DeviceInfo {
     invalidationType = device.invalidationType
   }
 
-  fileprivate init(echo info: PushDevicesBody.DeviceInfo, _ type: AppType?, _ invalidated: Bool) {
+  fileprivate init(echo info: PushDevicesBody.DeviceInfo, _ invalidated: Bool) {
     self.init(deviceToken: info.deviceToken ?? "")
-    appType = info.appType ?? type
+    appType = info.appType
     sandboxToken = info.sandboxToken ?? false
     manufacturer = info.manufacturer
     model = info.model
     osVersion = info.osVersion
     country = info.country
     if case .set(let date) = info.dateOfInvalidation { dateOfInvalidation = date.milliseconds }
-    invalidationType = info.invalidationType ?? (invalidated ? 1 : 0)
+    invalidationType = info.invalidationType ?? (invalidated ? .byAppOrUser : .valid)
   }
 }

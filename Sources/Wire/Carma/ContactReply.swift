@@ -33,7 +33,7 @@ public struct ContactReply: Sendable, Equatable {
     public var osVersion: String?
     public var country: String?
     public var dateOfInvalidation: Int64?
-    public var invalidationType: Int16 = 0
+    public var invalidationType = InvalidationType.valid
 
     public init(deviceToken: String) { self.deviceToken = deviceToken }
   }
@@ -77,7 +77,7 @@ extension ContactReply.DeviceInfo {
     writer.member("osVersion", osVersion)
     writer.member("country", country)
     writer.member("dateOfInvalidation", dateOfInvalidation)
-    writer.member("invalidationType", invalidationType)
+    writer.member("invalidationType", invalidationType.rawValue)
     writer.close("}")
   }
 }

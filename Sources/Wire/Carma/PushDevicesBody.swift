@@ -2,7 +2,8 @@
 /// registration").
 ///
 /// A text that is `nil` was absent or `null` and leaves the field as it is; "" clears it. Unknown fields were ignored; of a
-/// field given twice the last one counts. Nothing is checked here but the types.
+/// field given twice the last one counts, but where there are two spellings of its name a `null` says nothing about the
+/// other. Nothing is checked here but the types.
 public struct PushDevicesBody: Sendable, Equatable {
   public var originalId: String?
   public var listId: Change<Int64> = .keep
@@ -36,8 +37,7 @@ public struct PushDevicesBody: Sendable, Equatable {
     public var osVersion: String?
     public var country: String?
     public var dateOfInvalidation: Change<CarmaDate> = .keep
-    /// 0 valid, others invalidated.
-    public var invalidationType: Int16?
+    public var invalidationType: InvalidationType?
 
     public init() {}
   }
@@ -55,7 +55,7 @@ extension PushDevicesBody {
 
   private mutating func read(_ key: JSONKey, _ reader: inout JSONReader) throws(JSONProblem) {
     switch key {
-    case "originalId", "originalid": originalId = try reader.text()
+    case "originalId", "originalid": originalId = try reader.text() ?? originalId
     case "listId": listId = try reader.reference("a list's number")
     case "firstName": firstName = try reader.text()
     case "middleName": middleName = try reader.text()
@@ -94,7 +94,7 @@ extension JSONReader {
 extension PushDevicesBody.DeviceInfo {
   fileprivate mutating func read(_ key: JSONKey, _ reader: inout JSONReader) throws(JSONProblem) {
     switch key {
-    case "devicetoken", "deviceToken": deviceToken = try reader.text()
+    case "devicetoken", "deviceToken": deviceToken = try reader.text() ?? deviceToken
     case "appType": appType = try reader.appType()
     case "sandboxToken": sandboxToken = try reader.flag()
     case "manufacturer": manufacturer = try reader.text()
@@ -102,7 +102,9 @@ extension PushDevicesBody.DeviceInfo {
     case "osVersion": osVersion = try reader.text()
     case "country": country = try reader.text()
     case "dateOfInvalidation": dateOfInvalidation = try reader.date()
-    case "invalidationType": invalidationType = try reader.integer(Int16.self, "a whole number from 0 to 32767")
+    case "invalidationType":
+      invalidationType = try reader.integer(Int16.self, "a whole number from 0 to 32767")
+        .map(InvalidationType.init(rawValue:))
     default: try reader.skip()
     }
   }

@@ -113,7 +113,7 @@ private struct Model {
       }
       devices = Set(
         contact.devices.map {
-          Device(token: $0.token, isSandbox: $0.isSandbox, model: $0.model, type: $0.invalidationType)
+          Device(token: $0.token, isSandbox: $0.isSandbox, model: $0.model, type: $0.invalidationType.rawValue)
         })
     }
   }

@@ -38,6 +38,7 @@ import Wire
         #expect(devices.count == 1)
         #expect(devices[0].string("osVersion") == "9")
         #expect(devices[0]["model"] == JSONValue.null)
+        #expect(devices[0]["appType"] == JSONValue.null)
       }
     }
   }

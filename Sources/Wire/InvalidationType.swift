@@ -1,0 +1,16 @@
+/// Why nothing is sent to a device, in Carma's numbers; apps may send others than those named here (protocol notes, section 12).
+public struct InvalidationType: RawRepresentable, Sendable, Hashable, ExpressibleByIntegerLiteral {
+  public let rawValue: Int16
+
+  public init(rawValue: Int16) { self.rawValue = rawValue }
+  public init(integerLiteral value: Int16) { rawValue = value }
+
+  /// Things are sent to it.
+  public static let valid: Self = 0
+  /// By the app or its user.
+  public static let byAppOrUser: Self = 1
+  /// By the push service.
+  public static let refused: Self = 2
+  /// The token is of the push service's other environment.
+  public static let wrongEnvironment: Self = 3
+}
