@@ -95,6 +95,63 @@ import Wire
     }
   }
 
+  @Test func `Of contacts that register one token at once the last one has it, and the events say so`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      try await database.withPool { pool in
+        let registrars = [database.pool, pool, pool].map { Registrar($0, limits: .patient) }
+        for round in 0..<30 {
+          let told = try await withThrowingTaskGroup(of: Contact?.self) { group in
+            for (number, registrar) in registrars.enumerated() {
+              group.addTask {
+                try await registrar.register(
+                  shop.customer,
+                  try shop.registration(
+                    #"{"originalId":"user\#(round)-\#(number)","deviceInfo":[{"devicetoken":"token\#(round)"}]}"#))
+              }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+          }
+          // Each had it when it was answered.
+          #expect(told.allSatisfy { $0?.devices.map(\.token) == ["token\(round)"] })
+          #expect(try await shop.events("token\(round)") == ["registered", "moved", "moved"])
+        }
+      }
+      let strangers = try await database.query(
+        """
+        SELECT count(*) FROM device d CROSS JOIN LATERAL (
+          SELECT contact_id FROM device_event WHERE device_id = d.device_id ORDER BY device_event_id DESC LIMIT 1
+        ) e WHERE e.contact_id <> d.contact_id
+        """)
+      #expect(try strangers[0].decode(Int.self) == 0)
+    }
+  }
+
+  @Test func `Registrations and invalidations at once leave events that tell the whole story`() async throws {
+    try await withDatabase { database in
+      let shop = try await Shop(database)
+      for number in 0..<3 { try await shop.register("a", token: "t\(number)") }
+      try await database.withPool { pool in
+        let registrar = Registrar(pool, limits: .patient)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for number in 0..<600 {
+            let token = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t\#(number % 3)"}]}"#
+            group.addTask { try await registrar.register(shop.customer, try shop.registration(token)) }
+            group.addTask { try await shop.invalidate(token) }
+          }
+          try await group.waitForAll()
+        }
+      }
+      for number in 0..<3 {
+        let events = try await shop.events("t\(number)")
+        let states = events.map { $0 == "invalidated" }
+        #expect(zip(states, states.dropFirst()).allSatisfy { $0 != $1 }, "\(events)")
+        let device = try await shop.contact("a")?.devices.first { $0.token == "t\(number)" }
+        #expect(device.map { $0.invalidationType != .valid } == states.last)
+      }
+    }
+  }
+
   @Test func `Of a full batch only the guilty request fails`() async throws {
     try await withDatabase { database in
       let shop = try await Shop(database)

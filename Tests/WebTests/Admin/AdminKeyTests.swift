@@ -22,6 +22,25 @@ import Wire
     }
   }
 
+  @Test func `A key that the hub has just let in opens nothing once it is revoked`() async throws {
+    try await withManagedSite { managed in
+      try await managed.addApp()
+      let made = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"gone","scope":"admin"}"#)
+      let token = try #require(try made.json.string("token"))
+      let carma = [("X-Carma-Authentication-Token", token)]
+      let put = "/rest/\(managed.customer)/apps/com.acme.app/pushdevices"
+      let json = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#
+      for _ in 0..<2 {
+        #expect(try await managed.send("GET", "/api/v1/keys", key: token).status == 200)
+        #expect(try await managed.send("PUT", put, headers: carma, json: json).status == 200)
+      }
+      let id = try #require(try made.json.integer("keyId"))
+      #expect(try await managed.send("DELETE", "/api/v1/keys/\(id)").status == 200)
+      #expect(try await managed.send("GET", "/api/v1/keys", key: token).status == 401)
+      #expect(try await managed.send("PUT", put, headers: carma, json: json).status == 401)
+    }
+  }
+
   @Test func `Only a key of scope admin opens the management API`() async throws {
     try await withManagedSite { managed in
       for scope in ["device", "backend"] {

@@ -77,6 +77,56 @@ import Wire
     }
   }
 
+  @Test func `An ambiguous appId without appType is refused, and says so`() async throws {
+    try await withCarmaSite { carma in
+      _ = try await carma.put(
+        #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","appType":1},{"devicetoken":"t","appType":2}]}"#,
+        app: "com.acme.both")
+      func invalidate(_ type: String) async throws -> TestReply {
+        try await carma.send(
+          "PUT", carma.path("pushdevices/invalidation", app: "com.acme.both"),
+          json: #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"\#(type)}]}"#)
+      }
+      let rows = try await carma.rows()
+      let ambiguous = try await invalidate("")
+      #expect(ambiguous.status == 400)
+      #expect(
+        ambiguous.error == "deviceInfo[0].appType is needed: this appId stands for apps on several platforms.")
+      #expect(try await carma.rows() == rows)
+      let reply = try await invalidate(#","appType":"2""#)
+      let types = try reply.json.array("deviceInfo")?.map { [$0.string("appType"): $0.integer("invalidationType")] }
+      #expect(types == [["1": 0], ["2": 1]])
+    }
+  }
+
+  @Test func `A token in another app of the same contact is a 404`() async throws {
+    try await withCarmaSite { carma in
+      _ = try await carma.put("a", token: "t")
+      let rows = try await carma.rows()
+      let reply = try await carma.send(
+        "PUT", carma.path("pushdevices/invalidation", app: "com.acme.both"),
+        json: #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","appType":1}]}"#)
+      #expect(reply.status == 404)
+      #expect(reply.error == "deviceInfo[0].devicetoken is not registered for this originalId.")
+      #expect(try await carma.rows() == rows)
+    }
+  }
+
+  @Test func `A token is the same in upper and lower case, and of one given twice the last counts`() async throws {
+    try await withCarmaSite { carma in
+      _ = try await carma.put("a", token: "00FCab")
+      let reply = try await carma.invalidate(
+        #"{"originalId":"a","deviceInfo":[{"devicetoken":"00fcAB","invalidationType":5},{"devicetoken":"00FCAB","invalidationType":6}]}"#
+      )
+      #expect(reply.status == 200)
+      let devices = try reply.json.array("deviceInfo")
+      #expect(devices?.map { $0.string("devicetoken") } == ["00FCab"])
+      #expect(devices?.first?["invalidationType"] == 6)
+      let events = try await carma.database.query("SELECT count(*) FROM device_event WHERE kind = 'invalidated'")
+      #expect(try events[0].decode(Int.self) == 1)
+    }
+  }
+
   @Test func `A type of 0 would invalidate as valid, and is refused`() async throws {
     try await withCarmaSite { carma in
       _ = try await carma.put("a", token: "t")

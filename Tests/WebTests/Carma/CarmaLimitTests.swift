@@ -16,6 +16,20 @@ import Wire
     }
   }
 
+  @Test func `A hundred devices are taken, one more is a 400 and changes nothing`() async throws {
+    try await withCarmaSite { carma in
+      func body(_ count: Int) -> String {
+        let devices = (1...count).map { #"{"devicetoken":"t\#($0)"}"# }.joined(separator: ",")
+        return #"{"originalId":"a","deviceInfo":[\#(devices)]}"#
+      }
+      let tooMany = [try await carma.put(body(101)), try await carma.invalidate(body(101))]
+      #expect(tooMany.map(\.status) == [400, 400])
+      #expect(tooMany.allSatisfy { $0.error == "deviceInfo[100] is one more than 100." }, "\(tooMany[0].text)")
+      #expect(try await carma.rows() == [])
+      #expect(try await carma.put(body(100)).json.array("deviceInfo")?.count == 100)
+    }
+  }
+
   @Test func `A chunked body is limited all the same`() async throws {
     try await withCarmaSite { carma in
       let raw = try RawHTTP(carma.site.url)

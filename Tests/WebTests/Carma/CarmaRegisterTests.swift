@@ -96,6 +96,17 @@ import Wire
     }
   }
 
+  @Test func `Of a token given twice the last one counts, in whichever case`() async throws {
+    try await withCarmaSite { carma in
+      let reply = try await carma.put(
+        #"{"originalId":"a","deviceInfo":[{"devicetoken":"AB12","model":"1"},{"devicetoken":"ab12","model":"2"}]}"#)
+      #expect(reply.status == 200)
+      #expect(try reply.json.array("deviceInfo")?.map { $0.string("model") } == ["2"])
+      let again = try await carma.put("a", token: "Ab12")
+      #expect(try again.json.array("deviceInfo")?.map { $0.string("devicetoken") } == ["Ab12"])
+    }
+  }
+
   @Test func `An ambiguous appId without appType is refused, and says so`() async throws {
     try await withCarmaSite { carma in
       let reply = try await carma.put(
