@@ -13,8 +13,8 @@ struct PoolFigures {
 
   init(_ factory: any MetricsFactory) {
     self.factory = factory
-    turnedAway = Counter(label: "pushcart_database_turned_away", factory: factory)
-    lost = Counter(label: "pushcart_database_connections_lost", factory: factory)
+    turnedAway = Counter(label: "pushcart_database_turned_away_total", factory: factory)
+    lost = Counter(label: "pushcart_database_connections_lost_total", factory: factory)
     func connections(_ use: String) -> Meter {
       Meter(label: "pushcart_database_connections", dimensions: [("use", use)], factory: factory)
     }
@@ -51,7 +51,7 @@ final class StatementMeter {
   init(_ statement: String, _ factory: any MetricsFactory) {
     self.statement = statement
     self.factory = factory
-    time = Timer(label: "pushcart_database_statement_time", dimensions: [("statement", statement)], factory: factory)
+    time = Timer(label: "pushcart_database_statement_seconds", dimensions: [("statement", statement)], factory: factory)
   }
 
   func succeeded(_ call: Call, at now: Moment) {
@@ -64,7 +64,8 @@ final class StatementMeter {
     let counter =
       failures[reason]
       ?? Counter(
-        label: "pushcart_database_statement_failures", dimensions: [("statement", statement), ("reason", reason)],
+        label: "pushcart_database_statement_failures_total",
+        dimensions: [("statement", statement), ("reason", reason)],
         factory: factory)
     failures[reason] = counter
     counter.increment()

@@ -21,10 +21,11 @@ final class APNsMetrics {
   init(_ environment: APNsEnvironment) {
     self.environment = ("environment", environment.rawValue)
     let dimensions = [self.environment]
-    accepted = Counter(label: "pushcart_apns_responses", dimensions: dimensions + [("status", "200"), ("reason", "")])
-    lostPushes = Counter(label: "pushcart_apns_lost", dimensions: dimensions)
-    turnedBackPushes = Counter(label: "pushcart_apns_turned_back", dimensions: dimensions)
-    latency = Metrics.Timer(label: "pushcart_apns_response_time", dimensions: dimensions)
+    accepted = Counter(
+      label: "pushcart_apns_responses_total", dimensions: dimensions + [("status", "200"), ("reason", "")])
+    lostPushes = Counter(label: "pushcart_apns_lost_total", dimensions: dimensions)
+    turnedBackPushes = Counter(label: "pushcart_apns_turned_back_total", dimensions: dimensions)
+    latency = Metrics.Timer(label: "pushcart_apns_response_seconds", dimensions: dimensions)
     connections = Meter(label: "pushcart_apns_connections", dimensions: dimensions)
     streams = Meter(label: "pushcart_apns_open_streams", dimensions: dimensions)
   }
@@ -38,7 +39,7 @@ final class APNsMetrics {
     let counter =
       responses[kind]
       ?? Counter(
-        label: "pushcart_apns_responses",
+        label: "pushcart_apns_responses_total",
         dimensions: [environment, ("status", "\(kind.status)"), ("reason", kind.reason)])
     responses[kind] = counter
     counter.increment()

@@ -15,10 +15,10 @@ import Testing
         await #expect(throws: PostgresError.self) { try await pool.transaction { try await $0.query(divide, 0).count } }
       }
     }
-    let time = try metrics.expectTimer("pushcart_database_statement_time", [("statement", "test.divide")])
+    let time = try metrics.expectTimer("pushcart_database_statement_seconds", [("statement", "test.divide")])
     #expect(time.values.count == 5)
     let failures = try metrics.expectCounter(
-      "pushcart_database_statement_failures", [("statement", "test.divide"), ("reason", "22012")])
+      "pushcart_database_statement_failures_total", [("statement", "test.divide"), ("reason", "22012")])
     #expect(failures.totalValue == 2)
   }
 
@@ -33,8 +33,8 @@ import Testing
         await #expect(throws: PostgresError.self) { try await pool.query(own) }
       }
     }
-    #expect(try metrics.expectCounter("pushcart_database_connections_lost").totalValue == 1)
+    #expect(try metrics.expectCounter("pushcart_database_connections_lost_total").totalValue == 1)
     let reason = [("statement", "test.own"), ("reason", "connection_lost")]
-    #expect(try metrics.expectCounter("pushcart_database_statement_failures", reason).totalValue == 1)
+    #expect(try metrics.expectCounter("pushcart_database_statement_failures_total", reason).totalValue == 1)
   }
 }

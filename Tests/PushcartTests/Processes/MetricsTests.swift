@@ -1,0 +1,40 @@
+import Simulator
+import Support
+import Testing
+
+@Suite struct MetricsTests {
+  @Test func `A hub that has sent shows Prometheus what it did, in its format and under names of its custom`()
+    async throws
+  {
+    try await withStage { stage in
+      try await stage.addDevices(20)
+      let hub = try await stage.serve()
+      let sendout = try await stage.send(through: hub.site)
+      _ = await stage.simulator.apns.received(count: 20)
+      for path in ["/nothing", "/api/v1/sendouts/\(sendout)", "/r/x", "/healthz"] {
+        _ = try await hub.site.send("GET", path, key: stage.key)
+      }
+      let reply = try await hub.site.send("GET", "/metrics")
+      #expect(reply.header("Content-Type") == "text/plain; version=0.0.4; charset=utf-8")
+      let reading = PrometheusReading(reply.text)
+      #expect(reading.problems == [])
+
+      for (name, kind) in reading.kinds {
+        #expect(name.hasPrefix("pushcart_") || name.hasPrefix("process_"), "\(name)")
+        #expect((kind == "counter") == name.hasSuffix("_total"), "\(name) is a \(kind)")
+        if kind == "histogram" { #expect(name.hasSuffix("_seconds"), "\(name)") }
+      }
+      let names = Set(reading.samples.compactMap { reading.family(of: $0.name) })
+      #expect(names == Set(reading.kinds.keys))
+      for name in [
+        "pushcart_http_request_seconds", "pushcart_database_statement_seconds", "pushcart_database_connections",
+        "pushcart_apns_responses_total", "pushcart_apns_response_seconds", "pushcart_pushes_total",
+        "process_resident_memory_bytes", "process_cpu_seconds_total",
+      ] {
+        #expect(names.contains(name), "\(name)")
+      }
+      hub.process.signal(15)
+      await hub.process.exit()
+    }
+  }
+}
