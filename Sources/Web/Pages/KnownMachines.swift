@@ -29,23 +29,25 @@ enum KnownMachines {
   static func isMachine(userAgent: String) -> Bool {
     var userAgent = userAgent
     return userAgent.withUTF8 { bytes in
-      bytes.indices.contains { start in
-        marks[Int(bytes[start] | 0x20)].contains { bytes.holds($0, at: start) }
-          && !exceptions.contains { start >= $0.before && bytes.holds($0.word, at: start - $0.before) }
-      }
+      services.occur(in: bytes) || (kinds.occur(in: bytes) && !libraries.occur(in: bytes))
     }
   }
 
-  /// Parts of the User-Agent header, in lower case, that give a program away; `$` stands for the end of a word. Names of
-  /// HTTP libraries are not among them: an app may use any of them to say that a push was read.
-  private static let words = [
-    // What programs of every kind call themselves: Googlebot, bingbot, Applebot, AdsBot, Slackbot, Twitterbot, LinkedInBot,
-    // Discordbot, TelegramBot, PetalBot, SemrushBot, Baiduspider, SkypeUriPreview, BingPreview and their like.
-    "bot$", "crawler", "spider", "preview", "scanner", "prefetch", "headless", "slurp",
-    // Messengers and sites that fetch a link to show a card of it.
-    "facebookexternalhit", "facebookcatalog", "meta-externalagent", "whatsapp", "viber", "vkshare", "embedly",
-    "iframely",
-    "flipboardproxy", "slack-imgproxy", "pinterest.com",
+  /// What programs of every kind call themselves: Googlebot, bingbot, Applebot, AdsBot, Slackbot, Twitterbot, LinkedInBot,
+  /// Discordbot, TelegramBot, PetalBot, SemrushBot, Baiduspider, SkypeUriPreview, BingPreview and their like; and
+  /// messengers that fetch a link to show a card of it. Apps have such words in their names, too.
+  private static let kinds = AgentWords(
+    ["bot$", "crawler", "spider", "preview", "scanner", "prefetch", "headless", "slurp", "whatsapp", "viber"])
+
+  /// HTTP libraries of apps, which put the app's name before their own: `QR Scanner/1 CFNetwork/1410 Darwin/22.6.0` is
+  /// somebody's phone. No crawler that is known runs on one.
+  private static let libraries = AgentWords(["cfnetwork/", "okhttp/", "dalvik/", "alamofire/"])
+
+  /// Names that no app has: they give a machine away whatever it runs on.
+  private static let services = AgentWords([
+    // Sites that fetch a link to show a card of it.
+    "facebookexternalhit", "facebookcatalog", "meta-externalagent", "vkshare", "embedly", "iframely", "flipboardproxy",
+    "slack-imgproxy", "pinterest.com",
     // Mail and web security gateways that open every link before its reader may.
     "barracuda", "proofpoint", "mimecast", "messagelabs", "symantec", "ironport", "forcepoint", "fireeye", "zscaler",
     "palo alto networks", "safelinks", "cloudmark", "bitdefender", "trendmicro", "urlscan", "virustotal", "netcraft",
@@ -53,36 +55,5 @@ enum KnownMachines {
     "googleimageproxy", "yahoomailproxy", "google-safety", "mediapartners-google", "feedfetcher", "googleother",
     // Archives and monitors.
     "archive.org", "ia_archiver", "pingdom", "statuscake", "site24x7", "newrelicpinger", "datadog",
-  ]
-
-  /// The words by their first letter, so that a header is read once.
-  private static let marks: [[[UInt8]]] = {
-    var marks = [[[UInt8]]](repeating: [], count: 256)
-    for word in words {
-      let bytes = Array(word.utf8)
-      marks[Int(bytes[0])].append(bytes)
-    }
-    return marks
-  }()
-
-  /// Words of people's devices with such a part in them, and how far before it they begin: CUBOT makes phones.
-  private static let exceptions: [(word: [UInt8], before: Int)] = [(Array("cubot".utf8), 2)]
-}
-
-extension UnsafeBufferPointer<UInt8> {
-  /// Whether these lower-case letters stand here, in any case; a `$` at their end wants the end of a word.
-  fileprivate func holds(_ word: [UInt8], at start: Int) -> Bool {
-    for (offset, byte) in word.enumerated() {
-      let place = start + offset
-      if byte == UInt8(ascii: "$") { return place == count || !self[place].isLetter }
-      guard place < count, self[place] == byte || (self[place].isLetter && self[place] | 0x20 == byte) else {
-        return false
-      }
-    }
-    return true
-  }
-}
-
-extension UInt8 {
-  fileprivate var isLetter: Bool { (0x61...0x7A).contains(self | 0x20) }
+  ])
 }
