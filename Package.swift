@@ -35,6 +35,7 @@ let metrics: Target.Dependency = .product(name: "Metrics", package: "swift-metri
 let metricsTestKit: Target.Dependency = .product(name: "MetricsTestKit", package: "swift-metrics")
 let mustache: Target.Dependency = .product(name: "Mustache", package: "swift-mustache")
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioHTTPTypes: Target.Dependency = .product(name: "NIOHTTPTypes", package: "swift-nio-extras")
 let nio: [Target.Dependency] = [
   nioCore,
   .product(name: "NIOPosix", package: "swift-nio"),
@@ -63,6 +64,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
@@ -99,7 +101,7 @@ let package = Package(
       "Web",
       imports: [
         "Registry", "Content", "Delivery", "Sendouts", "Wire", crypto, httpTypes, hummingbird, logging, metrics,
-        nioCore,
+        nioCore, nioHTTPTypes,
       ]),
     room(
       "Simulator",

@@ -39,16 +39,15 @@ public struct PageFace: Face {
     _ request: Request, _ context: SiteContext, _ kind: PushLink.Kind,
     _ body: (PushLink, Open.Reader) async throws -> Response
   ) async throws -> Response {
-    var response = replies.notFound
-    if let token = context.parameters["token"], let link = signer.verify(String(token), kind) {
-      do {
-        response = try await body(link, KnownMachines.reader(of: request))
-      } catch {
-        guard ErrorReplies.refusal(for: error)?.status == .serviceUnavailable else { throw error }
-        response = replies.unavailable
-      }
+    guard let token = context.parameters["token"], let link = signer.verify(String(token), kind) else {
+      return replies.notFound
     }
-    return request.method == .head ? response.createHeadResponse() : response
+    do {
+      return try await body(link, KnownMachines.reader(of: request))
+    } catch {
+      guard ErrorReplies.refusal(for: error)?.status == .serviceUnavailable else { throw error }
+      return replies.unavailable
+    }
   }
 
   private func show(_ link: PushLink, to reader: Open.Reader) async throws -> Response {

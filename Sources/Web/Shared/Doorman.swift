@@ -24,6 +24,8 @@ struct Doorman: RouterMiddleware {
     } catch {
       response = JSONReply.make(refusal(for: error, request, context))
     }
+    // A body would be taken for the beginning of the next reply (RFC 9110, section 9.3.2).
+    if request.method == .head { response = response.createHeadResponse() }
     response.headers[.requestID] = context.requestID
     let route = context.endpointPath ?? "NotFound"
     let duration = start.duration(to: .now)

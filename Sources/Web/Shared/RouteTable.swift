@@ -2,7 +2,7 @@ public import HTTPTypes
 public import Hummingbird
 
 /// Every route of the site, as the faces add them: what Hummingbird routes by, and what 405 and the API's description
-/// are answered from.
+/// are answered from. What answers GET answers HEAD too, so nobody need add that.
 public final class RouteTable: RouterMethods {
   public typealias Context = SiteContext
 
@@ -26,7 +26,7 @@ public final class RouteTable: RouterMethods {
 
   /// The router over all routes, with `first` standing before each of them and before the absence of one.
   func router(behind first: some RouterMiddleware<SiteContext>) -> Router<SiteContext> {
-    let router = Router(context: SiteContext.self)
+    let router = Router(context: SiteContext.self, options: .autoGenerateHeadEndpoints)
     router.add(middleware: first)
     for step in steps { step(router) }
     return router
@@ -54,6 +54,7 @@ extension [RouteTable.Entry] {
     let found = filter { entry in
       entry.path.count == parts.count && zip(entry.path, parts).allSatisfy { $0 ~= $1 }
     }
-    return Set(found.map(\.method)).map { $0 }
+    let methods = Set(found.map(\.method))
+    return [HTTPRequest.Method](methods.contains(.get) ? methods.union([.head]) : methods)
   }
 }

@@ -28,6 +28,7 @@ public struct Site: Sendable {
       responder: responder,
       server: .http1(
         configuration: .init(
+          additionalChannelHandlers: [EarlyAnswer()],
           idleTimeout: .seconds(settings.idleSeconds),
           httpDecoderConfiguration: .init(
             maxHeaderFieldSize: 16 * 1024, maxHeaderListSize: 32 * 1024, maxHeaderFieldCount: 100)

@@ -109,7 +109,8 @@ import Wire
   @Test func `Another method on a known path is a 405 that says which are allowed`() async throws {
     try await withCarmaSite { carma in
       for (path, allowed) in [
-        ("pushdevices", "PUT"), ("pushdevices/invalidation", "GET, PUT"), ("pushdevices/a", "GET"), ("devices", "PUT"),
+        ("pushdevices", "PUT"), ("pushdevices/invalidation", "GET, HEAD, PUT"), ("pushdevices/a", "GET, HEAD"),
+        ("devices", "PUT"),
       ] {
         for method in ["POST", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND"] {
           let reply = try await carma.send(method, carma.path(path))

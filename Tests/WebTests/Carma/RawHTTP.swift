@@ -28,9 +28,34 @@ struct RawHTTP {
     }
   }
 
+  /// Sends the beginning of a request, reads until the site says no more, and goes on sending `more` until nobody takes it.
+  func send(_ beginning: String, thenForEver more: String) async throws -> Reply? {
+    try await withCheckedThrowingContinuation { continuation in
+      Thread.detachNewThread {
+        continuation.resume(
+          with: Result {
+            let socket = try connected()
+            defer { close(socket) }
+            send(Array(beginning.utf8), to: socket)
+            let answer = reply(try readToEnd(socket))
+            let more = Array(more.utf8)
+            while send(more, to: socket) {}
+            return answer
+          })
+      }
+    }
+  }
+
   private func exchange(_ bytes: [UInt8]) throws -> Reply? {
-    let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    let socket = try connected()
     defer { close(socket) }
+    send(bytes, to: socket)
+    shutdown(socket, Int32(SHUT_WR))
+    return reply(try readToEnd(socket))
+  }
+
+  private func connected() throws -> Int32 {
+    let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -40,17 +65,25 @@ struct RawHTTP {
         connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
       }
     }
-    guard connected == 0 else { throw RawHTTPError.noConnection }
+    guard connected == 0 else {
+      close(socket)
+      throw RawHTTPError.noConnection
+    }
+    return socket
+  }
+
+  /// - Returns: whether all of it was taken.
+  @discardableResult
+  private func send(_ bytes: [UInt8], to socket: Int32) -> Bool {
     var sent = 0
     while sent < bytes.count {
       let count = bytes[sent...].withUnsafeBytes {
         Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
       }
-      guard count > 0 else { break }
+      guard count > 0 else { return false }
       sent += count
     }
-    shutdown(socket, Int32(SHUT_WR))
-    return reply(try readToEnd(socket))
+    return true
   }
 
   private func readToEnd(_ socket: Int32) throws -> [UInt8] {
