@@ -5,3 +5,14 @@ public enum ProviderError: Error, Hashable, Sendable {
   /// The file of trusted certificates is missing, or is not PEM.
   case caFileUnusable(path: String)
 }
+
+extension ProviderError: CustomStringConvertible {
+  /// A sentence for whoever set it.
+  public var description: String {
+    switch self {
+    case .addressUnusable(let setting): "\(setting) must be an address of the form https://host or https://host:port."
+    case .caFileUnusable(let path):
+      "PUSHCART_PROVIDER_CA_FILE must name a file of certificates in PEM, and \(path) is none that can be read."
+    }
+  }
+}

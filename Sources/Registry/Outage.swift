@@ -4,6 +4,8 @@ import Postgres
 public enum Outage: Sendable, Equatable {
   /// Nothing was done.
   case nothingDone
+  /// Nothing was done: the database is there, but had too much to do, or others were in the way.
+  case tooSlow
   /// It may have been done or not.
   case outcomeUnknown
 
@@ -12,10 +14,13 @@ public enum Outage: Sendable, Equatable {
     guard let error = error as? PostgresError else { return nil }
     switch error {
     case .unknownOutcome: self = .outcomeUnknown
-    case .timedOut: self = .nothingDone
+    case .timedOut: self = .tooSlow
+    case .server(let error) where Self.crowded.contains(error.sqlState): self = .tooSlow
     default:
       guard error.isPassing else { return nil }
       self = .nothingDone
     }
   }
+
+  private static let crowded = [ServerError.serializationFailure, ServerError.deadlockDetected]
 }

@@ -16,18 +16,11 @@ public struct SendoutStore: Sendable {
   }
 
   private let place: Place
-  private let vault: Vault
 
-  public init(_ pool: Pool, vault: Vault) {
-    place = .pool(pool)
-    self.vault = vault
-  }
+  public init(_ pool: Pool) { place = .pool(pool) }
 
   /// Takes part in what is done together.
-  public init(_ unit: UnitOfWork, vault: Vault) {
-    place = .transaction(unit.transaction)
-    self.vault = vault
-  }
+  public init(_ unit: UnitOfWork) { place = .transaction(unit.transaction) }
 
   private var database: any Querying {
     switch place {
@@ -55,7 +48,7 @@ public struct SendoutStore: Sendable {
     // Made ready only to see that it can be: every hub makes its own.
     _ = try MessageTemplate(request.message)
     return try await atomically { database in
-      let app = try await PushApps(database, vault: vault).resolve(
+      let app = try await PushApps(database).resolve(
         customer, appID: request.appId, type: request.appType)
       guard app.type == .ios else { throw SendoutError.platformNotServed(app.type) }
       let template = try await currentTemplate(customer, request.template, in: database)
@@ -154,7 +147,7 @@ public struct SendoutStore: Sendable {
   }
 
   private func reply(_ sendout: Sendout, in database: any Querying) async throws -> SendoutReply {
-    let apps = PushApps(database, vault: vault)
+    let apps = PushApps(database)
     guard let app = try await apps.find(sendout.key.customer, sendout.app) else {
       throw RegistryError.pushAppUnknown(sendout.app)
     }
@@ -165,7 +158,7 @@ public struct SendoutStore: Sendable {
   public func list(
     _ customer: CustomerID, _ page: PageRequest<SendoutID> = PageRequest()
   ) async throws -> Page<SendoutReply, SendoutID> {
-    let apps = try await PushApps(database, vault: vault).list(customer)
+    let apps = try await PushApps(database).list(customer)
     let rows = try await database.query(
       SendoutQueries.list, customer.rawValue, page.after?.rawValue, page.limit + 1)
     let replies = try rows.map(Sendout.init).compactMap { sendout in

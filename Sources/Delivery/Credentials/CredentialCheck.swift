@@ -6,10 +6,13 @@ public import Wire
 public struct CredentialCheck: Sendable {
   private let keys: SigningCredentialVault
   private let apns: APNsProvider
+  private let patience: Duration
 
-  public init(keys: SigningCredentialVault, apns: APNsProvider) {
+  /// - Parameter patience: how long the push service may take, since somebody waits for the answer.
+  public init(keys: SigningCredentialVault, apns: APNsProvider, patience: Duration = .seconds(15)) {
     self.keys = keys
     self.apns = apns
+    self.patience = patience
   }
 
   /// Asks both of APNs' environments, at once.
@@ -27,10 +30,25 @@ public struct CredentialCheck: Sendable {
   private func ask(
     _ environment: APNsEnvironment, _ app: PushApp, _ credentials: APNsCredentials
   ) async -> PushAppCheckReply.Check {
-    switch await apns.check(topic: app.appID, environment: environment, credentials: credentials) {
+    switch await answer(environment, topic: app.appID, credentials) {
     case .accepted: .init(environment: environment.rawValue, verdict: .accepted)
     case .refused(let reason): .init(environment: environment.rawValue, verdict: .refused, reason: reason)
     case .unreachable(let reason): .init(environment: environment.rawValue, verdict: .unreachable, reason: reason)
+    }
+  }
+
+  /// What APNs says, if it says so in time.
+  private func answer(
+    _ environment: APNsEnvironment, topic: String, _ credentials: APNsCredentials
+  ) async -> APNsCheck {
+    await withTaskGroup(of: APNsCheck.self) { group in
+      group.addTask { await apns.check(topic: topic, environment: environment, credentials: credentials) }
+      group.addTask {
+        try? await Task.sleep(for: patience)
+        return .unreachable(reason: "NoAnswerInTime")
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? .unreachable(reason: "Cancelled")
     }
   }
 }

@@ -20,7 +20,7 @@ struct AppCommand: AsyncParsableCommand {
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(help: "Platform.") var type: AppType
     @Option(help: "Bundle id or package name.") var appId: String
-    @Option(help: "For people.") var name: String
+    @Option(parsing: .unconditional, help: "For people.") var name: String
     @OptionGroup var apple: AppleOptions
     @OptionGroup var options: OfficeOptions
 
@@ -28,13 +28,12 @@ struct AppCommand: AsyncParsableCommand {
       let app = NewPushApp(
         appID: appId, type: type, name: name, teamID: apple.teamId, keyID: apple.keyId,
         signingKey: try apple.secret())
-      let added = PushAppReply(try await office.apps.add(customer, app))
+      let added = PushAppReply(try await office.changingApps.add(customer, app))
       try options.output.show(added) { "App \($0.pushAppId), \($0.appId), is added.\n" + $0.warningLines }
     }
   }
 
   struct List: OfficeCommand {
-    static let needsMasterKey = true
     static let configuration = CommandConfiguration(
       abstract: "List a customer's apps.", discussion: "Example: pushcart app list --customer 1")
 
@@ -62,7 +61,7 @@ struct AppCommand: AsyncParsableCommand {
 
     @Argument(help: "Number of the app, or its app id.") var app: AppName
     @Option(help: "Number of the customer.") var customer: CustomerID
-    @Option(help: "For people.") var name: String?
+    @Option(parsing: .unconditional, help: "For people.") var name: String?
     @OptionGroup var apple: AppleOptions
     @OptionGroup var options: OfficeOptions
 
@@ -70,7 +69,7 @@ struct AppCommand: AsyncParsableCommand {
       let update = PushAppUpdate(
         name: name, teamID: apple.teamId, keyID: apple.keyId, signingKey: try apple.secret())
       let id = try await app.find(customer, in: office).id
-      let changed = PushAppReply(try await office.apps.update(customer, id, update))
+      let changed = PushAppReply(try await office.changingApps.update(customer, id, update))
       try options.output.show(changed) { "App \($0.pushAppId), \($0.appId), is changed.\n" + $0.warningLines }
     }
   }
@@ -94,6 +93,7 @@ struct AppCommand: AsyncParsableCommand {
 
     func run(in office: BackOffice) async throws {
       let app = try await app.find(customer, in: office)
+      guard app.type == .ios else { throw CommandFailure(Refusal.uncheckable.sentence) }
       guard let reply = try await office.check(app) else {
         throw CommandFailure(
           "App \(app.appID) has no signing key yet: pushcart app update \(app.id) --signing-key FILE")

@@ -13,6 +13,9 @@ struct BackOffice: Sendable {
   let customers: Customers
   let keys: AccessKeys
   let lists: ContactLists
+  /// To read them; see `changingApps`.
+  let apps: PushApps
+  let sendouts: SendoutStore
   let templates: Templates
   let reports: Reports
 
@@ -23,6 +26,8 @@ struct BackOffice: Sendable {
     customers = Customers(pool)
     keys = AccessKeys(pool)
     lists = ContactLists(pool)
+    apps = PushApps(pool)
+    sendouts = SendoutStore(pool)
     templates = Templates(pool)
     reports = Reports(pool)
   }
@@ -36,8 +41,8 @@ struct BackOffice: Sendable {
     }
   }
 
-  var apps: PushApps { get throws { PushApps(pool, vault: try vault) } }
-  var sendouts: SendoutStore { get throws { SendoutStore(pool, vault: try vault) } }
+  /// The store of push apps that seals what opens their push services.
+  var changingApps: PushApps { get throws { PushApps(pool, vault: try vault) } }
 
   /// Does `work` with the stores, and closes their connections afterwards.
   /// - Throws: `CommandFailure`, or `SettingsError`.

@@ -13,7 +13,7 @@ struct CustomerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Add a customer.", discussion: "Example: pushcart customer add --name ACME --json")
 
-    @Option(help: "For people; need not be unique.") var name: String
+    @Option(parsing: .unconditional, help: "For people; need not be unique.") var name: String
     @OptionGroup var options: OfficeOptions
 
     func run(in office: BackOffice) async throws {

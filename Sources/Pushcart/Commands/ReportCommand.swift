@@ -15,7 +15,7 @@ struct ReportCommand: OfficeCommand {
   @Argument(help: "Which one.") var report: Report
   @Option(help: "Number of the customer.") var customer: CustomerID
   @Option(help: "Only this sendout; for sendouts, funnel, failures and opens.") var sendout: SendoutID?
-  @Option(help: "Whose timeline, by original id.") var contact: String?
+  @Option(parsing: .unconditional, help: "Whose timeline, by original id.") var contact: String?
   @Option(help: "Count of rows, up to 1000.") var limit = Reports.usualLimit
   @OptionGroup var options: OfficeOptions
 

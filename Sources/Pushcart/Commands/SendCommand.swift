@@ -3,7 +3,6 @@ import Sendouts
 import Wire
 
 struct SendCommand: OfficeCommand {
-  static let needsMasterKey = true
   static let configuration = CommandConfiguration(
     commandName: "send", abstract: "Send a message to all, to a list, or to some contacts of an app.",
     discussion: """
@@ -19,7 +18,7 @@ struct SendCommand: OfficeCommand {
   @Option(help: "Platform, if the app id exists on several.") var type: AppType?
   @OptionGroup(title: "Audience") var audience: AudienceOptions
   @OptionGroup(title: "Message") var message: MessageOptions
-  @Option(help: "For people. (default: the beginning of the alert)") var name: String?
+  @Option(parsing: .unconditional, help: "For people. (default: the beginning of the alert)") var name: String?
   @Option(help: "Template of the rich page. (default: no page)") var template: String?
   @Option(help: "What to do with a push that may or may not have left before a crash. (default: resend)")
   var onUncertain: UncertainPolicy?
@@ -65,11 +64,12 @@ struct AudienceOptions: ParsableArguments {
 
 /// What a push says.
 struct MessageOptions: ParsableArguments {
-  @Option(help: "The line next to the icon.") var alert: String?
-  @Option(help: "The line under it.") var info: String?
+  // A text may well begin with a hyphen: "-20 % today".
+  @Option(parsing: .unconditional, help: "The line next to the icon.") var alert: String?
+  @Option(parsing: .unconditional, help: "The line under it.") var info: String?
   @Option(help: "Number on the app's icon, or a template that gives one; 0 removes it.") var badge: Badge?
-  @Option(help: "Name of the sound.") var sound: String?
-  @Option(help: "Which actions the notification offers.") var category: String?
+  @Option(parsing: .unconditional, help: "Name of the sound.") var sound: String?
+  @Option(parsing: .unconditional, help: "Which actions the notification offers.") var category: String?
   @Option(
     name: .customLong("field"), parsing: .upToNextOption,
     help: ArgumentHelp("Further fields for the app.", valueName: "name=value"))

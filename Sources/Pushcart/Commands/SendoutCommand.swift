@@ -9,7 +9,6 @@ struct SendoutCommand: AsyncParsableCommand {
     subcommands: [List.self, Show.self, Start.self, Pause.self, Resume.self, Cancel.self])
 
   struct List: OfficeCommand {
-    static let needsMasterKey = true
     static let configuration = CommandConfiguration(
       abstract: "List a customer's sendouts, the newest first.",
       discussion: "Example: pushcart sendout list --customer 1 --limit 20")
@@ -33,7 +32,6 @@ struct SendoutCommand: AsyncParsableCommand {
   }
 
   struct Show: OfficeCommand {
-    static let needsMasterKey = true
     static let configuration = CommandConfiguration(
       abstract: "Show a sendout and how far it is, or its pushes.",
       discussion: "Example: pushcart sendout show 7 --customer 1 --watch")
@@ -125,11 +123,10 @@ protocol SendoutVerbCommand: OfficeCommand {
 }
 
 extension SendoutVerbCommand {
-  static var needsMasterKey: Bool { true }
   var options: OfficeOptions { target.options }
 
   func run(in office: BackOffice) async throws {
-    let reply = try await run(try office.sendouts)
+    let reply = try await run(office.sendouts)
     try options.output.show(reply) { $0.text }
   }
 }

@@ -78,7 +78,7 @@ struct Hub: Sendable {
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
         apps: PushApps(pool, vault: vault), vault: vault,
         credentials: CredentialCheck(keys: SigningCredentialVault(pool, vault: vault), apns: parts.apns),
-        lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool, vault: vault),
+        lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool),
         reports: Reports(pool)),
       pages: pages(parts), description: try DescriptionFace(publicURL: settings.publicURL),
       hub: hubFace(parts.readiness))

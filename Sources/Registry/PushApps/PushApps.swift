@@ -4,9 +4,11 @@ public import Wire
 /// The store of push apps and of what opens their push services.
 public struct PushApps: Sendable {
   private let database: any Querying
-  private let vault: Vault
+  private let vault: Vault?
 
-  public init(_ database: any Querying, vault: Vault) {
+  /// - Parameter vault: seals credentials. A store without one is for reading: to add or update with it is a mistake of the
+  ///   program.
+  public init(_ database: any Querying, vault: Vault? = nil) {
     self.database = database
     self.vault = vault
   }
@@ -58,6 +60,7 @@ public struct PushApps: Sendable {
 
   private func seal(_ file: SigningKeyFile?, _ customer: CustomerID, _ app: PushAppID) throws -> Sealed? {
     guard let file else { return nil }
+    guard let vault else { preconditionFailure("a store of push apps without a vault was told to seal") }
     return try vault.seal(file.key, context: PushCredential.context(customer, app, .apnsSigningKey))
   }
 

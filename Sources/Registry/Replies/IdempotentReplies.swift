@@ -28,15 +28,16 @@ public struct IdempotentReplies: Sendable {
   /// - Parameters:
   ///   - key: the header's value, 1 to 255 characters; `nil` when there was none, so that every request runs.
   ///   - fingerprint: SHA-256 of method, path and body: the same key with another one is refused.
+  ///   - limit: how long each of its statements may take; `nil` for what the pool says.
   ///   - body: all it changes must go through the unit of work it is given.
   /// - Throws: `RegistryError.idempotencyKeyReused`, `.idempotentReplyLost`, `.invalid`, and whatever `body` throws.
   public func once(
-    _ customer: CustomerID, key: String?, fingerprint: [UInt8],
+    _ customer: CustomerID, key: String?, fingerprint: [UInt8], limit: Duration? = nil,
     _ body: @escaping @Sendable (UnitOfWork) async throws -> StoredReply
   ) async throws -> StoredReply {
-    guard let key else { return try await pool.transaction { try await body(UnitOfWork($0)) } }
+    guard let key else { return try await pool.transaction(limit: limit) { try await body(UnitOfWork($0)) } }
     let checked = try TextRule("Idempotency-Key", maximum: 255).require(key)
-    return try await pool.transaction { transaction in
+    return try await pool.transaction(limit: limit) { transaction in
       let request = IdempotentRequest(customer: customer, key: checked, fingerprint: fingerprint, vault: vault)
       return try await request.once(in: transaction, body)
     }

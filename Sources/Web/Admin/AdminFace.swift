@@ -26,7 +26,7 @@ public struct AdminFace: Face {
     self.apps = AppRoutes(desk: desk, apps: apps, vault: vault, credentials: credentials)
     self.lists = ListRoutes(desk: desk, lists: lists)
     self.templates = TemplateRoutes(desk: desk, templates: templates)
-    self.sendouts = SendoutRoutes(desk: desk, sendouts: sendouts, vault: vault)
+    self.sendouts = SendoutRoutes(desk: desk, sendouts: sendouts)
     self.reports = ReportRoutes(desk: desk, reports: reports)
   }
 

@@ -41,10 +41,9 @@ struct AppRoutes: Sendable {
   func check(_ request: Request, _ context: SiteContext) async throws -> Response {
     let access = try await desk.access(request)
     let app = try await find(access, try context.number("id"))
-    guard let reply = try await credentials.check(app) else {
-      throw Refusal.conflict("The app has no signingKey yet; PATCH it first.")
-    }
-    let bytes = try await request.body.collect(upTo: Limits.body)
+    let bytes = try await request.bytes()
+    guard app.type == .ios else { throw Refusal.uncheckable }
+    guard let reply = try await credentials.check(app) else { throw Refusal.noSigningKey }
     return try await desk.once(request, access, bytes) { _ in Desk.Answer(body: reply) }
   }
 

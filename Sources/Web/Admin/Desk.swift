@@ -38,22 +38,26 @@ struct Desk: Sendable {
   }
 
   /// Answers a POST that needs no body.
+  /// - Parameter time: as `once` has it.
   func post(
-    _ request: Request, _ work: @escaping @Sendable (Access, UnitOfWork) async throws -> Answer
+    _ request: Request, within time: Duration? = nil,
+    _ work: @escaping @Sendable (Access, UnitOfWork) async throws -> Answer
   ) async throws -> Response {
     let access = try await access(request)
-    let bytes = try await request.body.collect(upTo: Limits.body)
-    return try await once(request, access, bytes) { unit in try await work(access, unit) }
+    let bytes = try await request.bytes()
+    return try await once(request, access, bytes, within: time) { unit in try await work(access, unit) }
   }
 
   /// Does `work` once for an `Idempotency-Key`; a repetition gets the same reply, marked by `Idempotent-Replayed`.
+  /// - Parameter time: how long each of its statements may take; `nil` for what the pool says.
   func once(
-    _ request: Request, _ access: Access, _ bytes: ByteBuffer,
+    _ request: Request, _ access: Access, _ bytes: ByteBuffer, within time: Duration? = nil,
     _ work: @escaping @Sendable (UnitOfWork) async throws -> Answer
   ) async throws -> Response {
     let worked = Flag()
     let reply = try await replies.once(
-      access.customer, key: request.headers[.idempotencyKey], fingerprint: Self.fingerprint(request, bytes)
+      access.customer, key: request.headers[.idempotencyKey], fingerprint: Self.fingerprint(request, bytes),
+      limit: time
     ) { unit in
       let answer = try await work(unit)
       worked.raise()

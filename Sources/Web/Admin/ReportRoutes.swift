@@ -8,11 +8,13 @@ struct ReportRoutes: Sendable {
   let desk: Desk
   let reports: Reports
 
+  static let unknown = Refusal.notFound(
+    "There is no such report; there are \(Report.allCases.map(\.rawValue).joined(separator: ", ")).")
+
   func show(_ request: Request, _ context: SiteContext) async throws -> Response {
     let access = try await desk.access(request)
     guard let report = Report(rawValue: try context.part("report")) else {
-      throw Refusal.notFound(
-        "There is no such report; there are \(Report.allCases.map(\.rawValue).joined(separator: ", ")).")
+      throw Self.unknown
     }
     let query = try PageQuery(request, knows: ["sendout", "contact", "limit"])
     let reply = try await reports.read(

@@ -1,3 +1,4 @@
+import Delivery
 import HTTPTypes
 import Hummingbird
 import Registry
@@ -8,7 +9,6 @@ import Wire
 struct SendoutRoutes: Sendable {
   let desk: Desk
   let sendouts: SendoutStore
-  let vault: Vault
 
   /// Bytes of a body: as many original ids as a sendout may name, long ones, and its message.
   static let limit = 4 * 1024 * 1024
@@ -20,8 +20,8 @@ struct SendoutRoutes: Sendable {
   }
 
   func add(_ request: Request, _ context: SiteContext) async throws -> Response {
-    try await desk.post(request, SendoutRequest.self, upTo: Self.limit) { [vault] access, body, unit in
-      let sendout = try await SendoutStore(unit, vault: vault).create(access.customer, body)
+    try await desk.post(request, SendoutRequest.self, upTo: Self.limit) { access, body, unit in
+      let sendout = try await SendoutStore(unit).create(access.customer, body)
       return Desk.Answer(status: .created, body: sendout)
     }
   }
@@ -39,14 +39,14 @@ struct SendoutRoutes: Sendable {
     return try JSONReply.make(.ok, pushes)
   }
 
-  /// The handler that does one verb to a sendout.
+  /// The handler that does one verb to a sendout, which takes the longer the larger it is.
   func does(
     _ verb: @escaping @Sendable (SendoutStore, CustomerID, SendoutID) async throws -> SendoutReply
   ) -> @Sendable (Request, SiteContext) async throws -> Response {
-    { [desk, vault] request, context in
+    { [desk] request, context in
       let id: SendoutID = try context.number("id")
-      return try await desk.post(request) { access, unit in
-        Desk.Answer(body: try await verb(SendoutStore(unit, vault: vault), access.customer, id))
+      return try await desk.post(request, within: Ledger.wholeSendoutLimit) { access, unit in
+        Desk.Answer(body: try await verb(SendoutStore(unit), access.customer, id))
       }
     }
   }

@@ -8,8 +8,8 @@ struct TemplateRoutes: Sendable {
   let desk: Desk
   let templates: Templates
 
-  /// Bytes of a body: a text of 256 KiB, every character of it escaped at worst, and its frame.
-  static let limit = 6 * 256 * 1024 + 4096
+  /// Bytes of a body: the longest text, at worst every byte of it written as `\u0001`, and its frame.
+  static let limit = 6 * PageTemplate.sizeLimit + 4096
 
   func list(_ request: Request, _ context: SiteContext) async throws -> Response {
     let access = try await desk.access(request)

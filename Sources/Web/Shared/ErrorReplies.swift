@@ -1,7 +1,6 @@
 import Content
 import Delivery
 import Hummingbird
-import NIOCore
 import Registry
 import Sendouts
 import Wire
@@ -15,17 +14,23 @@ public enum ErrorReplies {
     case let error as RegistryError: registry(error)
     case let error as ContentError: content(error)
     case let error as SendoutError: sendouts(error)
-    case DeliveryError.opensOverflow: .unavailable
+    case DeliveryError.opensOverflow, is CancellationError: .busy
     case let problem as JSONProblem: .badRequest(problem.sentence + ".")
     case let error as DecodingError: .badRequest(sentence(for: error))
-    case is NIOTooManyBytesError: .tooLarge(limit: Limits.body)
     case let error as HTTPError: http(error)
-    case is CancellationError: .unavailable
-    default: Outage(error).map { $0 == .nothingDone ? .unavailable : .outcomeUnknown }
+    default: Outage(error).map(outage)
     }
   }
 
-  private static func registry(_ error: RegistryError) -> Refusal? {
+  private static func outage(_ outage: Outage) -> Refusal {
+    switch outage {
+    case .nothingDone: .unavailable
+    case .tooSlow: .busy
+    case .outcomeUnknown: .outcomeUnknown
+    }
+  }
+
+  private static func registry(_ error: RegistryError) -> Refusal {
     switch error {
     case .customerUnknown: .notFound("There is no such customer.")
     case .accessKeyUnknown: .notFound("There is no access key of this number.")
@@ -44,7 +49,10 @@ public enum ErrorReplies {
       Refusal(.unprocessableContent, "This Idempotency-Key was used for another request within the last 24 hours.")
     case .idempotentReplyLost:
       .conflict("This request was done before, but its reply can no longer be read: its master key is gone.")
-    case .sealed: nil
+    case .sealed(let what):
+      .conflict(
+        "\(what) opens under none of the hub's master keys. "
+          + "Put the one it was sealed under into PUSHCART_OLD_MASTER_KEYS, or store it anew.")
     }
   }
 

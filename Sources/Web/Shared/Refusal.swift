@@ -32,6 +32,8 @@ extension Refusal {
     Refusal(.contentTooLarge, "The body is larger than \(limit) bytes.")
   }
 
+  public static let brokenBody = badRequest("The body broke off, or was not framed as HTTP has it.")
+
   public static let notJSON = Refusal(
     .unsupportedMediaType, "The body must be JSON, sent as Content-Type: application/json.")
 
@@ -40,9 +42,17 @@ extension Refusal {
     return Refusal(.methodNotAllowed, "This path answers \(list).", headers: [.allow: list])
   }
 
-  /// The database is away, or too much is waiting for it: nothing was done, or it may safely be done again.
+  /// Of a push app whose push service the hub does not speak yet.
+  public static let uncheckable = Refusal.conflict("Only apps of iOS can be checked so far.")
+  public static let noSigningKey = Refusal.conflict("The app has no signingKey yet; PATCH it first.")
+
+  /// The database is away: nothing was done.
   public static let unavailable = Refusal(
     .serviceUnavailable, "The hub cannot reach its database. Try again in a moment.", headers: [.retryAfter: "2"])
+
+  /// The hub, or its database, does not get round to it: nothing was done.
+  public static let busy = Refusal(
+    .serviceUnavailable, "The hub has too much to do just now. Try again in a moment.", headers: [.retryAfter: "2"])
 
   /// The database went away in the middle: it may have been done or not.
   public static let outcomeUnknown = Refusal(

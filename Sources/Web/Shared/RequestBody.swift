@@ -3,17 +3,22 @@ public import NIOCore
 
 extension Request {
   /// The JSON body as bytes.
-  /// - Throws: `Refusal`: 415 when the content type is absent or another, 413 when the body is larger than `limit`,
-  ///   however it was framed.
+  /// - Throws: `Refusal`: 415 when the content type is absent or another; as `bytes`.
   public func jsonBytes(upTo limit: Int = Limits.body) async throws -> ByteBuffer {
     guard let type = headers[.contentType], Self.isJSON(type) else { throw Refusal.notJSON }
+    return try await bytes(upTo: limit)
+  }
+
+  /// The body, whatever it is; empty if there is none.
+  /// - Throws: `Refusal`: 413 when it is larger than `limit`, however it was framed, 400 when it breaks off.
+  public func bytes(upTo limit: Int = Limits.body) async throws -> ByteBuffer {
     if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
       throw Refusal.tooLarge(limit: limit)
     }
     do {
       return try await collect(upTo: limit)
     } catch  where !(error is Refusal) && !(error is CancellationError) {
-      throw Refusal.badRequest("The body broke off, or was not framed as HTTP has it.")
+      throw Refusal.brokenBody
     }
   }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Providers
+import Registry
 import Simulator
 import Support
 import Testing
@@ -46,6 +47,20 @@ import Wire
       let away = try await pushcart.run("app", "check", "1", "--customer", "\(bench.customer)", "--json")
       #expect(away.status == 1)
       #expect(try away.json.array("checks")?.map { $0.string("verdict") } == ["unreachable", "unreachable"])
+    }
+  }
+
+  @Test func `A check that cannot be made says why, and what to do`() async throws {
+    try await withSendingBench { bench in
+      let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: MasterKeys.generate())
+      let check = ["app", "check", "1", "--customer", "\(bench.customer)"]
+      let sealed = try await pushcart.run(check)
+      #expect(sealed.status == 1)
+      #expect(sealed.errors.contains("PUSHCART_OLD_MASTER_KEYS"), "\(sealed.errors)")
+      try await pushcart.run(
+        "app", "add", "--customer", "\(bench.customer)", "--type", "android", "--app-id", "a.b", "--name", "Acme")
+      let android = try await pushcart.run("app", "check", "a.b", "--customer", "\(bench.customer)")
+      #expect(android.errors == "Error: Only apps of iOS can be checked so far.\n")
     }
   }
 

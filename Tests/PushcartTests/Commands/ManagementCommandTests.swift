@@ -54,6 +54,43 @@ import Wire
     }
   }
 
+  @Test func `A text may begin with a hyphen`() async throws {
+    try await withPushcart { pushcart, _ in
+      try await pushcart.run("customer", "add", "--name", "-ACME-")
+      try await pushcart.run("app", "add", "--customer", "1", "--type", "ios", "--app-id", "a.b", "--name", "--Acme")
+      let sendout = try await pushcart.run(
+        "send", "--customer", "1", "--app", "a.b", "--all", "--name", "-20", "--alert", "-20 % today", "--info",
+        "--only--",
+        "--sound", "-", "--category", "-c", "--draft", "--json")
+      #expect(sendout.status == 0, "\(sendout.errors)")
+      let message = try sendout.json["message"]
+      let texts = ["alert", "info", "sound", "category"].map { message?.string($0) }
+      #expect(texts == ["-20 % today", "--only--", "-", "-c"])
+      #expect(try sendout.json.string("name") == "-20")
+      #expect(try await pushcart.run("customer", "list").output.contains("-ACME-"))
+    }
+  }
+
+  @Test func `Nothing but credentials takes the master key`() async throws {
+    try await withPushcart { pushcart, _ in
+      try await pushcart.run("customer", "add", "--name", "ACME")
+      try await pushcart.run("app", "add", "--customer", "1", "--type", "ios", "--app-id", "a.b", "--name", "Acme")
+      let keyless = Pushcart(databaseURL: pushcart.databaseURL, masterKey: "")
+      let customer = ["--customer", "1"]
+      for command in [
+        ["app", "list"], ["send", "--app", "a.b", "--all", "--alert", "x", "--draft"], ["sendout", "list"],
+        ["sendout", "show", "1"], ["sendout", "show", "1", "--pushes"], ["sendout", "start", "1"],
+        ["sendout", "cancel", "1"], ["report", "sendouts"], ["key", "list"], ["list", "list"], ["template", "list"],
+      ] {
+        let outcome = try await keyless.run(command + customer)
+        #expect(outcome.status == 0, "\(command): \(outcome.errors)")
+      }
+      let update = try await keyless.run(["app", "update", "a.b", "--name", "x"] + customer)
+      #expect(update.status == 1)
+      #expect(update.errors.contains("PUSHCART_MASTER_KEY"))
+    }
+  }
+
   @Test func `Tables are for people`() async throws {
     try await withPushcart { pushcart, _ in
       try await pushcart.run("customer", "add", "--name", "ACME")

@@ -21,7 +21,7 @@ public struct SendingBench: Sendable {
   public let app: PushApp
 
   public var pool: Pool { database.pool }
-  public var sendouts: SendoutStore { SendoutStore(pool, vault: vault) }
+  public var sendouts: SendoutStore { SendoutStore(pool) }
   public var ledger: Ledger { Ledger(pool) }
 
   public static let appID = "com.acme.app"

@@ -38,7 +38,7 @@ public struct WholeSite: Sendable {
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
           apps: PushApps(pool, vault: vault), vault: vault,
           credentials: CredentialCheck(keys: SigningCredentialVault(pool, vault: vault), apns: apns),
-          lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool, vault: vault),
+          lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool),
           reports: Reports(pool)),
         pages: pages, description: try DescriptionFace(publicURL: publicURL),
         hub: HubFace(obstacle: { nil }, figures: { ("text/plain; version=0.0.4", "pushcart_up 1\n") })

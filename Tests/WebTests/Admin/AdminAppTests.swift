@@ -53,6 +53,28 @@ import Wire
       let id = try await managed.addApp()
       let reply = try await managed.send("POST", "/api/v1/apps/\(id)/check")
       #expect(reply.status == 409)
+      #expect(reply.error == "The app has no signingKey yet; PATCH it first.")
+    }
+  }
+
+  @Test func `An app of another platform is not told to do what it cannot`() async throws {
+    try await withManagedSite { managed in
+      let added = try await managed.send("POST", "/api/v1/apps", json: #"{"name":"A","appId":"a.b","appType":2}"#)
+      let reply = try await managed.send("POST", "/api/v1/apps/\(try added.json.integer("pushAppId") ?? 0)/check")
+      #expect(reply.status == 409)
+      #expect(reply.error == "Only apps of iOS can be checked so far.")
+    }
+  }
+
+  @Test func `Credentials under a master key that is gone are told with what to do`() async throws {
+    try await withManagedSite { managed in
+      let id = try await managed.addApp(credentials: .sample)
+      try await managed.database.query("UPDATE push_credential SET master_key_id = '00000000'")
+      let reply = try await managed.send("POST", "/api/v1/apps/\(id)/check")
+      #expect(reply.status == 409)
+      #expect(
+        reply.error?.hasPrefix("push_credential/\(managed.customer)/\(id)/apns_signing_key opens under none") == true)
+      #expect(reply.error?.contains("PUSHCART_OLD_MASTER_KEYS") == true)
     }
   }
 

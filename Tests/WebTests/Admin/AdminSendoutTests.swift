@@ -1,3 +1,5 @@
+import Delivery
+import Postgres
 import Support
 import Testing
 import Wire
@@ -66,6 +68,34 @@ import Wire
         let reply = try await managed.send("POST", "/api/v1/sendouts", json: body)
         #expect(reply.status == status, "\(body): \(reply.text)")
         #expect(reply.error?.hasPrefix("\(field) ") == true, "\(body): \(reply.text)")
+      }
+    }
+  }
+
+  /// A cancellation is slow when it is large; here it is, since somebody holds its batch for longer than a statement may take.
+  @Test func `A verb may take longer than other requests, as by command line`() async throws {
+    try await withManagedSite(database: { $0.statementTimeout = .seconds(2) }) { managed in
+      let app = PushAppID(try await managed.addApp())
+      try await managed.database.query(
+        """
+        WITH c AS (INSERT INTO contact (customer_id, original_id) VALUES ($1::int8, 'a') RETURNING contact_id)
+        INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
+        SELECT $1::int8, $2::int8, contact_id, 'aa', '\\xaa' FROM c
+        """, managed.customer.rawValue, app.rawValue)
+      let id = SendoutID(try await managed.send("POST", "/api/v1/sendouts", json: draft).json.integer("sendoutId") ?? 0)
+      try await managed.database.pool.transaction { transaction in
+        _ = try await Ledger(transaction).freeze(SendoutKey(managed.customer, id), app: app, audience: .all)
+      }
+      try await managed.database.query("UPDATE sendout SET state = 'running', frozen_at = now(), started_at = now()")
+      try await managed.database.withPool { other in
+        try await other.transaction(limit: .seconds(60)) { holder in
+          _ = try await holder.query(Statement("test.hold", .write, "SELECT 1 FROM push_batch FOR UPDATE"))
+          async let reply = managed.send("POST", "/api/v1/sendouts/\(id)/cancel")
+          _ = try await holder.query(Statement("test.wait", .write, "SELECT pg_sleep(4)"))
+          try await holder.query(Statement("test.release", .write, "ROLLBACK AND CHAIN"))
+          #expect(try await reply.status == 200)
+          #expect(try await reply.json.string("state") == "cancelled")
+        }
       }
     }
   }

@@ -50,6 +50,23 @@ import Wire
       #expect(fits.status == 200)
       let longer = try await managed.send("PUT", "/api/v1/templates/large", json: #"{"body":"\#(escaped)x"}"#)
       #expect(longer.status == 400)
+      #expect(longer.error == "body is longer than 256 KiB.")
+    }
+  }
+
+  /// A control character takes six bytes in JSON, the most that any byte of a text can.
+  @Test func `The limit of the request leaves room for every text that a template may have`() async throws {
+    try await withManagedSite { managed in
+      let worst = String(repeating: #"\u0001"#, count: 256 * 1024)
+      let body = #"{"contentType":"application/json; charset=utf-8","body":"\#(worst)"}"#
+      let padding = String(repeating: " ", count: 6 * 256 * 1024 + 4096 - body.utf8.count)
+      #expect(try await managed.send("PUT", "/api/v1/templates/worst", json: body + padding).status == 200)
+      let larger = try await managed.send("PUT", "/api/v1/templates/worst", json: body + padding + " ")
+      #expect(larger.status == 413)
+      #expect(larger.error == "The body is larger than 1576960 bytes.")
+      let longer = body.replacing(#"\u0001""#, with: #"\u0001\u0001""#)
+      #expect(
+        try await managed.send("PUT", "/api/v1/templates/worst", json: longer).error == "body is longer than 256 KiB.")
     }
   }
 }

@@ -30,6 +30,18 @@ struct ManagedSite: Sendable {
     return reply
   }
 
+  /// Every row that the first customer has, but for replies kept: to see that nothing changed.
+  func rows() async throws -> [String] {
+    let tables = [
+      "access_key", "push_app", "push_credential", "list", "contact", "device", "device_event", "template", "sendout",
+      "push", "push_batch", "open_event",
+    ]
+    let each = tables.map { "SELECT '\($0)' || t::text AS row FROM \($0) AS t WHERE customer_id = $1::bigint" }
+    return try await database.query(
+      each.joined(separator: " UNION ALL ") + " ORDER BY row", customer.rawValue
+    ).map { try $0.decode(String.self) }
+  }
+
   /// Adds an iOS app; gives its number.
   @discardableResult
   func addApp(_ appID: String = "com.acme.app", credentials: APNsCredentials? = nil) async throws -> Int64 {
@@ -45,9 +57,10 @@ struct ManagedSite: Sendable {
 /// Runs `body` on a site of its own.
 func withManagedSite(
   logger: Logger = TestServer.logger, apns: APNsSettings = .nowhere,
+  database configure: (inout PoolConfiguration) -> Void = { _ in },
   _ body: @escaping @Sendable (ManagedSite) async throws -> Void
 ) async throws {
-  try await withDatabase { database in
+  try await withDatabase(configure) { database in
     let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
     let pool = database.pool
     var whole = WholeSite(
