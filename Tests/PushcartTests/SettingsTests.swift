@@ -53,6 +53,19 @@ import Web
     #expect(settings.database.sharedConnections == 4)
   }
 
+  @Test func `Who may show rich pages in a frame is nobody unless told otherwise`() async throws {
+    #expect(try await read([], enough).pages.frameAncestors == "'none'")
+    for value in ["'none'", "'self'", "http://localhost:8081", "'self' https://a.example https://*.b.example"] {
+      #expect(try await read([(.pageFrameAncestors, value)], enough).pages.frameAncestors == value)
+    }
+    for value in [
+      " ", "*", "localhost", "https://", "https://a; script-src *", "https://a, https://b", "https://a\r\nX: y",
+    ] {
+      let problems = try await problems([(.pageFrameAncestors, value)], enough)
+      #expect(problems.first?.hasPrefix("PUSHCART_PAGE_FRAME_ANCESTORS must be ") == true, "\(value)")
+    }
+  }
+
   @Test func `A hub that listens everywhere is found on localhost unless told otherwise`() async throws {
     #expect(try await read([(.host, "0.0.0.0"), (.port, "1")], enough).publicURL == "http://localhost:1")
     #expect(try await read([(.host, "::1"), (.port, "1")], enough).publicURL == "http://[::1]:1")

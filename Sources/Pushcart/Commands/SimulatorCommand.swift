@@ -8,8 +8,8 @@ struct SimulatorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "simulator", abstract: "Stand in for APNs, with a page that shows what a phone would.",
     discussion: """
-      A hub is pointed at it by PUSHCART_APNS_PRODUCTION_URL, PUSHCART_APNS_SANDBOX_URL and PUSHCART_PROVIDER_CA_FILE; it \
-      prints what to set. It takes any signing key. Device tokens that begin with fade0410, fade0429, fade0503 and the \
+      A hub is pointed at it by PUSHCART_APNS_PRODUCTION_URL, PUSHCART_APNS_SANDBOX_URL and PUSHCART_PROVIDER_CA_FILE, and \
+      by PUSHCART_PAGE_FRAME_ANCESTORS its phone page shows the hub's rich pages; it prints what to set. It takes any signing key. Device tokens that begin with fade0410, fade0429, fade0503 and the \
       like are answered with that error.
 
       Example: pushcart simulator --ca-file /tmp/simulator-ca.pem
@@ -44,6 +44,7 @@ struct SimulatorCommand: AsyncParsableCommand {
       \(Setting.apnsProductionURL.variable)=\(simulator.productionURL)
       \(Setting.apnsSandboxURL.variable)=\(simulator.sandboxURL)
       \(Setting.providerCAFile.variable)=\(simulator.caFile)
+      \(Setting.pageFrameAncestors.variable)=\(simulator.phoneURL ?? "'none'")
       # Phone page: \(simulator.phoneURL ?? "none")
 
       """)

@@ -78,12 +78,11 @@ struct Demo: Sendable {
       (.databaseURL, database), (.masterKey.fromFile, local.masterKeyFile),
       (.publicURL, "http://localhost:\(ports.hub)"), (.apnsProductionURL, simulator.productionURL),
       (.apnsSandboxURL, simulator.sandboxURL), (.providerCAFile, simulator.caFile),
+      (.pageFrameAncestors, simulator.phoneURL ?? "'none'"),
     ]
     let object = Dictionary(uniqueKeysWithValues: values.map { ($0.0.name, $0.1) })
     try local.keep(String(decoding: try JSONReply.encode(object), as: UTF8.self) + "\n", in: local.settingsFile)
-    var settings = try await Settings.read(
+    return try await Settings.read(
       [(.host, host), (.port, String(ports.hub))], needsMasterKey: true, local: local.settingsFile, environment: [:])
-    if let phone = simulator.phoneURL { settings.pages.frameAncestors = phone }
-    return settings
   }
 }

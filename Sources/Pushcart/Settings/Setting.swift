@@ -42,6 +42,9 @@ extension Setting {
   static let port = Setting("port", "TCP port to listen on; 0 takes any free one", fallback: "8080")
   static let publicURL = Setting(
     "public-url", "how phones reach this hub, as in https://push.example.com", fallback: "http://HOST:PORT")
+  static let pageFrameAncestors = Setting(
+    "page-frame-ancestors", "who may show rich pages in a frame, as in http://localhost:8081; several apart by a space",
+    fallback: "'none'")
   static let drainSeconds = Setting(
     "drain-seconds", "how long work in flight may take to end after SIGTERM", fallback: "25")
   static let apnsProductionURL = Setting(
@@ -59,7 +62,7 @@ extension Setting {
   /// Every setting, in the order that help and README show them.
   static let all = [
     databaseURL, databaseConnections, databaseTransactions, masterKey, oldMasterKeys, host, port, publicURL,
-    drainSeconds, apnsProductionURL, apnsSandboxURL, providerCAFile, logLevel, logFormat, config,
+    pageFrameAncestors, drainSeconds, apnsProductionURL, apnsSandboxURL, providerCAFile, logLevel, logFormat, config,
   ]
   /// Those whose value a file may hold: `_FILE` behind the variable, `-file` behind the flag.
   static let fileable = [databaseURL, masterKey, oldMasterKeys]

@@ -42,13 +42,15 @@ struct ServeFlags: ParsableArguments {
   @Option(help: .setting(.host)) var host: String?
   @Option(help: .setting(.port)) var port: String?
   @Option(help: .setting(.publicURL)) var publicURL: String?
+  @Option(help: .setting(.pageFrameAncestors)) var pageFrameAncestors: String?
   @Option(help: .setting(.drainSeconds)) var drainSeconds: String?
   @Option(help: .setting(.databaseConnections)) var databaseConnections: String?
   @Option(help: .setting(.databaseTransactions)) var databaseTransactions: String?
 
   var given: [Given] {
     [
-      (.host, host), (.port, port), (.publicURL, publicURL), (.drainSeconds, drainSeconds),
+      (.host, host), (.port, port), (.publicURL, publicURL),
+      (.pageFrameAncestors, pageFrameAncestors), (.drainSeconds, drainSeconds),
       (.databaseConnections, databaseConnections), (.databaseTransactions, databaseTransactions),
     ]
   }

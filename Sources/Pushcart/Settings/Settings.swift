@@ -14,7 +14,6 @@ struct Settings: Sendable {
   var masterKeys: MasterKeys?
   var site = SiteSettings()
   var publicURL: String
-  /// Not for people to set: the demo lets its phone page show rich pages in a frame.
   var pages = PageSettings()
   var drain: Duration
   var apns: APNsSettings
@@ -50,6 +49,7 @@ struct Settings: Sendable {
     if !TCPPort.isHere(site.host) { reader.wrong(.host, "must be an address of this machine") }
     site.port = reader.number(.port, in: 0...65535)
     publicURL = reader.url(.publicURL, schemes: ["http", "https"]) ?? Self.address(site)
+    pages.frameAncestors = reader.frameAncestors(.pageFrameAncestors) ?? pages.frameAncestors
     drain = .seconds(reader.number(.drainSeconds, in: 0...25))
 
     apns = Self.apns(from: &reader)

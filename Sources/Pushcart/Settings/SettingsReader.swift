@@ -135,6 +135,23 @@ struct SettingsReader {
     return text.hasSuffix("/") ? String(text.dropLast()) : text
   }
 
+  /// `'none'`, `'self'`, or origins: what Content-Security-Policy takes as `frame-ancestors`, and nothing that would end it.
+  mutating func frameAncestors(_ setting: Setting) -> String? {
+    guard let text = text(setting) else { return nil }
+    let sources = text.split(separator: " ")
+    guard !sources.isEmpty, sources.allSatisfy(Self.isFrameAncestor) else {
+      wrong(setting, "must be 'none', 'self', or addresses such as http://localhost:8081, apart by a space")
+      return nil
+    }
+    return sources.joined(separator: " ")
+  }
+
+  private static func isFrameAncestor(_ source: Substring) -> Bool {
+    if ["'none'", "'self'"].contains(source) { return true }
+    let isPlain = source.utf8.allSatisfy { (0x21...0x7E).contains($0) && !",;'\"".utf8.contains($0) }
+    return isPlain && ["https://", "http://"].contains { source.hasPrefix($0) && source.count > $0.count }
+  }
+
   private mutating func missing(_ setting: Setting, _ alternative: String? = nil) {
     let sibling = Setting.fileable.contains { $0.name == setting.name } ? " or \(setting.fromFile.variable)" : ""
     problems.append(
