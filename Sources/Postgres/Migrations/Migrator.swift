@@ -13,17 +13,20 @@ public struct Migrator: Sendable {
   }
 
   /// What `apply` would do, in order.
+  /// - Parameter database: where to look; the pool when `nil`.
   /// - Throws: `MigrationError` when what has been applied does not fit the files; `PostgresError`.
-  public func pending() async throws -> [Migration] {
-    guard try await pool.query(MigrationQueries.tableExists).first?.decode(Bool.self) == true else {
+  public func pending(on database: (any Querying)? = nil) async throws -> [Migration] {
+    let database = database ?? pool
+    guard try await database.query(MigrationQueries.tableExists).first?.decode(Bool.self) == true else {
       return try missing(from: [])
     }
-    return try missing(from: try await applied(pool))
+    return try missing(from: try await applied(database))
   }
 
+  /// - Parameter database: where to look; the pool when `nil`.
   /// - Throws: `MigrationError.pending` when there is anything to apply, and whatever else `pending` throws.
-  public func check() async throws {
-    let pending = try await pending()
+  public func check(on database: (any Querying)? = nil) async throws {
+    let pending = try await pending(on: database)
     guard pending.isEmpty else { throw MigrationError.pending(names: pending.map(\.name)) }
   }
 
@@ -61,7 +64,7 @@ public struct Migrator: Sendable {
   }
 
   /// What the database has, compared with the files. The server reckons the checksums, of both.
-  private func applied(_ database: some Querying) async throws -> [Applied] {
+  private func applied(_ database: any Querying) async throws -> [Applied] {
     let rows = try await database.query(MigrationQueries.compare, migrations.map(\.name), migrations.map(\.sql))
     return try rows.map { row in
       let (name, isUnchanged) = try row.decode(String.self, Bool?.self)

@@ -1,60 +1,78 @@
 import Postgres
+import Registry
 import ServiceLifecycle
 import Synchronization
+import Web
 
-/// Whether the hub can serve now; what it found is believed for two seconds, so that asking often costs the database nothing.
+/// Whether the hub can serve now; what it found is believed for two seconds, and all that ask meanwhile wait for one look, so
+/// that asking often costs the database nothing.
 ///
 /// It hears of a shutdown when all others do: from then on the hub is not ready, while the requests that are in flight, or still
 /// arrive on connections that are open, are answered.
 final class Readiness: Service {
-  private enum Finding {
-    case never
-    case found(String?, until: ContinuousClock.Instant)
+  private enum State: Sendable {
+    /// Nothing is known, or nothing that is still believed.
+    case unknown
+    case looking(Task<Obstacle?, Never>)
+    case found(Obstacle?, until: ContinuousClock.Instant)
     case draining
   }
 
   private let pool: Pool
   private let migrator: Migrator
-  private let finding = Mutex(Finding.never)
+  /// A database that hangs must not make the probe hang.
+  private let database: PromptDatabase
+  private let state = Mutex(State.unknown)
 
   init(_ pool: Pool, _ migrator: Migrator) {
     self.pool = pool
     self.migrator = migrator
+    database = PromptDatabase(pool, limit: .seconds(2))
   }
 
   func run() async throws {
     try? await gracefulShutdown()
-    finding.withLock { $0 = .draining }
+    state.withLock { $0 = .draining }
   }
 
-  /// Why the hub cannot serve, in one sentence; nil when it can.
-  func obstacle() async -> String? {
-    switch finding.withLock({ $0 }) {
-    case .draining: return "The hub is shutting down."
-    case .found(let obstacle, let until) where until > .now: return obstacle
-    case .found, .never: break
+  /// Why the hub cannot serve; nil when it can.
+  func obstacle() async -> Obstacle? {
+    let look: Task<Obstacle?, Never>
+    switch state.withLock({ next(&$0) }) {
+    case .looking(let task): look = task
+    case .found(let obstacle, _): return obstacle
+    case .draining, .unknown: return .shuttingDown
     }
-    let obstacle = await look()
-    finding.withLock {
-      if case .draining = $0 { return }
-      $0 = .found(obstacle, until: .now + .seconds(2))
+    let obstacle = await look.value
+    state.withLock { state in
+      if case .looking(look) = state { state = .found(obstacle, until: .now + .seconds(2)) }
     }
     return obstacle
   }
 
-  private func look() async -> String? {
-    guard pool.isReady else { return "The database cannot be reached." }
+  /// Begins to look unless it is known, or somebody looks already.
+  private func next(_ state: inout State) -> State {
+    switch state {
+    case .looking, .draining: break
+    case .found(_, let until) where until > .now: break
+    case .found, .unknown: state = .looking(Task { await self.look() })
+    }
+    return state
+  }
+
+  private func look() async -> Obstacle? {
+    guard pool.isReady else { return .databaseAway }
     do {
-      try await migrator.check()
+      try await migrator.check(on: database)
       return nil
     } catch MigrationError.pending {
-      return "Migrations are pending; run `pushcart migrate`."
+      return .migrationsPending
     } catch MigrationError.unknown {
       return nil  // a newer release migrates first and then replaces this one, which serves until then
     } catch is MigrationError {
-      return "The schema is not the one this release knows; see `pushcart check`."
+      return .schemaUnknown
     } catch {
-      return "The database cannot be reached."
+      return .databaseAway
     }
   }
 }

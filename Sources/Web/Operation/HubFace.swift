@@ -4,14 +4,14 @@ import NIOCore
 
 /// What whoever runs the hub asks it: whether it lives, whether it can serve, and what it has counted.
 public struct HubFace: Face {
-  private let obstacle: @Sendable () async -> String?
+  private let obstacle: @Sendable () async -> Obstacle?
   private let figures: @Sendable () -> (contentType: String, text: String)
 
   /// - Parameters:
-  ///   - obstacle: why the hub cannot serve now, in one sentence; nil when it can.
+  ///   - obstacle: why the hub cannot serve now; nil when it can.
   ///   - figures: what `/metrics` answers.
   public init(
-    obstacle: @escaping @Sendable () async -> String?,
+    obstacle: @escaping @Sendable () async -> Obstacle?,
     figures: @escaping @Sendable () -> (contentType: String, text: String)
   ) {
     self.obstacle = obstacle
@@ -23,7 +23,7 @@ public struct HubFace: Face {
   public func addRoutes(to routes: RouteTable) {
     routes.get("/healthz") { _, _ in try JSONReply.make(.ok, Health()) }
     routes.get("/readyz") { [obstacle] _, _ in
-      if let obstacle = await obstacle() { throw Refusal(.serviceUnavailable, obstacle) }
+      if let obstacle = await obstacle() { throw obstacle.refusal }
       return try JSONReply.make(.ok, Health())
     }
     routes.get("/metrics") { [figures] _, _ in

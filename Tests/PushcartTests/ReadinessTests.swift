@@ -1,0 +1,79 @@
+import Foundation
+import Postgres
+import Support
+import Testing
+import Web
+
+@testable import Pushcart
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+@Suite struct ReadinessTests {
+  @Test func `A hub whose database is there, and migrated, is ready`() async throws {
+    try await withDatabase { database in
+      try await database.query("SELECT 1")
+      let reply = try await probe(database.pool)
+      #expect(reply.status == 200)
+    }
+  }
+
+  @Test func `A database that is away is an obstacle`() async throws {
+    var configuration = PoolConfiguration(connectionString: "host=/nowhere")
+    configuration.queueTimeout = .milliseconds(100)
+    let pool = Pool(configuration, logger: TestServer.logger)
+    try await expectRefusal(by: pool, "The database cannot be reached.")
+    await pool.close()
+  }
+
+  @Test func `A database that hangs does not make the probe hang`() async throws {
+    try await withDatabase({ $0.applicationName = "probed" }) { database in
+      let backends = try await database.query(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = 'probed' AND datname = current_database()"
+      ).map { try $0.decode(Int32.self) }
+      for backend in backends { kill(backend, SIGSTOP) }
+      defer { for backend in backends { kill(backend, SIGCONT) } }
+      try await expectRefusal(by: database.pool, "The database cannot be reached.")
+    }
+  }
+
+  @Test func `Pending migrations are an obstacle`() async throws {
+    try await withDatabase { database in
+      try await database.query(
+        "DELETE FROM schema_migration WHERE name = (SELECT max(name) FROM schema_migration)")
+      try await expectRefusal(by: database.pool, "Migrations are pending; run `pushcart migrate`.")
+    }
+  }
+
+  @Test func `A hub that shuts down is not ready any more`() async throws {
+    try await withDatabase { database in
+      let readiness = Readiness(database.pool, Migrator(database.pool, Migration.embedded))
+      let service = Task { try await readiness.run() }
+      service.cancel()
+      try await service.value
+      #expect(await readiness.obstacle() == .shuttingDown)
+    }
+  }
+
+  private func expectRefusal(by pool: Pool, _ sentence: String) async throws {
+    let reply = try await probe(pool)
+    #expect(reply.status == 503)
+    #expect(reply.header("Retry-After") == "2")
+    #expect(reply.error == sentence)
+  }
+
+  /// Many probes at once, which all are told the same; gives one reply.
+  private func probe(_ pool: Pool) async throws -> TestReply {
+    let readiness = Readiness(pool, Migrator(pool, Migration.embedded))
+    let face = HubFace(obstacle: readiness.obstacle, figures: { ("text/plain", "") })
+    return try await withSite([face]) { site in
+      let replies = try await withThrowingTaskGroup(of: TestReply.self) { group in
+        for _ in 0..<10 { group.addTask { try await site.send("GET", "/readyz") } }
+        return try await group.reduce(into: [TestReply]()) { $0.append($1) }
+      }
+      #expect(Set(replies.map(\.text)).count == 1)
+      return replies[0]
+    }
+  }
+}
