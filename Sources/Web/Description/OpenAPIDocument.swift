@@ -67,21 +67,35 @@ enum OpenAPIDocument {
     [
       "name": .string(parameter.name), "in": .string(parameter.place.rawValue),
       "required": .bool(parameter.isRequired), "schema": parameter.schema.json,
-      "example": .string(parameter.example),
+      "example": example(parameter),
     ]
+  }
+
+  /// As a value of the parameter's schema: a number is no text.
+  private static func example(_ parameter: Parameter) -> JSONValue {
+    switch parameter.schema.shape {
+    case .integer, .number, .boolean: parsed(parameter.example)
+    default: .string(parameter.example)
+    }
   }
 
   private static func json(_ reply: Reply) -> JSONValue {
     var members: [String: JSONValue] = ["description": .string(reply.about)]
     switch reply.content {
     case .nothing: break
-    case .json(let schema, let example):
-      members["content"] = ["application/json": ["schema": schema.json, "example": parsed(example)]]
+    case .json(let schema, let examples):
+      members["content"] = ["application/json": .object(media(schema, examples))]
     case .other(let types, let example):
       let media: JSONValue = ["schema": ["type": "string"], "example": .string(example)]
       members["content"] = .object(Dictionary(uniqueKeysWithValues: types.map { ($0, media) }))
     }
     return .object(members)
+  }
+
+  private static func media(_ schema: Schema, _ examples: [String]) -> [String: JSONValue] {
+    guard examples.count > 1 else { return ["schema": schema.json, "example": examples.first.map(parsed) ?? .null] }
+    let named = examples.enumerated().map { ("\($0 + 1)", ["value": parsed($1)] as JSONValue) }
+    return ["schema": schema.json, "examples": .object(Dictionary(uniqueKeysWithValues: named))]
   }
 
   /// Examples are written in the source as JSON; a test reads every one of them.

@@ -1,56 +1,77 @@
 import HTTPTypes
+import Registry
 import Wire
 
 extension Operation {
-  /// Every reply it may give, in the order of their status.
+  /// Every reply it may give, one a status, in their order.
   var allReplies: [Reply] {
-    (replies + errors + commonErrors).sorted { $0.status.code < $1.status.code }
+    var all: [Reply] = []
+    for reply in replies + errors + commonErrors {
+      if let index = all.firstIndex(where: { $0.status == reply.status }) {
+        all[index] = all[index].or(reply)
+      } else {
+        all.append(reply)
+      }
+    }
+    return all.sorted { $0.status.code < $1.status.code }
   }
 
   /// What all routes of this kind may answer besides what they are for.
-  var commonErrors: [Reply] {
-    var found: [Reply] = []
-    func add(_ reply: Reply) {
-      if !errors.contains(where: { $0.status == reply.status }) { found.append(reply) }
+  private var commonErrors: [Reply] {
+    switch topic {
+    case .pages, .operation: []
+    default: ofItsForm + ofItsDoor + ofItsBody + ofRepetition + ofOutage
     }
-    if topic != .pages, body != nil || parameters.contains(where: { $0.place != .header }) {
-      add(
-        .error(
-          .badRequest, "A field, a parameter or the path is not as it must be; the sentence names it.",
-          "name is missing."))
+  }
+
+  private var ofItsForm: [Reply] {
+    guard body != nil || parameters.contains(where: { $0.place != .header }) else { return [] }
+    return [
+      .refusal(
+        "A field, a parameter or the path is not as it must be; the sentence names it.",
+        RegistryError.invalid(field: "name", problem: "is empty"))
+    ]
+  }
+
+  private var ofItsDoor: [Reply] {
+    guard case .key(let scope) = door else { return [] }
+    let unauthorized = Reply.refusal(
+      "The access key is missing, unknown, revoked, or of another customer.", Refusal.unauthorized)
+    guard scope > .device else { return [unauthorized] }
+    return [unauthorized, .refusal("The access key's scope is too low.", Refusal.forbidden(needs: scope.rawValue))]
+  }
+
+  /// A POST may have a body though none is wanted.
+  private var ofItsBody: [Reply] {
+    guard body != nil || method == .post else { return [] }
+    let size = [
+      Reply.refusal("The body is larger than it may be.", Refusal.tooLarge(limit: bodyLimit)),
+      Reply.refusal("The body breaks off, or is not framed as HTTP has it.", Refusal.brokenBody),
+    ]
+    return body == nil ? size : size + [.refusal("The body is not sent as JSON.", Refusal.notJSON)]
+  }
+
+  private var ofRepetition: [Reply] {
+    guard path.hasPrefix("/api/v1/"), method == .post else { return [] }
+    return [
+      .refusal(
+        "The reply to the same request, done before under this Idempotency-Key, is lost.",
+        RegistryError.idempotentReplyLost),
+      .refusal(
+        "The Idempotency-Key was used for another request within 24 hours.", RegistryError.idempotencyKeyReused),
+    ]
+  }
+
+  private var ofOutage: [Reply] {
+    let about = "The database is away, or too much is waiting; `Retry-After` says when to try again. "
+    guard method != .get else {
+      return [.refusal(about + "Nothing was done.", Refusal.unavailable, Refusal.busy)]
     }
-    if case .key(let scope) = door {
-      add(
-        .error(
-          .unauthorized, "The access key is missing, unknown, revoked, or of another customer.",
-          "The access key is missing or not good for this customer."))
-      if scope > .device {
-        add(
-          .error(
-            .forbidden, "The access key's scope is too low.",
-            "This needs an access key of scope \(scope.rawValue)."))
-      }
-    }
-    if body != nil {
-      add(.error(.contentTooLarge, "The body is larger than it may be.", "The body is larger than 65536 bytes."))
-      add(
-        .error(
-          .unsupportedMediaType, "The body is not sent as JSON.",
-          "The body must be JSON, sent as Content-Type: application/json."))
-    }
-    if path.contains("/api/v1/"), method == .post {
-      add(
-        .error(
-          .unprocessableContent, "The Idempotency-Key was used for another request within 24 hours.",
-          "Idempotency-Key was used for another request within the last 24 hours; give this one a key of its own."))
-    }
-    if path != "/healthz", path != "/metrics", !path.hasPrefix("/openapi"), !path.hasPrefix("/swagger") {
-      add(
-        .error(
-          .serviceUnavailable, "The database is away; nothing was done. `Retry-After` says when to try again.",
-          "The hub cannot reach its database. Try again in a moment."))
-    }
-    return found
+    return [
+      .refusal(
+        about + "Nothing was done, unless the sentence says that this cannot be told.", Refusal.unavailable,
+        Refusal.busy, Refusal.outcomeUnknown)
+    ]
   }
 }
 

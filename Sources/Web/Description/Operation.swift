@@ -37,6 +37,8 @@ struct Operation: Sendable {
   var about: String
   var parameters: [Parameter] = []
   var body: Body?
+  /// Bytes that a body may have.
+  var bodyLimit = Limits.body
   /// What it answers when it did what was asked.
   var replies: [Reply]
   /// What it answers besides `commonErrors`.
@@ -66,7 +68,7 @@ struct Reply: Sendable {
   /// What a reply's body is.
   enum Content: Sendable {
     case nothing
-    case json(Schema, example: String)
+    case json(Schema, examples: [String])
     /// One of these other media types, such as `text/html`.
     case other([String], example: String)
   }
@@ -90,17 +92,30 @@ extension Parameter {
 
 extension Reply {
   static func ok(_ about: String, _ schema: Schema, example: String) -> Self {
-    Self(status: .ok, about: about, content: .json(schema, example: example))
+    Self(status: .ok, about: about, content: .json(schema, examples: [example]))
   }
 
   static func created(_ about: String, _ schema: Schema, example: String) -> Self {
-    Self(status: .created, about: about, content: .json(schema, example: example))
+    Self(status: .created, about: about, content: .json(schema, examples: [example]))
   }
 
-  /// A refusal, whose sentence is this example.
-  static func error(_ status: HTTPResponse.Status, _ about: String, _ example: String) -> Self {
-    Self(
-      status: status, about: about,
-      content: .json(.named("Error"), example: #"{ "error": "\#(example)" }"#))
+  /// How these errors are answered, which all have one status; the sentences are those that are sent.
+  static func refusal(_ about: String, _ errors: any Error...) -> Self { refusal(about, errors) }
+
+  static func refusal(_ about: String, _ errors: [any Error]) -> Self {
+    let refusals = errors.compactMap(ErrorReplies.refusal)
+    guard refusals.count == errors.count, let status = refusals.first?.status else {
+      preconditionFailure("an error that nobody foresaw is described: \(errors)")
+    }
+    let examples = refusals.map { refusal in
+      "{ \"error\": \((try? JSONReply.encode(refusal.sentence)).map { String(decoding: $0, as: UTF8.self) } ?? "") }"
+    }
+    return Self(status: status, about: about, content: .json(.named("Error"), examples: examples))
+  }
+
+  /// This reply and another of the same status, as one.
+  func or(_ other: Reply) -> Reply {
+    guard case .json(let schema, let examples) = content, case .json(_, let more) = other.content else { return self }
+    return Self(status: status, about: about + " " + other.about, content: .json(schema, examples: examples + more))
   }
 }

@@ -57,10 +57,10 @@ extension ReferencePage {
     let title = "<summary><b class=\"\(kind)\">\(reply.status.code)</b> \(HTML.line(reply.about))</summary>"
     switch reply.content {
     case .nothing: return "<details>\(title)<p>Without a body.</p></details>"
-    case .json(let schema, let example):
+    case .json(let schema, let examples):
       return """
         <details\(kind == "good" ? " open" : "")>\(title)
-        <p>\(type(schema))</p><pre>\(example.htmlEscaped)</pre></details>
+        <p>\(type(schema))</p>\(examples.map { "<pre>\($0.htmlEscaped)</pre>" }.joined())</details>
         """
     case .other(let types, let example):
       return """

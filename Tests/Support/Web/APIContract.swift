@@ -69,14 +69,25 @@ public final class APIContract: Sendable {
       if case .object(let responses) = described?["responses"] {
         contents += responses.map { ($0.key, $0.value["content"]) }
       }
+      let name = "\(operation.method) \(operation.path)"
       return contents.flatMap { place, content -> [String] in
-        guard let media = content?["application/json"], let schema = media["schema"], let example = media["example"]
-        else { return [] }
-        return check.problems(of: example, against: schema).map {
-          "\(operation.method) \(operation.path) \(place) \($0)"
-        }
+        guard let media = content?["application/json"] else { return [] }
+        return problems(of: examples(media), media, "\(name) \(place)")
       }
+        + (described?.array("parameters") ?? []).flatMap { parameter in
+          problems(of: examples(parameter), parameter, "\(name) \(parameter.string("name") ?? "")")
+        }
     }
+  }
+
+  private func examples(_ media: JSONValue) -> [JSONValue] {
+    guard case .object(let named) = media["examples"] else { return media["example"].map { [$0] } ?? [] }
+    return named.values.compactMap { $0["value"] }
+  }
+
+  private func problems(of examples: [JSONValue], _ media: JSONValue, _ place: String) -> [String] {
+    guard let schema = media["schema"], !examples.isEmpty else { return ["\(place) has no example"] }
+    return examples.flatMap { check.problems(of: $0, against: schema) }.map { "\(place) \($0)" }
   }
 
   private static func parts(_ path: Substring) -> [Substring] { path.split(separator: "/") }

@@ -2,6 +2,7 @@ import Logging
 import Postgres
 import Registry
 import Support
+import Testing
 import Web
 import Wire
 
@@ -20,6 +21,8 @@ struct CarmaSite: Sendable {
   let database: TestDatabase
   let acme: Customer
   let other: Customer
+  /// What every reply is held against.
+  let contract: APIContract
 
   /// `/rest/{customerId}/apps/com.acme.app`, or of another app or customer.
   func path(_ rest: String, app: String = "com.acme.app", customer: CustomerID? = nil) -> String {
@@ -46,10 +49,13 @@ struct CarmaSite: Sendable {
   }
 
   func send(
-    _ method: String, _ path: String, key: String? = nil, headers: [(String, String)] = [], json: String? = nil
+    _ method: String, _ path: String, key: String? = nil, headers: [(String, String)] = [], json: String? = nil,
+    sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestReply {
-    try await site.send(
+    let reply = try await site.send(
       method, path, headers: [("X-Carma-Authentication-Token", key ?? acme.backend)] + headers, json: json)
+    #expect(contract.problems(method, path, reply) == [], sourceLocation: sourceLocation)
+    return reply
   }
 
   /// Every row of the tables that Carma's REST writes: to see that nothing changed.
@@ -70,8 +76,12 @@ func withCarmaSite(
   try await withDatabase { database in
     let acme = try await customer("ACME", database.pool)
     let other = try await customer("Other", database.pool)
+    // On a site of its own, so that what is logged here is Carma's alone.
+    let contract = try await withSite([DescriptionFace(publicURL: "https://push.example.com")]) { site in
+      APIContract(document: try await site.send("GET", "/openapi.json").json)
+    }
     try await withSite([CarmaFace(database.pool)], logger: logger) { site in
-      try await body(CarmaSite(site: site, database: database, acme: acme, other: other))
+      try await body(CarmaSite(site: site, database: database, acme: acme, other: other, contract: contract))
     }
   }
 }

@@ -9,19 +9,17 @@ import Wire
   @Test func `Every route is described, and everything described is a route`() async throws {
     try await withManagedSite { managed in
       let described = Set(managed.contract.operations.map { "\($0.method) \(trimmed($0.path))" })
-      let routes = Set(
-        managed.site.routes.map { route in
-          let parts = route.split(separator: " ")
-          // A word that stands where another route has a parameter is described with it.
-          let path =
-            described.contains(route)
-            ? String(parts[1]) : managed.contract.operation("\(parts[0])", "\(parts[1])")?.path
-          return "\(parts[0]) \(trimmed(path ?? String(parts[1])))"
-        })
+      let routes = Set(managed.site.routes.map(trimmed))
       #expect(described.subtracting(routes) == [])
-      #expect(routes.subtracting(described) == [])
+      #expect(routes.subtracting(described) == Self.undescribed)
     }
   }
+
+  /// A contact may be called `invalidation`: to read it is what reading any other is.
+  private static let undescribed: Set<String> = [
+    "GET /rest/{customerId}/apps/{appId}/pushdevices/invalidation",
+    "GET /rest/{customerId}/apps/{appId}/devices/invalidation",
+  ]
 
   @Test func `A tour of every operation is answered as described`() async throws {
     try await withSendingBench { bench in
@@ -107,10 +105,11 @@ private struct Tour: Sendable {
     let draft =
       #"{"appId":"com.acme.app","appType":1,"audience":{"listId":1},"message":{"alert":"Hi","badge":"{{x}}"},"template":"offer"}"#
     let first = try await send("POST", "/api/v1/sendouts", draft).json.integer("sendoutId") ?? 0
-    for verb in ["pause", "resume", "cancel"] {
-      if verb == "pause" { try await bench.database.query("UPDATE sendout SET state = 'running', frozen_at = now()") }
-      try await send("POST", "/api/v1/sendouts/\(first)/\(verb)")
-    }
+    try await bench.database.query("UPDATE sendout SET state = 'running', frozen_at = now()")
+    for verb in ["pause", "resume"] { try await send("POST", "/api/v1/sendouts/\(first)/\(verb)") }
+    // Not the one that was resumed: a hub may have finished it by now.
+    let unwanted = try await send("POST", "/api/v1/sendouts", draft).json.integer("sendoutId") ?? 0
+    try await send("POST", "/api/v1/sendouts/\(unwanted)/cancel")
     let second = try await send("POST", "/api/v1/sendouts", draft).json.integer("sendoutId") ?? 0
     try await send("POST", "/api/v1/sendouts/\(second)/start")
     try await bench.until(SendoutKey(bench.customer, SendoutID(second)), .finished)

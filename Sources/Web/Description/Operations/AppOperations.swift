@@ -1,4 +1,5 @@
 import HTTPTypes
+import Registry
 import Wire
 
 /// `/api/v1/apps`.
@@ -32,9 +33,9 @@ enum AppOperations {
         """),
     replies: [.created("The app.", .named("PushApp"), example: bareApp)],
     errors: [
-      .error(
-        .conflict, "The customer has this appId on this platform already.",
-        "appId: there is an app com.acme.app on this platform already.")
+      .refusal(
+        "The customer has this appId on this platform already.",
+        RegistryError.appTaken(appID: "com.acme.app", type: .ios))
     ])
 
   static let show = Operation(
@@ -58,7 +59,7 @@ enum AppOperations {
     summary: "Check an app's credentials",
     about: """
       Asks the push service whether it accepts the app's credentials, in each environment, without sending anything to a \
-      phone.
+      phone. Only apps of iOS can be checked so far. An environment that does not answer within 15 seconds is `unreachable`.
       """,
     parameters: [id, .idempotencyKey],
     replies: [
@@ -76,12 +77,14 @@ enum AppOperations {
     ],
     errors: [
       unknown,
-      .error(.conflict, "The app has no credentials to ask about.", "The app has no signingKey yet; PATCH it first."),
+      .refusal(
+        "There are no credentials that could be asked about, or they do not open.", Refusal.noSigningKey,
+        Refusal.uncheckable, RegistryError.sealed(what: "push_credential/1/1/apns_signing_key")),
     ])
 
   static let id = Parameter.path("id", .id("The app's `pushAppId`."), example: "1")
-  static let unknown = Reply.error(
-    .notFound, "The customer has no app of that number.", "There is no app 1.")
+  static let unknown = Reply.refusal(
+    "The customer has no app of that number.", RegistryError.pushAppUnknown(PushAppID(1)))
 
   private static let app = """
     {

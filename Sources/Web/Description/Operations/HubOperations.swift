@@ -11,8 +11,13 @@ enum HubOperations {
 
   static let ready = Operation(
     method: .get, path: "/readyz", id: "readiness", topic: .operation, door: .open,
-    summary: "Can it serve requests?", about: "Whether the database can be reached now.",
-    replies: [.ok("It can.", .named("Health"), example: #"{ "status": "ok" }"#)])
+    summary: "Can it serve requests?",
+    about: """
+      Whether the database can be reached, its migrations are those of this release, and the hub is not shutting down. It \
+      looks every two seconds at most.
+      """,
+    replies: [.ok("It can.", .named("Health"), example: #"{ "status": "ok" }"#)],
+    errors: [.refusal("Not now; the sentence says why.", Obstacle.allCases.map(\.refusal))])
 
   static let metrics = Operation(
     method: .get, path: "/metrics", id: "metrics", topic: .operation, door: .open,
@@ -20,7 +25,7 @@ enum HubOperations {
     replies: [
       Reply(
         status: .ok, about: "The figures.",
-        content: .other(["text/plain"], example: "pushcart_up 1"))
+        content: .other(["text/plain"], example: #"pushcart_opens_total{reader="person",via="page"} 12"#))
     ])
 
   static let openAPI = Operation(

@@ -1,4 +1,5 @@
 import HTTPTypes
+import Registry
 import Wire
 
 /// `/api/v1/keys`.
@@ -35,7 +36,9 @@ enum KeyOperations {
           }
           """)
     ],
-    errors: [.error(.notFound, "The customer has no key of that number.", "There is no access key 2.")])
+    errors: [
+      .refusal("The customer has no key of that number.", RegistryError.accessKeyUnknown(AccessKeyID(2)))
+    ])
 
   private static let key = """
     {

@@ -1,4 +1,5 @@
 import HTTPTypes
+import Registry
 import Wire
 
 /// `/api/v1/lists`.
@@ -22,7 +23,9 @@ enum ListOperations {
     body: Body(schema: .named("ListRequest"), example: #"{ "name": "newsletter", "listId": 1000000005 }"#),
     replies: [.created("The list.", .named("List"), example: one)],
     errors: [
-      .error(.conflict, "There is a list of that name or number already.", "There is a list of this name already.")
+      .refusal(
+        "There is a list of that name or number already.", RegistryError.listNameTaken("newsletter"),
+        RegistryError.listNumberTaken(ListID(1_000_000_005)))
     ])
 
   private static let one = #"{ "listId": 1000000005, "name": "newsletter", "createdAt": "2026-11-20T09:00:00.000Z" }"#

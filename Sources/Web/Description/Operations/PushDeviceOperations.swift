@@ -1,4 +1,5 @@
 import HTTPTypes
+import Registry
 import Wire
 
 /// Carma's `/rest/{customerId}/apps/{appId}/pushdevices`.
@@ -69,9 +70,9 @@ enum PushDeviceOperations {
           """),
       replies: [.ok("The contact and its devices.", .named("Contact"), example: contact)],
       errors: [
-        .error(
-          .notFound, "The app or the user is unknown, or a token is not registered for this user.",
-          "deviceInfo[0].devicetoken is not registered for this originalId.")
+        .refusal(
+          "The app or the user is unknown, or a token is not registered for this user.",
+          RegistryError.deviceUnknown(field: "deviceInfo[0].devicetoken"))
       ])
   }
 
@@ -84,8 +85,7 @@ enum PushDeviceOperations {
       ],
       replies: [.ok("The contact and its devices.", .named("Contact"), example: contact)],
       errors: [
-        .error(
-          .notFound, "The app or the user is unknown.", "originalId names no contact of this customer.")
+        .refusal("The app or the user is unknown.", RegistryError.contactUnknown(originalID: "lars@example.com"))
       ])
   }
 
@@ -94,8 +94,8 @@ enum PushDeviceOperations {
     .path("appId", .text("Bundle id or package name."), example: "com.acme.app"),
   ]
 
-  private static let unknownApp = Reply.error(
-    .notFound, "The app is unknown. An unknown list is a 400.", "appId names no push app of this customer.")
+  private static let unknownApp = Reply.refusal(
+    "The app is unknown. An unknown list is a 400.", RegistryError.appUnknown(appID: "com.acme.app"))
 
   private static let contact = """
     {

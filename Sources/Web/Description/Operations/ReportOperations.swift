@@ -28,6 +28,6 @@ enum ReportOperations {
             }
             """)
       ],
-      errors: [.error(.notFound, "There is no such report.", "There is no such report; there are devices, …")])
+      errors: [.refusal("There is no such report.", ReportRoutes.unknown)])
   ]
 }

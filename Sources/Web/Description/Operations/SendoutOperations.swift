@@ -1,17 +1,19 @@
 import HTTPTypes
+import Registry
+import Sendouts
 import Wire
 
 /// `/api/v1/sendouts`.
 enum SendoutOperations {
   static let all: [Operation] = [
     list, add, show, pushes,
-    move("start", "Start a sendout", "A draft's audience is frozen into the ledger and its pushes leave."),
+    move(.start, "Start a sendout", "A draft's audience is frozen into the ledger and its pushes leave."),
     move(
-      "pause", "Pause a sendout",
+      .pause, "Pause a sendout",
       "Once this is answered no further push leaves, but for those a hub is sending at this moment."),
-    move("resume", "Resume a sendout", "What was left when it was paused leaves now."),
+    move(.resume, "Resume a sendout", "What was left when it was paused leaves now."),
     move(
-      "cancel", "Cancel a sendout",
+      .cancel, "Cancel a sendout",
       "Pushes that have not left never will. It cannot be undone; what left already counts on."),
   ]
 
@@ -60,11 +62,9 @@ enum SendoutOperations {
           "start": true
         }
         """),
+    bodyLimit: SendoutRoutes.limit,
     replies: [.created("The sendout.", .named("Sendout"), example: one)],
-    errors: [
-      .error(
-        .notFound, "The app is unknown.", "appId names no push app of this customer.")
-    ])
+    errors: [.refusal("The app is unknown.", RegistryError.appUnknown(appID: "com.acme.app"))])
 
   static let show = Operation(
     method: .get, path: "/api/v1/sendouts/{id}", id: "showSendout", topic: .sendouts, door: .key(.admin),
@@ -96,23 +96,24 @@ enum SendoutOperations {
           """)
     ], errors: [unknown])
 
-  private static func move(_ verb: String, _ summary: String, _ about: String) -> Operation {
+  private static func move(_ verb: SendoutVerb, _ summary: String, _ about: String) -> Operation {
     Operation(
-      method: .post, path: "/api/v1/sendouts/{id}/\(verb)", id: "\(verb)Sendout", topic: .sendouts,
+      method: .post, path: "/api/v1/sendouts/{id}/\(verb.rawValue)", id: "\(verb.rawValue)Sendout", topic: .sendouts,
       door: .key(.admin), summary: summary,
       about: about + " Asking for it again when it is so already changes nothing.",
       parameters: [id, .idempotencyKey],
       replies: [.ok("The sendout as it is now.", .named("Sendout"), example: one)],
       errors: [
         unknown,
-        .error(
-          .conflict, "The sendout is in a state that this cannot follow.", "Sendout 7 is finished and cannot be paused."
-        ),
+        .refusal(
+          "The sendout is in a state that this cannot follow.",
+          SendoutError.wrongState(SendoutID(7), verb == .start ? .running : .finished, verb)),
       ])
   }
 
   static let id = Parameter.path("id", .id("The sendout's number."), example: "7")
-  static let unknown = Reply.error(.notFound, "The customer has no sendout of that number.", "There is no sendout 7.")
+  static let unknown = Reply.refusal(
+    "The customer has no sendout of that number.", SendoutError.sendoutUnknown(SendoutID(7)))
 
   private static let one = """
     {

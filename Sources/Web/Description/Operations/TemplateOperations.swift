@@ -1,3 +1,4 @@
+import Content
 import HTTPTypes
 import Wire
 
@@ -37,7 +38,10 @@ enum TemplateOperations {
     ],
     replies: [.ok("The template with its text.", .named("Template"), example: one)],
     errors: [
-      .error(.notFound, "There is no template of that name, or no such version of it.", "There is no template offer.")
+      .refusal(
+        "There is no template of that name, or no such version of it.",
+        ContentError.templateUnknown(name: "offer", version: nil),
+        ContentError.templateUnknown(name: "offer", version: 2))
     ])
 
   static let save = Operation(
@@ -47,7 +51,7 @@ enum TemplateOperations {
       Adds a version and makes it the current one; sendouts keep the version they were made with.
 
       Variables are the contact's fields and properties, the device's fields and the sendout's, HTML-escaped unless \
-      written in three braces. An unknown variable is empty; a text that is not Mustache is refused with line and reason.
+      written in three braces. A text may have 256 KiB. An unknown variable is empty; a text that is not Mustache is refused with line and reason.
       """,
     parameters: [name],
     body: Body(
@@ -58,6 +62,7 @@ enum TemplateOperations {
           "body": "<h1>Hi {{firstName}}</h1><p>{{properties.food}} is 20 % off today.</p>"
         }
         """#),
+    bodyLimit: TemplateRoutes.limit,
     replies: [.ok("The template as saved.", .named("Template"), example: one)])
 
   static let name = Parameter.path(
