@@ -1,74 +1,97 @@
+import Delivery
+import Postgres
+import Registry
 import Support
 import Testing
 import Wire
 
 @Suite struct AdminTenantTests {
-  /// What another customer has is to a key as if it were not there: the reply is the same as for a number that nobody has.
-  @Test func `No id of another customer leads anywhere`() async throws {
+  /// What another customer has is to a key as if it were not there: the reply is the same as for what nobody has. Whatever is
+  /// described and wants a key must have a crossing, so that a new operation is not forgotten.
+  @Test func `No name of another customer leads anywhere, in any operation`() async throws {
     try await withManagedSite { managed in
-      let app = try await managed.addApp()
-      let list =
-        try await managed.send("POST", "/api/v1/lists", json: #"{"name":"theirs"}"#).json.integer("listId") ?? 0
-      let key =
-        try await managed.send("POST", "/api/v1/keys", json: #"{"name":"k","scope":"device"}"#).json
-        .integer("keyId") ?? 0
-      _ = try await managed.send("PUT", "/api/v1/templates/offer", json: #"{"body":"x"}"#)
-      let sendout =
-        try await managed.send(
-          "POST", "/api/v1/sendouts",
-          json: #"{"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x"}}"#
-        ).json.integer("sendoutId") ?? 0
-
-      let nobody = 999_999
-      let crossings: [(method: String, path: (Any) -> String, own: Any, foreign: Any, body: String?)] = [
-        ("DELETE", { "/api/v1/keys/\($0)" }, key, nobody, nil),
-        ("GET", { "/api/v1/apps/\($0)" }, app, nobody, nil),
-        ("PATCH", { "/api/v1/apps/\($0)" }, app, nobody, #"{"name":"stolen"}"#),
-        ("POST", { "/api/v1/apps/\($0)/check" }, app, nobody, nil),
-        ("GET", { "/api/v1/templates/\($0)" }, "offer", "nothing", nil),
-        ("GET", { "/api/v1/sendouts/\($0)" }, sendout, nobody, nil),
-        ("GET", { "/api/v1/sendouts/\($0)/pushes" }, sendout, nobody, nil),
-        ("POST", { "/api/v1/sendouts/\($0)/start" }, sendout, nobody, nil),
-        ("POST", { "/api/v1/sendouts/\($0)/pause" }, sendout, nobody, nil),
-        ("POST", { "/api/v1/sendouts/\($0)/resume" }, sendout, nobody, nil),
-        ("POST", { "/api/v1/sendouts/\($0)/cancel" }, sendout, nobody, nil),
-      ]
+      try await settle(managed)
+      let crossings = Crossing.all(from: "\(managed.other)", into: "\(managed.customer)")
+      #expect(Set(crossings.map(\.operation)) == managed.contract.guarded)
+      let before = try await managed.rows()
       for crossing in crossings {
-        let foreign = try await managed.send(
-          crossing.method, crossing.path(crossing.own), key: managed.otherKey, json: crossing.body)
-        let absent = try await managed.send(
-          crossing.method, crossing.path(crossing.foreign), key: managed.otherKey, json: crossing.body)
-        #expect(foreign.status == 404, "\(crossing.method) \(crossing.path(crossing.own))")
-        #expect(foreign.text == absent.text)
+        let foreign = try await send(managed, crossing, crossing.foreign)
+        #expect(!foreign.text.contains("ecretive"), "\(crossing.foreign): \(foreign.text)")
+        guard let absent = crossing.absent else { continue }
+        let nobody = try await send(managed, crossing, absent)
+        #expect(foreign.status == nobody.status, "\(crossing.foreign): \(foreign.text)")
+        #expect(foreign.text == nobody.text, "\(crossing.foreign)")
       }
-      try await bodies(managed, list: list)
-      try await untouched(managed, app: app, key: key, sendout: sendout)
+      #expect(try await managed.rows() == before)
     }
   }
 
-  /// Ids in bodies: the other customer has an app of its own, and names the first one's list and template.
-  private func bodies(_ managed: ManagedSite, list: Int64) async throws {
-    let own = try await managed.send(
-      "POST", "/api/v1/sendouts", key: managed.otherKey,
-      json: #"{"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x"}}"#)
-    #expect(own.status == 404)
-    _ = try await managed.send(
-      "POST", "/api/v1/apps", key: managed.otherKey, json: #"{"name":"O","appId":"com.other","appType":1}"#)
-    for (audience, template) in [(#"{"listId":\#(list)}"#, "null"), (#"{"all":true}"#, #""offer""#)] {
-      let reply = try await managed.send(
+  /// Audiences name contacts, not rows: those of another customer are as unknown as anybody's.
+  @Test func `The original ids of another customer are nobody's`() async throws {
+    try await withManagedSite { managed in
+      try await settle(managed)
+      let made = try await managed.send(
         "POST", "/api/v1/sendouts", key: managed.otherKey,
-        json: #"{"appId":"com.other","audience":\#(audience),"template":\#(template),"message":{"alert":"x"}}"#)
-      #expect(reply.status == 400)
-    }
-    for path in ["/api/v1/lists", "/api/v1/templates", "/api/v1/sendouts"] {
-      #expect(try await managed.send("GET", path, key: managed.otherKey).json.array("items") == [])
+        json:
+          #"{"appId":"com.other","audience":{"originalIds":["secretive@example.com"]},"message":{"alert":"x"}}"#)
+      #expect(try made.json.integer("unknownOriginalIds") == 1)
+      let key = SendoutKey(managed.other, SendoutID(try made.json.integer("sendoutId") ?? 0))
+      for audience in [Audience.all, .originalIds(["secretive@example.com"]), .list(ListID(1))] {
+        let count = try await managed.database.pool.transaction { transaction in
+          try await Ledger(transaction).freeze(key, app: PushAppID(2), audience: audience)
+        }
+        #expect(count == 0)
+      }
     }
   }
 
-  private func untouched(_ managed: ManagedSite, app: Int64, key: Int64, sendout: Int64) async throws {
-    #expect(try await managed.send("GET", "/api/v1/apps/\(app)").json.string("name") == "Acme")
-    #expect(try await managed.send("GET", "/api/v1/sendouts/\(sendout)").json.string("state") == "draft")
-    let keys = try await managed.send("GET", "/api/v1/keys").json.array("items")
-    #expect(keys?.first { $0.integer("keyId") == key }?["revokedAt"] == nil)
+  private func send(
+    _ managed: ManagedSite, _ crossing: Crossing, _ request: (path: String, json: String?)
+  ) async throws -> TestReply {
+    let carma = request.path.hasPrefix("/rest/") ? [("X-Carma-Authentication-Token", managed.otherKey)] : []
+    return try await managed.send(
+      crossing.method, request.path, key: managed.otherKey, headers: carma, json: request.json)
+  }
+
+  /// What the first customer has, all of it called secretive, and the second's app.
+  private func settle(_ managed: ManagedSite) async throws {
+    try await managed.addApp("com.secretive.app", credentials: .sample)
+    for (method, path, json) in [
+      ("POST", "/api/v1/keys", #"{"name":"secretive","scope":"device"}"#),
+      ("POST", "/api/v1/lists", #"{"name":"secretive"}"#),
+      ("PUT", "/api/v1/templates/secretive", #"{"body":"secretive"}"#),
+      (
+        "POST", "/api/v1/sendouts",
+        #"{"name":"secretive","appId":"com.secretive.app","audience":{"all":true},"message":{"alert":"x"}}"#
+      ),
+      (
+        "PUT", "/rest/\(managed.customer)/apps/com.secretive.app/pushdevices",
+        #"{"originalId":"secretive@example.com","listId":1,"firstName":"Secretive","deviceInfo":[{"devicetoken":"aa"}]}"#
+      ),
+    ] {
+      let reply = try await managed.send(
+        method, path, headers: [("X-Carma-Authentication-Token", managed.key)], json: json)
+      #expect(reply.status < 300, "\(path): \(reply.text)")
+    }
+    try await managed.database.pool.transaction { transaction in
+      let key = SendoutKey(managed.customer, SendoutID(1))
+      _ = try await Ledger(transaction).freeze(key, app: PushAppID(1), audience: .all)
+    }
+    try await managed.database.query(
+      "UPDATE push SET state = 'failed', reason = 'secretive', attempts = 1, sent_at = now(), settled_at = now(), opened_at = now()"
+    )
+    let other = try await managed.send(
+      "POST", "/api/v1/apps", key: managed.otherKey, json: #"{"name":"Other","appId":"com.other","appType":1}"#)
+    #expect(try other.json.integer("pushAppId") == 2)
+  }
+}
+
+extension APIContract {
+  /// The operations that want a key, as in `GET /api/v1/keys`.
+  fileprivate var guarded: Set<String> {
+    let guarded = operations.filter { operation in
+      document["paths"]?[operation.path]?[operation.method.lowercased()]?.array("security") != []
+    }
+    return Set(guarded.map { "\($0.method) \($0.path)" })
   }
 }

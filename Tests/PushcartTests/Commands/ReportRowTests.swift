@@ -1,0 +1,188 @@
+import Foundation
+import Postgres
+import Registry
+import Sendouts
+import Support
+import Testing
+import Wire
+
+/// Every report's rows, number by number: the API, the command line and psql's view give the same.
+@Suite struct ReportRowTests {
+  @Test func `Every report gives the rows it should, by whichever way it is asked`() async throws {
+    try await withSendingBench { bench in
+      try await bench.database.query("UPDATE push_app SET created_at = '2026-01-01'")
+      for statement in Self.story { try await bench.database.query(statement) }
+      let key = try await AccessKeys(bench.pool).make(bench.customer, name: "reports", scope: .admin).token
+      let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: "")
+      let customer = ["--customer", "\(bench.customer)", "--json"]
+      #expect(Set(Self.expected.keys) == Set(Report.allCases))
+      try await withSite(try WholeSite(bench).faces) { site in
+        for (report, text) in Self.expected {
+          let rows = try JSONValue(parsing: text.utf8)
+          let isTimeline = report == .timeline
+          let path = "/api/v1/reports/\(report.rawValue)" + (isTimeline ? "?contact=a@example.com" : "")
+          let api = try await site.send("GET", path, key: key).json
+          #expect(api["rows"] == rows, "\(report): \(api)")
+          let command = ["report", report.rawValue] + (isTimeline ? ["--contact", "a@example.com"] : [])
+          let line = try await pushcart.run(command + customer)
+          #expect(try line.json["rows"] == rows, "\(report): \(line.errors)")
+          #expect(try await view(bench, report) == Self.plain(rows), "\(report)")
+        }
+      }
+    }
+  }
+
+  /// The view's own rows as psql has them, told as `plain` tells those of the API.
+  private func view(_ bench: SendingBench, _ report: Report) async throws -> [String] {
+    let columns = ReportView.of(report).columns.map(\.name)
+    let rows = try await bench.database.query(
+      "SELECT to_jsonb(v) FROM report.\(Self.views[report] ?? "") AS v WHERE customer_id = $1::bigint\(report == .timeline ? " AND original_id = 'a@example.com'" : "")",
+      bench.customer.rawValue)
+    return try rows.map { row in
+      let members = try JSONValue(parsing: row.decode(JSONB.self).text.utf8)
+      return Self.plain(columns.map { ($0, members[Self.snake($0)]) })
+    }.sorted()
+  }
+
+  private static func plain(_ rows: JSONValue) -> [String] {
+    guard case .array(let rows) = rows else { return [] }
+    return rows.map { row in
+      guard case .object(let members) = row else { return "" }
+      return plain(members.map { ($0, $1) })
+    }.sorted()
+  }
+
+  /// Moments to the second, since psql and JSON write them in ways of their own.
+  private static func plain(_ members: [(String, JSONValue?)]) -> String {
+    members.sorted { $0.0 < $1.0 }.map { name, value in
+      if case .string(let text) = value, text.wholeMatch(of: #/\d{4}-\d\d-\d\dT.*/#) != nil {
+        return "\(name)=\(text.prefix(19))"
+      }
+      return "\(name)=\(value ?? .null)"
+    }.joined(separator: " ")
+  }
+
+  /// `first_opens` for `firstOpens`.
+  private static func snake(_ name: String) -> String {
+    name.reduce(into: "") { $0 += $1.isUppercase ? "_" + $1.lowercased() : String($1) }
+  }
+
+  private static let views: [Report: String] = [
+    .devices: "devices", .registrations: "registrations_by_day", .invalidations: "invalidations_by_day",
+    .sendouts: "sendout_totals", .funnel: "funnel", .failures: "failures", .opens: "opens_by_hour",
+    .timeline: "contact_timeline",
+  ]
+
+  /// Two contacts with three phones on two platforms; one sendout that left, in all states that pushes end in, and a draft.
+  private static let story = [
+    """
+    INSERT INTO push_app (customer_id, push_app_id, app_id, app_type, name)
+    VALUES (1, 102, 'com.acme.app', 2, 'Acme for Android')
+    """,
+    """
+    INSERT INTO contact (customer_id, contact_id, original_id) VALUES (1, 11, 'a@example.com'), (1, 12, 'b@example.com')
+    """,
+    """
+    INSERT INTO device (customer_id, device_id, push_app_id, contact_id, token, token_key, sandbox, invalidated_at,
+                        invalidation_type, invalidation_reason)
+    VALUES (1, 21, 1, 11, 'aa', '\\xaa', false, NULL, 0, NULL), (1, 22, 1, 11, 'bb', '\\xbb', false, NULL, 0, NULL),
+           (1, 23, 1, 12, 'cc', '\\xcc', true, '2026-11-02 12:00Z', 2, 'Unregistered'),
+           (1, 24, 102, 12, 'dd', '\\xdd', false, '2026-11-02 13:00Z', 1, 'app'),
+           (1, 25, 1, 12, 'ee', '\\xee', false, NULL, 0, NULL), (1, 26, 1, 12, 'ff', '\\xff', false, NULL, 0, NULL)
+    """,
+    """
+    INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason, at)
+    VALUES (1, 21, 11, 'registered', NULL, '2026-11-01 08:00Z'), (1, 22, 12, 'registered', NULL, '2026-11-01 23:59:59Z'),
+           (1, 22, 11, 'moved', NULL, '2026-11-02 00:00Z'), (1, 23, 12, 'registered', NULL, '2026-11-02 09:00Z'),
+           (1, 23, 12, 'environment', NULL, '2026-11-02 10:00Z'),
+           (1, 21, 11, 'invalidated', 'app', '2026-11-02 11:00Z'), (1, 21, 11, 'revived', NULL, '2026-11-02 11:30Z'),
+           (1, 23, 12, 'invalidated', 'Unregistered', '2026-11-02 12:00Z'),
+           (1, 25, 12, 'invalidated', 'Unregistered', '2026-11-02 12:10Z'),
+           (1, 24, 12, 'registered', NULL, '2026-11-02 12:30Z'), (1, 24, 12, 'invalidated', 'app', '2026-11-02 13:00Z')
+    """,
+    """
+    INSERT INTO sendout (customer_id, sendout_id, push_app_id, name, state, audience, message, created_at, started_at,
+                         frozen_at, finished_at)
+    VALUES (1, 31, 1, 'Friday', 'finished', '{"all":true}', '{"alert":"x"}', '2026-11-03 10:00Z', '2026-11-03 10:01Z',
+            '2026-11-03 10:01Z', '2026-11-03 10:02Z'),
+           (1, 32, 102, 'Draft', 'draft', '{"all":true}', '{"alert":"x"}', '2026-11-04 10:00Z', NULL, NULL, NULL)
+    """,
+    """
+    INSERT INTO push (customer_id, sendout_id, device_id, contact_id, batch_no, state, attempts, reason, sent_at,
+                      settled_at, opened_at)
+    VALUES (1, 31, 21, 11, 0, 'accepted', 1, NULL, '2026-11-03 10:01:01Z', '2026-11-03 10:01:02Z', '2026-11-03 10:30Z'),
+           (1, 31, 22, 11, 0, 'accepted', 2, NULL, '2026-11-03 10:01:01Z', '2026-11-03 10:01:03Z', NULL),
+           (1, 31, 23, 12, 0, 'skipped', 0, 'device_invalidated', NULL, '2026-11-03 10:01:00Z', NULL),
+           (1, 31, 25, 12, 0, 'failed', 1, 'BadDeviceToken', '2026-11-03 10:01:01Z', '2026-11-03 10:01:04Z', NULL),
+           (1, 31, 26, 12, 0, 'failed', 1, 'BadDeviceToken', '2026-11-03 10:01:01Z', '2026-11-03 10:01:04Z', NULL)
+    """,
+    """
+    INSERT INTO open_event (customer_id, sendout_id, device_id, via, reader, at)
+    VALUES (1, 31, 21, 'page', 'machine', '2026-11-03 10:05Z'), (1, 31, 21, 'page', 'person', '2026-11-03 10:30Z'),
+           (1, 31, 21, 'page', 'person', '2026-11-03 10:59Z'), (1, 31, 21, 'pushreadurl', 'person', '2026-11-03 11:00Z'),
+           (1, 31, 22, 'page', 'machine', '2026-11-03 11:10Z'), (1, 31, 22, 'page', 'machine', '2026-11-03 11:11Z')
+    """,
+  ]
+
+  private static let app = #""appId":"com.acme.app","appType":1"#
+  private static let android = #""appId":"com.acme.app","appType":2"#
+
+  private static let expected: [Report: String] = [
+    .devices: """
+    [{\(app),"platform":"iOS","environment":"production","state":"valid","devices":4,"contacts":2},
+     {\(app),"platform":"iOS","environment":"sandbox","state":"invalidated","devices":1,"contacts":1},
+     {\(android),"platform":"Android","environment":"production","state":"invalidated","devices":1,"contacts":1}]
+    """,
+    .registrations: """
+    [{"day":"2026-11-02",\(app),"registered":1,"moved":1,"revived":1,"environment":1},
+     {"day":"2026-11-02",\(android),"registered":1,"moved":0,"revived":0,"environment":0},
+     {"day":"2026-11-01",\(app),"registered":2,"moved":0,"revived":0,"environment":0}]
+    """,
+    .invalidations: """
+    [{"day":"2026-11-02",\(app),"reason":"Unregistered","devices":2},
+     {"day":"2026-11-02",\(app),"reason":"app","devices":1},
+     {"day":"2026-11-02",\(android),"reason":"app","devices":1}]
+    """,
+    .sendouts: """
+    [{"sendoutId":32,"name":"Draft",\(android),"state":"draft","audience":0,"queued":0,"sending":0,"waiting":0,"sent":0,
+      "accepted":0,"failed":0,"uncertain":0,"skipped":0,"cancelled":0,"opened":0,"openRate":null,
+      "createdAt":"2026-11-04T10:00:00.000Z","startedAt":null,"finishedAt":null},
+     {"sendoutId":31,"name":"Friday",\(app),"state":"finished","audience":5,"queued":0,"sending":0,"waiting":0,"sent":4,
+      "accepted":2,"failed":2,"uncertain":0,"skipped":1,"cancelled":0,"opened":1,"openRate":0.5,
+      "createdAt":"2026-11-03T10:00:00.000Z","startedAt":"2026-11-03T10:01:00.000Z",
+      "finishedAt":"2026-11-03T10:02:00.000Z"}]
+    """,
+    .funnel: """
+    [{"sendoutId":32,"name":"Draft","stage":"audience","pushes":0,"ofAudience":null,"ofPrevious":null},
+     {"sendoutId":32,"name":"Draft","stage":"sent","pushes":0,"ofAudience":null,"ofPrevious":null},
+     {"sendoutId":32,"name":"Draft","stage":"accepted","pushes":0,"ofAudience":null,"ofPrevious":null},
+     {"sendoutId":32,"name":"Draft","stage":"opened","pushes":0,"ofAudience":null,"ofPrevious":null},
+     {"sendoutId":31,"name":"Friday","stage":"audience","pushes":5,"ofAudience":1,"ofPrevious":1},
+     {"sendoutId":31,"name":"Friday","stage":"sent","pushes":4,"ofAudience":0.8,"ofPrevious":0.8},
+     {"sendoutId":31,"name":"Friday","stage":"accepted","pushes":2,"ofAudience":0.4,"ofPrevious":0.5},
+     {"sendoutId":31,"name":"Friday","stage":"opened","pushes":1,"ofAudience":0.2,"ofPrevious":0.5}]
+    """,
+    .failures: """
+    [{"sendoutId":31,"state":"failed","reason":"BadDeviceToken","pushes":2},
+     {"sendoutId":31,"state":"skipped","reason":"device_invalidated","pushes":1}]
+    """,
+    .opens: """
+    [{"hour":"2026-11-03T11:00:00.000Z","sendoutId":31,"opens":1,"firstOpens":0,"byMachines":2},
+     {"hour":"2026-11-03T10:00:00.000Z","sendoutId":31,"opens":2,"firstOpens":1,"byMachines":1}]
+    """,
+    .timeline: """
+    [{"at":"2026-11-03T11:11:00.000Z","event":"push fetched by a machine","detail":"page","deviceId":22,"sendoutId":31},
+     {"at":"2026-11-03T11:10:00.000Z","event":"push fetched by a machine","detail":"page","deviceId":22,"sendoutId":31},
+     {"at":"2026-11-03T11:00:00.000Z","event":"push opened","detail":"pushreadurl","deviceId":21,"sendoutId":31},
+     {"at":"2026-11-03T10:59:00.000Z","event":"push opened","detail":"page","deviceId":21,"sendoutId":31},
+     {"at":"2026-11-03T10:30:00.000Z","event":"push opened","detail":"page","deviceId":21,"sendoutId":31},
+     {"at":"2026-11-03T10:05:00.000Z","event":"push fetched by a machine","detail":"page","deviceId":21,"sendoutId":31},
+     {"at":"2026-11-03T10:01:03.000Z","event":"push accepted","detail":null,"deviceId":22,"sendoutId":31},
+     {"at":"2026-11-03T10:01:02.000Z","event":"push accepted","detail":null,"deviceId":21,"sendoutId":31},
+     {"at":"2026-11-02T11:30:00.000Z","event":"device revived","detail":null,"deviceId":21,"sendoutId":null},
+     {"at":"2026-11-02T11:00:00.000Z","event":"device invalidated","detail":"app","deviceId":21,"sendoutId":null},
+     {"at":"2026-11-02T00:00:00.000Z","event":"device moved","detail":null,"deviceId":22,"sendoutId":null},
+     {"at":"2026-11-01T08:00:00.000Z","event":"device registered","detail":null,"deviceId":21,"sendoutId":null}]
+    """,
+  ]
+}

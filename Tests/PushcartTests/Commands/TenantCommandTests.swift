@@ -1,0 +1,136 @@
+import ArgumentParser
+import Content
+import Delivery
+import Foundation
+import Postgres
+import Registry
+import Sendouts
+import Support
+import Testing
+import Wire
+
+@testable import Pushcart
+
+@Suite struct TenantCommandTests {
+  /// What each command is told to show or do, of the first customer, and in its place what nobody has.
+  private let crossings: [String: [(foreign: [String], absent: [String])]] = [
+    "key add": [(["--name", "mine", "--scope", "device"], ["--name", "mine", "--scope", "device"])],
+    "key list": [([], [])],
+    "key revoke": [(["1"], ["999999"])],
+    "app add": [
+      (
+        ["--type", "android", "--app-id", "com.mine.too", "--name", "Mine"],
+        ["--type", "android", "--app-id", "com.mine", "--name", "Mine"]
+      )
+    ],
+    "app list": [([], [])],
+    "app update": [
+      (["1", "--name", "stolen"], ["999999", "--name", "stolen"]),
+      (["com.secretive.app", "--name", "stolen"], ["com.nothing", "--name", "stolen"]),
+    ],
+    "app check": [(["1"], ["999999"]), (["com.secretive.app/ios"], ["com.nothing/ios"])],
+    "list add": [(["--name", "secretive"], ["--name", "other"])],
+    "list list": [([], [])],
+    "template put": [(["--name", "mine", "--file", "TEMPLATE"], ["--name", "mine", "--file", "TEMPLATE"])],
+    "template list": [([], [])],
+    "template show": [
+      (["secretive"], ["nothing"]), (["secretive", "--version", "1"], ["nothing", "--version", "1"]),
+    ],
+    "send": [
+      (
+        ["--app", "com.secretive.app", "--all", "--alert", "x"], ["--app", "com.nothing", "--all", "--alert", "x"]
+      ),
+      (
+        ["--app", "com.other", "--list", "1", "--alert", "x"],
+        ["--app", "com.other", "--list", "999999", "--alert", "x"]
+      ),
+      (
+        ["--app", "com.other", "--all", "--alert", "x", "--template", "secretive"],
+        ["--app", "com.other", "--all", "--alert", "x", "--template", "nothing"]
+      ),
+    ],
+    "sendout list": [([], [])],
+    "sendout show": [(["1"], ["999999"]), (["1", "--pushes"], ["999999", "--pushes"])],
+    "sendout start": [(["1"], ["999999"])],
+    "sendout pause": [(["1"], ["999999"])],
+    "sendout resume": [(["1"], ["999999"])],
+    "sendout cancel": [(["1"], ["999999"])],
+    "report": [
+      (["sendouts"], ["sendouts"]), (["devices"], ["devices"]),
+      (["failures", "--sendout", "1"], ["failures", "--sendout", "9"]),
+      (["timeline", "--contact", "secretive@example.com"], ["timeline", "--contact", "nobody"]),
+    ],
+  ]
+
+  @Test func `Under another customer's number no command shows or changes anything of this one`() async throws {
+    #expect(Set(crossings.keys) == Set(Self.commands(of: PushcartCommand.self, named: [])))
+    try await withSendingBench { bench in
+      try await settle(bench)
+      let folder = try TemporaryDirectory(named: "tenants")
+      defer { folder.remove() }
+      let template = "\(folder.path)/mine.html"
+      try "mine".write(toFile: template, atomically: true, encoding: .utf8)
+      let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: bench.masterKey)
+      let before = try await rows(bench)
+      for (command, pairs) in crossings {
+        for (foreign, absent) in pairs {
+          var outcomes: [Pushcart.Outcome] = []
+          for arguments in [foreign, absent] {
+            outcomes.append(
+              try await pushcart.run(
+                command.split(separator: " ").map(String.init) + arguments.map { $0 == "TEMPLATE" ? template : $0 }
+                  + ["--customer", "2"]))
+          }
+          #expect(outcomes[0].status == outcomes[1].status, "\(command) \(foreign): \(outcomes[0])")
+          #expect(outcomes[0].errors == outcomes[1].errors, "\(command) \(foreign)")
+          #expect(!(outcomes[0].output + outcomes[0].errors).contains("Secretive"), "\(command) \(foreign)")
+        }
+      }
+      #expect(try await rows(bench) == before)
+    }
+  }
+
+  /// Every command that takes a customer's number, as in `key add`.
+  private static func commands(of command: any ParsableCommand.Type, named path: [String]) -> [String] {
+    let inner = command.configuration.subcommands + command.configuration.groupedSubcommands.flatMap(\.subcommands)
+    guard inner.isEmpty else { return inner.flatMap { commands(of: $0, named: path + [$0._commandName]) } }
+    let help = PushcartCommand.helpMessage(for: command)
+    return help.contains("--customer <customer>") ? [path.joined(separator: " ")] : []
+  }
+
+  /// What the first customer has, called Secretive where it may be; and the second with an app.
+  private func settle(_ bench: SendingBench) async throws {
+    let pool = bench.pool
+    let apps = PushApps(pool, vault: bench.vault)
+    _ = try await apps.update(bench.customer, bench.app.id, PushAppUpdate(name: "Secretive"))
+    try await bench.database.query("UPDATE push_app SET app_id = 'com.secretive.app'")
+    _ = try await AccessKeys(pool).make(bench.customer, name: "Secretive", scope: .admin)
+    _ = try await ContactLists(pool).add(bench.customer, name: "secretive")
+    _ = try await Templates(pool).put(bench.customer, name: "secretive", format: .html, body: "Secretive")
+    try await bench.addDevices(1)
+    try await bench.database.query("UPDATE contact SET original_id = 'secretive@example.com', first_name = 'Secretive'")
+    let draft = try await bench.sendouts.create(
+      bench.customer,
+      SendoutRequest(
+        name: "Secretive", appId: "com.secretive.app", audience: .all, message: MessageBody(alert: "Secretive")))
+    try await pool.transaction { transaction in
+      _ = try await Ledger(transaction).freeze(
+        SendoutKey(bench.customer, draft.sendoutId), app: bench.app.id, audience: .all)
+    }
+    try await bench.database.query(
+      "UPDATE push SET state = 'failed', reason = 'Secretive', sent_at = now(), attempts = 1")
+    let other = try await Customers(pool).add(name: "Other").id
+    #expect(other == CustomerID(2))
+    _ = try await apps.add(other, NewPushApp(appID: "com.other", type: .ios, name: "Other"))
+  }
+
+  private func rows(_ bench: SendingBench) async throws -> [String] {
+    let tables = [
+      "access_key", "push_app", "push_credential", "list", "contact", "device", "template", "sendout", "push",
+    ]
+    let each = tables.map { "SELECT '\($0)' || t::text AS row FROM \($0) AS t WHERE customer_id = 1" }
+    return try await bench.database.query(each.joined(separator: " UNION ALL ") + " ORDER BY row").map {
+      try $0.decode(String.self)
+    }
+  }
+}

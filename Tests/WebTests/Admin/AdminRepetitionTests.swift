@@ -1,0 +1,62 @@
+import Providers
+import Support
+import Testing
+import Wire
+
+/// `Idempotency-Key` on every POST that is described: one that is new is missed here until it has its request below.
+@Suite struct AdminRepetitionTests {
+  /// A request, and what its sendout must be told first.
+  private struct Case {
+    var path: String
+    var json: String?
+    var state: String?
+  }
+
+  /// By operation. The app is number 1, the sendout number 1.
+  private let cases: [String: Case] = [
+    "/api/v1/keys": Case(path: "/api/v1/keys", json: #"{"name":"k","scope":"device"}"#),
+    "/api/v1/apps": Case(path: "/api/v1/apps", json: #"{"name":"New","appId":"com.new","appType":1}"#),
+    "/api/v1/apps/{id}/check": Case(path: "/api/v1/apps/1/check"),
+    "/api/v1/lists": Case(path: "/api/v1/lists", json: #"{"name":"newsletter"}"#),
+    "/api/v1/sendouts": Case(
+      path: "/api/v1/sendouts", json: #"{"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x"}}"#),
+    "/api/v1/sendouts/{id}/start": Case(path: "/api/v1/sendouts/1/start", state: "draft"),
+    "/api/v1/sendouts/{id}/pause": Case(path: "/api/v1/sendouts/1/pause", state: "freezing"),
+    "/api/v1/sendouts/{id}/resume": Case(path: "/api/v1/sendouts/1/resume", state: "paused"),
+    "/api/v1/sendouts/{id}/cancel": Case(path: "/api/v1/sendouts/1/cancel", state: "paused"),
+  ]
+
+  @Test func `Every POST is done once for a key, and its repetition answered alike`() async throws {
+    try await withSimulator { simulator in
+      try await withManagedSite(apns: .init(simulator)) { managed in
+        let posts = managed.contract.operations.filter { $0.method == "POST" && $0.path.hasPrefix("/api/v1/") }
+        #expect(Set(posts.map(\.path)) == Set(cases.keys))
+        try await managed.addApp(credentials: .sample)
+        _ = try await managed.send("POST", "/api/v1/sendouts", json: cases["/api/v1/sendouts"]?.json)
+        for (operation, request) in cases { try await expectOnce(managed, operation, request) }
+      }
+    }
+  }
+
+  private func expectOnce(_ managed: ManagedSite, _ operation: String, _ request: Case) async throws {
+    if let state = request.state {
+      try await managed.database.query("UPDATE sendout SET state = $1::text WHERE sendout_id = 1", state)
+    }
+    let header = [("Idempotency-Key", operation)]
+    let first = try await managed.send("POST", request.path, headers: header, json: request.json)
+    #expect((200...201).contains(first.status), "\(operation): \(first.text)")
+    #expect(first.header("Idempotent-Replayed") == nil, "\(operation)")
+    let rows = try await managed.rows()
+
+    let second = try await managed.send("POST", request.path, headers: header, json: request.json)
+    #expect(second.header("Idempotent-Replayed") == "true", "\(operation)")
+    #expect(second.status == first.status && second.body == first.body, "\(operation)")
+    #expect(try await managed.rows() == rows, "\(operation)")
+
+    let another = try await managed.send("POST", request.path + "?", headers: header, json: (request.json ?? "") + " ")
+    #expect(another.status == 422, "\(operation): \(another.text)")
+    let anew = [("Idempotency-Key", operation + " again")]
+    let third = try await managed.send("POST", request.path, headers: anew, json: request.json)
+    #expect(third.header("Idempotent-Replayed") == nil, "\(operation)")
+  }
+}
