@@ -32,7 +32,11 @@ import Wire
       for kill in 1...Self.kills {
         try await run.startHub()
         await run.acknowledged(kill * Self.size / (Self.kills + 1))
-        if kill % 2 == 1 { await run.killHub() } else { cluster.processID.map { _ = Foundation.kill($0, SIGKILL) } }
+        if kill % 2 == 1 {
+          await run.killHub()
+        } else {
+          #expect(Foundation.kill(try #require(cluster.processID), SIGKILL) == 0)
+        }
       }
       try await run.startHub()
       try await group.waitForAll()
@@ -54,11 +58,17 @@ import Wire
     """
     SELECT count(*) FROM unnest($1::int8[]) AS n WHERE NOT EXISTS (
       SELECT FROM contact c JOIN device d USING (customer_id, contact_id)
-      WHERE customer_id = 1 AND c.original_id = 'user' || n AND d.token = lpad(to_hex(n), 64, '0'))
+      WHERE customer_id = 1 AND c.original_id = 'user' || n
+        AND d.token IN (lpad(to_hex(n), 64, '0'), 'f' || lpad(to_hex(n), 63, '0'))
+      HAVING count(*) = 2)
     """)
   private static let halves = Statement(
     "test.halves", .read,
-    "SELECT count(*) FROM contact c WHERE NOT EXISTS (SELECT FROM device d WHERE d.contact_id = c.contact_id)")
+    """
+    SELECT count(*) FROM contact c
+    WHERE (SELECT count(*) FROM device d WHERE d.contact_id = c.contact_id) <> 2
+      OR (SELECT count(*) FROM device_event e WHERE e.contact_id = c.contact_id) <> 2
+    """)
 }
 
 /// Registers device after device with whichever hub is up, and remembers what was acknowledged.
@@ -120,8 +130,8 @@ private final class Run: Sendable {
   func register() async {
     while let number = next() {
       let site = await currentHub().site
-      let body =
-        #"{"originalId":"user\#(number)","deviceInfo":[{"devicetoken":"\#(Self.token(number))","osVersion":"17"}]}"#
+      let devices = Self.tokens(number).map { #"{"devicetoken":"\#($0)","osVersion":"17"}"# }
+      let body = #"{"originalId":"user\#(number)","deviceInfo":[\#(devices.joined(separator: ","))]}"#
       let reply = try? await site.send(
         "PUT", "/rest/1/apps/\(Stage.appID)/pushdevices", headers: [("X-Carma-Authentication-Token", key)], json: body)
       if reply?.status == 200 { acknowledge(number) }
@@ -154,8 +164,10 @@ private final class Run: Sendable {
     }
   }
 
-  private static func token(_ number: Int64) -> String {
+  /// Two, so that a half of a registration would be seen.
+  private static func tokens(_ number: Int64) -> [String] {
     let digits = String(number, radix: 16)
-    return String(repeating: "0", count: 64 - digits.count) + digits
+    let token = String(repeating: "0", count: 64 - digits.count) + digits
+    return [token, "f" + token.dropFirst()]
   }
 }
