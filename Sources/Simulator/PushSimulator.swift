@@ -29,11 +29,11 @@ public final class PushSimulator: Service {
     apns = SimulatedAPNs(settings, now: now)
   }
 
-  /// Makes a certificate authority, writes its certificate to `caFile`, and listens. After it the addresses are known.
+  /// Takes up the certificate authority in `caFile`, or makes one and writes it there, and listens. After it the addresses are
+  /// known.
   /// - Throws: if the file cannot be written or a port cannot be bound.
   public func start() async throws {
-    let authority = try CertificateAuthority()
-    try Data(authority.pem.utf8).write(to: URL(filePath: settings.caFile), options: .atomic)
+    let authority = try AuthorityFiles(certificate: settings.caFile).authority()
     let certificate = try authority.serverContext(name: settings.name)
     let production = try await APNsListener(
       apns, environment: .production, host: settings.host, port: settings.productionPort, certificate: certificate)

@@ -10,7 +10,8 @@ public struct SimulatorSettings: Sendable {
   public var sandboxPort = 8444
   /// The phone page; 0 for any free port, nil for no phone page.
   public var phonePort: Int? = 8081
-  /// Where the certificate authority's certificate is written, in PEM: `PUSHCART_PROVIDER_CA_FILE` of the hub.
+  /// Where the certificate authority's certificate is kept, in PEM: `PUSHCART_PROVIDER_CA_FILE` of the hub. Its key lies beside
+  /// it in `<caFile>.key`, readable by its owner alone.
   public var caFile: String
   /// Streams a connection may have open at once, after its first accepted provider token; before that it is one.
   public var streamLimit = 1000

@@ -7,7 +7,8 @@ struct DemoCommand: AsyncParsableCommand {
     commandName: "demo", abstract: "Run a private hub to try: with its own PostgreSQL, phones and samples.",
     discussion: """
       Nothing has to be set up. Everything is kept in one folder, and nothing leaves this machine: pushes go to a \
-      simulated APNs whose phone page shows them. Other commands, started in the same place, find this hub by themselves.
+      simulated APNs whose phone page shows them. It checks the sample app's signing key, and takes those of apps that \
+      are added as they are. Other commands, started in the same place, find this hub by themselves.
 
       Example: pushcart demo --port 8090
       """)

@@ -9,18 +9,24 @@ struct SimulatorCommand: AsyncParsableCommand {
     commandName: "simulator", abstract: "Stand in for APNs, with a page that shows what a phone would.",
     discussion: """
       A hub is pointed at it by PUSHCART_APNS_PRODUCTION_URL, PUSHCART_APNS_SANDBOX_URL and PUSHCART_PROVIDER_CA_FILE, and \
-      by PUSHCART_PAGE_FRAME_ANCESTORS its phone page shows the hub's rich pages; it prints what to set. It takes any signing key. Device tokens that begin with fade0410, fade0429, fade0503 and the \
+      by PUSHCART_PAGE_FRAME_ANCESTORS its phone page shows the hub's rich pages; it prints what to set. It takes any \
+      signing key as it is, unless it is told which to trust: then it checks their signatures and refuses all others. \
+      Device tokens that begin with fade0410, fade0429, fade0503 and the \
       like are answered with that error.
 
-      Example: pushcart simulator --ca-file /tmp/simulator-ca.pem
+      Example: pushcart simulator --ca-file /tmp/simulator-ca.pem --trust TEAM123456/KEY1234567=AuthKey.p8
       """)
 
-  @Option(help: "Where to write the certificate that the hub is to trust.") var caFile = "simulator-ca.pem"
+  @Option(help: "Where to keep the certificate that the hub is to trust; its key is kept beside it.") var caFile =
+    "simulator-ca.pem"
   @Option(help: "Address to listen on.") var host = "127.0.0.1"
   @Option(help: "Name in the addresses that are printed, and in the certificate.") var name = "localhost"
   @Option(help: "TCP port of APNs, production; 0 takes any free one.") var apnsPort = 8443
   @Option(help: "TCP port of APNs, sandbox; 0 takes any free one.") var apnsSandboxPort = 8444
   @Option(help: "TCP port of the phone page; 0 takes any free one.") var phonePort = 8081
+
+  @Option(help: ArgumentHelp("Signing key to trust; may be given again.", valueName: "team/key=file"))
+  var trust: [TrustedSigningKey] = []
 
   func run() async throws {
     for (port, flag) in [
@@ -35,9 +41,10 @@ struct SimulatorCommand: AsyncParsableCommand {
     settings.productionPort = apnsPort
     settings.sandboxPort = apnsSandboxPort
     settings.phonePort = phonePort
-    settings.trustsUnknownKeys = true
+    settings.trustsUnknownKeys = trust.isEmpty
     let logger = Logger(label: "simulator")
     let simulator = PushSimulator(settings, logger: logger)
+    for key in trust { try key.register(with: simulator.apns) }
     try await simulator.start()
     StandardStream.output.write(
       """

@@ -66,6 +66,7 @@ struct Demo: Sendable {
     settings.productionPort = ports.apns
     settings.sandboxPort = ports.apnsSandbox
     settings.phonePort = ports.phone
+    // Who adds an app of their own, with whatever key is at hand, wants to see its pushes on the phone page.
     settings.trustsUnknownKeys = true
     let simulator = PushSimulator(settings, logger: logger)
     try await simulator.start()

@@ -4,7 +4,7 @@ import NIOSSL
 import SwiftASN1
 import X509
 
-/// A certificate authority that lives as long as the process: its certificate goes to a file, its key nowhere.
+/// A certificate authority, which clients of the Simulator are to trust.
 struct CertificateAuthority {
   /// What clients are to trust, in PEM.
   let pem: String
@@ -30,6 +30,23 @@ struct CertificateAuthority {
     self.key = key
     pem = try certificate.serializeAsPEM().pemString
   }
+
+  /// One that was made before.
+  /// - Throws: if that is no PEM, or the key is another's.
+  init(pem: String, keyPEM: String) throws {
+    certificate = try Certificate(pemEncoded: pem)
+    key = try Certificate.PrivateKey(pemEncoded: keyPEM)
+    guard certificate.publicKey == key.publicKey else { throw CocoaError(.fileReadCorruptFile) }
+    self.pem = pem
+  }
+
+  /// The key, in PEM.
+  var keyPEM: String {
+    get throws { try key.serializeAsPEM().pemString }
+  }
+
+  /// Whether it has a month left, more than a Simulator runs.
+  func serves(at now: Date) -> Bool { certificate.notValidAfter > now.addingTimeInterval(30 * 86_400) }
 
   /// What a server shows: a certificate for this machine under `name`, `localhost`, 127.0.0.1 and ::1, and its key.
   func serverContext(name: String, now: Date = Date()) throws -> NIOSSLContext {

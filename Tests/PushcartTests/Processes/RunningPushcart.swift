@@ -16,11 +16,16 @@ final class RunningPushcart: Sendable {
   /// What it has said so far, on both streams.
   var text: String { state.withLock { $0.text } }
 
-  /// - Parameter umask: what its files may not allow.
-  init(_ arguments: [String], environment: [String: String], folder: String, umask: String = "022") throws {
+  /// - Parameters:
+  ///   - umask: what its files may not allow.
+  ///   - program: another one that runs on, such as curl.
+  init(
+    _ arguments: [String], environment: [String: String], folder: String, umask: String = "022",
+    program: URL = Pushcart.executable
+  ) throws {
     let pipe = Pipe()
     process.executableURL = URL(filePath: "/bin/sh")
-    process.arguments = ["-c", #"umask \#(umask); exec "$0" "$@""#, Pushcart.executable.path] + arguments
+    process.arguments = ["-c", #"umask \#(umask); exec "$0" "$@""#, program.path] + arguments
     process.currentDirectoryURL = URL(filePath: folder)
     process.environment = ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? ""].merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice
