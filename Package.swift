@@ -91,7 +91,9 @@ let package = Package(
     // 2nd floor
     room(
       "Delivery",
-      imports: ["Registry", "Providers", "Content", "Postgres", "Wire", crypto, logging, metrics]),
+      imports: [
+        "Registry", "Providers", "Content", "Postgres", "Wire", collections, crypto, logging, metrics,
+      ]),
 
     // 3rd floor
     room("Sendouts", imports: ["Registry", "Content", "Delivery", "Postgres", "Wire", logging, lifecycle]),

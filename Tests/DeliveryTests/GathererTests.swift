@@ -34,6 +34,14 @@ import Testing
     await #expect(throws: Refused.self) { try await gatherer.answer(1, 6) }
   }
 
+  @Test func `When a call gives too few answers nobody waits for ever`() async throws {
+    let gatherer = Gatherer<Int, Int, Int>(group: 100, limit: 1000, full: DeliveryError.opensOverflow) { lane, items in
+      lane == 1 ? [] : items
+    }
+    await #expect(throws: Miscount(asked: 1, answered: 0)) { try await gatherer.answer(1, 5) }
+    #expect(try await gatherer.answer(2, 5) == 5)
+  }
+
   @Test func `When too many wait, one more is refused at once`() async throws {
     let (gate, open) = AsyncStream.makeStream(of: Void.self)
     let (entered, enter) = AsyncStream.makeStream(of: Void.self)

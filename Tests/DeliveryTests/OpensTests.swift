@@ -47,6 +47,37 @@ import Wire
     }
   }
 
+  @Test func `An open on a phone that changed hands is an event, and nobody's first open`() async throws {
+    try await withFrozen(2) { bench, opens, key, links in
+      try await bench.database.query(
+        "UPDATE device SET contact_id = (SELECT max(contact_id) FROM contact) WHERE device_id = $1::bigint",
+        links[0].device.rawValue)
+      let contact = try await bench.pushes(key)[0].contactId
+      for via in Open.Via.allCases {
+        #expect(try await opens.record(Open(links[0], via: via, by: .person)) == contact)
+      }
+      #expect(try await events(bench).count == 2)
+      #expect(try await bench.pushes(key)[0].openedAt == nil)
+      #expect(try await bench.show(key).counts?.opened == 0)
+    }
+  }
+
+  @Test func `An open rate is of the accepted, whatever else was opened`() async throws {
+    try await withFrozen(4) { bench, opens, key, links in
+      for (device, state) in zip(links.map(\.device), ["accepted", "accepted", "uncertain", "failed"]) {
+        try await bench.database.query(
+          "UPDATE push SET attempts = 1, state = $2::text WHERE device_id = $1::bigint", device.rawValue, state)
+      }
+      for link in links.dropFirst() { _ = try await opens.record(Open(link, via: .page, by: .person)) }
+      let totals = try await bench.database.query(
+        "SELECT opened, accepted_opened, open_rate::float8 FROM report.sendout_totals")[0]
+      #expect(try totals.decode(Int.self, Int.self, Double.self) == (3, 1, 0.5))
+      let funnel = try await bench.database.query(
+        "SELECT pushes, of_previous::float8 FROM report.funnel WHERE stage = 'opened'")[0]
+      #expect(try funnel.decode(Int.self, Double.self) == (3, 0.5))
+    }
+  }
+
   @Test func `A push that is not in the ledger is not opened`() async throws {
     try await withFrozen(1) { bench, opens, key, links in
       let device = links[0].device

@@ -1,3 +1,4 @@
+import DequeModule
 import Synchronization
 
 /// Turns many calls into few: what arrives while calls are under way travels together in the next, and each caller gets its
@@ -13,7 +14,7 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
 
   /// What waits in a lane, and how many calls are under way in it.
   private struct Traffic {
-    var waiting: [Waiting] = []
+    var waiting: Deque<Waiting> = []
     var underWay = 0
   }
 
@@ -36,7 +37,8 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
   /// - Parameters:
   ///   - group: most items in one call.
   ///   - limit: most items waiting or under way in all lanes; one more is refused with `full`.
-  ///   - call: gives an answer for each item, in their order; what it throws, all of them get.
+  ///   - call: gives an answer for each item, in their order; what it throws, all of them get. If it gives more or fewer
+  ///     answers, nobody knows whose they are, and all get a `Miscount`.
   package init(
     group: Int, limit: Int, full: any Error, call: @escaping @Sendable (Lane, [Item]) async throws -> [Answer]
   ) {
@@ -72,9 +74,9 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
   }
 
   private func take(_ lane: Lane, _ state: inout State) -> [Waiting] {
-    let waiting = state.lanes[lane]?.waiting ?? []
-    state.lanes[lane]?.waiting = Array(waiting.dropFirst(group))
-    return Array(waiting.prefix(group))
+    let batch = state.lanes[lane].map { Array($0.waiting.prefix(group)) } ?? []
+    state.lanes[lane]?.waiting.removeFirst(batch.count)
+    return batch
   }
 
   private func drive(_ lane: Lane, _ first: [Waiting]) async {
@@ -82,6 +84,7 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
     while !batch.isEmpty {
       do {
         let answers = try await call(lane, batch.map(\.item))
+        guard answers.count == batch.count else { throw Miscount(asked: batch.count, answered: answers.count) }
         for (waiting, answer) in zip(batch, answers) { waiting.continuation.resume(returning: answer) }
       } catch {
         for waiting in batch { waiting.continuation.resume(throwing: error) }
@@ -102,4 +105,10 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
       return batch
     }
   }
+}
+
+/// A call gave another number of answers than it was asked for: a mistake in the code.
+package struct Miscount: Error, Hashable {
+  package let asked: Int
+  package let answered: Int
 }

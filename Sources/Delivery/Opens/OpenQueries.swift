@@ -1,11 +1,13 @@
 import Postgres
+import Registry
 
 /// Statements on `open_event`.
 enum OpenQueries {
   static let all: [Statement] = [record, contacts]
 
   /// Records opens of the customer `$1`: `$2` sendouts, `$3` devices, `$4` by what they were opened, `$5` by whom. Those of
-  /// pushes that are not in the ledger are passed over. The first open by a person is written to the push. Gives, for each
+  /// pushes that are not in the ledger are passed over. The first open by a person is written to the push,
+  /// unless the phone is somebody else's by now: that person never got it. Gives, for each
   /// that is known, its place in the arrays and the contact the push was for. Locks the pushes it writes to, in the order of
   /// their keys, as settlements do.
   static let record = Statement(
@@ -33,7 +35,8 @@ enum OpenQueries {
         FROM (SELECT DISTINCT sendout_id, device_id FROM known WHERE reader = 'person' AND is_new
                ORDER BY sendout_id, device_id) AS first
        WHERE push.customer_id = $1::bigint AND push.sendout_id = first.sendout_id
-         AND push.device_id = first.device_id AND push.opened_at IS NULL)
+         AND push.device_id = first.device_id AND push.opened_at IS NULL
+         AND \(DeviceOwnership.isHeld("push.device_id", by: "push.contact_id")))
     SELECT place, contact_id FROM known
     """)
 

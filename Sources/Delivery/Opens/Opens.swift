@@ -11,7 +11,7 @@ public final class Opens: Sendable {
 
   public init(_ database: any Querying) {
     let log = OpenLog(database)
-    gatherer = Gatherer(group: 500, limit: 20_000, full: DeliveryError.opensOverflow) { customer, opens in
+    gatherer = .ofOpens { customer, opens in
       try await log.record(opens, of: customer)
     }
   }
@@ -21,5 +21,13 @@ public final class Opens: Sendable {
   /// - Throws: `DeliveryError.opensOverflow`, and whatever `Outage` knows when the database is away.
   public func record(_ open: Open) async throws -> ContactID? {
     try await gatherer.answer(open.link.customer, open)
+  }
+}
+
+extension Gatherer where Lane == CustomerID, Item == Open {
+  /// Gathers opens of each customer: so many that a commit is shared by all who come while one is under way, and no more than
+  /// are written in a few seconds.
+  package static func ofOpens(_ call: @escaping @Sendable (CustomerID, [Open]) async throws -> [Answer]) -> Gatherer {
+    Gatherer(group: 500, limit: 20_000, full: DeliveryError.opensOverflow, call: call)
   }
 }

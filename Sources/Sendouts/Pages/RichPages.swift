@@ -22,12 +22,12 @@ public final class RichPages: Sendable {
     self.links = links
     sources = PageSources(database, vault: vault)
     let desk = VisitDesk(database: database, logger: logger)
-    visits = Gatherer(group: 500, limit: 20_000, full: DeliveryError.opensOverflow) { customer, opens in
+    visits = .ofOpens { customer, opens in
       try await desk.receive(opens, of: customer)
     }
   }
 
-  /// The page for that device and user, with the template version the sendout was created with, as soon as the open is
+  /// The page for that device and user, with the template version the sendout was started with, as soon as the open is
   /// committed. When only the open cannot be written, the page is shown all the same: the reader is not to blame.
   /// - Returns: `nil` if there is nothing to show: no such push, a sendout without pages, or a phone that is another
   ///   user's by now, who must not see what was meant for the former one.
