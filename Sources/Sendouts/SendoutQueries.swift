@@ -44,13 +44,14 @@ enum SendoutQueries {
      LIMIT $3::bigint
     """)
 
-  /// Writes the new state `$3`, with the moments that go with it; a sendout started before keeps its moment. Citus takes no
-  /// `now()` within a CASE of SET, and OFFSET 0 keeps the planner from putting it there.
+  /// Writes the new state `$3`, with the moments that go with it, and the template's version `$4`, unless it is NULL; a sendout
+  /// started before keeps its moment. Citus takes no `now()` within a CASE of SET, and OFFSET 0 keeps the planner from putting
+  /// it there.
   static let change = Statement(
     "sendout.change", .write,
     """
     UPDATE sendout
-       SET state = $3::text, halt_reason = NULL,
+       SET state = $3::text, halt_reason = NULL, template_version = coalesce($4::int4, template_version),
            started_at = least(started_at, moment.of_start), finished_at = moment.of_end
       FROM (SELECT CASE WHEN $3::text = 'freezing' THEN now() END AS of_start,
                    CASE WHEN $3::text = 'cancelled' THEN now() END AS of_end

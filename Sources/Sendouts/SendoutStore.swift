@@ -124,7 +124,11 @@ public struct SendoutStore: Sendable {
       case .stays: break
       case .impossible: throw SendoutError.wrongState(key.sendout, sendout.state, verb)
       case .becomes(let state):
-        sendout = try Sendout(try await database.query(SendoutQueries.change, customer, number, state.rawValue)[0])
+        // A draft is started with the template as it is now, not as it was when the draft was written.
+        let template =
+          verb == .start ? try await currentTemplate(key.customer, sendout.template?.name, in: database) : nil
+        sendout = try Sendout(
+          try await database.query(SendoutQueries.change, customer, number, state.rawValue, template?.version)[0])
         let ledger = Ledger(database)
         switch verb {
         case .start: break
