@@ -5,10 +5,10 @@ public struct PushOutcome: Sendable, Hashable {
   /// Where the push stood in the array that was given.
   public var index: Int
   public var verdict: Verdict
-  /// When its bytes left, the last time if it was sent twice; when it was judged, if they never left.
-  public var sentAt: Date
+  /// When its bytes left, the last time if it was sent twice; `nil` if it was judged without leaving.
+  public var sentAt: Date?
 
-  public init(index: Int, verdict: Verdict, sentAt: Date) {
+  public init(index: Int, verdict: Verdict, sentAt: Date?) {
     self.index = index
     self.verdict = verdict
     self.sentAt = sentAt

@@ -10,9 +10,9 @@ public enum Verdict: Sendable, Hashable {
   case accepted
   /// Not delivered; may be tried again, not before `after` has passed (nil: the caller's own back-off).
   case retry(after: Duration?, reason: String)
-  /// The token reaches nobody (any more). It may be retired unless it was registered again after `since`; nil stands
+  /// The token reaches nobody (any more), or nobody here. It may be retired unless it was registered again after `since`; nil stands
   /// for the moment the request was sent.
-  case tokenDead(since: Date?, reason: String)
+  case tokenDead(TokenDeath, since: Date?, reason: String)
   /// This message will never be accepted unchanged.
   case payloadRefused(reason: String)
   /// The app's key, certificate, team or topic is refused: stop the app, or its whole backlog is burnt.
@@ -21,4 +21,14 @@ public enum Verdict: Sendable, Hashable {
   case unsent(reason: String)
   /// Its bytes left and no answer came: it may or may not have been delivered, and policy decides.
   case uncertain(reason: String)
+}
+
+/// Why a token reaches nobody, in words that every push service shares.
+public enum TokenDeath: Sendable, Hashable {
+  /// It is no token, or none any more.
+  case gone
+  /// It belongs to the service's other environment, as far as the service tells.
+  case wrongEnvironment
+  /// It belongs to another app.
+  case wrongApp
 }

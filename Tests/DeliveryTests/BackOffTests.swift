@@ -12,6 +12,12 @@ import Testing
     #expect(BackOff().delay(after: 3, luck: 0.5) == .seconds(2))
     #expect(BackOff().delay(after: 3, luck: 0) == .zero)
     #expect(BackOff().delay(after: 3, luck: 0, atLeast: .seconds(60)) == .seconds(60))
-    #expect(BackOff().delay(after: 10, luck: 1, atLeast: .seconds(60)) == .seconds(512))
+  }
+
+  @Test func `What the push service asks for is where the doubling begins`() {
+    let delays = (1...6).map { BackOff().delay(after: $0, luck: 1, atLeast: .seconds(60)) / .seconds(1) }
+    #expect(delays == [60, 120, 240, 480, 900, 900])
+    #expect(BackOff().delay(after: 2, luck: 0.5, atLeast: .seconds(60)) == .seconds(90))
+    #expect(BackOff().delay(after: 5, luck: 1, atLeast: .seconds(1200)) == .seconds(1200))
   }
 }

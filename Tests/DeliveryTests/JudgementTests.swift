@@ -23,7 +23,9 @@ import Wire
   }
 
   private func written(_ state: PushState, _ reason: String? = nil, delay: Duration? = nil) -> Settlement {
-    Settlement(device: DeviceID(7), state: state, reason: reason, left: true, sentAt: noon, delay: delay)
+    Settlement(
+      device: DeviceID(7), state: state, reason: reason, left: true, sentAt: noon, delay: delay,
+      patience: delay == nil ? nil : BackOff().patience)
   }
 
   @Test func `Accepted and refused payloads are the end of it`() {
@@ -37,9 +39,8 @@ import Wire
   }
 
   @Test func `It is given up when it would be due after its time`() {
-    var late = push
-    late = QueuedPush(
-      device: push.device, contact: push.contact, attempts: 3, giveUpAt: noon.addingTimeInterval(59))
+    let late = QueuedPush(
+      device: push.device, contact: push.contact, attempts: 0, giveUpAt: noon.addingTimeInterval(59))
     #expect(settlement(.retry(after: .seconds(60), reason: "X"), late) == written(.failed, "X"))
     #expect(settlement(.retry(after: .seconds(59), reason: "X"), late) == written(.waiting, "X", delay: .seconds(59)))
     #expect(settlement(.retry(after: .seconds(3 * 3600), reason: "X")) == written(.failed, "X"))
@@ -52,23 +53,55 @@ import Wire
     #expect(settlement(.uncertain(reason: "X"), nil, .resend) == written(.waiting, "X", delay: .seconds(1)))
   }
 
-  @Test func `What never left, or was refused for the app, is written nowhere`() {
-    let judgement = judgement()
+  @Test func `What was refused for the app is written nowhere`() {
     #expect(
-      judgement.consequence(of: outcome(.unsent(reason: "GoAway")), for: push, in: .sandbox)
-        == .unsent(reason: "GoAway"))
-    #expect(
-      judgement.consequence(of: outcome(.credentialsRefused(reason: "X")), for: push, in: .sandbox)
+      judgement().consequence(of: outcome(.credentialsRefused(reason: "X")), for: push, in: .sandbox)
         == .halts(reason: "X"))
   }
 
+  @Test func `What could not leave waits as long again as it has, counts no attempt, and is given up in time`() {
+    func settlement(waited: TimeInterval?) -> Settlement? {
+      let giveUpAt = waited.map { noon.addingTimeInterval(7200 - $0) }
+      let push = QueuedPush(device: DeviceID(7), contact: ContactID(8), attempts: 0, giveUpAt: giveUpAt)
+      let outcome = PushOutcome(index: 0, verdict: .unsent(reason: "X"), sentAt: nil)
+      if case .unsent(let settlement) = judgement().consequence(of: outcome, for: push, in: .sandbox) {
+        return settlement
+      } else {
+        return nil
+      }
+    }
+    func waiting(_ seconds: Int) -> Settlement {
+      Settlement(
+        device: DeviceID(7), state: .waiting, reason: "X", left: false, delay: .seconds(seconds),
+        patience: BackOff().patience)
+    }
+    #expect(settlement(waited: nil) == waiting(1))
+    #expect(settlement(waited: 20) == waiting(20))
+    #expect(settlement(waited: 3600) == waiting(300))
+    #expect(
+      settlement(waited: 7000) == Settlement(device: DeviceID(7), state: .failed, reason: "X", left: false))
+  }
+
+  @Test func `What was refused without leaving counts no attempt`() {
+    let outcome = PushOutcome(index: 0, verdict: .payloadRefused(reason: "X"), sentAt: nil)
+    #expect(
+      judgement().consequence(of: outcome, for: push, in: .production)
+        == .settled(Settlement(device: DeviceID(7), state: .failed, reason: "X", left: false)))
+  }
+
+  @Test func `A push held up by refused credentials is not given up for it`() {
+    let late = QueuedPush(device: push.device, contact: push.contact, attempts: 0, giveUpAt: noon)
+    let settlement = judgement().settlement(of: late, heldUpBy: .refused(reason: "X"))
+    #expect(settlement.state == .waiting && settlement.patience == nil)
+  }
+
   @Test func `A dead token fails its push, unless the device is kept`() {
-    let outcome = outcome(.tokenDead(since: nil, reason: "BadDeviceToken"))
+    let outcome = outcome(.tokenDead(.wrongEnvironment, since: nil, reason: "BadDeviceToken"))
     guard case .dead(let dead) = judgement().consequence(of: outcome, for: push, in: .sandbox) else {
       Issue.record("not dead")
       return
     }
-    #expect(dead.moment == noon && dead.since == nil && dead.environment == .sandbox)
+    #expect(dead.moment == noon && !dead.isDated && dead.cause == .wrongEnvironment && dead.environment == .sandbox)
     #expect(judgement().settlement(of: dead, deviceIsKept: false) == written(.failed, "BadDeviceToken"))
     #expect(
       judgement().settlement(of: dead, deviceIsKept: true) == written(.waiting, "BadDeviceToken", delay: .seconds(1)))

@@ -25,7 +25,7 @@ import Wire
   }
 
   private func ledger(_ bench: SendingBench, _ key: SendoutKey, lease: Duration = .seconds(60)) -> BatchLedger {
-    BatchLedger(database: bench.pool, key: key, run: RunID(), lease: lease, patience: .seconds(7200))
+    BatchLedger(database: bench.pool, key: key, run: RunID(), lease: lease)
   }
 
   private func accepted(_ pushes: some Sequence<QueuedPush>) -> [Settlement] {
@@ -34,7 +34,9 @@ import Wire
 
   private func waiting(_ pushes: some Sequence<QueuedPush>, _ delay: Duration) -> [Settlement] {
     pushes.map {
-      Settlement(device: $0.device, state: .waiting, reason: "X", left: true, sentAt: Date(), delay: delay)
+      Settlement(
+        device: $0.device, state: .waiting, reason: "X", left: true, sentAt: Date(), delay: delay,
+        patience: .seconds(7200))
     }
   }
 
@@ -60,14 +62,14 @@ import Wire
           let ledger = ledger(bench, key)
           group.addTask {
             var numbers: [Int32] = []
-            while let batch = try await ledger.claim() { numbers.append(batch.number) }
+            while let batch = try await ledger.claim() { numbers.append(batch.claim.batch) }
             return numbers
           }
         }
         return try await group.reduce(into: []) { $0 += $1 }
       }
       // Who finds a row locked by another passes over it; so at the end somebody may leave one behind.
-      let rest = try await ledger(bench, key).claim().map { [$0.number] } ?? []
+      let rest = try await ledger(bench, key).claim().map { [$0.claim.batch] } ?? []
       #expect((claimed + rest).sorted() == Array(0..<40))
     }
   }
@@ -80,7 +82,7 @@ import Wire
       try await ledger.settle(waiting(batch.pushes, .seconds(1)))
       let pushes = try await bench.pushes(key)
       #expect(pushes.allSatisfy { $0.state == .accepted && $0.attempts == 1 && $0.notBefore == nil })
-      try await ledger.release(batch.number, batch.devices)
+      try await ledger.release(batch.claim, batch.devices)
       #expect(try await bench.ledger.outlook(key).isDone)
     }
   }
@@ -91,7 +93,7 @@ import Wire
       let batch = try #require(try await ledger.claim())
       try await ledger.settle(accepted(batch.pushes.prefix(1)) + waiting(batch.pushes[1...2], .zero))
       try await ledger.settle(waiting(batch.pushes.suffix(1), .seconds(3600)))
-      try await ledger.release(batch.number, batch.devices)
+      try await ledger.release(batch.claim, batch.devices)
       #expect(try await bench.show(key).counts == SendoutCounts(audience: 4, waiting: 3, sent: 4, accepted: 1))
       try await bench.database.query(
         "UPDATE push SET not_before = now() WHERE not_before < now() + interval '1 minute'")
@@ -103,7 +105,7 @@ import Wire
       // Why they are sent again is on record before they are.
       #expect(try await bench.pushes(key).map(\.resentBecause) == [nil, "X", "X", nil])
       try await ledger.settle(accepted(again.pushes))
-      try await ledger.release(again.number, again.devices)
+      try await ledger.release(again.claim, again.devices)
       let next = try #require(try await bench.ledger.outlook(key).nextClaim)
       #expect(next > .seconds(3000))
       #expect(try await ledger.claim() == nil)
@@ -117,7 +119,7 @@ import Wire
       try await bench.ledger.hold(key)
       #expect(try await ledger.claim() == nil)
       try await ledger.settle(accepted(batch.pushes.prefix(3)))
-      try await ledger.release(batch.number, batch.devices)
+      try await ledger.release(batch.claim, batch.devices)
       #expect(try await ledger.claim() == nil)
       #expect(try await bench.show(key).counts == SendoutCounts(audience: 20, queued: 17, sent: 3, accepted: 3))
       try await bench.ledger.resume(key)
@@ -135,7 +137,7 @@ import Wire
       try await bench.ledger.cancel(key)
       #expect(try await bench.show(key).counts?.cancelled == 10)
       try await ledger.settle(accepted(batch.pushes[2...4]))
-      try await ledger.release(batch.number, batch.devices)
+      try await ledger.release(batch.claim, batch.devices)
       #expect(
         try await bench.show(key).counts == SendoutCounts(audience: 20, sent: 5, accepted: 3, cancelled: 17))
       #expect(try await bench.ledger.outlook(key).isDone)
@@ -153,9 +155,27 @@ import Wire
       let pushes = try await bench.pushes(key)
       #expect(pushes.count { $0.state == .queued && $0.attempts == 1 && $0.resentBecause == "hub_stopped" } == 4)
       // Too late: nothing it says now counts, and it cannot let go of what is not its own any more.
-      try await dead.release(batch.number, batch.devices)
+      try await dead.release(batch.claim, batch.devices)
       let again = try #require(try await ledger(bench, key).claim())
-      #expect(again.number == batch.number && again.pushes.count >= 4)
+      #expect(again.claim.batch == batch.claim.batch && again.pushes.count >= 4)
+    }
+  }
+
+  @Test func `A lease that is over is not extended, and lets nothing be released that was claimed anew`() async throws {
+    try await withFrozen(20, batchSize: 10) { bench, key in
+      let ledger = ledger(bench, key)
+      let held = try #require(try await ledger.claim())
+      let lost = try #require(try await ledger.claim())
+      try await bench.database.query(
+        "UPDATE push_batch SET lease_until = now() - interval '1 second' WHERE batch_no = $1", lost.claim.batch)
+      #expect(try await ledger.extend([held.claim, lost.claim]).kept == [held.claim])
+
+      try await bench.ledger.requeueLost(key, .resend)
+      let again = try #require(try await ledger.claim())
+      #expect(again.claim.batch == lost.claim.batch && again.claim != lost.claim)
+      try await ledger.release(lost.claim, lost.devices)
+      #expect(try await ledger.claim() == nil)
+      #expect(try await ledger.extend([lost.claim, again.claim]).kept == [again.claim])
     }
   }
 
@@ -178,9 +198,9 @@ import Wire
       let ledger = ledger(bench, key)
       let known = try #require(try await ledger.claim())
       let lost = try #require(try await ledger.claim())
-      try await ledger.disown(except: [known.number])
+      try await ledger.disown(except: [known.claim.batch])
       let again = try #require(try await ledger.claim())
-      #expect(again.number == lost.number)
+      #expect(again.claim.batch == lost.claim.batch)
       #expect(again.pushes.allSatisfy { $0.attempts == 0 })
     }
   }

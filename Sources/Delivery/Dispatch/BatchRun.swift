@@ -16,22 +16,32 @@ final class BatchRun: Sendable {
     var tally = Tally()
     /// Slices out, and one for whoever still hands over.
     var out = 1
+    var hasHandedOver = false
   }
 
-  let number: Int32
+  let claim: Claim
   let devices: ClosedRange<Int64>
   let judgement: Judgement
-  let claimedAt: ContinuousClock.Instant
+  /// Whether its pushes were tried before, by an earlier run.
+  let isDueAgain: Bool
   private let state = Mutex(State())
 
-  init(_ batch: ClaimedBatch, _ judgement: Judgement) {
-    number = batch.number
+  init(_ batch: ClaimedBatch, _ judgement: Judgement, isDueAgain: Bool) {
+    claim = batch.claim
     devices = batch.devices
     self.judgement = judgement
-    claimedAt = batch.claimedAt
+    self.isDueAgain = isDueAgain
   }
 
-  func handOver() { state.withLock { $0.out += 1 } }
+  func handOver() {
+    state.withLock { state in
+      state.out += 1
+      state.hasHandedOver = true
+    }
+  }
+
+  /// Whether any of its pushes may have left.
+  var mayHaveLeft: Bool { state.withLock(\.hasHandedOver) }
 
   /// A slice is back, or all are handed over.
   /// - Returns: what the whole batch came to, if this was the last thing to wait for.

@@ -19,10 +19,9 @@ final class Dispatch: Sendable {
   private let settler: Settler
   private let preparation: Preparation
   private let fuses: Mutex<[APNsEnvironment: Fuse]>
-  /// Batches that this run knows it has claimed.
-  private let claimed = Mutex<Set<Int32>>([])
-  /// When the leases were last extended for certain.
-  private let extendedAt = Mutex(ContinuousClock.now)
+  private let leases = Leases()
+  private let gates = Gates()
+  private let hasAccepted = Atomic(false)
   private let logger: Logger
 
   init(_ dispatcher: Dispatcher, _ order: SendoutOrder) {
@@ -30,8 +29,7 @@ final class Dispatch: Sendable {
     self.dispatcher = dispatcher
     self.order = order
     ledger = BatchLedger(
-      database: dispatcher.database, key: order.key, run: RunID(), lease: settings.lease,
-      patience: settings.backOff.patience)
+      database: dispatcher.database, key: order.key, run: RunID(), lease: settings.lease)
     let window = SendWindow(settings.window)
     self.window = window
     settler = Settler { window.leave($0) }
@@ -54,7 +52,9 @@ final class Dispatch: Sendable {
       _ = await settler.flush()
       group.cancelAll()
     }
-    return window.end ?? .drained
+    let end = window.end ?? gates.end() ?? .drained
+    if end == .drained { await clearAlarm() }
+    return end
   }
 
   // MARK: Claiming and handing over
@@ -70,10 +70,10 @@ final class Dispatch: Sendable {
 
   /// The next batch, claimed and made ready; `nil` when there is none now, or the window is closed.
   private func draw() async -> PreparedBatch? {
-    guard window.end == nil, let batch = await claim() else { return nil }
+    guard window.end == nil, let (batch, isAgain) = await claim() else { return nil }
     let judgement = Judgement(
       policy: order.onUncertain, backOff: dispatcher.settings.backOff, luck: dispatcher.random(), now: dispatcher.now)
-    let run = BatchRun(batch, judgement)
+    let run = BatchRun(batch, judgement, isDueAgain: batch.claim.ordinal > 1 && !isAgain)
     let devices = Devices(dispatcher.database)
     guard
       let recipients = await persistently(
@@ -85,38 +85,42 @@ final class Dispatch: Sendable {
     return preparation.prepare(batch, run, for: recipients)
   }
 
-  private func claim() async -> ClaimedBatch? {
+  /// - Returns: a batch, and whether this run had it before.
+  private func claim() async -> (ClaimedBatch, isAgain: Bool)? {
     await persistently("claim") {
       guard self.window.end == nil else { return nil }
       do {
-        let batch = try await self.ledger.claim()
-        if let batch { self.claimed.withLock { _ = $0.insert(batch.number) } }
-        return batch
+        return try await self.ledger.claim().map { ($0, self.leases.take($0.claim, until: $0.leaseEnd)) }
       } catch PostgresError.unknownOutcome(let statement) {
-        try await self.ledger.disown(except: self.claimed.withLock(\.self))
+        try await self.ledger.disown(except: self.leases.batches)
         throw PostgresError.connectionLost(statement: statement)
       }
     } ?? nil
   }
 
   private func handOver(_ batch: PreparedBatch, _ slices: inout DiscardingTaskGroup) async {
+    // Batches that are due again come first, and may all be of the environment that is closed: they say nothing of the others.
+    if !batch.run.isDueAgain, !batch.slices.isEmpty, let end = gates.end(with: batch.slices.map(\.environment)) {
+      window.close(end)
+    }
     let room = min(batch.settlements.count, dispatcher.settings.window)
     if room > 0, await window.enter(room) { settler.add(batch.settlements, room: room) }
     for slice in batch.slices {
       guard await window.enter(slice.pushes.count) else { break }
-      guard isStillOurs(batch.run) else {
-        window.close(.putOff(reason: "the leases could not be extended in time"))
+      guard leases.holds(batch.run.claim) else {
+        window.leave(slice.pushes.count)
         break
       }
+      if let obstacle = gates.obstacle(to: slice.environment) {
+        settler.add(
+          slice.pushes.map { batch.run.judgement.settlement(of: $0, heldUpBy: obstacle) }, room: slice.pushes.count)
+        continue
+      }
+      gates.meet(slice.environment)
       batch.run.handOver()
       slices.addTask { await self.send(slice, of: batch.run) }
     }
     slices.addTask { await self.back(batch.run) }
-  }
-
-  /// Whether the lease cannot have run out: another hub would send the batch by now.
-  private func isStillOurs(_ run: BatchRun) -> Bool {
-    max(run.claimedAt, extendedAt.withLock(\.self)).duration(to: .now) < dispatcher.settings.lease
   }
 
   // MARK: Taking outcomes
@@ -125,7 +129,10 @@ final class Dispatch: Sendable {
     var isUnanswered = [Bool](repeating: true, count: slice.pushes.count)
     var wasAnswered = false
     var lastProblem = ""
-    for await outcomes in dispatcher.apns.send(slice.requests, to: slice.environment, as: order.credentials) {
+    let isOurs = { @Sendable [leases] in leases.holds(run.claim) }
+    for await outcomes in dispatcher.apns.send(
+      slice.requests, to: slice.environment, as: order.credentials, while: isOurs)
+    {
       for outcome in outcomes { isUnanswered[outcome.index] = false }
       let sorted = SortedOutcomes(outcomes, slice, run.judgement)
       if sorted.answered > 0 { wasAnswered = true }
@@ -137,20 +144,31 @@ final class Dispatch: Sendable {
       PushOutcome(index: $0, verdict: .uncertain(reason: "NoOutcome"), sentAt: dispatcher.now())
     }
     if !lost.isEmpty { await take(SortedOutcomes(lost, slice, run.judgement), in: slice.environment, of: run) }
-    if !wasAnswered, !lastProblem.isEmpty { window.close(.putOff(reason: lastProblem)) }
+    if !wasAnswered, !lastProblem.isEmpty, isOurs() {
+      gates.close(slice.environment, .outOfReach(reason: lastProblem))
+    }
     await back(run)
   }
 
   private func take(_ sorted: SortedOutcomes, in environment: APNsEnvironment, of run: BatchRun) async {
     DeliveryMetrics.count(sorted.outcomes)
-    if let reason = sorted.haltReason { window.close(.halted(reason: reason)) }
+    if sorted.outcomes.contains(where: { $0.verdict == .accepted }) { hasAccepted.store(true, ordering: .relaxed) }
     settler.add(sorted.settlements, room: sorted.settlements.count)
     // Those dead without a date wait for the rest of their batch, which must not wait for them.
     run.count(answered: sorted.answered, dead: sorted.undatedDead, in: environment)
-    window.leave(sorted.unsent + sorted.undatedDead.count)
+    window.leave(sorted.halted.count + sorted.undatedDead.count)
+    if let reason = sorted.haltReason { refuse(sorted.halted, reason, in: environment, of: run) }
     if let settlements = await bury(sorted.datedDead, of: run) {
       settler.add(settlements, room: sorted.datedDead.count)
     }
+  }
+
+  /// Nothing more is sent to an environment that refuses the app's credentials. Pushes that it refused stay queued, or wait if
+  /// the run goes on with others.
+  private func refuse(_ pushes: [QueuedPush], _ reason: String, in environment: APNsEnvironment, of run: BatchRun) {
+    gates.close(environment, .refused(reason: reason))
+    guard run.isDueAgain || gates.end() == nil else { return }
+    settler.add(pushes.map { run.judgement.settlement(of: $0, heldUpBy: .refused(reason: reason)) }, room: 0)
   }
 
   /// Retires the devices of dead tokens, and says what is written of their pushes: nothing, when that failed.
@@ -160,7 +178,7 @@ final class Dispatch: Sendable {
     let retirements = dead.map { dead in
       Retirement(
         device: dead.push.device, moment: dead.moment, reason: dead.reason,
-        type: dead.reason == "BadDeviceToken" ? .wrongEnvironment : .refused, isSandbox: dead.environment == .sandbox)
+        type: dead.cause == .wrongEnvironment ? .wrongEnvironment : .refused, isSandbox: dead.environment == .sandbox)
     }
     guard
       let outcomes = await persistently("retire", { try await devices.retire(self.order.key.customer, retirements) })
@@ -178,14 +196,15 @@ final class Dispatch: Sendable {
   private func back(_ run: BatchRun) async {
     guard let tally = run.back(), !Task.isCancelled else { return }
     let isComplete = await judge(tally, of: run)
-    guard await settler.flush(), isComplete else { return }
+    let isWritten = await settler.flush() && isComplete
+    guard isWritten || !run.mayHaveLeft else { return leases.leave(run.claim) }
     await release(run)
   }
 
   private func release(_ run: BatchRun) async {
     guard !Task.isCancelled else { return }
-    await persistently("release") { try await self.ledger.release(run.number, run.devices) }
-    claimed.withLock { _ = $0.remove(run.number) }
+    await persistently("release") { try await self.ledger.release(run.claim, run.devices) }
+    leases.release(run.claim)
   }
 
   /// - Returns: whether all of it can be written.
@@ -200,9 +219,9 @@ final class Dispatch: Sendable {
         return (mayRetire, !mayRetire && !wasBlown)
       }
       if hasBlown { await alarm(dead, of: answered, in: environment) }
-      if !mayRetire, isWrongTopic(dead, of: answered) {
-        // Not one of them was ever going to be taken: they stay queued until the app is mended.
-        window.close(.halted(reason: "DeviceTokenNotForTopic"))
+      if !mayRetire, let reason = wrongTopic(dead, of: answered) {
+        // Not one of them was ever going to be taken, until the app is mended.
+        refuse(dead.map(\.push), reason, in: environment, of: run)
       } else if mayRetire {
         if let settlements = await bury(dead, of: run) { settler.add(settlements, room: 0) } else { isComplete = false }
       } else {
@@ -213,8 +232,10 @@ final class Dispatch: Sendable {
   }
 
   /// Tokens that belong to other apps look dead one by one; most of a batch of them say that the appId is wrong.
-  private func isWrongTopic(_ dead: [DeadToken], of answered: Int) -> Bool {
-    dead.count { $0.reason == "DeviceTokenNotForTopic" } * 2 > answered
+  /// - Returns: the push service's word for it, if so.
+  private func wrongTopic(_ dead: [DeadToken], of answered: Int) -> String? {
+    let foreign = dead.filter { $0.cause == .wrongApp }
+    return foreign.count * 2 > answered ? foreign.first?.reason : nil
   }
 
   private func alarm(_ dead: [DeadToken], of answered: Int, in environment: APNsEnvironment) async {
@@ -229,6 +250,15 @@ final class Dispatch: Sendable {
     }
   }
 
+  /// The alarm is over when pushes are accepted and nothing is wrong any more.
+  private func clearAlarm() async {
+    guard hasAccepted.load(ordering: .relaxed), !gates.hasRefused,
+      fuses.withLock({ $0.values.allSatisfy { !$0.isBlown } })
+    else { return }
+    let alarms = PushAppAlarms(dispatcher.database)
+    await persistently("clear the alarm") { try await alarms.clear(self.order.key.customer, self.order.app) }
+  }
+
   // MARK: The database
 
   private func write(_ settlements: [Settlement]) async -> Bool {
@@ -238,9 +268,9 @@ final class Dispatch: Sendable {
   private func keepLeases() async {
     while (try? await Task.sleep(for: dispatcher.settings.extendEvery)) != nil {
       do {
-        let asked = ContinuousClock.now
-        try await ledger.extend()
-        extendedAt.withLock { $0 = asked }
+        let asked = leases.held
+        let (kept, until) = try await ledger.extend(asked)
+        leases.extend(asked, kept: kept, until: until)
       } catch {
         logger.warning("leases were not extended", metadata: ["error": "\(error)"])
       }

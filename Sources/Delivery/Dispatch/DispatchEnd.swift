@@ -4,7 +4,7 @@ public enum DispatchEnd: Sendable, Equatable {
   case drained
   /// It was told to stop.
   case stopped
-  /// The app's credentials are refused: the pushes are queued again, and nothing can be sent until somebody mends them.
+  /// The app's credentials are refused wherever there is something to send: nothing can be until somebody mends them.
   case halted(reason: String)
   /// The push service, or the database, could not be reached or made no sense: try again later.
   case putOff(reason: String)

@@ -6,9 +6,9 @@ import Wire
 enum Consequence: Sendable, Equatable {
   /// It is written so.
   case settled(Settlement)
-  /// Nothing of it was looked at: it stays queued, and no attempt is counted.
-  case unsent(reason: String)
-  /// The app's credentials are refused: it stays queued, and so do all others.
+  /// Nothing of it was looked at: it is written so, and no attempt is counted.
+  case unsent(Settlement)
+  /// The app's credentials are refused, for this push and all others to its environment.
   case halts(reason: String)
   /// The token is dead, unless it was registered again after that moment.
   case dead(DeadToken)
@@ -19,12 +19,12 @@ struct DeadToken: Sendable, Equatable {
   var outcome: PushOutcome
   var push: QueuedPush
   var environment: APNsEnvironment
+  var cause: TokenDeath
   var reason: String
-  /// Since when, in the push service's own words; `nil` when it gave no moment, so that the moment of sending has to do.
-  var since: Date?
-
+  /// Whether the push service says since when. If not, the moment of sending has to do.
+  var isDated: Bool
   /// What the registry compares the token's registration with.
-  var moment: Date { since ?? outcome.sentAt }
+  var moment: Date
 }
 
 /// The table from verdicts to consequences (protocols, sections 1 and 2.6), for one sendout.
@@ -38,17 +38,20 @@ struct Judgement: Sendable {
   func consequence(of outcome: PushOutcome, for push: QueuedPush, in environment: APNsEnvironment) -> Consequence {
     switch outcome.verdict {
     case .accepted: .settled(settled(.accepted, push, outcome))
-    case .retry(let after, let reason): .settled(putOff(push, outcome, reason, atLeast: after, inTheEnd: .failed))
-    case .tokenDead(let since, let reason):
+    case .retry(let after, let reason):
+      .settled(putOff(push, outcome, reason, atLeast: after ?? .zero, inTheEnd: .failed))
+    case .tokenDead(let cause, let since, let reason):
       .dead(
-        DeadToken(outcome: outcome, push: push, environment: environment, reason: reason.forLedger, since: since))
+        DeadToken(
+          outcome: outcome, push: push, environment: environment, cause: cause, reason: reason.forLedger,
+          isDated: since != nil, moment: since ?? outcome.sentAt ?? now()))
     case .payloadRefused(let reason): .settled(settled(.failed, push, outcome, reason))
     case .credentialsRefused(let reason): .halts(reason: reason.forLedger)
-    case .unsent(let reason): .unsent(reason: reason.forLedger)
+    case .unsent(let reason): .unsent(settlement(of: push, heldUpBy: .outOfReach(reason: reason.forLedger)))
     case .uncertain(let reason):
       switch policy {
       case .skip: .settled(settled(.uncertain, push, outcome, reason))
-      case .resend: .settled(putOff(push, outcome, reason, atLeast: nil, inTheEnd: .uncertain))
+      case .resend: .settled(putOff(push, outcome, reason, inTheEnd: .uncertain))
       }
     }
   }
@@ -57,25 +60,54 @@ struct Judgement: Sendable {
   /// registered again in the meantime, the push is tried again.
   func settlement(of dead: DeadToken, deviceIsKept: Bool) -> Settlement {
     deviceIsKept
-      ? putOff(dead.push, dead.outcome, dead.reason, atLeast: nil, inTheEnd: .failed)
+      ? putOff(dead.push, dead.outcome, dead.reason, inTheEnd: .failed)
       : settled(.failed, dead.push, dead.outcome, dead.reason)
   }
+
+  /// What is written of a push that did not leave, since nothing can be sent to its environment: it waits. Refused credentials
+  /// are mended by people: until then it is not given up.
+  func settlement(of push: QueuedPush, heldUpBy obstacle: Obstacle) -> Settlement {
+    var settlement = Settlement(device: push.device, state: .waiting, left: false)
+    switch obstacle {
+    case .refused(let reason):
+      settlement.reason = reason
+      settlement.delay = Self.mendingTime
+    case .outOfReach(let reason):
+      settlement.reason = reason
+      let left = push.giveUpAt.map { Duration.seconds($0.timeIntervalSince(now())) } ?? backOff.patience
+      let delay = backOff.delay(unsentFor: backOff.patience - left)
+      guard delay <= left else {
+        settlement.state = .failed
+        return settlement
+      }
+      settlement.delay = delay
+      settlement.patience = backOff.patience
+    }
+    return settlement
+  }
+
+  /// How long a run keeps away from pushes whose credentials were refused, if it has others to send.
+  private static let mendingTime = Duration.seconds(60)
 
   private func settled(
     _ state: PushState, _ push: QueuedPush, _ outcome: PushOutcome, _ reason: String? = nil
   ) -> Settlement {
-    Settlement(device: push.device, state: state, reason: reason?.forLedger, left: true, sentAt: outcome.sentAt)
+    Settlement(
+      device: push.device, state: state, reason: reason?.forLedger, left: outcome.sentAt != nil,
+      sentAt: outcome.sentAt)
   }
 
   /// Waiting, unless it would be due only after it is given up.
   private func putOff(
-    _ push: QueuedPush, _ outcome: PushOutcome, _ reason: String, atLeast: Duration?, inTheEnd end: PushState
+    _ push: QueuedPush, _ outcome: PushOutcome, _ reason: String, atLeast: Duration = .zero,
+    inTheEnd end: PushState
   ) -> Settlement {
     let delay = backOff.delay(after: push.attempts + 1, luck: luck, atLeast: atLeast)
     let giveUpAt = push.giveUpAt ?? now().addingTimeInterval(backOff.patience.inSeconds)
     guard now().addingTimeInterval(delay.inSeconds) <= giveUpAt else { return settled(end, push, outcome, reason) }
     var settlement = settled(.waiting, push, outcome, reason)
     settlement.delay = delay
+    settlement.patience = backOff.patience
     return settlement
   }
 }

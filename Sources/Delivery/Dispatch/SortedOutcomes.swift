@@ -6,11 +6,11 @@ struct SortedOutcomes: Sendable {
   var settlements: [Settlement] = []
   var datedDead: [DeadToken] = []
   var undatedDead: [DeadToken] = []
-  /// Pushes that stay queued, for whatever reason.
-  var unsent = 0
-  /// Why they did not leave.
+  /// Why some did not leave.
   var unsentReason: String?
-  /// Why the app's credentials are refused.
+  /// Pushes that were not looked at, as the app's credentials are refused.
+  var halted: [QueuedPush] = []
+  /// Why they are.
   var haltReason: String?
   /// Pushes that the push service looked at.
   var answered = 0
@@ -18,18 +18,19 @@ struct SortedOutcomes: Sendable {
   init(_ outcomes: [PushOutcome], _ slice: PreparedBatch.Slice, _ judgement: Judgement) {
     self.outcomes = outcomes
     for outcome in outcomes {
-      switch judgement.consequence(of: outcome, for: slice.pushes[outcome.index], in: slice.environment) {
+      let push = slice.pushes[outcome.index]
+      switch judgement.consequence(of: outcome, for: push, in: slice.environment) {
       case .settled(let settlement):
         settlements.append(settlement)
         answered += 1
       case .dead(let dead):
-        if dead.since == nil { undatedDead.append(dead) } else { datedDead.append(dead) }
+        if dead.isDated { datedDead.append(dead) } else { undatedDead.append(dead) }
         answered += 1
-      case .unsent(let reason):
-        unsent += 1
-        unsentReason = reason
+      case .unsent(let settlement):
+        settlements.append(settlement)
+        unsentReason = settlement.reason
       case .halts(let reason):
-        unsent += 1
+        halted.append(push)
         haltReason = reason
       }
     }

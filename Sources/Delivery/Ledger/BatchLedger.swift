@@ -8,21 +8,27 @@ struct BatchLedger: Sendable {
   let run: RunID
   /// How long a claim holds without being extended.
   let lease: Duration
-  /// How long a push is tried again after it was first put off.
-  let patience: Duration
 
   /// The next batch that is due, claimed and committed; `nil` if there is none now.
   func claim() async throws -> ClaimedBatch? {
-    let now = ContinuousClock.now
+    let asked = ContinuousClock.now
     let rows = try await database.query(
       BatchQueries.claim, key.customer.rawValue, key.sendout.rawValue, run.uuid, lease.inSeconds)
-    return try ClaimedBatch(rows, claimedAt: now)
+    return try ClaimedBatch(rows, leaseEnd: asked + lease)
   }
 
-  /// Holds on to everything claimed.
-  func extend() async throws {
-    try await database.query(
-      BatchQueries.extend, key.customer.rawValue, key.sendout.rawValue, run.uuid, lease.inSeconds)
+  /// Holds on to what is claimed.
+  /// - Returns: those that are held still, and until when for certain.
+  func extend(_ claims: [Claim]) async throws -> (kept: [Claim], until: ContinuousClock.Instant) {
+    let asked = ContinuousClock.now
+    let rows = try await database.query(
+      BatchQueries.extend, key.customer.rawValue, key.sendout.rawValue, run.uuid, lease.inSeconds, claims.map(\.batch),
+      claims.map(\.ordinal))
+    let kept = try rows.map { row in
+      let (batch, ordinal) = try row.decode(Int32.self, Int32.self)
+      return Claim(batch: batch, ordinal: ordinal)
+    }
+    return (kept, asked + lease)
   }
 
   /// Writes outcomes. Doing it again changes nothing.
@@ -31,14 +37,15 @@ struct BatchLedger: Sendable {
     try await database.query(
       BatchQueries.settle, key.customer.rawValue, key.sendout.rawValue, settlements.map(\.device.rawValue),
       settlements.map(\.state.rawValue), settlements.map(\.reason), settlements.map { $0.left ? Int16(1) : 0 },
-      settlements.map(\.sentAt), settlements.map { $0.delay?.inSeconds }, patience.inSeconds)
+      settlements.map(\.sentAt), settlements.map { $0.delay?.inSeconds }, settlements.map { $0.patience?.inSeconds },
+      run.uuid)
   }
 
   /// Lets go of a batch.
-  func release(_ batch: Int32, _ devices: ClosedRange<Int64>) async throws {
+  func release(_ claim: Claim, _ devices: ClosedRange<Int64>) async throws {
     try await database.query(
-      BatchQueries.release, key.customer.rawValue, key.sendout.rawValue, batch, run.uuid, devices.lowerBound,
-      devices.upperBound)
+      BatchQueries.release, key.customer.rawValue, key.sendout.rawValue, claim.batch, run.uuid, devices.lowerBound,
+      devices.upperBound, claim.ordinal)
   }
 
   /// Gives back what was claimed without knowing it, when the answer to a claim was lost; nothing of that has left.
@@ -47,8 +54,8 @@ struct BatchLedger: Sendable {
     let rows = try await database.query(
       BatchQueries.claimedBy, key.customer.rawValue, key.sendout.rawValue, run.uuid)
     for row in rows {
-      let (batch, from, to) = try row.decode(Int32.self, Int64.self, Int64.self)
-      if !known.contains(batch) { try await release(batch, from...to) }
+      let (batch, ordinal, from, to) = try row.decode(Int32.self, Int32.self, Int64.self, Int64.self)
+      if !known.contains(batch) { try await release(Claim(batch: batch, ordinal: ordinal), from...to) }
     }
   }
 }

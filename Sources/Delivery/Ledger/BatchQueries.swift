@@ -26,7 +26,7 @@ enum BatchQueries {
         FROM due
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
          AND push_batch.batch_no = due.batch_no
-      RETURNING push_batch.batch_no, first_device_id, last_device_id, claims),
+      RETURNING push_batch.batch_no, claims, first_device_id, last_device_id),
     due_again AS (
       UPDATE push
          SET state = 'queued', not_before = NULL,
@@ -36,9 +36,9 @@ enum BatchQueries {
          AND push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
          AND push.device_id BETWEEN claimed.first_device_id AND claimed.last_device_id
          AND push.state = 'waiting' AND push.not_before <= now()
-      RETURNING claimed.batch_no, claimed.first_device_id, claimed.last_device_id,
+      RETURNING claimed.batch_no, claimed.claims, claimed.first_device_id, claimed.last_device_id,
                 push.device_id, push.contact_id, push.attempts, push.give_up_at)
-    SELECT claimed.batch_no, claimed.first_device_id, claimed.last_device_id,
+    SELECT claimed.batch_no, claimed.claims, claimed.first_device_id, claimed.last_device_id,
            queued.device_id, queued.contact_id, queued.attempts, queued.give_up_at
       FROM claimed
       LEFT JOIN LATERAL
@@ -53,18 +53,24 @@ enum BatchQueries {
     SELECT * FROM due_again
     """)
 
-  /// Extends the leases of every batch that the run `$3` has claimed, by `$4` seconds from now, and gives their count.
+  /// Extends the leases of what the run `$3` has claimed, the batches `$5` in their claims `$6`, by `$4` seconds from now, and
+  /// gives those that are its own still: a lease that is over is not extended, even if nobody has taken the batch back yet.
   static let extend = Statement(
     "batch.extend", .write,
     """
     UPDATE push_batch
        SET lease_until = now() + make_interval(secs => $4::float8)
-     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'claimed' AND hub_id = $3::uuid
+      FROM unnest($5::int4[], $6::int4[]) AS held (batch_no, claims)
+     WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
+       AND push_batch.batch_no = held.batch_no AND push_batch.claims = held.claims
+       AND push_batch.state = 'claimed' AND push_batch.hub_id = $3::uuid AND push_batch.lease_until > now()
+    RETURNING push_batch.batch_no, push_batch.claims
     """)
 
   /// Writes outcomes: `$3` devices, `$4` states, `$5` reasons, `$6` attempts to add, `$7` when they left, `$8` seconds to
-  /// wait before the next attempt or NULL. Only a push that is still queued takes one, so writing them twice, or late, after
-  /// the batch was taken for lost, changes nothing. Moments are rounded up to a quarter of a second, so that pushes put off
+  /// wait before the next attempt or NULL, `$9` seconds until such a push is given up or NULL. Only a push that is still queued
+  /// takes one, so writing them twice, or late, after the batch was taken for lost, changes nothing; and only the run that has
+  /// claimed its batch, `$10`, may let it wait. Moments are rounded up to a quarter of a second, so that pushes put off
   /// together come due together; they are computed beside the push, as Citus takes no sum of `now()` and a column in SET, and
   /// OFFSET 0 keeps the planner from putting them there. Locks the pushes in the order of their ids, as opens do.
   static let settle = Statement(
@@ -77,16 +83,21 @@ enum BatchQueries {
       FROM (SELECT device_id, state, reason, attempts, sent_at,
                    date_bin('250 ms', now() + make_interval(secs => delay), '2000-01-01') + interval '250 ms'
                      AS not_before,
-                   CASE WHEN delay IS NOT NULL THEN now() + make_interval(secs => $9::float8) END AS give_up_at
-              FROM unnest($3::bigint[], $4::text[], $5::text[], $6::int2[], $7::timestamptz[], $8::float8[])
-                   AS outcome (device_id, state, reason, attempts, sent_at, delay)
+                   now() + make_interval(secs => patience) AS give_up_at
+              FROM unnest($3::bigint[], $4::text[], $5::text[], $6::int2[], $7::timestamptz[], $8::float8[], $9::float8[])
+                   AS outcome (device_id, state, reason, attempts, sent_at, delay, patience)
             OFFSET 0) AS outcome
      WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.device_id = outcome.device_id
        AND push.state = 'queued'
+       AND (outcome.state <> 'waiting'
+            OR EXISTS (SELECT FROM push_batch
+                        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
+                          AND push_batch.batch_no = push.batch_no AND push_batch.state = 'claimed'
+                          AND push_batch.hub_id = $10::uuid))
     """)
 
-  /// Lets go of the batch `$3`, of the devices from `$5` to `$6`, that the run `$4` has claimed: settled if every push has
-  /// its outcome; otherwise it can be claimed again, at once if some did not leave, or else when the first push is due,
+  /// Lets go of the batch `$3`, of the devices from `$5` to `$6`, that the run `$4` has claimed in its claim `$7`: settled if
+  /// every push has its outcome; otherwise it can be claimed again, at once if some did not leave, or else when the first push is due,
   /// unless the sendout was paused or cancelled meanwhile. Gives the new state, or nothing if the batch was taken for lost.
   static let release = Statement(
     "batch.release", .write,
@@ -102,7 +113,8 @@ enum BatchQueries {
                WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
                  AND device_id BETWEEN $5::bigint AND $6::bigint) AS rest
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
-         AND push_batch.batch_no = $3::int4 AND push_batch.hub_id = $4::uuid AND push_batch.state = 'claimed'
+         AND push_batch.batch_no = $3::int4 AND push_batch.claims = $7::int4
+         AND push_batch.hub_id = $4::uuid AND push_batch.state = 'claimed'
       RETURNING push_batch.state),
     cancelled AS (
       UPDATE push
@@ -119,7 +131,7 @@ enum BatchQueries {
   static let claimedBy = Statement(
     "batch.claimed_by", .read,
     """
-    SELECT batch_no, first_device_id, last_device_id
+    SELECT batch_no, claims, first_device_id, last_device_id
       FROM push_batch
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'claimed' AND hub_id = $3::uuid
     """)

@@ -4,11 +4,11 @@ import Wire
 
 /// A batch that this hub has claimed, and its pushes that are to be sent now.
 struct ClaimedBatch: Sendable {
-  let number: Int32
+  let claim: Claim
   let devices: ClosedRange<Int64>
   var pushes: [QueuedPush]
-  /// Just before the claim was asked for, so that the lease ends no sooner than this and its length.
-  let claimedAt: ContinuousClock.Instant
+  /// When the lease may be over: its length after the claim was asked for, which is a little before it was given.
+  let leaseEnd: ContinuousClock.Instant
 }
 
 /// A push that is to be sent.
@@ -24,16 +24,17 @@ struct QueuedPush: Sendable, Equatable {
 
 extension ClaimedBatch {
   /// - Returns: `nil` when there was nothing to claim.
-  init?(_ rows: Rows, claimedAt: ContinuousClock.Instant) throws {
+  init?(_ rows: Rows, leaseEnd: ContinuousClock.Instant) throws {
     guard let first = rows.first else { return nil }
-    let (number, from, to) = try first.decode(Int32.self, Int64.self, Int64.self)
+    let (batch, ordinal, from, to) = try first.decode(Int32.self, Int32.self, Int64.self, Int64.self)
     let pushes = try rows.compactMap { row -> QueuedPush? in
-      let (_, _, _, device, contact, attempts, giveUpAt) = try row.decode(
-        Int32.self, Int64.self, Int64.self, Int64?.self, Int64?.self, Int32?.self, Date?.self)
+      let (_, _, _, _, device, contact, attempts, giveUpAt) = try row.decode(
+        Int32.self, Int32.self, Int64.self, Int64.self, Int64?.self, Int64?.self, Int32?.self, Date?.self)
       guard let device, let contact, let attempts else { return nil }
       return QueuedPush(
         device: DeviceID(device), contact: ContactID(contact), attempts: Int(attempts), giveUpAt: giveUpAt)
     }
-    self.init(number: number, devices: from...to, pushes: pushes, claimedAt: claimedAt)
+    self.init(
+      claim: Claim(batch: batch, ordinal: ordinal), devices: from...to, pushes: pushes, leaseEnd: leaseEnd)
   }
 }

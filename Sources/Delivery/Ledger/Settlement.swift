@@ -12,4 +12,6 @@ struct Settlement: Sendable, Equatable {
   var sentAt: Date?
   /// How long to wait before the next attempt; only when waiting.
   var delay: Duration?
+  /// How long from the first delay on it is tried again; without end if there is none.
+  var patience: Duration?
 }

@@ -1,18 +1,36 @@
+import Crypto
+import FoundationEssentials
+
 /// A team's signing key, which proves to APNs who sends (Apple, "Establishing a token-based connection to APNs").
 ///
 /// Together with an environment it is the identity of a connection pool: APNs binds a connection to one team.
-public struct APNsCredentials: Sendable, Hashable {
+public struct APNsCredentials: Sendable {
   /// Apple's team id, usually ten characters; the claim `iss`.
-  public var teamID: String
+  public let teamID: String
   /// The key's id, ten characters; the header `kid`.
-  public var keyID: String
+  public let keyID: String
   /// The `.p8` file's text: PEM, PKCS#8, EC P-256.
-  public var signingKey: String
+  public let signingKey: String
+  /// SHA-256 of the key, by which credentials are told apart.
+  private let fingerprint: SHA256.Digest
 
   public init(teamID: String, keyID: String, signingKey: String) {
     self.teamID = teamID
     self.keyID = keyID
     self.signingKey = signingKey
+    fingerprint = SHA256.hash(data: Array(signingKey.utf8))
+  }
+}
+
+extension APNsCredentials: Hashable {
+  public static func == (one: Self, other: Self) -> Bool {
+    one.teamID == other.teamID && one.keyID == other.keyID && one.fingerprint == other.fingerprint
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(teamID)
+    hasher.combine(keyID)
+    hasher.combine(fingerprint)
   }
 }
 

@@ -30,8 +30,8 @@ final class APNsMetrics {
     streams = Meter(label: "pushcart_apns_open_streams", dimensions: dimensions)
   }
 
-  func answered(_ answer: APNsAnswer, sentAt: Date) {
-    latency.recordNanoseconds(Int64(max(0, -sentAt.timeIntervalSinceNow) * 1e9))
+  func answered(_ answer: APNsAnswer, after seconds: TimeInterval) {
+    latency.recordNanoseconds(Int64(max(0, seconds) * 1e9))
     if answer.status == 200 { return accepted.increment() }
     // A word that Apple has not documented would be a label without end.
     let reason = answer.reason.map { APNsReason(rawValue: $0)?.rawValue ?? "other" } ?? ""

@@ -8,8 +8,8 @@ import Synchronization
 
 /// Sends pushes through APNs over HTTP/2 with token authentication; returns verdicts and decides nothing.
 ///
-/// Each key has, in each environment, a pool of connections that open when first needed and stay. One provider token a
-/// key is shared by all of them and renewed after 50 minutes.
+/// Each key has, in each environment, a pool of connections that open when first needed and stay until nothing was sent for
+/// an hour, as when the key was replaced. One provider token a key is shared by all of them and renewed after 50 minutes.
 public final class APNsProvider: Service {
   private struct PoolKey: Hashable {
     var environment: APNsEnvironment
@@ -24,7 +24,16 @@ public final class APNsProvider: Service {
   private struct BoundPool {
     let loop: any EventLoop
     let box: NIOLoopBoundBox<ConnectionPool>
+    var lastUse: Date
+
+    func shutDown() -> EventLoopFuture<Void> {
+      let box = box
+      return loop.flatSubmit { box.value.shutDown() }
+    }
   }
+
+  /// Time without a push after which a pool is closed: longer than any push stays in it.
+  private static let idleLimit: TimeInterval = 3600
 
   private let settings: APNsSettings
   private let dialers: [APNsEnvironment: Dialer]
@@ -33,7 +42,7 @@ public final class APNsProvider: Service {
   private let group: any EventLoopGroup
   private let pools = Mutex(Pools())
 
-  /// - Parameter now: the clock that provider tokens are dated by.
+  /// - Parameter now: the clock that provider tokens and pushes are dated by.
   /// - Throws: `ProviderError` if an address or the file of trusted certificates is unusable.
   public init(
     _ settings: APNsSettings, logger: Logger, now: @escaping @Sendable () -> Date = { Date() }
@@ -56,10 +65,29 @@ public final class APNsProvider: Service {
     ]
   }
 
-  /// Waits for graceful shutdown or cancellation, then shuts down. `send` works without it.
+  /// Closes what is idle until graceful shutdown or cancellation, then shuts down. `send` works without it.
   public func run() async throws {
-    try? await gracefulShutdown()
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { try? await gracefulShutdown() }
+      group.addTask {
+        while (try? await Task.sleep(for: .seconds(600))) != nil { self.closeIdle() }
+      }
+      await group.next()
+      group.cancelAll()
+    }
     await shutDown()
+  }
+
+  /// Closes the pools that have had nothing to send for an hour, and forgets their provider tokens.
+  func closeIdle() {
+    let now = tokens.now()
+    let idle = pools.withLock { pools in
+      let idle = pools.byKey.filter { now.timeIntervalSince($0.value.lastUse) > Self.idleLimit }
+      for key in idle.keys { pools.byKey[key] = nil }
+      tokens.forget(except: Set(pools.byKey.keys.map(\.credentials)))
+      return idle.values
+    }
+    for pool in idle { _ = pool.shutDown() }
   }
 
   /// Takes no more pushes, hands back what has not left, awaits the answers to what has, for at most `requestTimeout`, and
@@ -71,7 +99,7 @@ public final class APNsProvider: Service {
     }
     await withDiscardingTaskGroup { group in
       for pool in open {
-        group.addTask { try? await pool.loop.flatSubmit { pool.box.value.shutDown() }.get() }
+        group.addTask { try? await pool.shutDown().get() }
       }
     }
   }
@@ -80,14 +108,15 @@ public final class APNsProvider: Service {
   /// then the stream ends.
   ///
   /// When the reader gives up (its task is cancelled), pushes that have not left yet do not leave any more.
+  /// - Parameter isWanted: asked just before each push leaves; once it says no, the rest come back `unsent`.
   public func send(
-    _ pushes: [APNsPush], to environment: APNsEnvironment, as credentials: APNsCredentials
+    _ pushes: [APNsPush], to environment: APNsEnvironment, as credentials: APNsCredentials,
+    while isWanted: @escaping @Sendable () -> Bool = { true }
   ) -> AsyncStream<[PushOutcome]> {
-    let now = Date()
     let refused = pushes.indices.compactMap { index in
-      APNsPreflight.refusal(of: pushes[index]).map { PushOutcome(index: index, verdict: $0, sentAt: now) }
+      APNsPreflight.refusal(of: pushes[index]).map { PushOutcome(index: index, verdict: $0, sentAt: nil) }
     }
-    return enqueue(pushes, refused: refused, to: environment, as: credentials)
+    return enqueue(pushes, refused: refused, to: environment, as: credentials, while: isWanted)
   }
 
   /// Asks APNs whether it accepts a key for a topic, without a push to any phone.
@@ -107,7 +136,8 @@ public final class APNsProvider: Service {
   }
 
   private func enqueue(
-    _ pushes: [APNsPush], refused: [PushOutcome], to environment: APNsEnvironment, as credentials: APNsCredentials
+    _ pushes: [APNsPush], refused: [PushOutcome], to environment: APNsEnvironment, as credentials: APNsCredentials,
+    while isWanted: @escaping @Sendable () -> Bool = { true }
   ) -> AsyncStream<[PushOutcome]> {
     let (stream, continuation) = AsyncStream.makeStream(of: [PushOutcome].self)
     guard !pushes.isEmpty else {
@@ -119,18 +149,21 @@ public final class APNsProvider: Service {
     let pool = pool(environment, credentials)
     pool.loop.execute {
       pool.box.value.enqueue(
-        PushBatch(pushes, outcomes: continuation, withdrawal: withdrawal), refused: refused)
+        PushBatch(pushes, outcomes: continuation, withdrawal: withdrawal, while: isWanted), refused: refused)
     }
     return stream
   }
 
   private func pool(_ environment: APNsEnvironment, _ credentials: APNsCredentials) -> BoundPool {
-    pools.withLock { pools in
+    let now = tokens.now()
+    return pools.withLock { pools in
       let key = PoolKey(environment: environment, credentials: credentials)
+      pools.byKey[key]?.lastUse = now
       if let pool = pools.byKey[key] { return pool }
       let loop = group.next()
       let pool = BoundPool(
-        loop: loop, box: .makeBoxSendingValue(makePool(environment, credentials, on: loop), eventLoop: loop))
+        loop: loop, box: .makeBoxSendingValue(makePool(environment, credentials, on: loop), eventLoop: loop),
+        lastUse: now)
       if pools.isShutDown { loop.execute { _ = pool.box.value.shutDown() } }
       pools.byKey[key] = pool
       return pool

@@ -7,11 +7,14 @@ import Testing
 /// What becomes of a push, over TLS and HTTP/2.
 @Suite struct OutcomeTests {
   @Test(arguments: [
-    (400, "BadDeviceToken", Verdict.tokenDead(since: nil, reason: "BadDeviceToken")),
+    (400, "BadDeviceToken", Verdict.tokenDead(.wrongEnvironment, since: nil, reason: "BadDeviceToken")),
     (400, "BadCollapseId", .payloadRefused(reason: "BadCollapseId")),
     (400, "BadTopic", .credentialsRefused(reason: "BadTopic")),
     (403, "InvalidProviderToken", .credentialsRefused(reason: "InvalidProviderToken")),
-    (410, "ExpiredToken", .tokenDead(since: Date(timeIntervalSince1970: 1_700_000_000.5), reason: "ExpiredToken")),
+    (
+      410, "ExpiredToken",
+      .tokenDead(.gone, since: Date(timeIntervalSince1970: 1_700_000_000.5), reason: "ExpiredToken")
+    ),
     (413, "PayloadTooLarge", .payloadRefused(reason: "PayloadTooLarge")),
     (429, "TooManyRequests", .retry(after: .seconds(60), reason: "TooManyRequests")),
     (500, "InternalServerError", .retry(after: .seconds(900), reason: "InternalServerError")),
@@ -35,8 +38,9 @@ import Testing
       let pushes = [APNsPush.sample(token: "aa00"), tooLong, .sample(token: "bb00"), .sample(token: "not hex")]
       #expect(
         await apns.verdicts(pushes) == [
-          .tokenDead(since: nil, reason: "DeviceTokenNotForTopic"), .payloadRefused(reason: "PayloadTooLarge"),
-          .accepted, .tokenDead(since: nil, reason: "BadDeviceToken"),
+          .tokenDead(.wrongApp, since: nil, reason: "DeviceTokenNotForTopic"),
+          .payloadRefused(reason: "PayloadTooLarge"),
+          .accepted, .tokenDead(.wrongEnvironment, since: nil, reason: "BadDeviceToken"),
         ])
       // Neither the long one nor the one that is no token has travelled.
       #expect(simulator.apns.count == 2)
@@ -65,7 +69,7 @@ import Testing
       simulator.apns.place(token: "aa", in: .sandbox)
       simulator.apns.place(token: "bb", in: .production)
       let pushes = [APNsPush.sample(token: "AA"), .sample(token: "BB"), .sample(token: "cc")]
-      let refused = Verdict.tokenDead(since: nil, reason: "BadDeviceToken")
+      let refused = Verdict.tokenDead(.wrongEnvironment, since: nil, reason: "BadDeviceToken")
       #expect(await apns.verdicts(pushes, to: .sandbox) == [.accepted, refused, .accepted])
       #expect(await apns.verdicts(pushes, to: .production) == [refused, .accepted, .accepted])
     }
@@ -102,9 +106,9 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", "com.acme.app", nil, Verdict.tokenDead(since: nil, reason: "MissingDeviceToken")),
-    ("ab/../cd", "com.acme.app", nil, .tokenDead(since: nil, reason: "BadDeviceToken")),
-    ("äb", "com.acme.app", nil, .tokenDead(since: nil, reason: "BadDeviceToken")),
+    ("", "com.acme.app", nil, Verdict.tokenDead(.gone, since: nil, reason: "MissingDeviceToken")),
+    ("ab/../cd", "com.acme.app", nil, .tokenDead(.wrongEnvironment, since: nil, reason: "BadDeviceToken")),
+    ("äb", "com.acme.app", nil, .tokenDead(.wrongEnvironment, since: nil, reason: "BadDeviceToken")),
     ("abcd", "", nil, .credentialsRefused(reason: "MissingTopic")),
     ("abcd", "com.acme\r\napp", nil, .credentialsRefused(reason: "BadTopic")),
     ("abcd", "com.acme.app", String(repeating: "x", count: 65), .payloadRefused(reason: "BadCollapseId")),

@@ -1,9 +1,10 @@
 import FoundationEssentials
-import Providers
 import Simulator
 import Support
 import Synchronization
 import Testing
+
+@testable import Providers
 
 /// Provider tokens on the wire: shared, renewed, and the remedies for their refusal.
 @Suite struct ProviderTokenTests {
@@ -26,6 +27,41 @@ import Testing
       #expect(simulator.apns.connectionsOpened == 3)
       #expect(Set(tokens(simulator)).count == 1)
       #expect(tokens(simulator).first?.hasPrefix("bearer ") == true)
+    }
+  }
+
+  @Test func `The connections of a key that was replaced are closed once nothing was sent with it for an hour`()
+    async throws
+  {
+    let clock = Clock()
+    try await withAPNs(now: clock.now) { simulator, apns in
+      let fresh = APNsCredentials.fresh(keyID: "KEY7654321")
+      try simulator.apns.trust(teamID: fresh.teamID, keyID: fresh.keyID, signingKey: fresh.signingKey)
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+      clock.pass(minutes: 59)
+      #expect(await apns.verdicts([.sample()], as: fresh) == [.accepted])
+      apns.closeIdle()
+      #expect(simulator.apns.openConnections == 2)
+      clock.pass(minutes: 2)
+      apns.closeIdle()
+      while simulator.apns.openConnections > 1 { await Task.yield() }
+      #expect(await apns.verdicts([.sample()], as: fresh) == [.accepted])
+      #expect(simulator.apns.connectionsOpened == 2)
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+      #expect(simulator.apns.connectionsOpened == 3)
+    }
+  }
+
+  @Test func `Pushes are dated by the clock that was given`() async throws {
+    let clock = Clock()
+    try await withAPNs(now: clock.now) { _, apns in
+      var dates: [Date?] = []
+      let pushes = [APNsPush.sample(), .sample(token: "not hex")]
+      for await outcomes in apns.send(pushes, to: .production, as: .sample) {
+        for outcome in outcomes.sorted(by: { $0.index < $1.index }) { dates.append(outcome.sentAt) }
+      }
+      // What is no token has not left.
+      #expect(Set(dates) == [clock.now(), nil])
     }
   }
 

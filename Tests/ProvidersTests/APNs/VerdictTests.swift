@@ -6,7 +6,8 @@ import Testing
 /// The table of section "Handling notification responses", written down a second time.
 @Suite struct VerdictTests {
   private enum Expected {
-    case payload, token, credentials, retry(Int)
+    case payload, credentials
+    case token(TokenDeath), retry(Int)
   }
 
   private static let table: [(status: Int, reason: String, verdict: Expected, remedy: APNsRemedy)] = [
@@ -17,9 +18,9 @@ import Testing
     (400, "InvalidPushType", .payload, .none),
     (400, "PayloadEmpty", .payload, .none),
     (400, "DuplicateHeaders", .payload, .none),
-    (400, "BadDeviceToken", .token, .none),
-    (400, "DeviceTokenNotForTopic", .token, .none),
-    (400, "MissingDeviceToken", .token, .none),
+    (400, "BadDeviceToken", .token(.wrongEnvironment), .none),
+    (400, "DeviceTokenNotForTopic", .token(.wrongApp), .none),
+    (400, "MissingDeviceToken", .token(.gone), .none),
     (400, "BadTopic", .credentials, .none),
     (400, "MissingTopic", .credentials, .none),
     (400, "TopicDisallowed", .credentials, .freshConnection),
@@ -35,8 +36,8 @@ import Testing
     (403, "Forbidden", .credentials, .freshConnection),
     (404, "BadPath", .payload, .none),
     (405, "MethodNotAllowed", .payload, .none),
-    (410, "Unregistered", .token, .none),
-    (410, "ExpiredToken", .token, .none),
+    (410, "Unregistered", .token(.gone), .none),
+    (410, "ExpiredToken", .token(.gone), .none),
     (413, "PayloadTooLarge", .payload, .none),
     (429, "TooManyRequests", .retry(60), .none),
     (429, "TooManyProviderTokenUpdates", .retry(1200), .formerToken),
@@ -55,7 +56,7 @@ import Testing
     let verdict: Verdict =
       switch expected {
       case .payload: .payloadRefused(reason: reason)
-      case .token: .tokenDead(since: nil, reason: reason)
+      case .token(let cause): .tokenDead(cause, since: nil, reason: reason)
       case .credentials: .credentialsRefused(reason: reason)
       case .retry(let seconds): .retry(after: .seconds(seconds), reason: reason)
       }
@@ -71,7 +72,7 @@ import Testing
     let answer = APNsAnswer(
       status: 410, body: Array(#"{"reason":"Unregistered","timestamp":1454948015990}"#.utf8), retryAfter: nil)
     let since = Date(timeIntervalSince1970: 1_454_948_015.990)
-    #expect(APNsVerdicts.ruling(on: answer).verdict == .tokenDead(since: since, reason: "Unregistered"))
+    #expect(APNsVerdicts.ruling(on: answer).verdict == .tokenDead(.gone, since: since, reason: "Unregistered"))
   }
 
   @Test(arguments: [

@@ -35,7 +35,7 @@ final class Connection: ChannelInboundHandler, NIOHTTP2FrameDelegate {
   func pull(slice: Int, token: ProviderToken) -> Bool {
     guard let context, context.channel.isWritable, state.room > 0 else { return false }
     let now = NIODeadline.now()
-    let sentAt = Date()
+    let sentAt = pool.now
     var taken = 0
     while taken < slice, state.room > 0, var job = pool.next() {
       job.token = token
@@ -119,7 +119,7 @@ extension Connection {
   private func receive(_ head: HTTP2Frame.FramePayload.Headers, on stream: Int) {
     guard let status = head.headers.first(name: ":status").flatMap({ Int($0) }) else { return }
     let retryAfter =
-      status == 200 ? nil : head.headers.first(name: "retry-after").flatMap { RetryAfter.duration($0, now: Date()) }
+      status == 200 ? nil : head.headers.first(name: "retry-after").flatMap { RetryAfter.duration($0, now: pool.now) }
     perform(state.head(stream, status: status, retryAfter: retryAfter, isEnd: head.endStream))
   }
 

@@ -47,6 +47,9 @@ final class ConnectionPool {
 // MARK: - Pushes
 
 extension ConnectionPool {
+  /// The clock that pushes are dated by.
+  var now: Date { tokens.now() }
+
   /// Takes a batch in; those of its pushes that are refused already only need telling.
   func enqueue(_ batch: PushBatch, refused: [PushOutcome]) {
     let without = Set(refused.map(\.index))
@@ -60,7 +63,9 @@ extension ConnectionPool {
   /// The next push to send, for a connection that has room.
   func next() -> PushJob? {
     while let job = queue.popFirst() {
-      if !job.batch.isWithdrawn { return job }
+      if job.batch.isWithdrawn { continue }
+      if job.batch.mayLeave { return job }
+      finish(job, .unsent(reason: "Withdrawn"))
     }
     return nil
   }
@@ -99,19 +104,19 @@ extension ConnectionPool {
     case .token(let token): return token
     case .keyUnusable: finishAll(.credentialsRefused(reason: "SigningKeyUnusable"))
     case .none(let until):
-      let wait = Duration.seconds(max(1, Int64(until.timeIntervalSince(tokens.now()).rounded(.up))))
+      let wait = Duration.seconds(max(1, Int64(until.timeIntervalSince(now).rounded(.up))))
       finishAll(.retry(after: wait, reason: APNsReason.tooManyProviderTokenUpdates.rawValue))
     }
     return nil
   }
 
-  private func finish(_ job: PushJob, _ verdict: Verdict, _ sentAt: Date) {
+  /// - Parameter sentAt: `nil` if it never left.
+  private func finish(_ job: PushJob, _ verdict: Verdict, _ sentAt: Date? = nil) {
     if job.batch.settle(PushOutcome(index: job.index, verdict: verdict, sentAt: sentAt)) { touched.append(job.batch) }
   }
 
   private func finishAll(_ verdict: Verdict) {
-    let now = Date()
-    while let job = next() { finish(job, verdict, now) }
+    while let job = next() { finish(job, verdict) }
   }
 }
 
@@ -122,7 +127,7 @@ extension ConnectionPool {
   func settle(_ job: PushJob, _ ending: RequestEnding, sentAt: Date, on connection: Connection) {
     switch ending {
     case .answered(let answer):
-      metrics.answered(answer, sentAt: sentAt)
+      metrics.answered(answer, after: now.timeIntervalSince(sentAt))
       state.answered(on: connection.serial, now: .now())
       obey(APNsVerdicts.ruling(on: answer), answer, job, sentAt: sentAt, on: connection)
     case .turnedBack(let reason):
@@ -138,11 +143,11 @@ extension ConnectionPool {
     if let known = APNsReason(rawValue: reason),
       case .credentialsRefused = APNsVerdicts.ruling(on: known).verdict
     {
-      return finish(job, .credentialsRefused(reason: reason), Date())
+      return finish(job, .credentialsRefused(reason: reason))
     }
     var job = job
     job.turnedBack += 1
-    if job.turnedBack > Self.turnsAllowed { return finish(job, .unsent(reason: reason), Date()) }
+    if job.turnedBack > Self.turnsAllowed { return finish(job, .unsent(reason: reason)) }
     queue.prepend(job)
   }
 

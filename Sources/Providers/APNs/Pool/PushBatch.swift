@@ -6,18 +6,26 @@ final class PushBatch {
   let pushes: [APNsPush]
   private let outcomes: AsyncStream<[PushOutcome]>.Continuation
   private let withdrawal: Withdrawal
+  private let isWanted: @Sendable () -> Bool
   private var pending: [PushOutcome] = []
   private var owed: Int
 
-  init(_ pushes: [APNsPush], outcomes: AsyncStream<[PushOutcome]>.Continuation, withdrawal: Withdrawal) {
+  init(
+    _ pushes: [APNsPush], outcomes: AsyncStream<[PushOutcome]>.Continuation, withdrawal: Withdrawal,
+    while isWanted: @escaping @Sendable () -> Bool
+  ) {
     self.pushes = pushes
     self.outcomes = outcomes
     self.withdrawal = withdrawal
+    self.isWanted = isWanted
     owed = pushes.count
   }
 
   /// Whether nobody waits for the outcomes any more.
   var isWithdrawn: Bool { withdrawal.isWithdrawn }
+
+  /// Whether its pushes may leave now.
+  var mayLeave: Bool { isWanted() }
 
   /// Keeps an outcome for the next `deliver`; says whether it is the first one kept.
   func settle(_ outcome: PushOutcome) -> Bool {

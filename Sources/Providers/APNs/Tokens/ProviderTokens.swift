@@ -23,6 +23,11 @@ final class ProviderTokens: Sendable {
     withShelf(credentials) { $0.overused(token, now: $1) }
   }
 
+  /// Keeps the tokens of these keys only.
+  func forget(except credentials: Set<APNsCredentials>) {
+    shelves.withLock { shelves in shelves = shelves.filter { credentials.contains($0.key) } }
+  }
+
   private func withShelf<Answer: Sendable>(
     _ credentials: APNsCredentials, _ body: (inout TokenShelf, Date) -> Answer
   ) -> Answer {

@@ -29,11 +29,15 @@ enum APNsVerdicts {
       return APNsRuling(verdict: .payloadRefused(reason: word))
 
     // The token is at fault: malformed, of the other environment, or of another app.
-    case .badDeviceToken, .deviceTokenNotForTopic, .missingDeviceToken:
-      return APNsRuling(verdict: .tokenDead(since: nil, reason: word))
+    case .badDeviceToken:
+      return APNsRuling(verdict: .tokenDead(.wrongEnvironment, since: nil, reason: word))
+    case .deviceTokenNotForTopic:
+      return APNsRuling(verdict: .tokenDead(.wrongApp, since: nil, reason: word))
+    case .missingDeviceToken:
+      return APNsRuling(verdict: .tokenDead(.gone, since: nil, reason: word))
     // It was good, until the moment that APNs names.
     case .unregistered, .expiredToken:
-      return APNsRuling(verdict: .tokenDead(since: timestamp, reason: word))
+      return APNsRuling(verdict: .tokenDead(.gone, since: timestamp, reason: word))
 
     // The app's configuration is at fault.
     case .badTopic, .missingTopic, .badCertificate, .badCertificateEnvironment, .invalidProviderToken,

@@ -1,0 +1,61 @@
+import Foundation
+import Postgres
+import Providers
+import Registry
+import Simulator
+import Support
+import Testing
+import Wire
+
+@testable import Delivery
+
+/// A hub that stood still for longer than its leases hold.
+@Suite struct StalledHubTests {
+  @Test func `Pushes handed over do not leave once their batch may be another hub's`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(40)
+      let key = try await bench.send("Hello")
+      try await bench.pool.transaction { transaction in
+        _ = try await Ledger(transaction).freeze(key, app: bench.app.id, audience: .all)
+      }
+      // The first push has its connection for itself until it is answered; the others wait behind it.
+      bench.simulator.apns.rule(.any, .ignore)
+      let database = CountingDatabase(bench.pool)
+      var settings = DispatchSettings()
+      settings.lease = .seconds(3600)
+      settings.extendEvery = .milliseconds(20)
+      let dispatcher = Dispatcher(
+        database, apns: bench.apns, links: bench.links, settings: settings, logger: TestServer.logger)
+      let order = try await bench.order(key, MessageBody(alert: "Hello"))
+      async let end = dispatcher.dispatch(order)
+      _ = await bench.simulator.apns.received(count: 1)
+      // As if it had stood still: its lease is over, and another hub has the batch.
+      try await bench.database.query("UPDATE push_batch SET lease_until = now() - interval '1 second'")
+      while try await bench.ledger.requeueLost(key, .resend).batches == 0 {}
+      try await bench.database.query(
+        "UPDATE push_batch SET state = 'claimed', hub_id = gen_random_uuid(), claims = 2, lease_until = 'infinity'")
+      let extensions = database.counts["batch.extend", default: 0]
+      while database.counts["batch.extend", default: 0] < extensions + 2 { await Task.yield() }
+      bench.simulator.apns.removeRules()
+      bench.simulator.apns.answerIgnored()
+      #expect(await end == .drained)
+      #expect(bench.simulator.apns.count == 1)
+      #expect(try await bench.show(key).counts?.sending == 39)
+    }
+  }
+
+  @Test func `A lease holds until it may be over, unless it was extended, or was another claim's`() {
+    let leases = Leases()
+    let claim = Claim(batch: 1, ordinal: 1), again = Claim(batch: 1, ordinal: 2)
+    #expect(!leases.take(claim, until: .now + .seconds(3600)))
+    #expect(leases.holds(claim) && !leases.holds(again))
+    leases.extend([claim], kept: [claim], until: .now)
+    #expect(!leases.holds(claim))
+    leases.extend([claim], kept: [], until: .now + .seconds(3600))
+    #expect(leases.held.isEmpty && leases.batches == [1])
+    #expect(leases.take(again, until: .now + .seconds(3600)))
+    #expect(leases.holds(again) && !leases.holds(claim))
+    leases.release(again)
+    #expect(leases.batches.isEmpty)
+  }
+}

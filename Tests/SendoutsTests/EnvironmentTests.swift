@@ -1,0 +1,70 @@
+import Delivery
+import Providers
+import Registry
+import Sendouts
+import Simulator
+import Support
+import Testing
+import Wire
+
+/// An audience of both environments, of which one cannot be sent to.
+@Suite struct EnvironmentTests {
+  /// Waits until the sendout is in that state, with nothing that waits for its time.
+  private func hurried(_ bench: SendingBench, _ key: SendoutKey, _ state: SendoutState) async throws -> SendoutReply {
+    while true {
+      try await bench.hurry(key)
+      let sendout = try await bench.show(key)
+      if sendout.state == state, sendout.counts?.sending == 0 { return sendout }
+    }
+  }
+
+  @Test func `A sandbox out of reach keeps nobody else waiting, and its pushes are given up in time`() async throws {
+    try await withSendingBench({
+      $0.sandboxURL = "https://localhost:1"
+      $0.connectAttempts = 1
+    }) { bench in
+      // Whole batches of one environment, the closed one first.
+      try await bench.addDevices(80, sandbox: true)
+      try await bench.addDevices(100, from: 81)
+      try await bench.withHubs {
+        let key = try await bench.send()
+        let sent = try await bench.until(key) { $0.counts?.accepted == 100 && $0.counts?.waiting == 80 }
+        #expect(sent.state == .running)
+        try await bench.database.query("UPDATE push SET give_up_at = now() WHERE give_up_at IS NOT NULL")
+        let finished = try await hurried(bench, key, .finished)
+        #expect(finished.counts == SendoutCounts(audience: 180, sent: 100, accepted: 100, failed: 80))
+        let failed = try await bench.pushes(key).filter { $0.state == .failed }
+        #expect(failed.allSatisfy { $0.reason == "ConnectionRefused" && $0.attempts == 0 && $0.sentAt == nil })
+      }
+    }
+  }
+
+  @Test func `A key that the sandbox refuses pauses the sendout when all others are sent to, not before`() async throws
+  {
+    try await withSendingBench { bench in
+      try await bench.addDevices(80, sandbox: true)
+      try await bench.addDevices(100, from: 81)
+      let sample = APNsCredentials.sample
+      func trust(_ environments: Set<SimulatedAPNs.Environment>) throws {
+        try bench.simulator.apns.trust(
+          teamID: sample.teamID, keyID: sample.keyID, signingKey: sample.signingKey, environments: environments)
+      }
+      try trust([.production])
+      try await bench.withHubs {
+        let key = try await bench.send()
+        let paused = try await hurried(bench, key, .paused)
+        #expect(paused.haltReason == "BadEnvironmentKeyIdInToken")
+        #expect(paused.counts?.accepted == 100 && paused.counts?.sent == 100)
+        #expect(try await bench.currentApp()?.alarm?.reason == "BadEnvironmentKeyIdInToken")
+
+        try trust([.production, .sandbox])
+        try await bench.sendouts.resume(bench.customer, key.sendout)
+        let finished = try await hurried(bench, key, .finished)
+        #expect(finished.counts == SendoutCounts(audience: 180, sent: 180, accepted: 180))
+        #expect(try await bench.pushes(key).allSatisfy { $0.attempts == 1 && $0.resentBecause == nil })
+        // Nothing is wrong with the app any more, and nobody had to say so.
+        #expect(try await bench.currentApp()?.alarm == nil)
+      }
+    }
+  }
+}
