@@ -1,4 +1,3 @@
-import Delivery
 import Foundation
 import Postgres
 import Registry
@@ -8,6 +7,8 @@ import Simulator
 import Support
 import Testing
 import Wire
+
+@testable import Delivery
 
 @Suite struct HubTests {
   @Test func `Several hubs share a sendout and send each push once`() async throws {
@@ -128,6 +129,26 @@ import Wire
       try await bench.withHubs { try await bench.until(key, .finished) }
       #expect(try await bench.pushes(key).allSatisfy { $0.attempts == 1 && $0.resentBecause == nil })
       #expect(bench.simulator.apns.count == 200)
+    }
+  }
+
+  @Test func `A push arrives under the id of its ledger row, and under the same when it is sent again`() async throws {
+    try await withSendingBench { bench in
+      let devices = try await bench.addDevices(3)
+      bench.simulator.apns.rule(.nth(2), .resetStream, times: 1)
+      try await bench.withHubs {
+        let key = try await bench.send("Hello")
+        try await bench.until(key, .finished)
+        let tokens = try await bench.tokens()
+        let ids = Dictionary(grouping: bench.simulator.apns.arrivals, by: \.token)
+          .mapValues { $0.map { $0.header("apns-id") } }
+        #expect(ids.values.map(\.count).sorted() == [1, 1, 2])
+        for device in devices {
+          let id = PushIdentity.id(key, device).uuidString.lowercased()
+          #expect(ids[tokens[device] ?? ""]?.allSatisfy { $0 == id } == true)
+        }
+        #expect(bench.simulator.apns.arrivals.allSatisfy { $0.header("apns-collapse-id") == "s\(key.sendout)" })
+      }
     }
   }
 

@@ -40,6 +40,32 @@ import Wire
     }
   }
 
+  @Test func `A hub killed while it freezes leaves nothing half frozen`() async throws {
+    try await withStage { stage in
+      try await stage.addDevices(300)
+      let first = try await stage.serve()
+      let sendout = try await stage.database.pool.transaction { transaction in
+        // The pushes are written by now, and their batches are waited for.
+        try await transaction.query(Statement("test.lock", .write, "LOCK TABLE push_batch IN SHARE MODE"))
+        let sendout = try await stage.send(through: first.site)
+        while try await stage.database.query(
+          "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO push_batch%'"
+        ).isEmpty {}
+        await first.process.die()
+        return sendout
+      }
+      #expect(try await stage.database.query("SELECT 1 FROM push").isEmpty)
+
+      let second = try await stage.serve()
+      let watched = try await stage.pushcart.run(
+        "sendout", "show", String(sendout), "--customer", "1", "--watch", "--json")
+      #expect(try watched.json["counts"]?.integer("audience") == 300)
+      #expect(try watched.json["counts"]?.integer("accepted") == 300)
+      #expect(stage.simulator.apns.count == 300)
+      await second.process.die()
+    }
+  }
+
   @Test func `A hub told to end lets its pushes settle, and leaves the rest to the next one`() async throws {
     try await withStage(configure: { $0.arrivalsKept = 100_000 }) { stage in
       try await stage.addDevices(6000)
