@@ -6,9 +6,10 @@ struct DemoCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo", abstract: "Run a private hub to try: with its own PostgreSQL, phones and samples.",
     discussion: """
-      Nothing has to be set up. Everything is kept in one folder, and nothing leaves this machine: pushes go to a \
-      simulated APNs whose phone page shows them. It checks the sample app's signing key, and takes those of apps that \
-      are added as they are. Other commands, started in the same place, find this hub by themselves.
+      Nothing has to be set up. Everything is kept in one folder (for root below /var/lib/pushcart, if PostgreSQL's user \
+      cannot enter that), and nothing leaves this machine: pushes go to a simulated APNs whose phone page shows them. It \
+      checks the sample app's signing key, and takes those of apps that are added as they are. Other commands, started in \
+      the same place, find this hub by themselves.
 
       Example: pushcart demo --port 8090
       """)
