@@ -26,7 +26,7 @@ public struct LinkSigner: Sendable {
   /// The numbers are read first and their token is made anew, so that there is exactly one text that is accepted for a link:
   /// no other spelling of the same bytes is. The comparison takes the same time wherever they differ.
   public func verify(_ token: String, _ kind: PushLink.Kind) -> PushLink? {
-    let given = token.utf8
+    let given = Array(token.utf8)
     guard Self.lengths.contains(given.count), let packed = Base64URL.decode(given) else { return nil }
     var numbers = VariableLength(bytes: packed.dropLast(Self.signatureLength))
     guard let customer = numbers.next(), let sendout = numbers.next(), let device = numbers.next(), numbers.isAtEnd

@@ -46,17 +46,27 @@ struct SimulatorCommand: AsyncParsableCommand {
     let simulator = PushSimulator(settings, logger: logger)
     for key in trust { try key.register(with: simulator.apns) }
     try await simulator.start()
-    StandardStream.output.write(
-      """
-      \(Setting.apnsProductionURL.variable)=\(simulator.productionURL)
-      \(Setting.apnsSandboxURL.variable)=\(simulator.sandboxURL)
-      \(Setting.providerCAFile.variable)=\(simulator.caFile)
-      \(Setting.pageFrameAncestors.variable)=\(simulator.phoneURL ?? "'none'")
-      # Phone page: \(simulator.phoneURL ?? "none")
+    let greeting = Greeting(
+      text: """
+        \(Setting.apnsProductionURL.variable)=\(simulator.productionURL)
+        \(Setting.apnsSandboxURL.variable)=\(simulator.sandboxURL)
+        \(Setting.providerCAFile.variable)=\(simulator.caFile)
+        \(Setting.pageFrameAncestors.variable)=\(simulator.phoneURL ?? "'none'")
+        # Phone page: \(simulator.phoneURL ?? "none")
 
-      """)
+        """)
     try await ServiceGroup(
-      services: [simulator], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger
+      services: [simulator, greeting], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger
     ).run()
+  }
+}
+
+/// Says where everything is, once signals are listened to: whoever reads it may send one at once.
+private struct Greeting: Service {
+  let text: String
+
+  func run() async throws {
+    StandardStream.output.write(text)
+    try await gracefulShutdown()
   }
 }

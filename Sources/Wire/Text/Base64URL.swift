@@ -10,7 +10,7 @@ public enum Base64URL {
   }()
 
   /// The digits for these bytes.
-  public static func encode(_ bytes: some Collection<UInt8>) -> [UInt8] {
+  public static func encode(_ bytes: [UInt8]) -> [UInt8] {
     var text: [UInt8] = []
     text.reserveCapacity((bytes.count * 4 + 2) / 3)
     var buffer: UInt32 = 0
@@ -28,10 +28,10 @@ public enum Base64URL {
   }
 
   /// The same as a string.
-  public static func text(_ bytes: some Collection<UInt8>) -> String { String(decoding: encode(bytes), as: UTF8.self) }
+  public static func text(_ bytes: [UInt8]) -> String { String(decoding: encode(bytes), as: UTF8.self) }
 
   /// The bytes that a text stands for; `nil` if it holds anything but digits. Bits left over are ignored: the caller compares.
-  public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
+  public static func decode(_ text: [UInt8]) -> [UInt8]? {
     var bytes: [UInt8] = []
     var buffer: UInt32 = 0
     var bits: UInt32 = 0

@@ -16,7 +16,7 @@ struct ProviderToken: Hashable, Sendable {
     let claims = try Self.encode(Claims(iss: credentials.teamID, iat: issuedAt))
     let signed = header + "." + claims
     let signature = try key.signature(for: Data(signed.utf8)).rawRepresentation
-    authorization = "bearer \(signed).\(Base64URL.text(signature))"
+    authorization = "bearer \(signed).\(Base64URL.text(Array(signature)))"
     mintedAt = Date(timeIntervalSince1970: Double(issuedAt))
   }
 
@@ -28,6 +28,6 @@ struct ProviderToken: Hashable, Sendable {
   private static func encode(_ value: some Encodable) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
-    return Base64URL.text(try encoder.encode(value))
+    return Base64URL.text(Array(try encoder.encode(value)))
   }
 }
