@@ -66,8 +66,9 @@ import Wire
     "test.halves", .read,
     """
     SELECT count(*) FROM contact c
-    WHERE (SELECT count(*) FROM device d WHERE d.contact_id = c.contact_id) <> 2
-      OR (SELECT count(*) FROM device_event e WHERE e.contact_id = c.contact_id) <> 2
+    LEFT JOIN (SELECT contact_id, count(*) AS devices FROM device GROUP BY contact_id) d USING (contact_id)
+    LEFT JOIN (SELECT contact_id, count(*) AS events FROM device_event GROUP BY contact_id) e USING (contact_id)
+    WHERE coalesce(d.devices, 0) <> 2 OR coalesce(e.events, 0) <> 2
     """)
 }
 
