@@ -24,7 +24,8 @@ def cpu():
 
 server = subprocess.run(["psql", "-Atc", "SHOW server_version"], capture_output=True, text=True).stdout.split()[0]
 print("# Figures\n")
-print(f"`make bench` on {datetime.date.today()}: {os.cpu_count()} cores ({cpu()}) shared by hub, PostgreSQL {server}, sink and")
+seconds = os.environ.get("SECONDS_EACH", "8")
+print(f"`SECONDS_EACH={seconds} ROUNDS={rounds} make bench` on {datetime.date.today()}: {os.cpu_count()} cores ({cpu()}) shared by hub, PostgreSQL {server}, sink and")
 print(f"load generator; {rounds} rounds, yardstick and hub in turns; medians, a second. Only the ratio says anything: both")
 print("columns move with the machine.\n")
 print("| path | yardstick | yardstick | hub | ratio | to reach |")

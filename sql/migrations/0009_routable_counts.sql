@@ -4,7 +4,8 @@
 CREATE OR REPLACE VIEW sendout_counts AS
   SELECT total.customer_id, total.sendout_id, total.audience, total.queued - coalesce(in_hand.sending, 0) AS queued,
          coalesce(in_hand.sending, 0) AS sending,
-         total.waiting, total.sent, total.accepted, total.failed, total.uncertain, total.skipped, total.cancelled, total.opened
+         total.waiting, total.sent, total.accepted, total.failed, total.uncertain, total.skipped, total.cancelled, total.opened,
+         total.accepted_opened
     FROM (SELECT customer_id, sendout_id,
                  count(*)                                      AS audience,
                  count(*) FILTER (WHERE state = 'queued')      AS queued,
@@ -15,7 +16,8 @@ CREATE OR REPLACE VIEW sendout_counts AS
                  count(*) FILTER (WHERE state = 'uncertain')   AS uncertain,
                  count(*) FILTER (WHERE state = 'skipped')     AS skipped,
                  count(*) FILTER (WHERE state = 'cancelled')   AS cancelled,
-                 count(opened_at)                              AS opened
+                 count(opened_at)                              AS opened,
+                 count(opened_at) FILTER (WHERE state = 'accepted') AS accepted_opened
             FROM push
            GROUP BY customer_id, sendout_id) AS total
     LEFT JOIN
@@ -29,6 +31,7 @@ CREATE OR REPLACE VIEW sendout_counts AS
            WHERE push_batch.state = 'claimed' AND push.state = 'queued'
            GROUP BY push_batch.customer_id, push_batch.sendout_id) AS in_hand
       ON in_hand.customer_id = total.customer_id AND in_hand.sendout_id = total.sendout_id;
+COMMENT ON COLUMN sendout_counts.accepted_opened IS 'Of the opened, those that the push service accepted.';
 
 -- Each part looks the contact up for itself, so that the planner goes from it to the part's own index.
 CREATE OR REPLACE VIEW report.contact_timeline AS

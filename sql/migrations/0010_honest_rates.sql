@@ -1,36 +1,4 @@
 -- An open rate counts pushes that were accepted both above and below the line: one that is uncertain can be opened, too.
-CREATE OR REPLACE VIEW sendout_counts AS
-  SELECT total.customer_id, total.sendout_id, total.audience, total.queued - coalesce(in_hand.sending, 0) AS queued,
-         coalesce(in_hand.sending, 0) AS sending,
-         total.waiting, total.sent, total.accepted, total.failed, total.uncertain, total.skipped, total.cancelled, total.opened,
-         total.accepted_opened
-    FROM (SELECT customer_id, sendout_id,
-                 count(*)                                      AS audience,
-                 count(*) FILTER (WHERE state = 'queued')      AS queued,
-                 count(*) FILTER (WHERE state = 'waiting')     AS waiting,
-                 count(*) FILTER (WHERE attempts > 0)          AS sent,
-                 count(*) FILTER (WHERE state = 'accepted')    AS accepted,
-                 count(*) FILTER (WHERE state = 'failed')      AS failed,
-                 count(*) FILTER (WHERE state = 'uncertain')   AS uncertain,
-                 count(*) FILTER (WHERE state = 'skipped')     AS skipped,
-                 count(*) FILTER (WHERE state = 'cancelled')   AS cancelled,
-                 count(opened_at)                              AS opened,
-                 count(opened_at) FILTER (WHERE state = 'accepted') AS accepted_opened
-            FROM push
-           GROUP BY customer_id, sendout_id) AS total
-    LEFT JOIN
-         (SELECT push_batch.customer_id, push_batch.sendout_id, count(*) AS sending
-            FROM push_batch
-            JOIN push ON push.customer_id = push_batch.customer_id AND push.sendout_id = push_batch.sendout_id
-             AND push.device_id BETWEEN push_batch.first_device_id AND push_batch.last_device_id
-             -- The same again: the planner takes each bound for a third of the rows, and with two of them alone it read all
-             -- of the customer's pushes rather than the batches' own.
-             AND push.device_id > push_batch.first_device_id - 1 AND push.device_id < push_batch.last_device_id + 1
-           WHERE push_batch.state = 'claimed' AND push.state = 'queued'
-           GROUP BY push_batch.customer_id, push_batch.sendout_id) AS in_hand
-      ON in_hand.customer_id = total.customer_id AND in_hand.sendout_id = total.sendout_id;
-COMMENT ON COLUMN sendout_counts.accepted_opened IS 'Of the opened, those that the push service accepted.';
-
 CREATE OR REPLACE VIEW report.sendout_totals AS
 SELECT s.customer_id, s.sendout_id, s.name, a.app_id, a.app_type, s.state, s.template_name, s.template_version,
   s.created_at, s.started_at, s.finished_at,

@@ -11,9 +11,8 @@ public import Wire
 public final class Registrar: Sendable {
   /// How much may wait, and for how long.
   public struct Limits: Sendable {
-    /// Statements of one customer under way at once. With one, all that arrives meanwhile shares the next: twice the
-    /// statements of half the size cost PostgreSQL half as much again (measured: 145 microseconds a statement and 25 a
-    /// device).
+    /// Statements of one customer under way at once. With one, all that arrives meanwhile shares the next: a
+    /// statement has a price of its own, of several devices, so that fewer and fuller ones carry more.
     public var statements = 1
     /// Requests that wait, of all customers together; one more is refused at once.
     public var requests = 4096
