@@ -1,6 +1,5 @@
 public import Hummingbird
 public import Logging
-import NIOCore
 
 /// All faces behind one listening socket.
 public struct Site: Sendable {
@@ -28,7 +27,6 @@ public struct Site: Sendable {
       responder: responder,
       server: .http1(
         configuration: .init(
-          additionalChannelHandlers: [EarlyAnswer()],
           idleTimeout: .seconds(settings.idleSeconds),
           httpDecoderConfiguration: .init(
             maxHeaderFieldSize: 16 * 1024, maxHeaderListSize: 32 * 1024, maxHeaderFieldCount: 100)

@@ -5,9 +5,12 @@ import NIOCore
 /// What belongs to one request while it is answered.
 public struct SiteContext: RequestContext {
   public var coreContext: CoreRequestContextStorage
+  /// The connection that the request came in by.
+  let channel: any Channel
 
   public init(source: ApplicationRequestContextSource) {
     coreContext = CoreRequestContextStorage(source: source)
+    channel = source.channel
   }
 
   /// Names the request in the log and in the reply's `X-Request-Id`.
