@@ -35,11 +35,13 @@ let metrics: Target.Dependency = .product(name: "Metrics", package: "swift-metri
 let metricsTestKit: Target.Dependency = .product(name: "MetricsTestKit", package: "swift-metrics")
 let mustache: Target.Dependency = .product(name: "Mustache", package: "swift-mustache")
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
-let nioHTTPTypes: Target.Dependency = .product(name: "NIOHTTPTypes", package: "swift-nio-extras")
+let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let nioHTTPTypesHTTP1: Target.Dependency = .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let nio: [Target.Dependency] = [
   nioCore,
-  .product(name: "NIOPosix", package: "swift-nio"),
-  .product(name: "NIOHTTP1", package: "swift-nio"),
+  nioPosix,
+  nioHTTP1,
   .product(name: "NIOHTTP2", package: "swift-nio-http2"),
   .product(name: "NIOHPACK", package: "swift-nio-http2"),
   .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -102,8 +104,8 @@ let package = Package(
     room(
       "Web",
       imports: [
-        "Registry", "Content", "Delivery", "Sendouts", "Wire", crypto, httpTypes, hummingbird, logging, metrics,
-        nioCore, nioHTTPTypes,
+        "Registry", "Content", "Delivery", "Sendouts", "Wire", collections, crypto, httpTypes, hummingbird,
+        lifecycle, logging, metrics, nioCore, nioHTTP1, nioHTTPTypesHTTP1, nioPosix,
       ]),
     room(
       "Simulator",

@@ -42,7 +42,7 @@ struct Hub: Sendable {
       first + [pool, caches, parts.apns],
       [
         runner(parts), Housekeeping(pool, vault: vault), parts.readiness,
-        GraceLimit(service: site.application(onListening: whenListening), limit: min(settings.drain, Self.siteGrace)),
+        GraceLimit(service: site.service(onListening: whenListening), limit: min(settings.drain, Self.siteGrace)),
       ])
   }
 

@@ -18,15 +18,12 @@ struct Doorman: RouterMiddleware {
     _ request: Request, context: SiteContext, next: (Request, SiteContext) async throws -> Response
   ) async throws -> Response {
     let start = ContinuousClock.now
-    var request = request
-    let body = WatchedBody(in: &request)
     var response: Response
     do {
       response = try await next(request, context)
     } catch {
       response = JSONReply.make(refusal(for: error, request, context))
     }
-    if let body, !body.wasRead { await EarlyAnswer.install(in: context.channel) }
     // A body would be taken for the beginning of the next reply (RFC 9110, section 9.3.2).
     if request.method == .head { response = response.createHeadResponse() }
     response.headers[.requestID] = context.requestID

@@ -30,8 +30,11 @@ public enum JSONReply {
   }
 
   static func make(_ refusal: Refusal) -> Response {
+    make(refusal.status, bytes: bytes(of: refusal), headers: refusal.headers)
+  }
+
+  static func bytes(of refusal: Refusal) -> ByteBuffer {
     struct Body: Encodable { var error: String }
-    let bytes = (try? encode(Body(error: refusal.sentence))) ?? Data(#"{"error":"refused"}"#.utf8)
-    return make(refusal.status, bytes: ByteBuffer(bytes: bytes), headers: refusal.headers)
+    return ByteBuffer(bytes: (try? encode(Body(error: refusal.sentence))) ?? Data(#"{"error":"refused"}"#.utf8))
   }
 }

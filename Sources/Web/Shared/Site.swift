@@ -1,5 +1,6 @@
-public import Hummingbird
+import Hummingbird
 public import Logging
+public import ServiceLifecycle
 
 /// All faces behind one listening socket.
 public struct Site: Sendable {
@@ -20,22 +21,8 @@ public struct Site: Sendable {
 
   /// The service that listens and answers until it is told to stop, then lets requests in flight finish.
   /// - Parameter onListening: called with the port once the socket accepts connections.
-  public func application(
-    onListening: @escaping @Sendable (Int) async -> Void = { _ in }
-  ) -> Application<RouterResponder<SiteContext>> {
-    Application(
-      responder: responder,
-      server: .http1(
-        configuration: .init(
-          idleTimeout: .seconds(settings.idleSeconds),
-          httpDecoderConfiguration: .init(
-            maxHeaderFieldSize: 16 * 1024, maxHeaderListSize: 32 * 1024, maxHeaderFieldCount: 100)
-        )),
-      configuration: ApplicationConfiguration(
-        address: .hostname(settings.host, port: settings.port), backlog: 1024),
-      onServerRunning: { await onListening($0.localAddress?.port ?? 0) },
-      logger: logger
-    )
+  public func service(onListening: @escaping @Sendable (Int) async -> Void = { _ in }) -> some Service {
+    HTTPServer(responder: responder, settings: settings, onListening: onListening, logger: logger)
   }
 }
 

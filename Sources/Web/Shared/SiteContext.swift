@@ -1,20 +1,26 @@
 public import Hummingbird
-import Logging
+public import Logging
 import NIOCore
 
 /// What belongs to one request while it is answered.
 public struct SiteContext: RequestContext {
   public var coreContext: CoreRequestContextStorage
-  /// The connection that the request came in by.
-  let channel: any Channel
+  /// Names the request in the log and in the reply's `X-Request-Id`.
+  public let requestID: String
+  private let siteLogger: Logger
 
   public init(source: ApplicationRequestContextSource) {
     coreContext = CoreRequestContextStorage(source: source)
-    channel = source.channel
+    siteLogger = source.logger
+    requestID = RequestID().description
   }
 
-  /// Names the request in the log and in the reply's `X-Request-Id`.
-  public var requestID: String { logger[metadataKey: "hb.request.id"]?.description ?? "-" }
+  /// Names the request in each of its lines.
+  public var logger: Logger {
+    var logger = siteLogger
+    logger[metadataKey: "request-id"] = .string(requestID)
+    return logger
+  }
 
   /// The path's part of that name, percent-decoded: `+` stands for itself, `%2F` is a slash inside the part.
   /// - Throws: `Refusal` (400) when it is not percent-encoded UTF-8 without U+0000.

@@ -29,7 +29,7 @@ import Testing
       let id = try #require(reply.header("X-Request-Id"))
       hub.process.signal(SIGTERM)
       #expect(await hub.process.exit() == 0)
-      let lines = hub.process.text.split(separator: "\n").filter { $0.contains(#""hb.request.id":"\#(id)""#) }
+      let lines = hub.process.text.split(separator: "\n").filter { $0.contains(#""request-id":"\#(id)""#) }
       #expect(lines.count == 1 && lines.allSatisfy { $0.contains(#""level":"warning""#) }, "\(hub.process.text)")
     }
   }

@@ -3,6 +3,7 @@ import Hummingbird
 public import Logging
 import NIOCore
 import NIOHTTP1
+import ServiceLifecycle
 public import Web
 public import Wire
 
@@ -92,7 +93,7 @@ public func withSite<Answer: Sendable>(
     defer { group.cancelAll() }
     group.addTask {
       defer { announce.finish() }
-      try await site.application { announce.yield($0) }.run()
+      try await site.service { announce.yield($0) }.run()
     }
     for await port in ports { return try await body(TestSite(url: "http://127.0.0.1:\(port)", routes: routes)) }
     try await group.waitForAll()

@@ -1,0 +1,28 @@
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+/// The time as HTTP writes it, made anew once a second.
+enum HTTPDate {
+  private static let latest = Mutex((second: 0, text: ""))
+
+  /// Such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7).
+  static var now: String {
+    let second = time(nil)
+    return latest.withLock { latest in
+      if latest.second != second { latest = (second, text(of: second)) }
+      return latest.text
+    }
+  }
+
+  private static func text(of second: time_t) -> String {
+    var (second, parts) = (second, tm())
+    gmtime_r(&second, &parts)
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { text in
+      strftime(text.baseAddress, text.count, "%a, %d %b %Y %H:%M:%S GMT", &parts)
+      return text.baseAddress.map { String(cString: $0) } ?? ""
+    }
+  }
+}
