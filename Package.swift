@@ -152,7 +152,7 @@ let package = Package(
       of: "Web",
       imports: [
         "Web", "Sendouts", "Delivery", "Registry", "Content", "Providers", "Postgres", "Wire", crypto, httpClient,
-        logging,
+        hummingbird, logging, nioCore,
       ]),
     tests(of: "Simulator", imports: ["Simulator", "Wire", crypto, httpClient, logging] + nio),
     tests(

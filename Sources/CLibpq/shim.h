@@ -1,2 +1,8 @@
 #include <libpq-fe.h>
 #include <libpq-events.h>
+
+#ifdef __GLIBC__
+// glibc has it since 2.34, but Swift's view of spawn.h does not show it.
+#include <spawn.h>
+extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
+#endif

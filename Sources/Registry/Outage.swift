@@ -14,7 +14,7 @@ public enum Outage: Sendable, Equatable {
     guard let error = error as? PostgresError else { return nil }
     switch error {
     case .unknownOutcome: self = .outcomeUnknown
-    case .timedOut: self = .tooSlow
+    case .timedOut, .busy: self = .tooSlow
     case .server(let error) where Self.crowded.contains(error.sqlState): self = .tooSlow
     default:
       guard error.isPassing else { return nil }

@@ -1,5 +1,6 @@
 @testable import Content
 
+import Support
 import Testing
 
 /// Holds the quick way of rendering to swift-mustache, which says what a template means.
@@ -27,7 +28,7 @@ import Testing
   ]
 
   /// A template of random parts, its sections balanced.
-  static func template(_ random: inout SplitMix, depth: Int = 0) -> String {
+  static func template(_ random: inout Dice, depth: Int = 0) -> String {
     (0..<Int.random(in: 0...6, using: &random)).map { _ in
       let name = names.randomElement(using: &random) ?? "a"
       return switch Int.random(in: 0..<12, using: &random) {
@@ -45,7 +46,7 @@ import Testing
 
   @Test(arguments: TemplateFormat.allCases)
   func `Random templates say the same both ways`(format: TemplateFormat) throws {
-    var random = SplitMix(state: UInt64(format.rawValue.utf8.reduce(0) { $0 &* 31 &+ UInt64($1) }))
+    var random = Dice(seed: UInt64(format.rawValue.utf8.reduce(0) { $0 &* 31 &+ UInt64($1) }))
     var rendered = 0
     for _ in 0..<1_000 {
       let body = Self.template(&random)
@@ -59,7 +60,7 @@ import Testing
   }
 
   @Test func `A message's texts say the same both ways`() throws {
-    var random = SplitMix(state: 4711)
+    var random = Dice(seed: 4711)
     for _ in 0..<1_000 {
       let text = Self.template(&random)
       guard let quick = try? TextTemplate(text, field: "alert") else { continue }
@@ -77,18 +78,5 @@ import Testing
     for body in ["{{uppercased(a)}}", "{{.a}}", "{{a}}\u{2028}", "\u{600}{{a}}"] {
       #expect(TemplateTree(body, (try? TagScanner.tags(of: body, field: "")) ?? []) == nil)
     }
-  }
-}
-
-/// Random numbers that are the same in every run.
-struct SplitMix: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var bits = state
-    bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-    return bits ^ (bits >> 31)
   }
 }

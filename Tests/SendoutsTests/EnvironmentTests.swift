@@ -39,11 +39,18 @@ import Wire
     }
   }
 
-  @Test func `A key that the sandbox refuses pauses the sendout when all others are sent to, not before`() async throws
+  @Test(arguments: [false, true])
+  func `A key that the sandbox refuses pauses the sendout when all others are sent to, not before`(sandboxFirst: Bool)
+    async throws
   {
     try await withSendingBench { bench in
-      try await bench.addDevices(100)
-      try await bench.addDevices(80, from: 101, sandbox: true)
+      if sandboxFirst {
+        try await bench.addDevices(80, sandbox: true)
+        try await bench.addDevices(100, from: 81)
+      } else {
+        try await bench.addDevices(100)
+        try await bench.addDevices(80, from: 101, sandbox: true)
+      }
       let sample = APNsCredentials.sample
       func trust(_ environments: Set<SimulatedAPNs.Environment>) throws {
         try bench.simulator.apns.trust(

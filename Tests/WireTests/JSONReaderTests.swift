@@ -1,3 +1,4 @@
+import Support
 import Testing
 import Wire
 
@@ -109,7 +110,7 @@ import Wire
   }
 
   @Test func `No input at all breaks the reader`() {
-    var random = SplitMix(seed: 20_261_120)
+    var random = Dice(seed: 20_261_120)
     let alphabet = Array(#"{}[]":,\/truefalsn0123456789.eE+-u "#.utf8) + [0, 0x1F, 0x80, 0xC3, 0xA5, 0xF0, 0xFF]
     for _ in 0..<20_000 {
       let bytes = (0..<Int.random(in: 0...40, using: &random)).map { _ in alphabet.randomElement(using: &random) ?? 0 }
@@ -134,19 +135,5 @@ import Wire
 
   private func skip(_ bytes: [UInt8]) throws {
     try bytes.withUnsafeBytes { try JSONReader.read($0) { reader throws(JSONProblem) in try reader.skip() } }
-  }
-}
-
-/// Random numbers that are the same at every run (SplitMix64).
-struct SplitMix: RandomNumberGenerator {
-  private var state: UInt64
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

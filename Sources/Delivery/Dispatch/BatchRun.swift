@@ -22,15 +22,15 @@ final class BatchRun: Sendable {
   let claim: Claim
   let devices: ClosedRange<Int64>
   let judgement: Judgement
-  /// Whether its pushes were tried before, by an earlier run.
+  /// Whether some of its pushes were put off before.
   let isDueAgain: Bool
   private let state = Mutex(State())
 
-  init(_ batch: ClaimedBatch, _ judgement: Judgement, isDueAgain: Bool) {
+  init(_ batch: ClaimedBatch, _ judgement: Judgement) {
     claim = batch.claim
     devices = batch.devices
     self.judgement = judgement
-    self.isDueAgain = isDueAgain
+    isDueAgain = batch.isDueAgain
   }
 
   func handOver() {

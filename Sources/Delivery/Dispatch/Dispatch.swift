@@ -12,17 +12,17 @@ import Wire
 /// that takes its outcomes; one task writes them, one extends the leases. The window holds them together: it has room for so
 /// many pushes between being handed over and being written, and is closed when no more shall leave.
 final class Dispatch: Sendable {
-  private let dispatcher: Dispatcher
-  private let order: SendoutOrder
+  let dispatcher: Dispatcher
+  let order: SendoutOrder
   private let ledger: BatchLedger
   private let window: SendWindow
-  private let settler: Settler
+  let settler: Settler
   private let preparation: Preparation
-  private let fuses: Mutex<[APNsEnvironment: Fuse]>
+  let fuses: Mutex<[APNsEnvironment: Fuse]>
   private let leases = Leases()
-  private let gates = Gates()
-  private let hasAccepted = Atomic(false)
-  private let logger: Logger
+  let gates = Gates()
+  let hasAccepted = Atomic(false)
+  let logger: Logger
 
   init(_ dispatcher: Dispatcher, _ order: SendoutOrder) {
     let settings = dispatcher.settings
@@ -70,10 +70,10 @@ final class Dispatch: Sendable {
 
   /// The next batch, claimed and made ready; `nil` when there is none now, or the window is closed.
   private func draw() async -> PreparedBatch? {
-    guard window.end == nil, let (batch, isAgain) = await claim() else { return nil }
+    guard window.end == nil, let batch = await claim() else { return nil }
     let judgement = Judgement(
       policy: order.onUncertain, backOff: dispatcher.settings.backOff, luck: dispatcher.random(), now: dispatcher.now)
-    let run = BatchRun(batch, judgement, isDueAgain: batch.claim.ordinal > 1 && !isAgain)
+    let run = BatchRun(batch, judgement)
     let devices = Devices(dispatcher.database)
     guard
       let recipients = await persistently(
@@ -85,12 +85,13 @@ final class Dispatch: Sendable {
     return preparation.prepare(batch, run, for: recipients)
   }
 
-  /// - Returns: a batch, and whether this run had it before.
-  private func claim() async -> (ClaimedBatch, isAgain: Bool)? {
+  private func claim() async -> ClaimedBatch? {
     await persistently("claim") {
       guard self.window.end == nil else { return nil }
       do {
-        return try await self.ledger.claim().map { ($0, self.leases.take($0.claim, until: $0.leaseEnd)) }
+        let batch = try await self.ledger.claim()
+        if let batch { self.leases.take(batch.claim, until: batch.leaseEnd) }
+        return batch
       } catch PostgresError.unknownOutcome(let statement) {
         try await self.ledger.disown(except: self.leases.batches)
         throw PostgresError.connectionLost(statement: statement)
@@ -100,7 +101,9 @@ final class Dispatch: Sendable {
 
   private func handOver(_ batch: PreparedBatch, _ slices: inout DiscardingTaskGroup) async {
     // Batches that are due again come first, and may all be of the environment that is closed: they say nothing of the others.
-    if !batch.run.isDueAgain, !batch.slices.isEmpty, let end = gates.end(with: batch.slices.map(\.environment)) {
+    if !batch.run.isDueAgain, !batch.slices.isEmpty, let end = gates.end(with: batch.slices.map(\.environment)),
+      await !meetsAnother()
+    {
       window.close(end)
     }
     let room = min(batch.settlements.count, dispatcher.settings.window)
@@ -112,6 +115,11 @@ final class Dispatch: Sendable {
         break
       }
       if let obstacle = gates.obstacle(to: slice.environment) {
+        guard batch.run.isDueAgain || gates.end() == nil else {
+          // The run ends: what it has not tried stays queued.
+          window.leave(slice.pushes.count)
+          continue
+        }
         settler.add(
           slice.pushes.map { batch.run.judgement.settlement(of: $0, heldUpBy: obstacle) }, room: slice.pushes.count)
         continue
@@ -121,6 +129,18 @@ final class Dispatch: Sendable {
       slices.addTask { await self.send(slice, of: batch.run) }
     }
     slices.addTask { await self.back(batch.run) }
+  }
+
+  /// Whether further batches hold pushes for an environment that is open.
+  private func meetsAnother() async -> Bool {
+    for environment in APNsEnvironment.allCases where gates.obstacle(to: environment) == nil {
+      guard await persistently("look ahead", { try await self.ledger.hasQueued(for: environment) }) == true else {
+        continue
+      }
+      gates.meet(environment)
+      return true
+    }
+    return false
   }
 
   // MARK: Taking outcomes
@@ -165,14 +185,14 @@ final class Dispatch: Sendable {
 
   /// Nothing more is sent to an environment that refuses the app's credentials. Pushes that it refused stay queued, or wait if
   /// the run goes on with others.
-  private func refuse(_ pushes: [QueuedPush], _ reason: String, in environment: APNsEnvironment, of run: BatchRun) {
+  func refuse(_ pushes: [QueuedPush], _ reason: String, in environment: APNsEnvironment, of run: BatchRun) {
     gates.close(environment, .refused(reason: reason))
     guard run.isDueAgain || gates.end() == nil else { return }
     settler.add(pushes.map { run.judgement.settlement(of: $0, heldUpBy: .refused(reason: reason)) }, room: 0)
   }
 
   /// Retires the devices of dead tokens, and says what is written of their pushes: nothing, when that failed.
-  private func bury(_ dead: [DeadToken], of run: BatchRun) async -> [Settlement]? {
+  func bury(_ dead: [DeadToken], of run: BatchRun) async -> [Settlement]? {
     guard !dead.isEmpty else { return [] }
     let devices = Devices(dispatcher.database)
     let retirements = dead.map { dead in
@@ -207,58 +227,6 @@ final class Dispatch: Sendable {
     leases.release(run.claim)
   }
 
-  /// - Returns: whether all of it can be written.
-  private func judge(_ tally: BatchRun.Tally, of run: BatchRun) async -> Bool {
-    var isComplete = !tally.isIncomplete
-    for environment in APNsEnvironment.allCases {
-      let dead = tally.dead.filter { $0.environment == environment }
-      let answered = tally.answered[environment] ?? 0
-      let (mayRetire, hasBlown) = fuses.withLock { fuses in
-        let wasBlown = fuses[environment]?.isBlown ?? false
-        let mayRetire = fuses[environment]?.judge(answered: answered, dead: dead.count) ?? true
-        return (mayRetire, !mayRetire && !wasBlown)
-      }
-      if hasBlown { await alarm(dead, of: answered, in: environment) }
-      if !mayRetire, let reason = wrongTopic(dead, of: answered) {
-        // Not one of them was ever going to be taken, until the app is mended.
-        refuse(dead.map(\.push), reason, in: environment, of: run)
-      } else if mayRetire {
-        if let settlements = await bury(dead, of: run) { settler.add(settlements, room: 0) } else { isComplete = false }
-      } else {
-        settler.add(dead.map { run.judgement.settlement(of: $0, deviceIsKept: false) }, room: 0)
-      }
-    }
-    return isComplete
-  }
-
-  /// Tokens that belong to other apps look dead one by one; most of a batch of them say that the appId is wrong.
-  /// - Returns: the push service's word for it, if so.
-  private func wrongTopic(_ dead: [DeadToken], of answered: Int) -> String? {
-    let foreign = dead.filter { $0.cause == .wrongApp }
-    return foreign.count * 2 > answered ? foreign.first?.reason : nil
-  }
-
-  private func alarm(_ dead: [DeadToken], of answered: Int, in environment: APNsEnvironment) async {
-    let reason =
-      "\(dead.count) of \(answered) pushes to APNs' \(environment.rawValue) environment came back as "
-      + "\(dead.first?.reason ?? "dead") at once; no device was retired for it. Are appId, teamId and keyId of this app, "
-      + "and the devices of this environment?"
-    logger.warning("the fuse has blown", metadata: ["environment": "\(environment.rawValue)", "reason": "\(reason)"])
-    let alarms = PushAppAlarms(dispatcher.database)
-    await persistently("raise alarm") {
-      try await alarms.raise(self.order.key.customer, self.order.app, reason: reason)
-    }
-  }
-
-  /// The alarm is over when pushes are accepted and nothing is wrong any more.
-  private func clearAlarm() async {
-    guard hasAccepted.load(ordering: .relaxed), !gates.hasRefused,
-      fuses.withLock({ $0.values.allSatisfy { !$0.isBlown } })
-    else { return }
-    let alarms = PushAppAlarms(dispatcher.database)
-    await persistently("clear the alarm") { try await alarms.clear(self.order.key.customer, self.order.app) }
-  }
-
   // MARK: The database
 
   private func write(_ settlements: [Settlement]) async -> Bool {
@@ -281,7 +249,7 @@ final class Dispatch: Sendable {
   /// - Returns: `nil` when the task was cancelled, or the failure is not one of the database being away; then the run ends
   ///   and what it has claimed is left to the leases.
   @discardableResult
-  private func persistently<Answer>(_ what: String, _ body: () async throws -> Answer) async -> Answer? {
+  func persistently<Answer>(_ what: String, _ body: () async throws -> Answer) async -> Answer? {
     var pause = Duration.milliseconds(50)
     while !Task.isCancelled {
       do {

@@ -9,17 +9,13 @@ final class Leases: Sendable {
     var ends: [Claim: ContinuousClock.Instant] = [:]
     /// Batches that were claimed and are held no more, though never released: pushes of them may have left.
     var left: Set<Int32> = []
-    /// Every batch that was ever claimed.
-    var taken: Set<Int32> = []
   }
   private let state = Mutex(State())
 
-  /// - Returns: whether this run had the batch before.
-  func take(_ claim: Claim, until end: ContinuousClock.Instant) -> Bool {
+  func take(_ claim: Claim, until end: ContinuousClock.Instant) {
     state.withLock { state in
       state.ends[claim] = end
       state.left.remove(claim.batch)
-      return !state.taken.insert(claim.batch).inserted
     }
   }
 

@@ -1,4 +1,5 @@
 import Postgres
+import Providers
 import Wire
 
 /// The send ledger as a run works through it: claim a batch, settle its pushes, release it.
@@ -46,6 +47,14 @@ struct BatchLedger: Sendable {
     try await database.query(
       BatchQueries.release, key.customer.rawValue, key.sendout.rawValue, claim.batch, run.uuid, devices.lowerBound,
       devices.upperBound, claim.ordinal)
+  }
+
+  /// Whether there are pushes for an environment that have not been tried yet. Reads all of the sendout's pushes if there
+  /// are none.
+  func hasQueued(for environment: APNsEnvironment) async throws -> Bool {
+    let rows = try await database.query(
+      BatchQueries.hasQueued, key.customer.rawValue, key.sendout.rawValue, environment == .sandbox)
+    return try rows[0].decode(Bool.self)
   }
 
   /// Gives back what was claimed without knowing it, when the answer to a claim was lost; nothing of that has left.

@@ -1,8 +1,9 @@
 import Postgres
+import Registry
 
 /// Statements on one batch, from its claim to its release. `$1` is the customer, `$2` the sendout.
 enum BatchQueries {
-  static let all: [Statement] = [claim, extend, settle, release, claimedBy]
+  static let all: [Statement] = [claim, extend, settle, release, claimedBy, hasQueued]
 
   /// Claims a batch for the run `$3` for `$4` seconds and gives its pushes that are to be sent now; a batch that has none
   /// gives one row without a device. Once this is committed, a push of the batch that has no outcome counts as sent,
@@ -39,7 +40,7 @@ enum BatchQueries {
       RETURNING claimed.batch_no, claimed.claims, claimed.first_device_id, claimed.last_device_id,
                 push.device_id, push.contact_id, push.attempts, push.give_up_at)
     SELECT claimed.batch_no, claimed.claims, claimed.first_device_id, claimed.last_device_id,
-           queued.device_id, queued.contact_id, queued.attempts, queued.give_up_at
+           queued.device_id, queued.contact_id, queued.attempts, queued.give_up_at, false AS is_due_again
       FROM claimed
       LEFT JOIN LATERAL
            -- OFFSET 0 keeps this a look-up by the primary key, whatever the planner thinks of the tables' sizes.
@@ -50,7 +51,7 @@ enum BatchQueries {
                AND push.state = 'queued'
             OFFSET 0) AS queued ON true
     UNION ALL
-    SELECT * FROM due_again
+    SELECT *, true FROM due_again
     """)
 
   /// Extends the leases of what the run `$3` has claimed, the batches `$5` in their claims `$6`, by `$4` seconds from now, and
@@ -134,5 +135,14 @@ enum BatchQueries {
     SELECT batch_no, claims, first_device_id, last_device_id
       FROM push_batch
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'claimed' AND hub_id = $3::uuid
+    """)
+
+  /// Whether there are pushes that have not been tried yet, to devices of the sandbox or, if `$3` is false, of production.
+  static let hasQueued = Statement(
+    "push.has_queued", .read,
+    """
+    SELECT EXISTS (SELECT FROM push
+                    WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.state = 'queued'
+                      AND \(DeviceCondition.isOf("push.device_id", sandbox: "$3::bool")))
     """)
 }

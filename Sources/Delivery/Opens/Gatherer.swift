@@ -16,6 +16,21 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
   private struct Traffic {
     var waiting: Deque<Waiting> = []
     var underWay = 0
+
+    /// Takes one more.
+    /// - Returns: what is to go in a call of its own now; nothing if it is to wait.
+    mutating func join(_ newcomer: Waiting, upTo group: Int) -> [Waiting] {
+      waiting.append(newcomer)
+      guard underWay == 0 || underWay < callsAtOnce && waiting.count >= worthAnother else { return [] }
+      underWay += 1
+      return take(upTo: group)
+    }
+
+    mutating func take(upTo group: Int) -> [Waiting] {
+      let batch = Array(waiting.prefix(group))
+      waiting.removeFirst(batch.count)
+      return batch
+    }
   }
 
   private struct State {
@@ -54,29 +69,12 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
       let (isRefused, batch) = state.withLock { state -> (Bool, [Waiting]) in
         guard state.count < limit else { return (true, []) }
         state.count += 1
-        state.lanes[lane, default: Traffic()].waiting.append(Waiting(item: item, continuation: continuation))
-        return (false, begin(lane, &state))
+        let waiting = Waiting(item: item, continuation: continuation)
+        return (false, state.lanes[lane, default: Traffic()].join(waiting, upTo: group))
       }
       if isRefused { continuation.resume(throwing: full) }
       if !batch.isEmpty { Task { await self.drive(lane, batch) } }
     }
-  }
-
-  /// What is to go in a call of its own now; empty if it is to wait.
-  private func begin(_ lane: Lane, _ state: inout State) -> [Waiting] {
-    guard let traffic = state.lanes[lane] else { return [] }
-    let mayBegin =
-      traffic.underWay == 0
-      || traffic.underWay < Self.callsAtOnce && traffic.waiting.count >= Self.worthAnother
-    guard mayBegin else { return [] }
-    state.lanes[lane]?.underWay += 1
-    return take(lane, &state)
-  }
-
-  private func take(_ lane: Lane, _ state: inout State) -> [Waiting] {
-    let batch = state.lanes[lane].map { Array($0.waiting.prefix(group)) } ?? []
-    state.lanes[lane]?.waiting.removeFirst(batch.count)
-    return batch
   }
 
   private func drive(_ lane: Lane, _ first: [Waiting]) async {
@@ -97,11 +95,10 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
   private func next(_ lane: Lane, behind done: Int) -> [Waiting] {
     state.withLock { state in
       state.count -= done
-      let batch = take(lane, &state)
-      if batch.isEmpty {
-        state.lanes[lane]?.underWay -= 1
-        if state.lanes[lane]?.underWay == 0 { state.lanes[lane] = nil }
-      }
+      guard var traffic = state.lanes.removeValue(forKey: lane) else { return [] }
+      let batch = traffic.take(upTo: group)
+      if batch.isEmpty { traffic.underWay -= 1 }
+      if traffic.underWay > 0 { state.lanes[lane] = traffic }
       return batch
     }
   }

@@ -36,7 +36,7 @@ enum OpenQueries {
                ORDER BY sendout_id, device_id) AS first
        WHERE push.customer_id = $1::bigint AND push.sendout_id = first.sendout_id
          AND push.device_id = first.device_id AND push.opened_at IS NULL
-         AND \(DeviceOwnership.isHeld("push.device_id", by: "push.contact_id")))
+         AND \(DeviceCondition.isHeld("push.device_id", by: "push.contact_id")))
     SELECT place, contact_id FROM known
     """)
 

@@ -1,3 +1,5 @@
+import CLibpq
+
 #if canImport(Glibc)
   import Glibc
 #else
@@ -18,6 +20,13 @@ struct ChildProcess {
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_adddup2(&actions, output, 1)
     posix_spawn_file_actions_adddup2(&actions, output, 2)
+    // Not our sockets: whoever is at their other ends would not hear that we closed them.
+    #if canImport(Glibc)
+      posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+      let closing: Int32 = 0
+    #else
+      let closing = Int32(POSIX_SPAWN_CLOEXEC_DEFAULT)
+    #endif
 
     var attributes = Attributes()
     posix_spawnattr_init(&attributes)
@@ -29,7 +38,7 @@ struct ChildProcess {
     posix_spawnattr_setsigdefault(&attributes, &all)
     posix_spawnattr_setsigmask(&attributes, &none)
     posix_spawnattr_setpgroup(&attributes, 0)
-    let flags = Int32(POSIX_SPAWN_SETSIGDEF) | Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETPGROUP)
+    let flags = Int32(POSIX_SPAWN_SETSIGDEF) | Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETPGROUP) | closing
     posix_spawnattr_setflags(&attributes, Int16(flags))
 
     var words = ([path] + arguments).map { (word: String) in strdup(word) }

@@ -2,9 +2,11 @@
 public enum PostgresError: Error, Sendable {
   /// PostgreSQL refused the statement: it had no effect.
   case server(ServerError)
-  /// The statement was never sent: no connection in time, the queue full, or the pool shut down; or it was cancelled in place of
-  /// another of its transaction. It had no effect.
+  /// The statement was never sent: no connection in time, or the pool shut down; or it was cancelled in place of another of its
+  /// transaction. It had no effect.
   case unavailable(String)
+  /// The statement was never sent, as too many are waiting already. It had no effect.
+  case busy(String)
   /// The connection was lost, and nothing took effect: the statement only reads, belongs to a transaction that was not committed,
   /// or was not reached before the server said that it ends the connection.
   case connectionLost(statement: String)
@@ -87,7 +89,7 @@ extension PostgresError {
   /// Whether the same call may succeed in a moment, and cannot have taken effect now.
   public var isPassing: Bool {
     switch self {
-    case .unavailable, .connectionLost: true
+    case .unavailable, .busy, .connectionLost: true
     case .server(let error): error.isPassing
     default: false
     }
@@ -110,6 +112,7 @@ extension PostgresError: CustomStringConvertible {
     switch self {
     case .server(let error): error.description
     case .unavailable(let why): "the database is not available: \(why)"
+    case .busy(let why): "the database has too much to do: \(why)"
     case .connectionLost(let statement): "\(statement): the connection to the database was lost; nothing was changed"
     case .unknownOutcome(let statement): "\(statement): the connection to the database was lost; the outcome is unknown"
     case .timedOut(let statement): "\(statement): took longer than its limit and was cancelled"

@@ -31,7 +31,7 @@ extension PoolCore {
 
   /// Turns away who has waited too long.
   func expire() {
-    while let call = waiting.popExpired(at: now) { turnAway(call, timeoutReason) }
+    while let call = waiting.popExpired(at: now) { turnAway(call, .unavailable(timeoutReason)) }
     while let borrower = lending.borrowers.first, borrower.isFinished || borrower.expires <= now {
       lending.borrowers.removeFirst()
       borrower.finish(.failure(PostgresError.unavailable(timeoutReason)))
@@ -76,13 +76,13 @@ extension PoolCore {
   /// What is beyond the queue's limit, once the connections have taken what they can: the last to come.
   func turnAwaySurplus() {
     while waiting.count > configuration.queueLimit, let call = waiting.popLast() {
-      turnAway(call, "\(configuration.queueLimit) statements are waiting already")
+      turnAway(call, .busy("\(configuration.queueLimit) statements are waiting already"))
     }
   }
 
-  private func turnAway(_ call: Call, _ reason: String) {
+  private func turnAway(_ call: Call, _ error: PostgresError) {
     guard !call.isFinished else { return }
     figures.turnedAway.increment()
-    call.fail(PostgresError.unavailable(reason))
+    call.fail(error)
   }
 }

@@ -132,7 +132,7 @@ extension PoolCore {
     guard lending.borrowers.count < configuration.queueLimit else {
       figures.turnedAway.increment()
       let reason = "\(configuration.queueLimit) transactions are waiting already"
-      return borrower.finish(.failure(PostgresError.unavailable(reason)))
+      return borrower.finish(.failure(PostgresError.busy(reason)))
     }
     lending.borrowers.append(borrower)
   }

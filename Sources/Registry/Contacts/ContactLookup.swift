@@ -62,7 +62,7 @@ public final class ContactLookup: Sendable {
           return .success(.leads([]))
         }
         guard lines.count < limit else {
-          return .failure(PostgresError.unavailable("\(limit) lookups are waiting already"))
+          return .failure(PostgresError.busy("\(limit) lookups are waiting already"))
         }
         lines.count += 1
         lines.waiting[customer]?.append(Waiting(originalID: originalID, apps: apps, continuation: continuation))

@@ -62,7 +62,7 @@ public final class Registrar: Sendable {
       let batch: [RegistrationQueue.Waiting]? = state.withLock { state in
         guard state.tickets.count < limits.requests else {
           continuation.resume(
-            throwing: PostgresError.unavailable("\(limits.requests) registrations are waiting already"))
+            throwing: PostgresError.busy("\(limits.requests) registrations are waiting already"))
           return nil
         }
         state.lastID += 1
@@ -189,7 +189,7 @@ extension Registrar {
     }
     for (customer, batch) in begun { Task { await work(customer, batch) } }
     for ticket in late {
-      ticket.continuation.resume(throwing: PostgresError.unavailable("no registration within \(limits.patience)"))
+      ticket.continuation.resume(throwing: PostgresError.busy("no registration within \(limits.patience)"))
     }
     return goesOn
   }

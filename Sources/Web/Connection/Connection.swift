@@ -44,8 +44,8 @@ extension Connection {
     switch unwrapInboundIn(data) {
     case .head(let head):
       lastHeard = .now()
-      guard let request = try? HTTPRequest(head, secure: false, splitCookie: false) else { return perform(state.read(.garbage)) }
-      part = .head(request, RequestFraming(of: head))
+      let request = try? HTTPRequest(head, secure: false, splitCookie: false)
+      part = request.map { .head($0, RequestFraming(of: head)) } ?? .garbage
     case .body(let bytes):
       lastHeard = .now()
       part = .body(bytes)

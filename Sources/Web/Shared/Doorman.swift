@@ -30,8 +30,8 @@ struct Doorman: RouterMiddleware {
     let route = context.endpointPath ?? "NotFound"
     let duration = start.duration(to: .now)
     timers.record(method: request.method, route: route, status: response.status, duration)
-    context.logger.log(
-      level: response.status.kind == .serverError ? max(logLevel, .warning) : logLevel, "answered",
+    context.log(
+      response.status.kind == .serverError ? max(logLevel, .warning) : logLevel, "answered",
       metadata: [
         "method": "\(request.method.rawValue)", "route": "\(route)", "status": "\(response.status.code)",
         "microseconds": "\(duration / .microseconds(1))",
@@ -45,8 +45,8 @@ struct Doorman: RouterMiddleware {
       if !methods.isEmpty { return .methodNotAllowed(methods) }
     }
     if let refusal = ErrorReplies.refusal(for: error) { return refusal }
-    context.logger.error(
-      "failed",
+    context.log(
+      .error, "failed",
       metadata: [
         "method": "\(request.method.rawValue)", "route": "\(context.endpointPath ?? "-")", "error": "\(error)",
       ])

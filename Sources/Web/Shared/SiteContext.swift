@@ -1,5 +1,5 @@
 public import Hummingbird
-public import Logging
+import Logging
 import NIOCore
 
 /// What belongs to one request while it is answered.
@@ -7,19 +7,16 @@ public struct SiteContext: RequestContext {
   public var coreContext: CoreRequestContextStorage
   /// Names the request in the log and in the reply's `X-Request-Id`.
   public let requestID: String
-  private let siteLogger: Logger
 
   public init(source: ApplicationRequestContextSource) {
     coreContext = CoreRequestContextStorage(source: source)
-    siteLogger = source.logger
     requestID = RequestID().description
   }
 
-  /// Names the request in each of its lines.
-  public var logger: Logger {
-    var logger = siteLogger
-    logger[metadataKey: "request-id"] = .string(requestID)
-    return logger
+  /// Writes a line that names the request, if lines of this level are written.
+  func log(_ level: Logger.Level, _ message: Logger.Message, metadata: @autoclosure () -> Logger.Metadata) {
+    guard level >= logger.logLevel else { return }
+    logger.log(level: level, message, metadata: metadata().merging(["request-id": "\(requestID)"]) { $1 })
   }
 
   /// The path's part of that name, percent-decoded: `+` stands for itself, `%2F` is a slash inside the part.

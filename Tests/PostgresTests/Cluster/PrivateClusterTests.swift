@@ -56,6 +56,19 @@ import Testing
     }
   }
 
+  @Test func `The server holds none of our files open`() async throws {
+    try await withDirectory { configuration in
+      var ends: [Int32] = [-1, -1]
+      try #require(pipe(&ends) == 0)
+      defer { close(ends[0]) }
+      let cluster = try await PrivateCluster.start(configuration, logger: TestServer.logger)
+      close(ends[1])
+      var ours = pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)
+      #expect(poll(&ours, 1, 30_000) == 1, "somebody else could still write")
+      await cluster.stop()
+    }
+  }
+
   @Test func `Two hubs on one directory get a clear error`() async throws {
     try await withDirectory { configuration in
       let first = try await PrivateCluster.start(configuration, logger: TestServer.logger)

@@ -88,7 +88,7 @@ import Testing
               group.addTask {
                 do {
                   return try await !pool.query(Self.one).isEmpty
-                } catch PostgresError.unavailable {
+                } catch PostgresError.busy {
                   return false
                 }
               }
@@ -115,7 +115,7 @@ import Testing
         let error = await #expect(throws: PostgresError.self) {
           try await database.pool.transaction { _ = try await $0.query(Self.one) }
         }
-        guard case .unavailable = error else {
+        guard case .busy = error else {
           Issue.record("\(error as Any)")
           return
         }

@@ -7,7 +7,7 @@ import Support
 
 /// Sends bytes as they are, for requests that no client would let through.
 struct RawHTTP {
-  struct Reply {
+  struct Reply: Sendable {
     let status: Int
     let text: String
   }
@@ -23,35 +23,71 @@ struct RawHTTP {
   func send(_ text: String) async throws -> Reply? { try await send(Array(text.utf8)) }
 
   func send(_ bytes: [UInt8]) async throws -> Reply? {
-    try await withCheckedThrowingContinuation { continuation in
-      Thread.detachNewThread { continuation.resume(with: Result { try exchange(bytes) }) }
+    try await onSocket { socket in
+      send(bytes, to: socket)
+      shutdown(socket, Int32(SHUT_WR))
+      return reply(try readToEnd(socket))
     }
   }
 
   /// Sends the beginning of a request, reads until the site says no more, and goes on sending `more` until nobody takes it.
   func send(_ beginning: String, thenForEver more: String) async throws -> Reply? {
+    try await onSocket { socket in
+      send(Array(beginning.utf8), to: socket)
+      let answer = reply(try readToEnd(socket))
+      let more = Array(more.utf8)
+      while send(more, to: socket) {}
+      return answer
+    }
+  }
+
+  /// Sends, and reads until the site closes the connection by itself.
+  func send(untilClosed text: String) async throws -> Reply? {
+    try await onSocket { socket in
+      send(Array(text.utf8), to: socket)
+      return reply(try readToEnd(socket))
+    }
+  }
+
+  /// Sends the beginning of a request, waits for `answer`, sends the rest and reads to the end.
+  func send(_ beginning: String, waitFor answer: String, then rest: String) async throws -> Reply? {
+    try await onSocket { socket in
+      send(Array(beginning.utf8), to: socket)
+      var read = [UInt8](repeating: 0, count: answer.utf8.count)
+      guard recv(socket, &read, read.count, Int32(MSG_WAITALL)) == read.count, read == Array(answer.utf8) else {
+        return nil
+      }
+      send(Array(rest.utf8), to: socket)
+      shutdown(socket, Int32(SHUT_WR))
+      return reply(try readToEnd(socket))
+    }
+  }
+
+  /// Sends without reading until the site takes no more, then reads to the end.
+  /// - Returns: how often all of `text` was taken, and all that was read.
+  func fill(with text: String) async throws -> (sent: Int, replies: String) {
+    try await onSocket { socket in
+      let bytes = Array(text.utf8)
+      var patience = timeval(tv_sec: 1, tv_usec: 0)
+      setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+      var sent = 0
+      while send(bytes, to: socket) { sent += 1 }
+      shutdown(socket, Int32(SHUT_WR))
+      return (sent, String(decoding: try readToEnd(socket), as: UTF8.self))
+    }
+  }
+
+  private func onSocket<Answer: Sendable>(_ body: @escaping @Sendable (Int32) throws -> Answer) async throws -> Answer {
     try await withCheckedThrowingContinuation { continuation in
       Thread.detachNewThread {
         continuation.resume(
           with: Result {
             let socket = try connected()
             defer { close(socket) }
-            send(Array(beginning.utf8), to: socket)
-            let answer = reply(try readToEnd(socket))
-            let more = Array(more.utf8)
-            while send(more, to: socket) {}
-            return answer
+            return try body(socket)
           })
       }
     }
-  }
-
-  private func exchange(_ bytes: [UInt8]) throws -> Reply? {
-    let socket = try connected()
-    defer { close(socket) }
-    send(bytes, to: socket)
-    shutdown(socket, Int32(SHUT_WR))
-    return reply(try readToEnd(socket))
   }
 
   private func connected() throws -> Int32 {
