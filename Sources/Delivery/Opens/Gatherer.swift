@@ -41,7 +41,7 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
 
   /// Most calls of a lane under way at once, and how many items have to wait before there is another than the first.
   private static var callsAtOnce: Int { 2 }
-  private static var worthAnother: Int { 32 }
+  private static var worthAnother: Int { 128 }
 
   private let state = Mutex(State())
   private let group: Int

@@ -33,10 +33,8 @@ package struct OpenLog: Sendable {
 
   private func contacts(_ rows: Rows, of count: Int) throws -> [ContactID?] {
     var contacts = [ContactID?](repeating: nil, count: count)
-    for row in rows {
-      let (place, contact) = try row.decode(Int.self, Int64.self)
-      contacts[place - 1] = ContactID(contact)
-    }
+    let (places, known) = try rows[0].decode([Int]?.self, [Int64]?.self)
+    for (place, contact) in zip(places ?? [], known ?? []) { contacts[place - 1] = ContactID(contact) }
     return contacts
   }
 

@@ -7,9 +7,9 @@ enum OpenQueries {
 
   /// Records opens of the customer `$1`: `$2` sendouts, `$3` devices, `$4` by what they were opened, `$5` by whom. Those of
   /// pushes that are not in the ledger are passed over. The first open by a person is written to the push,
-  /// unless the phone is somebody else's by now: that person never got it. Gives, for each
-  /// that is known, its place in the arrays and the contact the push was for. Locks the pushes it writes to, in the order of
-  /// their keys, as settlements do.
+  /// unless the phone is somebody else's by now: that person never got it. Gives one row of two arrays: of those that are
+  /// known, the places in what was given and the contacts the pushes were for; NULLs if none is. Locks the pushes it writes
+  /// to, in the order of their keys, as settlements do.
   static let record = Statement(
     "open.record", .write,
     """
@@ -37,14 +37,14 @@ enum OpenQueries {
        WHERE push.customer_id = $1::bigint AND push.sendout_id = first.sendout_id
          AND push.device_id = first.device_id AND push.opened_at IS NULL
          AND \(DeviceCondition.isHeld("push.device_id", by: "push.contact_id")))
-    SELECT place, contact_id FROM known
+    SELECT array_agg(place), array_agg(contact_id) FROM known
     """)
 
   /// What `record` gives, without recording anything.
   static let contacts = Statement(
     "open.contacts", .read,
     """
-    SELECT opened.place, push.contact_id
+    SELECT array_agg(opened.place), array_agg(push.contact_id)
       FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS opened (sendout_id, device_id, place)
      CROSS JOIN LATERAL
            (SELECT contact_id

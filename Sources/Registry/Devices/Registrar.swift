@@ -189,7 +189,7 @@ extension Registrar {
     }
     for (customer, batch) in begun { Task { await work(customer, batch) } }
     for ticket in late {
-      ticket.continuation.resume(throwing: PostgresError.busy("no registration within \(limits.patience)"))
+      ticket.continuation.resume(throwing: PostgresError.unavailable("no registration within \(limits.patience)"))
     }
     return goesOn
   }
