@@ -51,12 +51,21 @@ import Testing
 
   @Test func `A COPY whose last answer is lost has an unknown outcome`() async throws {
     try await withProxy { database, pool, proxy in
-      let (chunks, feed) = AsyncStream.makeStream(of: [UInt8].self)
+      let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+      let (end, finish) = AsyncStream.makeStream(of: Void.self)
+      let turns = Turns()
+      let chunks = AsyncStream<[UInt8]> {
+        if await turns.next() == 1 { return [UInt8](repeating: 0x61, count: 100_000) + [0x0A] }
+        begin.finish()
+        for await _ in end {}
+        return nil
+      }
       async let copying = #expect(throws: PostgresError.self) { try await pool.copyIn(Self.toFruit, chunks) }
-      feed.yield([UInt8](repeating: 0x61, count: 100_000) + [0x0A])
+      // The second chunk is asked for once the server has agreed to the COPY: that answer is not the one that is held.
+      for await _ in begun {}
       try await database.waits(untilRunning: 1, like: "%COPY fruit%", waitingFor: "Client")
       proxy.holdReplies()
-      feed.finish()
+      finish.finish()
       await proxy.replyIsHeld()
       proxy.cut()
       guard case .unknownOutcome = await copying else {
@@ -133,5 +142,14 @@ import Testing
       }
       #expect(try await database.query("SELECT count(*) FROM customer")[0].decode(Int.self) == 0)
     }
+  }
+}
+
+private actor Turns {
+  private var count = 0
+
+  func next() -> Int {
+    count += 1
+    return count
   }
 }
