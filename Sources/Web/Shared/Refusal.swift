@@ -35,7 +35,7 @@ extension Refusal {
   public static let brokenBody = badRequest("The body broke off, or was not framed as HTTP has it.")
 
   public static let notHTTP = badRequest(
-    "What was sent is not a request of HTTP/1.1, or its head is larger than 32 KiB.")
+    "What was sent is not a request of HTTP/1.1, or its head is too large: 100 fields, 16 KiB each, 32 KiB in all.")
 
   public static let notJSON = Refusal(
     .unsupportedMediaType, "The body must be JSON, sent as Content-Type: application/json.")
