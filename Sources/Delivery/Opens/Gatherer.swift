@@ -9,7 +9,7 @@ import Synchronization
 package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: Sendable>: Sendable {
   private struct Waiting {
     let item: Item
-    let continuation: CheckedContinuation<Answer, any Error>
+    let done: @Sendable (Result<Answer, any Error>) -> Void
   }
 
   /// What waits in a lane, and how many calls are under way in it.
@@ -66,15 +66,20 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
   /// Waits for the answer to an item. The call goes on when the caller is cancelled, as others travel with it.
   package func answer(_ lane: Lane, _ item: Item) async throws -> Answer {
     try await withCheckedThrowingContinuation { continuation in
-      let (isRefused, batch) = state.withLock { state -> (Bool, [Waiting]) in
-        guard state.count < limit else { return (true, []) }
-        state.count += 1
-        let waiting = Waiting(item: item, continuation: continuation)
-        return (false, state.lanes[lane, default: Traffic()].join(waiting, upTo: group))
-      }
-      if isRefused { continuation.resume(throwing: full) }
-      if !batch.isEmpty { Task { await self.drive(lane, batch) } }
+      answer(lane, item) { continuation.resume(with: $0) }
     }
+  }
+
+  /// As `answer`, without a task that would wait.
+  /// - Parameter done: called exactly once, on any thread; others wait until it returns.
+  package func answer(_ lane: Lane, _ item: Item, then done: @escaping @Sendable (Result<Answer, any Error>) -> Void) {
+    let (isRefused, batch) = state.withLock { state -> (Bool, [Waiting]) in
+      guard state.count < limit else { return (true, []) }
+      state.count += 1
+      return (false, state.lanes[lane, default: Traffic()].join(Waiting(item: item, done: done), upTo: group))
+    }
+    if isRefused { done(.failure(full)) }
+    if !batch.isEmpty { Task { await self.drive(lane, batch) } }
   }
 
   private func drive(_ lane: Lane, _ first: [Waiting]) async {
@@ -83,9 +88,9 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
       do {
         let answers = try await call(lane, batch.map(\.item))
         guard answers.count == batch.count else { throw Miscount(asked: batch.count, answered: answers.count) }
-        for (waiting, answer) in zip(batch, answers) { waiting.continuation.resume(returning: answer) }
+        for (waiting, answer) in zip(batch, answers) { waiting.done(.success(answer)) }
       } catch {
-        for waiting in batch { waiting.continuation.resume(throwing: error) }
+        for waiting in batch { waiting.done(.failure(error)) }
       }
       batch = next(lane, behind: batch.count)
     }

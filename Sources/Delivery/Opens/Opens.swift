@@ -22,6 +22,12 @@ public final class Opens: Sendable {
   public func record(_ open: Open) async throws -> ContactID? {
     try await gatherer.answer(open.link.customer, open)
   }
+
+  /// As `record`, without a task that would wait.
+  /// - Parameter done: called exactly once, on any thread, soon to return.
+  public func record(_ open: Open, then done: @escaping @Sendable (Result<ContactID?, any Error>) -> Void) {
+    gatherer.answer(open.link.customer, open, then: done)
+  }
 }
 
 extension Gatherer where Lane == CustomerID, Item == Open {

@@ -1,37 +1,41 @@
-import HTTPTypes
 import Hummingbird
 import NIOCore
 import NIOHTTP1
-import NIOHTTPTypesHTTP1
 
-/// One HTTP/1.1 connection on its event loop: hands its requests to a task and writes what comes back.
+/// One HTTP/1.1 connection on its event loop: has its requests answered there, and writes what comes back.
 ///
 /// Hummingbird's own channel passes every piece of a request and of a reply through two asynchronous sequences, each with
 /// locks of its own and a change of thread; that costs more than most of the hub's requests themselves. Here a request is
-/// handed over once, with its body when that came along, and its reply comes back once.
+/// handed over once, with its body when that came along, answered on the thread that read it, and its reply leaves as one
+/// buffer.
 final class Connection: ChannelInboundHandler, ChannelOutboundHandler {
   typealias InboundIn = HTTPServerRequestPart
-  typealias OutboundIn = HTTPServerResponsePart
-  typealias OutboundOut = HTTPServerResponsePart
+  typealias OutboundIn = Never
+  typealias OutboundOut = IOData
 
   /// How long what a client still sends after its last reply is thrown away.
   private static let farewell = TimeAmount.seconds(5)
 
-  private let inbox: RequestInbox
+  private let attendant: Attendant
   private let idleTime: TimeAmount
-  private var state = ConnectionState<HTTPRequest>()
+  private var state = ConnectionState<Attendant.Head>()
+  private var encoder = ReplyEncoder()
   private var context: ChannelHandlerContext?
   private var body: IncomingBody.Parts.Source?
+  /// What answers the request, unless it is a quick one.
+  private(set) var answering: Task<Void, Never>?
   /// Its reader has more of the body than it takes.
   private var isBodyFull = false
   private var isReadHeld = false
   /// A reply is on its way to a client that has not taken all of it.
   private var isReplyStuck = false
+  /// What waits in the backlog is being taken up.
+  private var isGoingOn = false
   private var lastHeard = NIODeadline.now()
   private var timer: Scheduled<Void>?
 
-  init(inbox: RequestInbox, idleTime: TimeAmount) {
-    self.inbox = inbox
+  init(_ attendant: Attendant, idleTime: TimeAmount) {
+    self.attendant = attendant
     self.idleTime = idleTime
   }
 }
@@ -40,12 +44,12 @@ final class Connection: ChannelInboundHandler, ChannelOutboundHandler {
 
 extension Connection {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    let part: ConnectionState<HTTPRequest>.Part
+    let part: ConnectionState<Attendant.Head>.Part
     switch unwrapInboundIn(data) {
     case .head(let head):
       lastHeard = .now()
-      let request = try? HTTPRequest(head, secure: false, splitCookie: false)
-      part = request.map { .head($0, RequestFraming(of: head)) } ?? .garbage
+      let framing = RequestFraming(of: head)
+      part = attendant.read(head, framing).map { .head($0, framing) } ?? .garbage
     case .body(let bytes):
       lastHeard = .now()
       part = .body(bytes)
@@ -79,10 +83,10 @@ extension Connection {
     context?.read()
   }
 
-  private func perform(_ action: ConnectionState<HTTPRequest>.Action) {
+  private func perform(_ action: ConnectionState<Attendant.Head>.Action) {
     switch action {
     case .none: break
-    case .answer(let head, let body): inbox.put(Request(head: head, body: RequestBody(buffer: body)))
+    case .answer(let head, let body): answer(head, RequestBody(buffer: body))
     case .answerStream(let head, let beginning): stream(head, beginning)
     case .answerBroken(let head, let beginning):
       stream(head, beginning)
@@ -97,16 +101,31 @@ extension Connection {
     }
   }
 
-  private func stream(_ head: HTTPRequest, _ beginning: ByteBuffer) {
+  private func answer(_ head: Attendant.Head, _ body: RequestBody) {
+    guard let context else { return }
+    let (this, channel) = (NIOLoopBound(self, eventLoop: context.eventLoop), context.channel)
+    switch head {
+    case .quick(let route, let request): attendant.answer(route, request, on: this)
+    case .other(let head):
+      run { [attendant] in await attendant.answer(Request(head: head, body: body), from: channel, on: this) }
+    }
+  }
+
+  /// Runs what answers the request: at once, on this thread, until it has to wait for something.
+  func run(_ answer: @escaping @Sendable () async -> Void) {
+    answering = Task.immediate { await answer() }
+  }
+
+  private func stream(_ head: Attendant.Head, _ beginning: ByteBuffer) {
     guard let context else { return }
     let this = NIOLoopBound(self, eventLoop: context.eventLoop)
-    let expectsContinue = head.headerFields[.expect]?.lowercased() == "100-continue"
+    let expectsContinue = head.expectsContinue
     let (parts, source) = IncomingBody.make(for: this) {
       if expectsContinue { this.execute { $0.askForBody() } }
     }
     body = source
     if beginning.readableBytes > 0 { _ = source.yield(beginning) }
-    inbox.put(Request(head: head, body: RequestBody(asyncSequence: parts)))
+    answer(head, RequestBody(asyncSequence: parts))
   }
 
   private func endBody(_ error: (any Error)? = nil) {
@@ -119,24 +138,31 @@ extension Connection {
 // MARK: - Writing
 
 extension Connection {
-  /// Writes a piece of the reply.
-  /// - Parameters:
-  ///   - head: with the first piece.
-  ///   - isEnd: with the last one.
-  ///   - written: completes once the client, or the system for it, has taken `bytes`.
-  func write(_ head: HTTPResponse?, _ bytes: ByteBuffer?, isEnd: Bool, written: EventLoopPromise<Void>? = nil) {
-    guard let context else { return written?.fail(ChannelError.ioOnClosedChannel) ?? () }
-    if var head {
-      if state.replyBegins() { head.headerFields[.connection] = "close" }
-      context.write(wrapOutboundOut(.head(HTTPResponseHead(head))), promise: nil)
-    }
-    if let bytes { context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: written) }
-    guard isEnd else { return context.flush() }
+  /// Writes a piece of the reply, with its head if it is the first.
+  /// - Parameter written: completes once the client, or the system for it, has taken the piece.
+  func write(_ head: ReplyHead?, _ bytes: ByteBuffer, written: EventLoopPromise<Void>) {
+    guard let context else { return written.fail(ChannelError.ioOnClosedChannel) }
+    var buffer = buffer(head, bytes, in: context)
+    encoder.write(bytes, into: &buffer)
+    context.writeAndFlush(wrapOutboundOut(.byteBuffer(buffer)), promise: written)
+  }
+
+  /// Writes the last piece of the reply, or all of it.
+  func finish(_ head: ReplyHead?, _ bytes: ByteBuffer?) {
+    guard let context else { return }
+    var buffer = buffer(head, bytes, in: context)
+    if let bytes { encoder.write(bytes, into: &buffer) }
+    encoder.end(into: &buffer)
     isReplyStuck = true
-    let this = NIOLoopBound(self, eventLoop: context.eventLoop)
     let done = context.eventLoop.makePromise(of: Void.self)
-    done.futureResult.whenComplete { _ in this.value.replyWritten() }
-    context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: done)
+    done.futureResult.assumeIsolated().whenComplete { _ in self.replyWritten() }
+    context.writeAndFlush(wrapOutboundOut(.byteBuffer(buffer)), promise: done)
+  }
+
+  private func buffer(_ head: ReplyHead?, _ bytes: ByteBuffer?, in context: ChannelHandlerContext) -> ByteBuffer {
+    var buffer = context.channel.allocator.buffer(capacity: (head == nil ? 16 : 512) + (bytes?.readableBytes ?? 0))
+    if let head { encoder.begin(head, state.replyBegins(saysLength: head.saysLength), into: &buffer) }
+    return buffer
   }
 
   /// The reply cannot be finished.
@@ -146,24 +172,31 @@ extension Connection {
 
   private func replyWritten() {
     isReplyStuck = false
+    answering = nil
     lastHeard = .now()
     endBody()
     perform(state.replyEnded())
-    while let action = state.goOn() { perform(action) }
+    goOn()
     readOn()
+  }
+
+  private func goOn() {
+    guard !isGoingOn else { return }
+    isGoingOn = true
+    while let action = state.goOn() { perform(action) }
+    isGoingOn = false
   }
 
   /// Answers what is no request.
   private func refuse() {
-    var head = JSONReply.make(Refusal.notHTTP).head
-    head.headerFields[.date] = HTTPDate.now
-    write(head, JSONReply.bytes(of: .notHTTP), isEnd: true)
+    finish(ReplyHead(JSONReply.make(Refusal.notHTTP)), JSONReply.bytes(of: .notHTTP))
   }
 
   /// Asks for a body that its sender holds back, unless the reply came first.
   private func askForBody() {
-    guard body != nil, state.awaitsClient else { return }
-    context?.writeAndFlush(wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))), promise: nil)
+    guard body != nil, state.awaitsClient, let context else { return }
+    let line = ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n")
+    context.writeAndFlush(wrapOutboundOut(.byteBuffer(line)), promise: nil)
   }
 
   private func leave() {
@@ -197,7 +230,6 @@ extension Connection {
     _ = state.close()
     timer?.cancel()
     endBody(IncomingBody.BrokeOff())
-    inbox.close()
     context = nil
   }
 
@@ -222,6 +254,7 @@ extension Connection: Sendable {}
 extension RequestFraming {
   init(of head: HTTPRequestHead) {
     keepsAlive = head.isKeepAlive
+    takesChunks = head.version != .http1_0
     if head.headers.contains(name: "Transfer-Encoding") {
       bodyBytes = nil
     } else {

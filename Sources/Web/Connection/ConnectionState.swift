@@ -73,6 +73,8 @@ struct ConnectionState<Head> {
   private var awaited: Int? = 0
   /// The reply to this request is the last one.
   private var isLast = false
+  /// The client knows replies in chunks.
+  private var takesChunks = true
   private var isQuiescing = false
   private var inputClosed = false
 }
@@ -86,6 +88,7 @@ extension ConnectionState {
       phase = .gathering(head, ByteBuffer())
       awaited = framing.bodyBytes
       isLast = !framing.keepsAlive
+      takesChunks = framing.takesChunks
       return .none
     case (.idle, .garbage):
       giveUpOnRest()
@@ -147,12 +150,13 @@ extension ConnectionState {
 // MARK: - What we do
 
 extension ConnectionState {
-  /// Says whether the reply that is about to be written has to be the last one. It has to be when the client said so, when the
-  /// server is ending, and when it comes before a body whose end nobody should have to wait for.
-  mutating func replyBegins() -> Bool {
+  /// Says how the reply that is about to be written ends. It has to be the last one when the client said so, when the server is
+  /// ending, when it comes before a body whose end nobody should have to wait for, and when there is no other way to say
+  /// where it ends.
+  mutating func replyBegins(saysLength: Bool = true) -> ReplyEnding {
     if case .streaming = phase, awaited.map({ $0 > Self.smallRest }) ?? true { isLast = true }
-    if isQuiescing { isLast = true }
-    return isLast
+    if isQuiescing || !saysLength && !takesChunks { isLast = true }
+    return isLast ? .lastOfAll : saysLength ? .length : .chunked
   }
 
   mutating func replyEnded() -> Action {
@@ -224,4 +228,6 @@ struct RequestFraming {
   var bodyBytes: Int?
   /// Whether the client wants to send further requests.
   var keepsAlive: Bool
+  /// Whether the client knows replies in chunks, as of HTTP/1.1.
+  var takesChunks = true
 }

@@ -6,9 +6,9 @@ import NIOHTTP1
 import NIOPosix
 import ServiceLifecycle
 
-/// Listens, and answers each connection in a task of its own until it is told to stop; then requests in flight are finished.
+/// Listens, and serves connections until it is told to stop; then requests in flight are finished.
 struct HTTPServer: Service {
-  let responder: RouterResponder<SiteContext>
+  let attendant: Attendant
   let settings: SiteSettings
   /// Called with the port once the socket accepts connections.
   let onListening: @Sendable (Int) async -> Void
@@ -28,44 +28,33 @@ extension HTTPServer: ServerChildChannel {
   struct Value: ServerChildChannelValue {
     let channel: any Channel
     let connection: NIOLoopBound<Connection>
-    let inbox: RequestInbox
   }
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     channel.eventLoop.makeCompletedFuture {
-      let inbox = RequestInbox()
-      let connection = Connection(inbox: inbox, idleTime: .seconds(settings.idleSeconds))
+      let connection = Connection(attendant, idleTime: .seconds(settings.idleSeconds))
       var limits = NIOHTTPDecoderLimitConfiguration()
       limits.maxHeaderFieldSize = 16 * 1024
       limits.maxHeaderListSize = 32 * 1024
       limits.maxHeaderFieldCount = 100
+      let decoder = HTTPRequestDecoder(
+        leftOverBytesStrategy: .dropBytes, informationalResponseStrategy: .drop, limitConfiguration: limits)
       let pipeline = channel.pipeline.syncOperations
-      try pipeline.configureHTTPServerPipeline(
-        withPipeliningAssistance: false, withErrorHandling: false, withOutboundHeaderValidation: false,
-        withEncoderConfiguration: .init(), withDecoderLimitConfiguration: limits)
-      try pipeline.addHandler(connection)
-      return Value(
-        channel: channel, connection: NIOLoopBound(connection, eventLoop: channel.eventLoop), inbox: inbox)
+      try pipeline.addHandlers(ByteToMessageHandler(decoder), connection)
+      return Value(channel: channel, connection: NIOLoopBound(connection, eventLoop: channel.eventLoop))
     }
   }
 
+  /// Waits for the end of a connection, and of what still answers its last request.
   func handle(value: Value, logger: Logger) async {
     await withTaskCancellationHandler {
-      while let request = await value.inbox.next() { await answer(request, on: value) }
+      try? await value.channel.closeFuture.get()
     } onCancel: {
       value.channel.close(promise: nil)
     }
-  }
-
-  private func answer(_ request: Request, on value: Value) async {
-    do {
-      let context = SiteContext(source: ApplicationRequestContextSource(channel: value.channel, logger: logger))
-      var response = try await responder.respond(to: request, context: context)
-      response.headers[.date] = HTTPDate.now
-      try await response.body.write(ReplyWriter(response.head, to: value.connection))
-    } catch {
-      logger.debug("a reply was not finished", metadata: ["error": "\(error)"])
-      value.connection.execute { $0.abort() }
-    }
+    let connection = value.connection
+    let answering = try? await connection.eventLoop.submit { connection.value.answering }.get()
+    if Task.isCancelled { answering?.cancel() }
+    await answering?.value
   }
 }

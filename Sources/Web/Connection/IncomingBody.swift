@@ -43,8 +43,8 @@ struct IncomingBody: AsyncSequence, Sendable {
 }
 
 extension NIOLoopBound<Connection> {
-  /// Does something with the connection, on its event loop.
+  /// Does something with the connection, on its event loop: now, if this is there.
   func execute(_ body: @escaping @Sendable (Connection) -> Void) {
-    eventLoop.execute { body(value) }
+    if eventLoop.inEventLoop { body(value) } else { eventLoop.execute { body(value) } }
   }
 }

@@ -9,10 +9,10 @@ final class ReplyWriter: ResponseBodyWriter {
   private static let piece = 64 * 1024
 
   private let connection: NIOLoopBound<Connection>
-  private var head: HTTPResponse?
+  private var head: ReplyHead?
   private var gathered: ByteBuffer?
 
-  init(_ head: HTTPResponse, to connection: NIOLoopBound<Connection>) {
+  init(_ head: ReplyHead, to connection: NIOLoopBound<Connection>) {
     self.head = head
     self.connection = connection
   }
@@ -21,12 +21,12 @@ final class ReplyWriter: ResponseBodyWriter {
     if gathered == nil { gathered = buffer } else { gathered?.writeImmutableBuffer(buffer) }
     guard let bytes = gathered, bytes.readableBytes >= Self.piece else { return }
     let written = connection.eventLoop.makePromise(of: Void.self)
-    connection.execute { [head] in $0.write(head, bytes, isEnd: false, written: written) }
+    connection.execute { [head] in $0.write(head, bytes, written: written) }
     (head, gathered) = (nil, nil)
     try await written.futureResult.get()
   }
 
   func finish(_: HTTPFields?) {
-    connection.execute { [head, gathered] in $0.write(head, gathered, isEnd: true) }
+    connection.execute { [head, gathered] in $0.finish(head, gathered) }
   }
 }

@@ -26,35 +26,37 @@ public struct PageFace: Face {
 
   public func addRoutes(to routes: RouteTable) {
     for method in [HTTPRequest.Method.get, .head] {
-      routes.on("/c/{token}", method: method) { request, context in
-        try await answer(request, context, .page) { try await show($0, to: $1) }
-      }
-      routes.on("/r/{token}", method: method) { request, context in
-        try await answer(request, context, .read) { try await markRead($0, by: $1) }
-      }
+      routes.on("/c/{token}", method: method) { request, context in try await show(request, context) }
     }
+    routes.quick("/r/", "token", answer: markRead)
   }
 
-  private func answer(
-    _ request: Request, _ context: SiteContext, _ kind: PushLink.Kind,
-    _ body: (PushLink, Open.Reader) async throws -> Response
-  ) async throws -> Response {
-    guard let token = context.parameters["token"], let link = signer.verify(String(token), kind) else {
+  private func show(_ request: Request, _ context: SiteContext) async throws -> Response {
+    guard let token = context.parameters["token"], let link = signer.verify(String(token), .page) else {
       return replies.notFound
     }
     do {
-      return try await body(link, KnownMachines.reader(of: request))
+      let page = try await pages.open(link, by: KnownMachines.reader(request.method, .fields(request.headers)))
+      return page.map(replies.page) ?? replies.notFound
     } catch {
-      guard ErrorReplies.refusal(for: error)?.status == .serviceUnavailable else { throw error }
-      return replies.unavailable
+      return try unavailable(error)
     }
   }
 
-  private func show(_ link: PushLink, to reader: Open.Reader) async throws -> Response {
-    try await pages.open(link, by: reader).map(replies.page) ?? replies.notFound
+  private func markRead(_ request: QuickRequest, _ answer: @escaping @Sendable (Result<Response, any Error>) -> Void) {
+    guard let link = signer.verify(String(request.word), .read) else { return answer(.success(replies.notFound)) }
+    let reader = KnownMachines.reader(request.method, request.headers)
+    opens.record(Open(link, via: .pushreadurl, by: reader)) { result in
+      switch result {
+      case .success(let contact): answer(.success(contact == nil ? replies.notFound : replies.read))
+      case .failure(let error): answer(Result { try unavailable(error) })
+      }
+    }
   }
 
-  private func markRead(_ link: PushLink, by reader: Open.Reader) async throws -> Response {
-    try await opens.record(Open(link, via: .pushreadurl, by: reader)) == nil ? replies.notFound : replies.read
+  /// - Throws: `error`, unless it is one that passes.
+  private func unavailable(_ error: any Error) throws -> Response {
+    guard ErrorReplies.refusal(for: error)?.status == .serviceUnavailable else { throw error }
+    return replies.unavailable
   }
 }

@@ -2,13 +2,20 @@ import HTTPTypes
 import Hummingbird
 import Logging
 
-/// Stands before every route, and before the absence of one: turns errors into replies, names the request in its reply,
-/// and leaves one line of log and one measurement behind. The line of a 5xx is a warning at least, so that the id in the reply
-/// leads somewhere.
+/// Stands before every route, and before the absence of one: turns errors into replies and leaves one line of log and one
+/// measurement behind. The line of a 5xx is a warning at least, so that the id in the reply leads somewhere.
 ///
 /// Neither paths nor headers are logged, only the route's pattern: paths carry original ids, headers carry keys.
 struct Doorman: RouterMiddleware {
   typealias Context = SiteContext
+
+  /// One request on its way through the site.
+  struct Visit: Sendable {
+    let start = ContinuousClock.now
+    let method: HTTPRequest.Method
+    let requestID: String
+    let logger: Logger
+  }
 
   let routes: [RouteTable.Entry]
   let logLevel: Logger.Level
@@ -17,39 +24,45 @@ struct Doorman: RouterMiddleware {
   func handle(
     _ request: Request, context: SiteContext, next: (Request, SiteContext) async throws -> Response
   ) async throws -> Response {
-    let start = ContinuousClock.now
-    var response: Response
+    let visit = Visit(method: request.method, requestID: context.requestID, logger: context.logger)
+    let result: Result<Response, any Error>
     do {
-      response = try await next(request, context)
+      result = .success(try await next(request, context))
+    } catch let error as HTTPError where error.status == .notFound && context.endpointPath == "NotFound" {
+      let methods = routes.methods(at: request.uri.path)
+      result = .failure(methods.isEmpty ? error : Refusal.methodNotAllowed(methods))
     } catch {
-      response = JSONReply.make(refusal(for: error, request, context))
+      result = .failure(error)
+    }
+    return reply(to: visit, at: context.endpointPath ?? "NotFound", result)
+  }
+
+  /// What a visitor gets for the outcome of a request.
+  /// - Parameter route: its pattern, such as `/c/{token}`; `NotFound` if there is none for it.
+  func reply(to visit: Visit, at route: String, _ result: Result<Response, any Error>) -> Response {
+    var response: Response
+    switch result {
+    case .success(let success): response = success
+    case .failure(let error): response = JSONReply.make(refusal(for: error, visit, route))
     }
     // A body would be taken for the beginning of the next reply (RFC 9110, section 9.3.2).
-    if request.method == .head { response = response.createHeadResponse() }
-    response.headers[.requestID] = context.requestID
-    let route = context.endpointPath ?? "NotFound"
-    let duration = start.duration(to: .now)
-    timers.record(method: request.method, route: route, status: response.status, duration)
-    context.log(
-      response.status.kind == .serverError ? max(logLevel, .warning) : logLevel, "answered",
-      metadata: [
-        "method": "\(request.method.rawValue)", "route": "\(route)", "status": "\(response.status.code)",
+    if visit.method == .head { response = response.createHeadResponse() }
+    let duration = visit.start.duration(to: .now)
+    timers.record(method: visit.method, route: route, status: response.status, duration)
+    visit.logger.log(
+      response.status.kind == .serverError ? max(logLevel, .warning) : logLevel, "answered", of: visit.requestID,
+      [
+        "method": "\(visit.method.rawValue)", "route": "\(route)", "status": "\(response.status.code)",
         "microseconds": "\(duration / .microseconds(1))",
       ])
     return response
   }
 
-  private func refusal(for error: any Error, _ request: Request, _ context: SiteContext) -> Refusal {
-    if let error = error as? HTTPError, error.status == .notFound, context.endpointPath == "NotFound" {
-      let methods = routes.methods(at: request.uri.path)
-      if !methods.isEmpty { return .methodNotAllowed(methods) }
-    }
+  private func refusal(for error: any Error, _ visit: Visit, _ route: String) -> Refusal {
     if let refusal = ErrorReplies.refusal(for: error) { return refusal }
-    context.log(
-      .error, "failed",
-      metadata: [
-        "method": "\(request.method.rawValue)", "route": "\(context.endpointPath ?? "-")", "error": "\(error)",
-      ])
-    return .internalError(requestID: context.requestID)
+    visit.logger.log(
+      .error, "failed", of: visit.requestID,
+      ["method": "\(visit.method.rawValue)", "route": "\(route)", "error": "\(error)"])
+    return .internalError(requestID: visit.requestID)
   }
 }

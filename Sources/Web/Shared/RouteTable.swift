@@ -18,10 +18,31 @@ public final class RouteTable: RouterMethods {
   }
 
   public private(set) var entries: [Entry] = []
+  private(set) var quickRoutes: [QuickRoutes.Route] = []
   private var steps: [(Router<SiteContext>) -> Void] = []
 
   init(_ faces: [any Face]) {
     for face in faces { face.addRoutes(to: self) }
+  }
+
+  /// Adds a route of `prefix` and one word after it, for GET and HEAD. It is answered with the least there is to do for each
+  /// request, and `answer` must not keep its thread.
+  /// - Parameters:
+  ///   - prefix: such as `/r/`.
+  ///   - name: of the word.
+  public func quick(_ prefix: String, _ name: String, answer: @escaping QuickAnswer) {
+    let pattern = "\(prefix){\(name)}"
+    quickRoutes.append(QuickRoutes.Route(prefix: prefix, pattern: pattern, answer: answer))
+    for method in [HTTPRequest.Method.get, .head] {
+      on(RouterPath(pattern), method: method) { request, context in
+        let word = try context.parameters.require(name)
+        return try await withCheckedThrowingContinuation { continuation in
+          answer(QuickRequest(method: request.method, word: word[...], headers: .fields(request.headers))) {
+            continuation.resume(with: $0)
+          }
+        }
+      }
+    }
   }
 
   /// The router over all routes, with `first` standing before each of them and before the absence of one.

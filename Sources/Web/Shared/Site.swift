@@ -6,7 +6,7 @@ public import ServiceLifecycle
 public struct Site: Sendable {
   /// Every route there is.
   public let routes: [RouteTable.Entry]
-  private let responder: RouterResponder<SiteContext>
+  private let attendant: Attendant
   private let settings: SiteSettings
   private let logger: Logger
 
@@ -14,7 +14,9 @@ public struct Site: Sendable {
     let table = RouteTable(faces)
     let doorman = Doorman(routes: table.entries, logLevel: settings.accessLogLevel)
     routes = table.entries
-    responder = table.router(behind: doorman).buildResponder()
+    attendant = Attendant(
+      responder: table.router(behind: doorman).buildResponder(), quickRoutes: QuickRoutes(table.quickRoutes),
+      doorman: doorman, logger: logger)
     self.settings = settings
     self.logger = logger
   }
@@ -22,7 +24,7 @@ public struct Site: Sendable {
   /// The service that listens and answers until it is told to stop, then lets requests in flight finish.
   /// - Parameter onListening: called with the port once the socket accepts connections.
   public func service(onListening: @escaping @Sendable (Int) async -> Void = { _ in }) -> some Service {
-    HTTPServer(responder: responder, settings: settings, onListening: onListening, logger: logger)
+    HTTPServer(attendant: attendant, settings: settings, onListening: onListening, logger: logger)
   }
 }
 

@@ -13,12 +13,6 @@ public struct SiteContext: RequestContext {
     requestID = RequestID().description
   }
 
-  /// Writes a line that names the request, if lines of this level are written.
-  func log(_ level: Logger.Level, _ message: Logger.Message, metadata: @autoclosure () -> Logger.Metadata) {
-    guard level >= logger.logLevel else { return }
-    logger.log(level: level, message, metadata: metadata().merging(["request-id": "\(requestID)"]) { $1 })
-  }
-
   /// The path's part of that name, percent-decoded: `+` stands for itself, `%2F` is a slash inside the part.
   /// - Throws: `Refusal` (400) when it is not percent-encoded UTF-8 without U+0000.
   public func part(_ name: String) throws -> String {
@@ -26,6 +20,16 @@ public struct SiteContext: RequestContext {
       throw Refusal.badRequest("\(name): the path is not percent-encoded UTF-8.")
     }
     return text
+  }
+}
+
+extension Logger {
+  /// Writes a line that names a request, if lines of this level are written.
+  func log(
+    _ level: Level, _ message: Message, of requestID: String, _ metadata: @autoclosure () -> Metadata
+  ) {
+    guard level >= logLevel else { return }
+    log(level: level, message, metadata: metadata().merging(["request-id": "\(requestID)"]) { $1 })
   }
 }
 

@@ -5,7 +5,7 @@ import Support
 import Testing
 
 @Suite struct DrainTests {
-  @Test func `One client that does not go on costs a hub told to end neither its pushes nor anybody's answer`()
+  @Test func `Clients that do not go on cost a hub told to end neither its pushes nor anybody's answer`()
     async throws
   {
     try await withStage(configure: { $0.arrivalsKept = 100_000 }) { stage in
@@ -14,6 +14,7 @@ import Testing
       let hub = try await stage.serve()
       _ = try await stage.send(through: hub.site)
       let stuck = try await StuckClient(hub.site.url, key: stage.key)
+      let refused = try await StuckClient(hub.site.url, key: "none")
       _ = await stage.simulator.apns.received(count: 500)
 
       let late = try await stage.database.pool.transaction { transaction in
@@ -27,7 +28,7 @@ import Testing
       #expect(try await late.value.status == 200)
 
       #expect(await hub.process.exit() == 0, "\(hub.process.text)")
-      withExtendedLifetime(stuck) {}
+      withExtendedLifetime((stuck, refused)) {}
       let claimed = try await stage.database.query("SELECT 1 FROM push_batch WHERE state = 'claimed'")
       #expect(claimed.isEmpty)
       let accepted = try await stage.database.query("SELECT count(*) FROM push WHERE state = 'accepted'")

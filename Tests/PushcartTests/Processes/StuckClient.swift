@@ -5,7 +5,7 @@ final class StuckClient: Sendable {
   private let descriptor: Int32
 
   /// Returns when the first request has been answered: the hub has the half of the second one by then.
-  /// - Parameter key: a good one: the hub does not wait for the rest of what it has refused.
+  /// - Parameter key: with one that is no good, the second request is refused before its end.
   init(_ url: String, key: String) async throws {
     guard let port = URLComponents(string: url)?.port else { throw CocoaError(.coderInvalidValue) }
     descriptor = try await withCheckedThrowingContinuation { continuation in

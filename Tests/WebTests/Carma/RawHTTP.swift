@@ -63,6 +63,29 @@ struct RawHTTP {
     }
   }
 
+  /// Sends, waits for `pause` to return before anything is read, and reads to the end.
+  func send(_ text: String, pausing pause: @escaping @Sendable () -> Void) async throws -> Reply? {
+    try await onSocket { socket in
+      send(Array(text.utf8), to: socket)
+      shutdown(socket, Int32(SHUT_WR))
+      pause()
+      return reply(try readToEnd(socket))
+    }
+  }
+
+  /// Sends, and closes the connection without reading once `isTime`.
+  /// - Returns: whether it came to that within 10 seconds.
+  func send(_ text: String, leaving isTime: @escaping @Sendable () -> Bool) async throws -> Bool {
+    try await onSocket { socket in
+      send(Array(text.utf8), to: socket)
+      for _ in 0..<1000 {
+        if isTime() { return true }
+        Thread.sleep(forTimeInterval: 0.01)
+      }
+      return false
+    }
+  }
+
   /// Sends without reading until the site takes no more, then reads to the end.
   /// - Returns: how often all of `text` was taken, and all that was read.
   func fill(with text: String) async throws -> (sent: Int, replies: String) {

@@ -51,6 +51,20 @@ import Testing
     #expect(state.read(.end).name == (isLast ? "none" : "answer 2 "))
   }
 
+  @Test(arguments: [
+    (true, true, true, ReplyEnding.length), (true, true, false, .length), (true, false, true, .chunked),
+    (true, false, false, .lastOfAll), (false, true, true, .lastOfAll), (false, false, true, .lastOfAll),
+  ])
+  func `A reply ends as its client understands it`(
+    keepsAlive: Bool, saysLength: Bool, takesChunks: Bool, ending: ReplyEnding
+  ) {
+    var state = State()
+    _ = state.read(.head(1, RequestFraming(bodyBytes: 0, keepsAlive: keepsAlive, takesChunks: takesChunks)))
+    _ = state.read(.end)
+    #expect(state.replyBegins(saysLength: saysLength) == ending)
+    #expect((state.replyEnded().name == "close") == (ending == .lastOfAll))
+  }
+
   @Test func `What is sent after the last reply is taken up to a limit`() {
     var state = State()
     _ = state.read(.head(1, .unknown))
@@ -218,7 +232,7 @@ private struct ConnectionRun {
 extension ConnectionState<Int> {
   /// Writes a reply; gives the names of all that follows from it, after `last` if it says that no other will come.
   fileprivate mutating func reply() -> [String] {
-    var names = replyBegins() ? ["last"] : []
+    var names = replyBegins() == .lastOfAll ? ["last"] : []
     names.append(replyEnded().name)
     while let action = goOn() { names.append(action.name) }
     return names

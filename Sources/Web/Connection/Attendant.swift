@@ -1,0 +1,82 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypesHTTP1
+
+/// Answers the requests of connections, by quick routes or by the tree of all others.
+struct Attendant: Sendable {
+  let responder: RouterResponder<SiteContext>
+  let quickRoutes: QuickRoutes
+  let doorman: Doorman
+  let logger: Logger
+
+  /// A request's head, with as much made of it as its answer needs.
+  enum Head: Sendable {
+    case quick(QuickRoutes.Route, QuickRequest)
+    case other(HTTPRequest)
+
+    var expectsContinue: Bool {
+      guard case .other(let head) = self else { return false }
+      return head.headerFields[.expect]?.lowercased() == "100-continue"
+    }
+  }
+
+  /// - Returns: nil for what is no request.
+  func read(_ head: HTTPRequestHead, _ framing: RequestFraming) -> Head? {
+    if let (route, request) = quickRoutes.find(head, framing) { return .quick(route, request) }
+    return HTTPRequest(head).map(Head.other)
+  }
+
+  /// To be called on the connection's event loop, as is the other.
+  func answer(_ route: QuickRoutes.Route, _ request: QuickRequest, on connection: NIOLoopBound<Connection>) {
+    let visit = Doorman.Visit(method: request.method, requestID: RequestID().description, logger: logger)
+    route.answer(request) { result in
+      connection.execute { this in
+        let response = doorman.reply(to: visit, at: route.pattern, result)
+        let head = ReplyHead(response, requestID: visit.requestID)
+        guard response.body.contentLength != 0 else { return this.finish(head, nil) }
+        this.run { await send(head, response.body, on: connection) }
+      }
+    }
+  }
+
+  func answer(_ request: Request, from channel: any Channel, on connection: NIOLoopBound<Connection>) async {
+    let context = SiteContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
+    do {
+      let response = try await responder.respond(to: request, context: context)
+      await send(ReplyHead(response, requestID: context.requestID), response.body, on: connection)
+    } catch {
+      giveUp(on: connection, error)
+    }
+  }
+
+  private func send(_ head: ReplyHead, _ body: ResponseBody, on connection: NIOLoopBound<Connection>) async {
+    do {
+      try await body.write(ReplyWriter(head, to: connection))
+    } catch {
+      giveUp(on: connection, error)
+    }
+  }
+
+  private func giveUp(on connection: NIOLoopBound<Connection>, _ error: any Error) {
+    logger.debug("a reply was not finished", metadata: ["error": "\(error)"])
+    connection.execute { $0.abort() }
+  }
+}
+
+extension HTTPRequest {
+  /// - Returns: nil for what is no request.
+  fileprivate init?(_ head: HTTPRequestHead) {
+    guard head.uri.utf8.first == UInt8(ascii: "/"), let method = try? Method(head.method) else {
+      // A target that is not a path, such as a whole URL, has to be taken apart.
+      guard let request = try? HTTPRequest(head, secure: false, splitCookie: false) else { return nil }
+      self = request
+      return
+    }
+    self.init(
+      method: method, scheme: "http", authority: head.headers.first(name: "Host"), path: head.uri,
+      headerFields: HTTPFields(head.headers, splitCookie: false))
+  }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import Support
+import Synchronization
+import Testing
+import Web
+
+/// Routes that are answered from the event loop.
+@Suite struct QuickRouteTests {
+  private let end = "GET /w/last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+  @Test(arguments: ["GET", "HEAD"])
+  func `Whichever way it goes, a request gets the same reply`(method: String) async throws {
+    try await withSite([Words()]) { site in
+      let raw = try RawHTTP(site.url)
+      for word in ["hello", "later", "empty", "refuse", "fail"] {
+        let field = "X-Colour: red\r\nX-Colour: blue"
+        let quick = try await raw.send("\(method) /w/\(word) HTTP/1.1\r\nHost: x\r\n\(field)\r\n\r\n")
+        let whole = try await raw.send("\(method) http://x/w/\(word) HTTP/1.1\r\nHost: x\r\n\(field)\r\n\r\n")
+        let withBody = try await raw.send(
+          "\(method) /w/\(word) HTTP/1.1\r\nHost: x\r\n\(field)\r\nContent-Length: 1\r\n\r\n!")
+        let texts = [quick, whole, withBody].map { comparable($0?.text) }
+        #expect(texts[0].hasPrefix("HTTP/1.1 "))
+        #expect(Set(texts).count == 1, "\(texts)")
+        if word == "hello", method == "GET" { #expect(texts[0].hasSuffix("hello in red, blue")) }
+      }
+    }
+  }
+
+  @Test func `A word that is not plain, none, and further parts go the way of all paths`() async throws {
+    try await withSite([Words()]) { site in
+      #expect(try await site.send("GET", "/w/a%20b").text == "a%20b in nothing")
+      #expect(try await site.send("GET", "/w/a?b=c").text == "a in nothing")
+      for path in ["/w", "/w/", "/w/a/b"] { #expect(try await site.send("GET", path).status == 404, "\(path)") }
+      let post = try await site.send("POST", "/w/a")
+      #expect(post.status == 405)
+      #expect(post.header("Allow") == "GET, HEAD")
+    }
+  }
+
+  @Test func `Replies keep the order of their requests, however late one of them is`() async throws {
+    try await withSite([Words()]) { site in
+      let words = ["later", "one", "later", "empty", "two"]
+      let requests = words.map { "GET /w/\($0) HTTP/1.1\r\nHost: x\r\n\r\n" }.joined()
+      let reply = try await RawHTTP(site.url).send(requests + end)
+      let bodies = reply?.text.components(separatedBy: "HTTP/1.1 ").dropFirst().map {
+        $0.components(separatedBy: "\r\n\r\n").last ?? ""
+      }
+      #expect(
+        bodies == ["later in nothing", "one in nothing", "later in nothing", "", "two in nothing", "last in nothing"])
+    }
+  }
+
+  @Test func `It leaves a line of log with the request's id, as all do`() async throws {
+    let log = LogCapture()
+    var settings = SiteSettings()
+    settings.accessLogLevel = .info
+    try await withSite([Words()], settings: settings, logger: log.logger) { site in
+      let fine = try await site.send("GET", "/w/hello")
+      let failed = try await site.send("GET", "/w/fail")
+      #expect(failed.status == 500)
+      let (fineID, failedID) = (fine.header("X-Request-Id") ?? "-", failed.header("X-Request-Id") ?? "-")
+      #expect(failed.error?.contains(failedID) == true)
+      let lines = log.lines.filter { $0.contains("/w/{word}") }
+      #expect(lines.count { $0.contains("answered") && $0.contains(fineID) && $0.hasPrefix("info") } == 1)
+      #expect(lines.count { $0.contains("answered") && $0.contains(failedID) && $0.hasPrefix("warning") } == 1)
+      #expect(lines.count { $0.contains("failed") && $0.contains("unforeseen") && $0.hasPrefix("error") } == 1)
+      #expect(!log.lines.contains { $0.contains("/w/hello") })
+    }
+  }
+
+  @Test func `A client that leaves before its answer does no harm`() async throws {
+    let words = Words()
+    try await withSite([words]) { site in
+      let raw = try RawHTTP(site.url)
+      async let gone = raw.send("GET /w/held HTTP/1.1\r\nHost: x\r\n\r\n", leaving: { words.isHolding })
+      #expect(try await gone)
+      words.release()
+      #expect(try await site.send("GET", "/w/hello").status == 200)
+    }
+  }
+
+  /// A reply without what differs from one to the next.
+  private func comparable(_ text: String?) -> String {
+    (text ?? "").split(separator: "\r\n", omittingEmptySubsequences: false)
+      .filter { !$0.hasPrefix("Date: ") && !$0.hasPrefix("X-Request-Id: ") && !$0.hasPrefix("Connection: ") }
+      .map { $0.contains("request id") ? "{…}" : $0.hasPrefix("Content-Length") ? "Content-Length" : $0 }
+      .joined(separator: "\r\n")
+  }
+}
+
+/// A quick route that answers at once, later, when it is told to, or with an error.
+private final class Words: Face {
+  enum Fault: Error { case unforeseen }
+
+  private let held = Mutex<(@Sendable () -> Void)?>(nil)
+
+  func addRoutes(to routes: RouteTable) {
+    routes.quick("/w/", "word") { [self] request, answer in
+      let text = "\(request.word) in \(request.header(.colour) ?? "nothing")"
+      let reply = Response(status: .ok, body: .init(byteBuffer: ByteBuffer(string: text)))
+      switch request.word {
+      case "later": Task { answer(.success(reply)) }
+      case "held": held.withLock { $0 = { answer(.success(reply)) } }
+      case "empty": answer(.success(Response(status: .noContent)))
+      case "refuse": answer(.failure(Refusal.notFound("There is no such word.")))
+      case "fail": answer(.failure(Fault.unforeseen))
+      default: answer(.success(reply))
+      }
+    }
+  }
+
+  var isHolding: Bool { held.withLock { $0 != nil } }
+
+  func release() { held.withLock(\.self)?() }
+}
+
+extension HTTPField.Name {
+  fileprivate static let colour = HTTPField.Name("X-Colour") ?? .accept
+}
