@@ -139,4 +139,17 @@ import Wire
       #expect(try PageTemplate(body, format: .html).namesProperties)
     }
   }
+
+  @Test func `It is known whether a page or a message needs links`() throws {
+    for text in ["{{firstName}}", "{{! url }}", "{{url.x}}", "{{properties.url}}", "url"] {
+      #expect(try !PageTemplate(text, format: .html).namesLinks, "\(text)")
+      #expect(try !MessageTemplate(MessageBody(alert: text)).namesLinks, "\(text)")
+    }
+    for text in [
+      "{{url}}", "{{{pushreadurl}}}", "{{#url}}x{{/url}}", "{{#device}}{{url}}{{/device}}", "{{lowercased(url)}}",
+    ] {
+      #expect(try PageTemplate(text, format: .html).namesLinks, "\(text)")
+      #expect(try MessageTemplate(MessageBody(alert: text)).namesLinks, "\(text)")
+    }
+  }
 }

@@ -26,6 +26,8 @@ public struct MessageTemplate: Sendable {
   public let isPersonal: Bool
   /// Whether it may name a contact's property, so that properties have to be fetched.
   public let namesProperties: Bool
+  /// Whether a text of it names `url` or `pushreadurl`.
+  public let namesLinks: Bool
 
   /// - Throws: `ContentError.invalid` and `.unparsable` with fields such as `message.alert` and `message.fields.source`.
   public init(_ message: MessageBody) throws(ContentError) {
@@ -49,6 +51,7 @@ public struct MessageTemplate: Sendable {
     if case .text(let text) = badge { texts.append(text) }
     isPersonal = texts.contains(where: \.isPersonal)
     namesProperties = texts.contains(where: \.namesProperties)
+    namesLinks = texts.contains(where: \.namesLinks)
     let size = payload(for: PageContext()).count
     guard size <= Self.payloadLimit else {
       throw .invalid(

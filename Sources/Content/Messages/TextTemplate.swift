@@ -15,6 +15,7 @@ struct TextTemplate: Sendable {
   /// Whether its outcome depends on the recipient.
   let isPersonal: Bool
   let namesProperties: Bool
+  let namesLinks: Bool
   private let form: Form
 
   /// - Parameter slowly: has swift-mustache render it even if it need not.
@@ -28,6 +29,7 @@ struct TextTemplate: Sendable {
       tag.kind != .comment && tag.path.map { Variable(path: $0).isPersonal } ?? true
     }
     namesProperties = tags.contains(where: \.mayNameProperty)
+    namesLinks = tags.contains(where: \.namesLink)
     guard !tags.isEmpty else {
       form = .constant(JSONText.quoted(text))
       return

@@ -8,6 +8,8 @@ public struct PageTemplate: Sendable {
   public let format: TemplateFormat
   /// Whether it may name a contact's property, so that properties have to be fetched.
   public let namesProperties: Bool
+  /// Whether it names `url` or `pushreadurl`, so that they have to be signed.
+  public let namesLinks: Bool
   private let source: Source
   /// Bytes of the text it was made of.
   let size: Int
@@ -34,6 +36,7 @@ public struct PageTemplate: Sendable {
     let tags = try TagScanner.tags(of: body, field: field)
     self.format = format
     namesProperties = tags.contains(where: \.mayNameProperty)
+    namesLinks = tags.contains(where: \.namesLink)
     guard !tags.isEmpty else {
       source = .constant(body)
       return
@@ -92,4 +95,6 @@ extension TemplateTag {
     guard kind != .comment, kind != .close, !variable.isEmpty else { return false }
     return path.map { Variable(path: $0).isProperty || $0[0] == "properties" } ?? true
   }
+
+  var namesLink: Bool { kind != .comment && (variable == "url" || variable == "pushreadurl") }
 }

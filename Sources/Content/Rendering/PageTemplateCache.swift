@@ -43,6 +43,11 @@ public final class PageTemplateCache: Sendable {
     return try await flight.value
   }
 
+  /// The same, if it is at hand.
+  public func cached(_ customer: CustomerID, name: String, version: Int32) -> PageTemplate? {
+    cached(Key(customer: customer, name: name, version: version))
+  }
+
   private func cached(_ key: Key) -> PageTemplate? {
     state.withLock { state in
       guard let template = state.entries[key]?.template else { return nil }

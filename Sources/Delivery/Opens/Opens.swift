@@ -1,5 +1,6 @@
 import Content
 public import Postgres
+package import Registry
 public import Wire
 
 /// Takes opens one by one and records them in groups.
@@ -34,6 +35,7 @@ extension Gatherer where Lane == CustomerID, Item == Open {
   /// Gathers opens of each customer: so many that a commit is shared by all who come while one is under way, and no more than
   /// are written in a few seconds.
   package static func ofOpens(_ call: @escaping @Sendable (CustomerID, [Open]) async throws -> [Answer]) -> Gatherer {
-    Gatherer(group: 500, limit: 20_000, full: DeliveryError.opensOverflow, call: call)
+    Gatherer(
+      GathererSizes(group: 500, worthAnother: 128, limit: 20_000), full: DeliveryError.opensOverflow, call: call)
   }
 }

@@ -42,10 +42,11 @@ final class ServerProcess: Sendable {
     if access("\(place.data)/PG_VERSION", F_OK) != 0 { try makeCluster() }
   }
 
-  /// Made beside its place and moved there when it is whole, so that an interrupted initdb leaves nothing that looks good.
+  /// Made beside its place and moved there when it is whole, so that an interrupted initdb leaves nothing that looks good. Each
+  /// attempt has a place of its own: the initdb of one that was interrupted may still be at work, or be tidying up.
   private func makeCluster() throws(ClusterError) {
-    let unfinished = "\(place.data)-unfinished"
-    _ = try? ChildProcess.output(of: "/bin/rm", ["-rf", unfinished])
+    let unfinished = "\(place.data)-unfinished-\(UInt32.random(in: 0...UInt32.max))"
+    _ = try? ChildProcess.output(of: "/bin/sh", ["-c", #"rm -rf "$0"-unfinished*"#, place.data])
     try account.makeDirectory(unfinished)
     var words = [
       "-D", unfinished, "-U", configuration.superuser, "--auth=trust", "--encoding=UTF8", "--no-instructions",

@@ -39,6 +39,12 @@ public final class AccessKeyCache: Sendable {
     }
   }
 
+  /// The same, if it is at hand and the token opens anything.
+  public func atHand(_ token: String, for customer: CustomerID) -> Access? {
+    guard let token = AccessToken(token), customer == token.customer else { return nil }
+    return known.cached(token.hash)
+  }
+
   private struct Unknown: Error {}
 
   /// Forgets everything.

@@ -34,9 +34,14 @@ final class PageSources: Sendable {
     self.vault = vault
   }
 
+  /// - Returns: `nil` if it is not at hand, and one of `nil` if there is no such sendout.
+  func cached(_ key: SendoutKey) -> PageSource?? {
+    entries.withLock { $0[key] }.flatMap { $0.expires > .now ? .some($0.source) : nil }
+  }
+
   /// - Returns: `nil` if there is no such sendout.
   func source(_ key: SendoutKey) async throws -> PageSource? {
-    if let entry = entries.withLock({ $0[key] }), entry.expires > .now { return entry.source }
+    if let cached = cached(key) { return cached }
     let source = try await load(key)
     entries.withLock { entries in
       if entries.count >= Self.capacity { entries.removeAll(keepingCapacity: true) }

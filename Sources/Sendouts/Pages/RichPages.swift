@@ -27,20 +27,51 @@ public final class RichPages: Sendable {
     }
   }
 
-  /// The page for that device and user, with the template version the sendout was started with, as soon as the open is
-  /// committed. When only the open cannot be written, the page is shown all the same: the reader is not to blame.
-  /// - Returns: `nil` if there is nothing to show: no such push, a sendout without pages, or a phone that is another
-  ///   user's by now, who must not see what was meant for the former one.
-  public func open(_ link: PushLink, by reader: Open.Reader) async throws -> RichPage? {
+  /// Counts an open, and gives the page for that device and user, with the template version the sendout was started with, as
+  /// soon as the open is committed. When only the open cannot be written, the page is shown all the same: the reader is not to
+  /// blame.
+  /// - Parameter done: called exactly once, on any thread, soon to return. It gets `nil` if there is nothing to show: no such
+  ///   push, a sendout without pages, or a phone that is another user's by now, who must not see what was meant for the
+  ///   former one.
+  public func open(
+    _ link: PushLink, by reader: Open.Reader, then done: @escaping @Sendable (Result<OpenedPage?, any Error>) -> Void
+  ) {
+    if let paper = paperAtHand(for: link) { return open(link, by: reader, on: paper, then: done) }
+    Task {
+      do {
+        guard let paper = try await paper(for: link) else { return done(.success(nil)) }
+        open(link, by: reader, on: paper, then: done)
+      } catch {
+        done(.failure(error))
+      }
+    }
+  }
+
+  private func open(
+    _ link: PushLink, by reader: Open.Reader, on paper: Paper,
+    then done: @escaping @Sendable (Result<OpenedPage?, any Error>) -> Void
+  ) {
+    visits.answer(link.customer, Open(link, via: .page, by: reader)) { [links] result in
+      done(
+        result.map { visit in
+          guard let recipient = visit.recipient, visit.contact == recipient.contact.id else { return nil }
+          return OpenedPage(paper: paper, recipient: recipient, link: link, links: links)
+        })
+    }
+  }
+
+  private func paperAtHand(for link: PushLink) -> Paper? {
+    guard let source = sources.cached(SendoutKey(link.customer, link.sendout)) ?? nil, let name = source.template else {
+      return nil
+    }
+    let template = templates.cached(link.customer, name: name.name, version: name.version)
+    return template.map { Paper(source: source, template: $0) }
+  }
+
+  private func paper(for link: PushLink) async throws -> Paper? {
     guard let source = try await sources.source(SendoutKey(link.customer, link.sendout)), let name = source.template
     else { return nil }
     let template = try await templates.template(link.customer, name: name.name, version: name.version)
-    let visit = try await visits.answer(link.customer, Open(link, via: .page, by: reader))
-    guard let recipient = visit.recipient, visit.contact == recipient.contact.id else { return nil }
-    var context = PageContext(recipient, app: source.app, sendout: source.sendout)
-    context.url = links.page(link)
-    context.pushreadurl = links.read(link)
-    source.message.fill(&context)
-    return RichPage(contentType: template.format.contentType, body: template.render(context))
+    return Paper(source: source, template: template)
   }
 }

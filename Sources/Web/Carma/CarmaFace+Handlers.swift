@@ -32,6 +32,24 @@ extension CarmaFace {
 
   private func show(_ originalID: String, _ apps: [PushApp], _ access: Access) async throws -> Response {
     let contact = try await contacts.find(access.customer, originalID: originalID, apps: apps.map(\.id))
+    return try reply(contact, originalID, apps)
+  }
+
+  /// As `show`, when key and apps are at hand.
+  func showAtOnce(_ request: QuickRequest, _ answer: @escaping QuickAnswer) -> Bool {
+    let words = request.words
+    guard let customer = CustomerID(String(words[0])),
+      let access = authenticator.accessAtHand(request, to: customer, needs: .backend),
+      let appID = PathPart.decode(words[1]), let apps = pushApps.atHand(access.customer, appID: appID),
+      let originalID = PathPart.decode(words[2])
+    else { return false }
+    contacts.find(access.customer, originalID: originalID, apps: apps.map(\.id)) { found in
+      answer { try reply(found.get(), originalID, apps) }
+    }
+    return true
+  }
+
+  private func reply(_ contact: Contact?, _ originalID: String, _ apps: [PushApp]) throws -> Response {
     guard let contact else { throw RegistryError.contactUnknown(originalID: originalID) }
     return reply(ContactReply(contact, apps))
   }

@@ -14,7 +14,7 @@ struct Attendant: Sendable {
 
   /// A request's head, with as much made of it as its answer needs.
   enum Head: Sendable {
-    case quick(QuickRoutes.Route, QuickRequest)
+    case quick(QuickRoutes.Route, QuickRequest, HTTPRequestHead)
     case other(HTTPRequest)
 
     var expectsContinue: Bool {
@@ -25,16 +25,28 @@ struct Attendant: Sendable {
 
   /// - Returns: nil for what is no request.
   func read(_ head: HTTPRequestHead, _ framing: RequestFraming) -> Head? {
-    if let (route, request) = quickRoutes.find(head, framing) { return .quick(route, request) }
+    if let (route, request) = quickRoutes.find(head, framing) { return .quick(route, request, head) }
     return HTTPRequest(head).map(Head.other)
   }
 
-  /// To be called on the connection's event loop, as is the other.
-  func answer(_ route: QuickRoutes.Route, _ request: QuickRequest, on connection: NIOLoopBound<Connection>) {
+  /// To be called on the connection's event loop.
+  func answer(_ head: Head, _ body: RequestBody, from channel: any Channel, on connection: NIOLoopBound<Connection>) {
+    switch head {
+    case .other(let head): answer(Request(head: head, body: body), from: channel, on: connection)
+    case .quick(let route, let request, let head):
+      guard !answer(request, at: route, on: connection) else { return }
+      guard let head = HTTPRequest(head) else { return connection.value.abort() }
+      answer(Request(head: head, body: body), from: channel, on: connection)
+    }
+  }
+
+  private func answer(
+    _ request: QuickRequest, at route: QuickRoutes.Route, on connection: NIOLoopBound<Connection>
+  ) -> Bool {
     let visit = Doorman.Visit(method: request.method, requestID: RequestID().description, logger: logger)
-    route.answer(request) { result in
+    return route.answer(request) { reply in
       connection.execute { this in
-        let response = doorman.reply(to: visit, at: route.pattern, result)
+        let response = doorman.reply(to: visit, at: route.pattern, Result(catching: reply))
         let head = ReplyHead(response, requestID: visit.requestID)
         guard response.body.contentLength != 0 else { return this.finish(head, nil) }
         this.run { await send(head, response.body, on: connection) }
@@ -42,13 +54,15 @@ struct Attendant: Sendable {
     }
   }
 
-  func answer(_ request: Request, from channel: any Channel, on connection: NIOLoopBound<Connection>) async {
-    let context = SiteContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
-    do {
-      let response = try await responder.respond(to: request, context: context)
-      await send(ReplyHead(response, requestID: context.requestID), response.body, on: connection)
-    } catch {
-      giveUp(on: connection, error)
+  private func answer(_ request: Request, from channel: any Channel, on connection: NIOLoopBound<Connection>) {
+    connection.value.run {
+      let context = SiteContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
+      do {
+        let response = try await responder.respond(to: request, context: context)
+        await send(ReplyHead(response, requestID: context.requestID), response.body, on: connection)
+      } catch {
+        giveUp(on: connection, error)
+      }
     }
   }
 

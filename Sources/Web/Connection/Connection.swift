@@ -103,12 +103,8 @@ extension Connection {
 
   private func answer(_ head: Attendant.Head, _ body: RequestBody) {
     guard let context else { return }
-    let (this, channel) = (NIOLoopBound(self, eventLoop: context.eventLoop), context.channel)
-    switch head {
-    case .quick(let route, let request): attendant.answer(route, request, on: this)
-    case .other(let head):
-      run { [attendant] in await attendant.answer(Request(head: head, body: body), from: channel, on: this) }
-    }
+    let this = NIOLoopBound(self, eventLoop: context.eventLoop)
+    attendant.answer(head, body, from: context.channel, on: this)
   }
 
   /// Runs what answers the request: at once, on this thread, until it has to wait for something.

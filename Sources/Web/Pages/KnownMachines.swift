@@ -4,12 +4,12 @@ import HTTPTypes
 /// Tells people from programs that fetch links on their own: their opens are kept apart, or reports would count scanners as
 /// readers. Whatever is not known counts as a person.
 enum KnownMachines {
-  static func reader(_ method: HTTPRequest.Method, _ headers: RequestHeaders) -> Open.Reader {
-    if method == .head { return .machine }
-    for (header, value) in prefetches where headers[header]?.lowercased().contains(value) == true {
+  static func reader(_ request: QuickRequest) -> Open.Reader {
+    if request.method == .head { return .machine }
+    for (header, value) in prefetches where request.header(header)?.lowercased().contains(value) == true {
       return .machine
     }
-    return isMachine(userAgent: headers[.userAgent] ?? "") ? .machine : .person
+    return isMachine(userAgent: request.header(.userAgent) ?? "") ? .machine : .person
   }
 
   /// Headers of browsers and proxies that fetch ahead, in case somebody looks later.

@@ -25,38 +25,33 @@ public struct PageFace: Face {
   }
 
   public func addRoutes(to routes: RouteTable) {
-    for method in [HTTPRequest.Method.get, .head] {
-      routes.on("/c/{token}", method: method) { request, context in try await show(request, context) }
-    }
-    routes.quick("/r/", "token", answer: markRead)
+    routes.quick("/c/{token}", answer: show)
+    routes.quick("/r/{token}", answer: markRead)
   }
 
-  private func show(_ request: Request, _ context: SiteContext) async throws -> Response {
-    guard let token = context.parameters["token"], let link = signer.verify(String(token), .page) else {
-      return replies.notFound
+  private func show(_ request: QuickRequest, _ answer: @escaping QuickAnswer) {
+    guard let link = signer.verify(String(request.words[0]), .page) else { return answer { replies.notFound } }
+    pages.open(link, by: KnownMachines.reader(request)) { page in
+      answer { try reply(to: page) { $0.map { replies.page($0.render()) } } }
     }
+  }
+
+  private func markRead(_ request: QuickRequest, _ answer: @escaping QuickAnswer) {
+    guard let link = signer.verify(String(request.words[0]), .read) else { return answer { replies.notFound } }
+    opens.record(Open(link, via: .pushreadurl, by: KnownMachines.reader(request))) { contact in
+      answer { try reply(to: contact) { $0 == nil ? nil : replies.read } }
+    }
+  }
+
+  /// - Throws: what went wrong, unless it is something that passes.
+  private func reply<Success>(
+    to result: Result<Success, any Error>, _ response: (Success) throws -> Response?
+  ) throws -> Response {
     do {
-      let page = try await pages.open(link, by: KnownMachines.reader(request.method, .fields(request.headers)))
-      return page.map(replies.page) ?? replies.notFound
+      return try response(result.get()) ?? replies.notFound
     } catch {
-      return try unavailable(error)
+      guard ErrorReplies.refusal(for: error)?.status == .serviceUnavailable else { throw error }
+      return replies.unavailable
     }
-  }
-
-  private func markRead(_ request: QuickRequest, _ answer: @escaping @Sendable (Result<Response, any Error>) -> Void) {
-    guard let link = signer.verify(String(request.word), .read) else { return answer(.success(replies.notFound)) }
-    let reader = KnownMachines.reader(request.method, request.headers)
-    opens.record(Open(link, via: .pushreadurl, by: reader)) { result in
-      switch result {
-      case .success(let contact): answer(.success(contact == nil ? replies.notFound : replies.read))
-      case .failure(let error): answer(Result { try unavailable(error) })
-      }
-    }
-  }
-
-  /// - Throws: `error`, unless it is one that passes.
-  private func unavailable(_ error: any Error) throws -> Response {
-    guard ErrorReplies.refusal(for: error)?.status == .serviceUnavailable else { throw error }
-    return replies.unavailable
   }
 }

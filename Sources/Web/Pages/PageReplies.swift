@@ -22,7 +22,7 @@ struct PageReplies: Sendable {
   func page(_ page: RichPage) -> Response {
     var headers = headers
     headers[.contentType] = page.contentType
-    return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: page.body)))
+    return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: page.body)))
   }
 
   /// A page may show pictures and styles of its own and nothing else: it runs no script, sends no form and loads no frame,

@@ -20,6 +20,12 @@ public struct Authenticator: Sendable {
     return try check(try await keys.authenticate(token, for: customer), scope)
   }
 
+  /// The same, if it is at hand and the key opens what is asked for.
+  func accessAtHand(_ request: QuickRequest, to customer: CustomerID, needs scope: AccessScope) -> Access? {
+    let access = request.header(.carmaToken).flatMap { keys.atHand($0, for: customer) }
+    return access.flatMap { $0.opens(scope) ? $0 : nil }
+  }
+
   /// What the key in `Authorization: Bearer` or `X-Carma-Authentication-Token` opens, for paths that name no customer.
   /// - Throws: as above.
   public func access(_ request: Request, needs scope: AccessScope) async throws -> Access {

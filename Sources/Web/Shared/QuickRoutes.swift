@@ -2,74 +2,101 @@ public import HTTPTypes
 public import Hummingbird
 import NIOHTTP1
 
-/// A request whose path ends in the one word that says what it is about.
+/// A GET or HEAD that is nothing but its head.
 public struct QuickRequest: Sendable {
   public let method: HTTPRequest.Method
-  /// The last part of the path, as it came.
-  public let word: Substring
-  let headers: RequestHeaders
+  /// What stands in the path for each `{name}` of the pattern, as it came.
+  public let words: [Substring]
+  fileprivate let headers: Headers
+
+  /// A request's headers, in the form they were read in.
+  fileprivate enum Headers {
+    case fields(HTTPFields)
+    case asRead(HTTPHeaders)
+  }
 
   /// A header; if it came several times, its values with commas between them.
-  public func header(_ name: HTTPField.Name) -> String? { headers[name] }
-}
-
-/// Answers a quick request, now or later, from any thread, exactly once.
-public typealias QuickAnswer =
-  @Sendable (QuickRequest, @escaping @Sendable (Result<Response, any Error>) -> Void) -> Void
-
-/// A request's headers, in the form they were read in.
-enum RequestHeaders: Sendable {
-  case fields(HTTPFields)
-  case asRead(HTTPHeaders)
-
-  subscript(name: HTTPField.Name) -> String? {
-    switch self {
+  public func header(_ name: HTTPField.Name) -> String? {
+    switch headers {
     case .fields(let fields): return fields[name]
     case .asRead(let headers):
       let values = headers[name.rawName]
-      return values.isEmpty ? nil : values.joined(separator: ", ")
+      return values.count > 1 ? values.joined(separator: ", ") : values.first
     }
   }
 }
 
-/// Routes that are asked for by the thousand, most of their time spent waiting for others: each is found by the beginning of
-/// its path and answered from the event loop, without a task that would wait.
+extension QuickRequest {
+  init(_ request: Request, words: [Substring]) {
+    self.init(method: request.method, words: words, headers: .fields(request.headers))
+  }
+}
+
+/// Makes the reply to a quick request, on its connection's event loop.
+public typealias QuickReply = @Sendable () throws -> Response
+
+/// Takes the reply to a quick request, now or later, from any thread, exactly once.
+public typealias QuickAnswer = @Sendable (@escaping QuickReply) -> Void
+
+/// Routes that are asked for by the thousand, most of their time spent waiting for others: each is found by its path alone and
+/// answered from the event loop, without a task that would wait.
 struct QuickRoutes: Sendable {
   struct Route: Sendable {
-    /// Such as `/r/`; what comes after it is the word.
-    let prefix: String
-    /// The path as the table of routes has it.
+    /// Such as `/c/{token}`, as the table of routes has it.
     let pattern: String
-    let answer: QuickAnswer
+    let methods: [HTTPRequest.Method]
+    /// Gives `false` when the request has to go the way of all others after all, and then does nothing.
+    let answer: @Sendable (QuickRequest, @escaping QuickAnswer) -> Bool
+    private let parts: [Part]
+
+    private enum Part {
+      case word([UInt8])
+      case any
+    }
+
+    init(
+      _ pattern: String, _ methods: [HTTPRequest.Method],
+      answer: @escaping @Sendable (QuickRequest, @escaping QuickAnswer) -> Bool
+    ) {
+      self.pattern = pattern
+      self.methods = methods
+      self.answer = answer
+      parts = pattern.split(separator: "/").map { $0.first == "{" ? .any : .word(Array($0.utf8)) }
+    }
+
+    /// What stands for each `{name}`, if the path is one of this pattern and has no query.
+    func words(in path: String) -> [Substring]? {
+      var words: [Substring] = []
+      var rest = path.utf8[...]
+      for part in parts {
+        guard rest.popFirst() == UInt8(ascii: "/") else { return nil }
+        let word = rest.prefix { $0 != UInt8(ascii: "/") }
+        switch part {
+        case .word(let expected): guard word.elementsEqual(expected) else { return nil }
+        case .any:
+          guard !word.isEmpty, !word.contains(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
+            return nil
+          }
+          words.append(Substring(word))
+        }
+        rest = rest[word.endIndex...]
+      }
+      return rest.isEmpty ? words : nil
+    }
   }
 
   private let routes: [Route]
 
   init(_ routes: [Route]) { self.routes = routes }
 
-  /// The route of a request that is nothing but its head; nil if it is to go the way of all others.
+  /// The route of a request; nil if it is to go the way of all others.
   func find(_ head: HTTPRequestHead, _ framing: RequestFraming) -> (Route, QuickRequest)? {
     guard framing.bodyBytes == 0, head.method == .GET || head.method == .HEAD else { return nil }
-    for route in routes {
-      guard head.uri.hasPrefix(route.prefix) else { continue }
-      let word = head.uri.dropFirst(route.prefix.utf8.count)
-      guard !word.isEmpty, word.utf8.allSatisfy(\.isPlain) else { return nil }
-      return (
-        route, QuickRequest(method: head.method == .GET ? .get : .head, word: word, headers: .asRead(head.headers))
-      )
+    let method = head.method == .GET ? HTTPRequest.Method.get : .head
+    for route in routes where route.methods.contains(method) {
+      guard let words = route.words(in: head.uri) else { continue }
+      return (route, QuickRequest(method: method, words: words, headers: .asRead(head.headers)))
     }
     return nil
-  }
-}
-
-extension UInt8 {
-  /// Whether it stands for itself in a part of a path: a letter or digit, `-` or `_`.
-  fileprivate var isPlain: Bool {
-    switch self {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-      true
-    default: false
-    }
   }
 }

@@ -25,24 +25,36 @@ public final class RouteTable: RouterMethods {
     for face in faces { face.addRoutes(to: self) }
   }
 
-  /// Adds a route of `prefix` and one word after it, for GET and HEAD. It is answered with the least there is to do for each
-  /// request, and `answer` must not keep its thread.
+  /// Adds a route for GET and HEAD that is answered with the least there is to do for each request.
   /// - Parameters:
-  ///   - prefix: such as `/r/`.
-  ///   - name: of the word.
-  public func quick(_ prefix: String, _ name: String, answer: @escaping QuickAnswer) {
-    let pattern = "\(prefix){\(name)}"
-    quickRoutes.append(QuickRoutes.Route(prefix: prefix, pattern: pattern, answer: answer))
+  ///   - pattern: such as `/c/{token}`.
+  ///   - answer: must not keep its thread.
+  public func quick(_ pattern: String, answer: @escaping @Sendable (QuickRequest, @escaping QuickAnswer) -> Void) {
+    quickRoutes.append(
+      QuickRoutes.Route(pattern, [.get, .head]) {
+        answer($0, $1)
+        return true
+      })
+    let path = RouterPath(pattern)
+    let names = pattern.split(separator: "/").filter { $0.hasPrefix("{") }.map { $0.dropFirst().dropLast() }
     for method in [HTTPRequest.Method.get, .head] {
-      on(RouterPath(pattern), method: method) { request, context in
-        let word = try context.parameters.require(name)
+      on(path, method: method) { request, context in
+        let words = names.compactMap { context.parameters[$0] }
         return try await withCheckedThrowingContinuation { continuation in
-          answer(QuickRequest(method: request.method, word: word[...], headers: .fields(request.headers))) {
-            continuation.resume(with: $0)
-          }
+          answer(QuickRequest(request, words: words)) { continuation.resume(with: Result(catching: $0)) }
         }
       }
     }
+  }
+
+  /// Adds a quicker way to answer a GET that has a route, for when all that is needed first is at hand.
+  /// - Parameters:
+  ///   - pattern: the path of that route.
+  ///   - answer: gives `false`, having done nothing, when the request has to go the long way. Must not keep its thread.
+  public func shortcut(
+    _ pattern: String, answer: @escaping @Sendable (QuickRequest, @escaping QuickAnswer) -> Bool
+  ) {
+    quickRoutes.append(QuickRoutes.Route(pattern, [.get], answer: answer))
   }
 
   /// The router over all routes, with `first` standing before each of them and before the absence of one.

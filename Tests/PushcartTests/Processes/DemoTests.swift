@@ -60,8 +60,12 @@ import Wire
     defer { folder.remove() }
     let ports = try Port.free(4)
     let interrupted = try RunningDemo.launch(in: folder.path, ports)
-    let unfinished = "\(folder.path)/.pushcart/postgres/data-unfinished/PG_VERSION"
-    while !FileManager.default.fileExists(atPath: unfinished) { await Task.yield() }
+    let postgres = "\(folder.path)/.pushcart/postgres"
+    func hasBegun() -> Bool {
+      let names = (try? FileManager.default.contentsOfDirectory(atPath: postgres)) ?? []
+      return names.contains { FileManager.default.fileExists(atPath: "\(postgres)/\($0)/PG_VERSION") }
+    }
+    while !hasBegun() { await Task.yield() }
     interrupted.signal(SIGINT)
     #expect(await interrupted.exit() != 0)
 

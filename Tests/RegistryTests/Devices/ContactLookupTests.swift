@@ -53,14 +53,14 @@ import Wire
     try await withDatabase { database in
       let shop = try await Shop(database)
       try await shop.register("a", token: "t")
-      let lookup = ContactLookup(database.pool, limit: 3)
+      let lookup = ContactLookup(database.pool, limit: 4)
       @Sendable func find() async throws -> Contact? {
         try await lookup.find(shop.customer, originalID: "a", apps: shop.app.map(\.id))
       }
       try await database.withPool { pool in
-        let (leader, others) = try await pool.transaction { transaction in
+        let (first, others) = try await pool.transaction { transaction in
           try await transaction.query(Statement("test.lock", .write, "LOCK TABLE contact IN ACCESS EXCLUSIVE MODE"))
-          let leader = Task { try await find() }
+          let first = Task { try await find() }
           try await database.someoneWaits(as: pool)
           let (refusals, refused) = AsyncStream.makeStream(of: Outage?.self)
           let others = (0..<4).map { _ in
@@ -73,14 +73,13 @@ import Wire
               }
             }
           }
-          // Three wait by now, or there would have been room for the fourth.
-          var first = refusals.makeAsyncIterator()
-          #expect(await first.next() == .tooSlow)
-          leader.cancel()
-          await #expect(throws: CancellationError.self) { try await leader.value }
-          return (leader, others)
+          // Three wait behind the first by now, or there would have been room for the fourth.
+          var refusal = refusals.makeAsyncIterator()
+          #expect(await refusal.next() == .tooSlow)
+          first.cancel()
+          return (first, others)
         }
-        _ = leader
+        _ = await first.result
         var found = 0
         for other in others { found += await other.value == nil ? 0 : 1 }
         #expect(found == 3)

@@ -29,6 +29,16 @@ import Web
     }
   }
 
+  @Test func `A shortcut that cannot be taken leads the long way, and only GET takes it`() async throws {
+    try await withSite([Words()]) { site in
+      #expect(try await site.send("GET", "/far/away").text == "short: away")
+      #expect(try await site.send("GET", "/far/unknown").text == "long: unknown")
+      #expect(try await site.send("GET", "/far/away?x=1").text == "long: away")
+      let head = try await site.send("HEAD", "/far/away")
+      #expect(head.status == 200 && head.header("Content-Length") == "10")
+    }
+  }
+
   @Test func `A word that is not plain, none, and further parts go the way of all paths`() async throws {
     try await withSite([Words()]) { site in
       #expect(try await site.send("GET", "/w/a%20b").text == "a%20b in nothing")
@@ -98,17 +108,30 @@ private final class Words: Face {
   private let held = Mutex<(@Sendable () -> Void)?>(nil)
 
   func addRoutes(to routes: RouteTable) {
-    routes.quick("/w/", "word") { [self] request, answer in
-      let text = "\(request.word) in \(request.header(.colour) ?? "nothing")"
+    addShortcut(to: routes)
+    routes.quick("/w/{word}") { [self] request, answer in
+      let word = request.words[0]
+      let text = "\(word) in \(request.header(.colour) ?? "nothing")"
       let reply = Response(status: .ok, body: .init(byteBuffer: ByteBuffer(string: text)))
-      switch request.word {
-      case "later": Task { answer(.success(reply)) }
-      case "held": held.withLock { $0 = { answer(.success(reply)) } }
-      case "empty": answer(.success(Response(status: .noContent)))
-      case "refuse": answer(.failure(Refusal.notFound("There is no such word.")))
-      case "fail": answer(.failure(Fault.unforeseen))
-      default: answer(.success(reply))
+      switch word {
+      case "later": Task { answer { reply } }
+      case "held": held.withLock { $0 = { answer { reply } } }
+      case "empty": answer { Response(status: .noContent) }
+      case "refuse": answer { throw Refusal.notFound("There is no such word.") }
+      case "fail": answer { throw Fault.unforeseen }
+      default: answer { reply }
       }
+    }
+  }
+
+  private func addShortcut(to routes: RouteTable) {
+    routes.get("/far/{word}") { _, context in
+      Response(status: .ok, body: .init(byteBuffer: ByteBuffer(string: "long: \(try context.part("word"))")))
+    }
+    routes.shortcut("/far/{word}") { request, answer in
+      guard request.words[0] == "away" else { return false }
+      answer { Response(status: .ok, body: .init(byteBuffer: ByteBuffer(string: "short: away"))) }
+      return true
     }
   }
 

@@ -19,11 +19,11 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
 
     /// Takes one more.
     /// - Returns: what is to go in a call of its own now; nothing if it is to wait.
-    mutating func join(_ newcomer: Waiting, upTo group: Int) -> [Waiting] {
+    mutating func join(_ newcomer: Waiting, _ sizes: GathererSizes) -> [Waiting] {
       waiting.append(newcomer)
-      guard underWay == 0 || underWay < callsAtOnce && waiting.count >= worthAnother else { return [] }
+      guard underWay == 0 || underWay < callsAtOnce && waiting.count >= sizes.worthAnother else { return [] }
       underWay += 1
-      return take(upTo: group)
+      return take(upTo: sizes.group)
     }
 
     mutating func take(upTo group: Int) -> [Waiting] {
@@ -39,27 +39,27 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
     var count = 0
   }
 
-  /// Most calls of a lane under way at once, and how many items have to wait before there is another than the first.
+  /// Most calls of a lane under way at once.
   private static var callsAtOnce: Int { 2 }
-  private static var worthAnother: Int { 128 }
 
   private let state = Mutex(State())
-  private let group: Int
-  private let limit: Int
+  private let sizes: GathererSizes
   private let full: any Error
+  private let concernsAll: @Sendable (any Error) -> Bool
   private let call: @Sendable (Lane, [Item]) async throws -> [Answer]
 
   /// - Parameters:
-  ///   - group: most items in one call.
-  ///   - limit: most items waiting or under way in all lanes; one more is refused with `full`.
+  ///   - full: what one more than `sizes.limit` is refused with.
+  ///   - concernsAll: whether those who wait need not try, as they would only wait for the same error.
   ///   - call: gives an answer for each item, in their order; what it throws, all of them get. If it gives more or fewer
   ///     answers, nobody knows whose they are, and all get a `Miscount`.
   package init(
-    group: Int, limit: Int, full: any Error, call: @escaping @Sendable (Lane, [Item]) async throws -> [Answer]
+    _ sizes: GathererSizes, full: any Error, concernsAll: @escaping @Sendable (any Error) -> Bool = { _ in false },
+    call: @escaping @Sendable (Lane, [Item]) async throws -> [Answer]
   ) {
-    self.group = group
-    self.limit = limit
+    self.sizes = sizes
     self.full = full
+    self.concernsAll = concernsAll
     self.call = call
   }
 
@@ -74,9 +74,9 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
   /// - Parameter done: called exactly once, on any thread; others wait until it returns.
   package func answer(_ lane: Lane, _ item: Item, then done: @escaping @Sendable (Result<Answer, any Error>) -> Void) {
     let (isRefused, batch) = state.withLock { state -> (Bool, [Waiting]) in
-      guard state.count < limit else { return (true, []) }
+      guard state.count < sizes.limit else { return (true, []) }
       state.count += 1
-      return (false, state.lanes[lane, default: Traffic()].join(Waiting(item: item, done: done), upTo: group))
+      return (false, state.lanes[lane, default: Traffic()].join(Waiting(item: item, done: done), sizes))
     }
     if isRefused { done(.failure(full)) }
     if !batch.isEmpty { Task { await self.drive(lane, batch) } }
@@ -90,9 +90,19 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
         guard answers.count == batch.count else { throw Miscount(asked: batch.count, answered: answers.count) }
         for (waiting, answer) in zip(batch, answers) { waiting.done(.success(answer)) }
       } catch {
-        for waiting in batch { waiting.done(.failure(error)) }
+        for waiting in batch + (concernsAll(error) ? dismissed(from: lane) : []) { waiting.done(.failure(error)) }
       }
       batch = next(lane, behind: batch.count)
+    }
+  }
+
+  /// All that wait in a lane, to be told that they need not.
+  private func dismissed(from lane: Lane) -> [Waiting] {
+    state.withLock { state in
+      guard let waiting = state.lanes[lane]?.waiting else { return [] }
+      state.lanes[lane]?.waiting.removeAll()
+      state.count -= waiting.count
+      return Array(waiting)
     }
   }
 
@@ -101,11 +111,27 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
     state.withLock { state in
       state.count -= done
       guard var traffic = state.lanes.removeValue(forKey: lane) else { return [] }
-      let batch = traffic.take(upTo: group)
+      let batch = traffic.take(upTo: sizes.group)
       if batch.isEmpty { traffic.underWay -= 1 }
       if traffic.underWay > 0 { state.lanes[lane] = traffic }
       return batch
     }
+  }
+}
+
+/// How much a gatherer gathers.
+package struct GathererSizes: Sendable {
+  /// Most items in one call.
+  package var group: Int
+  /// How many items have to wait in a lane before there is a second call.
+  package var worthAnother: Int
+  /// Most items waiting or under way in all lanes.
+  package var limit: Int
+
+  package init(group: Int, worthAnother: Int, limit: Int) {
+    self.group = group
+    self.worthAnother = worthAnother
+    self.limit = limit
   }
 }
 
