@@ -27,6 +27,10 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
     }
 
     mutating func take(upTo group: Int) -> [Waiting] {
+      guard waiting.count > group else {
+        defer { waiting = [] }
+        return Array(waiting)
+      }
       let batch = Array(waiting.prefix(group))
       waiting.removeFirst(batch.count)
       return batch

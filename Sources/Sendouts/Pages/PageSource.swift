@@ -7,12 +7,21 @@ import Synchronization
 import Wire
 
 /// What all pages of a sendout have in common. Nothing of it ever changes but the app's name.
-struct PageSource: Sendable {
+final class PageSource: Sendable {
   /// The template's name and version; `nil` for a sendout without pages.
   let template: (name: String, version: Int32)?
   let message: MessageTemplate
   let app: AppFields
   let sendout: SendoutFields
+
+  init(
+    template: (name: String, version: Int32)?, message: MessageTemplate, app: AppFields, sendout: SendoutFields
+  ) {
+    self.template = template
+    self.message = message
+    self.app = app
+    self.sendout = sendout
+  }
 }
 
 /// Reads what the pages of a sendout have in common, and remembers it for a minute.

@@ -6,11 +6,21 @@ import NIOHTTP1
 import NIOHTTPTypesHTTP1
 
 /// Answers the requests of connections, by quick routes or by the tree of all others.
-struct Attendant: Sendable {
+///
+/// A class, as what it is made of is classes, too: whatever a closure holds of those for the time of a request is counted twice,
+/// and the counts of what all requests share travel between the cores.
+final class Attendant: Sendable {
   let responder: RouterResponder<SiteContext>
   let quickRoutes: QuickRoutes
   let doorman: Doorman
   let logger: Logger
+
+  init(responder: RouterResponder<SiteContext>, quickRoutes: QuickRoutes, doorman: Doorman, logger: Logger) {
+    self.responder = responder
+    self.quickRoutes = quickRoutes
+    self.doorman = doorman
+    self.logger = logger
+  }
 
   /// A request's head, with as much made of it as its answer needs.
   enum Head: Sendable {
@@ -43,19 +53,26 @@ struct Attendant: Sendable {
   private func answer(
     _ request: QuickRequest, at route: QuickRoutes.Route, on connection: NIOLoopBound<Connection>
   ) -> Bool {
-    let visit = Doorman.Visit(method: request.method, requestID: RequestID().description, logger: logger)
+    let visit = Doorman.Visit(method: request.method)
     return route.answer(request) { reply in
       connection.execute { this in
-        let response = doorman.reply(to: visit, at: route.pattern, Result(catching: reply))
-        let head = ReplyHead(response, requestID: visit.requestID)
-        guard response.body.contentLength != 0 else { return this.finish(head, nil) }
-        this.run { await send(head, response.body, on: connection) }
+        this.attendant.finish(visit, at: route, reply, on: connection)
       }
     }
   }
 
+  private func finish(
+    _ visit: Doorman.Visit, at route: QuickRoutes.Route, _ reply: QuickReply, on connection: NIOLoopBound<Connection>
+  ) {
+    let id = RequestID().description
+    let response = doorman.reply(to: visit, id, at: route.pattern, Result(catching: reply))
+    let head = ReplyHead(response, requestID: id)
+    guard response.body.contentLength != 0 else { return connection.value.finish(head, nil) }
+    connection.value.run { [self] in await send(head, response.body, on: connection) }
+  }
+
   private func answer(_ request: Request, from channel: any Channel, on connection: NIOLoopBound<Connection>) {
-    connection.value.run {
+    connection.value.run { [self] in
       let context = SiteContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
       do {
         let response = try await responder.respond(to: request, context: context)

@@ -16,7 +16,7 @@ final class Connection: ChannelInboundHandler, ChannelOutboundHandler {
   /// How long what a client still sends after its last reply is thrown away.
   private static let farewell = TimeAmount.seconds(5)
 
-  private let attendant: Attendant
+  let attendant: Attendant
   private let idleTime: TimeAmount
   private var state = ConnectionState<Attendant.Head>()
   private var encoder = ReplyEncoder()

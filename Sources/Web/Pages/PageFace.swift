@@ -30,28 +30,20 @@ public struct PageFace: Face {
   }
 
   private func show(_ request: QuickRequest, _ answer: @escaping QuickAnswer) {
-    guard let link = signer.verify(String(request.words[0]), .page) else { return answer { replies.notFound } }
-    pages.open(link, by: KnownMachines.reader(request)) { page in
-      answer { try reply(to: page) { $0.map { replies.page($0.render()) } } }
+    guard let link = signer.verify(String(request.words[0]), .page) else {
+      return answer { [replies] in replies.notFound }
+    }
+    pages.open(link, by: KnownMachines.reader(request)) { [replies] page in
+      answer { try replies.reply(to: page) { $0.map { replies.page($0.render()) } } }
     }
   }
 
   private func markRead(_ request: QuickRequest, _ answer: @escaping QuickAnswer) {
-    guard let link = signer.verify(String(request.words[0]), .read) else { return answer { replies.notFound } }
-    opens.record(Open(link, via: .pushreadurl, by: KnownMachines.reader(request))) { contact in
-      answer { try reply(to: contact) { $0 == nil ? nil : replies.read } }
+    guard let link = signer.verify(String(request.words[0]), .read) else {
+      return answer { [replies] in replies.notFound }
     }
-  }
-
-  /// - Throws: what went wrong, unless it is something that passes.
-  private func reply<Success>(
-    to result: Result<Success, any Error>, _ response: (Success) throws -> Response?
-  ) throws -> Response {
-    do {
-      return try response(result.get()) ?? replies.notFound
-    } catch {
-      guard ErrorReplies.refusal(for: error)?.status == .serviceUnavailable else { throw error }
-      return replies.unavailable
+    opens.record(Open(link, via: .pushreadurl, by: KnownMachines.reader(request))) { [replies] contact in
+      answer { try replies.reply(to: contact) { $0 == nil ? nil : replies.read } }
     }
   }
 }

@@ -4,7 +4,7 @@ import NIOCore
 import Sendouts
 
 /// The few replies there are to a phone, their headers made once.
-struct PageReplies: Sendable {
+final class PageReplies: Sendable {
   private let headers: HTTPFields
   let notFound: Response
   let unavailable: Response
@@ -17,6 +17,19 @@ struct PageReplies: Sendable {
     later[.retryAfter] = "2"
     unavailable = Self.plain(.serviceUnavailable, "Try again in a moment", later)
     read = Response(status: .noContent, headers: [.cacheControl: "no-store"])
+  }
+
+  /// The reply that `response` makes of what was asked for; that there is nothing, if it makes none.
+  /// - Throws: what went wrong, unless it is something that passes.
+  func reply<Success>(
+    to result: Result<Success, any Error>, _ response: (Success) -> Response?
+  ) throws -> Response {
+    do {
+      return response(try result.get()) ?? notFound
+    } catch {
+      guard ErrorReplies.refusal(for: error)?.status == .serviceUnavailable else { throw error }
+      return unavailable
+    }
   }
 
   func page(_ page: RichPage) -> Response {

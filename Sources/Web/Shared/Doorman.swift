@@ -6,25 +6,30 @@ import Logging
 /// measurement behind. The line of a 5xx is a warning at least, so that the id in the reply leads somewhere.
 ///
 /// Neither paths nor headers are logged, only the route's pattern: paths carry original ids, headers carry keys.
-struct Doorman: RouterMiddleware {
+final class Doorman: RouterMiddleware {
   typealias Context = SiteContext
 
   /// One request on its way through the site.
   struct Visit: Sendable {
     let start = ContinuousClock.now
     let method: HTTPRequest.Method
-    let requestID: String
-    let logger: Logger
   }
 
-  let routes: [RouteTable.Entry]
-  let logLevel: Logger.Level
-  let timers = RouteTimers()
+  private let routes: [RouteTable.Entry]
+  private let logLevel: Logger.Level
+  private let logger: Logger
+  private let timers = RouteTimers()
+
+  init(routes: [RouteTable.Entry], logLevel: Logger.Level, logger: Logger) {
+    self.routes = routes
+    self.logLevel = logLevel
+    self.logger = logger
+  }
 
   func handle(
     _ request: Request, context: SiteContext, next: (Request, SiteContext) async throws -> Response
   ) async throws -> Response {
-    let visit = Visit(method: request.method, requestID: context.requestID, logger: context.logger)
+    let visit = Visit(method: request.method)
     let result: Result<Response, any Error>
     do {
       result = .success(try await next(request, context))
@@ -34,23 +39,27 @@ struct Doorman: RouterMiddleware {
     } catch {
       result = .failure(error)
     }
-    return reply(to: visit, at: context.endpointPath ?? "NotFound", result)
+    return reply(to: visit, context.requestID, at: context.endpointPath ?? "NotFound", result)
   }
 
   /// What a visitor gets for the outcome of a request.
-  /// - Parameter route: its pattern, such as `/c/{token}`; `NotFound` if there is none for it.
-  func reply(to visit: Visit, at route: String, _ result: Result<Response, any Error>) -> Response {
+  /// - Parameters:
+  ///   - id: of the request, as the reply's `X-Request-Id` has it.
+  ///   - route: its pattern, such as `/c/{token}`; `NotFound` if there is none for it.
+  func reply(
+    to visit: Visit, _ id: String, at route: String, _ result: Result<Response, any Error>
+  ) -> Response {
     var response: Response
     switch result {
     case .success(let success): response = success
-    case .failure(let error): response = JSONReply.make(refusal(for: error, visit, route))
+    case .failure(let error): response = JSONReply.make(refusal(for: error, visit, id, route))
     }
     // A body would be taken for the beginning of the next reply (RFC 9110, section 9.3.2).
     if visit.method == .head { response = response.createHeadResponse() }
     let duration = visit.start.duration(to: .now)
     timers.record(method: visit.method, route: route, status: response.status, duration)
-    visit.logger.log(
-      response.status.kind == .serverError ? max(logLevel, .warning) : logLevel, "answered", of: visit.requestID,
+    logger.log(
+      response.status.kind == .serverError ? max(logLevel, .warning) : logLevel, "answered", of: id,
       [
         "method": "\(visit.method.rawValue)", "route": "\(route)", "status": "\(response.status.code)",
         "microseconds": "\(duration / .microseconds(1))",
@@ -58,11 +67,11 @@ struct Doorman: RouterMiddleware {
     return response
   }
 
-  private func refusal(for error: any Error, _ visit: Visit, _ route: String) -> Refusal {
+  private func refusal(for error: any Error, _ visit: Visit, _ id: String, _ route: String) -> Refusal {
     if let refusal = ErrorReplies.refusal(for: error) { return refusal }
-    visit.logger.log(
-      .error, "failed", of: visit.requestID,
+    logger.log(
+      .error, "failed", of: id,
       ["method": "\(visit.method.rawValue)", "route": "\(route)", "error": "\(error)"])
-    return .internalError(requestID: visit.requestID)
+    return .internalError(requestID: id)
   }
 }

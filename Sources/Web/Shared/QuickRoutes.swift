@@ -41,18 +41,14 @@ public typealias QuickAnswer = @Sendable (@escaping QuickReply) -> Void
 /// Routes that are asked for by the thousand, most of their time spent waiting for others: each is found by its path alone and
 /// answered from the event loop, without a task that would wait.
 struct QuickRoutes: Sendable {
-  struct Route: Sendable {
+  final class Route: Sendable {
     /// Such as `/c/{token}`, as the table of routes has it.
     let pattern: String
     let methods: [HTTPRequest.Method]
     /// Gives `false` when the request has to go the way of all others after all, and then does nothing.
     let answer: @Sendable (QuickRequest, @escaping QuickAnswer) -> Bool
-    private let parts: [Part]
-
-    private enum Part {
-      case word([UInt8])
-      case any
-    }
+    /// The pattern's bytes, each `{name}` of it as one 0.
+    private let shape: [UInt8]
 
     init(
       _ pattern: String, _ methods: [HTTPRequest.Method],
@@ -61,24 +57,24 @@ struct QuickRoutes: Sendable {
       self.pattern = pattern
       self.methods = methods
       self.answer = answer
-      parts = pattern.split(separator: "/").map { $0.first == "{" ? .any : .word(Array($0.utf8)) }
+      let parts = pattern.split(separator: "/").map { $0.first == "{" ? "\0" : $0 }
+      shape = Array("/\(parts.joined(separator: "/"))".utf8)
     }
 
     /// What stands for each `{name}`, if the path is one of this pattern and has no query.
     func words(in path: String) -> [Substring]? {
       var words: [Substring] = []
       var rest = path.utf8[...]
-      for part in parts {
-        guard rest.popFirst() == UInt8(ascii: "/") else { return nil }
-        let word = rest.prefix { $0 != UInt8(ascii: "/") }
-        switch part {
-        case .word(let expected): guard word.elementsEqual(expected) else { return nil }
-        case .any:
-          guard !word.isEmpty, !word.contains(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
-            return nil
-          }
-          words.append(Substring(word))
+      for byte in shape {
+        guard byte == 0 else {
+          guard rest.popFirst() == byte else { return nil }
+          continue
         }
+        let word = rest.prefix { $0 != UInt8(ascii: "/") }
+        guard !word.isEmpty, !word.contains(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
+          return nil
+        }
+        words.append(Substring(word))
         rest = rest[word.endIndex...]
       }
       return rest.isEmpty ? words : nil

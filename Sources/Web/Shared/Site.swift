@@ -12,7 +12,7 @@ public struct Site: Sendable {
 
   public init(faces: [any Face], settings: SiteSettings = SiteSettings(), logger: Logger) {
     let table = RouteTable(faces)
-    let doorman = Doorman(routes: table.entries, logLevel: settings.accessLogLevel)
+    let doorman = Doorman(routes: table.entries, logLevel: settings.accessLogLevel, logger: logger)
     routes = table.entries
     attendant = Attendant(
       responder: table.router(behind: doorman).buildResponder(), quickRoutes: QuickRoutes(table.quickRoutes),
