@@ -100,6 +100,8 @@ ANALYZE;
 END
 }
 
+settle() { psql -qc 'VACUUM ANALYZE' -c CHECKPOINT; } # or what came before is tidied up at the next figure's expense
+
 make_links() { # real links, as the Simulator's phone received them
   "$PUSHCART" simulator --ca-file simulator.pem --apns-port $SIMULATOR_PORT --apns-sandbox-port $((SIMULATOR_PORT + 1)) \
     --phone-port $PHONE_PORT >/dev/null 2>&1 &
