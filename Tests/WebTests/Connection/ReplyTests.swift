@@ -51,7 +51,7 @@ import Web
         request,
         pausing: {
           var before = -1
-          while before != streams.made.withLock(\.self) {
+          while before < 1 || before != streams.made.withLock(\.self) {
             before = streams.made.withLock(\.self)
             Thread.sleep(forTimeInterval: 0.5)
           }
