@@ -63,7 +63,7 @@ start_nginx() { # one file of the same bytes, and 204, at the same addresses
   curl -s "$HUB/c/$(head -1 tokens | cut -d' ' -f1)" >page.html
   cat >nginx.conf <<END
 worker_processes auto; pid $work/nginx.pid; error_log $work/nginx.log;
-events { worker_connections 1024; }
+events { worker_connections 4096; }
 http { access_log off; keepalive_requests 1000000000; default_type text/html;
   server { listen 127.0.0.1:$NGINX_PORT; root $work; location /r/ { return 204; } location /c/ { try_files /page.html =404; } } }
 END

@@ -6,8 +6,8 @@ folder, rounds, devices, idle, busy, peak = sys.argv[1], sys.argv[2], int(sys.ar
 PATHS = [
     ("put", "PUT pushdevices, 64 connections, new and known mixed", "pgbench -c 16, single-row SQL of the same effect", 1.0),
     ("get", "GET lookup, 64 connections", "pgbench -c 16, the same select", 0.5),
-    ("read", "pushreadurl, answered after commit", "nginx `return 204`", 0.3),
-    ("page", "rich page", "nginx, a file of the same bytes", 0.25),
+    ("read", "pushreadurl, 512 connections, answered after commit", "nginx `return 204`", 0.3),
+    ("page", "rich page, 512 connections", "nginx, a file of the same bytes", 0.25),
     ("sendout", f"sendout of {devices:,} devices, ledger included", "h2load -t1 -c1 -m500, distinct paths, the same nghttpd", 0.02),
 ]
 
