@@ -7,8 +7,8 @@ import NIOHTTPTypesHTTP1
 
 /// Answers the requests of connections, by quick routes or by the tree of all others.
 ///
-/// A class, as what it is made of is classes, too: whatever a closure holds of those for the time of a request is counted twice,
-/// and the counts of what all requests share travel between the cores.
+/// A class, so that what waits for an answer holds one object and not all of these: counting who holds what all requests share
+/// goes from core to core.
 final class Attendant: Sendable {
   let responder: RouterResponder<SiteContext>
   let quickRoutes: QuickRoutes
