@@ -259,6 +259,37 @@ import Testing
     try await silent.close()
   }
 
+  @Test func `A connection that is still being made holds up no shutdown, and is closed once it is made`() async throws {
+    let group = MultiThreadedEventLoopGroup.singleton
+    let (closings, closed) = AsyncStream.makeStream(of: Void.self)
+    // Its queue has room for one; whoever comes next waits until somebody is let in.
+    let busy = try await ServerBootstrap(group: group)
+      .serverChannelOption(.backlog, value: 0)
+      .serverChannelOption(.autoRead, value: false)
+      .childChannelInitializer { channel in
+        channel.closeFuture.whenComplete { _ in closed.yield() }
+        return channel.eventLoop.makeSucceededVoidFuture()
+      }
+      .bind(host: "127.0.0.1", port: 0).get()
+    let address = try #require(busy.localAddress)
+    let first = try await ClientBootstrap(group: group).connect(to: address).get()
+    try await withSimulator { simulator in
+      var settings = APNsSettings(simulator)
+      settings.productionURL = "https://127.0.0.1:\(address.port ?? 0)"
+      try await withProvider(settings) { apns in
+        let outcomes = apns.send([.sample()], to: .production, as: .sample)
+        await apns.shutDown()
+        let verdicts = await outcomes.reduce(into: []) { $0 += $1.map(\.verdict) }
+        #expect(verdicts == [.unsent(reason: "ShuttingDown")])
+      }
+    }
+    try await busy.setOption(.autoRead, value: true).get()
+    for await _ in closings { break }
+    #expect(first.isActive)
+    try await first.close()
+    try await busy.close()
+  }
+
   @Test func `A server without HTTP/2 gets nothing`() async throws {
     try await withSimulator(configure: { $0.phonePort = 0 }) { simulator in
       var settings = APNsSettings(simulator, isPatient: false)

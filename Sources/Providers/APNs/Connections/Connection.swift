@@ -84,6 +84,8 @@ final class Connection: ChannelInboundHandler, NIOHTTP2FrameDelegate {
 
 extension Connection {
   func handlerAdded(context: ChannelHandlerContext) {
+    // Let go while it was being dialed; the pool has forgotten it.
+    guard lastError == nil else { return context.close(promise: nil) }
     self.context = context
     arm()
   }
@@ -203,7 +205,7 @@ extension Connection {
     if lastError == nil { lastError = reason }
     if state.isReady { pool.retiring(self) }
     state.close()
-    context?.close(promise: nil)
+    if let context { context.close(promise: nil) } else { pool.gone(self, reason: reason) }
   }
 
   /// One timer, set to the earliest moment that may matter.

@@ -223,6 +223,7 @@ extension ConnectionPool {
     connections[serial] = connection
     metrics.connectionOpened()
     dialer.dial(connection, on: loop).assumeIsolated().whenFailure { error in
+      guard self.connections[serial] != nil else { return }
       self.logger.warning("APNs cannot be reached", metadata: ["error": "\(error)"])
       self.gone(serial, reason: ConnectionFailure.reason(error))
     }
