@@ -19,7 +19,7 @@ setup: ## Install what is missing: libpq and PostgreSQL
 	@.ci/setup
 
 test: setup ## Run all tests, on a private PostgreSQL that they start themselves
-	swift test --experimental-maximum-parallelization-width 6
+	@.ci/test
 
 soak: setup ## Run the durability test at full size: 100,000 registrations under 20 kills of hub and database
 	PUSHCART_SOAK=100000 swift test --filter PushcartTests.Durability
