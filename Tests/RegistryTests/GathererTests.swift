@@ -1,3 +1,4 @@
+import Postgres
 import Synchronization
 import Testing
 
@@ -83,28 +84,28 @@ import Testing
     #expect(all == Set(1...10))
   }
 
-  @Test(arguments: [true, false])
-  func `An error that concerns all is told to those who wait as well, and only such a one`(concernsAll: Bool)
-    async throws
-  {
-    struct Away: Error {}
+  @Test(arguments: [
+    (PostgresError.unavailable("no connection"), 1), (.timedOut(statement: "a"), 1), (.connectionLost(statement: "a"), 5),
+    (.unknownOutcome(statement: "a"), 5), (.busy("too many"), 5),
+  ])
+  func `That the database is away is told to those who wait as well, and nothing else is`(
+    error: PostgresError, calls count: Int
+  ) async throws {
     let (entered, enter) = AsyncStream.makeStream(of: Void.self)
     let (gate, open) = AsyncStream.makeStream(of: Void.self)
     let calls = Calls()
-    let gatherer = Gatherer<Int, Int, Int>(
-      Self.sizes(1, limit: 100), full: Full(), concernsAll: { _ in concernsAll },
-      call: { _, items in
-        calls.sizes.withLock { $0.append(items.count) }
-        enter.yield()
-        for await _ in gate { break }
-        throw Away()
-      })
+    let gatherer = Gatherer<Int, Int, Int>(Self.sizes(1, limit: 100), full: Full()) { _, items in
+      calls.sizes.withLock { $0.append(items.count) }
+      enter.yield()
+      for await _ in gate { break }
+      throw error
+    }
     let outcomes = AsyncStream.makeStream(of: Bool.self)
     for item in 1...5 { gatherer.answer(1, item) { outcomes.1.yield((try? $0.get()) == nil) } }
     for await _ in entered { break }
     open.finish()
     for await failed in outcomes.0.prefix(5) { #expect(failed) }
-    #expect(calls.sizes.withLock(\.count) == (concernsAll ? 1 : 5))
-    await #expect(throws: Away.self) { try await gatherer.answer(1, 6) }
+    #expect(calls.sizes.withLock(\.count) == count)
+    await #expect(throws: PostgresError.self) { try await gatherer.answer(1, 6) }
   }
 }

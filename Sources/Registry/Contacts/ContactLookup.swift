@@ -13,10 +13,9 @@ public final class ContactLookup: Sendable {
 
   /// - Parameter limit: lookups that may wait or be under way, of all customers together; one more is refused at once.
   public init(_ database: any Querying, limit: Int = 4096) {
-    // While the database is away it is away for those behind as well, and they have waited already.
     gatherer = Gatherer(
       GathererSizes(group: 256, worthAnother: 16, limit: limit),
-      full: PostgresError.busy("\(limit) lookups are waiting already"), concernsAll: { Outage($0) != nil },
+      full: PostgresError.busy("\(limit) lookups are waiting already"),
       call: { try await Self.contacts($0, $1, in: database) })
   }
 

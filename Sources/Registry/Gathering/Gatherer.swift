@@ -49,21 +49,19 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
   private let state = Mutex(State())
   private let sizes: GathererSizes
   private let full: any Error
-  private let concernsAll: @Sendable (any Error) -> Bool
   private let call: @Sendable (Lane, [Item]) async throws -> [Answer]
 
   /// - Parameters:
   ///   - full: what one more than `sizes.limit` is refused with.
-  ///   - concernsAll: whether those who wait need not try, as they would only wait for the same error.
-  ///   - call: gives an answer for each item, in their order; what it throws, all of them get. If it gives more or fewer
-  ///     answers, nobody knows whose they are, and all get a `Miscount`.
+  ///   - call: gives an answer for each item, in their order; what it throws, all of them get, and those who wait as well if
+  ///     it concerns them too (`Outage.concernsAll`). If it gives more or fewer answers, nobody knows
+  ///     whose they are, and all of the call get a `Miscount`.
   package init(
-    _ sizes: GathererSizes, full: any Error, concernsAll: @escaping @Sendable (any Error) -> Bool = { _ in false },
+    _ sizes: GathererSizes, full: any Error,
     call: @escaping @Sendable (Lane, [Item]) async throws -> [Answer]
   ) {
     self.sizes = sizes
     self.full = full
-    self.concernsAll = concernsAll
     self.call = call
   }
 
@@ -94,7 +92,7 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
         guard answers.count == batch.count else { throw Miscount(asked: batch.count, answered: answers.count) }
         for (waiting, answer) in zip(batch, answers) { waiting.done(.success(answer)) }
       } catch {
-        for waiting in batch + (concernsAll(error) ? dismissed(from: lane) : []) { waiting.done(.failure(error)) }
+        for waiting in batch + (Outage.concernsAll(error) ? dismissed(from: lane) : []) { waiting.done(.failure(error)) }
       }
       batch = next(lane, behind: batch.count)
     }
