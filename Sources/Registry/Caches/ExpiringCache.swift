@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// One miss asks for all: whoever wants the same key meanwhile waits for that answer (single flight). An answer that was asked
 /// for before a flush is handed to those who wait for it and then forgotten, since it may be of before the change.
-final class ExpiringCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+package final class ExpiringCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private struct Entry {
     let value: Value
     let expires: ContinuousClock.Instant
@@ -31,14 +31,16 @@ final class ExpiringCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   ///   - timeToLive: how long an answer is believed.
   ///   - capacity: most answers kept; one more empties the cache, which costs each key one question.
   ///   - now: the clock, which tests steer.
-  init(timeToLive: Duration, capacity: Int, now: @escaping @Sendable () -> ContinuousClock.Instant) {
+  package init(
+    timeToLive: Duration, capacity: Int, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+  ) {
     self.timeToLive = timeToLive
     self.capacity = capacity
     self.now = now
   }
 
   /// The answer that is there and fresh.
-  func cached(_ key: Key) -> Value? {
+  package func atHand(_ key: Key) -> Value? {
     let now = now()
     return state.withLock { state in
       guard let entry = state.entries[key], entry.expires > now else { return nil }
@@ -47,8 +49,8 @@ final class ExpiringCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   }
 
   /// The answer that is there and fresh, or else what `load` gives. A failure is not kept.
-  func value(_ key: Key, load: @escaping @Sendable () async throws -> Value) async throws -> Value {
-    if let value = cached(key) { return value }
+  package func value(_ key: Key, load: @escaping @Sendable () async throws -> Value) async throws -> Value {
+    if let value = atHand(key) { return value }
     let flight = state.withLock { state in
       if let flight = state.flights[key] { return flight }
       let generation = state.generation
@@ -86,7 +88,7 @@ final class ExpiringCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   }
 
   /// Forgets everything, and whatever is being asked for now.
-  func flush() {
+  package func flush() {
     state.withLock { state in
       state.entries.removeAll(keepingCapacity: true)
       state.flights.removeAll()

@@ -42,7 +42,7 @@ public final class PushAppCache: Sendable {
 
   /// The same, if it is at hand.
   public func atHand(_ customer: CustomerID, appID: String) -> [PushApp]? {
-    known.cached(Key(customer: customer, appID: appID))
+    known.atHand(Key(customer: customer, appID: appID))
   }
 
   private struct Unknown: Error {}

@@ -22,8 +22,7 @@ public final class SigningCredentialVault: Sendable {
 
   private let database: any Querying
   private let vault: Vault
-  private let opened = ExpiringCache<Key, SigningCredentials?>(
-    timeToLive: .seconds(3600), capacity: 100, now: { ContinuousClock.now })
+  private let opened = ExpiringCache<Key, SigningCredentials?>(timeToLive: .seconds(3600), capacity: 100)
 
   public init(_ database: any Querying, vault: Vault) {
     self.database = database

@@ -3,7 +3,6 @@ import Delivery
 import FoundationEssentials
 import Postgres
 import Registry
-import Synchronization
 import Wire
 
 /// What all pages of a sendout have in common. Nothing of it ever changes but the app's name.
@@ -26,17 +25,9 @@ final class PageSource: Sendable {
 
 /// Reads what the pages of a sendout have in common, and remembers it for a minute.
 final class PageSources: Sendable {
-  private struct Entry {
-    let source: PageSource?
-    let expires: ContinuousClock.Instant
-  }
-
-  private static let capacity = 1000
-  private static let timeToLive = Duration.seconds(60)
-
   private let database: any Querying
   private let vault: Vault
-  private let entries = Mutex<[SendoutKey: Entry]>([:])
+  private let known = ExpiringCache<SendoutKey, PageSource?>(timeToLive: .seconds(60), capacity: 1000)
 
   init(_ database: any Querying, vault: Vault) {
     self.database = database
@@ -44,19 +35,11 @@ final class PageSources: Sendable {
   }
 
   /// - Returns: `nil` if it is not at hand, and one of `nil` if there is no such sendout.
-  func cached(_ key: SendoutKey) -> PageSource?? {
-    entries.withLock { $0[key] }.flatMap { $0.expires > .now ? .some($0.source) : nil }
-  }
+  func atHand(_ key: SendoutKey) -> PageSource?? { known.atHand(key) }
 
   /// - Returns: `nil` if there is no such sendout.
   func source(_ key: SendoutKey) async throws -> PageSource? {
-    if let cached = cached(key) { return cached }
-    let source = try await load(key)
-    entries.withLock { entries in
-      if entries.count >= Self.capacity { entries.removeAll(keepingCapacity: true) }
-      entries[key] = Entry(source: source, expires: .now + Self.timeToLive)
-    }
-    return source
+    try await known.value(key) { try await self.load(key) }
   }
 
   private func load(_ key: SendoutKey) async throws -> PageSource? {

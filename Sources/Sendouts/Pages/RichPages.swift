@@ -61,10 +61,10 @@ public final class RichPages: Sendable {
   }
 
   private func paperAtHand(for link: PushLink) -> Paper? {
-    guard let source = sources.cached(SendoutKey(link.customer, link.sendout)) ?? nil, let name = source.template else {
+    guard let source = sources.atHand(SendoutKey(link.customer, link.sendout)) ?? nil, let name = source.template else {
       return nil
     }
-    let template = templates.cached(link.customer, name: name.name, version: name.version)
+    let template = templates.atHand(link.customer, name: name.name, version: name.version)
     return template.map { Paper(source: source, template: $0) }
   }
 
