@@ -17,7 +17,9 @@ struct HTTPServer: Service {
   func run() async throws {
     try await Server(
       childChannelSetup: self,
-      configuration: ServerConfiguration(address: .hostname(settings.host, port: settings.port), backlog: 1024),
+      configuration: ServerConfiguration(
+        address: .hostname(settings.host, port: settings.port), backlog: 1024,
+        availableConnectionsDelegate: .maximum(settings.connections, logger: logger)),
       onServerRunning: { await onListening($0.localAddress?.port ?? 0) },
       eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger
     ).run()

@@ -35,6 +35,8 @@ public struct SiteSettings: Sendable {
   public var port = 8080
   /// Seconds after which a connection without a request is closed.
   public var idleSeconds: Int64 = 75
+  /// Most connections at once; whoever comes then waits in the system's queue until one of them ends.
+  public var connections = Int.max
   /// Level of the one line that each answered request leaves in the log; those of 5xx are warnings at least.
   public var accessLogLevel: Logger.Level = .debug
 

@@ -100,6 +100,20 @@ struct RawHTTP {
     }
   }
 
+  /// Sends short requests on one connection, each after the reply to the one before.
+  func converse<Answer: Sendable>(
+    _ body: @escaping @Sendable (_ exchange: (String) -> Reply?) throws -> Answer
+  ) async throws -> Answer {
+    try await onSocket { socket in
+      try body { request in
+        send(Array(request.utf8), to: socket)
+        var chunk = [UInt8](repeating: 0, count: 65536)
+        let count = recv(socket, &chunk, chunk.count, 0)
+        return reply(Array(chunk.prefix(max(0, count))))
+      }
+    }
+  }
+
   private func onSocket<Answer: Sendable>(_ body: @escaping @Sendable (Int32) throws -> Answer) async throws -> Answer {
     try await withCheckedThrowingContinuation { continuation in
       Thread.detachNewThread {

@@ -151,4 +151,37 @@ import Web
       #expect(try await raw.send(untilClosed: "GET /healthz HTTP/1.1\r\nHo") == nil)
     }
   }
+
+  @Test func `One connection more than may be waits until another ends`() async throws {
+    var settings = SiteSettings()
+    settings.connections = 1
+    let face = HubFace(obstacle: { nil }, figures: { ("text/plain", "") })
+    try await withSite([face], settings: settings) { site in
+      let raw = try RawHTTP(site.url)
+      let (order, served) = AsyncStream.makeStream(of: String.self)
+      let (connected, connect) = AsyncStream.makeStream(of: Void.self)
+      let request = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask {
+          let replies = try await raw.converse { exchange in
+            let first = exchange(request)
+            connect.finish()
+            let others = (0..<200).map { _ in exchange(request) }
+            served.yield("first")
+            return [first] + others
+          }
+          #expect(replies.allSatisfy { $0?.status == 200 })
+        }
+        for await _ in connected {}
+        group.addTask {
+          let reply = try await raw.send(request)
+          #expect(reply?.status == 200)
+          served.yield("second")
+        }
+        try await group.waitForAll()
+      }
+      served.finish()
+      #expect(await order.reduce(into: []) { $0.append($1) } == ["first", "second"])
+    }
+  }
 }
