@@ -85,7 +85,8 @@ import Testing
   }
 
   @Test(arguments: [
-    (PostgresError.unavailable("no connection"), 1), (.timedOut(statement: "a"), 1), (.connectionLost(statement: "a"), 5),
+    (PostgresError.unavailable("no connection"), 1), (.timedOut(statement: "a"), 1),
+    (.connectionLost(statement: "a"), 5),
     (.unknownOutcome(statement: "a"), 5), (.busy("too many"), 5),
   ])
   func `That the database is away is told to those who wait as well, and nothing else is`(

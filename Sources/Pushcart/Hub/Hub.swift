@@ -37,8 +37,9 @@ struct Hub: Sendable {
       pool: pool, vault: vault, links: PublicLinks(base: settings.publicURL, signer: signer), signer: signer,
       apns: try APNsProvider(settings.apns, logger: logger), readiness: Readiness(pool, migrator))
     let caches = RegistryCaches(pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps)
+    OpenFiles.raiseLimit()
     var doors = settings.site
-    doors.connections = OpenFiles.raiseLimit()
+    doors.connections = OpenFiles.forClients
     let site = Site(faces: try faces(parts).all, settings: doors, logger: logger)
     try await serve(
       first + [pool, caches, parts.apns],

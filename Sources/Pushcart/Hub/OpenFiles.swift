@@ -17,18 +17,23 @@ enum OpenFiles {
     private static let resource = RLIMIT_NOFILE
   #endif
 
+  /// The limit of now.
+  static var limit: Int { Int(min(read().rlim_cur, most)) }
+
+  /// How many may be connections of clients, so that these never take what the hub needs to reach its database.
+  static var forClients: Int { max(limit - own, limit / 2) }
+
   /// Raises the limit as far as the system lets anybody without asking: the usual 1024 are soon taken by phones that keep
   /// their connection for the next request.
-  /// - Returns: how many may be connections of clients, so that these never take what the hub needs to reach its database.
-  static func raiseLimit() -> Int {
-    var limit = rlimit()
-    guard getrlimit(resource, &limit) == 0 else { return 1024 - own }
-    let all = min(limit.rlim_max, most)
-    if limit.rlim_cur < all {
-      limit.rlim_cur = all
-      if setrlimit(resource, &limit) != 0 { getrlimit(resource, &limit) }
-    }
-    let files = Int(min(limit.rlim_cur, most))
-    return max(files - own, files / 2)
+  static func raiseLimit() {
+    var limit = read()
+    limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, most))
+    setrlimit(resource, &limit)
+  }
+
+  private static func read() -> rlimit {
+    var limit = rlimit(rlim_cur: 1024, rlim_max: 1024)
+    getrlimit(resource, &limit)
+    return limit
   }
 }

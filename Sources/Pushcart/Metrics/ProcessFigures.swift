@@ -14,6 +14,7 @@ final class ProcessFigures: Sendable {
   private let processor = FloatingPointCounter(label: "process_cpu_seconds_total")
   private let processorSeconds = Mutex(0.0)
   private let files = Meter(label: "process_open_fds")
+  private let filesAllowed = Meter(label: "process_max_fds")
   private let start = Meter(label: "process_start_time_seconds")
 
   init() {
@@ -28,6 +29,7 @@ final class ProcessFigures: Sendable {
     }
     if let pages = Self.residentPages() { memory.set(pages * Int(getpagesize())) }
     if let count = Self.openFiles() { files.set(count) }
+    filesAllowed.set(OpenFiles.limit)
   }
 
   /// Second number of `/proc/self/statm` (proc(5)).

@@ -92,7 +92,8 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
         guard answers.count == batch.count else { throw Miscount(asked: batch.count, answered: answers.count) }
         for (waiting, answer) in zip(batch, answers) { waiting.done(.success(answer)) }
       } catch {
-        for waiting in batch + (Outage.concernsAll(error) ? dismissed(from: lane) : []) { waiting.done(.failure(error)) }
+        let others = Outage.concernsAll(error) ? dismissed(from: lane) : []
+        for waiting in batch + others { waiting.done(.failure(error)) }
       }
       batch = next(lane, behind: batch.count)
     }

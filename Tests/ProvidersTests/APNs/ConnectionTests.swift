@@ -259,7 +259,7 @@ import Testing
     try await silent.close()
   }
 
-  @Test func `A connection that is still being made holds up no shutdown, and is closed once it is made`() async throws {
+  @Test func `A connection still being made holds up no shutdown, and is closed once it is made`() async throws {
     let group = MultiThreadedEventLoopGroup.singleton
     let (closings, closed) = AsyncStream.makeStream(of: Void.self)
     // Its queue has room for one; whoever comes next waits until somebody is let in.

@@ -37,4 +37,14 @@ import Testing
       await hub.process.exit()
     }
   }
+
+  @Test func `A hub may open as many files as the system lets it`() async throws {
+    try await withStage { stage in
+      let hub = try await stage.serve(limits: "ulimit -Sn 300; ulimit -Hn 700")
+      let reading = PrometheusReading(try await hub.site.send("GET", "/metrics").text)
+      #expect(reading.samples.first { $0.name == "process_max_fds" }?.value == 700)
+      hub.process.signal(15)
+      await hub.process.exit()
+    }
+  }
 }

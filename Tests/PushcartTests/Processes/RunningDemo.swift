@@ -19,7 +19,7 @@ struct RunningDemo {
   /// Starts one without waiting for it.
   static func launch(in folder: String, _ ports: [Int], umask: String = "022") throws -> RunningPushcart {
     let flags = zip(["--port", "--phone-port", "--apns-port", "--apns-sandbox-port"], ports).flatMap { [$0, "\($1)"] }
-    return try RunningPushcart(["demo"] + flags, environment: [:], folder: folder, umask: umask)
+    return try RunningPushcart(["demo"] + flags, environment: [:], folder: folder, limits: "umask \(umask)")
   }
 
   /// The lines to try, as a person would copy them.

@@ -17,15 +17,15 @@ final class RunningPushcart: Sendable {
   var text: String { state.withLock { $0.text } }
 
   /// - Parameters:
-  ///   - umask: what its files may not allow.
+  ///   - limits: shell commands that set what it may do.
   ///   - program: another one that runs on, such as curl.
   init(
-    _ arguments: [String], environment: [String: String], folder: String, umask: String = "022",
+    _ arguments: [String], environment: [String: String], folder: String, limits: String = "umask 022",
     program: URL = Pushcart.executable
   ) throws {
     let pipe = Pipe()
     process.executableURL = URL(filePath: "/bin/sh")
-    process.arguments = ["-c", #"umask \#(umask); exec "$0" "$@""#, program.path] + arguments
+    process.arguments = ["-c", #"\#(limits); exec "$0" "$@""#, program.path] + arguments
     process.currentDirectoryURL = URL(filePath: folder)
     process.environment = ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? ""].merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice

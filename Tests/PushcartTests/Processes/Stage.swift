@@ -18,21 +18,21 @@ struct Stage: Sendable {
   static let publicURL = "http://push.example.com"
 
   /// Starts a hub as a process of its own.
-  func serve() async throws -> Hub { try await Hub(pushcart) }
+  func serve(limits: String = "umask 022") async throws -> Hub { try await Hub(pushcart, limits: limits) }
 
   /// A hub that runs as a process.
   struct Hub: Sendable {
     let process: RunningPushcart
     let site: TestSite
 
-    init(_ pushcart: Pushcart, logLevel: String = "trace") async throws {
+    init(_ pushcart: Pushcart, logLevel: String = "trace", limits: String = "umask 022") async throws {
       let settings = [
         "DATABASE_URL": pushcart.databaseURL, "PUSHCART_MASTER_KEY": pushcart.masterKey,
         "PUSHCART_PORT": "0", "PUSHCART_PUBLIC_URL": Stage.publicURL, "PUSHCART_LOG_FORMAT": "json",
         "PUSHCART_LOG_LEVEL": logLevel,
       ]
       process = try RunningPushcart(
-        ["serve"], environment: settings.merging(pushcart.environment) { $1 }, folder: "/tmp")
+        ["serve"], environment: settings.merging(pushcart.environment) { $1 }, folder: "/tmp", limits: limits)
       try await process.says(#""message":"listening""#)
       let line = process.text.split(separator: "\n").first { $0.contains(#""message":"listening""#) } ?? ""
       let port = try JSONValue(parsing: line.utf8).string("port") ?? ""
