@@ -28,7 +28,7 @@ import Wire
         """,
         "CREATE TRIGGER refuse_once \(trigger) EXECUTE FUNCTION refuse_once()",
       ] { try await bench.database.query(sql) }
-      try await bench.withHubs(1, { $0.dispatch.lease = .milliseconds(1500) }) {
+      try await bench.withHubs(1, { $0.dispatch.lease = .seconds(4) }) {
         let key = try await bench.send("Hello", onUncertain: policy)
         let sendout = try await bench.until(key, .finished)
         try await check(bench, try #require(sendout.counts), try await bench.pushes(key))

@@ -194,7 +194,7 @@ import Testing
     configuration.isDurable = false
     let first = try await PrivateCluster.start(configuration, logger: TestServer.logger)
     var settings = PoolConfiguration(connectionString: first.connectionString(database: "postgres"))
-    settings.queueTimeout = .milliseconds(500)
+    settings.queueTimeout = .seconds(2)
     let pool = Pool(settings, logger: TestServer.logger)
     await pool.waits { $0.sharedConnections > 0 }
     try await pool.query(Statement("test.create", .write, "CREATE TABLE kept AS SELECT 42 AS answer"))

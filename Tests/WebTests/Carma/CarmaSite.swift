@@ -80,7 +80,7 @@ func withCarmaSite(
     let contract = try await withSite([DescriptionFace(publicURL: "https://push.example.com")]) { site in
       APIContract(document: try await site.send("GET", "/openapi.json").json)
     }
-    try await withSite([CarmaFace(database.pool)], logger: logger) { site in
+    try await withSite([CarmaFace(database.pool, patience: .seconds(60))], logger: logger) { site in
       try await body(CarmaSite(site: site, database: database, acme: acme, other: other, contract: contract))
     }
   }
@@ -106,10 +106,13 @@ func customer(_ name: String, _ pool: Pool) async throws -> CarmaSite.Customer {
 
 extension CarmaFace {
   /// On one pool, as the hub has it.
-  init(_ pool: Pool) {
-    let prompt = PromptDatabase(pool)
+  /// - Parameter patience: how long a request may take; the hub's own unless given.
+  init(_ pool: Pool, patience: Duration = Registrar.Limits().patience) {
+    let prompt = PromptDatabase(pool, limit: patience)
+    var limits = Registrar.Limits()
+    limits.patience = patience
     self.init(
-      authenticator: Authenticator(AccessKeyCache(prompt)), pushApps: PushAppCache(prompt), registrar: Registrar(pool),
-      contacts: ContactLookup(prompt), devices: Devices(prompt))
+      authenticator: Authenticator(AccessKeyCache(prompt)), pushApps: PushAppCache(prompt),
+      registrar: Registrar(pool, limits: limits), contacts: ContactLookup(prompt), devices: Devices(prompt))
   }
 }

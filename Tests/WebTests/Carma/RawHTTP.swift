@@ -74,11 +74,11 @@ struct RawHTTP {
   }
 
   /// Sends, and closes the connection without reading once `isTime`.
-  /// - Returns: whether it came to that within 10 seconds.
+  /// - Returns: whether it came to that within a minute.
   func send(_ text: String, leaving isTime: @escaping @Sendable () -> Bool) async throws -> Bool {
     try await onSocket { socket in
       send(Array(text.utf8), to: socket)
-      for _ in 0..<1000 {
+      for _ in 0..<6000 {
         if isTime() { return true }
         Thread.sleep(forTimeInterval: 0.01)
       }
