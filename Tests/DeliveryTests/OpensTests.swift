@@ -109,3 +109,11 @@ import Wire
     }
   }
 }
+
+extension Opens {
+  fileprivate func record(_ open: Open) async throws -> ContactID? {
+    try await withCheckedThrowingContinuation { continuation in
+      record(open) { continuation.resume(with: $0) }
+    }
+  }
+}

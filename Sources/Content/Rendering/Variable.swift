@@ -59,6 +59,13 @@ enum Variable: Sendable, Equatable {
 }
 
 extension PageContext {
+  /// The names that templates and texts can use, such as `firstName` and `device.model`. A contact's properties and a message's
+  /// further fields have names of their own: `properties.food`, `sendout.fields.campaign`.
+  public static let variables =
+    Variable.ContactField.allCases.map(\.rawValue) + Variable.DeviceField.allCases.map { "device.\($0.rawValue)" }
+    + Variable.AppField.allCases.map { "app.\($0.rawValue)" }
+    + Variable.SendoutField.allCases.map { "sendout.\($0.rawValue)" } + ["url", "pushreadurl"]
+
   /// The variable's value as text; `nil` when there is none.
   func text(_ variable: Variable) -> String? {
     switch variable {

@@ -17,15 +17,10 @@ public final class Opens: Sendable {
     }
   }
 
-  /// Records an open, and returns when it is committed.
-  /// - Returns: whom the push was for; `nil` if there is no such push, so that nothing was recorded.
-  /// - Throws: `DeliveryError.opensOverflow`, and whatever `Outage` knows when the database is away.
-  public func record(_ open: Open) async throws -> ContactID? {
-    try await gatherer.answer(open.link.customer, open)
-  }
-
-  /// As `record`, without a task that would wait.
-  /// - Parameter done: called exactly once, on any thread, soon to return.
+  /// Records an open.
+  /// - Parameter done: called exactly once, when it is committed, on any thread; soon to return. It gets whom the push was for,
+  ///   or `nil` if there is no such push, so that nothing was recorded; or `DeliveryError.opensOverflow`, or whatever
+  ///   `Outage` knows when the database is away.
   public func record(_ open: Open, then done: @escaping @Sendable (Result<ContactID?, any Error>) -> Void) {
     gatherer.answer(open.link.customer, open, then: done)
   }

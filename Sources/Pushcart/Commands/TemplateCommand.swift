@@ -6,7 +6,12 @@ import Wire
 struct TemplateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "template", abstract: "Save, list and show templates of rich pages.",
-    discussion: "Templates are Mustache. Saving adds a version; a sendout keeps the one it was made with.",
+    discussion: """
+      Templates are Mustache. Saving adds a version; a sendout keeps the one it was made with.
+
+      Variables: \(PageContext.variables.joined(separator: ", ")), properties.NAME or just NAME for a property of the contact, \
+      and sendout.fields.NAME for a further field of the message.
+      """,
     subcommands: [Put.self, List.self, Show.self])
 
   struct Put: OfficeCommand {

@@ -50,8 +50,10 @@ enum TemplateOperations {
     about: """
       Adds a version and makes it the current one; sendouts keep the version they were made with.
 
-      Variables are the contact's fields and properties, the device's fields and the sendout's, HTML-escaped unless \
-      written in three braces. A text may have 256 KiB. An unknown variable is empty; a text that is not Mustache is refused with line and reason.
+      Variables are \(PageContext.variables.map { "`{{\($0)}}`" }.joined(separator: ", ")), a property of the contact as \
+      `{{properties.food}}` or just `{{food}}`, and a further field of the message as `{{sendout.fields.campaign}}`. They are \
+      escaped as the content type needs, unless written in three braces. An unknown variable is empty; a text that is not \
+      Mustache is refused with line and reason. A text may have 256 KiB.
       """,
     parameters: [name],
     body: Body(

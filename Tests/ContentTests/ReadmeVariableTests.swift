@@ -1,0 +1,57 @@
+import Content
+import Foundation
+import Testing
+import Wire
+
+/// README's table of what texts and pages can say.
+@Suite struct ReadmeVariableTests {
+  private let rows: [(written: String, told: String)]
+
+  init() throws {
+    let readme = try String(
+      contentsOf: URL(filePath: #filePath).appending(path: "../../../README.md").standardized, encoding: .utf8)
+    let table = try #require(readme.firstMatch(of: #/\| Write \| To get \|\n(?:\|.*\|\n)*/#)).output
+    rows = table.split(separator: "\n").dropFirst(2).map { row in
+      let cells = row.split(separator: "|")
+      return (String(cells[0]), String(cells[1]))
+    }
+  }
+
+  @Test func `It names every variable, and none that there is not`() {
+    let told = rows.flatMap { $0.told.matches(of: #/`([\w.]+)`/#).map { String($0.1) } }
+    let links = rows.flatMap { $0.written.matches(of: #/{{(url|pushreadurl)}}/#).map { String($0.1) } }
+    #expect(Set(told + links) == Set(PageContext.variables))
+    for variable in PageContext.variables { #expect(said("{{\(variable)}}") != "", "\(variable)") }
+  }
+
+  @Test func `What it says to write says something`() {
+    let written = rows.flatMap { row in row.written.matches(of: #/`(.+?)`/#).map { String($0.1) } }
+    #expect(written.count >= 10)
+    for text in written where !text.hasPrefix("{{!") && !text.hasPrefix("{{^") { #expect(said(text) != "", "\(text)") }
+    for text in written where text.hasPrefix("{{!") || text.hasPrefix("{{^") { #expect(said(text) == "", "\(text)") }
+  }
+
+  /// What a page says of somebody of whom everything is known.
+  private func said(_ text: String) -> String? {
+    var context = PageContext(
+      properties: Properties(json: #"{"food": "meat", "likes": ["tea", "cake"]}"#),
+      device: DeviceFields(manufacturer: "Apple", model: "iPhone", osVersion: "18", country: "NL"),
+      app: AppFields(appId: "com.acme.app", name: "Acme"),
+      sendout: SendoutFields(id: 7, name: "Lunch", alert: "Hi", info: "Now", fields: ["table": "7"]),
+      url: "https://push.example.com/c/x", pushreadurl: "https://push.example.com/r/x")
+    context.contact.originalId = "a"
+    context.contact.listId = 1
+    context.contact.firstName = "Robin"
+    context.contact.middleName = "M"
+    context.contact.lastName = "Doe"
+    context.contact.emailAddress = "a@example.com"
+    context.contact.mobileNumber = "+311"
+    context.contact.title = "Dr"
+    context.contact.sex = "m"
+    context.contact.dateOfBirth = "1980-12-31"
+    context.contact.city = "Lund"
+    context.contact.zipcode = "1"
+    context.contact.country = "SE"
+    return try? PageTemplate(text, format: .text).render(context)
+  }
+}
