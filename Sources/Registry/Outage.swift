@@ -22,13 +22,5 @@ public enum Outage: Sendable, Equatable {
     }
   }
 
-  /// Whether those who wait behind a call that failed so need not try: they would only wait as long, for the same error.
-  static func concernsAll(_ error: any Error) -> Bool {
-    switch error as? PostgresError {
-    case .unavailable, .timedOut: true
-    default: false
-    }
-  }
-
   private static let crowded = [ServerError.serializationFailure, ServerError.deadlockDetected]
 }

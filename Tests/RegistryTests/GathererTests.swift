@@ -84,18 +84,18 @@ import Testing
     #expect(all == Set(1...10))
   }
 
-  @Test(arguments: [
-    (PostgresError.unavailable("no connection"), 1), (.timedOut(statement: "a"), 1),
-    (.connectionLost(statement: "a"), 5),
-    (.unknownOutcome(statement: "a"), 5), (.busy("too many"), 5),
-  ])
-  func `That the database is away is told to those who wait as well, and nothing else is`(
-    error: PostgresError, calls count: Int
+  @Test(
+    arguments: [
+      (PostgresError.unavailable("no connection"), .zero, 1), (.unknownOutcome(statement: "a"), .zero, 1),
+      (.unknownOutcome(statement: "a"), .seconds(3600), 5), (.misuse("a mistake"), .zero, 5),
+    ] as [(PostgresError, Duration, Int)])
+  func `An outage that was waited for is told to those who wait as well, and nothing else is`(
+    error: PostgresError, patience: Duration, calls count: Int
   ) async throws {
     let (entered, enter) = AsyncStream.makeStream(of: Void.self)
     let (gate, open) = AsyncStream.makeStream(of: Void.self)
     let calls = Calls()
-    let gatherer = Gatherer<Int, Int, Int>(Self.sizes(1, limit: 100), full: Full()) { _, items in
+    let gatherer = Gatherer<Int, Int, Int>(Self.sizes(1, limit: 100), full: Full(), patience: patience) { _, items in
       calls.sizes.withLock { $0.append(items.count) }
       enter.yield()
       for await _ in gate { break }

@@ -49,19 +49,22 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
   private let state = Mutex(State())
   private let sizes: GathererSizes
   private let full: any Error
+  private let patience: Duration
   private let call: @Sendable (Lane, [Item]) async throws -> [Answer]
 
   /// - Parameters:
   ///   - full: what one more than `sizes.limit` is refused with.
-  ///   - call: gives an answer for each item, in their order; what it throws, all of them get, and those who wait as well if
-  ///     it concerns them too (`Outage.concernsAll`). If it gives more or fewer answers, nobody knows
-  ///     whose they are, and all of the call get a `Miscount`.
+  ///   - patience: how long a call may take to fail for an `Outage`. If it takes longer, those who wait are told the same, since
+  ///     they would only wait as long to hear it; sooner, and the next call may do better.
+  ///   - call: gives an answer for each item, in their order; what it throws, all of them get. If it gives more or fewer
+  ///     answers, nobody knows whose they are, and all get a `Miscount`.
   package init(
-    _ sizes: GathererSizes, full: any Error,
+    _ sizes: GathererSizes, full: any Error, patience: Duration = .seconds(1),
     call: @escaping @Sendable (Lane, [Item]) async throws -> [Answer]
   ) {
     self.sizes = sizes
     self.full = full
+    self.patience = patience
     self.call = call
   }
 
@@ -87,12 +90,14 @@ package final class Gatherer<Lane: Hashable & Sendable, Item: Sendable, Answer: 
   private func drive(_ lane: Lane, _ first: [Waiting]) async {
     var batch = first
     while !batch.isEmpty {
+      let start = ContinuousClock.now
       do {
         let answers = try await call(lane, batch.map(\.item))
         guard answers.count == batch.count else { throw Miscount(asked: batch.count, answered: answers.count) }
         for (waiting, answer) in zip(batch, answers) { waiting.done(.success(answer)) }
       } catch {
-        let others = Outage.concernsAll(error) ? dismissed(from: lane) : []
+        let concernsAll = Outage(error) != nil && start.duration(to: .now) >= patience
+        let others = concernsAll ? dismissed(from: lane) : []
         for waiting in batch + others { waiting.done(.failure(error)) }
       }
       batch = next(lane, behind: batch.count)
