@@ -9,7 +9,7 @@ import Testing
     async throws
   {
     try await withStage(configure: { $0.arrivalsKept = 100_000 }) { stage in
-      try await stage.addDevices(6000)
+      try await stage.addDevices(2500)
       stage.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
       let hub = try await stage.serve()
       _ = try await stage.send(through: hub.site)
