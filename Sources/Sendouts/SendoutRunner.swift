@@ -34,7 +34,10 @@ public struct SendoutRunner: Service {
       group.addTask {
         guard (try? await gracefulShutdown()) != nil else { return }
         sendouts.close()
-        try? await Task.sleep(for: settings.grace)
+        guard (try? await Task.sleep(for: settings.grace)) != nil else { return }
+        logger.warning(
+          "not all pushes under way could settle in time; the rest are looked after once their leases are over",
+          metadata: ["grace": "\(settings.grace)"])
       }
       await group.next()
       group.cancelAll()

@@ -108,6 +108,34 @@ import Wire
     }
   }
 
+  @Test func `A hub whose pushes have no time to settle says so, and the next one looks after them`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(20)
+      bench.simulator.apns.rule(.any, .ignore)
+      let log = LogCapture()
+      var hub = TestHub()
+      hub.dispatch.lease = .seconds(4)
+      hub.runner.grace = .zero
+      let runner = SendoutRunner(
+        bench.pool, dispatcher: bench.dispatcher(hub), vault: bench.vault, settings: hub.runner, logger: log.logger)
+      let group = ServiceGroup(
+        configuration: .init(services: [runner], gracefulShutdownSignals: [], logger: TestServer.logger))
+      let key = try await withThrowingTaskGroup(of: Void.self) { tasks in
+        tasks.addTask { try await group.run() }
+        let key = try await bench.send("Hello")
+        _ = await bench.simulator.apns.received(count: 1)
+        await group.triggerGracefulShutdown()
+        try await tasks.waitForAll()
+        return key
+      }
+      #expect(log.lines.count { $0.hasPrefix("warning") && $0.contains("could settle in time") } == 1)
+      bench.simulator.apns.removeRules()
+      bench.simulator.apns.answerIgnored()
+      try await bench.withHubs { try await bench.until(key, .finished) }
+      #expect(try await bench.pushes(key).contains { $0.resentBecause == "hub_stopped" })
+    }
+  }
+
   @Test func `A hub that is told to end waits for what is on its way, and gives the rest back at once`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(200)
