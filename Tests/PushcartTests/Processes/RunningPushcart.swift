@@ -5,12 +5,14 @@ import Synchronization
 /// A `pushcart` that runs until it is told to stop, such as a hub.
 final class RunningPushcart: Sendable {
   private struct State {
-    var text = ""
+    var said: [UInt8] = []
+    var text: String { String(decoding: said, as: UTF8.self) }
     var status: Int32?
     var waiting: [(isMet: @Sendable (String, Int32?) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
   }
 
   private let process = Process()
+  private let output = Pipe()
   private let state = Mutex(State())
 
   /// What it has said so far, on both streams.
@@ -23,21 +25,22 @@ final class RunningPushcart: Sendable {
     _ arguments: [String], environment: [String: String], folder: String, limits: String = "umask 022",
     program: URL = Pushcart.executable
   ) throws {
-    let pipe = Pipe()
     process.executableURL = URL(filePath: "/bin/sh")
     process.arguments = ["-c", #"\#(limits); exec "$0" "$@""#, program.path] + arguments
     process.currentDirectoryURL = URL(filePath: folder)
     process.environment = ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? ""].merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice
-    process.standardOutput = pipe
-    process.standardError = pipe
-    pipe.fileHandleForReading.readabilityHandler = { [weak self] handle in
-      let data = handle.availableData
-      if data.isEmpty { handle.readabilityHandler = nil }
-      self?.change { $0.text += String(decoding: data, as: UTF8.self) }
+    process.standardOutput = output
+    process.standardError = output
+    output.fileHandleForReading.readabilityHandler = { [weak self] _ in
+      self?.change { $0.said += self?.read() ?? [] }
     }
     process.terminationHandler = { [weak self] process in
-      self?.change { $0.status = process.terminationStatus }
+      // What it said last may not have been read yet.
+      self?.change {
+        $0.said += self?.read() ?? []
+        $0.status = process.terminationStatus
+      }
     }
     try process.run()
   }
@@ -82,9 +85,27 @@ final class RunningPushcart: Sendable {
     }
   }
 
+  /// What has been said since the last time.
+  private func read() -> [UInt8] {
+    let handle = output.fileHandleForReading
+    var ready = pollfd(fd: handle.fileDescriptor, events: Int16(POLLIN), revents: 0)
+    var all: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 65536)
+    while poll(&ready, 1, 0) > 0 {
+      let count = Foundation.read(handle.fileDescriptor, &chunk, chunk.count)
+      guard count > 0 else {
+        handle.readabilityHandler = nil
+        break
+      }
+      all += chunk.prefix(count)
+    }
+    return all
+  }
+
   private func change(_ body: (inout State) -> Void) {
     state.withLock { state in
       body(&state)
+      guard !state.waiting.isEmpty else { return }
       let (text, status) = (state.text, state.status)
       state.waiting.removeAll { waiting in
         guard waiting.isMet(text, status) else { return false }
