@@ -6,7 +6,7 @@ import Simulator
 import Support
 import Testing
 
-/// How connections begin, end and break, over TLS and HTTP/2.
+/// How connections begin and break, over TLS and HTTP/2.
 @Suite struct ConnectionTests {
   private static func one(_ settings: inout APNsSettings) { settings.connectionsPerPool = 1 }
 
@@ -227,24 +227,6 @@ import Testing
     }
   }
 
-  @Test func `Shutting down awaits the answers to what has left and hands back the rest`() async throws {
-    try await withAPNs(provider: Self.one) { simulator, apns in
-      simulator.apns.rule(.nth(1), .ignore)
-      async let verdicts = apns.verdicts(APNsPush.samples(5))
-      _ = await simulator.apns.received(count: 1)
-      async let down: Void = apns.shutDown()
-      let outcomes = await apns.verdicts([.sample()], to: .production)
-      #expect(outcomes == [.unsent(reason: "ShuttingDown")])
-      simulator.apns.answerIgnored()
-      await down
-      #expect(await verdicts == [.accepted] + Array(repeating: .unsent(reason: "ShuttingDown"), count: 4))
-      #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "ShuttingDown")])
-      // Nor is a key that comes only now given a connection.
-      #expect(await apns.verdicts([.sample()], to: .sandbox) == [.unsent(reason: "ShuttingDown")])
-      #expect(simulator.apns.connectionsOpened == 1)
-    }
-  }
-
   @Test func `A server that takes the connection and says nothing is given up`() async throws {
     let silent = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .bind(host: "127.0.0.1", port: 0).get()
@@ -257,37 +239,6 @@ import Testing
       }
     }
     try await silent.close()
-  }
-
-  @Test func `A connection still being made holds up no shutdown, and is closed once it is made`() async throws {
-    let group = MultiThreadedEventLoopGroup.singleton
-    let (closings, closed) = AsyncStream.makeStream(of: Void.self)
-    // Its queue has room for one; whoever comes next waits until somebody is let in.
-    let busy = try await ServerBootstrap(group: group)
-      .serverChannelOption(.backlog, value: 0)
-      .serverChannelOption(.autoRead, value: false)
-      .childChannelInitializer { channel in
-        channel.closeFuture.whenComplete { _ in closed.yield() }
-        return channel.eventLoop.makeSucceededVoidFuture()
-      }
-      .bind(host: "127.0.0.1", port: 0).get()
-    let address = try #require(busy.localAddress)
-    let first = try await ClientBootstrap(group: group).connect(to: address).get()
-    try await withSimulator { simulator in
-      var settings = APNsSettings(simulator)
-      settings.productionURL = "https://127.0.0.1:\(address.port ?? 0)"
-      try await withProvider(settings) { apns in
-        let outcomes = apns.send([.sample()], to: .production, as: .sample)
-        await apns.shutDown()
-        let verdicts = await outcomes.reduce(into: []) { $0 += $1.map(\.verdict) }
-        #expect(verdicts == [.unsent(reason: "ShuttingDown")])
-      }
-    }
-    try await busy.setOption(.autoRead, value: true).get()
-    for await _ in closings { break }
-    #expect(first.isActive)
-    try await first.close()
-    try await busy.close()
   }
 
   @Test func `A server without HTTP/2 gets nothing`() async throws {
