@@ -16,7 +16,7 @@ final class ActiveSendout: Sendable {
   init(_ key: SendoutKey) { self.key = key }
 
   /// Something has changed: look again.
-  func nudge() { wake { $0.isNudged = true } }
+  func wake() { wake { $0.isNudged = true } }
 
   /// Whether it was nudged since it was last asked.
   func takeNudge() -> Bool {
@@ -29,7 +29,7 @@ final class ActiveSendout: Sendable {
   /// Stops the dispatch under way; the task then looks what state the sendout is in.
   func interrupt() {
     state.withLock(\.dispatch)?.stop()
-    nudge()
+    wake()
   }
 
   /// Stops the dispatch under way, and every later one.
@@ -67,7 +67,7 @@ final class ActiveSendout: Sendable {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in wake { $0.sleeper = continuation } }
     } onCancel: {
-      nudge()
+      wake()
     }
   }
 

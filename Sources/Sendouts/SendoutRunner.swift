@@ -12,7 +12,7 @@ import Wire
 /// gives the rest back; when its task is cancelled it drops everything, as if it had been killed.
 public struct SendoutRunner: Service {
   private let pool: Pool
-  private let conductor: SendoutConductor
+  private let conductor: SendoutWorker
   private let settings: RunnerSettings
   private let logger: Logger
 
@@ -22,9 +22,9 @@ public struct SendoutRunner: Service {
     self.pool = pool
     self.settings = settings
     self.logger = logger
-    conductor = SendoutConductor(
+    conductor = SendoutWorker(
       pool: pool, dispatcher: dispatcher, vault: vault, credentials: SigningCredentialVault(pool, vault: vault),
-      settings: settings, turnstile: Turnstile(settings.sendoutsAtOnce), logger: logger)
+      settings: settings, semaphore: AsyncSemaphore(settings.sendoutsAtOnce), logger: logger)
   }
 
   public func run() async throws {
@@ -81,7 +81,7 @@ public struct SendoutRunner: Service {
   /// Whether pushes of it may still leave; if not, none do from now on.
   private func check(_ sendout: ActiveSendout) async {
     do {
-      if try await conductor.find(sendout.key)?.state == .running { return sendout.nudge() }
+      if try await conductor.find(sendout.key)?.state == .running { return sendout.wake() }
     } catch {
       logger.warning("cannot look at a sendout", metadata: ["sendout": "\(sendout.key)", "error": "\(error)"])
     }
@@ -116,10 +116,10 @@ public struct SendoutRunner: Service {
   // MARK: Looking after them
 
   private func lookAfter(_ sendout: ActiveSendout, among sendouts: ActiveSendouts) async {
-    var misfortunes = 0
+    var consecutiveFailures = 0
     while !sendout.isStopped, !Task.isCancelled {
       do {
-        switch try await conductor.step(sendout, misfortunes: &misfortunes) {
+        switch try await conductor.step(sendout, consecutiveFailures: &consecutiveFailures) {
         case .done: if sendouts.remove(sendout) { return }
         case .look(let delay): if delay > .zero { await sendout.sleep(atMost: delay) }
         }

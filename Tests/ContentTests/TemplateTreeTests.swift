@@ -28,7 +28,7 @@ import Testing
   ]
 
   /// A template of random parts, its sections balanced.
-  static func template(_ random: inout Dice, depth: Int = 0) -> String {
+  static func template(_ random: inout SeededGenerator, depth: Int = 0) -> String {
     (0..<Int.random(in: 0...6, using: &random)).map { _ in
       let name = names.randomElement(using: &random) ?? "a"
       return switch Int.random(in: 0..<12, using: &random) {
@@ -46,7 +46,7 @@ import Testing
 
   @Test(arguments: TemplateFormat.allCases)
   func `Random templates say the same both ways`(format: TemplateFormat) throws {
-    var random = Dice(seed: UInt64(format.rawValue.utf8.reduce(0) { $0 &* 31 &+ UInt64($1) }))
+    var random = SeededGenerator(seed: UInt64(format.rawValue.utf8.reduce(0) { $0 &* 31 &+ UInt64($1) }))
     var rendered = 0
     for _ in 0..<1_000 {
       let body = Self.template(&random)
@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test func `A message's texts say the same both ways`() throws {
-    var random = Dice(seed: 4711)
+    var random = SeededGenerator(seed: 4711)
     for _ in 0..<1_000 {
       let text = Self.template(&random)
       guard let quick = try? TextTemplate(text, field: "alert") else { continue }

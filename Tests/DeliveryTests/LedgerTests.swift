@@ -36,7 +36,7 @@ import Wire
     pushes.map {
       Settlement(
         device: $0.device, state: .waiting, reason: "X", left: true, sentAt: Date(), delay: delay,
-        patience: .seconds(7200))
+        timeout: .seconds(7200))
     }
   }
 
@@ -198,7 +198,7 @@ import Wire
       let ledger = ledger(bench, key)
       let known = try #require(try await ledger.claim())
       let lost = try #require(try await ledger.claim())
-      try await ledger.disown(except: [known.claim.batch])
+      try await ledger.releaseUnknownClaims(except: [known.claim.batch])
       let again = try #require(try await ledger.claim())
       #expect(again.claim.batch == lost.claim.batch)
       #expect(again.pushes.allSatisfy { $0.attempts == 0 })

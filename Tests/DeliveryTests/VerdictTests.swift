@@ -25,7 +25,7 @@ import Wire
         var push: PushReply?
         while push?.state != state {
           push = try await bench.pushes(key).first { $0.deviceId == device }
-          if hurries { try await bench.hurry(key) }
+          if hurries { try await bench.makeDue(key) }
         }
         let others = try await bench.until(key) { $0.counts?.sending == 0 }
         let counts = try #require(others.counts)
@@ -122,7 +122,7 @@ import Wire
         let key = try await bench.send()
         try await bench.until(key) { $0.counts?.waiting == 1 }
         try await bench.database.query("UPDATE push SET give_up_at = now()")
-        try await bench.hurry(key)
+        try await bench.makeDue(key)
         let finished = try await bench.until(key, .finished)
         #expect(finished.counts == SendoutCounts(audience: 1, sent: 1, failed: 1))
         let push = try await bench.pushes(key)[0]

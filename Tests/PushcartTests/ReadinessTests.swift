@@ -19,7 +19,7 @@ import Web
     }
   }
 
-  @Test func `A database that is away is an obstacle`() async throws {
+  @Test func `A database that is away is an unavailableReason`() async throws {
     var configuration = PoolConfiguration(connectionString: "host=/nowhere")
     configuration.queueTimeout = .milliseconds(100)
     let pool = Pool(configuration, logger: TestServer.logger)
@@ -38,7 +38,7 @@ import Web
     }
   }
 
-  @Test func `Pending migrations are an obstacle`() async throws {
+  @Test func `Pending migrations are an unavailableReason`() async throws {
     try await withDatabase { database in
       try await database.query(
         "DELETE FROM schema_migration WHERE name = (SELECT max(name) FROM schema_migration)")
@@ -52,7 +52,7 @@ import Web
       let service = Task { try await readiness.run() }
       service.cancel()
       try await service.value
-      #expect(await readiness.obstacle() == .shuttingDown)
+      #expect(await readiness.unavailableReason() == .shuttingDown)
     }
   }
 
@@ -66,7 +66,7 @@ import Web
   /// Many probes at once, which all are told the same; gives one reply.
   private func probe(_ pool: Pool) async throws -> TestReply {
     let readiness = Readiness(pool, Migrator(pool, Migration.embedded))
-    let face = HubFace(obstacle: readiness.obstacle, figures: { ("text/plain", "") })
+    let face = HealthRoutes(unavailableReason: readiness.unavailableReason, figures: { ("text/plain", "") })
     return try await withSite([face]) { site in
       let replies = try await withThrowingTaskGroup(of: TestReply.self) { group in
         for _ in 0..<10 { group.addTask { try await site.send("GET", "/readyz") } }

@@ -12,7 +12,7 @@ import Wire
   /// Waits until the sendout is in that state, with nothing that waits for its time.
   private func hurried(_ bench: SendingBench, _ key: SendoutKey, _ state: SendoutState) async throws -> SendoutReply {
     while true {
-      try await bench.hurry(key)
+      try await bench.makeDue(key)
       let sendout = try await bench.show(key)
       if sendout.state == state, sendout.counts?.sending == 0 { return sendout }
     }

@@ -68,7 +68,7 @@ public func withProvider<Answer: Sendable>(
 }
 
 extension APNsSettings {
-  /// Points at a Simulator, loses no time over lost connections, and all the patience of a slow machine for answers.
+  /// Points at a Simulator, loses no time over lost connections, and all the timeout of a slow machine for answers.
   /// - Parameter isPatient: false gives pushes back as soon as a connection cannot be had.
   public init(_ simulator: PushSimulator, isPatient: Bool = true) {
     self.init()

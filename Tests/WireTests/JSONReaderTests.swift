@@ -110,7 +110,7 @@ import Wire
   }
 
   @Test func `No input at all breaks the reader`() {
-    var random = Dice(seed: 20_261_120)
+    var random = SeededGenerator(seed: 20_261_120)
     let alphabet = Array(#"{}[]":,\/truefalsn0123456789.eE+-u "#.utf8) + [0, 0x1F, 0x80, 0xC3, 0xA5, 0xF0, 0xFF]
     for _ in 0..<20_000 {
       let bytes = (0..<Int.random(in: 0...40, using: &random)).map { _ in alphabet.randomElement(using: &random) ?? 0 }

@@ -33,7 +33,7 @@ public final class PageTemplateCache: Sendable {
   /// - Throws: `ContentError.templateUnknown`.
   public func template(_ customer: CustomerID, name: String, version: Int32) async throws -> PageTemplate {
     let key = Key(customer: customer, name: name, version: version)
-    if let template = atHand(key) { return template }
+    if let template = cached(key) { return template }
     let flight = state.withLock { state in
       if let flight = state.flights[key] { return flight }
       let flight = Task { try await self.load(key) }
@@ -44,11 +44,11 @@ public final class PageTemplateCache: Sendable {
   }
 
   /// The same, if it is at hand.
-  public func atHand(_ customer: CustomerID, name: String, version: Int32) -> PageTemplate? {
-    atHand(Key(customer: customer, name: name, version: version))
+  public func cached(_ customer: CustomerID, name: String, version: Int32) -> PageTemplate? {
+    cached(Key(customer: customer, name: name, version: version))
   }
 
-  private func atHand(_ key: Key) -> PageTemplate? {
+  private func cached(_ key: Key) -> PageTemplate? {
     state.withLock { state in
       guard let template = state.entries[key]?.template else { return nil }
       state.uses += 1

@@ -6,13 +6,13 @@ public import Wire
 public struct CredentialCheck: Sendable {
   private let keys: SigningCredentialVault
   private let apns: APNsProvider
-  private let patience: Duration
+  private let timeout: Duration
 
-  /// - Parameter patience: how long the push service may take, since somebody waits for the answer.
-  public init(keys: SigningCredentialVault, apns: APNsProvider, patience: Duration = .seconds(15)) {
+  /// - Parameter timeout: how long the push service may take, since somebody waits for the answer.
+  public init(keys: SigningCredentialVault, apns: APNsProvider, timeout: Duration = .seconds(15)) {
     self.keys = keys
     self.apns = apns
-    self.patience = patience
+    self.timeout = timeout
   }
 
   /// Asks both of APNs' environments, at once.
@@ -44,7 +44,7 @@ public struct CredentialCheck: Sendable {
     await withTaskGroup(of: APNsCheck.self) { group in
       group.addTask { await apns.check(topic: topic, environment: environment, credentials: credentials) }
       group.addTask {
-        try? await Task.sleep(for: patience)
+        try? await Task.sleep(for: timeout)
         return .unreachable(reason: "NoAnswerInTime")
       }
       defer { group.cancelAll() }

@@ -21,15 +21,15 @@ final class BatchRun: Sendable {
 
   let claim: Claim
   let devices: ClosedRange<Int64>
-  let judgement: Judgement
+  let outcomePolicy: OutcomePolicy
   /// Whether some of its pushes were put off before.
   let isDueAgain: Bool
   private let state = Mutex(State())
 
-  init(_ batch: ClaimedBatch, _ judgement: Judgement) {
+  init(_ batch: ClaimedBatch, _ outcomePolicy: OutcomePolicy) {
     claim = batch.claim
     devices = batch.devices
-    self.judgement = judgement
+    self.outcomePolicy = outcomePolicy
     isDueAgain = batch.isDueAgain
   }
 

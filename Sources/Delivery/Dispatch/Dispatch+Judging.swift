@@ -11,19 +11,23 @@ extension Dispatch {
     for environment in APNsEnvironment.allCases {
       let dead = tally.dead.filter { $0.environment == environment }
       let answered = tally.answered[environment] ?? 0
-      let (mayRetire, hasBlown) = fuses.withLock { fuses in
-        let wasBlown = fuses[environment]?.isBlown ?? false
-        let mayRetire = fuses[environment]?.judge(answered: answered, dead: dead.count) ?? true
-        return (mayRetire, !mayRetire && !wasBlown)
+      let (mayRetire, hasOpened) = circuitBreakers.withLock { circuitBreakers in
+        let wasOpen = circuitBreakers[environment]?.isOpen ?? false
+        let mayRetire = circuitBreakers[environment]?.judge(answered: answered, dead: dead.count) ?? true
+        return (mayRetire, !mayRetire && !wasOpen)
       }
-      if hasBlown { await alarm(dead, of: answered, in: environment) }
+      if hasOpened { await alarm(dead, of: answered, in: environment) }
       if !mayRetire, let reason = wrongTopic(dead, of: answered) {
         // Not one of them was ever going to be taken, until the app is mended.
         refuse(dead.map(\.push), reason, in: environment, of: run)
       } else if mayRetire {
-        if let settlements = await bury(dead, of: run) { settler.add(settlements, room: 0) } else { isComplete = false }
+        if let settlements = await retire(dead, of: run) {
+          outcomeWriter.add(settlements, room: 0)
+        } else {
+          isComplete = false
+        }
       } else {
-        settler.add(dead.map { run.judgement.settlement(of: $0, deviceIsKept: false) }, room: 0)
+        outcomeWriter.add(dead.map { run.outcomePolicy.settlement(of: $0, deviceIsKept: false) }, room: 0)
       }
     }
     return isComplete
@@ -50,8 +54,8 @@ extension Dispatch {
 
   /// The alarm is over when pushes are accepted and nothing is wrong any more.
   func clearAlarm() async {
-    guard hasAccepted.load(ordering: .relaxed), !gates.hasRefused,
-      fuses.withLock({ $0.values.allSatisfy { !$0.isBlown } })
+    guard hasAccepted.load(ordering: .relaxed), !environmentStatus.hasRefused,
+      circuitBreakers.withLock({ $0.values.allSatisfy { !$0.isOpen } })
     else { return }
     let alarms = PushAppAlarms(dispatcher.database)
     await persistently("clear the alarm") { try await alarms.clear(self.order.key.customer, self.order.app) }

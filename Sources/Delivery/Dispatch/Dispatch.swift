@@ -16,11 +16,11 @@ final class Dispatch: Sendable {
   let order: SendoutOrder
   private let ledger: BatchLedger
   private let window: SendWindow
-  let settler: Settler
+  let outcomeWriter: OutcomeWriter
   private let preparation: Preparation
-  let fuses: Mutex<[APNsEnvironment: Fuse]>
+  let circuitBreakers: Mutex<[APNsEnvironment: CircuitBreaker]>
   private let leases = Leases()
-  let gates = Gates()
+  let environmentStatus = EnvironmentStatus()
   let hasAccepted = Atomic(false)
   let logger: Logger
 
@@ -32,10 +32,10 @@ final class Dispatch: Sendable {
       database: dispatcher.database, key: order.key, run: RunID(), lease: settings.lease)
     let window = SendWindow(settings.window)
     self.window = window
-    settler = Settler { window.leave($0) }
+    outcomeWriter = OutcomeWriter { window.leave($0) }
     preparation = Preparation(order: order, links: dispatcher.links, sliceSize: min(settings.slice, settings.window))
-    let fuse = Fuse(share: settings.fuseShare, evidence: settings.fuseEvidence)
-    fuses = Mutex([.production: fuse, .sandbox: fuse])
+    let circuitBreaker = CircuitBreaker(share: settings.circuitBreakerShare, evidence: settings.circuitBreakerEvidence)
+    circuitBreakers = Mutex([.production: circuitBreaker, .sandbox: circuitBreaker])
     var logger = dispatcher.logger
     logger[metadataKey: "customer"] = "\(order.key.customer)"
     logger[metadataKey: "sendout"] = "\(order.key.sendout)"
@@ -46,34 +46,35 @@ final class Dispatch: Sendable {
     stop.onStop { [window] in window.close(.stopped) }
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.keepLeases() }
-      group.addTask { await self.settler.run(self.write) }
-      await withDiscardingTaskGroup { slices in await self.feed(&slices) }
-      settler.finish()
-      _ = await settler.flush()
+      group.addTask { await self.outcomeWriter.run(self.write) }
+      await withDiscardingTaskGroup { slices in await self.sendLoop(&slices) }
+      outcomeWriter.finish()
+      _ = await outcomeWriter.flush()
       group.cancelAll()
     }
-    let end = window.end ?? gates.end() ?? .drained
+    let end = window.end ?? environmentStatus.end() ?? .drained
     if end == .drained { await clearAlarm() }
     return end
   }
 
   // MARK: Claiming and handing over
 
-  private func feed(_ slices: inout DiscardingTaskGroup) async {
-    var next = await draw()
+  private func sendLoop(_ slices: inout DiscardingTaskGroup) async {
+    var next = await claimNext()
     while let batch = next {
-      async let following = draw()
+      async let following = claimNext()
       await handOver(batch, &slices)
       next = await following
     }
   }
 
   /// The next batch, claimed and made ready; `nil` when there is none now, or the window is closed.
-  private func draw() async -> PreparedBatch? {
+  private func claimNext() async -> PreparedBatch? {
     guard window.end == nil, let batch = await claim() else { return nil }
-    let judgement = Judgement(
-      policy: order.onUncertain, backOff: dispatcher.settings.backOff, luck: dispatcher.random(), now: dispatcher.now)
-    let run = BatchRun(batch, judgement)
+    let outcomePolicy = OutcomePolicy(
+      policy: order.onUncertain, retrySchedule: dispatcher.settings.retrySchedule, jitter: dispatcher.random(),
+      now: dispatcher.now)
+    let run = BatchRun(batch, outcomePolicy)
     let devices = Devices(dispatcher.database)
     guard
       let recipients = await persistently(
@@ -93,7 +94,7 @@ final class Dispatch: Sendable {
         if let batch { self.leases.take(batch.claim, until: batch.leaseEnd) }
         return batch
       } catch PostgresError.unknownOutcome(let statement) {
-        try await self.ledger.disown(except: self.leases.batches)
+        try await self.ledger.releaseUnknownClaims(except: self.leases.batches)
         throw PostgresError.connectionLost(statement: statement)
       }
     } ?? nil
@@ -101,30 +102,32 @@ final class Dispatch: Sendable {
 
   private func handOver(_ batch: PreparedBatch, _ slices: inout DiscardingTaskGroup) async {
     // Batches that are due again come first, and may all be of the environment that is closed: they say nothing of the others.
-    if !batch.run.isDueAgain, !batch.slices.isEmpty, let end = gates.end(with: batch.slices.map(\.environment)),
+    if !batch.run.isDueAgain, !batch.slices.isEmpty,
+      let end = environmentStatus.end(with: batch.slices.map(\.environment)),
       await !meetsAnother()
     {
       window.close(end)
     }
     let room = min(batch.settlements.count, dispatcher.settings.window)
-    if room > 0, await window.enter(room) { settler.add(batch.settlements, room: room) }
+    if room > 0, await window.enter(room) { outcomeWriter.add(batch.settlements, room: room) }
     for slice in batch.slices {
       guard await window.enter(slice.pushes.count) else { break }
       guard leases.holds(batch.run.claim) else {
         window.leave(slice.pushes.count)
         break
       }
-      if let obstacle = gates.obstacle(to: slice.environment) {
-        guard batch.run.isDueAgain || gates.end() == nil else {
+      if let closureReason = environmentStatus.closureReason(to: slice.environment) {
+        guard batch.run.isDueAgain || environmentStatus.end() == nil else {
           // The run ends: what it has not tried stays queued.
           window.leave(slice.pushes.count)
           continue
         }
-        settler.add(
-          slice.pushes.map { batch.run.judgement.settlement(of: $0, heldUpBy: obstacle) }, room: slice.pushes.count)
+        outcomeWriter.add(
+          slice.pushes.map { batch.run.outcomePolicy.settlement(of: $0, heldUpBy: closureReason) },
+          room: slice.pushes.count)
         continue
       }
-      gates.meet(slice.environment)
+      environmentStatus.meet(slice.environment)
       batch.run.handOver()
       slices.addTask { await self.send(slice, of: batch.run) }
     }
@@ -133,11 +136,11 @@ final class Dispatch: Sendable {
 
   /// Whether further batches hold pushes for an environment that is open.
   private func meetsAnother() async -> Bool {
-    for environment in APNsEnvironment.allCases where gates.obstacle(to: environment) == nil {
+    for environment in APNsEnvironment.allCases where environmentStatus.closureReason(to: environment) == nil {
       guard await persistently("look ahead", { try await self.ledger.hasQueued(for: environment) }) == true else {
         continue
       }
-      gates.meet(environment)
+      environmentStatus.meet(environment)
       return true
     }
     return false
@@ -154,7 +157,7 @@ final class Dispatch: Sendable {
       slice.requests, to: slice.environment, as: order.credentials, while: isOurs)
     {
       for outcome in outcomes { isUnanswered[outcome.index] = false }
-      let sorted = SortedOutcomes(outcomes, slice, run.judgement)
+      let sorted = OutcomePartition(outcomes, slice, run.outcomePolicy)
       if sorted.answered > 0 { wasAnswered = true }
       if let problem = sorted.unsentReason { lastProblem = problem }
       await take(sorted, in: slice.environment, of: run)
@@ -163,36 +166,36 @@ final class Dispatch: Sendable {
     let lost = slice.pushes.indices.filter { isUnanswered[$0] }.map {
       PushOutcome(index: $0, verdict: .uncertain(reason: "NoOutcome"), sentAt: dispatcher.now())
     }
-    if !lost.isEmpty { await take(SortedOutcomes(lost, slice, run.judgement), in: slice.environment, of: run) }
+    if !lost.isEmpty { await take(OutcomePartition(lost, slice, run.outcomePolicy), in: slice.environment, of: run) }
     if !wasAnswered, !lastProblem.isEmpty, isOurs() {
-      gates.close(slice.environment, .outOfReach(reason: lastProblem))
+      environmentStatus.close(slice.environment, .outOfReach(reason: lastProblem))
     }
     await back(run)
   }
 
-  private func take(_ sorted: SortedOutcomes, in environment: APNsEnvironment, of run: BatchRun) async {
+  private func take(_ sorted: OutcomePartition, in environment: APNsEnvironment, of run: BatchRun) async {
     DeliveryMetrics.count(sorted.outcomes)
     if sorted.outcomes.contains(where: { $0.verdict == .accepted }) { hasAccepted.store(true, ordering: .relaxed) }
-    settler.add(sorted.settlements, room: sorted.settlements.count)
+    outcomeWriter.add(sorted.settlements, room: sorted.settlements.count)
     // Those dead without a date wait for the rest of their batch, which must not wait for them.
     run.count(answered: sorted.answered, dead: sorted.undatedDead, in: environment)
     window.leave(sorted.halted.count + sorted.undatedDead.count)
     if let reason = sorted.haltReason { refuse(sorted.halted, reason, in: environment, of: run) }
-    if let settlements = await bury(sorted.datedDead, of: run) {
-      settler.add(settlements, room: sorted.datedDead.count)
+    if let settlements = await retire(sorted.datedDead, of: run) {
+      outcomeWriter.add(settlements, room: sorted.datedDead.count)
     }
   }
 
   /// Nothing more is sent to an environment that refuses the app's credentials. Pushes that it refused stay queued, or wait if
   /// the run goes on with others.
   func refuse(_ pushes: [QueuedPush], _ reason: String, in environment: APNsEnvironment, of run: BatchRun) {
-    gates.close(environment, .refused(reason: reason))
-    guard run.isDueAgain || gates.end() == nil else { return }
-    settler.add(pushes.map { run.judgement.settlement(of: $0, heldUpBy: .refused(reason: reason)) }, room: 0)
+    environmentStatus.close(environment, .refused(reason: reason))
+    guard run.isDueAgain || environmentStatus.end() == nil else { return }
+    outcomeWriter.add(pushes.map { run.outcomePolicy.settlement(of: $0, heldUpBy: .refused(reason: reason)) }, room: 0)
   }
 
   /// Retires the devices of dead tokens, and says what is written of their pushes: nothing, when that failed.
-  func bury(_ dead: [DeadToken], of run: BatchRun) async -> [Settlement]? {
+  func retire(_ dead: [DeadToken], of run: BatchRun) async -> [Settlement]? {
     guard !dead.isEmpty else { return [] }
     let devices = Devices(dispatcher.database)
     let retirements = dead.map { dead in
@@ -206,7 +209,7 @@ final class Dispatch: Sendable {
       run.lose()
       return nil
     }
-    return dead.map { run.judgement.settlement(of: $0, deviceIsKept: outcomes[$0.push.device] == .kept) }
+    return dead.map { run.outcomePolicy.settlement(of: $0, deviceIsKept: outcomes[$0.push.device] == .kept) }
   }
 
   // MARK: Letting go
@@ -216,7 +219,7 @@ final class Dispatch: Sendable {
   private func back(_ run: BatchRun) async {
     guard let tally = run.back(), !Task.isCancelled else { return }
     let isComplete = await judge(tally, of: run)
-    let isWritten = await settler.flush() && isComplete
+    let isWritten = await outcomeWriter.flush() && isComplete
     guard isWritten || !run.mayHaveLeft else { return leases.leave(run.claim) }
     await release(run)
   }
@@ -255,7 +258,7 @@ final class Dispatch: Sendable {
       do {
         return try await body()
       } catch {
-        guard Outage(error) != nil else {
+        guard DatabaseUnavailable(error) != nil else {
           logger.error("failed to \(what)", metadata: ["error": "\(error)"])
           window.close(.putOff(reason: "the hub failed to \(what)"))
           return nil

@@ -8,11 +8,11 @@ public struct DispatchSettings: Sendable {
   public var lease: Duration = .seconds(10)
   /// How often claims are extended.
   public var extendEvery: Duration = .seconds(2)
-  public var backOff = BackOff()
-  /// Share of dead tokens above which no device is retired any more: see `Fuse`.
-  public var fuseShare = 0.2
+  public var retrySchedule = RetrySchedule()
+  /// Share of dead tokens above which no device is retired any more: see `CircuitBreaker`.
+  public var circuitBreakerShare = 0.2
   /// Pushes that have to be answered before that share says anything.
-  public var fuseEvidence = 50
+  public var circuitBreakerEvidence = 50
 
   public init() {}
 }

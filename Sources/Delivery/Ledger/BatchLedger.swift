@@ -38,7 +38,7 @@ struct BatchLedger: Sendable {
     try await database.query(
       BatchQueries.settle, key.customer.rawValue, key.sendout.rawValue, settlements.map(\.device.rawValue),
       settlements.map(\.state.rawValue), settlements.map(\.reason), settlements.map { $0.left ? Int16(1) : 0 },
-      settlements.map(\.sentAt), settlements.map { $0.delay?.inSeconds }, settlements.map { $0.patience?.inSeconds },
+      settlements.map(\.sentAt), settlements.map { $0.delay?.inSeconds }, settlements.map { $0.timeout?.inSeconds },
       run.uuid)
   }
 
@@ -59,7 +59,7 @@ struct BatchLedger: Sendable {
 
   /// Gives back what was claimed without knowing it, when the answer to a claim was lost; nothing of that has left.
   /// - Parameter known: the batches that this run does know it has.
-  func disown(except known: Set<Int32>) async throws {
+  func releaseUnknownClaims(except known: Set<Int32>) async throws {
     let rows = try await database.query(
       BatchQueries.claimedBy, key.customer.rawValue, key.sendout.rawValue, run.uuid)
     for row in rows {

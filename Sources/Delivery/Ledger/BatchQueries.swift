@@ -84,9 +84,9 @@ enum BatchQueries {
       FROM (SELECT device_id, state, reason, attempts, sent_at,
                    date_bin('250 ms', now() + make_interval(secs => delay), '2000-01-01') + interval '250 ms'
                      AS not_before,
-                   now() + make_interval(secs => patience) AS give_up_at
+                   now() + make_interval(secs => timeout) AS give_up_at
               FROM unnest($3::bigint[], $4::text[], $5::text[], $6::int2[], $7::timestamptz[], $8::float8[], $9::float8[])
-                   AS outcome (device_id, state, reason, attempts, sent_at, delay, patience)
+                   AS outcome (device_id, state, reason, attempts, sent_at, delay, timeout)
             OFFSET 0) AS outcome
      WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.device_id = outcome.device_id
        AND push.state = 'queued'

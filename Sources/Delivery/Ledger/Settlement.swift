@@ -13,5 +13,5 @@ struct Settlement: Sendable, Equatable {
   /// How long to wait before the next attempt; only when waiting.
   var delay: Duration?
   /// How long from the first delay on it is tried again; without end if there is none.
-  var patience: Duration?
+  var timeout: Duration?
 }

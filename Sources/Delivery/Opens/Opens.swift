@@ -8,7 +8,7 @@ public import Wire
 /// Opens come in by the thousand and each is answered only when it is committed: one statement and one commit serve all that
 /// came in while the one before was under way.
 public final class Opens: Sendable {
-  private let gatherer: Gatherer<CustomerID, Open, ContactID?>
+  private let gatherer: Batcher<CustomerID, Open, ContactID?>
 
   public init(_ database: any Querying) {
     let log = OpenLog(database)
@@ -20,17 +20,17 @@ public final class Opens: Sendable {
   /// Records an open.
   /// - Parameter done: called exactly once, when it is committed, on any thread; soon to return. It gets whom the push was for,
   ///   or `nil` if there is no such push, so that nothing was recorded; or `DeliveryError.opensOverflow`, or whatever
-  ///   `Outage` knows when the database is away.
+  ///   `DatabaseUnavailable` knows when the database is away.
   public func record(_ open: Open, then done: @escaping @Sendable (Result<ContactID?, any Error>) -> Void) {
     gatherer.answer(open.link.customer, open, then: done)
   }
 }
 
-extension Gatherer where Lane == CustomerID, Item == Open {
+extension Batcher where Key == CustomerID, Item == Open {
   /// Gathers opens of each customer: so many that a commit is shared by all who come while one is under way, and no more than
   /// are written in a few seconds.
-  package static func ofOpens(_ call: @escaping @Sendable (CustomerID, [Open]) async throws -> [Answer]) -> Gatherer {
-    Gatherer(
-      GathererSizes(group: 500, worthAnother: 128, limit: 20_000), full: DeliveryError.opensOverflow, call: call)
+  package static func ofOpens(_ call: @escaping @Sendable (CustomerID, [Open]) async throws -> [Answer]) -> Batcher {
+    Batcher(
+      BatcherLimits(group: 500, worthAnother: 128, limit: 20_000), full: DeliveryError.opensOverflow, call: call)
   }
 }

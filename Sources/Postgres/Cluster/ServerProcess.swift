@@ -125,7 +125,7 @@ final class ServerProcess: Sendable {
 
   /// Starts the server and returns when it takes connections.
   private func launch() throws(ClusterError) -> ChildProcess {
-    let deadline = Moment.now.advanced(by: configuration.startTimeout)
+    let deadline = MonotonicInstant.now.advanced(by: configuration.startTimeout)
     while true {
       let (child, logStart) = try spawn()
       if isStopping { kill(child.processID, SIGINT) }
@@ -134,14 +134,14 @@ final class ServerProcess: Sendable {
         if child.poll() != nil {
           let log = readText(place.log, from: logStart).map { String($0.suffix(2000)) } ?? ""
           // The children of a server that was killed hold its memory until they have noticed, a moment later.
-          guard log.contains("shared memory block"), Moment.now < deadline else {
+          guard log.contains("shared memory block"), MonotonicInstant.now < deadline else {
             throw .failed(program: "postgres", log: log)
           }
           break
         }
         usleep(5_000)
-      } while Moment.now < deadline
-      guard Moment.now < deadline else {
+      } while MonotonicInstant.now < deadline
+      guard MonotonicInstant.now < deadline else {
         kill(child.processID, SIGQUIT)
         throw .failed(program: "postgres", log: "not ready within \(configuration.startTimeout)")
       }

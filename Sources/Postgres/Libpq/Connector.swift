@@ -20,7 +20,7 @@ struct Connector: Sendable {
   }
 
   private func open() throws(Failure) -> LibpqConnection {
-    let deadline = Moment.now.advanced(by: configuration.connectTimeout)
+    let deadline = MonotonicInstant.now.advanced(by: configuration.connectTimeout)
     let connection = try begin()
     var awaited = PGRES_POLLING_WRITING
     while awaited != PGRES_POLLING_OK {
@@ -33,7 +33,7 @@ struct Connector: Sendable {
     return connection
   }
 
-  private func wait(for events: Int32, on socket: Int32, until deadline: Moment) throws(Failure) {
+  private func wait(for events: Int32, on socket: Int32, until deadline: MonotonicInstant) throws(Failure) {
     var descriptor = pollfd(fd: socket, events: Int16(events), revents: 0)
     while true {
       let time = deadline.milliseconds(since: .now)

@@ -12,7 +12,9 @@ extension Call {
   /// - Parameters:
   ///   - isOurs: whether a request of this side may have hit the wrong statement.
   ///   - since: when the server can have begun with it, at the earliest.
-  func conclusion(fromCancel error: ServerError, isOurs: Bool, since: Moment, at now: Moment) -> Conclusion {
+  func conclusion(fromCancel error: ServerError, isOurs: Bool, since: MonotonicInstant, at now: MonotonicInstant)
+    -> Conclusion
+  {
     switch cancelling {
     case .task: .fail(CancellationError())
     case .deadline: .fail(PostgresError.timedOut(statement: statement.name))
@@ -26,7 +28,7 @@ extension Call {
 
   /// Whether it may have been the server's own `statement_timeout`. Half of the limit is enough: the server's clock starts
   /// earlier, by as much as this side was late in reading the answer before.
-  private func hasOutlivedLimit(since: Moment, at now: Moment) -> Bool {
+  private func hasOutlivedLimit(since: MonotonicInstant, at now: MonotonicInstant) -> Bool {
     limit.map { now >= max(since, sentAt).advanced(by: $0 / 2) } ?? false
   }
 

@@ -8,7 +8,7 @@ extension Call {
   /// - Parameters:
   ///   - since: when the server began with what it is at.
   ///   - isCancelled: whether cancelling has been tried, or would be in vain.
-  func deadline(since: Moment, isCancelled: Bool = false) -> Moment {
+  func deadline(since: MonotonicInstant, isCancelled: Bool = false) -> MonotonicInstant {
     guard let limit else { return .distantFuture }
     let patience = isCancelled || cancelling == .deadline ? Self.lastPatience : Self.patience
     return max(since, sentAt).advanced(by: limit).advanced(by: patience)

@@ -38,8 +38,8 @@ final class Call: @unchecked Sendable {
   /// The connection it was sent on.
   var session: Session?
   /// When it may wait for a connection no longer.
-  var expires = Moment.distantFuture
-  var sentAt = Moment.distantFuture
+  var expires = MonotonicInstant.distantFuture
+  var sentAt = MonotonicInstant.distantFuture
   var cancelling: Cancelling?
   /// How often the server has been asked to.
   var cancelRequests = 0

@@ -22,7 +22,7 @@ struct PipelineState {
     case aborted
   }
 
-  private var owed = Debts()
+  private var owed = PendingResults()
   private var prepared = PreparedStatements()
   private var outcome: Outcome?
   /// A call whose result has come and whose Sync has not.
@@ -48,7 +48,7 @@ struct PipelineState {
   /// Whether results are to be asked for.
   var expectsResults: Bool { !owed.isEmpty }
   /// For how long the server has been at one statement, in nanoseconds.
-  func timeAtHead(at now: Moment) -> Int64 { owed.isEmpty ? 0 : now.nanoseconds - owed.since.nanoseconds }
+  func timeAtHead(at now: MonotonicInstant) -> Int64 { owed.isEmpty ? 0 : now.nanoseconds - owed.since.nanoseconds }
   /// Whether a cancel request may yet hit whatever runs next.
   var cancelIsInTheAir: Bool { cancelRequest.isInTheAir }
 
@@ -59,7 +59,7 @@ struct PipelineState {
 
   // MARK: Sending
 
-  mutating func send(_ call: Call, at now: Moment, _ actions: inout [PipelineAction]) {
+  mutating func send(_ call: Call, at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
     let sharesSync = call.role == .read
     if segmentIsOpen, !sharesSync, !segmentBegins { closeSegment(&actions) }
     call.sentAt = now
@@ -93,7 +93,7 @@ struct PipelineState {
   }
 
   /// Under a Sync of its own, as the server may know no such plan.
-  private mutating func deallocate(_ plan: Plan, at now: Moment, _ actions: inout [PipelineAction]) {
+  private mutating func deallocate(_ plan: Plan, at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
     if segmentIsOpen { closeSegment(&actions) }
     owed.append(.deallocate, at: now)
     actions.append(.deallocate(plan))
@@ -110,7 +110,7 @@ struct PipelineState {
 
   // MARK: Answers
 
-  mutating func receive(_ result: PipelineResult, at now: Moment, _ actions: inout [PipelineAction]) {
+  mutating func receive(_ result: PipelineResult, at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
     switch result {
     case .rows(let rows): outcome = .rows(rows)
     case .aborted: outcome = .aborted
@@ -127,7 +127,7 @@ struct PipelineState {
     }
   }
 
-  private mutating func fail(_ error: ServerError, at now: Moment, _ actions: inout [PipelineAction]) {
+  private mutating func fail(_ error: ServerError, at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
     segmentError = error
     if owed.headIsSync, let (call, _) = unsettled {
       // The commit itself failed, as a deferred constraint does.
@@ -138,7 +138,7 @@ struct PipelineState {
     }
   }
 
-  private mutating func settleHead(at now: Moment, _ actions: inout [PipelineAction]) {
+  private mutating func settleHead(at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
     guard let outcome = outcome.take(), let head = owed.first else { return }
     switch head {
     case .sync: return
@@ -166,7 +166,7 @@ struct PipelineState {
     cancelHeadIfAsked(&actions)
   }
 
-  private mutating func answerSync(at now: Moment, _ actions: inout [PipelineAction]) {
+  private mutating func answerSync(at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
     guard owed.headIsSync else { return lose("a Sync was answered that was not owed", &actions) }
     owed.removeFirst(at: now)
     syncsAnswered += 1
@@ -177,7 +177,7 @@ struct PipelineState {
   }
 
   /// A call whose prepare failed has its answer already; the skipped execute behind it says nothing new.
-  private mutating func skip(_ call: Call, at now: Moment, _ actions: inout [PipelineAction]) {
+  private mutating func skip(_ call: Call, at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
     guard call.isInFlight else { return }
     if call.standsAlone { return finish(.resend(call), &actions) }
     guard let segmentError else { return finish(.fail(call, call.lossError), &actions) }
@@ -186,7 +186,7 @@ struct PipelineState {
 
   /// Decides what an error of the server means for the call that met it.
   private mutating func conclude(
-    _ call: Call, _ error: ServerError, plan: Plan?, at now: Moment,
+    _ call: Call, _ error: ServerError, plan: Plan?, at now: MonotonicInstant,
     _ actions: inout [PipelineAction]
   ) {
     if error.sqlState == ServerError.queryCanceled {
@@ -260,7 +260,7 @@ struct PipelineState {
   }
 
   /// When `tick` has something to do next.
-  var deadline: Moment {
+  var deadline: MonotonicInstant {
     if let call = owed.headCall { return call.deadline(since: owed.since) }
     // A Sync can be waited for in vain, too; there is nothing to cancel then.
     let waiter = unsettled?.call ?? owed.nextCall
@@ -268,7 +268,7 @@ struct PipelineState {
   }
 
   /// Cancels the call that the server does not answer, or gives the connection up.
-  mutating func tick(at now: Moment, _ actions: inout [PipelineAction]) {
+  mutating func tick(at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
     guard now >= deadline else { return }
     guard let call = owed.headCall, call.cancelling != .deadline else {
       return lose("no answer within the time limit", &actions)

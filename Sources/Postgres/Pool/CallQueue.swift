@@ -11,7 +11,7 @@ struct CallQueue {
   var first: Call? { again.first ?? fresh.first }
 
   /// When somebody will have waited too long.
-  var expires: Moment { min(again.first?.expires ?? .distantFuture, fresh.first?.expires ?? .distantFuture) }
+  var expires: MonotonicInstant { min(again.first?.expires ?? .distantFuture, fresh.first?.expires ?? .distantFuture) }
 
   mutating func append(_ call: Call) { fresh.append(call) }
   mutating func appendAgain(_ call: Call) { again.append(call) }
@@ -24,7 +24,7 @@ struct CallQueue {
   mutating func popLast() -> Call? { fresh.popLast() ?? again.popLast() }
 
   /// Takes out one that is finished, or has waited too long.
-  mutating func popExpired(at now: Moment) -> Call? {
+  mutating func popExpired(at now: MonotonicInstant) -> Call? {
     if let call = again.first, call.isFinished || call.expires <= now { return again.popFirst() }
     if let call = fresh.first, call.isFinished || call.expires <= now { return fresh.popFirst() }
     return nil

@@ -9,7 +9,7 @@ extension Lease {
   func copyIn<Chunks: AsyncSequence>(
     _ sql: String, _ chunks: Chunks, isWithinTransaction: Bool
   ) async throws -> Int where Chunks.Element == [UInt8] {
-    let run = CopyInRun(sql, isWithinTransaction: isWithinTransaction)
+    let run = CopyInOperation(sql, isWithinTransaction: isWithinTransaction)
     guard try await begin(run) else { return try await close(run, nil) }
     do {
       // Not all was fed, so nothing is to be kept; what the server says to that is the error it had met.
@@ -27,7 +27,7 @@ extension Lease {
   /// Feeds until the chunks end.
   /// - Returns: `false` if the server took no more before that; `close` tells why.
   private func feed<Chunks: AsyncSequence>(
-    _ chunks: Chunks, to run: CopyInRun
+    _ chunks: Chunks, to run: CopyInOperation
   ) async throws -> Bool where Chunks.Element == [UInt8] {
     var portion: [UInt8] = []
     for try await chunk in chunks {
@@ -44,7 +44,7 @@ extension Lease {
     return portion.isEmpty ? true : try await put(portion, run)
   }
 
-  private func putAll(_ chunk: [UInt8], _ run: CopyInRun) async throws -> Bool {
+  private func putAll(_ chunk: [UInt8], _ run: CopyInOperation) async throws -> Bool {
     guard chunk.count > Self.largest else { return try await put(chunk, run) }
     for start in stride(from: 0, to: chunk.count, by: Self.largest) {
       guard try await put(Array(chunk[start...].prefix(Self.largest)), run) else { return false }
@@ -52,7 +52,7 @@ extension Lease {
     return true
   }
 
-  private func begin(_ run: CopyInRun) async throws -> Bool {
+  private func begin(_ run: CopyInOperation) async throws -> Bool {
     let (session, ticket) = (session, ticket)
     return try await suspend { core, continuation in
       if core == nil {
@@ -63,7 +63,7 @@ extension Lease {
     }
   }
 
-  private func put(_ chunk: [UInt8], _ run: CopyInRun) async throws -> Bool {
+  private func put(_ chunk: [UInt8], _ run: CopyInOperation) async throws -> Bool {
     try Task.checkCancellation()
     let (session, ticket) = (session, ticket)
     return try await suspend { core, continuation in
@@ -75,7 +75,7 @@ extension Lease {
     }
   }
 
-  private func close(_ run: CopyInRun, _ problem: String?) async throws -> Int {
+  private func close(_ run: CopyInOperation, _ problem: String?) async throws -> Int {
     let (session, ticket) = (session, ticket)
     return try await suspend { core, continuation in
       if core == nil {

@@ -41,7 +41,7 @@ public struct CopyOut: AsyncSequence, Sendable {
   fileprivate final class Reading {
     private enum State {
       case fresh
-      case reading(Lease, CopyOutRun)
+      case reading(Lease, CopyOutOperation)
       case over
     }
 
@@ -57,12 +57,12 @@ public struct CopyOut: AsyncSequence, Sendable {
     deinit { end() }
 
     func next() async throws -> [[UInt8]]? {
-      let (lease, run): (Lease, CopyOutRun)
+      let (lease, run): (Lease, CopyOutOperation)
       switch state {
       case .over: return nil
       case .reading(let held, let running): (lease, run) = (held, running)
       case .fresh:
-        (lease, run) = (try await pool.borrow(), CopyOutRun(sql))
+        (lease, run) = (try await pool.borrow(), CopyOutOperation(sql))
         state = .reading(lease, run)
         let (session, ticket) = (lease.session, lease.ticket)
         lease.perform { _ in session.begin(run, ticket) }
@@ -86,7 +86,7 @@ public struct CopyOut: AsyncSequence, Sendable {
 }
 
 extension Lease {
-  fileprivate func read(_ run: CopyOutRun) async throws -> [[UInt8]]? {
+  fileprivate func read(_ run: CopyOutOperation) async throws -> [[UInt8]]? {
     try Task.checkCancellation()
     let session = session
     return try await withTaskCancellationHandler {

@@ -1,7 +1,7 @@
 /// A connection of one's own, until it is given back.
 final class Lease: Sendable {
   let session: Session
-  /// Shown with all that is handed over: a task that is late must not meet the next borrower's transaction.
+  /// Shown with all that is handed over: a task that is late must not meet the next connectionWaiter's transaction.
   let ticket: Int
   private let reactor: Reactor
   /// How long each statement may run.
@@ -48,7 +48,7 @@ final class Lease: Sendable {
 
   /// Runs many statements by the simple protocol. It cannot be cancelled, nor does it time out by itself.
   func runScript(_ name: String, _ sql: String) async throws {
-    let script = ScriptRun(name: name, sql: sql)
+    let script = ScriptOperation(name: name, sql: sql)
     let (session, ticket) = (session, ticket)
     try await withUnsafeThrowingContinuation { continuation in
       script.continuation = continuation

@@ -122,16 +122,16 @@ public final class Pool: Querying, Service {
   public func notifications(on channels: [String]) -> Notifications { Notifications(self, channels) }
 
   func borrow() async throws -> Lease {
-    let borrower = Borrower()
+    let connectionWaiter = ConnectionWaiter()
     return try await withTaskCancellationHandler {
       try await withUnsafeThrowingContinuation { continuation in
-        borrower.continuation = continuation
-        if !reactor.post(.perform { $0.borrow(borrower) }) {
+        connectionWaiter.continuation = continuation
+        if !reactor.post(.perform { $0.borrow(connectionWaiter) }) {
           continuation.resume(throwing: PostgresError.shutDown)
         }
       }
     } onCancel: {
-      _ = reactor.post(.perform { _ in borrower.cancel() })
+      _ = reactor.post(.perform { _ in connectionWaiter.cancel() })
     }
   }
 

@@ -32,9 +32,11 @@ extension PoolCore {
   /// Turns away who has waited too long.
   func expire() {
     while let call = waiting.popExpired(at: now) { turnAway(call, .unavailable(timeoutReason)) }
-    while let borrower = lending.borrowers.first, borrower.isFinished || borrower.expires <= now {
-      lending.borrowers.removeFirst()
-      borrower.finish(.failure(PostgresError.unavailable(timeoutReason)))
+    while let connectionWaiter = dedicated.connectionWaiters.first,
+      connectionWaiter.isFinished || connectionWaiter.expires <= now
+    {
+      dedicated.connectionWaiters.removeFirst()
+      connectionWaiter.finish(.failure(PostgresError.unavailable(timeoutReason)))
     }
   }
 

@@ -4,11 +4,11 @@ import Metrics
 /// The connections: when to open one, what becomes of it, and what when it is gone.
 extension PoolCore {
   var wantsConnections: Bool {
-    wantsShared || lending.wantsConnection(configuration) || listener.wantsConnection
+    wantsShared || dedicated.wantsConnection(configuration) || listener.wantsConnection
   }
 
   /// While the server is away, one attempt at a time asks whether it is back.
-  var mayOpen: Bool { backoff.lastFailure == nil || sharedOpening + lending.opening + listener.opening == 0 }
+  var mayOpen: Bool { backoff.lastFailure == nil || sharedOpening + dedicated.opening + listener.opening == 0 }
 
   var mayOpenShared: Bool {
     shared.count + sharedOpening < configuration.sharedConnections && backoff.lastFailure == nil
@@ -29,8 +29,8 @@ extension PoolCore {
       sharedOpening += 1
       open(.shared)
     }
-    if mayOpen, lending.wantsConnection(configuration) {
-      lending.opening += 1
+    if mayOpen, dedicated.wantsConnection(configuration) {
+      dedicated.opening += 1
       open(.lent)
     }
     if mayOpen, listener.wantsConnection {
@@ -50,7 +50,7 @@ extension PoolCore {
   private func opened(_ result: Result<LibpqConnection, Connector.Failure>, _ purpose: Session.Purpose) {
     switch purpose {
     case .shared: sharedOpening -= 1
-    case .lent: lending.opening -= 1
+    case .lent: dedicated.opening -= 1
     case .listening: listener.opening -= 1
     }
     guard !isClosed else { return }
@@ -73,7 +73,7 @@ extension PoolCore {
     case .shared:
       shared.append(session)
       reactor.isUp = true
-    case .lent: lending.idle.append(session)
+    case .lent: dedicated.idle.append(session)
     case .listening: listener.opened(session)
     }
   }
@@ -100,7 +100,7 @@ extension PoolCore {
     case .shared:
       shared.removeAll { $0 === session }
       reactor.isUp = !shared.isEmpty
-    case .lent: lending.remove(session)
+    case .lent: dedicated.remove(session)
     case .listening: listener.lost(session)
     }
   }
@@ -122,30 +122,30 @@ extension PoolCore {
     if !isStarted { _ = reactor.post(.perform { _ in completion() }) }
   }
 
-  // MARK: Lending
+  // MARK: DedicatedConnections
 
-  func borrow(_ borrower: Borrower) {
-    borrower.isTaken = true
-    guard !isDraining else { return borrower.finish(.failure(PostgresError.shutDown)) }
-    guard !borrower.isCancelled else { return borrower.finish(.failure(CancellationError())) }
-    borrower.expires = now.advanced(by: configuration.queueTimeout)
-    guard lending.borrowers.count < configuration.queueLimit else {
+  func borrow(_ connectionWaiter: ConnectionWaiter) {
+    connectionWaiter.isTaken = true
+    guard !isDraining else { return connectionWaiter.finish(.failure(PostgresError.shutDown)) }
+    guard !connectionWaiter.isCancelled else { return connectionWaiter.finish(.failure(CancellationError())) }
+    connectionWaiter.expires = now.advanced(by: configuration.queueTimeout)
+    guard dedicated.connectionWaiters.count < configuration.queueLimit else {
       figures.turnedAway.increment()
       let reason = "\(configuration.queueLimit) transactions are waiting already"
-      return borrower.finish(.failure(PostgresError.busy(reason)))
+      return connectionWaiter.finish(.failure(PostgresError.busy(reason)))
     }
-    lending.borrowers.append(borrower)
+    dedicated.connectionWaiters.append(connectionWaiter)
   }
 
   /// First come, first served.
   func lend() {
-    while let session = lending.idle.last, let borrower = lending.borrowers.first {
-      lending.borrowers.removeFirst()
-      guard !borrower.isFinished else { continue }
-      lending.idle.removeLast()
-      lending.lent.append(session)
+    while let session = dedicated.idle.last, let connectionWaiter = dedicated.connectionWaiters.first {
+      dedicated.connectionWaiters.removeFirst()
+      guard !connectionWaiter.isFinished else { continue }
+      dedicated.idle.removeLast()
+      dedicated.lent.append(session)
       let (ticket, limit) = (session.newTicket(), configuration.statementTimeout)
-      borrower.finish(.success(Lease(session, ticket: ticket, reactor: reactor, limit: limit)))
+      connectionWaiter.finish(.success(Lease(session, ticket: ticket, reactor: reactor, limit: limit)))
     }
   }
 
@@ -154,7 +154,7 @@ extension PoolCore {
     guard !session.isLost else { return }
     _ = session.newTicket()
     if session.isAtRest {
-      lending.returned(session)
+      dedicated.returned(session)
     } else {
       session.abandon()
       remove(session)

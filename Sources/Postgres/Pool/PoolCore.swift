@@ -10,7 +10,7 @@ final class PoolCore {
   let logger: Logger
   unowned let reactor: Reactor
   /// Read once for each turn of the reactor.
-  var now = Moment.now
+  var now = MonotonicInstant.now
   /// Arrays that libpq wants with each call.
   var scratch = ParameterScratch()
 
@@ -25,8 +25,8 @@ final class PoolCore {
   var waiting = CallQueue()
   /// Set when a call had to be sent behind another, with connections still to be opened.
   var wantsAnotherShared = false
-  var backoff = Backoff()
-  var lending = Lending()
+  var backoff = ReconnectBackoff()
+  var dedicated = DedicatedConnections()
   lazy var listener = Listener(core: self)
   var figures: PoolFigures
   /// Nanoseconds of `PoolConfiguration.hungAfter`.
@@ -70,15 +70,15 @@ final class PoolCore {
     dirty.removeAll(keepingCapacity: true)
     figures.show(self)
     if !watchers.isEmpty { informWatchers() }
-    if isDraining, waiting.isEmpty, lending.isQuiet, shared.allSatisfy({ $0.callsInFlight == 0 }) { isClosed = true }
+    if isDraining, waiting.isEmpty, dedicated.isQuiet, shared.allSatisfy({ $0.callsInFlight == 0 }) { isClosed = true }
   }
 
   /// When there will be something to do though nothing comes in.
-  var nextDeadline: Moment {
-    var next = Moment.distantFuture
+  var nextDeadline: MonotonicInstant {
+    var next = MonotonicInstant.distantFuture
     for session in sessions { next = min(next, session.deadline) }
     next = min(next, waiting.expires)
-    if let borrower = lending.borrowers.first { next = min(next, borrower.expires) }
+    if let connectionWaiter = dedicated.connectionWaiters.first { next = min(next, connectionWaiter.expires) }
     if wantsConnections, mayOpen { next = min(next, max(backoff.notBefore, now)) }
     return next
   }
@@ -104,9 +104,9 @@ final class PoolCore {
 
   var status: PoolStatus {
     PoolStatus(
-      sharedConnections: shared.count, lentConnections: lending.idle.count + lending.lent.count,
+      sharedConnections: shared.count, lentConnections: dedicated.idle.count + dedicated.lent.count,
       statementsInFlight: shared.reduce(0) { $0 + $1.callsInFlight }, statementsWaiting: waiting.count,
-      borrowersWaiting: lending.borrowers.count, failedAttempts: backoff.failures)
+      connectionWaitersCount: dedicated.connectionWaiters.count, failedAttempts: backoff.failures)
   }
 
   // MARK: Ending
@@ -131,7 +131,7 @@ final class PoolCore {
     listener.finish()
     for session in sessions { session.lose("the pool was shut down") }
     while let call = waiting.popLast() { call.fail(PostgresError.shutDown) }
-    lending.finish()
+    dedicated.finish()
     for watcher in watchers { watcher.continuation.resume() }
     watchers.removeAll()
     for ender in enders { ender.resume() }

@@ -25,7 +25,7 @@ struct PoolFigures {
 
   /// Sets those gauges that moved.
   mutating func show(_ core: PoolCore) {
-    let lent = core.lending.idle.count + core.lending.lent.count
+    let lent = core.dedicated.idle.count + core.dedicated.lent.count
     let now = (shared: core.shared.count, lent: lent, waiting: core.waiting.count)
     if now.shared != shown.shared { sharedConnections.set(now.shared) }
     if now.lent != shown.lent { lentConnections.set(now.lent) }
@@ -54,11 +54,11 @@ final class StatementMeter {
     time = Timer(label: "pushcart_database_statement_seconds", dimensions: [("statement", statement)], factory: factory)
   }
 
-  func succeeded(_ call: Call, at now: Moment) {
+  func succeeded(_ call: Call, at now: MonotonicInstant) {
     time.recordNanoseconds(now.nanoseconds - call.sentAt.nanoseconds)
   }
 
-  func failed(_ call: Call, _ error: any Error, at now: Moment) {
+  func failed(_ call: Call, _ error: any Error, at now: MonotonicInstant) {
     time.recordNanoseconds(now.nanoseconds - call.sentAt.nanoseconds)
     let reason = reason(of: error)
     let counter =

@@ -9,11 +9,11 @@ public struct PoolStatus: Sendable, Equatable {
   /// Statements that wait for a shared connection.
   public var statementsWaiting: Int
   /// Transactions and COPYs that wait for a connection.
-  public var borrowersWaiting: Int
+  public var connectionWaitersCount: Int
   /// Connections that could not be opened, or were lost before the server answered a statement, since it last did.
   public var failedAttempts: Int
 
   static let closed = PoolStatus(
-    sharedConnections: 0, lentConnections: 0, statementsInFlight: 0, statementsWaiting: 0, borrowersWaiting: 0,
+    sharedConnections: 0, lentConnections: 0, statementsInFlight: 0, statementsWaiting: 0, connectionWaitersCount: 0,
     failedAttempts: 0)
 }

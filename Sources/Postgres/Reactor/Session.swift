@@ -10,10 +10,10 @@ import CLibpq
 ///
 /// `@unchecked Sendable`: others hold it only to name it to the reactor; every member is used on the reactor's thread alone.
 final class Session: @unchecked Sendable {
-  /// What the connection is doing; anything but a pipeline is for its borrower alone.
+  /// What the connection is doing; anything but a pipeline is for its connectionWaiter alone.
   enum Mode {
     case pipeline
-    case exchange(any Exchange)
+    case operation(any UnpipelinedOperation)
   }
 
   /// Who uses the connection.
@@ -53,14 +53,14 @@ final class Session: @unchecked Sendable {
   var hasRoom: Bool { callsInFlight < Self.depth && pipeline.bytesInFlight < Self.weight }
 
   /// Whether the server has been at one statement for longer than that, in nanoseconds.
-  func isStuck(at now: Moment, for time: Int64 = usualTime) -> Bool { pipeline.timeAtHead(at: now) > time }
+  func isStuck(at now: MonotonicInstant, for time: Int64 = usualTime) -> Bool { pipeline.timeAtHead(at: now) > time }
 
   /// What statements here take as a rule, at most. 20 ms: a slow commit on a spinning disk.
   static let usualTime: Int64 = 20_000_000
 
   // MARK: Calls
 
-  func send(_ call: Call, at now: Moment) {
+  func send(_ call: Call, at now: MonotonicInstant) {
     guard !isLost else { return call.fail(PostgresError.connectionLost(statement: call.statement.name)) }
     guard case .pipeline = mode else { return call.fail(PostgresError.misuse("the connection is busy with a COPY")) }
     call.session = self
@@ -93,9 +93,9 @@ final class Session: @unchecked Sendable {
     perform()
   }
 
-  var deadline: Moment { pipeline.deadline }
+  var deadline: MonotonicInstant { pipeline.deadline }
 
-  func tick(at now: Moment) {
+  func tick(at now: MonotonicInstant) {
     pipeline.tick(at: now, &actions)
     perform()
   }
@@ -110,23 +110,23 @@ final class Session: @unchecked Sendable {
   // MARK: The socket
 
   /// Whether the socket is to be watched for what the server sends.
-  var wantsToRead: Bool { if case .exchange(let exchange) = mode { exchange.wantsToRead } else { true } }
+  var wantsToRead: Bool { if case .operation(let operation) = mode { operation.wantsToRead } else { true } }
 
   /// What poll(2) saw on the socket.
-  func ready(_ events: Int16, at now: Moment) {
+  func ready(_ events: Int16, at now: MonotonicInstant) {
     if Int32(events) & ~Int32(POLLOUT) != 0 { readable(at: now) }
     if wantsToWrite, Int32(events) & Int32(POLLOUT) != 0 { flush() }
   }
 
-  func readable(at now: Moment) {
+  func readable(at now: MonotonicInstant) {
     guard !isLost else { return }
-    if case .exchange(let exchange) = mode, exchange.watchesForError, errorIsNext() { exchange.errorIsComing() }
+    if case .operation(let operation) = mode, operation.watchesForError, errorIsNext() { operation.errorIsComing() }
     let isAlive = connection.consumeInput()
     switch mode {
     case .pipeline:
       readPipeline(at: now)
       if pipeline.syncsAnswered > 0 { prove() }
-    case .exchange(let exchange): exchange.advance(self)
+    case .operation(let operation): operation.advance(self)
     }
     while let (channel, payload) = connection.nextNotification() { core.listener.notified(channel, payload) }
     if !isAlive { lose(connection.errorMessage) } else if wantsToWrite { flush() }
@@ -149,13 +149,13 @@ final class Session: @unchecked Sendable {
     switch connection.flush() {
     case .all:
       wantsToWrite = false
-      if case .exchange(let exchange) = mode { exchange.flushed() }
+      if case .operation(let operation) = mode { operation.flushed() }
     case .partly: wantsToWrite = true
     case .failed: lose(connection.errorMessage)
     }
   }
 
-  private func readPipeline(at now: Moment) {
+  private func readPipeline(at now: MonotonicInstant) {
     while !isLost, pipeline.expectsResults, !connection.isBusy {
       pipeline.receive(nextResult(), at: now, &actions)
       perform()
@@ -237,16 +237,16 @@ final class Session: @unchecked Sendable {
   }
 
   /// Whether the server may be at work for this connection.
-  private var isWorking: Bool { if case .exchange = mode { true } else { !pipeline.isIdle } }
+  private var isWorking: Bool { if case .operation = mode { true } else { !pipeline.isIdle } }
 
   /// Gives the connection up, and has the server stop what it may still run on it.
   func abandon() {
     guard !isLost else { return }
     isLost = true
     if isWorking, let cancellation = connection.cancellation() { core.sendCancel(cancellation) {} }
-    if case .exchange(let exchange) = mode {
+    if case .operation(let operation) = mode {
       mode = .pipeline
-      exchange.failed(exchange.lossError)
+      operation.failed(operation.lossError)
     }
     pipeline.lose("given up", &actions)
     perform()
@@ -261,9 +261,9 @@ final class Session: @unchecked Sendable {
   private func close(_ why: String) {
     guard !isLost else { return }
     isLost = true
-    if case .exchange(let exchange) = mode {
+    if case .operation(let operation) = mode {
       mode = .pipeline
-      exchange.failed(exchange.lossError)
+      operation.failed(operation.lossError)
     }
     core.lost(self, why)
   }

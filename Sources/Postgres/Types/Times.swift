@@ -1,16 +1,18 @@
 public import FoundationEssentials
 
 /// timestamptz at its full range and resolution: microseconds since 2000-01-01 UTC, and both infinities.
-public struct Timestamp: PostgresArrayElement, Hashable, Comparable {
+public struct PostgresTimestamp: PostgresArrayElement, Hashable, Comparable {
   /// Since 2000-01-01 00:00 UTC.
   public var microseconds: Int64
   public init(microseconds: Int64) { self.microseconds = microseconds }
 
   /// Later than any other.
-  public static let infinity = Timestamp(microseconds: .max)
+  public static let infinity = PostgresTimestamp(microseconds: .max)
   /// Earlier than any other.
-  public static let negativeInfinity = Timestamp(microseconds: .min)
-  public static func < (left: Timestamp, right: Timestamp) -> Bool { left.microseconds < right.microseconds }
+  public static let negativeInfinity = PostgresTimestamp(microseconds: .min)
+  public static func < (left: PostgresTimestamp, right: PostgresTimestamp) -> Bool {
+    left.microseconds < right.microseconds
+  }
 
   public static var postgresType: PostgresType { .timestamptz }
   public static func accepts(_ type: PostgresType) -> Bool { type == .timestamptz || type == .timestamp }
@@ -26,13 +28,13 @@ private let epochDistance: Double = 366 * 86_400
 /// timestamptz, rounded to the microsecond; an infinity becomes `distantPast` or `distantFuture`.
 extension Date: PostgresArrayElement {
   public static var postgresType: PostgresType { .timestamptz }
-  public static func accepts(_ type: PostgresType) -> Bool { Timestamp.accepts(type) }
+  public static func accepts(_ type: PostgresType) -> Bool { PostgresTimestamp.accepts(type) }
   public func encode(into bytes: inout [UInt8]) -> Bool {
     let microseconds = ((timeIntervalSinceReferenceDate + epochDistance) * 1_000_000).rounded()
     return (Int64(exactly: microseconds) ?? (microseconds < 0 ? .min : .max)).encode(into: &bytes)
   }
   public init(postgres bytes: UnsafeRawBufferPointer?, type: PostgresType) throws(DecodingProblem) {
-    switch try Timestamp(postgres: bytes, type: type) {
+    switch try PostgresTimestamp(postgres: bytes, type: type) {
     case .infinity: self = .distantFuture
     case .negativeInfinity: self = .distantPast
     case let finite: self.init(timeIntervalSinceReferenceDate: Double(finite.microseconds) / 1_000_000 - epochDistance)

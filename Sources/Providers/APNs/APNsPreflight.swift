@@ -3,15 +3,19 @@
 /// The answers are the ones APNs would give. Nothing that could break out of a header passes.
 enum APNsPreflight {
   static func refusal(of push: APNsPush) -> Verdict? {
-    if push.token.isEmpty { return APNsVerdicts.ruling(on: .missingDeviceToken).verdict }
-    guard push.token.utf8.allSatisfy(isHexDigit) else { return APNsVerdicts.ruling(on: .badDeviceToken).verdict }
-    if push.topic.isEmpty { return APNsVerdicts.ruling(on: .missingTopic).verdict }
-    guard push.topic.utf8.allSatisfy(isVisible) else { return APNsVerdicts.ruling(on: .badTopic).verdict }
-    if let collapseID = push.collapseID, collapseID.utf8.count > 64 || !collapseID.utf8.allSatisfy(isVisible) {
-      return APNsVerdicts.ruling(on: .badCollapseID).verdict
+    if push.token.isEmpty { return APNsVerdicts.classification(on: .missingDeviceToken).verdict }
+    guard push.token.utf8.allSatisfy(isHexDigit) else {
+      return APNsVerdicts.classification(on: .badDeviceToken).verdict
     }
-    if push.payload.isEmpty { return APNsVerdicts.ruling(on: .payloadEmpty).verdict }
-    if push.payload.count > push.pushType.payloadLimit { return APNsVerdicts.ruling(on: .payloadTooLarge).verdict }
+    if push.topic.isEmpty { return APNsVerdicts.classification(on: .missingTopic).verdict }
+    guard push.topic.utf8.allSatisfy(isVisible) else { return APNsVerdicts.classification(on: .badTopic).verdict }
+    if let collapseID = push.collapseID, collapseID.utf8.count > 64 || !collapseID.utf8.allSatisfy(isVisible) {
+      return APNsVerdicts.classification(on: .badCollapseID).verdict
+    }
+    if push.payload.isEmpty { return APNsVerdicts.classification(on: .payloadEmpty).verdict }
+    if push.payload.count > push.pushType.payloadLimit {
+      return APNsVerdicts.classification(on: .payloadTooLarge).verdict
+    }
     return nil
   }
 

@@ -23,7 +23,7 @@ public final class APNsProvider: Service {
 
   private struct BoundPool {
     let loop: any EventLoop
-    let box: NIOLoopBoundBox<ConnectionPool>
+    let box: NIOLoopBoundBox<HTTP2ConnectionPool>
     var lastUse: Date
 
     func shutDown() -> EventLoopFuture<Void> {
@@ -36,7 +36,7 @@ public final class APNsProvider: Service {
   private static let idleLimit: TimeInterval = 3600
 
   private let settings: APNsSettings
-  private let dialers: [APNsEnvironment: Dialer]
+  private let dialers: [APNsEnvironment: HTTP2Connector]
   private let tokens: ProviderTokens
   private let logger: Logger
   private let group: any EventLoopGroup
@@ -57,11 +57,11 @@ public final class APNsProvider: Service {
     guard let sandbox = ServiceAddress(url: settings.sandboxURL) else {
       throw .addressUnusable(setting: "PUSHCART_APNS_SANDBOX_URL")
     }
-    let trust = try Trust.context(caFile: settings.caFile)
+    let trust = try TLSTrust.context(caFile: settings.caFile)
     let timeout = TimeAmount(settings.connectTimeout)
     dialers = [
-      .production: Dialer(address: production, trust: trust, connectTimeout: timeout),
-      .sandbox: Dialer(address: sandbox, trust: trust, connectTimeout: timeout),
+      .production: HTTP2Connector(address: production, trust: trust, connectTimeout: timeout),
+      .sandbox: HTTP2Connector(address: sandbox, trust: trust, connectTimeout: timeout),
     ]
   }
 
@@ -144,7 +144,7 @@ public final class APNsProvider: Service {
       continuation.finish()
       return stream
     }
-    let withdrawal = Withdrawal()
+    let withdrawal = Cancellation()
     continuation.onTermination = { _ in withdrawal.withdraw() }
     let pool = pool(environment, credentials)
     pool.loop.execute {
@@ -172,13 +172,14 @@ public final class APNsProvider: Service {
 
   private func makePool(
     _ environment: APNsEnvironment, _ credentials: APNsCredentials, on loop: any EventLoop
-  ) -> sending ConnectionPool {
+  ) -> sending HTTP2ConnectionPool {
     var logger = logger
     logger[metadataKey: "environment"] = "\(environment.rawValue)"
     logger[metadataKey: "team"] = "\(credentials.teamID)"
-    guard let dialer = dialers[environment] else { preconditionFailure("an environment without a dialer") }
-    return ConnectionPool(
-      credentials, tokens: tokens, dialer: dialer, patience: settings.patience, settings: settings.pool, loop: loop,
+    guard let connector = dialers[environment] else { preconditionFailure("an environment without a dialer") }
+    return HTTP2ConnectionPool(
+      credentials, tokens: tokens, connector: connector, timeouts: settings.timeouts, settings: settings.pool,
+      loop: loop,
       metrics: APNsMetrics(environment), logger: logger)
   }
 }

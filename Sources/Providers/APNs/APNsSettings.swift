@@ -38,12 +38,12 @@ public struct APNsSettings: Sendable {
   public static func isAddress(_ text: String) -> Bool { ServiceAddress(url: text) != nil }
 
   /// Whether the file of certificates to trust, if one is named, holds some in PEM.
-  public var hasUsableCAFile: Bool { (try? Trust.context(caFile: caFile)) != nil }
+  public var hasUsableCAFile: Bool { (try? TLSTrust.context(caFile: caFile)) != nil }
 }
 
 extension APNsSettings {
-  var patience: ConnectionPatience {
-    ConnectionPatience(
+  var timeouts: HTTP2ConnectionTimeouts {
+    HTTP2ConnectionTimeouts(
       greeting: TimeAmount(connectTimeout), request: TimeAmount(requestTimeout), idle: TimeAmount(pingWhenIdle),
       silence: TimeAmount(pingWhenWaiting), ping: TimeAmount(pingTimeout))
   }

@@ -8,7 +8,7 @@ struct AppCommand: AsyncParsableCommand {
     commandName: "app", abstract: "Add, list, change and check push apps.",
     subcommands: [Add.self, List.self, Update.self, Check.self])
 
-  struct Add: OfficeCommand {
+  struct Add: ManagementCommand {
     static let needsMasterKey = true
     static let configuration = CommandConfiguration(
       abstract: "Add an app on one platform.",
@@ -22,26 +22,26 @@ struct AppCommand: AsyncParsableCommand {
     @Option(help: "Bundle id or package name.") var appId: String
     @Option(parsing: .unconditional, help: "For people.") var name: String
     @OptionGroup var apple: AppleOptions
-    @OptionGroup var options: OfficeOptions
+    @OptionGroup var options: ManagementOptions
 
-    func run(in office: BackOffice) async throws {
+    func run(in stores: ManagementStores) async throws {
       let app = NewPushApp(
         appID: appId, type: type, name: name, teamID: apple.teamId, keyID: apple.keyId,
         signingKey: try apple.secret())
-      let added = PushAppReply(try await office.changingApps.add(customer, app))
+      let added = PushAppReply(try await stores.changingApps.add(customer, app))
       try options.output.show(added) { "App \($0.pushAppId), \($0.appId), is added.\n" + $0.warningLines }
     }
   }
 
-  struct List: OfficeCommand {
+  struct List: ManagementCommand {
     static let configuration = CommandConfiguration(
       abstract: "List a customer's apps.", discussion: "Example: pushcart app list --customer 1")
 
     @Option(help: "Number of the customer.") var customer: CustomerID
-    @OptionGroup var options: OfficeOptions
+    @OptionGroup var options: ManagementOptions
 
-    func run(in office: BackOffice) async throws {
-      let apps = try await office.apps.list(customer).map { PushAppReply($0) }
+    func run(in stores: ManagementStores) async throws {
+      let apps = try await stores.apps.list(customer).map { PushAppReply($0) }
       try options.output.show(Page<PushAppReply, PushAppID>(items: apps, next: nil)) { page in
         var table = TextTable("#App", "App id", "Platform", "Name", "Team", "Key", "Alarm")
         for app in page.items {
@@ -53,7 +53,7 @@ struct AppCommand: AsyncParsableCommand {
     }
   }
 
-  struct Update: OfficeCommand {
+  struct Update: ManagementCommand {
     static let needsMasterKey = true
     static let configuration = CommandConfiguration(
       abstract: "Change an app; what is not given stays as it is.",
@@ -63,18 +63,18 @@ struct AppCommand: AsyncParsableCommand {
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(parsing: .unconditional, help: "For people.") var name: String?
     @OptionGroup var apple: AppleOptions
-    @OptionGroup var options: OfficeOptions
+    @OptionGroup var options: ManagementOptions
 
-    func run(in office: BackOffice) async throws {
+    func run(in stores: ManagementStores) async throws {
       let update = PushAppUpdate(
         name: name, teamID: apple.teamId, keyID: apple.keyId, signingKey: try apple.secret())
-      let id = try await app.find(customer, in: office).id
-      let changed = PushAppReply(try await office.changingApps.update(customer, id, update))
+      let id = try await app.find(customer, in: stores).id
+      let changed = PushAppReply(try await stores.changingApps.update(customer, id, update))
       try options.output.show(changed) { "App \($0.pushAppId), \($0.appId), is changed.\n" + $0.warningLines }
     }
   }
 
-  struct Check: OfficeCommand {
+  struct Check: ManagementCommand {
     static let needsMasterKey = true
     static let configuration = CommandConfiguration(
       abstract: "Ask the push service whether it accepts an app's credentials.",
@@ -87,14 +87,14 @@ struct AppCommand: AsyncParsableCommand {
     @Argument(help: "Number of the app, or its app id.") var app: AppName
     @Option(help: "Number of the customer.") var customer: CustomerID
     @OptionGroup(title: "Push services") var providers: ProviderFlags
-    @OptionGroup var options: OfficeOptions
+    @OptionGroup var options: ManagementOptions
 
     var given: [Given] { options.given + providers.given }
 
-    func run(in office: BackOffice) async throws {
-      let app = try await app.find(customer, in: office)
-      guard app.type == .ios else { throw CommandFailure(Refusal.uncheckable.sentence) }
-      guard let reply = try await office.check(app) else {
+    func run(in stores: ManagementStores) async throws {
+      let app = try await app.find(customer, in: stores)
+      guard app.type == .ios else { throw CommandFailure(HTTPErrorResponse.uncheckable.sentence) }
+      guard let reply = try await stores.check(app) else {
         throw CommandFailure(
           "App \(app.appID) has no signing key yet: pushcart app update \(app.id) --signing-key FILE")
       }

@@ -10,15 +10,15 @@ struct AppName: ExpressibleByArgument {
   init?(argument: String) { text = argument }
 
   /// - Throws: `RegistryError.pushAppUnknown`, `.appUnknown`, `.appAmbiguous`.
-  func find(_ customer: CustomerID, in office: BackOffice) async throws -> PushApp {
+  func find(_ customer: CustomerID, in stores: ManagementStores) async throws -> PushApp {
     if let id = PushAppID(text) {
-      guard let app = try await office.apps.find(customer, id) else { throw RegistryError.pushAppUnknown(id) }
+      guard let app = try await stores.apps.find(customer, id) else { throw RegistryError.pushAppUnknown(id) }
       return app
     }
     let parts = text.split(separator: "/", maxSplits: 1).map(String.init)
     if parts.count == 2, let type = AppType(argument: parts[1]) {
-      return try await office.apps.resolve(customer, appID: parts[0], type: type)
+      return try await stores.apps.resolve(customer, appID: parts[0], type: type)
     }
-    return try await office.apps.resolve(customer, appID: text)
+    return try await stores.apps.resolve(customer, appID: text)
   }
 }

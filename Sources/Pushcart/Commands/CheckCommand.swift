@@ -26,7 +26,7 @@ struct CheckCommand: AsyncParsableCommand {
     }
     Logs.start(settings, usual: .critical)
     var isWell = true
-    for await finding in Checkup(settings).findings() {
+    for await finding in Diagnostics(settings).findings() {
       isWell = isWell && finding.isWell
       let part = finding.part + String(repeating: " ", count: max(1, 17 - finding.part.count))
       StandardStream.output.line("\(finding.isWell ? "ok   " : "wrong")  \(part)\(finding.sentence)")

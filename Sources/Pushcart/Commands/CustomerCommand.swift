@@ -9,27 +9,27 @@ struct CustomerCommand: AsyncParsableCommand {
     discussion: "A customer is a tenant: apps, contacts, keys and sendouts belong to exactly one.",
     subcommands: [Add.self, List.self])
 
-  struct Add: OfficeCommand {
+  struct Add: ManagementCommand {
     static let configuration = CommandConfiguration(
       abstract: "Add a customer.", discussion: "Example: pushcart customer add --name ACME --json")
 
     @Option(parsing: .unconditional, help: "For people; need not be unique.") var name: String
-    @OptionGroup var options: OfficeOptions
+    @OptionGroup var options: ManagementOptions
 
-    func run(in office: BackOffice) async throws {
-      let customer = CustomerReply(try await office.customers.add(name: name))
+    func run(in stores: ManagementStores) async throws {
+      let customer = CustomerReply(try await stores.customers.add(name: name))
       try options.output.show(customer) { "Customer \($0.customerId), \($0.name), is added.\n" }
     }
   }
 
-  struct List: OfficeCommand {
+  struct List: ManagementCommand {
     static let configuration = CommandConfiguration(
       abstract: "List the customers.", discussion: "Example: pushcart customer list")
 
-    @OptionGroup var options: OfficeOptions
+    @OptionGroup var options: ManagementOptions
 
-    func run(in office: BackOffice) async throws {
-      let customers = try await office.customers.all().map { CustomerReply($0) }
+    func run(in stores: ManagementStores) async throws {
+      let customers = try await stores.customers.all().map { CustomerReply($0) }
       try options.output.show(Page<CustomerReply, CustomerID>(items: customers, next: nil)) { page in
         var table = TextTable("#Customer", "Name", "Added (UTC)")
         for customer in page.items {

@@ -12,7 +12,7 @@ struct KeyCommand: AsyncParsableCommand {
       """,
     subcommands: [Add.self, List.self, Revoke.self])
 
-  struct Add: OfficeCommand {
+  struct Add: ManagementCommand {
     static let configuration = CommandConfiguration(
       abstract: "Make a key and show its token, this once.",
       discussion: "Example: pushcart key add --customer 1 --name \"app push user\" --scope backend --json")
@@ -20,10 +20,10 @@ struct KeyCommand: AsyncParsableCommand {
     @Option(help: "Number of the customer it opens.") var customer: CustomerID
     @Option(help: "What it is for.") var name: String
     @Option(help: "What it opens.") var scope: AccessScope
-    @OptionGroup var options: OfficeOptions
+    @OptionGroup var options: ManagementOptions
 
-    func run(in office: BackOffice) async throws {
-      let key = IssuedAccessKey(try await office.keys.make(customer, name: name, scope: scope))
+    func run(in stores: ManagementStores) async throws {
+      let key = IssuedAccessKey(try await stores.keys.make(customer, name: name, scope: scope))
       try options.output.show(key) {
         """
         Key \($0.keyId), \($0.name), scope \($0.scope.rawValue), is made. Its token is shown this once:
@@ -34,15 +34,15 @@ struct KeyCommand: AsyncParsableCommand {
     }
   }
 
-  struct List: OfficeCommand {
+  struct List: ManagementCommand {
     static let configuration = CommandConfiguration(
       abstract: "List a customer's keys, revoked ones too.", discussion: "Example: pushcart key list --customer 1")
 
     @Option(help: "Number of the customer.") var customer: CustomerID
-    @OptionGroup var options: OfficeOptions
+    @OptionGroup var options: ManagementOptions
 
-    func run(in office: BackOffice) async throws {
-      let keys = try await office.keys.list(customer).map { AccessKeyReply($0) }
+    func run(in stores: ManagementStores) async throws {
+      let keys = try await stores.keys.list(customer).map { AccessKeyReply($0) }
       try options.output.show(Page<AccessKeyReply, AccessKeyID>(items: keys, next: nil)) { page in
         var table = TextTable("#Key", "Name", "Scope", "Made (UTC)", "Revoked (UTC)")
         for key in page.items {
@@ -54,16 +54,16 @@ struct KeyCommand: AsyncParsableCommand {
     }
   }
 
-  struct Revoke: OfficeCommand {
+  struct Revoke: ManagementCommand {
     static let configuration = CommandConfiguration(
       abstract: "Make a key open nothing from now on.", discussion: "Example: pushcart key revoke 2 --customer 1")
 
     @Argument(help: "Number of the key.") var key: AccessKeyID
     @Option(help: "Number of the customer.") var customer: CustomerID
-    @OptionGroup var options: OfficeOptions
+    @OptionGroup var options: ManagementOptions
 
-    func run(in office: BackOffice) async throws {
-      let revoked = AccessKeyReply(try await office.keys.revoke(customer, key))
+    func run(in stores: ManagementStores) async throws {
+      let revoked = AccessKeyReply(try await stores.keys.revoke(customer, key))
       try options.output.show(revoked) { "Key \($0.keyId), \($0.name), is revoked.\n" }
     }
   }

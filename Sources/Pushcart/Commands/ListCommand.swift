@@ -10,7 +10,7 @@ struct ListCommand: AsyncParsableCommand {
     subcommands: [Add.self, List.self]
   )
 
-  struct Add: OfficeCommand {
+  struct Add: ManagementCommand {
     static let configuration = CommandConfiguration(
       abstract: "Add a list.",
       discussion: """
@@ -22,23 +22,23 @@ struct ListCommand: AsyncParsableCommand {
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(help: "For people; unique among the customer's lists.") var name: String
     @Option(help: "The number apps send already; the next free one when left out.") var listId: ListID?
-    @OptionGroup var options: OfficeOptions
+    @OptionGroup var options: ManagementOptions
 
-    func run(in office: BackOffice) async throws {
-      let list = ListReply(try await office.lists.add(customer, name: name, id: listId))
+    func run(in stores: ManagementStores) async throws {
+      let list = ListReply(try await stores.lists.add(customer, name: name, id: listId))
       try options.output.show(list) { "List \($0.listId), \($0.name), is added.\n" }
     }
   }
 
-  struct List: OfficeCommand {
+  struct List: ManagementCommand {
     static let configuration = CommandConfiguration(
       abstract: "List a customer's lists.", discussion: "Example: pushcart list list --customer 1")
 
     @Option(help: "Number of the customer.") var customer: CustomerID
-    @OptionGroup var options: OfficeOptions
+    @OptionGroup var options: ManagementOptions
 
-    func run(in office: BackOffice) async throws {
-      let lists = try await office.lists.all(customer).map { ListReply($0) }
+    func run(in stores: ManagementStores) async throws {
+      let lists = try await stores.lists.all(customer).map { ListReply($0) }
       try options.output.show(Page<ListReply, ListID>(items: lists, next: nil)) { page in
         var table = TextTable("#List", "Name", "Added (UTC)")
         for list in page.items { table.add("\(list.listId)", list.name, list.createdAt.forPeople) }

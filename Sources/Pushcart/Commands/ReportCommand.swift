@@ -2,7 +2,7 @@ import ArgumentParser
 import Sendouts
 import Wire
 
-struct ReportCommand: OfficeCommand {
+struct ReportCommand: ManagementCommand {
   static let configuration = CommandConfiguration(
     commandName: "report", abstract: "Show the numbers that psql shows of schema report.",
     discussion: """
@@ -17,7 +17,7 @@ struct ReportCommand: OfficeCommand {
   @Option(help: "Only this sendout; for sendouts, funnel, failures and opens.") var sendout: SendoutID?
   @Option(parsing: .unconditional, help: "Whose timeline, by original id.") var contact: String?
   @Option(help: "Count of rows, up to 1000.") var limit = Reports.usualLimit
-  @OptionGroup var options: OfficeOptions
+  @OptionGroup var options: ManagementOptions
 
   func validate() throws {
     guard Reports.limits.contains(limit) else { throw ValidationError("--limit is a number from 1 to 1000.") }
@@ -26,8 +26,8 @@ struct ReportCommand: OfficeCommand {
     }
   }
 
-  func run(in office: BackOffice) async throws {
-    let reply = try await office.reports.read(report, customer, sendout: sendout, contact: contact, limit: limit)
+  func run(in stores: ManagementStores) async throws {
+    let reply = try await stores.reports.read(report, customer, sendout: sendout, contact: contact, limit: limit)
     try options.output.show(reply) { $0.text }
   }
 }

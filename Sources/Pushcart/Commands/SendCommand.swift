@@ -2,7 +2,7 @@ import ArgumentParser
 import Sendouts
 import Wire
 
-struct SendCommand: OfficeCommand {
+struct SendCommand: ManagementCommand {
   static let configuration = CommandConfiguration(
     commandName: "send", abstract: "Send a message to all, to a list, or to some contacts of an app.",
     discussion: """
@@ -24,22 +24,22 @@ struct SendCommand: OfficeCommand {
   var onUncertain: UncertainPolicy?
   @Flag(help: "Only write it down; start it later: pushcart sendout start ID") var draft = false
   @Flag(help: "Stay until it is done, and show how far it is.") var wait = false
-  @OptionGroup var options: OfficeOptions
+  @OptionGroup var options: ManagementOptions
 
   func validate() throws {
     if draft, wait { throw ValidationError("--draft and --wait exclude each other.") }
   }
 
-  func run(in office: BackOffice) async throws {
+  func run(in stores: ManagementStores) async throws {
     let request = SendoutRequest(
       name: name, appId: app, appType: type, audience: audience.audience, message: try message.body,
       template: template, onUncertain: onUncertain, start: !draft)
-    let sendout = try await office.sendouts.create(customer, request)
+    let sendout = try await stores.sendouts.create(customer, request)
     guard wait else {
       try options.output.show(sendout) { draft ? $0.text : "Sendout \($0.sendoutId) is started.\n" }
       return
     }
-    let done = try await SendoutWatch(office: office, customer: customer).follow(sendout)
+    let done = try await SendoutWatch(stores: stores, customer: customer).follow(sendout)
     try options.output.show(done) { $0.text }
     if done.state != .finished { throw ExitCode.failure }
   }

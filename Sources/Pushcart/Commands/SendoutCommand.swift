@@ -8,17 +8,17 @@ struct SendoutCommand: AsyncParsableCommand {
     discussion: "Sendouts are made by pushcart send.",
     subcommands: [List.self, Show.self, Start.self, Pause.self, Resume.self, Cancel.self])
 
-  struct List: OfficeCommand {
+  struct List: ManagementCommand {
     static let configuration = CommandConfiguration(
       abstract: "List a customer's sendouts, the newest first.",
       discussion: "Example: pushcart sendout list --customer 1 --limit 20")
 
     @Option(help: "Number of the customer.") var customer: CustomerID
     @OptionGroup var paging: PageOptions<SendoutID>
-    @OptionGroup var options: OfficeOptions
+    @OptionGroup var options: ManagementOptions
 
-    func run(in office: BackOffice) async throws {
-      let page = try await office.sendouts.list(customer, paging.request)
+    func run(in stores: ManagementStores) async throws {
+      let page = try await stores.sendouts.list(customer, paging.request)
       try options.output.show(page) { page in
         var table = TextTable("#Sendout", "Name", "App id", "State", "Made (UTC)", "Finished (UTC)")
         for sendout in page.items {
@@ -31,7 +31,7 @@ struct SendoutCommand: AsyncParsableCommand {
     }
   }
 
-  struct Show: OfficeCommand {
+  struct Show: ManagementCommand {
     static let configuration = CommandConfiguration(
       abstract: "Show a sendout and how far it is, or its pushes.",
       discussion: "Example: pushcart sendout show 7 --customer 1 --watch")
@@ -42,22 +42,22 @@ struct SendoutCommand: AsyncParsableCommand {
     @Flag(help: "List its pushes instead.") var pushes = false
     @Option(help: "Of its pushes, only those in this state.") var state: PushState?
     @OptionGroup var paging: PageOptions<DeviceID>
-    @OptionGroup var options: OfficeOptions
+    @OptionGroup var options: ManagementOptions
 
     func validate() throws {
       if watch, pushes { throw ValidationError("--watch and --pushes exclude each other.") }
       if !pushes, state != nil { throw ValidationError("--state belongs to --pushes.") }
     }
 
-    func run(in office: BackOffice) async throws {
-      if pushes { return try await showPushes(in: office) }
-      var reply = try await office.sendouts.find(customer, sendout)
-      if watch { reply = try await SendoutWatch(office: office, customer: customer).follow(reply) }
+    func run(in stores: ManagementStores) async throws {
+      if pushes { return try await showPushes(in: stores) }
+      var reply = try await stores.sendouts.find(customer, sendout)
+      if watch { reply = try await SendoutWatch(stores: stores, customer: customer).follow(reply) }
       try options.output.show(reply) { $0.text }
     }
 
-    private func showPushes(in office: BackOffice) async throws {
-      let page = try await office.sendouts.pushes(customer, sendout, state: state, paging.request)
+    private func showPushes(in stores: ManagementStores) async throws {
+      let page = try await stores.sendouts.pushes(customer, sendout, state: state, paging.request)
       try options.output.show(page) { page in
         var table = TextTable("#Device", "#Contact", "State", "#Attempts", "Reason", "Sent (UTC)", "Opened (UTC)")
         for push in page.items {
@@ -113,20 +113,20 @@ struct SendoutCommand: AsyncParsableCommand {
 struct SendoutTarget: ParsableArguments {
   @Argument(help: "Number of the sendout.") var sendout: SendoutID
   @Option(help: "Number of the customer.") var customer: CustomerID
-  @OptionGroup var options: OfficeOptions
+  @OptionGroup var options: ManagementOptions
 }
 
 /// A command that says one verb to a sendout and shows what became of it.
-protocol SendoutVerbCommand: OfficeCommand {
+protocol SendoutVerbCommand: ManagementCommand {
   var target: SendoutTarget { get }
   func run(_ store: SendoutStore) async throws -> SendoutReply
 }
 
 extension SendoutVerbCommand {
-  var options: OfficeOptions { target.options }
+  var options: ManagementOptions { target.options }
 
-  func run(in office: BackOffice) async throws {
-    let reply = try await run(office.sendouts)
+  func run(in stores: ManagementStores) async throws {
+    let reply = try await run(stores.sendouts)
     try options.output.show(reply) { $0.text }
   }
 }

@@ -4,12 +4,12 @@ import Wire
 
 /// Follows a sendout until nothing more happens to it by itself.
 struct SendoutWatch {
-  private let office: BackOffice
+  private let stores: ManagementStores
   private let customer: CustomerID
   private var line = ProgressLine(.error)
 
-  init(office: BackOffice, customer: CustomerID) {
-    self.office = office
+  init(stores: ManagementStores, customer: CustomerID) {
+    self.stores = stores
     self.customer = customer
   }
 
@@ -21,12 +21,12 @@ struct SendoutWatch {
   }
 
   private mutating func follow(from sendout: SendoutReply) async throws -> SendoutReply {
-    var current = try await office.sendouts.find(customer, sendout.sendoutId)
+    var current = try await stores.sendouts.find(customer, sendout.sendoutId)
     try await warnIfNobodyServes(current)
     while current.state == .freezing || current.state == .running {
       line.show(current)
       try await Task.sleep(for: .milliseconds(500))
-      current = try await office.sendouts.find(customer, sendout.sendoutId)
+      current = try await stores.sendouts.find(customer, sendout.sendoutId)
     }
     line.finish(current)
     return current
@@ -35,7 +35,7 @@ struct SendoutWatch {
   /// A sendout that waits for a hub to be started would look like one that is stuck.
   private func warnIfNobodyServes(_ sendout: SendoutReply) async throws {
     guard sendout.state == .freezing || sendout.state == .running else { return }
-    if try await office.pool.query(HubQueries.serving, HubQueries.applicationName).isEmpty {
+    if try await stores.pool.query(HubQueries.serving, HubQueries.applicationName).isEmpty {
       StandardStream.error.write("No hub seems to serve this database, and the sendout waits for one: pushcart serve\n")
     }
   }

@@ -14,7 +14,7 @@ struct TemplateCommand: AsyncParsableCommand {
       """,
     subcommands: [Put.self, List.self, Show.self])
 
-  struct Put: OfficeCommand {
+  struct Put: ManagementCommand {
     static let configuration = CommandConfiguration(
       abstract: "Save a template's next version.",
       discussion: "Example: pushcart template put --customer 1 --name offer --file offer.html")
@@ -24,29 +24,29 @@ struct TemplateCommand: AsyncParsableCommand {
     @Option(help: "File that holds the Mustache text.", completion: .file()) var file: String
     @Option(help: "Media type that the page is served with. (default: by the file's name, else text/html)")
     var contentType: String?
-    @OptionGroup var options: OfficeOptions
+    @OptionGroup var options: ManagementOptions
 
-    func run(in office: BackOffice) async throws {
+    func run(in stores: ManagementStores) async throws {
       let format =
         try contentType.map { try TemplateFormat(contentType: $0) } ?? TemplateFormat(fileName: file) ?? .html
       let body = try InputFile(file).text
-      let template = TemplateReply(try await office.templates.put(customer, name: name, format: format, body: body))
+      let template = TemplateReply(try await stores.templates.put(customer, name: name, format: format, body: body))
       try options.output.show(template) {
         "Template \($0.name) is saved as version \($0.version), \($0.contentType).\n"
       }
     }
   }
 
-  struct List: OfficeCommand {
+  struct List: ManagementCommand {
     static let configuration = CommandConfiguration(
       abstract: "List the current version of each template.",
       discussion: "Example: pushcart template list --customer 1")
 
     @Option(help: "Number of the customer.") var customer: CustomerID
-    @OptionGroup var options: OfficeOptions
+    @OptionGroup var options: ManagementOptions
 
-    func run(in office: BackOffice) async throws {
-      let templates = try await office.templates.list(customer).map { TemplateReply($0) }
+    func run(in stores: ManagementStores) async throws {
+      let templates = try await stores.templates.list(customer).map { TemplateReply($0) }
       try options.output.show(Page<TemplateReply, String>(items: templates, next: nil)) { page in
         var table = TextTable("Template", "#Version", "Content type", "Saved (UTC)")
         for template in page.items {
@@ -57,7 +57,7 @@ struct TemplateCommand: AsyncParsableCommand {
     }
   }
 
-  struct Show: OfficeCommand {
+  struct Show: ManagementCommand {
     static let configuration = CommandConfiguration(
       abstract: "Print a template's text.",
       discussion: "Example: pushcart template show offer --customer 1 --version 2")
@@ -65,10 +65,10 @@ struct TemplateCommand: AsyncParsableCommand {
     @Argument(help: "Name of the template.") var name: String
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(help: "Which version. (default: the current one)") var version: Int32?
-    @OptionGroup var options: OfficeOptions
+    @OptionGroup var options: ManagementOptions
 
-    func run(in office: BackOffice) async throws {
-      let template = TemplateReply(try await office.templates.get(customer, name: name, version: version))
+    func run(in stores: ManagementStores) async throws {
+      let template = TemplateReply(try await stores.templates.get(customer, name: name, version: version))
       try options.output.show(template) { $0.body ?? "" }
     }
   }

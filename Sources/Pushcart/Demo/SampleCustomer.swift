@@ -67,7 +67,7 @@ struct SampleCustomer: Sendable {
     guard let last = people.last?.originalId,
       try await Contacts(pool).find(id, originalID: last, apps: [app.id]) == nil
     else { return }
-    let registrar = Registrar(pool)
+    let registrar = RegistrationBatcher(pool)
     for person in people { try await registrar.register(id, try Registration(person, apps: [app]), tells: false) }
   }
 }

@@ -40,12 +40,12 @@ struct Hub: Sendable {
     OpenFiles.raiseLimit()
     var doors = settings.site
     doors.connections = OpenFiles.forClients
-    let site = Site(faces: try faces(parts).all, settings: doors, logger: logger)
+    let site = WebServer(faces: try faces(parts).all, settings: doors, logger: logger)
     try await serve(
       first + [pool, caches, parts.apns],
       [
         runner(parts), Housekeeping(pool, vault: vault), parts.readiness,
-        GraceLimit(service: site.service(onListening: whenListening), limit: min(settings.drain, Self.siteGrace)),
+        ShutdownTimeout(service: site.service(onListening: whenListening), limit: min(settings.drain, Self.siteGrace)),
       ])
   }
 
@@ -57,47 +57,49 @@ struct Hub: Sendable {
   /// way has the rest of its time. What the work stands on ends afterwards, from last to first.
   private func serve(_ ground: [any Service], _ work: [any Service]) async throws {
     var configuration = ServiceGroupConfiguration(
-      services: ground + [ServiceCrew(members: work)], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+      services: ground + [ConcurrentServices(members: work)], gracefulShutdownSignals: [.sigterm, .sigint],
+      logger: logger)
     configuration.maximumGracefulShutdownDuration = settings.drain + .seconds(3)
     configuration.maximumCancellationDuration = .seconds(2)
     try await ServiceGroup(configuration: configuration).run()
   }
 
   private func runner(_ parts: HubParts) -> SendoutRunner {
-    var patience = RunnerSettings()
-    patience.grace = settings.drain
+    var runnerSettings = RunnerSettings()
+    runnerSettings.grace = settings.drain
     let dispatcher = Dispatcher(parts.pool, apns: parts.apns, links: parts.links, logger: logger)
-    return SendoutRunner(parts.pool, dispatcher: dispatcher, vault: parts.vault, settings: patience, logger: logger)
+    return SendoutRunner(
+      parts.pool, dispatcher: dispatcher, vault: parts.vault, settings: runnerSettings, logger: logger)
   }
 
-  private func faces(_ parts: HubParts) throws -> HubFaces {
+  private func faces(_ parts: HubParts) throws -> HubRoutes {
     let (pool, vault) = (parts.pool, parts.vault)
     let authenticator = Authenticator(parts.accessKeys)
-    return HubFaces(
-      carma: CarmaFace(
-        authenticator: authenticator, pushApps: parts.pushApps, registrar: Registrar(pool),
+    return HubRoutes(
+      carma: CarmaRoutes(
+        authenticator: authenticator, pushApps: parts.pushApps, registrar: RegistrationBatcher(pool),
         contacts: ContactLookup(parts.prompt), devices: Devices(parts.prompt)),
-      admin: AdminFace(
+      admin: ManagementRoutes(
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
         apps: PushApps(pool, vault: vault), vault: vault,
         credentials: CredentialCheck(keys: SigningCredentialVault(pool, vault: vault), apns: parts.apns),
         lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool),
         reports: Reports(pool)),
-      pages: pages(parts), description: try DescriptionFace(publicURL: settings.publicURL),
-      hub: hubFace(parts.readiness))
+      pages: pages(parts), description: try DescriptionRoutes(publicURL: settings.publicURL),
+      hub: healthRoutes(parts.readiness))
   }
 
-  private func pages(_ parts: HubParts) -> PageFace {
+  private func pages(_ parts: HubParts) -> PageRoutes {
     // A phone waits for the group before its own and then for its own.
     let promptly = PromptDatabase(parts.pool, limit: .seconds(2))
     let pages = RichPages(
       promptly, templates: PageTemplateCache(promptly), links: parts.links, vault: parts.vault, logger: logger)
-    return PageFace(pages, opens: Opens(promptly), signer: parts.signer, settings: settings.pages)
+    return PageRoutes(pages, opens: Opens(promptly), signer: parts.signer, settings: settings.pages)
   }
 
-  private func hubFace(_ readiness: Readiness) -> HubFace {
+  private func healthRoutes(_ readiness: Readiness) -> HealthRoutes {
     let figures = ProcessFigures()
-    return HubFace(obstacle: readiness.obstacle) { [metrics] in
+    return HealthRoutes(unavailableReason: readiness.unavailableReason) { [metrics] in
       figures.read()
       return (PrometheusText.contentType, PrometheusText.write(metrics))
     }

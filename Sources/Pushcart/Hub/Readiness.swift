@@ -13,8 +13,8 @@ final class Readiness: Service {
   private enum State: Sendable {
     /// Nothing is known, or nothing that is still believed.
     case unknown
-    case looking(Task<Obstacle?, Never>)
-    case found(Obstacle?, until: ContinuousClock.Instant)
+    case looking(Task<UnavailableReason?, Never>)
+    case found(UnavailableReason?, until: ContinuousClock.Instant)
     case draining
   }
 
@@ -36,18 +36,18 @@ final class Readiness: Service {
   }
 
   /// Why the hub cannot serve; nil when it can.
-  func obstacle() async -> Obstacle? {
-    let look: Task<Obstacle?, Never>
+  func unavailableReason() async -> UnavailableReason? {
+    let look: Task<UnavailableReason?, Never>
     switch state.withLock({ next(&$0) }) {
     case .looking(let task): look = task
-    case .found(let obstacle, _): return obstacle
+    case .found(let unavailableReason, _): return unavailableReason
     case .draining, .unknown: return .shuttingDown
     }
-    let obstacle = await look.value
+    let unavailableReason = await look.value
     state.withLock { state in
-      if case .looking(look) = state { state = .found(obstacle, until: .now + .seconds(2)) }
+      if case .looking(look) = state { state = .found(unavailableReason, until: .now + .seconds(2)) }
     }
-    return obstacle
+    return unavailableReason
   }
 
   /// Begins to look unless it is known, or somebody looks already.
@@ -60,7 +60,7 @@ final class Readiness: Service {
     return state
   }
 
-  private func look() async -> Obstacle? {
+  private func look() async -> UnavailableReason? {
     guard pool.isReady else { return .databaseAway }
     do {
       try await migrator.check(on: database)

@@ -12,7 +12,7 @@ struct Settings: Sendable {
   var database: PoolConfiguration
   /// Nil only when none was given to a command that can do without.
   var masterKeys: MasterKeys?
-  var site = SiteSettings()
+  var site = WebServerSettings()
   var publicURL: String
   var pages = PageSettings()
   var drain: Duration
@@ -69,7 +69,7 @@ struct Settings: Sendable {
   }
 
   /// Where the hub answers itself, for a hub that nothing stands in front of.
-  private static func address(_ site: SiteSettings) -> String {
+  private static func address(_ site: WebServerSettings) -> String {
     let host = ["0.0.0.0", "::"].contains(site.host) ? "localhost" : site.host
     return "http://\(host.contains(":") ? "[\(host)]" : host):\(site.port)"
   }

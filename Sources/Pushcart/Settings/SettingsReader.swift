@@ -6,7 +6,7 @@ import Synchronization
 struct SettingsReader {
   /// Flags, the environment and the settings file: the first that has a setting decides.
   private var sources: [ConfigReader] = []
-  private let misread = Misread()
+  private let misread = InvalidValue()
   private var problems: [String] = []
   /// What is no mistake for certain, but most likely one.
   private(set) var warnings: [String] = []
@@ -178,7 +178,7 @@ struct SettingsError: Error, CustomStringConvertible {
 }
 
 /// Remembers which settings were there but of the wrong kind: a `ConfigReader` gives nil for those, as for absent ones.
-private final class Misread: AccessReporter {
+private final class InvalidValue: AccessReporter {
   private let keys = Mutex<Set<String>>([])
 
   func contains(_ setting: Setting) -> Bool { keys.withLock { $0.contains(setting.name) } }

@@ -26,8 +26,8 @@ public final class AccessKeyCache: Sendable {
   /// What a token opens, as `AccessKeys.authenticate` says; without a suspension when the answer is at hand.
   public func authenticate(_ token: String, for customer: CustomerID? = nil) async throws -> Access? {
     guard let token = AccessToken(token), customer == nil || customer == token.customer else { return nil }
-    if let access = known.atHand(token.hash) { return access }
-    if unknown.atHand(token.hash) != nil { return nil }
+    if let access = known.cached(token.hash) { return access }
+    if unknown.cached(token.hash) != nil { return nil }
     do {
       return try await known.value(token.hash) { [keys] in
         guard let access = try await keys.authenticate(token) else { throw Unknown() }
@@ -40,9 +40,9 @@ public final class AccessKeyCache: Sendable {
   }
 
   /// The same, if it is at hand and the token opens anything.
-  public func atHand(_ token: String, for customer: CustomerID) -> Access? {
+  public func cached(_ token: String, for customer: CustomerID) -> Access? {
     guard let token = AccessToken(token), customer == token.customer else { return nil }
-    return known.atHand(token.hash)
+    return known.cached(token.hash)
   }
 
   private struct Unknown: Error {}

@@ -40,7 +40,7 @@ package final class ExpiringCache<Key: Hashable & Sendable, Value: Sendable>: Se
   }
 
   /// The answer that is there and fresh.
-  package func atHand(_ key: Key) -> Value? {
+  package func cached(_ key: Key) -> Value? {
     let now = now()
     return state.withLock { state in
       guard let entry = state.entries[key], entry.expires > now else { return nil }
@@ -50,7 +50,7 @@ package final class ExpiringCache<Key: Hashable & Sendable, Value: Sendable>: Se
 
   /// The answer that is there and fresh, or else what `load` gives. A failure is not kept.
   package func value(_ key: Key, load: @escaping @Sendable () async throws -> Value) async throws -> Value {
-    if let value = atHand(key) { return value }
+    if let value = cached(key) { return value }
     let flight = state.withLock { state in
       if let flight = state.flights[key] { return flight }
       let generation = state.generation

@@ -36,7 +36,7 @@ struct ContactRow {
     ) = try row.decode(
       Int.self, Bool.self, Int64?.self, String?.self, Int64?.self, CalendarDate?.self, JSONB?.self, [String?]?.self,
       Int64?.self, Int64?.self, String?.self, Bool?.self, String?.self, String?.self, String?.self, String?.self,
-      Date?.self, Postgres.Timestamp?.self, Int16?.self)
+      Date?.self, PostgresTimestamp?.self, Int16?.self)
     self.ordinal = ordinal
     self.flag = flag
     if let contactID, let originalID, let texts {

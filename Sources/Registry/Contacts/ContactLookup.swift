@@ -9,18 +9,18 @@ public final class ContactLookup: Sendable {
     let apps: [PushAppID]
   }
 
-  private let gatherer: Gatherer<CustomerID, Question, Contact?>
+  private let gatherer: Batcher<CustomerID, Question, Contact?>
 
   /// - Parameter limit: lookups that may wait or be under way, of all customers together; one more is refused at once.
   public init(_ database: any Querying, limit: Int = 4096) {
-    gatherer = Gatherer(
-      GathererSizes(group: 256, worthAnother: 16, limit: limit),
+    gatherer = Batcher(
+      BatcherLimits(group: 256, worthAnother: 16, limit: limit),
       full: PostgresError.busy("\(limit) lookups are waiting already"),
       call: { try await Self.contacts($0, $1, in: database) })
   }
 
   /// The contact of that id with its devices of these apps, valid or not; `nil` if the customer has no such contact.
-  /// - Throws: an `Outage` when the database is away, or too many wait already.
+  /// - Throws: an `DatabaseUnavailable` when the database is away, or too many wait already.
   public func find(_ customer: CustomerID, originalID: String, apps: [PushAppID]) async throws -> Contact? {
     // No contact can have such an id, and PostgreSQL would refuse it.
     guard !originalID.utf8.contains(0) else { return nil }

@@ -1,7 +1,7 @@
 public import Postgres
 public import Wire
 
-/// The store of contacts. They are written by `Registrar`.
+/// The store of contacts. They are written by `RegistrationBatcher`.
 public struct Contacts: Sendable {
   private let database: any Querying
 

@@ -1,7 +1,7 @@
 public import Postgres
 public import Wire
 
-/// The store of devices. They are registered by `Registrar`.
+/// The store of devices. They are registered by `RegistrationBatcher`.
 public struct Devices: Sendable {
   private let database: any Querying
 
@@ -17,7 +17,7 @@ public struct Devices: Sendable {
       try await $0.query(
         DeviceQueries.invalidate, customer.rawValue, invalidation.originalID, pairs.map(\.app.rawValue),
         pairs.map { Bytes($0.token.key) }, pairs.map(\.type.rawValue),
-        pairs.map { $0.moment.map(Postgres.Timestamp.init(milliseconds:)) })
+        pairs.map { $0.moment.map(PostgresTimestamp.init(milliseconds:)) })
     }
     guard let first = unknown.first else { return }
     throw RegistryError.deviceUnknown(field: pairs[try first.decode(Int.self) - 1].field)

@@ -54,7 +54,7 @@ struct RegisterBatch {
     parameters.append(devices.map(\.osVersion))
     parameters.append(devices.map(\.country))
     parameters.append(devices.map(\.invalidationType.rawValue))
-    parameters.append(devices.map { $0.invalidatedAt.map(Postgres.Timestamp.init(milliseconds:)) })
+    parameters.append(devices.map { $0.invalidatedAt.map(PostgresTimestamp.init(milliseconds:)) })
   }
 
   private static let listUnknown = Outcome.refused(

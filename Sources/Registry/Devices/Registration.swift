@@ -1,6 +1,6 @@
 public import Wire
 
-/// A contact and 1 to 100 of its devices, checked: what `Registrar` registers.
+/// A contact and 1 to 100 of its devices, checked: what `RegistrationBatcher` registers.
 public struct Registration: Sendable {
   /// Longest originalId in characters (Unicode scalars).
   public static let maximumOriginalID = 255

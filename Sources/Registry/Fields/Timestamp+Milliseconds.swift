@@ -2,7 +2,7 @@ import Postgres
 import Wire
 
 /// Whole milliseconds since 1970, as Carma's bodies have moments: a date that came in as a number leaves as the same one.
-extension Postgres.Timestamp {
+extension PostgresTimestamp {
   /// Milliseconds from 1970 to 2000.
   private static let epoch: Int64 = 946_684_800_000
 

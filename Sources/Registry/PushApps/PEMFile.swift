@@ -4,7 +4,7 @@ import FoundationEssentials
 enum PEMFile: Equatable {
   /// The DER inside.
   case privateKey([UInt8])
-  case wrong(WrongFile)
+  case wrong(KeyFileDiagnosis)
 
   init(_ bytes: [UInt8]) {
     guard let text = String(validating: bytes, as: UTF8.self), !text.utf8.contains(0) else {
@@ -62,7 +62,7 @@ enum PEMFile: Equatable {
     }
   }
 
-  private static func unarmoured(_ file: Substring) -> WrongFile {
+  private static func unarmoured(_ file: Substring) -> KeyFileDiagnosis {
     let start = file.prefix(512).lowercased()
     if file.allSatisfy(\.isWhitespace) { return .empty }
     if start.hasPrefix("{") { return file.contains("service_account") ? .serviceAccount : .json }
@@ -77,7 +77,7 @@ enum PEMFile: Equatable {
   }
 
   /// DER begins with SEQUENCE; what comes first inside tells the rest.
-  private static func binary(_ bytes: [UInt8]) -> WrongFile {
+  private static func binary(_ bytes: [UInt8]) -> KeyFileDiagnosis {
     guard bytes.count > 8, bytes[0] == 0x30 else { return .notPEM }
     let lengthBytes = bytes[1] & 0x80 == 0 ? 0 : Int(bytes[1] & 0x7F)
     let inside = bytes.dropFirst(2 + lengthBytes)

@@ -41,8 +41,8 @@ public final class PushAppCache: Sendable {
   }
 
   /// The same, if it is at hand.
-  public func atHand(_ customer: CustomerID, appID: String) -> [PushApp]? {
-    known.atHand(Key(customer: customer, appID: appID))
+  public func cached(_ customer: CustomerID, appID: String) -> [PushApp]? {
+    known.cached(Key(customer: customer, appID: appID))
   }
 
   private struct Unknown: Error {}

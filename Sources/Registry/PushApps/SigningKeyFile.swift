@@ -21,7 +21,7 @@ struct SigningKeyFile {
 
   /// - Throws: `RegistryError.credential`, with a sentence that says what the file is instead.
   init(_ file: Secret, field: String = "signingKey") throws(RegistryError) {
-    func refuse(_ file: WrongFile) -> RegistryError { .credential(field: field, sentence: file.sentence) }
+    func refuse(_ file: KeyFileDiagnosis) -> RegistryError { .credential(field: field, sentence: file.sentence) }
     guard file.bytes.count <= Self.maximumLength else { throw refuse(.tooLong) }
     let der: [UInt8]
     switch PEMFile(file.bytes) {
@@ -29,7 +29,7 @@ struct SigningKeyFile {
     case .privateKey(let bytes): der = bytes
     }
     guard der.contains(Self.curve), let key = try? P256.Signing.PrivateKey(derRepresentation: der) else {
-      throw refuse(WrongFile(privateKey: der))
+      throw refuse(KeyFileDiagnosis(privateKey: der))
     }
     guard Self.signs(key) else { throw refuse(.damaged) }
     self.key = Secret(key.pemRepresentation)

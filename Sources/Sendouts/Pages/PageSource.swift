@@ -35,7 +35,7 @@ final class PageSources: Sendable {
   }
 
   /// - Returns: `nil` if it is not at hand, and one of `nil` if there is no such sendout.
-  func atHand(_ key: SendoutKey) -> PageSource?? { known.atHand(key) }
+  func cached(_ key: SendoutKey) -> PageSource?? { known.cached(key) }
 
   /// - Returns: `nil` if there is no such sendout.
   func source(_ key: SendoutKey) async throws -> PageSource? {

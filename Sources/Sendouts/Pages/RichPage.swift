@@ -11,14 +11,14 @@ public struct RichPage: Sendable, Equatable {
 }
 
 /// What the pages of a sendout are made from.
-struct Paper: Sendable {
+struct PageTemplateContext: Sendable {
   let source: PageSource
   let template: PageTemplate
 }
 
 /// A page that was opened and may be shown.
 public struct OpenedPage: Sendable {
-  let paper: Paper
+  let paper: PageTemplateContext
   let recipient: Recipient
   let link: PushLink
   let links: PublicLinks

@@ -13,7 +13,7 @@ public final class RichPages: Sendable {
   private let templates: PageTemplateCache
   private let links: PublicLinks
   private let sources: PageSources
-  private let visits: Gatherer<CustomerID, Open, Visit>
+  private let visits: Batcher<CustomerID, Open, Visit>
 
   public init(
     _ database: any Querying, templates: PageTemplateCache, links: PublicLinks, vault: Vault, logger: Logger
@@ -48,7 +48,7 @@ public final class RichPages: Sendable {
   }
 
   private func open(
-    _ link: PushLink, by reader: Open.Reader, on paper: Paper,
+    _ link: PushLink, by reader: Open.Reader, on paper: PageTemplateContext,
     then done: @escaping @Sendable (Result<OpenedPage?, any Error>) -> Void
   ) {
     visits.answer(link.customer, Open(link, via: .page, by: reader)) { [links] result in
@@ -60,18 +60,18 @@ public final class RichPages: Sendable {
     }
   }
 
-  private func paperAtHand(for link: PushLink) -> Paper? {
-    guard let source = sources.atHand(SendoutKey(link.customer, link.sendout)) ?? nil, let name = source.template else {
+  private func paperAtHand(for link: PushLink) -> PageTemplateContext? {
+    guard let source = sources.cached(SendoutKey(link.customer, link.sendout)) ?? nil, let name = source.template else {
       return nil
     }
-    let template = templates.atHand(link.customer, name: name.name, version: name.version)
-    return template.map { Paper(source: source, template: $0) }
+    let template = templates.cached(link.customer, name: name.name, version: name.version)
+    return template.map { PageTemplateContext(source: source, template: $0) }
   }
 
-  private func paper(for link: PushLink) async throws -> Paper? {
+  private func paper(for link: PushLink) async throws -> PageTemplateContext? {
     guard let source = try await sources.source(SendoutKey(link.customer, link.sendout)), let name = source.template
     else { return nil }
     let template = try await templates.template(link.customer, name: name.name, version: name.version)
-    return Paper(source: source, template: template)
+    return PageTemplateContext(source: source, template: template)
   }
 }

@@ -16,7 +16,7 @@ public final class SimulatedAPNs: Sendable {
 
   let log: ArrivalLog
   let streamLimit: Int
-  private let book: Mutex<APNsBook>
+  private let book: Mutex<APNsRules>
   private let connections = Mutex<[Int: LiveConnection]>([:])
   private let lastConnection = Atomic(0)
   private let now: @Sendable () -> Date
@@ -24,7 +24,7 @@ public final class SimulatedAPNs: Sendable {
   init(_ settings: SimulatorSettings, now: @escaping @Sendable () -> Date) {
     log = ArrivalLog(keeping: settings.arrivalsKept)
     streamLimit = settings.streamLimit
-    book = Mutex(APNsBook(trustsUnknownKeys: settings.trustsUnknownKeys))
+    book = Mutex(APNsRules(trustsUnknownKeys: settings.trustsUnknownKeys))
     self.now = now
   }
 

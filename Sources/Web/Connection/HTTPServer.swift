@@ -8,8 +8,8 @@ import ServiceLifecycle
 
 /// Listens, and serves connections until it is told to stop; then requests in flight are finished.
 struct HTTPServer: Service {
-  let attendant: Attendant
-  let settings: SiteSettings
+  let requestHandler: RequestHandler
+  let settings: WebServerSettings
   /// Called with the port once the socket accepts connections.
   let onListening: @Sendable (Int) async -> Void
   let logger: Logger
@@ -29,12 +29,12 @@ struct HTTPServer: Service {
 extension HTTPServer: ServerChildChannel {
   struct Value: ServerChildChannelValue {
     let channel: any Channel
-    let connection: NIOLoopBound<Connection>
+    let connection: NIOLoopBound<HTTP1Connection>
   }
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     channel.eventLoop.makeCompletedFuture {
-      let connection = Connection(attendant, idleTime: .seconds(settings.idleSeconds))
+      let connection = HTTP1Connection(requestHandler, idleTime: .seconds(settings.idleSeconds))
       var limits = NIOHTTPDecoderLimitConfiguration()
       limits.maxHeaderFieldSize = 16 * 1024
       limits.maxHeaderListSize = 32 * 1024

@@ -8,7 +8,7 @@ struct IncomingBody: AsyncSequence, Sendable {
 
   /// Tells the connection what the body's reader wants.
   struct Reader: NIOAsyncSequenceProducerDelegate {
-    let connection: NIOLoopBound<Connection>
+    let connection: NIOLoopBound<HTTP1Connection>
 
     func produceMore() { connection.execute { $0.bodyWanted() } }
     func didTerminate() { connection.execute { $0.bodyWanted() } }
@@ -21,7 +21,7 @@ struct IncomingBody: AsyncSequence, Sendable {
 
   /// - Parameter begin: called when somebody begins to read.
   static func make(
-    for connection: NIOLoopBound<Connection>, begin: @escaping @Sendable () -> Void
+    for connection: NIOLoopBound<HTTP1Connection>, begin: @escaping @Sendable () -> Void
   ) -> (body: IncomingBody, source: Parts.Source) {
     let made = Parts.makeSequence(
       elementType: ByteBuffer.self, failureType: (any Error).self,
@@ -42,9 +42,9 @@ struct IncomingBody: AsyncSequence, Sendable {
   }
 }
 
-extension NIOLoopBound<Connection> {
+extension NIOLoopBound<HTTP1Connection> {
   /// Does something with the connection, on its event loop: now, if this is there.
-  func execute(_ body: @escaping @Sendable (Connection) -> Void) {
+  func execute(_ body: @escaping @Sendable (HTTP1Connection) -> Void) {
     if eventLoop.inEventLoop { body(value) } else { eventLoop.execute { body(value) } }
   }
 }

@@ -8,11 +8,11 @@ final class ReplyWriter: ResponseBodyWriter {
   /// Bytes that are gathered before they are written.
   private static let piece = 64 * 1024
 
-  private let connection: NIOLoopBound<Connection>
+  private let connection: NIOLoopBound<HTTP1Connection>
   private var head: ReplyHead?
   private var gathered: ByteBuffer?
 
-  init(_ head: ReplyHead, to connection: NIOLoopBound<Connection>) {
+  init(_ head: ReplyHead, to connection: NIOLoopBound<HTTP1Connection>) {
     self.head = head
     self.connection = connection
   }

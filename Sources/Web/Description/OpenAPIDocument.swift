@@ -5,7 +5,7 @@ import Wire
 /// The site's description as an OpenAPI 3.1 document.
 enum OpenAPIDocument {
   /// - Parameter publicURL: where clients reach the hub.
-  static func json(_ description: SiteDescription, publicURL: String) -> JSONValue {
+  static func json(_ description: APIDescription, publicURL: String) -> JSONValue {
     [
       "openapi": "3.1.0",
       "info": [

@@ -36,19 +36,21 @@ extension Operation {
   private var ofItsDoor: [Reply] {
     guard case .key(let scope) = door else { return [] }
     let unauthorized = Reply.refusal(
-      "The access key is missing, unknown, revoked, or of another customer.", Refusal.unauthorized)
+      "The access key is missing, unknown, revoked, or of another customer.", HTTPErrorResponse.unauthorized)
     guard scope > .device else { return [unauthorized] }
-    return [unauthorized, .refusal("The access key's scope is too low.", Refusal.forbidden(needs: scope.rawValue))]
+    return [
+      unauthorized, .refusal("The access key's scope is too low.", HTTPErrorResponse.forbidden(needs: scope.rawValue)),
+    ]
   }
 
   /// A POST may have a body though none is wanted.
   private var ofItsBody: [Reply] {
     guard body != nil || method == .post else { return [] }
     let size = [
-      Reply.refusal("The body is larger than it may be.", Refusal.tooLarge(limit: bodyLimit)),
-      Reply.refusal("The body breaks off, or is not framed as HTTP has it.", Refusal.brokenBody),
+      Reply.refusal("The body is larger than it may be.", HTTPErrorResponse.tooLarge(limit: bodyLimit)),
+      Reply.refusal("The body breaks off, or is not framed as HTTP has it.", HTTPErrorResponse.brokenBody),
     ]
-    return body == nil ? size : size + [.refusal("The body is not sent as JSON.", Refusal.notJSON)]
+    return body == nil ? size : size + [.refusal("The body is not sent as JSON.", HTTPErrorResponse.notJSON)]
   }
 
   private var ofRepetition: [Reply] {
@@ -65,12 +67,12 @@ extension Operation {
   private var ofOutage: [Reply] {
     let about = "The database is away, or too much is waiting; `Retry-After` says when to try again. "
     guard method != .get else {
-      return [.refusal(about + "Nothing was done.", Refusal.unavailable, Refusal.busy)]
+      return [.refusal(about + "Nothing was done.", HTTPErrorResponse.unavailable, HTTPErrorResponse.busy)]
     }
     return [
       .refusal(
-        about + "Nothing was done, unless the sentence says that this cannot be told.", Refusal.unavailable,
-        Refusal.busy, Refusal.outcomeUnknown)
+        about + "Nothing was done, unless the sentence says that this cannot be told.", HTTPErrorResponse.unavailable,
+        HTTPErrorResponse.busy, HTTPErrorResponse.outcomeUnknown)
     ]
   }
 }

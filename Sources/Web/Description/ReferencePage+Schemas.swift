@@ -2,7 +2,7 @@ import Wire
 
 extension ReferencePage {
   /// A named body with its fields.
-  func schemaSection(_ named: SiteDescription.NamedSchema) -> String {
+  func schemaSection(_ named: APIDescription.NamedSchema) -> String {
     """
     <article id="schema-\(named.name)">
     <h3>\(named.name.htmlEscaped) <a class="anchor" href="#schema-\(named.name)" \

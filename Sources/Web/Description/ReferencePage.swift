@@ -3,7 +3,7 @@ import Wire
 
 /// The site's description as a page for people: one HTML document without scripts or anything fetched from elsewhere.
 struct ReferencePage {
-  let description: SiteDescription
+  let description: APIDescription
   let publicURL: String
 
   var html: String {
@@ -59,7 +59,7 @@ struct ReferencePage {
       """
   }
 
-  private func chapter(_ chapter: SiteDescription.Chapter) -> String {
+  private func chapter(_ chapter: APIDescription.Chapter) -> String {
     """
     <section class="chapter" id="\(anchor(chapter.topic))">
     <h2>\(chapter.topic.rawValue.htmlEscaped)</h2>

@@ -8,9 +8,9 @@ import Wire
 /// The one place that gives every room's errors a status and a sentence; the command line takes its sentences from here too.
 public enum ErrorReplies {
   /// - Returns: `nil` for an error that nobody expected: the caller answers 500 and logs it.
-  public static func refusal(for error: any Error) -> Refusal? {
+  public static func refusal(for error: any Error) -> HTTPErrorResponse? {
     switch error {
-    case let refusal as Refusal: refusal
+    case let refusal as HTTPErrorResponse: refusal
     case let error as RegistryError: registry(error)
     case let error as ContentError: content(error)
     case let error as SendoutError: sendouts(error)
@@ -18,11 +18,11 @@ public enum ErrorReplies {
     case let problem as JSONProblem: .badRequest(problem.sentence + ".")
     case let error as DecodingError: .badRequest(sentence(for: error))
     case let error as HTTPError: http(error)
-    default: Outage(error).map(outage)
+    default: DatabaseUnavailable(error).map(outage)
     }
   }
 
-  private static func outage(_ outage: Outage) -> Refusal {
+  private static func outage(_ outage: DatabaseUnavailable) -> HTTPErrorResponse {
     switch outage {
     case .nothingDone: .unavailable
     case .tooSlow: .busy
@@ -30,7 +30,7 @@ public enum ErrorReplies {
     }
   }
 
-  private static func registry(_ error: RegistryError) -> Refusal {
+  private static func registry(_ error: RegistryError) -> HTTPErrorResponse {
     switch error {
     case .customerUnknown: .notFound("There is no such customer.")
     case .accessKeyUnknown: .notFound("There is no access key of this number.")
@@ -46,7 +46,8 @@ public enum ErrorReplies {
     case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
     case .credential(let field, let sentence): .badRequest("\(field): \(sentence)")
     case .idempotencyKeyReused:
-      Refusal(.unprocessableContent, "This Idempotency-Key was used for another request within the last 24 hours.")
+      HTTPErrorResponse(
+        .unprocessableContent, "This Idempotency-Key was used for another request within the last 24 hours.")
     case .idempotentReplyLost:
       .conflict("This request was done before, but its reply can no longer be read: its master key is gone.")
     case .sealed(let what):
@@ -56,7 +57,7 @@ public enum ErrorReplies {
     }
   }
 
-  private static func content(_ error: ContentError) -> Refusal {
+  private static func content(_ error: ContentError) -> HTTPErrorResponse {
     switch error {
     case .templateUnknown(_, nil): .notFound("There is no template of this name.")
     case .templateUnknown(_, .some): .notFound("There is no such version of a template of this name.")
@@ -66,7 +67,7 @@ public enum ErrorReplies {
     }
   }
 
-  private static func sendouts(_ error: SendoutError) -> Refusal {
+  private static func sendouts(_ error: SendoutError) -> HTTPErrorResponse {
     switch error {
     case .sendoutUnknown: .notFound("There is no sendout of this number.")
     case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
@@ -76,10 +77,10 @@ public enum ErrorReplies {
     }
   }
 
-  private static func http(_ error: HTTPError) -> Refusal {
+  private static func http(_ error: HTTPError) -> HTTPErrorResponse {
     error.status == .notFound
       ? .notFound("There is nothing at this path.")
-      : Refusal(error.status, error.body ?? error.status.reasonPhrase, headers: error.headers)
+      : HTTPErrorResponse(error.status, error.body ?? error.status.reasonPhrase, headers: error.headers)
   }
 
   /// Names the field, never its value: our own decoders write problems that continue the sentence, in lower case;

@@ -29,11 +29,11 @@ public enum JSONReply {
     return try encoder.encode(body)
   }
 
-  static func make(_ refusal: Refusal) -> Response {
+  static func make(_ refusal: HTTPErrorResponse) -> Response {
     make(refusal.status, bytes: bytes(of: refusal), headers: refusal.headers)
   }
 
-  static func bytes(of refusal: Refusal) -> ByteBuffer {
+  static func bytes(of refusal: HTTPErrorResponse) -> ByteBuffer {
     struct Body: Encodable { var error: String }
     return ByteBuffer(bytes: (try? encode(Body(error: refusal.sentence))) ?? Data(#"{"error":"refused"}"#.utf8))
   }

@@ -3,22 +3,22 @@ public import NIOCore
 
 extension Request {
   /// The JSON body as bytes.
-  /// - Throws: `Refusal`: 415 when the content type is absent or another; as `bytes`.
+  /// - Throws: `HTTPErrorResponse`: 415 when the content type is absent or another; as `bytes`.
   public func jsonBytes(upTo limit: Int = Limits.body) async throws -> ByteBuffer {
-    guard let type = headers[.contentType], Self.isJSON(type) else { throw Refusal.notJSON }
+    guard let type = headers[.contentType], Self.isJSON(type) else { throw HTTPErrorResponse.notJSON }
     return try await bytes(upTo: limit)
   }
 
   /// The body, whatever it is; empty if there is none.
-  /// - Throws: `Refusal`: 413 when it is larger than `limit`, however it was framed, 400 when it breaks off.
+  /// - Throws: `HTTPErrorResponse`: 413 when it is larger than `limit`, however it was framed, 400 when it breaks off.
   public func bytes(upTo limit: Int = Limits.body) async throws -> ByteBuffer {
     if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
-      throw Refusal.tooLarge(limit: limit)
+      throw HTTPErrorResponse.tooLarge(limit: limit)
     }
     do {
       return try await collect(upTo: limit)
-    } catch  where !(error is Refusal) && !(error is CancellationError) {
-      throw Refusal.brokenBody
+    } catch  where !(error is HTTPErrorResponse) && !(error is CancellationError) {
+      throw HTTPErrorResponse.brokenBody
     }
   }
 
@@ -26,7 +26,7 @@ extension Request {
     var whole: ByteBuffer?
     for try await chunk in body {
       if whole == nil { whole = chunk } else { whole?.writeImmutableBuffer(chunk) }
-      if let size = whole?.readableBytes, size > limit { throw Refusal.tooLarge(limit: limit) }
+      if let size = whole?.readableBytes, size > limit { throw HTTPErrorResponse.tooLarge(limit: limit) }
     }
     return whole ?? ByteBuffer()
   }

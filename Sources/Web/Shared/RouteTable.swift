@@ -4,7 +4,7 @@ public import Hummingbird
 /// Every route of the site, as the faces add them: what Hummingbird routes by, and what 405 and the API's description
 /// are answered from. What answers GET answers HEAD too, so nobody need add that.
 public final class RouteTable: RouterMethods {
-  public typealias Context = SiteContext
+  public typealias Context = WebRequestContext
 
   /// One route.
   public struct Entry: Sendable, Hashable {
@@ -19,9 +19,9 @@ public final class RouteTable: RouterMethods {
 
   public private(set) var entries: [Entry] = []
   private(set) var quickRoutes: [QuickRoutes.Route] = []
-  private var steps: [(Router<SiteContext>) -> Void] = []
+  private var steps: [(Router<WebRequestContext>) -> Void] = []
 
-  init(_ faces: [any Face]) {
+  init(_ faces: [any RouteSet]) {
     for face in faces { face.addRoutes(to: self) }
   }
 
@@ -58,8 +58,8 @@ public final class RouteTable: RouterMethods {
   }
 
   /// The router over all routes, with `first` standing before each of them and before the absence of one.
-  func router(behind first: some RouterMiddleware<SiteContext>) -> Router<SiteContext> {
-    let router = Router(context: SiteContext.self, options: .autoGenerateHeadEndpoints)
+  func router(behind first: some RouterMiddleware<WebRequestContext>) -> Router<WebRequestContext> {
+    let router = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
     router.add(middleware: first)
     for step in steps { step(router) }
     return router
@@ -67,14 +67,14 @@ public final class RouteTable: RouterMethods {
 
   @discardableResult
   public func on<Responder: HTTPResponder>(_ path: RouterPath, method: HTTPRequest.Method, responder: Responder) -> Self
-  where Responder.Context == SiteContext {
+  where Responder.Context == WebRequestContext {
     entries.append(Entry(method: method, path: path))
     steps.append { $0.on(path, method: method, responder: responder) }
     return self
   }
 
   @discardableResult
-  public func add(middleware: any MiddlewareProtocol<Request, Response, SiteContext>) -> Self {
+  public func add(middleware: any MiddlewareProtocol<Request, Response, WebRequestContext>) -> Self {
     steps.append { $0.add(middleware: middleware) }
     return self
   }

@@ -7,7 +7,7 @@ import Testing
 @Suite struct PipelineStateTests {
   private var state = PipelineState()
   private var actions: [PipelineAction] = []
-  private var now = Moment(nanoseconds: 0)
+  private var now = MonotonicInstant(nanoseconds: 0)
 
   private static let read = Statement("test.read", .read, "SELECT 1")
   private static let write = Statement("test.write", .write, "INSERT")

@@ -7,7 +7,7 @@ import Testing
 
   private func call(expiring nanoseconds: Int64) -> Call {
     let call = Call(Self.one, ParameterBuffer(), role: .read)
-    call.expires = Moment(nanoseconds: nanoseconds)
+    call.expires = MonotonicInstant(nanoseconds: nanoseconds)
     return call
   }
 
@@ -30,10 +30,10 @@ import Testing
     let (again, fresh) = (call(expiring: 20), call(expiring: 10))
     queue.append(fresh)
     queue.appendAgain(again)
-    #expect(queue.expires == Moment(nanoseconds: 10))
-    #expect(queue.popExpired(at: Moment(nanoseconds: 10)) === fresh)
-    #expect(queue.popExpired(at: Moment(nanoseconds: 10)) == nil)
-    #expect(queue.expires == Moment(nanoseconds: 20))
+    #expect(queue.expires == MonotonicInstant(nanoseconds: 10))
+    #expect(queue.popExpired(at: MonotonicInstant(nanoseconds: 10)) === fresh)
+    #expect(queue.popExpired(at: MonotonicInstant(nanoseconds: 10)) == nil)
+    #expect(queue.expires == MonotonicInstant(nanoseconds: 20))
   }
 
   @Test func `The last to come is the first to be turned away`() {

@@ -105,7 +105,7 @@ import Testing
       try await database.pool.transaction { transaction in
         try await transaction.query(Self.one)
         let waiter = Task { try await database.pool.transaction { _ = try await $0.query(Self.one) } }
-        await database.pool.waits { $0.borrowersWaiting == 1 }
+        await database.pool.waits { $0.connectionWaitersCount == 1 }
         waiter.cancel()
         await #expect(throws: CancellationError.self) { try await waiter.value }
       }

@@ -93,7 +93,7 @@ import Testing
       let first = try await database.pool.borrow()
       let script = await #expect(throws: PostgresError.self) {
         try await withUnsafeThrowingContinuation { continuation in
-          let run = ScriptRun(name: "test.script", sql: "SELECT 1; SELECT 2")
+          let run = ScriptOperation(name: "test.script", sql: "SELECT 1; SELECT 2")
           run.continuation = continuation
           first.perform { _ in
             shutdown(first.session.socket, Int32(SHUT_RDWR))
@@ -106,7 +106,7 @@ import Testing
       let second = try await database.pool.borrow()
       let copy = await #expect(throws: PostgresError.self) {
         try await withUnsafeThrowingContinuation { continuation in
-          let run = CopyInRun("COPY customer FROM STDIN", isWithinTransaction: false)
+          let run = CopyInOperation("COPY customer FROM STDIN", isWithinTransaction: false)
           second.perform { _ in
             shutdown(second.session.socket, Int32(SHUT_RDWR))
             run.begin(second.session, second.ticket, continuation)

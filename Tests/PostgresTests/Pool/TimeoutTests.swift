@@ -111,7 +111,7 @@ import Testing
       try await database.pool.transaction { holder in
         try await holder.query(Self.one)
         let waiter = Task { try await database.pool.transaction { try await $0.query(Self.one).count } }
-        await database.pool.waits { $0.borrowersWaiting == 1 }
+        await database.pool.waits { $0.connectionWaitersCount == 1 }
         let error = await #expect(throws: PostgresError.self) {
           try await database.pool.transaction { _ = try await $0.query(Self.one) }
         }

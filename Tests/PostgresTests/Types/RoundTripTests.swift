@@ -63,9 +63,9 @@ import Testing
 
   @Test func `Times and dates come back at their extremes, infinities included`() async throws {
     try await withDatabase { database in
-      let earliest = Timestamp(microseconds: -211_813_488_000_000_000)
-      let latest = Timestamp(microseconds: 9_223_371_331_199_999_999)
-      let epoch = Timestamp(microseconds: 0)
+      let earliest = PostgresTimestamp(microseconds: -211_813_488_000_000_000)
+      let latest = PostgresTimestamp(microseconds: 9_223_371_331_199_999_999)
+      let epoch = PostgresTimestamp(microseconds: 0)
       try await roundTrip(
         "timestamp with time zone", [.negativeInfinity, earliest, epoch, latest, .infinity], on: database)
       let dates = [

@@ -59,7 +59,7 @@ import Testing
 
   @Test func `An APNs that cannot be reached says nothing about the key`() async throws {
     try await withSimulator { simulator in
-      let deaf = DeafPort()
+      let deaf = ClosedPort()
       var settings = APNsSettings(simulator, isPatient: false)
       settings.productionURL = "https://127.0.0.1:\(deaf.number)"
       try await withProvider(settings) { apns in

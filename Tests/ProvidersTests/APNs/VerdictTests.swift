@@ -10,7 +10,7 @@ import Testing
     case token(TokenDeath), retry(Int)
   }
 
-  private static let table: [(status: Int, reason: String, verdict: Expected, remedy: APNsRemedy)] = [
+  private static let table: [(status: Int, reason: String, verdict: Expected, recovery: Recovery)] = [
     (400, "BadCollapseId", .payload, .none),
     (400, "BadExpirationDate", .payload, .none),
     (400, "BadMessageId", .payload, .none),
@@ -52,7 +52,7 @@ import Testing
 
   @Test(arguments: table.indices)
   func `A reason means what the table says`(_ row: Int) {
-    let (status, reason, expected, remedy) = Self.table[row]
+    let (status, reason, expected, recovery) = Self.table[row]
     let verdict: Verdict =
       switch expected {
       case .payload: .payloadRefused(reason: reason)
@@ -60,19 +60,19 @@ import Testing
       case .credentials: .credentialsRefused(reason: reason)
       case .retry(let seconds): .retry(after: .seconds(seconds), reason: reason)
       }
-    let ruling = APNsVerdicts.ruling(on: APNsAnswer(status: status, reason: reason))
-    #expect(ruling == APNsRuling(verdict: verdict, remedy: remedy))
+    let classification = APNsVerdicts.classification(on: APNsAnswer(status: status, reason: reason))
+    #expect(classification == ResponseClassification(verdict: verdict, recovery: recovery))
   }
 
   @Test func `Success is a status, not a word`() {
-    #expect(APNsVerdicts.ruling(on: APNsAnswer(status: 200)) == APNsRuling(verdict: .accepted))
+    #expect(APNsVerdicts.classification(on: APNsAnswer(status: 200)) == ResponseClassification(verdict: .accepted))
   }
 
   @Test func `A dead token is dead since the moment APNs names, to the millisecond`() {
     let answer = APNsAnswer(
       status: 410, body: Array(#"{"reason":"Unregistered","timestamp":1454948015990}"#.utf8), retryAfter: nil)
     let since = Date(timeIntervalSince1970: 1_454_948_015.990)
-    #expect(APNsVerdicts.ruling(on: answer).verdict == .tokenDead(.gone, since: since, reason: "Unregistered"))
+    #expect(APNsVerdicts.classification(on: answer).verdict == .tokenDead(.gone, since: since, reason: "Unregistered"))
   }
 
   @Test(arguments: [
@@ -83,14 +83,14 @@ import Testing
     (APNsAnswer(status: 302), .retry(after: nil, reason: "HTTP302")),
   ])
   func `An unknown reason is judged by its status`(_ answer: APNsAnswer, _ verdict: Verdict) {
-    #expect(APNsVerdicts.ruling(on: answer) == APNsRuling(verdict: verdict))
+    #expect(APNsVerdicts.classification(on: answer) == ResponseClassification(verdict: verdict))
   }
 
   @Test(arguments: [(30, 60), (90, 90)])
   func `The longer wait wins`(_ asked: Int, _ waited: Int) {
     let answer = APNsAnswer(status: 429, reason: "TooManyRequests", retryAfter: .seconds(asked))
     #expect(
-      APNsVerdicts.ruling(on: answer).verdict == .retry(after: .seconds(waited), reason: "TooManyRequests"))
+      APNsVerdicts.classification(on: answer).verdict == .retry(after: .seconds(waited), reason: "TooManyRequests"))
   }
 
   @Test(arguments: [

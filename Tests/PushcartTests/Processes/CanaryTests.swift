@@ -7,18 +7,18 @@ import Wire
 
 @Suite struct CanaryTests {
   @Test func `No log and no error shows the database's password, a page's token or an Idempotency-Key`() async throws {
-    try await withStage { stage in
-      try await stage.addDevices(1)
-      var pushcart = stage.pushcart
-      pushcart.environment["DATABASE_URL"] = stage.database.connectionString + " password='canary password'"
-      let hub = try await Stage.Hub(pushcart)
+    try await withStage { fixture in
+      try await fixture.addDevices(1)
+      var pushcart = fixture.pushcart
+      pushcart.environment["DATABASE_URL"] = fixture.database.connectionString + " password='canary password'"
+      let hub = try await ProcessFixture.Hub(pushcart)
       let list = try await hub.site.send(
-        "POST", "/api/v1/lists", key: stage.key, headers: [("Idempotency-Key", "canary-idempotency")],
+        "POST", "/api/v1/lists", key: fixture.key, headers: [("Idempotency-Key", "canary-idempotency")],
         json: #"{"name":"L"}"#)
       #expect(list.status == 201)
-      _ = try await stage.send(through: hub.site)
-      let push = try JSONValue(parsing: try #require(await stage.simulator.apns.received(count: 1).first).payload)
-      let read = try #require(push.string("pushreadurl")).dropFirst(Stage.publicURL.count)
+      _ = try await fixture.send(through: hub.site)
+      let push = try JSONValue(parsing: try #require(await fixture.simulator.apns.received(count: 1).first).payload)
+      let read = try #require(push.string("pushreadurl")).dropFirst(ProcessFixture.publicURL.count)
       #expect(try await hub.site.send("GET", String(read)).status < 300)
       #expect(try await hub.site.send("GET", "/c/canary-token").status == 404)
       let check = try await pushcart.run("check")

@@ -7,25 +7,25 @@ import Wire
 
 @Suite struct CrashTests {
   @Test func `A hub killed in the middle of a sendout and started again leaves nobody out`() async throws {
-    try await withStage(configure: { $0.arrivalsKept = 100_000 }) { stage in
-      try await stage.addDevices(3000)
+    try await withStage(configure: { $0.arrivalsKept = 100_000 }) { fixture in
+      try await fixture.addDevices(3000)
       // Numbers 256 to 511: those that the hub has in hand when it is killed.
-      stage.simulator.apns.rule(.token("ab" + String(repeating: "0", count: 59) + "1"), .ignore)
-      stage.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
-      let first = try await stage.serve()
-      let sendout = try await stage.send(through: first.site)
-      _ = await stage.simulator.apns.received(count: 700)
+      fixture.simulator.apns.rule(.token("ab" + String(repeating: "0", count: 59) + "1"), .ignore)
+      fixture.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
+      let first = try await fixture.serve()
+      let sendout = try await fixture.send(through: first.site)
+      _ = await fixture.simulator.apns.received(count: 700)
       await first.process.die()
-      stage.simulator.apns.removeRules()
+      fixture.simulator.apns.removeRules()
 
-      let second = try await stage.serve()
-      let watched = try await stage.pushcart.run(
+      let second = try await fixture.serve()
+      let watched = try await fixture.pushcart.run(
         "sendout", "show", String(sendout), "--customer", "1", "--watch", "--json")
       #expect(try watched.json.string("state") == "finished", "\(watched.errors)")
       await second.process.die()
 
-      let times = Dictionary(grouping: stage.simulator.apns.arrivals, by: \.token).mapValues(\.count)
-      let rows = try await stage.database.query(
+      let times = Dictionary(grouping: fixture.simulator.apns.arrivals, by: \.token).mapValues(\.count)
+      let rows = try await fixture.database.query(
         """
         SELECT d.token, p.state, p.resent_because
         FROM push p JOIN device d USING (customer_id, device_id) WHERE p.customer_id = 1 AND p.sendout_id = $1
@@ -44,68 +44,68 @@ import Wire
   }
 
   @Test func `A hub killed while it freezes leaves nothing half frozen`() async throws {
-    try await withStage { stage in
-      try await stage.addDevices(300)
-      let first = try await stage.serve()
-      let sendout = try await stage.database.pool.transaction { transaction in
+    try await withStage { fixture in
+      try await fixture.addDevices(300)
+      let first = try await fixture.serve()
+      let sendout = try await fixture.database.pool.transaction { transaction in
         // The pushes are written by now, and their batches are waited for.
         try await transaction.query(Statement("test.lock", .write, "LOCK TABLE push_batch IN SHARE MODE"))
-        let sendout = try await stage.send(through: first.site)
-        while try await stage.database.query(
+        let sendout = try await fixture.send(through: first.site)
+        while try await fixture.database.query(
           "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO push_batch%'"
         ).isEmpty {}
         await first.process.die()
         return sendout
       }
-      #expect(try await stage.database.query("SELECT 1 FROM push").isEmpty)
+      #expect(try await fixture.database.query("SELECT 1 FROM push").isEmpty)
 
-      let second = try await stage.serve()
-      let watched = try await stage.pushcart.run(
+      let second = try await fixture.serve()
+      let watched = try await fixture.pushcart.run(
         "sendout", "show", String(sendout), "--customer", "1", "--watch", "--json")
       #expect(try watched.json["counts"]?.integer("audience") == 300)
       #expect(try watched.json["counts"]?.integer("accepted") == 300)
-      #expect(stage.simulator.apns.count == 300)
+      #expect(fixture.simulator.apns.count == 300)
       await second.process.die()
     }
   }
 
   @Test func `A hub told to end lets its pushes settle, and leaves the rest to the next one`() async throws {
-    try await withStage(configure: { $0.arrivalsKept = 100_000 }) { stage in
-      try await stage.addDevices(2500)
-      stage.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
-      let first = try await stage.serve()
-      let sendout = try await stage.send(through: first.site)
-      _ = await stage.simulator.apns.received(count: 500)
+    try await withStage(configure: { $0.arrivalsKept = 100_000 }) { fixture in
+      try await fixture.addDevices(2500)
+      fixture.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
+      let first = try await fixture.serve()
+      let sendout = try await fixture.send(through: first.site)
+      _ = await fixture.simulator.apns.received(count: 500)
       first.process.signal(SIGTERM)
       #expect(await first.process.exit() == 0, "\(first.process.text)")
 
-      let claimed = try await stage.database.query("SELECT 1 FROM push_batch WHERE state = 'claimed'")
+      let claimed = try await fixture.database.query("SELECT 1 FROM push_batch WHERE state = 'claimed'")
       #expect(claimed.isEmpty)
-      let accepted = try await stage.database.query("SELECT count(*) FROM push WHERE state = 'accepted'")
-      #expect(try accepted[0].decode(Int.self) == stage.simulator.apns.count)
+      let accepted = try await fixture.database.query("SELECT count(*) FROM push WHERE state = 'accepted'")
+      #expect(try accepted[0].decode(Int.self) == fixture.simulator.apns.count)
 
-      let second = try await stage.serve()
-      let watched = try await stage.pushcart.run(
+      let second = try await fixture.serve()
+      let watched = try await fixture.pushcart.run(
         "sendout", "show", String(sendout), "--customer", "1", "--watch", "--json")
       #expect(try watched.json["counts"]?.integer("accepted") == 2500)
-      #expect(stage.simulator.apns.count == 2500)
+      #expect(fixture.simulator.apns.count == 2500)
       await second.process.die()
     }
   }
 
   @Test func `A hub on a schema that is not current does not start, and says what to do`() async throws {
-    try await withStage { stage in
-      try await stage.database.query(
+    try await withStage { fixture in
+      try await fixture.database.query(
         "DELETE FROM schema_migration WHERE name = (SELECT max(name) FROM schema_migration)")
-      let outcome = try await stage.pushcart.run("serve")
+      let outcome = try await fixture.pushcart.run("serve")
       #expect(outcome.status == 1)
       #expect(outcome.errors.contains("pushcart migrate"))
     }
   }
 
   @Test func `Readiness follows the database and the schema`() async throws {
-    try await withStage { stage in
-      let hub = try await stage.serve()
+    try await withStage { fixture in
+      let hub = try await fixture.serve()
       #expect(try await hub.site.send("GET", "/healthz").status == 200)
       #expect(try await hub.site.send("GET", "/readyz").status == 200)
       let metrics = try await hub.site.send("GET", "/metrics")
@@ -114,8 +114,8 @@ import Wire
         metrics.text.contains("pushcart_http_request_seconds_count{method=\"GET\",route=\"/readyz\",status=\"200\"} 1"))
       await hub.process.die()
 
-      try await stage.database.query("UPDATE schema_migration SET checksum = '\\x00' WHERE name LIKE '0006%'")
-      let refused = try await stage.pushcart.run("serve")
+      try await fixture.database.query("UPDATE schema_migration SET checksum = '\\x00' WHERE name LIKE '0006%'")
+      let refused = try await fixture.pushcart.run("serve")
       #expect(refused.status == 1 && refused.errors.contains("0006"))
     }
   }

@@ -23,7 +23,7 @@ import Wire
     try await pushcart.run("migrate")
     try await pushcart.run("customer", "add", "--name", "ACME")
     try await pushcart.run(
-      "app", "add", "--customer", "1", "--type", "ios", "--app-id", Stage.appID, "--name", "Acme", "--json")
+      "app", "add", "--customer", "1", "--type", "ios", "--app-id", ProcessFixture.appID, "--name", "Acme", "--json")
     let key = try await pushcart.run("key", "add", "--customer", "1", "--name", "all", "--scope", "device", "--json")
     let run = Run(pushcart, key: try key.json.string("token") ?? "", goal: Self.size)
 
@@ -75,10 +75,10 @@ import Wire
 /// Registers device after device with whichever hub is up, and remembers what was acknowledged.
 private final class Run: Sendable {
   private struct State {
-    var hub: Stage.Hub?
+    var hub: ProcessFixture.Hub?
     var last: Int64 = 0
     var acknowledged: [Int64] = []
-    var waitingForHub: [CheckedContinuation<Stage.Hub, Never>] = []
+    var waitingForHub: [CheckedContinuation<ProcessFixture.Hub, Never>] = []
     var waitingForCount: (count: Int, continuation: CheckedContinuation<Void, Never>)?
   }
 
@@ -98,7 +98,7 @@ private final class Run: Sendable {
   /// Starts a hub unless there is one.
   func startHub() async throws {
     guard state.withLock({ $0.hub == nil }) else { return }
-    let hub = try await Stage.Hub(pushcart, logLevel: "info")
+    let hub = try await ProcessFixture.Hub(pushcart, logLevel: "info")
     state.withLock { state in
       state.hub = hub
       for waiting in state.waitingForHub { waiting.resume(returning: hub) }
@@ -134,7 +134,8 @@ private final class Run: Sendable {
       let devices = Self.tokens(number).map { #"{"devicetoken":"\#($0)","osVersion":"17"}"# }
       let body = #"{"originalId":"user\#(number)","deviceInfo":[\#(devices.joined(separator: ","))]}"#
       let reply = try? await site.send(
-        "PUT", "/rest/1/apps/\(Stage.appID)/pushdevices", headers: [("X-Carma-Authentication-Token", key)], json: body)
+        "PUT", "/rest/1/apps/\(ProcessFixture.appID)/pushdevices", headers: [("X-Carma-Authentication-Token", key)],
+        json: body)
       if reply?.status == 200 { acknowledge(number) }
     }
   }
@@ -147,7 +148,7 @@ private final class Run: Sendable {
     }
   }
 
-  private func currentHub() async -> Stage.Hub {
+  private func currentHub() async -> ProcessFixture.Hub {
     await withCheckedContinuation { continuation in
       state.withLock { state in
         if let hub = state.hub { continuation.resume(returning: hub) } else { state.waitingForHub.append(continuation) }

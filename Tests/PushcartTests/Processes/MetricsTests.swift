@@ -6,13 +6,13 @@ import Testing
   @Test func `A hub that has sent shows Prometheus what it did, in its format and under names of its custom`()
     async throws
   {
-    try await withStage { stage in
-      try await stage.addDevices(20)
-      let hub = try await stage.serve()
-      let sendout = try await stage.send(through: hub.site)
-      _ = await stage.simulator.apns.received(count: 20)
+    try await withStage { fixture in
+      try await fixture.addDevices(20)
+      let hub = try await fixture.serve()
+      let sendout = try await fixture.send(through: hub.site)
+      _ = await fixture.simulator.apns.received(count: 20)
       for path in ["/nothing", "/api/v1/sendouts/\(sendout)", "/r/x", "/healthz"] {
-        _ = try await hub.site.send("GET", path, key: stage.key)
+        _ = try await hub.site.send("GET", path, key: fixture.key)
       }
       let reply = try await hub.site.send("GET", "/metrics")
       #expect(reply.header("Content-Type") == "text/plain; version=0.0.4; charset=utf-8")
@@ -39,8 +39,8 @@ import Testing
   }
 
   @Test func `A hub may open as many files as the system lets it`() async throws {
-    try await withStage { stage in
-      let hub = try await stage.serve(limits: "ulimit -Sn 300; ulimit -Hn 700")
+    try await withStage { fixture in
+      let hub = try await fixture.serve(limits: "ulimit -Sn 300; ulimit -Hn 700")
       let reading = PrometheusReading(try await hub.site.send("GET", "/metrics").text)
       #expect(reading.samples.first { $0.name == "process_max_fds" }?.value == 700)
       hub.process.signal(15)

@@ -5,10 +5,10 @@ import Testing
 
 @Suite struct StartTests {
   @Test func `A hub with another master key than the database's does not start, and names the setting`() async throws {
-    try await withStage { stage in
-      try await stage.serve().process.die()
+    try await withStage { fixture in
+      try await fixture.serve().process.die()
       let other = MasterKeys.generate()
-      var pushcart = stage.pushcart
+      var pushcart = fixture.pushcart
       pushcart.environment["PUSHCART_MASTER_KEY"] = other
       pushcart.environment["PUSHCART_PORT"] = "0"
       let outcome = try await pushcart.run("serve")
@@ -21,9 +21,9 @@ import Testing
   @Test func `A reply that something went wrong leads to its line of the log, at the level that hubs run at`()
     async throws
   {
-    try await withStage { stage in
-      let hub = try await Stage.Hub(stage.pushcart, logLevel: "info")
-      try await stage.database.query("UPDATE schema_migration SET checksum = '\\x00' WHERE name LIKE '0001%'")
+    try await withStage { fixture in
+      let hub = try await ProcessFixture.Hub(fixture.pushcart, logLevel: "info")
+      try await fixture.database.query("UPDATE schema_migration SET checksum = '\\x00' WHERE name LIKE '0001%'")
       let reply = try await hub.site.send("GET", "/readyz")
       #expect(reply.status == 503)
       let id = try #require(reply.header("X-Request-Id"))
@@ -35,15 +35,15 @@ import Testing
   }
 
   @Test func `What a database's user could not do for the reports is said by check and migrate`() async throws {
-    try await withStage { stage in
+    try await withStage { fixture in
       let lines = ["migrate", "check"]
       for line in lines {
-        let said = try await stage.pushcart.run(line).output
+        let said = try await fixture.pushcart.run(line).output
         #expect(!said.contains("report.admit"))
       }
-      try await stage.database.query("REVOKE USAGE ON SCHEMA report FROM pushcart_report")
+      try await fixture.database.query("REVOKE USAGE ON SCHEMA report FROM pushcart_report")
       for line in lines {
-        let said = try await stage.pushcart.run(line).output
+        let said = try await fixture.pushcart.run(line).output
         #expect(said.contains("SELECT report.admit('pushcart_report');"), "\(said)")
       }
     }

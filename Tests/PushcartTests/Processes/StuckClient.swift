@@ -18,7 +18,8 @@ final class StuckClient: Sendable {
   private static func connect(_ port: UInt16, _ key: String) throws -> Int32 {
     let descriptor = try open(port)
     let half = [
-      "PUT /rest/1/apps/\(Stage.appID)/pushdevices HTTP/1.1", "Host: x", "X-Carma-Authentication-Token: \(key)",
+      "PUT /rest/1/apps/\(ProcessFixture.appID)/pushdevices HTTP/1.1", "Host: x",
+      "X-Carma-Authentication-Token: \(key)",
       "Content-Type: application/json", "Content-Length: 1000", "", "{",
     ]
     let text = Array(("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + half.joined(separator: "\r\n")).utf8)

@@ -12,22 +12,23 @@ import Wire
   @Test func `A phone is registered, gets its push and opens the page, and API, command line and psql count alike`()
     async throws
   {
-    try await withStage { stage in
-      let hub = try await stage.serve()
-      try await put(stage, hub.site, name: "Robin", token: "c0ffee")
-      try await put(stage, hub.site, name: "Kim", token: "fade0410")
-      try await stage.pushcart.run(
+    try await withStage { fixture in
+      let hub = try await fixture.serve()
+      try await put(fixture, hub.site, name: "Robin", token: "c0ffee")
+      try await put(fixture, hub.site, name: "Kim", token: "fade0410")
+      try await fixture.pushcart.run(
         "template", "put", "--customer", "1", "--name", "offer", "--file", Self.path("Templates/offer.html"))
-      let sent = try await stage.pushcart.run(
-        "send", "--customer", "1", "--app", Stage.appID, "--all", "--alert", "Hi {{firstName}}", "--template", "offer",
+      let sent = try await fixture.pushcart.run(
+        "send", "--customer", "1", "--app", ProcessFixture.appID, "--all", "--alert", "Hi {{firstName}}", "--template",
+        "offer",
         "--wait", "--json")
       #expect(sent.status == 0, "\(sent.errors)")
 
-      let arrivals = stage.simulator.apns.arrivals
+      let arrivals = fixture.simulator.apns.arrivals
       #expect(arrivals.count == 2)
       let push = try JSONValue(parsing: try #require(arrivals.first { $0.token.hasPrefix("c0ffee") }).payload)
-      let page = try #require(push.string("url")).dropFirst(Stage.publicURL.count)
-      let read = try #require(push.string("pushreadurl")).dropFirst(Stage.publicURL.count)
+      let page = try #require(push.string("url")).dropFirst(ProcessFixture.publicURL.count)
+      let read = try #require(push.string("pushreadurl")).dropFirst(ProcessFixture.publicURL.count)
       #expect(try await hub.site.send("GET", String(page), headers: phone).text.contains("Robin"))
       #expect(try await hub.site.send("GET", String(page), headers: phone).status == 200)
       #expect(try await hub.site.send("GET", String(read), headers: phone).status < 300)
@@ -36,32 +37,32 @@ import Wire
         "audience": 2, "queued": 0, "sending": 0, "waiting": 0, "sent": 2, "accepted": 1, "failed": 1, "uncertain": 0,
         "skipped": 0, "cancelled": 0, "opened": 1,
       ]
-      let api = try await hub.site.send("GET", "/api/v1/sendouts/1", key: stage.key).json
-      let command = try await stage.pushcart.run("sendout", "show", "1", "--customer", "1", "--json").json
+      let api = try await hub.site.send("GET", "/api/v1/sendouts/1", key: fixture.key).json
+      let command = try await fixture.pushcart.run("sendout", "show", "1", "--customer", "1", "--json").json
       #expect(api["counts"] == expected)
       #expect(command == api)
-      #expect(try await view(stage.database) == expected)
-      let opens = try await stage.database.query(
+      #expect(try await view(fixture.database) == expected)
+      let opens = try await fixture.database.query(
         "SELECT sum(opens)::int8, sum(first_opens)::int8 FROM report.opens_by_hour WHERE customer_id = 1")
       #expect(try opens[0].decode(Int.self, Int.self) == (3, 1))
 
       #expect(await Self.exitStatus(of: hub) == 0)
-      try await expectNoSecrets(in: hub.process.text, stage)
+      try await expectNoSecrets(in: hub.process.text, fixture)
     }
   }
 
   @Test func `Every report prints, as the role that may read nothing else`() async throws {
-    try await withStage { stage in
-      let hub = try await stage.serve()
-      try await put(stage, hub.site, name: "Robin", token: "c0ffee")
-      try await put(stage, hub.site, name: "Kim", token: "fade0410")
-      try await stage.pushcart.run(
-        "send", "--customer", "1", "--app", Stage.appID, "--all", "--alert", "Hi", "--wait", "--json")
+    try await withStage { fixture in
+      let hub = try await fixture.serve()
+      try await put(fixture, hub.site, name: "Robin", token: "c0ffee")
+      try await put(fixture, hub.site, name: "Kim", token: "fade0410")
+      try await fixture.pushcart.run(
+        "send", "--customer", "1", "--app", ProcessFixture.appID, "--all", "--alert", "Hi", "--wait", "--json")
       let scripts = try FileManager.default.contentsOfDirectory(atPath: Self.path("sql/reports"))
       #expect(scripts.count >= 4)
       for script in scripts {
         let report = try await psql(
-          stage.database.connectionString, "-v", "customer=1", "-v", "sendout=1", "-v", "contact=robin@example.com",
+          fixture.database.connectionString, "-v", "customer=1", "-v", "sendout=1", "-v", "contact=robin@example.com",
           "-f", Self.path("sql/reports/\(script)"))
         #expect(report.status == 0 && report.output.count > 200, "\(script): \(report.output)")
         #expect(!report.output.contains("ERROR"), "\(script): \(report.output)")
@@ -70,10 +71,11 @@ import Wire
     }
   }
 
-  private func put(_ stage: Stage, _ site: TestSite, name: String, token: String) async throws {
+  private func put(_ fixture: ProcessFixture, _ site: TestSite, name: String, token: String) async throws {
     let token = token + String(repeating: "0", count: 64 - token.count)
     let reply = try await site.send(
-      "PUT", "/rest/1/apps/\(Stage.appID)/pushdevices", headers: [("X-Carma-Authentication-Token", stage.key)],
+      "PUT", "/rest/1/apps/\(ProcessFixture.appID)/pushdevices",
+      headers: [("X-Carma-Authentication-Token", fixture.key)],
       json: """
         {"originalId":"\(name.lowercased())@example.com","firstName":"\(name)","deviceInfo":[{"devicetoken":"\(token)"}]}
         """)
@@ -91,11 +93,12 @@ import Wire
   }
 
   /// Everything was logged, at level trace; none of what must stay secret, or is a person's own, is among it.
-  private func expectNoSecrets(in log: String, _ stage: Stage) async throws {
+  private func expectNoSecrets(in log: String, _ fixture: ProcessFixture) async throws {
     #expect(log.contains("answered"))
     let signingKey = APNsCredentials.sample.signingKey.split(separator: "\n")[1]
     let secrets = [
-      stage.key, stage.pushcart.masterKey, String(signingKey), "PRIVATE KEY", "robin@example.com", "Robin", "c0ffee",
+      fixture.key, fixture.pushcart.masterKey, String(signingKey), "PRIVATE KEY", "robin@example.com", "Robin",
+      "c0ffee",
       "fade0410",
     ]
     for secret in secrets { #expect(!log.contains(secret), "\(secret) stands in the log") }
@@ -119,7 +122,7 @@ import Wire
   }
 
   /// Tells a hub to end, and waits until it has.
-  private static func exitStatus(of hub: Stage.Hub) async -> Int32 {
+  private static func exitStatus(of hub: ProcessFixture.Hub) async -> Int32 {
     hub.process.signal(SIGTERM)
     return await hub.process.exit()
   }

@@ -9,13 +9,13 @@ import Wire
 @Suite struct LostUpdateTests {
   /// Begins `writing` elsewhere, lets `statement` run into its locks, and commits.
   private func race<Answer: Sendable>(
-    _ shop: Shop, _ writing: String, _ statement: @escaping @Sendable () async throws -> Answer
+    _ fixture: RegistryFixture, _ writing: String, _ statement: @escaping @Sendable () async throws -> Answer
   ) async throws -> Answer {
-    try await shop.database.withPool { pool in
+    try await fixture.database.withPool { pool in
       let under = try await pool.transaction { transaction in
         try await transaction.query(Statement("test.writing", .write, writing))
         let under = Task { try await statement() }
-        try await shop.database.someoneWaits(as: pool)
+        try await fixture.database.someoneWaits(as: pool)
         return under
       }
       return try await under.value
@@ -24,22 +24,22 @@ import Wire
 
   @Test func `Device fields that a registration leaves out are those that were written meanwhile`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      try await shop.register("a", token: "t", #","model":"old","country":"SE""#)
-      let told = try await race(shop, "UPDATE device SET model = 'new', country = NULL") {
-        try await shop.register("a", token: "t", #","osVersion":"18""#)
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("a", token: "t", #","model":"old","country":"SE""#)
+      let told = try await race(fixture, "UPDATE device SET model = 'new', country = NULL") {
+        try await fixture.register("a", token: "t", #","osVersion":"18""#)
       }
       #expect(told.devices[0].model == "new")
       #expect(told.devices[0].country == nil)
       #expect(told.devices[0].osVersion == "18")
-      #expect(try await shop.contact("a")?.devices == told.devices)
+      #expect(try await fixture.contact("a")?.devices == told.devices)
     }
   }
 
   @Test func `A device that was invalidated meanwhile is revived, and its events say so`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      try await shop.register("a", token: "t")
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("a", token: "t")
       let retiring = """
         WITH d AS (
           UPDATE device SET invalidated_at = now(), invalidation_type = 2, invalidation_reason = 'Unregistered'
@@ -48,17 +48,17 @@ import Wire
         INSERT INTO device_event (customer_id, device_id, contact_id, kind)
         SELECT customer_id, device_id, contact_id, 'invalidated' FROM d
         """
-      let told = try await race(shop, retiring) { try await shop.register("a", token: "t") }
+      let told = try await race(fixture, retiring) { try await fixture.register("a", token: "t") }
       #expect(told.devices[0].invalidationType == 0)
-      #expect(try await shop.events("t") == ["registered", "invalidated", "revived"])
+      #expect(try await fixture.events("t") == ["registered", "invalidated", "revived"])
     }
   }
 
   @Test func `A device that was revived meanwhile is invalidated, and its events say so`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      try await shop.register("a", token: "t")
-      try await shop.invalidate(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#)
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("a", token: "t")
+      try await fixture.invalidate(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#)
       let reviving = """
         WITH d AS (
           UPDATE device SET invalidated_at = NULL, invalidation_type = 0, invalidation_reason = NULL RETURNING *
@@ -66,57 +66,57 @@ import Wire
         INSERT INTO device_event (customer_id, device_id, contact_id, kind)
         SELECT customer_id, device_id, contact_id, 'revived' FROM d
         """
-      try await race(shop, reviving) {
-        try await shop.invalidate(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#)
+      try await race(fixture, reviving) {
+        try await fixture.invalidate(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#)
       }
-      #expect(try await shop.contact("a")?.devices[0].invalidationType == 1)
-      #expect(try await shop.events("t") == ["registered", "invalidated", "revived", "invalidated"])
+      #expect(try await fixture.contact("a")?.devices[0].invalidationType == 1)
+      #expect(try await fixture.events("t") == ["registered", "invalidated", "revived", "invalidated"])
     }
   }
 
   @Test func `A device that moved away meanwhile is not invalidated for its former owner`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      try await shop.register("a", token: "t")
-      try await shop.register("b", token: "other")
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("a", token: "t")
+      try await fixture.register("b", token: "other")
       let moving = """
         UPDATE device SET contact_id = (SELECT contact_id FROM contact WHERE original_id = 'b') WHERE token = 't'
         """
       await #expect(throws: RegistryError.deviceUnknown(field: "deviceInfo[0].devicetoken")) {
-        try await race(shop, moving) {
-          try await shop.invalidate(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#)
+        try await race(fixture, moving) {
+          try await fixture.invalidate(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#)
         }
       }
-      #expect(try await shop.contact("b")?.devices.allSatisfy { $0.invalidationType == 0 } == true)
+      #expect(try await fixture.contact("b")?.devices.allSatisfy { $0.invalidationType == 0 } == true)
     }
   }
 
   @Test func `A token that another contact brought meanwhile moves, with its fields and an event`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      try await shop.register("b", token: "7a")
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("b", token: "7a")
       let adding = """
         INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key, model)
         SELECT customer_id, push_app_id, contact_id, '7B', '\\x7b', 'brought' FROM device
         """
-      let told = try await race(shop, adding) { try await shop.register("a", token: "7b") }
+      let told = try await race(fixture, adding) { try await fixture.register("a", token: "7b") }
       #expect(told.devices.map(\.token) == ["7b"])
       #expect(told.devices[0].model == "brought")
-      #expect(try await shop.contact("b")?.devices.map(\.token) == ["7a"])
-      #expect(try await shop.events("7b") == ["moved"])
+      #expect(try await fixture.contact("b")?.devices.map(\.token) == ["7a"])
+      #expect(try await fixture.events("7b") == ["moved"])
     }
   }
 
   @Test func `A contact that came meanwhile takes what the registration sets, clears and removes`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      let list = try await ContactLists(database.pool).add(shop.customer, name: "all").id
+      let fixture = try await RegistryFixture(database)
+      let list = try await ContactLists(database.pool).add(fixture.customer, name: "all").id
       let adding = """
         INSERT INTO contact (customer_id, original_id, list_id, first_name, last_name, date_of_birth, properties)
-        VALUES (\(shop.customer), 'a', \(list), 'Ann', 'Lee', '1980-02-29', '{"x": 1, "y": 1}')
+        VALUES (\(fixture.customer), 'a', \(list), 'Ann', 'Lee', '1980-02-29', '{"x": 1, "y": 1}')
         """
-      let told = try await race(shop, adding) {
-        try await shop.register(
+      let told = try await race(fixture, adding) {
+        try await fixture.register(
           #"{"originalId":"a","firstName":"","listId":"","dateOfBirth":"","properties":{"x":null,"z":2},"deviceInfo":[{"devicetoken":"t"}]}"#
         )
       }
@@ -125,7 +125,7 @@ import Wire
       #expect(told.listID == nil)
       #expect(told.dateOfBirth == nil)
       #expect(told.properties == #"{"y": 1, "z": 2}"#)
-      #expect(try await shop.contact("a") == told)
+      #expect(try await fixture.contact("a") == told)
     }
   }
 }

@@ -18,12 +18,12 @@ import Wire
   @Test(arguments: ["infinity", "-infinity"])
   func `An infinite day of birth reads as none, and goes with the next change`(_ day: String) async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      let device = try await shop.register("a", token: "t").devices[0]
+      let fixture = try await RegistryFixture(database)
+      let device = try await fixture.register("a", token: "t").devices[0]
       try await store(day, of: "a", database)
-      #expect(try await shop.contact("a")?.dateOfBirth == nil)
-      #expect(try await Devices(database.pool).recipients(shop.customer, [device.id])[0].contact.dateOfBirth == nil)
-      let told = try await shop.register(#"{"originalId":"a","city":"Lund","deviceInfo":[{"devicetoken":"t"}]}"#)
+      #expect(try await fixture.contact("a")?.dateOfBirth == nil)
+      #expect(try await Devices(database.pool).recipients(fixture.customer, [device.id])[0].contact.dateOfBirth == nil)
+      let told = try await fixture.register(#"{"originalId":"a","city":"Lund","deviceInfo":[{"devicetoken":"t"}]}"#)
       #expect(told.dateOfBirth == nil)
       let left = try await database.query("SELECT count(*) FROM contact WHERE date_of_birth IS NOT NULL")
       #expect(try left[0].decode(Int.self) == 0)
@@ -32,8 +32,8 @@ import Wire
 
   @Test func `No infinite day of birth can be written`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      try await shop.register("a", token: "t")
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("a", token: "t")
       let error = await #expect(throws: PostgresError.self) {
         try await database.query("UPDATE contact SET date_of_birth = 'infinity'")
       }
@@ -44,12 +44,12 @@ import Wire
   @Test(arguments: ["5874897-12-31", "4713-01-01 BC", "0001-01-01"])
   func `The ends of the calendar are days like any other`(_ day: String) async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      try await shop.register("a", token: "t")
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("a", token: "t")
       try await store(day, of: "a", database)
       let days = try await database.query("SELECT date_of_birth - '1970-01-01'::date FROM contact")[0].decode(
         Int32.self)
-      #expect(try await shop.contact("a")?.dateOfBirth == days)
+      #expect(try await fixture.contact("a")?.dateOfBirth == days)
     }
   }
 
@@ -62,36 +62,36 @@ import Wire
     async throws
   {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      try await shop.register("a", token: "t")
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("a", token: "t")
       try await database.query(
         "UPDATE device SET invalidated_at = $1::text::timestamptz, invalidation_type = 1, invalidation_reason = 'app'",
         moment)
-      #expect(try await shop.contact("a")?.devices[0].invalidatedAt == told)
-      try await shop.register("a", token: "t", #","invalidationType":1,"dateOfInvalidation":\#(told)"#)
-      #expect(try await shop.contact("a")?.devices[0].invalidatedAt == told)
+      #expect(try await fixture.contact("a")?.devices[0].invalidatedAt == told)
+      try await fixture.register("a", token: "t", #","invalidationType":1,"dateOfInvalidation":\#(told)"#)
+      #expect(try await fixture.contact("a")?.devices[0].invalidatedAt == told)
     }
   }
 
   @Test func `Nested properties and numbers of any size are told as they are`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      try await shop.register("a", token: "t")
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("a", token: "t")
       let stored = #"{"a": [1, {"b": [[]]}], "n": 1\#(String(repeating: "0", count: 400)), "z": null}"#
       try await database.query("UPDATE contact SET properties = $1::jsonb", JSONB(stored))
-      #expect(try await shop.contact("a")?.properties == stored)
+      #expect(try await fixture.contact("a")?.properties == stored)
     }
   }
 
   @Test func `Every millisecond comes back as it was sent`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
+      let fixture = try await RegistryFixture(database)
       let dates = (0..<100).map { 1_700_000_000_000 + Int64($0) * 999_999_937 } + [253_402_300_799_999, -1, 0, 1]
       let devices = dates.enumerated().map { index, date in
         #"{"devicetoken":"t\#(index)","invalidationType":1,"dateOfInvalidation":\#(date)}"#
       }
       for (part, half) in [devices[..<60], devices[60...]].enumerated() {
-        let contact = try await shop.register(
+        let contact = try await fixture.register(
           #"{"originalId":"a\#(part)","deviceInfo":[\#(half.joined(separator: ","))]}"#)
         for device in contact.devices {
           #expect(device.invalidatedAt == Int(device.token.dropFirst()).map { dates[$0] })

@@ -9,25 +9,25 @@ import Wire
   @Test(arguments: [1, 2, 3, 4, 5, 6])
   func `Whatever comes, the tables say what the model says`(_ seed: UInt64) async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      var random = Dice(seed: seed)
+      let fixture = try await RegistryFixture(database)
+      var random = SeededGenerator(seed: seed)
       var model = Model()
       for step in 0..<150 {
         let request = Request(using: &random)
         if request.invalidates {
-          let isDone = (try? await shop.invalidate(request.json)) != nil
+          let isDone = (try? await fixture.invalidate(request.json)) != nil
           #expect(isDone == model.invalidate(request), "step \(step): \(request.json)")
         } else {
           let tells = Bool.random(using: &random)
-          let told = try await shop.registrar.register(
-            shop.customer, try shop.registration(request.json), tells: tells)
+          let told = try await fixture.registrar.register(
+            fixture.customer, try fixture.registration(request.json), tells: tells)
           model.register(request)
           if tells {
             #expect(told.map(Model.Person.init) == model.people[request.person], "step \(step): \(request.json)")
           }
         }
         for person in Request.people {
-          let stored = try await shop.contact(person).map(Model.Person.init)
+          let stored = try await fixture.contact(person).map(Model.Person.init)
           #expect(stored == model.people[person], "step \(step), \(person): \(request.json)")
         }
       }
@@ -59,7 +59,7 @@ private struct Request {
   var properties: [String: Int?] = [:]
   var devices: [Device] = []
 
-  init(using random: inout Dice) {
+  init(using random: inout SeededGenerator) {
     person = Self.people.randomElement(using: &random) ?? ""
     invalidates = Int.random(in: 0..<4, using: &random) == 0
     for field in Self.texts where Bool.random(using: &random) {

@@ -7,43 +7,45 @@ import Wire
 @Suite struct RegistrationRaceTests {
   @Test func `A thousand registrations of one contact and token at once end as one device`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
+      let fixture = try await RegistryFixture(database)
       try await withThrowingTaskGroup(of: Void.self) { group in
         for number in 0..<1000 {
           group.addTask {
-            try await shop.register(
+            try await fixture.register(
               #"{"originalId":"a","properties":{"k\#(number % 50)":\#(number)},"deviceInfo":[{"devicetoken":"t"}]}"#)
           }
         }
         try await group.waitForAll()
       }
-      #expect(try await shop.count("contact") == 1)
-      #expect(try await shop.count("device") == 1)
-      #expect(try await shop.events("t") == ["registered"])
+      #expect(try await fixture.count("contact") == 1)
+      #expect(try await fixture.count("device") == 1)
+      #expect(try await fixture.events("t") == ["registered"])
     }
   }
 
   @Test func `A thousand different registrations at once are all there, in few statements`() async throws {
     try await withDatabase { database in
       let counting = CountingStatements(database.pool)
-      let shop = try await Shop(database, registrar: Registrar(counting, limits: .patient))
+      let fixture = try await RegistryFixture(database, registrar: RegistrationBatcher(counting, limits: .patient))
       try await withThrowingTaskGroup(of: Contact.self) { group in
-        for number in 0..<1000 { group.addTask { try await shop.register("user\(number)", token: "token\(number)") } }
+        for number in 0..<1000 {
+          group.addTask { try await fixture.register("user\(number)", token: "token\(number)") }
+        }
         for try await contact in group {
           #expect(contact.devices.map(\.token) == ["token" + contact.originalID.dropFirst(4)])
         }
       }
-      #expect(try await shop.count("contact") == 1000)
-      #expect(try await shop.count("device") == 1000)
+      #expect(try await fixture.count("contact") == 1000)
+      #expect(try await fixture.count("device") == 1000)
       #expect(counting.count < 500)
     }
   }
 
   @Test func `Two hubs that register the same contacts and tokens never show each other's locks`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
+      let fixture = try await RegistryFixture(database)
       try await database.withPool { pool in
-        let registrars = [database.pool, pool, pool].map { Registrar($0, limits: .patient) }
+        let registrars = [database.pool, pool, pool].map { RegistrationBatcher($0, limits: .patient) }
         try await withThrowingTaskGroup(of: Void.self) { group in
           for number in 0..<1500 {
             group.addTask {
@@ -52,14 +54,14 @@ import Wire
               let tokens = (0..<3).map { #"{"devicetoken":"token\#((number &* (31 &+ $0)) % 40)"}"# }
               let json =
                 #"{"originalId":"user\#(contact)","title":"\#(number)","deviceInfo":[\#(tokens.joined(separator: ","))]}"#
-              try await registrars[number % 3].register(shop.customer, try shop.registration(json))
+              try await registrars[number % 3].register(fixture.customer, try fixture.registration(json))
             }
           }
           try await group.waitForAll()
         }
       }
-      #expect(try await shop.count("contact") == 40)
-      #expect(try await shop.count("device") == 40)
+      #expect(try await fixture.count("contact") == 40)
+      #expect(try await fixture.count("device") == 40)
       let registered = try await database.query("SELECT count(*) FROM device_event WHERE kind = 'registered'")
       #expect(try registered[0].decode(Int.self) == 40)
     }
@@ -67,12 +69,12 @@ import Wire
 
   @Test func `Hubs that tell and hubs that do not lock in one order`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      for number in 0..<40 { try await shop.register("user\(number)", token: "token\(number)") }
+      let fixture = try await RegistryFixture(database)
+      for number in 0..<40 { try await fixture.register("user\(number)", token: "token\(number)") }
       let failures = FailedStatements()
       try await database.withPool { pool in
         let registrars = [database.pool, pool, pool, pool].map {
-          Registrar(failures.passing($0), limits: .patient)
+          RegistrationBatcher(failures.passing($0), limits: .patient)
         }
         try await withThrowingTaskGroup(of: Void.self) { group in
           for number in 0..<2000 {
@@ -83,30 +85,30 @@ import Wire
                 #"{"originalId":"user\#(contact)","title":"\#(number)","deviceInfo":[\#(tokens.joined(separator: ","))]}"#
               // A statement is silent when nobody in it is to be told, so each hub is of one kind.
               try await registrars[number % 4].register(
-                shop.customer, try shop.registration(json), tells: number % 4 < 2)
+                fixture.customer, try fixture.registration(json), tells: number % 4 < 2)
             }
           }
           try await group.waitForAll()
         }
       }
       #expect(failures.count(of: ServerError.deadlockDetected) == 0)
-      #expect(try await shop.count("contact") == 50)
-      #expect(try await shop.count("device") == 50)
+      #expect(try await fixture.count("contact") == 50)
+      #expect(try await fixture.count("device") == 50)
     }
   }
 
   @Test func `Of contacts that register one token at once the last one has it, and the events say so`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
+      let fixture = try await RegistryFixture(database)
       try await database.withPool { pool in
-        let registrars = [database.pool, pool, pool].map { Registrar($0, limits: .patient) }
+        let registrars = [database.pool, pool, pool].map { RegistrationBatcher($0, limits: .patient) }
         for round in 0..<30 {
           let told = try await withThrowingTaskGroup(of: Contact?.self) { group in
             for (number, registrar) in registrars.enumerated() {
               group.addTask {
                 try await registrar.register(
-                  shop.customer,
-                  try shop.registration(
+                  fixture.customer,
+                  try fixture.registration(
                     #"{"originalId":"user\#(round)-\#(number)","deviceInfo":[{"devicetoken":"token\#(round)"}]}"#))
               }
             }
@@ -114,7 +116,7 @@ import Wire
           }
           // Each had it when it was answered.
           #expect(told.allSatisfy { $0?.devices.map(\.token) == ["token\(round)"] })
-          #expect(try await shop.events("token\(round)") == ["registered", "moved", "moved"])
+          #expect(try await fixture.events("token\(round)") == ["registered", "moved", "moved"])
         }
       }
       let strangers = try await database.query(
@@ -129,24 +131,24 @@ import Wire
 
   @Test func `Registrations and invalidations at once leave events that tell the whole story`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      for number in 0..<3 { try await shop.register("a", token: "t\(number)") }
+      let fixture = try await RegistryFixture(database)
+      for number in 0..<3 { try await fixture.register("a", token: "t\(number)") }
       try await database.withPool { pool in
-        let registrar = Registrar(pool, limits: .patient)
+        let registrar = RegistrationBatcher(pool, limits: .patient)
         try await withThrowingTaskGroup(of: Void.self) { group in
           for number in 0..<600 {
             let token = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t\#(number % 3)"}]}"#
-            group.addTask { try await registrar.register(shop.customer, try shop.registration(token)) }
-            group.addTask { try await shop.invalidate(token) }
+            group.addTask { try await registrar.register(fixture.customer, try fixture.registration(token)) }
+            group.addTask { try await fixture.invalidate(token) }
           }
           try await group.waitForAll()
         }
       }
       for number in 0..<3 {
-        let events = try await shop.events("t\(number)")
+        let events = try await fixture.events("t\(number)")
         let states = events.map { $0 == "invalidated" }
         #expect(zip(states, states.dropFirst()).allSatisfy { $0 != $1 }, "\(events)")
-        let device = try await shop.contact("a")?.devices.first { $0.token == "t\(number)" }
+        let device = try await fixture.contact("a")?.devices.first { $0.token == "t\(number)" }
         #expect(device.map { $0.invalidationType != .valid } == states.last)
       }
     }
@@ -154,10 +156,10 @@ import Wire
 
   @Test func `Of a full batch only the guilty request fails`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
+      let fixture = try await RegistryFixture(database)
       // A row that PostgreSQL alone can refuse: no check in front of it knows of this.
       try await database.query("ALTER TABLE contact ADD CONSTRAINT no_villain CHECK (title <> 'villain')")
-      let list = try await ContactLists(database.pool).add(shop.customer, name: "all").id
+      let list = try await ContactLists(database.pool).add(fixture.customer, name: "all").id
       let outcomes = await withTaskGroup(of: (Int, Bool).self) { group in
         for number in 0..<300 {
           group.addTask {
@@ -165,29 +167,29 @@ import Wire
               number % 100 == 50
               ? #","title":"villain""# : number % 100 == 60 ? #","listId":\#(list.rawValue + 1)"# : ""
             let json = #"{"originalId":"user\#(number)"\#(guilt),"deviceInfo":[{"devicetoken":"token\#(number)"}]}"#
-            return (number, (try? await shop.register(json)) != nil)
+            return (number, (try? await fixture.register(json)) != nil)
           }
         }
         return await group.reduce(into: [Int: Bool]()) { $0[$1.0] = $1.1 }
       }
       let failed = outcomes.filter { !$0.value }.keys.sorted()
       #expect(failed == [50, 60, 150, 160, 250, 260])
-      #expect(try await shop.count("contact") == 294)
-      #expect(try await shop.count("device") == 294)
+      #expect(try await fixture.count("contact") == 294)
+      #expect(try await fixture.count("device") == 294)
     }
   }
 
   @Test func `A connection cut in the middle is not noticed by those who register`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
+      let fixture = try await RegistryFixture(database)
       try await database.withPool({ $0.applicationName = "victim" }) { victim in
-        let registrar = Registrar(victim, limits: .patient)
+        let registrar = RegistrationBatcher(victim, limits: .patient)
         try await withThrowingTaskGroup(of: Void.self) { group in
           for number in 0..<2000 {
             group.addTask {
               try await registrar.register(
-                shop.customer,
-                try shop.registration(
+                fixture.customer,
+                try fixture.registration(
                   #"{"originalId":"user\#(number)","deviceInfo":[{"devicetoken":"token\#(number)"}]}"#))
             }
             if number % 200 == 100 {
@@ -198,7 +200,7 @@ import Wire
           try await group.waitForAll()
         }
       }
-      #expect(try await shop.count("device") == 2000)
+      #expect(try await fixture.count("device") == 2000)
       let registered = try await database.query("SELECT count(*) FROM device_event WHERE kind = 'registered'")
       #expect(try registered[0].decode(Int.self) == 2000)
     }
@@ -206,39 +208,39 @@ import Wire
 
   @Test func `Somebody's lock on one contact holds up nobody else`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      try await shop.register("locked", token: "t")
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("locked", token: "t")
       try await openAllConnections(database)
       try await database.withPool { pool in
         let stuck = try await pool.transaction { transaction in
           let lock = Statement("test.lock", .write, "SELECT FROM device WHERE token = 't' FOR UPDATE")
           try await transaction.query(lock)
-          let stuck = Task { try await shop.register("locked", token: "t") }
-          for number in 0..<20 { try await shop.register("user\(number)", token: "t\(number)") }
+          let stuck = Task { try await fixture.register("locked", token: "t") }
+          for number in 0..<20 { try await fixture.register("user\(number)", token: "t\(number)") }
           return stuck
         }
         #expect(try await stuck.value.devices.count == 1)
       }
-      #expect(try await shop.count("device") == 21)
+      #expect(try await fixture.count("device") == 21)
     }
   }
 
   @Test func `Too many waiting registrations are refused at once, and the rest are answered`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      var limits = Registrar.Limits.patient
+      let fixture = try await RegistryFixture(database)
+      var limits = RegistrationBatcher.Limits.patient
       limits.requests = 10
-      let registrar = Registrar(database.pool, limits: limits)
-      let outcomes = try await withThrowingTaskGroup(of: Outage?.self) { group in
+      let registrar = RegistrationBatcher(database.pool, limits: limits)
+      let outcomes = try await withThrowingTaskGroup(of: DatabaseUnavailable?.self) { group in
         for number in 0..<500 {
-          let registration = try shop.registration(
+          let registration = try fixture.registration(
             #"{"originalId":"user\#(number)","deviceInfo":[{"devicetoken":"token\#(number)"}]}"#)
           group.addTask {
             do {
-              try await registrar.register(shop.customer, registration)
+              try await registrar.register(fixture.customer, registration)
               return nil
             } catch {
-              return Outage(error) ?? .outcomeUnknown
+              return DatabaseUnavailable(error) ?? .outcomeUnknown
             }
           }
         }
@@ -247,19 +249,19 @@ import Wire
       let done = outcomes.count { $0 == nil }
       #expect(done >= 10)
       #expect(outcomes.allSatisfy { $0 == nil || $0 == .tooSlow })
-      #expect(try await shop.count("device") == done)
+      #expect(try await fixture.count("device") == done)
     }
   }
 
   @Test func `Nobody waits for a database that does not answer`() async throws {
-    let registrar = Registrar(SilentDatabase(), limits: .impatient)
-    let shop = try await withDatabase { try await Shop($0) }
-    let registration = try shop.registration(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#)
+    let registrar = RegistrationBatcher(SilentDatabase(), limits: .impatient)
+    let fixture = try await withDatabase { try await RegistryFixture($0) }
+    let registration = try fixture.registration(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#)
     for _ in 0..<3 {
       let error = await #expect(throws: PostgresError.self) {
-        try await registrar.register(shop.customer, registration)
+        try await registrar.register(fixture.customer, registration)
       }
-      #expect(error.flatMap { Outage($0) } == .nothingDone)
+      #expect(error.flatMap { DatabaseUnavailable($0) } == .nothingDone)
     }
   }
 }
@@ -273,10 +275,10 @@ private func openAllConnections(_ database: TestDatabase) async throws {
   }
 }
 
-extension Registrar.Limits {
-  static var impatient: Registrar.Limits {
-    var limits = Registrar.Limits()
-    limits.patience = .zero
+extension RegistrationBatcher.Limits {
+  static var impatient: RegistrationBatcher.Limits {
+    var limits = RegistrationBatcher.Limits()
+    limits.timeout = .zero
     return limits
   }
 }

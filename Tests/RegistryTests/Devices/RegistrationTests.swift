@@ -8,8 +8,8 @@ import Wire
 @Suite struct RegistrationTests {
   @Test func `A registration stores the contact and its device`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      let contact = try await shop.register(
+      let fixture = try await RegistryFixture(database)
+      let contact = try await fixture.register(
         """
         {"listId":null,"country":"Sweden","originalId":"abcabc123123","firstName":"lars","lastName":"hansson",
          "middleName":null,"emailAddress":"lars@somewhere.se","title":null,"dateOfBirth":null,"city":null,
@@ -32,16 +32,16 @@ import Wire
       #expect(device.country == "Sweden")
       #expect(!device.isSandbox)
       #expect(device.invalidatedAt == nil)
-      #expect(try await shop.contact("abcabc123123") == contact)
-      #expect(try await shop.events("abc123abc123kmlkmlkml") == ["registered"])
+      #expect(try await fixture.contact("abcabc123123") == contact)
+      #expect(try await fixture.events("abc123abc123kmlkmlkml") == ["registered"])
     }
   }
 
   @Test func `Absent and null leave a field as it is, and an empty text clears it`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
+      let fixture = try await RegistryFixture(database)
       func put(_ fields: String) async throws -> Contact {
-        try await shop.register(#"{"originalId":"a"\#(fields),"deviceInfo":[{"devicetoken":"t"}]}"#)
+        try await fixture.register(#"{"originalId":"a"\#(fields),"deviceInfo":[{"devicetoken":"t"}]}"#)
       }
       _ = try await put(#","firstName":"Ann","lastName":"Lee","dateOfBirth":"1980-02-29","city":"Lund""#)
       let same = try await put(#","firstName":null,"dateOfBirth":null"#)
@@ -58,10 +58,10 @@ import Wire
 
   @Test func `Every field of a contact can be set, kept, cleared and set again`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
+      let fixture = try await RegistryFixture(database)
       for field in ContactField.allCases {
         func put(_ value: String) async throws -> String? {
-          try await shop.register(
+          try await fixture.register(
             #"{"originalId":"a","\#(field.name)":\#(value),"deviceInfo":[{"devicetoken":"t"}]}"#)[field]
         }
         #expect(try await put(#""x""#) == "x", "\(field)")
@@ -74,9 +74,9 @@ import Wire
 
   @Test func `Fields of a device follow the same rule`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      try await shop.register("a", token: "t", #","model":"X","osVersion":"1","manufacturer":"m","country":"c""#)
-      let device = try await shop.register("a", token: "t", #","model":"","osVersion":null"#).devices[0]
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("a", token: "t", #","model":"X","osVersion":"1","manufacturer":"m","country":"c""#)
+      let device = try await fixture.register("a", token: "t", #","model":"","osVersion":null"#).devices[0]
       #expect(device.model == nil)
       #expect(device.osVersion == "1")
       #expect(device.manufacturer == "m")
@@ -86,9 +86,9 @@ import Wire
 
   @Test func `Properties are merged key by key, and null removes a key`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
+      let fixture = try await RegistryFixture(database)
       func put(_ properties: String) async throws -> String {
-        try await shop.register(
+        try await fixture.register(
           #"{"originalId":"a","properties":\#(properties),"deviceInfo":[{"devicetoken":"t"}]}"#
         ).properties
       }
@@ -102,8 +102,8 @@ import Wire
 
   @Test func `Null properties of a new contact are not stored`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      let contact = try await shop.register(
+      let fixture = try await RegistryFixture(database)
+      let contact = try await fixture.register(
         #"{"originalId":"a","firstName":"","properties":{"x":null,"y":1},"deviceInfo":[{"devicetoken":"t"}]}"#)
       #expect(contact.properties == #"{"y": 1}"#)
       #expect(contact[.firstName] == nil)
@@ -112,10 +112,10 @@ import Wire
 
   @Test func `Properties may not grow for ever, and the one too many changes nothing`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
+      let fixture = try await RegistryFixture(database)
       let value = String(repeating: "x", count: 4000)
       func put(_ key: Int) async throws {
-        try await shop.register(
+        try await fixture.register(
           #"{"originalId":"a","properties":{"k\#(key)":"\#(value)"},"deviceInfo":[{"devicetoken":"t\#(key)"}]}"#)
       }
       await #expect(
@@ -123,36 +123,36 @@ import Wire
       ) {
         for key in 0..<20 { try await put(key) }
       }
-      let contact = try #require(try await shop.contact("a"))
+      let contact = try #require(try await fixture.contact("a"))
       #expect(contact.devices.count == 16)
     }
   }
 
   @Test func `What does not change is not written`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
+      let fixture = try await RegistryFixture(database)
       let json =
         #"{"originalId":"a","firstName":"Ann","title":"","dateOfBirth":0,"properties":{"x":1,"y":null},"deviceInfo":[{"devicetoken":"t"}]}"#
-      try await shop.register(json)
+      try await fixture.register(json)
       func versions() async throws -> [String] {
         try await database.query("SELECT xmin::text || ' ' || updated_at FROM contact").map {
           try $0.decode(String.self)
         }
       }
       let before = try await versions()
-      try await shop.register(json)
+      try await fixture.register(json)
       #expect(try await versions() == before)
-      #expect(try await shop.events("t") == ["registered"])
-      try await shop.register(#"{"originalId":"a","firstName":"Bo","deviceInfo":[{"devicetoken":"t"}]}"#)
+      #expect(try await fixture.events("t") == ["registered"])
+      try await fixture.register(#"{"originalId":"a","firstName":"Bo","deviceInfo":[{"devicetoken":"t"}]}"#)
       #expect(try await versions() != before)
     }
   }
 
   @Test func `The moment of registration always moves`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      let first = try await shop.register("a", token: "t").devices[0]
-      let second = try await shop.register("a", token: "t").devices[0]
+      let fixture = try await RegistryFixture(database)
+      let first = try await fixture.register("a", token: "t").devices[0]
+      let second = try await fixture.register("a", token: "t").devices[0]
       #expect(second.registeredAt > first.registeredAt)
       #expect(second.id == first.id)
     }
@@ -160,20 +160,20 @@ import Wire
 
   @Test func `A contact may have many devices, and the answer lists them all`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
+      let fixture = try await RegistryFixture(database)
       let devices = (1...100).map { #"{"devicetoken":"t\#($0)"}"# }.joined(separator: ",")
-      #expect(try await shop.register(#"{"originalId":"a","deviceInfo":[\#(devices)]}"#).devices.count == 100)
-      let contact = try await shop.register("a", token: "one-more")
+      #expect(try await fixture.register(#"{"originalId":"a","deviceInfo":[\#(devices)]}"#).devices.count == 100)
+      let contact = try await fixture.register("a", token: "one-more")
       #expect(contact.devices.count == 101)
       #expect(contact.devices.last?.token == "one-more")
-      #expect(try await shop.contact("a")?.devices.count == 101)
+      #expect(try await fixture.contact("a")?.devices.count == 101)
     }
   }
 
   @Test func `Of a token given twice in one request the last one counts`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      let contact = try await shop.register(
+      let fixture = try await RegistryFixture(database)
+      let contact = try await fixture.register(
         #"{"originalId":"a","deviceInfo":[{"devicetoken":"AB","model":"1"},{"devicetoken":"ab","model":"2"}]}"#)
       #expect(contact.devices.map(\.token) == ["ab"])
       #expect(contact.devices[0].model == "2")
@@ -184,93 +184,93 @@ import Wire
     async throws
   {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      try await shop.register("a", token: "00FCab")
-      let contact = try await shop.register("a", token: "00fcAB")
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("a", token: "00FCab")
+      let contact = try await fixture.register("a", token: "00fcAB")
       #expect(contact.devices.map(\.token) == ["00fcAB"])
-      try await shop.register("b", token: "xyz")
-      #expect(try await shop.register("b", token: "XYZ").devices.count == 2)
+      try await fixture.register("b", token: "xyz")
+      #expect(try await fixture.register("b", token: "XYZ").devices.count == 2)
     }
   }
 
   @Test func `Two contacts may hold the same token in different apps`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      try await shop.register("a", token: "aa")
-      try await shop.register(
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("a", token: "aa")
+      try await fixture.register(
         #"{"originalId":"b","deviceInfo":[{"devicetoken":"aa","appType":1},{"devicetoken":"aa","appType":"2"}]}"#,
-        shop.both)
-      #expect(try await shop.contact("a")?.devices.count == 1)
-      #expect(try await shop.contact("b", shop.both)?.devices.count == 2)
-      #expect(try await shop.contact("b")?.devices.isEmpty == true)
+        fixture.both)
+      #expect(try await fixture.contact("a")?.devices.count == 1)
+      #expect(try await fixture.contact("b", fixture.both)?.devices.count == 2)
+      #expect(try await fixture.contact("b")?.devices.isEmpty == true)
     }
   }
 
   @Test func `A token belongs to one contact: the last registration wins`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      try await shop.register("first", token: "t")
-      let second = try await shop.register("second", token: "t")
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("first", token: "t")
+      let second = try await fixture.register("second", token: "t")
       #expect(second.devices.count == 1)
-      #expect(try await shop.contact("first")?.devices.isEmpty == true)
-      #expect(try await shop.events("t") == ["registered", "moved"])
+      #expect(try await fixture.contact("first")?.devices.isEmpty == true)
+      #expect(try await fixture.events("t") == ["registered", "moved"])
     }
   }
 
   @Test func `Registering an invalidated token revives it`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      try await shop.register("a", token: "t")
-      try await shop.invalidate(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t","invalidationType":"1"}]}"#)
-      #expect(try await shop.contact("a")?.devices[0].invalidationType == 1)
-      let device = try await shop.register("a", token: "t").devices[0]
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("a", token: "t")
+      try await fixture.invalidate(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t","invalidationType":"1"}]}"#)
+      #expect(try await fixture.contact("a")?.devices[0].invalidationType == 1)
+      let device = try await fixture.register("a", token: "t").devices[0]
       #expect(device.invalidatedAt == nil)
       #expect(device.invalidationType == 0)
-      #expect(try await shop.events("t") == ["registered", "invalidated", "revived"])
+      #expect(try await fixture.events("t") == ["registered", "invalidated", "revived"])
     }
   }
 
   @Test func `The same token under the other sandboxToken changes environment`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      try await shop.register("a", token: "t", #","sandboxToken":"true""#)
-      #expect(try await shop.contact("a")?.devices[0].isSandbox == true)
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("a", token: "t", #","sandboxToken":"true""#)
+      #expect(try await fixture.contact("a")?.devices[0].isSandbox == true)
       // The guide: the field defaults to false if it is not added.
-      #expect(try await shop.register("a", token: "t").devices[0].isSandbox == false)
-      #expect(try await shop.events("t") == ["registered", "environment"])
+      #expect(try await fixture.register("a", token: "t").devices[0].isSandbox == false)
+      #expect(try await fixture.events("t") == ["registered", "environment"])
     }
   }
 
   @Test func `A device put back as invalid stays invalid, with its date and reason`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      try await shop.register("a", token: "t")
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("a", token: "t")
       let date = 1_700_000_000_123
       let put = #","invalidationType":2,"dateOfInvalidation":\#(date)"#
-      let device = try await shop.register("a", token: "t", put).devices[0]
+      let device = try await fixture.register("a", token: "t", put).devices[0]
       #expect(device.invalidationType == 2)
       #expect(device.invalidatedAt == Int64(date))
-      let again = try await shop.register("a", token: "t", #","invalidationType":"2""#).devices[0]
+      let again = try await fixture.register("a", token: "t", #","invalidationType":"2""#).devices[0]
       #expect(again.invalidatedAt == device.invalidatedAt)
-      #expect(try await shop.events("t") == ["registered", "invalidated"])
-      let fresh = try await shop.register("a", token: "new", #","invalidationType":1"#)
+      #expect(try await fixture.events("t") == ["registered", "invalidated"])
+      let fresh = try await fixture.register("a", token: "new", #","invalidationType":1"#)
       #expect(fresh.devices.last?.invalidatedAt != nil)
-      #expect(try await shop.events("new") == ["registered", "invalidated"])
+      #expect(try await fixture.events("new") == ["registered", "invalidated"])
     }
   }
 
   @Test func `An unknown list is refused and nothing of that request is written`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      let list = try await ContactLists(database.pool).add(shop.customer, name: "all").id
+      let fixture = try await RegistryFixture(database)
+      let list = try await ContactLists(database.pool).add(fixture.customer, name: "all").id
       func put(_ list: String) async throws -> Contact {
-        try await shop.register(#"{"originalId":"a","listId":\#(list),"deviceInfo":[{"devicetoken":"t"}]}"#)
+        try await fixture.register(#"{"originalId":"a","listId":\#(list),"deviceInfo":[{"devicetoken":"t"}]}"#)
       }
       await #expect(throws: RegistryError.invalid(field: "listId", problem: "names no list of this customer")) {
         _ = try await put("\(list.rawValue + 1)")
       }
-      #expect(try await shop.count("contact") == 0)
-      #expect(try await shop.count("device") == 0)
+      #expect(try await fixture.count("contact") == 0)
+      #expect(try await fixture.count("device") == 0)
       #expect(try await put("\(list)").listID == list)
       #expect(try await put("null").listID == list)
       #expect(try await put(#""\#(list)""#).listID == list)
@@ -280,8 +280,8 @@ import Wire
 
   @Test func `A customer's contacts and tokens are its own`() async throws {
     try await withDatabase { database in
-      let one = try await Shop(database)
-      let two = try await Shop(database)
+      let one = try await RegistryFixture(database)
+      let two = try await RegistryFixture(database)
       try await one.register(#"{"originalId":"a","firstName":"One","deviceInfo":[{"devicetoken":"t"}]}"#)
       try await two.register(#"{"originalId":"a","firstName":"Two","deviceInfo":[{"devicetoken":"t"}]}"#)
       #expect(try await one.contact("a")?[.firstName] == "One")
@@ -292,14 +292,14 @@ import Wire
 
   @Test func `Original ids are compared exactly, whatever Unicode thinks of them`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
+      let fixture = try await RegistryFixture(database)
       let ids = ["é", "e\u{301}", "É", "a/b", "a b", "a+b", "a%2Fb", "Å", "\u{212B}", "👩‍👩‍👧", "\u{1}"]
       for (index, id) in ids.enumerated() {
         let escaped = id == "\u{1}" ? "\\u0001" : id
-        try await shop.register(escaped, token: "token\(index)")
+        try await fixture.register(escaped, token: "token\(index)")
       }
       for (index, id) in ids.enumerated() {
-        #expect(try await shop.contact(id)?.devices.map(\.token) == ["token\(index)"], "\(id)")
+        #expect(try await fixture.contact(id)?.devices.map(\.token) == ["token\(index)"], "\(id)")
       }
     }
   }

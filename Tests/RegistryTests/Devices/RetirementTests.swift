@@ -8,14 +8,14 @@ import Wire
 @Suite struct RetirementTests {
   @Test func `A device is retired when the word is about its last registration or later`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      let device = try await shop.register("a", token: "t").devices[0]
+      let fixture = try await RegistryFixture(database)
+      let device = try await fixture.register("a", token: "t").devices[0]
       let devices = Devices(database.pool)
       // The push service gives whole milliseconds: the registration of the same one is not later.
       let moment = Date(timeIntervalSince1970: (device.registeredAt.timeIntervalSince1970 * 1000).rounded(.down) / 1000)
       let word = Retirement(device: device.id, moment: moment, reason: "Unregistered", isSandbox: false)
-      #expect(try await devices.retire(shop.customer, [word]) == [device.id: .retired])
-      let retired = try #require(try await shop.contact("a")?.devices[0])
+      #expect(try await devices.retire(fixture.customer, [word]) == [device.id: .retired])
+      let retired = try #require(try await fixture.contact("a")?.devices[0])
       #expect(retired.invalidationType == 2)
       #expect(retired.invalidatedAt == Int64((moment.timeIntervalSince1970 * 1000).rounded()))
       let event = try await database.query(
@@ -26,80 +26,80 @@ import Wire
 
   @Test func `A device that was registered after the moment is kept`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      let device = try await shop.register("a", token: "t").devices[0]
+      let fixture = try await RegistryFixture(database)
+      let device = try await fixture.register("a", token: "t").devices[0]
       let word = Retirement(
         device: device.id, moment: device.registeredAt.addingTimeInterval(-0.002), reason: "Unregistered",
         isSandbox: false)
-      #expect(try await Devices(database.pool).retire(shop.customer, [word]) == [device.id: .kept])
-      #expect(try await shop.contact("a")?.devices[0].invalidatedAt == nil)
-      #expect(try await shop.events("t") == ["registered"])
+      #expect(try await Devices(database.pool).retire(fixture.customer, [word]) == [device.id: .kept])
+      #expect(try await fixture.contact("a")?.devices[0].invalidatedAt == nil)
+      #expect(try await fixture.events("t") == ["registered"])
     }
   }
 
   @Test func `A word about the other environment does not count`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      let device = try await shop.register("a", token: "t", #","sandboxToken":"true""#).devices[0]
+      let fixture = try await RegistryFixture(database)
+      let device = try await fixture.register("a", token: "t", #","sandboxToken":"true""#).devices[0]
       let word = Retirement(device: device.id, moment: .now, reason: "BadDeviceToken", type: 3, isSandbox: false)
-      #expect(try await Devices(database.pool).retire(shop.customer, [word]) == [device.id: .kept])
+      #expect(try await Devices(database.pool).retire(fixture.customer, [word]) == [device.id: .kept])
       let right = Retirement(
         device: device.id, moment: .now.addingTimeInterval(1), reason: "BadDeviceToken", type: 3, isSandbox: true)
-      #expect(try await Devices(database.pool).retire(shop.customer, [right]) == [device.id: .retired])
-      #expect(try await shop.contact("a")?.devices[0].invalidationType == 3)
+      #expect(try await Devices(database.pool).retire(fixture.customer, [right]) == [device.id: .retired])
+      #expect(try await fixture.contact("a")?.devices[0].invalidationType == 3)
       // Registering it for the other environment revives it.
-      try await shop.register("a", token: "t")
-      #expect(try await shop.events("t") == ["registered", "invalidated", "environment", "revived"])
+      try await fixture.register("a", token: "t")
+      #expect(try await fixture.events("t") == ["registered", "invalidated", "environment", "revived"])
     }
   }
 
   @Test func `What is invalid already keeps its date and reason`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      let device = try await shop.register("a", token: "t").devices[0]
-      try await shop.invalidate(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t","dateOfInvalidation":5}]}"#)
+      let fixture = try await RegistryFixture(database)
+      let device = try await fixture.register("a", token: "t").devices[0]
+      try await fixture.invalidate(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t","dateOfInvalidation":5}]}"#)
       let word = Retirement(
         device: device.id, moment: .now.addingTimeInterval(1), reason: "Unregistered", isSandbox: false)
-      #expect(try await Devices(database.pool).retire(shop.customer, [word]) == [device.id: .alreadyInvalid])
-      #expect(try await shop.contact("a")?.devices[0].invalidationType == 1)
-      #expect(try await shop.events("t") == ["registered", "invalidated"])
+      #expect(try await Devices(database.pool).retire(fixture.customer, [word]) == [device.id: .alreadyInvalid])
+      #expect(try await fixture.contact("a")?.devices[0].invalidationType == 1)
+      #expect(try await fixture.events("t") == ["registered", "invalidated"])
     }
   }
 
   @Test func `A thousand are retired at once, and no device of another customer`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      let other = try await Shop(database)
+      let fixture = try await RegistryFixture(database)
+      let other = try await RegistryFixture(database)
       let foreign = try await other.register("a", token: "t").devices[0].id
       var ids: [DeviceID] = []
       for part in 0..<10 {
         let devices = (0..<100).map { #"{"devicetoken":"t\#(part)-\#($0)"}"# }.joined(separator: ",")
-        ids += try await shop.register(#"{"originalId":"a\#(part)","deviceInfo":[\#(devices)]}"#).devices.map(\.id)
+        ids += try await fixture.register(#"{"originalId":"a\#(part)","deviceInfo":[\#(devices)]}"#).devices.map(\.id)
       }
       let words = (ids + [foreign]).map {
         Retirement(device: $0, moment: .now.addingTimeInterval(1), reason: "Unregistered", isSandbox: false)
       }
-      let outcomes = try await Devices(database.pool).retire(shop.customer, words)
+      let outcomes = try await Devices(database.pool).retire(fixture.customer, words)
       #expect(outcomes.count { $0.value == .retired } == 1000)
       #expect(outcomes[foreign] == .alreadyInvalid)
       #expect(try await other.contact("a")?.devices[0].invalidatedAt == nil)
-      #expect(try await Devices(database.pool).retire(shop.customer, []) == [:])
+      #expect(try await Devices(database.pool).retire(fixture.customer, []) == [:])
     }
   }
 
   @Test func `Recipients come in the order asked for, with all that is known of them`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
-      let other = try await Shop(database)
+      let fixture = try await RegistryFixture(database)
+      let other = try await RegistryFixture(database)
       let foreign = try await other.register("a", token: "t").devices[0].id
       var ids: [DeviceID] = []
       for number in 0..<300 {
         let json =
           #"{"originalId":"user\#(number)","firstName":"Name \#(number)","properties":{"n":\#(number)},"deviceInfo":[{"devicetoken":"token\#(number)","sandboxToken":\#(number.isMultiple(of: 2))}]}"#
-        ids.append(try await shop.register(json).devices[0].id)
+        ids.append(try await fixture.register(json).devices[0].id)
       }
       let asked = Array(ids.reversed()) + [foreign, DeviceID(99_999_999)]
-      let recipients = try await Devices(database.pool).recipients(shop.customer, asked)
+      let recipients = try await Devices(database.pool).recipients(fixture.customer, asked)
       #expect(recipients.map(\.device.id) == Array(ids.reversed()))
       let first = try #require(recipients.first)
       #expect(first.contact.originalID == "user299")
@@ -107,7 +107,7 @@ import Wire
       #expect(first.contact.properties == #"{"n": 299}"#)
       #expect(first.device.token == "token299")
       #expect(recipients.map(\.device.isSandbox) == (0..<300).reversed().map { $0.isMultiple(of: 2) })
-      #expect(try await Devices(database.pool).recipients(shop.customer, []).isEmpty)
+      #expect(try await Devices(database.pool).recipients(fixture.customer, []).isEmpty)
     }
   }
 }

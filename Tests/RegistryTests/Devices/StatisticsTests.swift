@@ -8,11 +8,11 @@ import Wire
   /// Plans made for empty tables read large ones from end to end; PostgreSQL itself looks again a minute too late.
   @Test func `Once a thousand devices are registered, the planner is told`() async throws {
     try await withDatabase { database in
-      let shop = try await Shop(database)
+      let fixture = try await RegistryFixture(database)
       func devices(_ part: Int) -> String {
         (0..<100).map { #"{"devicetoken":"t\#(part)-\#($0)"}"# }.joined(separator: ",")
       }
-      for part in 0..<10 { try await shop.register(#"{"originalId":"a\#(part)","deviceInfo":[\#(devices(part))]}"#) }
+      for part in 0..<10 { try await fixture.register(#"{"originalId":"a\#(part)","deviceInfo":[\#(devices(part))]}"#) }
       var rows = 0
       while rows < 900 {
         rows = try await database.query("SELECT reltuples::int8 FROM pg_class WHERE relname = 'device'")[0].decode(

@@ -35,8 +35,8 @@ public struct TestDatabase: Sendable {
 public func withDatabase<Answer: Sendable>(
   _ configure: (inout PoolConfiguration) -> Void = { _ in }, _ body: (TestDatabase) async throws -> Answer
 ) async throws -> Answer {
-  await turnstile.enter()
-  defer { turnstile.leave() }
+  await semaphore.enter()
+  defer { semaphore.leave() }
   let server = try await TestServer.shared
   let name = "test_\(serial.add(1, ordering: .relaxed).newValue)_\(UInt32.random(in: 0 ... .max))"
   let create = Statement("test.create", .write, "CREATE DATABASE \(name) TEMPLATE \(server.template)")
@@ -58,4 +58,4 @@ public func withDatabase<Answer: Sendable>(
 
 private let serial = Atomic(0)
 /// Tests run all at once, and the server takes a few hundred connections.
-private let turnstile = Turnstile(places: 32)
+private let semaphore = AsyncSemaphore(places: 32)

@@ -8,7 +8,7 @@ public struct TestHub: Sendable {
   public var dispatch = DispatchSettings()
   public var runner = RunnerSettings()
   /// Share of each back-off: 0 tries again at once.
-  public var luck = 0.0
+  public var jitter = 0.0
 
   public init() {
     dispatch.extendEvery = .milliseconds(500)
@@ -20,10 +20,10 @@ public struct TestHub: Sendable {
 
 extension SendingBench {
   public func dispatcher(_ hub: TestHub = TestHub(), apns: APNsProvider? = nil) -> Dispatcher {
-    let luck = hub.luck
+    let jitter = hub.jitter
     return Dispatcher(
       pool, apns: apns ?? self.apns, links: links, settings: hub.dispatch, logger: TestServer.logger,
-      random: { luck })
+      random: { jitter })
   }
 
   public func runner(_ hub: TestHub = TestHub(), apns: APNsProvider? = nil) -> SendoutRunner {

@@ -101,7 +101,7 @@ extension SendingBench {
   }
 
   /// Makes every push that waits due now, once no hub has a batch in hand: its release would put the batch off again.
-  public func hurry(_ key: SendoutKey) async throws {
+  public func makeDue(_ key: SendoutKey) async throws {
     let inHand = "SELECT FROM push_batch WHERE sendout_id = $1::bigint AND state = 'claimed'"
     while try await !database.query(inHand, key.sendout.rawValue).isEmpty { try Task.checkCancellation() }
     for table in ["push", "push_batch"] {

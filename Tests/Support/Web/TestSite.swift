@@ -82,12 +82,12 @@ public struct TestReply: Sendable {
 /// Runs `body` while these faces are served.
 @discardableResult
 public func withSite<Answer: Sendable>(
-  _ faces: [any Face], settings: SiteSettings = SiteSettings(), logger: Logger = TestServer.logger,
+  _ faces: [any RouteSet], settings: WebServerSettings = WebServerSettings(), logger: Logger = TestServer.logger,
   _ body: @Sendable (TestSite) async throws -> Answer
 ) async throws -> Answer {
   var settings = settings
   settings.port = 0
-  let site = Site(faces: faces, settings: settings, logger: logger)
+  let site = WebServer(faces: faces, settings: settings, logger: logger)
   let routes = site.routes.map { "\($0.method.rawValue) \($0.path.description)" }
   let (ports, announce) = AsyncStream.makeStream(of: Int.self)
   return try await withThrowingTaskGroup(of: Void.self) { group in

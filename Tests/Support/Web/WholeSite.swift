@@ -27,30 +27,30 @@ public struct WholeSite: Sendable {
     self.init(bench.pool, vault: bench.vault, apns: bench.apns, signer: bench.signer)
   }
 
-  public var faces: [any Face] {
+  public var faces: [any RouteSet] {
     get throws {
       let authenticator = Authenticator(AccessKeyCache(pool))
-      return HubFaces(
-        carma: CarmaFace(
-          authenticator: authenticator, pushApps: PushAppCache(pool), registrar: Registrar(pool),
+      return HubRoutes(
+        carma: CarmaRoutes(
+          authenticator: authenticator, pushApps: PushAppCache(pool), registrar: RegistrationBatcher(pool),
           contacts: ContactLookup(pool), devices: Devices(pool)),
-        admin: AdminFace(
+        admin: ManagementRoutes(
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
           apps: PushApps(pool, vault: vault), vault: vault,
           credentials: CredentialCheck(keys: SigningCredentialVault(pool, vault: vault), apns: apns),
           lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool),
           reports: Reports(pool)),
-        pages: pages, description: try DescriptionFace(publicURL: publicURL),
-        hub: HubFace(obstacle: { nil }, figures: { ("text/plain; version=0.0.4", "pushcart_up 1\n") })
+        pages: pages, description: try DescriptionRoutes(publicURL: publicURL),
+        hub: HealthRoutes(unavailableReason: { nil }, figures: { ("text/plain; version=0.0.4", "pushcart_up 1\n") })
       ).all
     }
   }
 
-  private var pages: PageFace {
+  private var pages: PageRoutes {
     let opens = Opens(pool)
     let pages = RichPages(
       pool, templates: PageTemplateCache(pool), links: PublicLinks(base: publicURL, signer: signer),
       vault: vault, logger: logger)
-    return PageFace(pages, opens: opens, signer: signer)
+    return PageRoutes(pages, opens: opens, signer: signer)
   }
 }

@@ -14,7 +14,7 @@ import Wire
       try await withThrowingTaskGroup(of: Void.self) { group in
         for seed in 0..<8 {
           group.addTask {
-            var random = Dice(seed: UInt64(seed))
+            var random = SeededGenerator(seed: UInt64(seed))
             for _ in 0..<150 {
               let body = random.tamper(good)
               let path = carma.path(Bool.random(using: &random) ? "pushdevices" : "pushdevices/invalidation")
@@ -121,7 +121,7 @@ import Wire
     try await withCarmaSite { carma in
       let raw = try RawHTTP(carma.site.url)
       let good = Array(carma.path("pushdevices/lars%40somewhere.se").utf8)
-      var random = Dice(seed: 7)
+      var random = SeededGenerator(seed: 7)
       for _ in 0..<500 {
         let path = random.tamper(good).filter { $0 > 0x20 && $0 != 0x7F }
         let bytes =

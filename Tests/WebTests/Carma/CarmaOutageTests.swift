@@ -21,7 +21,7 @@ import Web
     let pool = Pool(PoolConfiguration(connectionString: connection), logger: TestServer.logger)
     try await Migrator(pool, Migration.all).apply()
     let acme = try await customer("ACME", pool)
-    try await withSite([CarmaFace(pool)]) { site in
+    try await withSite([CarmaRoutes(pool)]) { site in
       let requests = CarmaRequests(site: site, customer: acme)
       #expect(try await requests.statuses() == [200, 200, 200])
       await cluster.stop()
@@ -49,7 +49,7 @@ import Web
               "test.set", .write, "ALTER DATABASE \(database.name) SET default_transaction_read_only = \(value)"))
         }
       }
-      try await withSite([CarmaFace(database.pool)]) { site in
+      try await withSite([CarmaRoutes(database.pool)]) { site in
         let requests = CarmaRequests(site: site, customer: acme)
         let statuses = try await requests.statuses()
         #expect(statuses == [200, 200, 200])
@@ -57,7 +57,7 @@ import Web
       try await readOnly("on")
       // As after a failover, the hub's connections are new.
       try await database.withPool { pool in
-        try await withSite([CarmaFace(pool)]) { site in
+        try await withSite([CarmaRoutes(pool)]) { site in
           let requests = CarmaRequests(site: site, customer: acme)
           let statuses = try await requests.statuses()
           #expect(statuses == [503, 200, 503])
@@ -72,7 +72,7 @@ import Web
         }
       }
       try await database.withPool { pool in
-        try await withSite([CarmaFace(pool)]) { site in
+        try await withSite([CarmaRoutes(pool)]) { site in
           let statuses = try await CarmaRequests(site: site, customer: acme).statuses()
           #expect(statuses == [200, 200, 200])
         }
@@ -83,7 +83,7 @@ import Web
   @Test func `A statement that an administrator cancels is a 503, or done after all`() async throws {
     try await withDatabase { database in
       let acme = try await customer("ACME", database.pool)
-      try await withSite([CarmaFace(database.pool)]) { site in
+      try await withSite([CarmaRoutes(database.pool)]) { site in
         let requests = CarmaRequests(site: site, customer: acme)
         #expect(try await requests.statuses() == [200, 200, 200])
         try await database.withPool { spare in
@@ -123,7 +123,7 @@ import Web
     try await withDatabase({ $0.applicationName = "hub" }) { database in
       let acme = try await customer("ACME", database.pool)
       try await database.withPool { spare in
-        try await withSite([CarmaFace(database.pool)]) { site in
+        try await withSite([CarmaRoutes(database.pool)]) { site in
           let requests = CarmaRequests(site: site, customer: acme)
           #expect(try await requests.statuses() == [200, 200, 200])
           let find = Statement(

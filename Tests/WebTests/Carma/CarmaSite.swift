@@ -77,10 +77,10 @@ func withCarmaSite(
     let acme = try await customer("ACME", database.pool)
     let other = try await customer("Other", database.pool)
     // On a site of its own, so that what is logged here is Carma's alone.
-    let contract = try await withSite([DescriptionFace(publicURL: "https://push.example.com")]) { site in
+    let contract = try await withSite([DescriptionRoutes(publicURL: "https://push.example.com")]) { site in
       APIContract(document: try await site.send("GET", "/openapi.json").json)
     }
-    try await withSite([CarmaFace(database.pool, patience: .seconds(60))], logger: logger) { site in
+    try await withSite([CarmaRoutes(database.pool, timeout: .seconds(60))], logger: logger) { site in
       try await body(CarmaSite(site: site, database: database, acme: acme, other: other, contract: contract))
     }
   }
@@ -104,15 +104,15 @@ func customer(_ name: String, _ pool: Pool) async throws -> CarmaSite.Customer {
     list: try await ContactLists(pool).add(id, name: "all").id)
 }
 
-extension CarmaFace {
+extension CarmaRoutes {
   /// On one pool, as the hub has it.
-  /// - Parameter patience: how long a request may take; the hub's own unless given.
-  init(_ pool: Pool, patience: Duration = Registrar.Limits().patience) {
-    let prompt = PromptDatabase(pool, limit: patience)
-    var limits = Registrar.Limits()
-    limits.patience = patience
+  /// - Parameter timeout: how long a request may take; the hub's own unless given.
+  init(_ pool: Pool, timeout: Duration = RegistrationBatcher.Limits().timeout) {
+    let prompt = PromptDatabase(pool, limit: timeout)
+    var limits = RegistrationBatcher.Limits()
+    limits.timeout = timeout
     self.init(
       authenticator: Authenticator(AccessKeyCache(prompt)), pushApps: PushAppCache(prompt),
-      registrar: Registrar(pool, limits: limits), contacts: ContactLookup(prompt), devices: Devices(prompt))
+      registrar: RegistrationBatcher(pool, limits: limits), contacts: ContactLookup(prompt), devices: Devices(prompt))
   }
 }

@@ -91,8 +91,8 @@ struct RawHTTP {
   func fill(with text: String) async throws -> (sent: Int, replies: String) {
     try await onSocket { socket in
       let bytes = Array(text.utf8)
-      var patience = timeval(tv_sec: 1, tv_usec: 0)
-      setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+      var timeout = timeval(tv_sec: 1, tv_usec: 0)
+      setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
       var sent = 0
       while send(bytes, to: socket) { sent += 1 }
       shutdown(socket, Int32(SHUT_WR))

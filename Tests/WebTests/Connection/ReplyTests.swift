@@ -72,7 +72,7 @@ import Web
 }
 
 /// Replies of all lengths.
-private struct Streams: Face {
+private struct Streams: RouteSet {
   struct Broken: Error {}
 
   static let megabytes = 64

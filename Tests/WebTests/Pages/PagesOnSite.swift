@@ -54,7 +54,7 @@ func withPages(
     let pages = RichPages(
       pool, templates: PageTemplateCache(pool), links: bench.links, vault: bench.vault,
       logger: TestServer.logger)
-    let face = PageFace(pages, opens: opens, signer: bench.signer, settings: settings)
+    let face = PageRoutes(pages, opens: opens, signer: bench.signer, settings: settings)
     try await withSite([face]) { site in
       try await body(PagesOnSite(bench: bench, site: site, key: key, devices: devices))
     }

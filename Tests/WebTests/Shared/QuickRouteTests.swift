@@ -65,7 +65,7 @@ import Web
 
   @Test func `It leaves a line of log with the request's id, as all do`() async throws {
     let log = LogCapture()
-    var settings = SiteSettings()
+    var settings = WebServerSettings()
     settings.accessLogLevel = .info
     try await withSite([Words()], settings: settings, logger: log.logger) { site in
       let fine = try await site.send("GET", "/w/hello")
@@ -102,7 +102,7 @@ import Web
 }
 
 /// A quick route that answers at once, later, when it is told to, or with an error.
-private final class Words: Face {
+private final class Words: RouteSet {
   enum Fault: Error { case unforeseen }
 
   private let held = Mutex<(@Sendable () -> Void)?>(nil)
@@ -117,7 +117,7 @@ private final class Words: Face {
       case "later": Task { answer { reply } }
       case "held": held.withLock { $0 = { answer { reply } } }
       case "empty": answer { Response(status: .noContent) }
-      case "refuse": answer { throw Refusal.notFound("There is no such word.") }
+      case "refuse": answer { throw HTTPErrorResponse.notFound("There is no such word.") }
       case "fail": answer { throw Fault.unforeseen }
       default: answer { reply }
       }

@@ -5,13 +5,13 @@ import Synchronization
 final class PushBatch {
   let pushes: [APNsPush]
   private let outcomes: AsyncStream<[PushOutcome]>.Continuation
-  private let withdrawal: Withdrawal
+  private let withdrawal: Cancellation
   private let isWanted: @Sendable () -> Bool
   private var pending: [PushOutcome] = []
   private var owed: Int
 
   init(
-    _ pushes: [APNsPush], outcomes: AsyncStream<[PushOutcome]>.Continuation, withdrawal: Withdrawal,
+    _ pushes: [APNsPush], outcomes: AsyncStream<[PushOutcome]>.Continuation, withdrawal: Cancellation,
     while isWanted: @escaping @Sendable () -> Bool
   ) {
     self.pushes = pushes
@@ -44,7 +44,7 @@ final class PushBatch {
 }
 
 /// Tells a pool that the reader of a batch has gone away.
-final class Withdrawal: Sendable {
+final class Cancellation: Sendable {
   private let flag = Atomic(false)
   var isWithdrawn: Bool { flag.load(ordering: .relaxed) }
   func withdraw() { flag.store(true, ordering: .relaxed) }

@@ -3,37 +3,37 @@ import Synchronization
 
 /// The provider tokens of all keys: one at a time for each key, whichever of its connections asks.
 final class ProviderTokens: Sendable {
-  private let shelves = Mutex<[APNsCredentials: TokenShelf]>([:])
+  private let caches = Mutex<[APNsCredentials: ProviderTokenCache]>([:])
   let now: @Sendable () -> Date
 
   init(now: @escaping @Sendable () -> Date) { self.now = now }
 
   /// The key's token. Minting happens under the lock, so that two who ask at once get the same one.
-  func supply(for credentials: APNsCredentials) -> TokenShelf.Supply {
-    withShelf(credentials) { $0.supply(now: $1) }
+  func availableToken(for credentials: APNsCredentials) -> ProviderTokenCache.AvailableToken {
+    withCache(credentials) { $0.availableToken(now: $1) }
   }
 
-  /// See `TokenShelf.expired`.
+  /// See `ProviderTokenCache.expired`.
   func expired(_ token: ProviderToken, of credentials: APNsCredentials) {
-    withShelf(credentials) { $0.expired(token, now: $1) }
+    withCache(credentials) { $0.expired(token, now: $1) }
   }
 
-  /// See `TokenShelf.overused`.
+  /// See `ProviderTokenCache.overused`.
   func overused(_ token: ProviderToken, of credentials: APNsCredentials) {
-    withShelf(credentials) { $0.overused(token, now: $1) }
+    withCache(credentials) { $0.overused(token, now: $1) }
   }
 
   /// Keeps the tokens of these keys only.
   func forget(except credentials: Set<APNsCredentials>) {
-    shelves.withLock { shelves in shelves = shelves.filter { credentials.contains($0.key) } }
+    caches.withLock { caches in caches = caches.filter { credentials.contains($0.key) } }
   }
 
-  private func withShelf<Answer: Sendable>(
-    _ credentials: APNsCredentials, _ body: (inout TokenShelf, Date) -> Answer
+  private func withCache<Answer: Sendable>(
+    _ credentials: APNsCredentials, _ body: (inout ProviderTokenCache, Date) -> Answer
   ) -> Answer {
     let now = now()
-    return shelves.withLock { shelves in
-      body(&shelves[credentials, default: TokenShelf(credentials)], now)
+    return caches.withLock { caches in
+      body(&caches[credentials, default: ProviderTokenCache(credentials)], now)
     }
   }
 }

@@ -18,7 +18,7 @@ struct APNsListener: Sendable {
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHandlers(
-            NIOSSLServerHandler(context: certificate), ByteGatherer(), Self.http2(),
+            NIOSSLServerHandler(context: certificate), FlushCoalescer(), Self.http2(),
             APNsServerHandler(apns, environment: environment))
         }
       }

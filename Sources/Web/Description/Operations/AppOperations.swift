@@ -78,8 +78,8 @@ enum AppOperations {
     errors: [
       unknown,
       .refusal(
-        "There are no credentials that could be asked about, or they do not open.", Refusal.noSigningKey,
-        Refusal.uncheckable, RegistryError.sealed(what: "push_credential/1/1/apns_signing_key")),
+        "There are no credentials that could be asked about, or they do not open.", HTTPErrorResponse.noSigningKey,
+        HTTPErrorResponse.uncheckable, RegistryError.sealed(what: "push_credential/1/1/apns_signing_key")),
     ])
 
   static let id = Parameter.path("id", .id("The app's `pushAppId`."), example: "1")

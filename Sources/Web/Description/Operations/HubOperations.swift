@@ -17,7 +17,7 @@ enum HubOperations {
       looks every two seconds at most.
       """,
     replies: [.ok("It can.", .named("Health"), example: #"{ "status": "ok" }"#)],
-    errors: [.refusal("Not now; the sentence says why.", Obstacle.allCases.map(\.refusal))])
+    errors: [.refusal("Not now; the sentence says why.", UnavailableReason.allCases.map(\.refusal))])
 
   static let metrics = Operation(
     method: .get, path: "/metrics", id: "metrics", topic: .operation, door: .open,

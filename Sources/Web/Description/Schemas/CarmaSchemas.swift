@@ -2,7 +2,7 @@ import Wire
 
 /// Bodies of Carma's API, and of the hub's health.
 enum CarmaSchemas {
-  static let all: [SiteDescription.NamedSchema] = [
+  static let all: [APIDescription.NamedSchema] = [
     .init(name: "PushDevicesRequest", schema: request),
     .init(name: "DeviceInfoRequest", schema: deviceRequest),
     .init(name: "InvalidationRequest", schema: invalidation),

@@ -2,7 +2,7 @@ import Wire
 
 /// Bodies of sendouts and their pushes.
 enum SendoutSchemas {
-  static let all: [SiteDescription.NamedSchema] = [
+  static let all: [APIDescription.NamedSchema] = [
     .init(name: "SendoutRequest", schema: request),
     .init(name: "Audience", schema: audience),
     .init(name: "Message", schema: message),
@@ -63,7 +63,7 @@ enum SendoutSchemas {
     [
       .always("sendoutId", .id("Number of the sendout.")), .always("name", .text("For people.")),
       .always("pushAppId", .id("The app it goes to.")), .always("appId", .text("Its bundle id.")),
-      .always("appType", AdminSchemas.appType),
+      .always("appType", ManagementSchemas.appType),
       .always(
         "state",
         .word(

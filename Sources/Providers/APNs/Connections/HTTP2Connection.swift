@@ -1,0 +1,227 @@
+import FoundationEssentials
+import Logging
+import NIOCore
+import NIOHPACK
+import NIOHTTP2
+import NIOTLS
+
+/// One connection to APNs: does what its `HTTP2ConnectionState` says, frame by frame. Belongs to the pool's event loop.
+///
+/// It stands where a stream multiplexer would: only on the level of frames can a push that was certainly not processed be
+/// told from one whose fate is unknown, and a channel for each stream costs more than the push itself.
+final class HTTP2Connection: ChannelInboundHandler, NIOHTTP2FrameDelegate {
+  typealias InboundIn = HTTP2Frame
+  typealias OutboundOut = HTTP2Frame
+
+  let serial: Int
+  private let pool: HTTP2ConnectionPool
+  private var state: HTTP2ConnectionState<PushJob>
+  private var context: ChannelHandlerContext?
+  private var timer: (at: NIODeadline, task: Scheduled<Void>)?
+  private var isFirst = true
+  private var mustFlush = false
+  private var lastError: String?
+
+  init(_ serial: Int, pool: HTTP2ConnectionPool, timeouts: HTTP2ConnectionTimeouts) {
+    self.serial = serial
+    self.pool = pool
+    state = HTTP2ConnectionState(timeouts, now: .now())
+  }
+
+  /// Requests that wait for an answer.
+  var openStreams: Int { state.openStreams }
+
+  /// Sends waiting pushes, at most `slice`, as far as the server and the socket allow; says whether it sent any.
+  func pull(slice: Int, token: ProviderToken) -> Bool {
+    guard let context, context.channel.isWritable, state.room > 0 else { return false }
+    let now = NIODeadline.now()
+    let sentAt = pool.now
+    var taken = 0
+    while taken < slice, state.room > 0, var job = pool.next() {
+      job.token = token
+      let stream = HTTP2StreamID(state.begin(job, sentAt: sentAt, now: now))
+      write(job.push, token: token, on: stream, context)
+      taken += 1
+    }
+    guard taken > 0 else { return false }
+    context.flush()
+    arm()
+    return true
+  }
+
+  private func write(_ push: APNsPush, token: ProviderToken, on stream: HTTP2StreamID, _ context: ChannelHandlerContext)
+  {
+    let headers = pool.headers.block(for: push, authorization: token.authorization, first: isFirst)
+    isFirst = false
+    let hasBody = !push.payload.isEmpty
+    send(.headers(.init(headers: headers, endStream: !hasBody)), on: stream, context)
+    if hasBody {
+      send(.data(.init(data: .byteBuffer(ByteBuffer(bytes: push.payload)), endStream: true)), on: stream, context)
+    }
+  }
+
+  private func send(_ payload: HTTP2Frame.FramePayload, on stream: HTTP2StreamID, _ context: ChannelHandlerContext) {
+    context.write(wrapOutboundOut(HTTP2Frame(streamID: stream, payload: payload)), promise: nil)
+  }
+
+  /// NIOHTTP2 keeps DATA back while flow control forbids it; here it says that a frame really went out.
+  func wroteFrame(_ frame: HTTP2Frame) {
+    switch frame.payload {
+    case .data(let data) where data.endStream: state.left(Int(frame.streamID))
+    case .headers(let headers) where headers.endStream: state.left(Int(frame.streamID))
+    default: break
+    }
+  }
+
+  /// Takes no more pushes, and closes when those under way are answered.
+  func retire() {
+    perform(state.retire())
+    settleDown()
+  }
+}
+
+// MARK: - What comes in
+
+extension HTTP2Connection {
+  func handlerAdded(context: ChannelHandlerContext) {
+    // Let go while it was being dialed; the pool has forgotten it.
+    guard lastError == nil else { return context.close(promise: nil) }
+    self.context = context
+    arm()
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    let frame = unwrapInboundIn(data)
+    let stream = Int(frame.streamID)
+    switch frame.payload {
+    case .headers(let head): receive(head, on: stream)
+    case .data(let data):
+      if case .byteBuffer(let bytes) = data.data {
+        perform(state.body(stream, bytes.readableBytesView, isEnd: data.endStream))
+      }
+    case .rstStream(let code):
+      perform(state.reset(stream, refused: code == .refusedStream, code: "RST_STREAM: \(code)"))
+    case .goAway(let lastStream, let code, let debugData):
+      let reason = debugData.flatMap { APNsAnswer.reason(in: Array($0.readableBytesView)) }
+      pool.logger.info("APNs says good-bye", metadata: ["code": "\(code)", "reason": "\(reason ?? "none")"])
+      pool.retiring(self)
+      perform(state.goAway(lastStream: Int(lastStream), reason: reason))
+    case .settings(.settings(let settings)):
+      let isGreeting = state.phase == .greeting
+      state.settings(maxConcurrentStreams: settings.last { $0.parameter == .maxConcurrentStreams }?.value)
+      if isGreeting { pool.opened(self) }
+    default: break
+    }
+  }
+
+  private func receive(_ head: HTTP2Frame.FramePayload.Headers, on stream: Int) {
+    guard let status = head.headers.first(name: ":status").flatMap({ Int($0) }) else { return }
+    let retryAfter =
+      status == 200 ? nil : head.headers.first(name: "retry-after").flatMap { RetryAfter.duration($0, now: pool.now) }
+    perform(state.head(stream, status: status, retryAfter: retryAfter, isEnd: head.endStream))
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    state.heard(now: .now())
+    settleDown()
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    if context.channel.isWritable { pool.pump() }
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    switch event {
+    case let event as NIOHTTP2WindowUpdatedEvent where event.streamID == .rootStream: widenWindow(event, context)
+    case TLSUserEvent.handshakeCompleted(let negotiated) where negotiated != "h2": close(reason: "NoHTTP2")
+    default: context.fireUserInboundEventTriggered(event)
+    }
+  }
+
+  /// Opens the connection's window again once half of it is used up. Streams need none: an answer is shorter than theirs.
+  private func widenWindow(_ event: NIOHTTP2WindowUpdatedEvent, _ context: ChannelHandlerContext) {
+    guard let size = event.inboundWindowSize, size < Self.window / 2 else { return }
+    send(.windowUpdate(windowSizeIncrement: Self.window - size), on: .rootStream, context)
+    mustFlush = true
+  }
+
+  private static let window = 1 << 24
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    if let error = error as? NIOHTTP2Errors.StreamError {
+      perform(state.reset(Int(error.streamID), refused: false, code: "StreamError"))
+      return
+    }
+    pool.logger.warning("APNs connection failed", metadata: ["error": "\(error)"])
+    close(reason: HTTP2ConnectionFailure.reason(error))
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    timer?.task.cancel()
+    timer = nil
+    self.context = nil
+    let reason = lastError ?? "ConnectionClosed"
+    perform(state.closed(reason: reason))
+    pool.gone(self, reason: reason)
+  }
+}
+
+// MARK: - What is to be done
+
+extension HTTP2Connection {
+  private func perform(_ actions: [HTTP2ConnectionAction<PushJob>]) {
+    for action in actions {
+      switch action {
+      case .settle(let job, let ending, let sentAt): pool.settle(job, ending, sentAt: sentAt, on: self)
+      case .reset(let stream):
+        guard let context else { continue }
+        send(.rstStream(.cancel), on: HTTP2StreamID(stream), context)
+        mustFlush = true
+      case .ping:
+        guard let context else { continue }
+        send(.ping(HTTP2PingData(), ack: false), on: .rootStream, context)
+        mustFlush = true
+      case .close(let reason): close(reason: reason)
+      }
+    }
+  }
+
+  /// After anything happened: sends what that gave rise to, and sets the clock.
+  private func settleDown() {
+    if mustFlush {
+      mustFlush = false
+      context?.flush()
+    }
+    pool.pump()
+    arm()
+  }
+
+  /// Nothing more leaves: what is written to a closing socket would count as sent.
+  private func close(reason: String) {
+    if lastError == nil { lastError = reason }
+    if state.isReady { pool.retiring(self) }
+    state.close()
+    if let context { context.close(promise: nil) } else { pool.gone(self, reason: reason) }
+  }
+
+  /// One timer, set to the earliest moment that may matter.
+  private func arm() {
+    guard let context else { return }
+    let at = state.nextWake
+    if let timer, timer.at <= at { return }
+    timer?.task.cancel()
+    timer = nil
+    guard at != .distantFuture else { return }
+    let task = context.eventLoop.assumeIsolated().scheduleTask(deadline: at) {
+      self.timer = nil
+      self.perform(self.state.wake(now: .now()))
+      if self.state.phase == .draining { self.pool.retiring(self) }
+      self.settleDown()
+    }
+    timer = (at, task)
+  }
+}

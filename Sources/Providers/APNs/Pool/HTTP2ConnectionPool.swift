@@ -1,0 +1,258 @@
+import DequeModule
+import FoundationEssentials
+import Logging
+import NIOCore
+
+/// The connections of one key in one environment, and the pushes that wait for them. Belongs to one event loop, and so do
+/// its connections: nothing in it is locked.
+final class HTTP2ConnectionPool {
+  let logger: Logger
+  let headers: RequestHeaders
+  private let credentials: APNsCredentials
+  private let tokens: ProviderTokens
+  private let connector: HTTP2Connector
+  private let timeouts: HTTP2ConnectionTimeouts
+  private let loop: any EventLoop
+  private let metrics: APNsMetrics
+  private var state: HTTP2PoolState
+  private var connections: [Int: HTTP2Connection] = [:]
+  private var queue: Deque<PushJob> = []
+  private var touched: [PushBatch] = []
+  private var isPumping = false
+  private var willPump = false
+  private var timer: (at: NIODeadline, task: Scheduled<Void>)?
+  private var whenEmpty: EventLoopPromise<Void>?
+
+  /// A push that is certainly not processed goes again at once, this often; then its owner decides.
+  private static let turnsAllowed = 3
+  /// Pushes a connection takes before the next one has its turn: some full TLS records' worth.
+  private static let slice = 128
+
+  init(
+    _ credentials: APNsCredentials, tokens: ProviderTokens, connector: HTTP2Connector,
+    timeouts: HTTP2ConnectionTimeouts,
+    settings: PoolSettings, loop: any EventLoop, metrics: APNsMetrics, logger: Logger
+  ) {
+    self.credentials = credentials
+    self.tokens = tokens
+    self.connector = connector
+    self.timeouts = timeouts
+    self.loop = loop
+    self.metrics = metrics
+    self.logger = logger
+    headers = RequestHeaders(authority: connector.address.authority)
+    state = HTTP2PoolState(settings)
+  }
+}
+
+// MARK: - Pushes
+
+extension HTTP2ConnectionPool {
+  /// The clock that pushes are dated by.
+  var now: Date { tokens.now() }
+
+  /// Takes a batch in; those of its pushes that are refused already only need telling.
+  func enqueue(_ batch: PushBatch, refused: [PushOutcome]) {
+    let without = Set(refused.map(\.index))
+    for outcome in refused { finish(PushJob(batch: batch, index: outcome.index), outcome.verdict, outcome.sentAt) }
+    for index in batch.pushes.indices where !without.contains(index) {
+      queue.append(PushJob(batch: batch, index: index))
+    }
+    pump()
+  }
+
+  /// The next push to send, for a connection that has room.
+  func next() -> PushJob? {
+    while let job = queue.popFirst() {
+      if job.batch.isWithdrawn { continue }
+      if job.batch.mayLeave { return job }
+      finish(job, .unsent(reason: "Withdrawn"))
+    }
+    return nil
+  }
+
+  /// Lets everything move that can, and hands out what has been settled.
+  func pump() {
+    guard !isPumping else { return }
+    isPumping = true
+    if !queue.isEmpty, let token = token() {
+      var isMoving = false
+      for serial in state.ready where connections[serial]?.pull(slice: Self.slice, token: token) == true {
+        isMoving = true
+      }
+      if isMoving, !queue.isEmpty { pumpAgain() }
+    }
+    review()
+    isPumping = false
+    for batch in touched { batch.deliver() }
+    touched.removeAll(keepingCapacity: true)
+    metrics.openStreams(connections.values.reduce(0) { $0 + $1.openStreams })
+  }
+
+  /// A slice at a time, so that others on this event loop have their turn.
+  private func pumpAgain() {
+    guard !willPump else { return }
+    willPump = true
+    loop.assumeIsolated().execute {
+      self.willPump = false
+      self.pump()
+    }
+  }
+
+  /// The token to send with; without one, all that waits gets its verdict.
+  private func token() -> ProviderToken? {
+    switch tokens.availableToken(for: credentials) {
+    case .token(let token): return token
+    case .keyUnusable: finishAll(.credentialsRefused(reason: "SigningKeyUnusable"))
+    case .none(let until):
+      let wait = Duration.seconds(max(1, Int64(until.timeIntervalSince(now).rounded(.up))))
+      finishAll(.retry(after: wait, reason: APNsReason.tooManyProviderTokenUpdates.rawValue))
+    }
+    return nil
+  }
+
+  /// - Parameter sentAt: `nil` if it never left.
+  private func finish(_ job: PushJob, _ verdict: Verdict, _ sentAt: Date? = nil) {
+    if job.batch.settle(PushOutcome(index: job.index, verdict: verdict, sentAt: sentAt)) { touched.append(job.batch) }
+  }
+
+  private func finishAll(_ verdict: Verdict) {
+    while let job = next() { finish(job, verdict) }
+  }
+}
+
+// MARK: - Endings
+
+extension HTTP2ConnectionPool {
+  /// A request has ended on a connection; `pump` follows.
+  func settle(_ job: PushJob, _ ending: RequestEnding, sentAt: Date, on connection: HTTP2Connection) {
+    switch ending {
+    case .answered(let answer):
+      metrics.answered(answer, after: now.timeIntervalSince(sentAt))
+      state.answered(on: connection.serial, now: .now())
+      obey(APNsVerdicts.classification(on: answer), answer, job, sentAt: sentAt, on: connection)
+    case .turnedBack(let reason):
+      metrics.turnedBack()
+      turnBack(job, reason: reason)
+    case .lost(let reason):
+      metrics.lost()
+      finish(job, .uncertain(reason: reason), sentAt)
+    }
+  }
+
+  private func turnBack(_ job: PushJob, reason: String) {
+    if let known = APNsReason(rawValue: reason),
+      case .credentialsRefused = APNsVerdicts.classification(on: known).verdict
+    {
+      return finish(job, .credentialsRefused(reason: reason))
+    }
+    var job = job
+    job.turnedBack += 1
+    if job.turnedBack > Self.turnsAllowed { return finish(job, .unsent(reason: reason)) }
+    queue.prepend(job)
+  }
+
+  private func obey(
+    _ classification: ResponseClassification, _ answer: APNsAnswer, _ job: PushJob, sentAt: Date,
+    on connection: HTTP2Connection
+  ) {
+    var isCurable = false
+    switch classification.recovery {
+    case .none: break
+    case .reopen:
+      retiring(connection)
+      connection.retire()
+    case .freshConnection: isCurable = true
+    case .freshToken:
+      if let token = job.token { tokens.expired(token, of: credentials) }
+      isCurable = true
+    case .formerToken:
+      if let token = job.token { tokens.overused(token, of: credentials) }
+      if case .token = tokens.availableToken(for: credentials) { isCurable = true }
+    }
+    guard isCurable, !job.isSecondChance, let reason = answer.reason.flatMap(APNsReason.init(rawValue:)) else {
+      return finish(job, classification.verdict, sentAt)
+    }
+    let (isWorthwhile, actions) = state.renew(for: reason, on: connection.serial, now: .now())
+    perform(actions)
+    guard isWorthwhile else { return finish(job, classification.verdict, sentAt) }
+    var job = job
+    job.isSecondChance = true
+    queue.prepend(job)
+  }
+}
+
+// MARK: - Connections
+
+extension HTTP2ConnectionPool {
+  /// A connection may take pushes.
+  func opened(_ connection: HTTP2Connection) {
+    logger.info("APNs connection open", metadata: ["connection": "\(connection.serial)"])
+    perform(state.opened(connection.serial))
+  }
+
+  /// A connection takes no more pushes.
+  func retiring(_ connection: HTTP2Connection) {
+    state.retiring(connection.serial)
+  }
+
+  /// A connection is closed, and has given all its pushes back.
+  func gone(_ connection: HTTP2Connection, reason: String) {
+    gone(connection.serial, reason: reason)
+  }
+
+  private func gone(_ serial: Int, reason: String) {
+    guard connections.removeValue(forKey: serial) != nil else { return }
+    metrics.connectionClosed()
+    state.gone(serial, reason: reason, jitter: .random(in: 0...1), now: .now())
+    logger.info("APNs connection closed", metadata: ["connection": "\(serial)", "reason": "\(reason)"])
+    pump()
+    if connections.isEmpty { whenEmpty?.succeed() }
+  }
+
+  private func perform(_ actions: [HTTP2PoolState.Action]) {
+    for action in actions {
+      switch action {
+      case .open(let serial): open(serial)
+      case .retire(let serial): connections[serial]?.retire()
+      case .giveBack(let reason): finishAll(.unsent(reason: reason))
+      }
+    }
+  }
+
+  private func open(_ serial: Int) {
+    let connection = HTTP2Connection(serial, pool: self, timeouts: timeouts)
+    connections[serial] = connection
+    metrics.connectionOpened()
+    connector.dial(connection, on: loop).assumeIsolated().whenFailure { error in
+      guard self.connections[serial] != nil else { return }
+      self.logger.warning("APNs cannot be reached", metadata: ["error": "\(error)"])
+      self.gone(serial, reason: HTTP2ConnectionFailure.reason(error))
+    }
+  }
+
+  private func review() {
+    perform(state.review(waiting: queue.count, now: .now()))
+    let at = state.nextReview()
+    if let timer, timer.at <= at { return }
+    timer?.task.cancel()
+    timer = nil
+    guard at != .distantFuture else { return }
+    let task = loop.assumeIsolated().scheduleTask(deadline: at) {
+      self.timer = nil
+      self.pump()
+    }
+    timer = (at, task)
+  }
+
+  /// Takes no more pushes, hands back what waits, and finishes once the last connection has closed.
+  func shutDown() -> EventLoopFuture<Void> {
+    if let whenEmpty { return whenEmpty.futureResult }
+    let promise = loop.makePromise(of: Void.self)
+    whenEmpty = promise
+    perform(state.shutDown())
+    pump()
+    if connections.isEmpty { promise.succeed() }
+    return promise.futureResult
+  }
+}

@@ -1,0 +1,128 @@
+import Crypto
+import Logging
+import Postgres
+import Providers
+import Registry
+
+/// Looks at everything that a hub with these settings needs, and changes nothing.
+struct Diagnostics: Sendable {
+  struct Finding: Sendable {
+    var part: String
+    var isWell: Bool
+    /// What was found, or what to do.
+    var sentence: String
+  }
+
+  private let settings: Settings
+
+  init(_ settings: Settings) { self.settings = settings }
+
+  /// One finding after the other, as they are made.
+  func findings() -> AsyncStream<Finding> {
+    AsyncStream { found in
+      let task = Task {
+        let oddities = settings.warnings.map { "; \($0)" }.joined()
+        found.yield(Finding(part: "settings", isWell: true, sentence: "complete" + oddities))
+        found.yield(publicURL())
+        try? await settings.withPool { pool in
+          let server = await database(pool)
+          found.yield(server)
+          guard server.isWell else { return }
+          let schema = await migrations(pool)
+          found.yield(schema)
+          guard schema.isWell else { return }
+          found.yield(await masterKey(pool))
+          found.yield(await reports(pool))
+        }
+        await providers { found.yield($0) }
+        found.finish()
+      }
+      found.onTermination = { _ in task.cancel() }
+    }
+  }
+
+  private func publicURL() -> Finding {
+    let isSecure = settings.publicURL.hasPrefix("https://")
+    return Finding(
+      part: "public URL", isWell: true,
+      sentence: settings.publicURL
+        + (isSecure ? "" : "; phones want https, so set \(Setting.publicURL.variable) before real pushes are sent"))
+  }
+
+  private func database(_ pool: Pool) async -> Finding {
+    do {
+      let row = try await pool.query(DiagnosticsQueries.version).first
+      let (number, text) = try row?.decode(Int32.self, String.self) ?? (Int32(0), "")
+      let isNew = number >= 140_000
+      return Finding(
+        part: "database", isWell: isNew, sentence: "PostgreSQL \(text)" + (isNew ? "" : "; Pushcart needs 14 or later"))
+    } catch {
+      return Finding(part: "database", isWell: false, sentence: "\(error); see \(Setting.databaseURL.variable)")
+    }
+  }
+
+  private func migrations(_ pool: Pool) async -> Finding {
+    do {
+      let pending = try await Migrator(pool, Migration.embedded).pending()
+      let sentence =
+        pending.isEmpty
+        ? "all \(Migration.embedded.count) applied" : "\(pending.count) pending; run `pushcart migrate`"
+      return Finding(part: "migrations", isWell: pending.isEmpty, sentence: sentence)
+    } catch {
+      return Finding(part: "migrations", isWell: false, sentence: "\(error)")
+    }
+  }
+
+  private func masterKey(_ pool: Pool) async -> Finding {
+    guard let keys = settings.masterKeys else { return Finding(part: "master key", isWell: false, sentence: "not set") }
+    do {
+      let all = try await Rekey(pool, vault: Vault(keys)).run(trial: true)
+      if !all.unreadable.isEmpty {
+        return Finding(
+          part: "master key", isWell: false,
+          sentence: "does not open \(all.unreadable.joined(separator: ", ")); put the key they were sealed under into "
+            + "\(Setting.oldMasterKeys.variable), or store them anew")
+      }
+      return Finding(
+        part: "master key", isWell: true,
+        sentence: "opens all \(all.current + all.resealed) sealed values"
+          + (all.resealed == 0 ? "" : "; \(all.resealed) are under an older key: run `pushcart rekey`"))
+    } catch {
+      return Finding(part: "master key", isWell: false, sentence: "\(CommandFailure.wrapping(error))")
+    }
+  }
+
+  /// The hub works without anybody who reads reports.
+  private func reports(_ pool: Pool) async -> Finding {
+    do {
+      let remedy = try await ReportRole.remedy(pool)
+      let sentence = remedy.map { "the role pushcart_report cannot read them; a superuser lets it: \($0)" }
+      return Finding(part: "reports", isWell: true, sentence: sentence ?? "the role pushcart_report can read them")
+    } catch {
+      return Finding(part: "reports", isWell: false, sentence: "\(error)")
+    }
+  }
+
+  /// Whether APNs answers at all: it is asked about a key that it cannot know, and refusing that is an answer.
+  private func providers(_ report: (Finding) -> Void) async {
+    let stranger = APNsCredentials(
+      teamID: "PUSHCART00", keyID: "PUSHCART00", signingKey: P256.Signing.PrivateKey().pemRepresentation)
+    do {
+      let provider = try APNsProvider(settings.apns, logger: Logger(label: "apns"))
+      for (environment, url, variable) in [
+        (APNsEnvironment.production, settings.apns.productionURL, Setting.apnsProductionURL.variable),
+        (.sandbox, settings.apns.sandboxURL, Setting.apnsSandboxURL.variable),
+      ] {
+        let answer = await provider.check(topic: "pushcart", environment: environment, credentials: stranger)
+        if case .unreachable(let reason) = answer {
+          let sentence = "\(url) cannot be reached (\(reason)); see \(variable) and \(Setting.providerCAFile.variable)"
+          report(Finding(part: "APNs \(environment)", isWell: false, sentence: sentence))
+        } else {
+          report(Finding(part: "APNs \(environment)", isWell: true, sentence: "\(url) answers"))
+        }
+      }
+    } catch {
+      report(Finding(part: "APNs", isWell: false, sentence: "\(CommandFailure.wrapping(error))"))
+    }
+  }
+}

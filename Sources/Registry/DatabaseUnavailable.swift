@@ -1,0 +1,26 @@
+import Postgres
+
+/// What a failure of the database means to rooms that do not know PostgreSQL: try again later, and whether it is safe to.
+public enum DatabaseUnavailable: Sendable, Equatable {
+  /// Nothing was done.
+  case nothingDone
+  /// Nothing was done: the database is there, but had too much to do, or others were in the way.
+  case tooSlow
+  /// It may have been done or not.
+  case outcomeUnknown
+
+  /// - Returns: `nil` for every error that is not the database being away, too slow or too busy.
+  public init?(_ error: any Error) {
+    guard let error = error as? PostgresError else { return nil }
+    switch error {
+    case .unknownOutcome: self = .outcomeUnknown
+    case .timedOut, .busy: self = .tooSlow
+    case .server(let error) where Self.crowded.contains(error.sqlState): self = .tooSlow
+    default:
+      guard error.isPassing else { return nil }
+      self = .nothingDone
+    }
+  }
+
+  private static let crowded = [ServerError.serializationFailure, ServerError.deadlockDetected]
+}

@@ -1,0 +1,74 @@
+import Hummingbird
+import NIOCore
+import Registry
+import Wire
+
+extension CarmaRoutes {
+  func register(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let access = try await authenticator.access(request, context, needs: .device)
+    let body = try await request.pushDevices()
+    let apps = try await apps(access, context)
+    let registration = try Registration(body, apps: apps)
+    let tells = access.opens(.backend)
+    let contact = try await registrar.register(access.customer, registration, tells: tells)
+    return reply(contact.map { ContactReply($0, apps) } ?? ContactReply(echo: body))
+  }
+
+  func invalidate(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let access = try await authenticator.access(request, context, needs: .device)
+    let body = try await request.pushDevices()
+    let apps = try await apps(access, context)
+    let invalidation = try Invalidation(body, apps: apps)
+    try await devices.invalidate(access.customer, invalidation)
+    guard access.opens(.backend) else { return reply(ContactReply(echo: body, invalidated: true)) }
+    return try await show(invalidation.originalID, apps, access)
+  }
+
+  func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let access = try await authenticator.access(request, context, needs: .backend)
+    let originalID = context.parameters["originalId"] == nil ? "invalidation" : try context.part("originalId")
+    return try await show(originalID, try await apps(access, context), access)
+  }
+
+  private func show(_ originalID: String, _ apps: [PushApp], _ access: Access) async throws -> Response {
+    let contact = try await contacts.find(access.customer, originalID: originalID, apps: apps.map(\.id))
+    return try reply(contact, originalID, apps)
+  }
+
+  /// As `show`, when key and apps are at hand.
+  func showAtOnce(_ request: QuickRequest, _ answer: @escaping QuickAnswer) -> Bool {
+    let words = request.words
+    guard let customer = CustomerID(String(words[0])),
+      let access = authenticator.accessAtHand(request, to: customer, needs: .backend),
+      let appID = PathPart.decode(words[1]), let apps = pushApps.cached(access.customer, appID: appID),
+      let originalID = PathPart.decode(words[2])
+    else { return false }
+    contacts.find(access.customer, originalID: originalID, apps: apps.map(\.id)) { found in
+      answer { try reply(found.get(), originalID, apps) }
+    }
+    return true
+  }
+
+  private func reply(_ contact: Contact?, _ originalID: String, _ apps: [PushApp]) throws -> Response {
+    guard let contact else { throw RegistryError.contactUnknown(originalID: originalID) }
+    return reply(ContactReply(contact, apps))
+  }
+
+  /// The push apps that the path's appId stands for, one per platform.
+  private func apps(_ access: Access, _ context: WebRequestContext) async throws -> [PushApp] {
+    let appID = try context.part("appId")
+    let found = try await pushApps.apps(access.customer, appID: appID)
+    guard !found.isEmpty else { throw RegistryError.appUnknown(appID: appID) }
+    return found
+  }
+
+  private func reply(_ contact: ContactReply) -> Response {
+    JSONReply.make(bytes: ByteBuffer(bytes: contact.json))
+  }
+}
+
+extension Request {
+  fileprivate func pushDevices() async throws -> PushDevicesBody {
+    try await jsonBytes().withUnsafeReadableBytes { try PushDevicesBody(json: $0) }
+  }
+}

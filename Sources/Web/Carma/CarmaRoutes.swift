@@ -1,0 +1,37 @@
+import HTTPTypes
+import Hummingbird
+public import Registry
+
+/// Carma's REST as the integration guide prints it: what apps and their back ends register devices with.
+///
+/// The guide has two spellings of the path; both answer.
+public struct CarmaRoutes: RouteSet {
+  let authenticator: Authenticator
+  let pushApps: PushAppCache
+  let registrar: RegistrationBatcher
+  let contacts: ContactLookup
+  let devices: Devices
+
+  public init(
+    authenticator: Authenticator, pushApps: PushAppCache, registrar: RegistrationBatcher, contacts: ContactLookup,
+    devices: Devices
+  ) {
+    self.authenticator = authenticator
+    self.pushApps = pushApps
+    self.registrar = registrar
+    self.contacts = contacts
+    self.devices = devices
+  }
+
+  public func addRoutes(to routes: RouteTable) {
+    for name in ["pushdevices", "devices"] {
+      let path = RouterPath("/rest/{customerId}/apps/{appId}/\(name)")
+      routes.put(path, use: register)
+      routes.put(path.appendingPath("invalidation"), use: invalidate)
+      routes.get(path.appendingPath("{originalId}"), use: show)
+      routes.shortcut("/rest/{customerId}/apps/{appId}/\(name)/{originalId}", answer: showAtOnce)
+      // A contact may be called so, too; the router looks at the plain word only.
+      routes.get(path.appendingPath("invalidation"), use: show)
+    }
+  }
+}

@@ -1,0 +1,31 @@
+import Hummingbird
+import HTTPTypes
+import NIOCore
+
+/// `/openapi.json`, and `/swagger/` for people.
+public struct DescriptionRoutes: RouteSet {
+  private let document: ByteBuffer
+  private let page: ByteBuffer
+
+  /// - Parameter publicURL: where clients reach the hub, without a slash at the end.
+  public init(publicURL: String) throws {
+    let description = APIDescription.pushcart
+    document = ByteBuffer(bytes: try JSONReply.encode(OpenAPIDocument.json(description, publicURL: publicURL)))
+    page = ByteBuffer(string: ReferencePage(description: description, publicURL: publicURL).html)
+  }
+
+  public func addRoutes(to routes: RouteTable) {
+    routes.get("/openapi.json") { [document] _, _ in JSONReply.make(bytes: document) }
+    routes.get("/swagger/") { [page] request, _ in
+      guard request.uri.path.hasSuffix("/") else {
+        return Response(status: .permanentRedirect, headers: [.location: "/swagger/"])
+      }
+      return Response(
+        status: .ok,
+        headers: [
+          .contentType: "text/html; charset=utf-8", .contentSecurityPolicy: ReferenceStyle.policy,
+          .xContentTypeOptions: "nosniff", .cacheControl: "no-cache",
+        ], body: ResponseBody(byteBuffer: page))
+    }
+  }
+}

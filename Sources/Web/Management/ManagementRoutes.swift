@@ -1,0 +1,62 @@
+public import Content
+public import Delivery
+import Hummingbird
+public import Registry
+public import Sendouts
+
+/// The management API under `/api/v1`: everything the command line does, for the customer whose key opens it.
+public struct ManagementRoutes: RouteSet {
+  private let keys: KeyRoutes
+  private let apps: AppRoutes
+  private let lists: ListRoutes
+  private let templates: TemplateRoutes
+  private let sendouts: SendoutRoutes
+  private let reports: ReportRoutes
+
+  /// - Parameters:
+  ///   - vault: seals the credentials of apps.
+  ///   - credentials: asks push services about them.
+  public init(
+    authenticator: Authenticator, replies: IdempotentReplies, keys: AccessKeys, apps: PushApps, vault: Vault,
+    credentials: CredentialCheck, lists: ContactLists, templates: Templates,
+    sendouts: SendoutStore, reports: Reports
+  ) {
+    let endpoint = IdempotentEndpoint(authenticator: authenticator, replies: replies)
+    self.keys = KeyRoutes(endpoint: endpoint, keys: keys)
+    self.apps = AppRoutes(endpoint: endpoint, apps: apps, vault: vault, credentials: credentials)
+    self.lists = ListRoutes(endpoint: endpoint, lists: lists)
+    self.templates = TemplateRoutes(endpoint: endpoint, templates: templates)
+    self.sendouts = SendoutRoutes(endpoint: endpoint, sendouts: sendouts)
+    self.reports = ReportRoutes(endpoint: endpoint, reports: reports)
+  }
+
+  public func addRoutes(to routes: RouteTable) {
+    routes.get("/api/v1/keys", use: keys.list)
+    routes.post("/api/v1/keys", use: keys.add)
+    routes.delete("/api/v1/keys/{id}", use: keys.revoke)
+
+    routes.get("/api/v1/apps", use: apps.list)
+    routes.post("/api/v1/apps", use: apps.add)
+    routes.get("/api/v1/apps/{id}", use: apps.show)
+    routes.patch("/api/v1/apps/{id}", use: apps.change)
+    routes.post("/api/v1/apps/{id}/check", use: apps.check)
+
+    routes.get("/api/v1/lists", use: lists.list)
+    routes.post("/api/v1/lists", use: lists.add)
+
+    routes.get("/api/v1/templates", use: templates.list)
+    routes.get("/api/v1/templates/{name}", use: templates.show)
+    routes.put("/api/v1/templates/{name}", use: templates.save)
+
+    routes.get("/api/v1/sendouts", use: sendouts.list)
+    routes.post("/api/v1/sendouts", use: sendouts.add)
+    routes.get("/api/v1/sendouts/{id}", use: sendouts.show)
+    routes.get("/api/v1/sendouts/{id}/pushes", use: sendouts.pushes)
+    routes.post("/api/v1/sendouts/{id}/start", use: sendouts.does { try await $0.start($1, $2) })
+    routes.post("/api/v1/sendouts/{id}/pause", use: sendouts.does { try await $0.pause($1, $2) })
+    routes.post("/api/v1/sendouts/{id}/resume", use: sendouts.does { try await $0.resume($1, $2) })
+    routes.post("/api/v1/sendouts/{id}/cancel", use: sendouts.does { try await $0.cancel($1, $2) })
+
+    routes.get("/api/v1/reports/{report}", use: reports.show)
+  }
+}

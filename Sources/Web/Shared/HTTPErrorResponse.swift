@@ -1,0 +1,69 @@
+public import HTTPTypes
+
+/// Why a request was not done: a status and one sentence for whoever sent it, never a value of theirs.
+public struct HTTPErrorResponse: Error, Sendable, Equatable {
+  public var status: HTTPResponse.Status
+  /// Ends up in `{"error":"…"}`; names the field it is about.
+  public var sentence: String
+  public var headers: HTTPFields
+
+  public init(_ status: HTTPResponse.Status, _ sentence: String, headers: HTTPFields = [:]) {
+    self.status = status
+    self.sentence = sentence
+    self.headers = headers
+  }
+}
+
+extension HTTPErrorResponse {
+  public static func badRequest(_ sentence: String) -> HTTPErrorResponse { HTTPErrorResponse(.badRequest, sentence) }
+  public static func notFound(_ sentence: String) -> HTTPErrorResponse { HTTPErrorResponse(.notFound, sentence) }
+  public static func conflict(_ sentence: String) -> HTTPErrorResponse { HTTPErrorResponse(.conflict, sentence) }
+
+  /// No key, a wrong one, a revoked one, or one of another customer: they all look the same.
+  public static let unauthorized = HTTPErrorResponse(
+    .unauthorized, "The access key is missing or not good for this customer.",
+    headers: [.wwwAuthenticate: "Bearer realm=\"pushcart\""])
+
+  public static func forbidden(needs scope: String) -> HTTPErrorResponse {
+    HTTPErrorResponse(.forbidden, "This needs an access key of scope \(scope).")
+  }
+
+  public static func tooLarge(limit: Int) -> HTTPErrorResponse {
+    HTTPErrorResponse(.contentTooLarge, "The body is larger than \(limit) bytes.")
+  }
+
+  public static let brokenBody = badRequest("The body broke off, or was not framed as HTTP has it.")
+
+  public static let notHTTP = badRequest(
+    "What was sent is not a request of HTTP/1.1, or its head is too large: 100 fields, 16 KiB each, 32 KiB in all.")
+
+  public static let notJSON = HTTPErrorResponse(
+    .unsupportedMediaType, "The body must be JSON, sent as Content-Type: application/json.")
+
+  public static func methodNotAllowed(_ allowed: [HTTPRequest.Method]) -> HTTPErrorResponse {
+    let list = allowed.map(\.rawValue).sorted().joined(separator: ", ")
+    return HTTPErrorResponse(.methodNotAllowed, "This path answers \(list).", headers: [.allow: list])
+  }
+
+  /// Of a push app whose push service the hub does not speak yet.
+  public static let uncheckable = HTTPErrorResponse.conflict("Only apps of iOS can be checked so far.")
+  public static let noSigningKey = HTTPErrorResponse.conflict("The app has no signingKey yet; PATCH it first.")
+
+  /// The database is away: nothing was done.
+  public static let unavailable = HTTPErrorResponse(
+    .serviceUnavailable, "The hub cannot reach its database. Try again in a moment.", headers: [.retryAfter: "2"])
+
+  /// The hub, or its database, does not get round to it: nothing was done.
+  public static let busy = HTTPErrorResponse(
+    .serviceUnavailable, "The hub has too much to do just now. Try again in a moment.", headers: [.retryAfter: "2"])
+
+  /// The database went away in the middle: it may have been done or not.
+  public static let outcomeUnknown = HTTPErrorResponse(
+    .serviceUnavailable, "The hub lost its database while doing this, and cannot tell whether it was done.",
+    headers: [.retryAfter: "2"])
+
+  public static func internalError(requestID: String) -> HTTPErrorResponse {
+    HTTPErrorResponse(
+      .internalServerError, "Something went wrong in the hub; its log tells more under request id \(requestID).")
+  }
+}

@@ -1,0 +1,309 @@
+import FoundationEssentials
+import NIOCore
+import Testing
+
+@testable import Providers
+
+/// The connection's decisions, without a socket: requests are numbers, and time is what the test says.
+@Suite struct ConnectionStateTests {
+  private let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
+  private let sentAt = Date(timeIntervalSince1970: 1_800_000_000)
+
+  private func state(firstStream: Int = 1) -> HTTP2ConnectionState<Int> {
+    let timeouts = HTTP2ConnectionTimeouts(
+      greeting: .seconds(10), request: .seconds(60), idle: .hours(1), silence: .seconds(15), ping: .seconds(5))
+    return HTTP2ConnectionState(timeouts, now: start, firstStream: firstStream)
+  }
+
+  /// A connection on which a first request was answered.
+  private func open(streams limit: Int = 1000) -> HTTP2ConnectionState<Int> {
+    var state = state()
+    state.settings(maxConcurrentStreams: limit)
+    let stream = begin(&state, 0)
+    _ = state.head(stream, status: 200, retryAfter: nil, isEnd: true)
+    return state
+  }
+
+  /// Begins a request and lets all of it leave.
+  private func begin(_ state: inout HTTP2ConnectionState<Int>, _ request: Int, at now: NIODeadline? = nil) -> Int {
+    let stream = state.begin(request, sentAt: sentAt, now: now ?? start)
+    state.left(stream)
+    return stream
+  }
+
+  private func endings(_ actions: [HTTP2ConnectionAction<Int>]) -> [Int: RequestEnding] {
+    var endings: [Int: RequestEnding] = [:]
+    for case .settle(let request, let ending, _) in actions { endings[request] = ending }
+    return endings
+  }
+
+  private func closes(_ actions: [HTTP2ConnectionAction<Int>]) -> [String] {
+    actions.compactMap { if case .close(let reason) = $0 { reason } else { nil } }
+  }
+
+  private func resets(_ actions: [HTTP2ConnectionAction<Int>]) -> [Int] {
+    actions.compactMap { if case .reset(let stream) = $0 { stream } else { nil } }
+  }
+
+  private func pings(_ actions: [HTTP2ConnectionAction<Int>]) -> Int {
+    actions.count { if case .ping = $0 { true } else { false } }
+  }
+
+  // MARK: Room
+
+  @Test func `Nothing leaves before the server's SETTINGS`() {
+    var state = state()
+    #expect(state.room == 0)
+    state.settings(maxConcurrentStreams: 1000)
+    #expect(state.room == 1)
+  }
+
+  @Test func `A fresh connection sends one request and waits for its answer, whatever the server allows`() {
+    var state = state()
+    state.settings(maxConcurrentStreams: 1000)
+    let stream = begin(&state, 7)
+    #expect(stream == 1)
+    #expect(state.room == 0)
+    #expect(
+      endings(state.head(1, status: 200, retryAfter: nil, isEnd: true)) == [7: .answered(APNsAnswer(status: 200))])
+    #expect(state.room == 1000)
+    #expect(begin(&state, 8) == 3)
+  }
+
+  @Test func `The server's limit is obeyed, also when it changes`() {
+    var state = open(streams: 2)
+    #expect(begin(&state, 1) == 3)
+    #expect(state.room == 1)
+    #expect(begin(&state, 2) == 5)
+    #expect(state.room == 0)
+    state.settings(maxConcurrentStreams: 3)
+    #expect(state.room == 1)
+    state.settings(maxConcurrentStreams: 1)
+    #expect(state.room == 0)
+    state.settings(maxConcurrentStreams: nil)
+    #expect(state.room == 0)
+  }
+
+  @Test func `A limit of nought stops even the first request`() {
+    var state = state()
+    state.settings(maxConcurrentStreams: 0)
+    #expect(state.room == 0)
+  }
+
+  @Test func `A server that announces no limit is given a hundred streams`() {
+    var state = state()
+    state.settings(maxConcurrentStreams: nil)
+    let stream = begin(&state, 1)
+    _ = state.head(stream, status: 410, retryAfter: nil, isEnd: true)
+    #expect(state.room == 100)
+  }
+
+  @Test func `The last stream id ends the connection once it is answered`() {
+    var state = state(firstStream: Int(Int32.max))
+    state.settings(maxConcurrentStreams: 1000)
+    let stream = begin(&state, 1)
+    #expect(state.room == 0)
+    let actions = state.head(stream, status: 200, retryAfter: nil, isEnd: true)
+    #expect(endings(actions) == [1: .answered(APNsAnswer(status: 200))])
+    #expect(closes(actions) == ["Drained"])
+  }
+
+  // MARK: Answers
+
+  @Test func `A refusal is read from its body, in pieces`() {
+    var state = open()
+    let stream = begin(&state, 1)
+    #expect(state.head(stream, status: 410, retryAfter: nil, isEnd: false).isEmpty)
+    #expect(state.body(stream, Array(#"{"reason":"Unregis"#.utf8), isEnd: false).isEmpty)
+    let actions = state.body(stream, Array(#"tered","timestamp":1700000000123}"#.utf8), isEnd: true)
+    let answer = APNsAnswer(
+      status: 410, reason: "Unregistered", timestamp: Date(timeIntervalSince1970: 1_700_000_000.123))
+    #expect(endings(actions) == [1: .answered(answer)])
+  }
+
+  @Test func `A body that is no JSON leaves the status to be judged`() {
+    var state = open()
+    let stream = begin(&state, 1)
+    _ = state.head(stream, status: 502, retryAfter: .seconds(3), isEnd: false)
+    let actions = state.body(stream, Array("<html>".utf8), isEnd: true)
+    #expect(endings(actions) == [1: .answered(APNsAnswer(status: 502, retryAfter: .seconds(3)))])
+  }
+
+  @Test func `A body without end is cut short`() {
+    var state = open()
+    let stream = begin(&state, 1)
+    _ = state.head(stream, status: 500, retryAfter: nil, isEnd: false)
+    let actions = state.body(stream, [UInt8](repeating: 32, count: 5000), isEnd: false)
+    #expect(endings(actions) == [1: .answered(APNsAnswer(status: 500))])
+    #expect(resets(actions) == [stream])
+    #expect(state.body(stream, [1], isEnd: true).isEmpty)
+  }
+
+  @Test func `An interim answer is no answer`() {
+    var state = open()
+    let stream = begin(&state, 1)
+    #expect(state.head(stream, status: 103, retryAfter: nil, isEnd: false).isEmpty)
+    #expect(state.openStreams == 1)
+  }
+
+  @Test func `What is answered before it has left is not sent to its end`() {
+    var state = open()
+    let stream = state.begin(1, sentAt: sentAt, now: start)
+    let actions = state.head(stream, status: 413, retryAfter: nil, isEnd: true)
+    #expect(endings(actions) == [1: .answered(APNsAnswer(status: 413))])
+    #expect(resets(actions) == [stream])
+  }
+
+  // MARK: Endings without an answer
+
+  @Test func `GOAWAY parts what was not processed from what may have been`() {
+    var state = open()
+    for request in 1...5 { _ = begin(&state, request) }
+    // Streams 3, 5, 7, 9 and 11.
+    let turnedBack = state.goAway(lastStream: 7, reason: "Shutdown")
+    #expect(endings(turnedBack) == [4: .turnedBack(reason: "Shutdown"), 5: .turnedBack(reason: "Shutdown")])
+    #expect(closes(turnedBack).isEmpty)
+    #expect(state.room == 0)
+
+    #expect(
+      endings(state.head(3, status: 200, retryAfter: nil, isEnd: true)) == [1: .answered(APNsAnswer(status: 200))])
+    let lost = state.closed(reason: "ConnectionReset")
+    #expect(endings(lost) == [2: .lost(reason: "Shutdown"), 3: .lost(reason: "Shutdown")])
+  }
+
+  @Test func `After GOAWAY the last answer closes the connection`() {
+    var state = open()
+    let stream = begin(&state, 1)
+    #expect(closes(state.goAway(lastStream: stream, reason: nil)).isEmpty)
+    #expect(closes(state.head(stream, status: 200, retryAfter: nil, isEnd: true)) == ["Drained"])
+  }
+
+  @Test func `A second GOAWAY may take more back`() {
+    var state = open()
+    for request in 1...3 { _ = begin(&state, request) }
+    #expect(endings(state.goAway(lastStream: Int(Int32.max), reason: nil)).isEmpty)
+    #expect(endings(state.goAway(lastStream: 5, reason: nil)) == [3: .turnedBack(reason: "GOAWAY")])
+  }
+
+  @Test func `A refused stream was not processed; any other reset leaves it open`() {
+    var state = open()
+    for request in 1...2 { _ = begin(&state, request) }
+    #expect(
+      endings(state.reset(3, refused: true, code: "REFUSED_STREAM")) == [1: .turnedBack(reason: "REFUSED_STREAM")])
+    #expect(endings(state.reset(5, refused: false, code: "INTERNAL_ERROR")) == [2: .lost(reason: "INTERNAL_ERROR")])
+    #expect(state.reset(5, refused: false, code: "INTERNAL_ERROR").isEmpty)
+  }
+
+  @Test func `A reset behind the answer's head cannot take it back`() {
+    var state = open()
+    for request in 1...2 {
+      let stream = begin(&state, request)
+      _ = state.head(stream, status: request == 1 ? 200 : 403, retryAfter: nil, isEnd: false)
+    }
+    #expect(endings(state.reset(3, refused: false, code: "CANCEL")) == [1: .answered(APNsAnswer(status: 200))])
+    // Refused, though nobody knows why: not delivered for certain, and worth asking again.
+    #expect(endings(state.reset(5, refused: false, code: "CANCEL")) == [2: .turnedBack(reason: "CANCEL")])
+  }
+
+  @Test func `When the connection breaks, what had not left was not processed`() {
+    var state = open()
+    _ = begin(&state, 1)
+    _ = state.begin(2, sentAt: sentAt, now: start)
+    let actions = state.closed(reason: "ConnectionReset")
+    #expect(
+      endings(actions) == [1: .lost(reason: "ConnectionReset"), 2: .turnedBack(reason: "ConnectionReset")])
+    #expect(state.closed(reason: "again").isEmpty)
+    #expect(state.phase == .closed)
+  }
+
+  @Test func `A closing connection takes nothing more, and what is open ends with it`() {
+    var state = open()
+    _ = begin(&state, 1)
+    #expect(state.isReady)
+    state.close()
+    #expect(!state.isReady)
+    #expect(state.room == 0)
+    #expect(endings(state.closed(reason: "HandshakeFailed")) == [1: .lost(reason: "HandshakeFailed")])
+    state.close()
+    #expect(state.phase == .closed)
+  }
+
+  @Test func `A retired connection awaits its answers and closes`() {
+    var state = open()
+    let stream = begin(&state, 1)
+    #expect(closes(state.retire()).isEmpty)
+    #expect(state.room == 0)
+    #expect(closes(state.head(stream, status: 200, retryAfter: nil, isEnd: true)) == ["Drained"])
+    var idle = open()
+    #expect(closes(idle.retire()) == ["Drained"])
+  }
+
+  // MARK: Time
+
+  @Test func `A server that sends no SETTINGS is given up`() {
+    var state = state()
+    #expect(state.nextWake == start + .seconds(10))
+    #expect(closes(state.wake(now: start + .seconds(9))).isEmpty)
+    #expect(closes(state.wake(now: start + .seconds(10))) == ["NoSettings"])
+  }
+
+  @Test func `A request that is not answered in time is lost, and others are not`() {
+    var state = open()
+    let late = begin(&state, 1, at: start)
+    _ = begin(&state, 2, at: start + .seconds(30))
+    state.heard(now: start + .seconds(59))
+    #expect(endings(state.wake(now: start + .seconds(59))).isEmpty)
+    let actions = state.wake(now: start + .seconds(60))
+    #expect(endings(actions) == [1: .lost(reason: "RequestTimeout")])
+    #expect(resets(actions) == [late])
+    #expect(state.openStreams == 1)
+    #expect(state.room == 999)
+    state.heard(now: start + .seconds(89))
+    #expect(state.nextWake == start + .seconds(90))
+  }
+
+  @Test func `A request kept back by flow control until it is too late was not processed`() {
+    var state = open()
+    _ = state.begin(1, sentAt: sentAt, now: start)
+    state.heard(now: start + .seconds(60))
+    #expect(endings(state.wake(now: start + .seconds(60))) == [1: .turnedBack(reason: "RequestTimeout")])
+  }
+
+  @Test func `A connection that does not answer its first request gives way to another`() {
+    var state = state()
+    state.settings(maxConcurrentStreams: 1)
+    _ = begin(&state, 1)
+    state.heard(now: start + .seconds(60))
+    let actions = state.wake(now: start + .seconds(60))
+    #expect(endings(actions) == [1: .lost(reason: "RequestTimeout")])
+    #expect(closes(actions) == ["Drained"])
+  }
+
+  @Test func `Silence while answers are awaited is asked about, and ends a dead connection`() {
+    var state = open()
+    let asked = start + .seconds(100)
+    _ = begin(&state, 1, at: asked)
+    #expect(state.nextWake == asked + .seconds(15))
+    #expect(pings(state.wake(now: asked + .seconds(15))) == 1)
+    #expect(state.nextWake == asked + .seconds(20))
+    #expect(pings(state.wake(now: asked + .seconds(16))) == 0)
+    let actions = state.wake(now: asked + .seconds(20))
+    #expect(endings(actions) == [1: .lost(reason: "ConnectionDead")])
+    #expect(closes(actions) == ["ConnectionDead"])
+  }
+
+  @Test func `Any byte proves that the connection lives`() {
+    var state = open()
+    _ = begin(&state, 1)
+    #expect(pings(state.wake(now: start + .seconds(15))) == 1)
+    state.heard(now: start + .seconds(16))
+    #expect(closes(state.wake(now: start + .seconds(25))).isEmpty)
+    #expect(state.nextWake == start + .seconds(31))
+  }
+
+  @Test func `An idle connection is kept alive by a PING an hour`() {
+    var state = open()
+    #expect(state.nextWake == start + .hours(1))
+    #expect(pings(state.wake(now: start + .hours(1))) == 1)
+  }
+}

@@ -1,0 +1,253 @@
+import FoundationEssentials
+import NIOCore
+import NIOPosix
+import Providers
+import Simulator
+import Support
+import Testing
+
+/// How connections begin and break, over TLS and HTTP/2.
+@Suite struct ConnectionTests {
+  private static func one(_ settings: inout APNsSettings) { settings.connectionsPerPool = 1 }
+
+  @Test func `A fresh connection sends one push until it is answered`() async throws {
+    try await withAPNs(provider: Self.one) { simulator, apns in
+      simulator.apns.rule(.nth(1), .ignore)
+      async let verdicts = apns.verdicts(APNsPush.samples(50))
+      _ = await simulator.apns.received(count: 1)
+      // A second connection would send a second push at once; this one is waiting.
+      #expect(await apns.verdicts(APNsPush.samples(1), to: .sandbox) == [.accepted])
+      #expect(simulator.apns.count == 2)
+      simulator.apns.answerIgnored()
+      #expect(Set(await verdicts) == [.accepted])
+      #expect(simulator.apns.count == 51)
+    }
+  }
+
+  @Test func `No more streams are open than the server allows`() async throws {
+    try await withAPNs(simulator: { $0.streamLimit = 7 }, provider: Self.one) { simulator, apns in
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+      simulator.apns.rule(.any, .ignore, times: 7)
+      async let verdicts = apns.verdicts(APNsPush.samples(20))
+      _ = await simulator.apns.received(count: 8)
+      // The server would refuse an eighth; nothing was refused, so none was sent.
+      #expect(simulator.apns.count == 8)
+      simulator.apns.answerIgnored()
+      #expect(Set(await verdicts) == [.accepted])
+      #expect(simulator.apns.count == 21)
+    }
+  }
+
+  @Test func `What a lowered limit refuses is sent again, and counts once`() async throws {
+    try await withAPNs(provider: Self.one) { simulator, apns in
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+      simulator.apns.rule(.any, .ignore, times: 20)
+      async let verdicts = apns.verdicts(APNsPush.samples(20))
+      _ = await simulator.apns.received(count: 21)
+      simulator.apns.limitStreams(to: 5)
+      simulator.apns.answerIgnored()
+      #expect(Set(await verdicts) == [.accepted])
+      // The fifteen that were refused came a second time.
+      #expect(simulator.apns.count == 36)
+      #expect(simulator.apns.connectionsOpened == 1)
+    }
+  }
+
+  @Test func `A push that is refused for ever comes back unsent`() async throws {
+    try await withAPNs { simulator, apns in
+      simulator.apns.rule(.any, .refuseStream)
+      #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "REFUSED_STREAM")])
+      #expect(simulator.apns.count == 4)
+    }
+  }
+
+  @Test func `GOAWAY parts what is sent again from what is uncertain`() async throws {
+    try await withAPNs(provider: Self.one) { simulator, apns in
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+      simulator.apns.rule(.any, .ignore, times: 10)
+      let pushes = APNsPush.samples(10)
+      async let verdicts = apns.verdicts(pushes)
+      // Streams 3, 5, … 21: the first four may have been processed.
+      let arrivals = await simulator.apns.received(count: 11).suffix(10)
+      #expect(arrivals.map(\.stream).sorted() == Array(stride(from: 3, through: 21, by: 2)))
+      simulator.apns.goAway(lastStream: 9, reason: "Shutdown")
+      let again = await simulator.apns.received(count: 17).suffix(6)
+      #expect(Set(again.map(\.token)) == Set(pushes.suffix(6).map(\.token)))
+      #expect(Set(again.map(\.connection)) == [2])
+      simulator.apns.cut()
+      let uncertain = Verdict.uncertain(reason: "Shutdown")
+      #expect(await verdicts == Array(repeating: uncertain, count: 4) + Array(repeating: .accepted, count: 6))
+    }
+  }
+
+  @Test func `What GOAWAY leaves in is still answered`() async throws {
+    try await withAPNs(provider: Self.one) { simulator, apns in
+      simulator.apns.rule(.nth(2), .goAway())
+      let verdicts = await apns.verdicts(APNsPush.samples(100))
+      #expect(Set(verdicts) == [.accepted], "\(verdicts.filter { $0 != .accepted })")
+      #expect(simulator.apns.connectionsOpened == 2)
+    }
+  }
+
+  @Test func `A GOAWAY that refuses the credentials is not run against again and again`() async throws {
+    try await withAPNs(provider: Self.one) { simulator, apns in
+      simulator.apns.rule(.any, .goAway(reason: "BadCertificate"))
+      #expect(await apns.verdicts([.sample()]) == [.credentialsRefused(reason: "BadCertificate")])
+      #expect(simulator.apns.connectionsOpened == 1)
+    }
+  }
+
+  @Test func `A cut connection leaves what had left uncertain, and the rest goes on`() async throws {
+    try await withAPNs(provider: Self.one) { simulator, apns in
+      simulator.apns.rule(.nth(1), .cut)
+      let verdicts = await apns.verdicts(APNsPush.samples(20))
+      #expect(verdicts.count { $0 == .accepted } == 19)
+      #expect(verdicts.count { if case .uncertain = $0 { true } else { false } } == 1)
+      #expect(simulator.apns.connectionsOpened == 2)
+    }
+  }
+
+  @Test func `A reset stream is uncertain`() async throws {
+    try await withAPNs { simulator, apns in
+      simulator.apns.rule(.nth(1), .resetStream)
+      let verdicts = await apns.verdicts([.sample()])
+      guard case .uncertain(let reason) = verdicts[0] else {
+        Issue.record("\(verdicts)")
+        return
+      }
+      #expect(reason.hasPrefix("RST_STREAM"))
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+    }
+  }
+
+  @Test func `A reply that never comes makes the push uncertain, and holds nothing up`() async throws {
+    try await withAPNs(provider: {
+      $0.connectionsPerPool = 1
+      $0.requestTimeout = .seconds(10)
+    }) { simulator, apns in
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+      simulator.apns.rule(.token("dd"), .ignore)
+      let pushes = [APNsPush.sample(token: "dd00")] + APNsPush.samples(10)
+      #expect(
+        await apns.verdicts(pushes)
+          == [.uncertain(reason: "RequestTimeout")] + Array(repeating: .accepted, count: 10))
+      #expect(simulator.apns.connectionsOpened == 1)
+    }
+  }
+
+  @Test func `Two connections share a backlog`() async throws {
+    try await withAPNs(simulator: { $0.streamLimit = 10 }) { simulator, apns in
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+      // The first connection is full of pushes without an answer; a second one opens for the rest.
+      simulator.apns.rule(.any, .ignore, times: 10)
+      async let first = apns.verdicts(APNsPush.samples(10))
+      #expect(await simulator.apns.received(count: 11).allSatisfy { $0.connection == 1 })
+      async let rest = apns.verdicts(APNsPush.samples(290))
+      let arrivals = await simulator.apns.received(count: 301)
+      #expect(arrivals.dropFirst(11).allSatisfy { $0.connection == 2 })
+      simulator.apns.answerIgnored()
+      #expect(Set(await first + rest) == [.accepted])
+    }
+  }
+
+  @Test func `Connections are kept for the next push`() async throws {
+    try await withAPNs { simulator, apns in
+      for _ in 0..<5 { #expect(await apns.verdicts([.sample()]) == [.accepted]) }
+      #expect(simulator.apns.connectionsOpened == 1)
+      #expect(simulator.apns.openConnections == 1)
+    }
+  }
+
+  @Test func `Keys and environments have connections of their own`() async throws {
+    try await withAPNs { simulator, apns in
+      let other = APNsCredentials.fresh(teamID: "OTHERTEAM0")
+      try simulator.apns.trust(teamID: other.teamID, keyID: other.keyID, signingKey: other.signingKey)
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+      #expect(await apns.verdicts([.sample()], as: other) == [.accepted])
+      #expect(await apns.verdicts([.sample()], to: .sandbox) == [.accepted])
+      #expect(simulator.apns.connectionsOpened == 3)
+    }
+  }
+
+  @Test func `Where nobody listens, pushes come back unsent`() async throws {
+    try await withSimulator { simulator in
+      let deaf = ClosedPort()
+      var settings = APNsSettings(simulator, isPatient: false)
+      settings.productionURL = "https://127.0.0.1:\(deaf.number)"
+      try await withProvider(settings) { apns in
+        #expect(
+          await apns.verdicts(APNsPush.samples(3))
+            == Array(repeating: .unsent(reason: "ConnectionRefused"), count: 3))
+      }
+    }
+  }
+
+  @Test func `A server of another certificate authority gets nothing`() async throws {
+    try await withSimulator { simulator in
+      try await withSimulator { stranger in
+        var settings = APNsSettings(simulator, isPatient: false)
+        settings.caFile = stranger.caFile
+        try await withProvider(settings) { apns in
+          #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "CertificateUntrusted")])
+          #expect(simulator.apns.count == 0)
+        }
+      }
+    }
+  }
+
+  @Test func `A host whose name is not in the certificate gets nothing`() async throws {
+    // 127.0.0.2 is this machine too, and in no certificate.
+    try await withSimulator(configure: { $0.host = "127.0.0.2" }) { simulator in
+      var settings = APNsSettings(simulator, isPatient: false)
+      settings.productionURL = simulator.productionURL.replacing("localhost", with: "127.0.0.2")
+      try await withProvider(settings) { apns in
+        let verdicts = await apns.verdicts([.sample()])
+        #expect(verdicts == [.unsent(reason: "CertificateUntrusted")])
+      }
+    }
+  }
+
+  @Test func `An address may be a number`() async throws {
+    try await withSimulator { simulator in
+      var settings = APNsSettings(simulator)
+      settings.productionURL = simulator.productionURL.replacing("localhost", with: "127.0.0.1")
+      try await withProvider(settings) { apns in
+        #expect(await apns.verdicts([.sample()]) == [.accepted])
+      }
+    }
+  }
+
+  @Test func `A name that does not exist is no address`() async throws {
+    try await withSimulator { simulator in
+      var settings = APNsSettings(simulator, isPatient: false)
+      settings.productionURL = "https://apns.invalid"
+      try await withProvider(settings) { apns in
+        #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "NameUnknown")])
+      }
+    }
+  }
+
+  @Test func `A server that takes the connection and says nothing is given up`() async throws {
+    let silent = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .bind(host: "127.0.0.1", port: 0).get()
+    try await withSimulator { simulator in
+      var settings = APNsSettings(simulator, isPatient: false)
+      settings.productionURL = "https://127.0.0.1:\(silent.localAddress?.port ?? 0)"
+      settings.connectTimeout = .seconds(5)
+      try await withProvider(settings) { apns in
+        #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "NoSettings")])
+      }
+    }
+    try await silent.close()
+  }
+
+  @Test func `A server without HTTP/2 gets nothing`() async throws {
+    try await withSimulator(configure: { $0.phonePort = 0 }) { simulator in
+      var settings = APNsSettings(simulator, isPatient: false)
+      settings.productionURL = try #require(simulator.phoneURL).replacing("http:", with: "https:")
+      try await withProvider(settings) { apns in
+        #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "HandshakeFailed")])
+      }
+    }
+  }
+}

@@ -1,0 +1,175 @@
+import NIOCore
+import Testing
+
+@testable import Providers
+
+/// When a pool opens connections, without a socket.
+@Suite struct PoolStateTests {
+  private let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
+
+  private func pool(size: Int = 2, attempts: Int = 4) -> HTTP2PoolState {
+    HTTP2PoolState(
+      PoolSettings(
+        size: size, queueTimeout: .seconds(30), attempts: attempts, reconnect: .seconds(1), reconnectLimit: .seconds(60)
+      ))
+  }
+
+  @Test func `Nothing is opened while nothing waits`() {
+    var pool = pool()
+    #expect(pool.review(waiting: 0, now: start).isEmpty)
+    #expect(pool.nextReview() == .distantFuture)
+  }
+
+  @Test func `One connection is opened at a time, and a second for a backlog only`() {
+    var pool = pool()
+    #expect(pool.review(waiting: 10_000, now: start) == [.open(1)])
+    #expect(pool.review(waiting: 10_000, now: start).isEmpty)
+    #expect(pool.opened(1).isEmpty)
+    #expect(pool.ready == [1])
+    #expect(pool.review(waiting: 10, now: start).isEmpty)
+    #expect(pool.review(waiting: 300, now: start) == [.open(2)])
+    #expect(pool.opened(2).isEmpty)
+    #expect(pool.review(waiting: 10_000, now: start).isEmpty)
+    #expect(pool.ready == [1, 2])
+  }
+
+  @Test func `Each loss doubles the wait, up to the limit, and an answer ends it`() {
+    var pool = pool(attempts: 100)
+    var now = start
+    #expect(pool.review(waiting: 1, now: now) == [.open(1)])
+    for (index, wait) in [1, 2, 4, 8, 16, 32, 60, 60].enumerated() {
+      pool.gone(index + 1, reason: "ConnectionRefused", jitter: 1, now: now)
+      _ = pool.review(waiting: 0, now: now)
+      now = now + .seconds(Int64(wait))
+      #expect(pool.review(waiting: 1, now: now - .nanoseconds(1)).isEmpty)
+      #expect(pool.review(waiting: 1, now: now) == [.open(index + 2)])
+    }
+    _ = pool.opened(9)
+    pool.answered(on: 9, now: now)
+    pool.gone(9, reason: "ConnectionReset", jitter: 1, now: now)
+    #expect(pool.review(waiting: 1, now: now + .seconds(1)) == [.open(10)])
+  }
+
+  @Test func `Half of the wait is random`() {
+    var pool = pool()
+    _ = pool.review(waiting: 1, now: start)
+    pool.gone(1, reason: "ConnectionRefused", jitter: 0, now: start)
+    #expect(pool.review(waiting: 1, now: start + .milliseconds(499)).isEmpty)
+    #expect(pool.review(waiting: 1, now: start + .milliseconds(500)) == [.open(2)])
+  }
+
+  @Test func `What waits in vain is given back with the last failure`() {
+    var pool = pool()
+    _ = pool.review(waiting: 5, now: start)
+    pool.gone(1, reason: "ConnectionRefused", jitter: 1, now: start + .seconds(1))
+    #expect(pool.review(waiting: 5, now: start + .seconds(30)) == [.giveBack(reason: "ConnectionRefused")])
+    #expect(pool.review(waiting: 0, now: start + .seconds(30)).isEmpty)
+    // What comes later waits as long again.
+    _ = pool.review(waiting: 1, now: start + .seconds(40))
+    #expect(pool.review(waiting: 1, now: start + .seconds(69)).isEmpty)
+  }
+
+  @Test func `What waits is given back after some failures in a row, and after each one more`() {
+    var pool = pool()
+    var now = start
+    for serial in 1...4 {
+      #expect(pool.review(waiting: 5, now: now) == [.open(serial)])
+      pool.gone(serial, reason: "ConnectionRefused", jitter: 0, now: now)
+      if serial < 4 { #expect(pool.review(waiting: 5, now: now).isEmpty) }
+      now = now + .seconds(4)
+    }
+    #expect(pool.review(waiting: 5, now: now) == [.giveBack(reason: "ConnectionRefused")])
+    #expect(pool.review(waiting: 1, now: now) == [.open(5)])
+    pool.gone(5, reason: "ConnectTimeout", jitter: 0, now: now)
+    #expect(pool.review(waiting: 1, now: now) == [.giveBack(reason: "ConnectTimeout")])
+  }
+
+  @Test func `Failures while nobody waited concern nobody`() {
+    var pool = pool(attempts: 1)
+    _ = pool.review(waiting: 1, now: start)
+    pool.gone(1, reason: "ConnectionReset", jitter: 0, now: start)
+    _ = pool.review(waiting: 0, now: start)
+    #expect(pool.review(waiting: 1, now: start + .seconds(1)) == [.open(2)])
+  }
+
+  @Test func `As long as pushes are answered, none is given back`() {
+    var pool = pool(size: 1)
+    _ = pool.review(waiting: 5000, now: start)
+    _ = pool.opened(1)
+    for second in stride(from: 0, through: 290, by: 29) {
+      pool.answered(on: 1, now: start + .seconds(Int64(second)))
+      #expect(pool.review(waiting: 5000, now: start + .seconds(Int64(second) + 29)).isEmpty)
+    }
+  }
+
+  @Test func `A connection that the server ends after its work is replaced at once`() {
+    var pool = pool()
+    _ = pool.review(waiting: 1, now: start)
+    _ = pool.opened(1)
+    for _ in 0..<10 { pool.answered(on: 1, now: start) }
+    pool.retiring(1)
+    #expect(pool.ready.isEmpty)
+    #expect(pool.review(waiting: 1, now: start) == [.open(2)])
+    pool.gone(1, reason: "Drained", jitter: 1, now: start)
+    #expect(pool.opened(2).isEmpty)
+    #expect(pool.ready == [2])
+  }
+
+  @Test func `A server that turns every connection away is not stormed`() {
+    var pool = pool()
+    _ = pool.review(waiting: 1, now: start)
+    _ = pool.opened(1)
+    pool.retiring(1)
+    pool.gone(1, reason: "Drained", jitter: 1, now: start)
+    #expect(pool.review(waiting: 1, now: start).isEmpty)
+    #expect(pool.review(waiting: 1, now: start + .seconds(1)) == [.open(2)])
+  }
+
+  @Test func `A recovery lets all connections go, and opens a fresh one`() {
+    var pool = pool()
+    _ = pool.review(waiting: 300, now: start)
+    _ = pool.opened(1)
+    _ = pool.review(waiting: 300, now: start)
+    _ = pool.opened(2)
+    let (isWorthwhile, actions) = pool.renew(for: .topicDisallowed, on: 1, now: start)
+    #expect(isWorthwhile)
+    #expect(actions == [.retire(1), .retire(2)])
+    #expect(pool.ready.isEmpty)
+    #expect(pool.review(waiting: 1, now: start) == [.open(3)])
+    // The others of the old connections follow without another renewal.
+    #expect(pool.renew(for: .topicDisallowed, on: 2, now: start) == (true, []))
+    #expect(pool.opened(3).isEmpty)
+    // Let go, not lost: nobody waits.
+    pool.gone(1, reason: "Drained", jitter: 1, now: start)
+    pool.gone(2, reason: "Drained", jitter: 1, now: start)
+    #expect(pool.review(waiting: 300, now: start) == [.open(4)])
+  }
+
+  @Test func `The same recovery is not tried again within a minute`() {
+    var pool = pool()
+    _ = pool.review(waiting: 1, now: start)
+    _ = pool.opened(1)
+    _ = pool.renew(for: .forbidden, on: 1, now: start)
+    _ = pool.review(waiting: 1, now: start)
+    _ = pool.opened(2)
+    #expect(!pool.renew(for: .forbidden, on: 2, now: start + .seconds(59)).isWorthwhile)
+    #expect(pool.ready == [2])
+    #expect(pool.renew(for: .topicDisallowed, on: 2, now: start + .seconds(59)) == (true, [.retire(2)]))
+  }
+
+  @Test func `A connection that was opening when a recovery came is let go as soon as it is open`() {
+    var pool = pool()
+    _ = pool.review(waiting: 300, now: start)
+    _ = pool.opened(1)
+    _ = pool.review(waiting: 300, now: start)
+    _ = pool.renew(for: .forbidden, on: 1, now: start)
+    #expect(pool.opened(2) == [.retire(2)])
+  }
+
+  @Test func `After shutdown nothing opens, and what waits is given back`() {
+    var pool = pool()
+    _ = pool.review(waiting: 1, now: start)
+    #expect(pool.shutDown() == [.retire(1)])
+    #expect(pool.review(waiting: 1, now: start) == [.giveBack(reason: "ShuttingDown")])
+  }
+}

@@ -1,0 +1,51 @@
+import Synchronization
+import Testing
+
+@testable import Sendouts
+
+@Suite struct TurnstileTests {
+  private final class Count: Sendable {
+    let inside = Mutex((now: 0, most: 0))
+
+    func enter() { inside.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) } }
+    func leave() { inside.withLock { $0.now -= 1 } }
+  }
+
+  @Test func `So many are let through at a time, and in the end all`() async throws {
+    let semaphore = AsyncSemaphore(3)
+    let count = Count()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<50 {
+        group.addTask {
+          try await semaphore.pass {
+            count.enter()
+            await Task.yield()
+            count.leave()
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect((1...3).contains(count.inside.withLock(\.most)))
+  }
+
+  @Test func `Who is cancelled while waiting gives way to the next`() async throws {
+    let semaphore = AsyncSemaphore(1)
+    let (gate, open) = AsyncStream.makeStream(of: Void.self)
+    let (entered, enter) = AsyncStream.makeStream(of: Void.self)
+    let first = Task {
+      try await semaphore.pass {
+        enter.yield()
+        for await _ in gate { break }
+      }
+    }
+    for await _ in entered { break }
+    let second = Task { try await semaphore.pass {} }
+    second.cancel()
+    await #expect(throws: CancellationError.self) { try await second.value }
+    let third = Task { try await semaphore.pass { 3 } }
+    open.yield()
+    try await first.value
+    #expect(try await third.value == 3)
+  }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import Hummingbird
+import Support
+import Testing
+import Web
+
+@Suite struct DoormanTests {
+  @Test func `An error that nobody expected is a 500 that gives its request id, and one line in the log`() async throws
+  {
+    let log = LogCapture()
+    try await withSite([Faulty()], logger: log.logger) { site in
+      let reply = try await site.send("GET", "/faulty")
+      #expect(reply.status == 500)
+      let id = try #require(reply.header("X-Request-Id"))
+      #expect(reply.error == "Something went wrong in the hub; its log tells more under request id \(id).")
+      #expect(log.lines.count { $0.hasPrefix("error") && $0.contains(id) && $0.contains("unforeseen") } == 1)
+    }
+  }
+
+  @Test func `A reply without a body passes as it is, and names its request`() async throws {
+    try await withSite([Faulty()]) { site in
+      let reply = try await site.send("GET", "/fine")
+      #expect(reply.status == 204)
+      #expect(reply.header("X-Request-Id") != nil)
+    }
+  }
+
+  @Test func `Of several faces each answers its own paths`() async throws {
+    try await withSite([Faulty(), Second()]) { site in
+      let part = try await site.send("GET", "/second/%2F%20")
+      #expect(part.text == "/ ")
+      let post = try await site.send("POST", "/second/x")
+      #expect(post.header("Allow") == "GET, HEAD")
+      let other = try await site.send("GET", "/second")
+      #expect(other.status == 405)
+      let first = try await site.send("GET", "/fine")
+      #expect(first.status == 204)
+    }
+  }
+
+  @Test func `A body that cannot be decoded is refused by the path of its field, without its value`() async throws {
+    try await withSite([Second()]) { site in
+      for (json, sentence) in [
+        (#"{"items":[{"count":1},{"count":"secret"}]}"#, "items[1].count is of the wrong type."),
+        (#"{"items":[{}]}"#, "items[0].count is missing."),
+        (#"{"items":[{"count":null}]}"#, "items[0].count must not be null."),
+        ("{", "The body is not well-formed JSON at byte 1."), (#"["secret"]"#, "The body is of the wrong type."),
+      ] {
+        let reply = try await site.send("PUT", "/second", json: json)
+        #expect(reply.status == 400)
+        #expect(reply.error == sentence)
+      }
+    }
+  }
+}
+
+/// A face that fails as nobody foresaw.
+private struct Faulty: RouteSet {
+  enum Fault: Error { case unforeseen }
+
+  func addRoutes(to routes: RouteTable) {
+    routes.get("/faulty") { _, _ -> Response in throw Fault.unforeseen }
+    routes.get("/fine") { _, _ in Response(status: .noContent) }
+  }
+}
+
+private struct Second: RouteSet {
+  struct Body: Decodable {
+    struct Item: Decodable { var count: Int }
+    var items: [Item]
+  }
+
+  func addRoutes(to routes: RouteTable) {
+    routes.get("/second/{word}") { _, context in
+      Response(status: .ok, body: .init(byteBuffer: ByteBuffer(string: try context.part("word"))))
+    }
+    routes.put("/second") { request, _ in
+      _ = try await request.json(Body.self)
+      return Response(status: .noContent)
+    }
+  }
+}
