@@ -1,4 +1,4 @@
--- The apps that can be pushed to, and what opens their push services.
+-- Push apps and the credentials of their push services.
 
 CREATE TABLE push_app (
   customer_id bigint      NOT NULL REFERENCES customer,
@@ -15,18 +15,18 @@ CREATE TABLE push_app (
   PRIMARY KEY (customer_id, push_app_id),
   CONSTRAINT push_app_app_id_app_type_key UNIQUE (customer_id, app_id, app_type)
 );
-COMMENT ON TABLE  push_app             IS 'An app on one platform, as registered under Push Apps.';
-COMMENT ON COLUMN push_app.customer_id IS 'Whose app it is.';
+COMMENT ON TABLE  push_app             IS 'An app on one platform.';
+COMMENT ON COLUMN push_app.customer_id IS 'The customer that owns the app.';
 COMMENT ON COLUMN push_app.push_app_id IS 'Number of the app on this platform.';
-COMMENT ON COLUMN push_app.app_id      IS 'Bundle id or package name, as in com.yourcompany.yourappname. The same one may exist once per platform.';
+COMMENT ON COLUMN push_app.app_id      IS 'Bundle id or package name, as in com.yourcompany.yourappname. It can exist once per platform.';
 COMMENT ON COLUMN push_app.app_type    IS 'Platform, in Carma''s numbers: 1 iOS, 2 Android, 3 Windows, 6 Firebase.';
-COMMENT ON COLUMN push_app.name        IS 'For people.';
+COMMENT ON COLUMN push_app.name        IS 'Display name.';
 COMMENT ON COLUMN push_app.team_id     IS 'Apple''s Team Id (iOS).';
 COMMENT ON COLUMN push_app.key_id      IS 'Apple''s Key Id of the signing key (iOS).';
-COMMENT ON COLUMN push_app.alarm       IS 'Why the app needs somebody''s attention: refused credentials, or too many dead tokens at once; NULL when all is well.';
-COMMENT ON COLUMN push_app.alarm_at    IS 'Since when.';
-COMMENT ON COLUMN push_app.created_at  IS 'When the app was registered.';
-COMMENT ON COLUMN push_app.updated_at  IS 'When it, or one of its credentials, was last changed.';
+COMMENT ON COLUMN push_app.alarm       IS 'Why the app needs attention: refused credentials, or too many invalid tokens at once. NULL when all is well.';
+COMMENT ON COLUMN push_app.alarm_at    IS 'When the alarm was raised.';
+COMMENT ON COLUMN push_app.created_at  IS 'When the app was added.';
+COMMENT ON COLUMN push_app.updated_at  IS 'When the app or one of its credentials last changed.';
 
 CREATE TABLE push_credential (
   customer_id   bigint      NOT NULL,
@@ -42,12 +42,12 @@ CREATE TABLE push_credential (
   PRIMARY KEY (customer_id, push_app_id, kind),
   FOREIGN KEY (customer_id, push_app_id) REFERENCES push_app ON DELETE CASCADE
 );
-COMMENT ON TABLE  push_credential               IS 'What opens an app''s push service, sealed: neither psql nor any API shows it.';
-COMMENT ON COLUMN push_credential.customer_id   IS 'Whose app it is.';
+COMMENT ON TABLE  push_credential               IS 'Sealed credentials of an app''s push service. Neither psql nor any API shows them.';
+COMMENT ON COLUMN push_credential.customer_id   IS 'The customer that owns the app.';
 COMMENT ON COLUMN push_credential.push_app_id   IS 'The app.';
-COMMENT ON COLUMN push_credential.kind          IS 'Which credential; a certificate''s password is sealed together with it.';
-COMMENT ON COLUMN push_credential.sealed        IS 'AES-256-GCM: nonce, ciphertext, tag. Customer, app and kind are authenticated with it, so a row copied to another app does not open.';
-COMMENT ON COLUMN push_credential.master_key_id IS 'Which master key sealed it, for rotation by `pushcart rekey`.';
-COMMENT ON COLUMN push_credential.fingerprint   IS 'First 16 hex digits of the SHA-256 of the public key, to tell two files apart.';
+COMMENT ON COLUMN push_credential.kind          IS 'Kind of credential. A certificate''s password is sealed with the certificate.';
+COMMENT ON COLUMN push_credential.sealed        IS 'AES-256-GCM: nonce, ciphertext, tag. Customer, app and kind are authenticated, so a row copied to another app does not open.';
+COMMENT ON COLUMN push_credential.master_key_id IS 'The master key that sealed it. `pushcart rekey` needs it for rotation.';
+COMMENT ON COLUMN push_credential.fingerprint   IS 'First 16 hex digits of the SHA-256 of the public key. It tells two files apart.';
 COMMENT ON COLUMN push_credential.not_after     IS 'When a certificate expires; NULL for keys.';
-COMMENT ON COLUMN push_credential.updated_at    IS 'When it was stored.';
+COMMENT ON COLUMN push_credential.updated_at    IS 'When the credential was stored.';

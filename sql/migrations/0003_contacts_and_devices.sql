@@ -1,4 +1,4 @@
--- Who can be reached, and on what.
+-- Lists, contacts and their devices.
 
 CREATE TABLE list (
   customer_id bigint      NOT NULL REFERENCES customer,
@@ -9,10 +9,10 @@ CREATE TABLE list (
   CONSTRAINT list_name_key UNIQUE (customer_id, name)
 );
 COMMENT ON TABLE  list             IS 'A named set of contacts to send to.';
-COMMENT ON COLUMN list.customer_id IS 'Whose list it is.';
+COMMENT ON COLUMN list.customer_id IS 'The customer that owns the list.';
 COMMENT ON COLUMN list.list_id     IS 'Number of the list, as apps send it in listId.';
-COMMENT ON COLUMN list.name        IS 'For people.';
-COMMENT ON COLUMN list.created_at  IS 'When the list was made.';
+COMMENT ON COLUMN list.name        IS 'Display name.';
+COMMENT ON COLUMN list.created_at  IS 'When the list was created.';
 
 CREATE TABLE contact (
   customer_id   bigint      NOT NULL REFERENCES customer,
@@ -26,7 +26,8 @@ CREATE TABLE contact (
   mobile_number text,
   title         text,
   sex           text,
-  date_of_birth date,
+  -- psql and COPY could write an infinite date, which the API cannot express.
+  date_of_birth date        CONSTRAINT contact_date_of_birth_finite CHECK (isfinite(date_of_birth)),
   city          text,
   zipcode       text,
   country       text,
@@ -40,22 +41,22 @@ CREATE TABLE contact (
 ) WITH (fillfactor = 85);
 CREATE INDEX contact_list ON contact (customer_id, list_id) WHERE list_id IS NOT NULL;
 COMMENT ON TABLE  contact               IS 'A user of the customer''s apps.';
-COMMENT ON COLUMN contact.customer_id   IS 'Whose contact it is.';
-COMMENT ON COLUMN contact.contact_id    IS 'Our number of the contact.';
-COMMENT ON COLUMN contact.original_id   IS 'The customer''s own id of the user, such as an e-mail address or a primary key; compared exactly.';
+COMMENT ON COLUMN contact.customer_id   IS 'The customer whose contact this is.';
+COMMENT ON COLUMN contact.contact_id    IS 'The hub''s number of the contact.';
+COMMENT ON COLUMN contact.original_id   IS 'The customer''s own id of the user, such as an e-mail address or a primary key. It is compared exactly.';
 COMMENT ON COLUMN contact.list_id       IS 'The list the contact is on, if any.';
-COMMENT ON COLUMN contact.first_name    IS 'As the app sent it; NULL when unknown or cleared, as in all fields below.';
+COMMENT ON COLUMN contact.first_name    IS 'As the app sent it. Here and below, NULL means unknown or cleared.';
 COMMENT ON COLUMN contact.middle_name   IS 'As the app sent it.';
 COMMENT ON COLUMN contact.last_name     IS 'As the app sent it.';
-COMMENT ON COLUMN contact.email_address IS 'As the app sent it; not checked.';
-COMMENT ON COLUMN contact.mobile_number IS 'As the app sent it; not checked.';
+COMMENT ON COLUMN contact.email_address IS 'As the app sent it; not validated.';
+COMMENT ON COLUMN contact.mobile_number IS 'As the app sent it; not validated.';
 COMMENT ON COLUMN contact.title         IS 'As the app sent it.';
 COMMENT ON COLUMN contact.sex           IS 'As the app sent it.';
 COMMENT ON COLUMN contact.date_of_birth IS 'A day without a time zone. The API writes it as milliseconds since 1970 at midnight UTC.';
 COMMENT ON COLUMN contact.city          IS 'As the app sent it.';
 COMMENT ON COLUMN contact.zipcode       IS 'As the app sent it.';
 COMMENT ON COLUMN contact.country       IS 'As the app sent it.';
-COMMENT ON COLUMN contact.properties    IS 'Any further fields, a flat JSON object; merged key by key, null removes a key.';
+COMMENT ON COLUMN contact.properties    IS 'Further fields: a flat JSON object. Requests are merged key by key; null removes a key.';
 COMMENT ON COLUMN contact.created_at    IS 'When the contact was first registered.';
 COMMENT ON COLUMN contact.updated_at    IS 'When a field last changed.';
 
@@ -83,23 +84,23 @@ CREATE TABLE device (
   CONSTRAINT device_invalidation_whole CHECK ((invalidated_at IS NULL) = (invalidation_type = 0))
 ) WITH (fillfactor = 85);
 CREATE INDEX device_contact ON device (customer_id, contact_id);
-COMMENT ON TABLE  device                     IS 'An app on one phone: a push token, of one contact at a time.';
-COMMENT ON COLUMN device.customer_id         IS 'Whose device it is.';
-COMMENT ON COLUMN device.device_id           IS 'Our number of the device.';
+COMMENT ON TABLE  device                     IS 'An app on one phone: a push token that belongs to one contact at a time.';
+COMMENT ON COLUMN device.customer_id         IS 'The customer whose device this is.';
+COMMENT ON COLUMN device.device_id           IS 'The hub''s number of the device.';
 COMMENT ON COLUMN device.push_app_id         IS 'The app on its platform.';
-COMMENT ON COLUMN device.contact_id          IS 'Who registered the token last.';
+COMMENT ON COLUMN device.contact_id          IS 'The contact that registered the token last.';
 COMMENT ON COLUMN device.token               IS 'The token exactly as it was last registered.';
-COMMENT ON COLUMN device.token_key           IS 'What makes two tokens the same: the bytes that an APNs token''s hex digits stand for, SHA-256 of any other token.';
-COMMENT ON COLUMN device.sandbox             IS 'Whether the token is of APNs'' development environment.';
+COMMENT ON COLUMN device.token_key           IS 'Identifies the token: the bytes behind an APNs token''s hex digits, SHA-256 of any other token.';
+COMMENT ON COLUMN device.sandbox             IS 'Whether the token belongs to APNs'' development environment.';
 COMMENT ON COLUMN device.manufacturer        IS 'As the app sent it.';
 COMMENT ON COLUMN device.model               IS 'As the app sent it.';
 COMMENT ON COLUMN device.os_version          IS 'As the app sent it.';
 COMMENT ON COLUMN device.country             IS 'As the app sent it.';
-COMMENT ON COLUMN device.created_at          IS 'When the token was first seen.';
-COMMENT ON COLUMN device.registered_at       IS 'When the token was last registered. A provider''s word about an earlier moment does not retire it.';
-COMMENT ON COLUMN device.invalidated_at      IS 'Since when nothing is sent to it; NULL while it is valid.';
-COMMENT ON COLUMN device.invalidation_type   IS '0 valid, 1 invalidated by app or user, 2 refused by the push service, 3 of the wrong environment; others as the app sent them.';
-COMMENT ON COLUMN device.invalidation_reason IS 'The push service''s own word, such as Unregistered, or ''app''.';
+COMMENT ON COLUMN device.created_at          IS 'When the token was first registered.';
+COMMENT ON COLUMN device.registered_at       IS 'When the token was last registered. A push service''s report of an earlier moment does not retire it.';
+COMMENT ON COLUMN device.invalidated_at      IS 'When the device was invalidated; NULL while it is valid. Nothing is sent to an invalidated device.';
+COMMENT ON COLUMN device.invalidation_type   IS '0 valid, 1 invalidated by app or user, 2 refused by the push service, 3 wrong environment. Others are as the app sent them.';
+COMMENT ON COLUMN device.invalidation_reason IS 'The push service''s own reason, such as Unregistered, or ''app''.';
 
 CREATE TABLE device_event (
   customer_id     bigint      NOT NULL,
@@ -113,11 +114,11 @@ CREATE TABLE device_event (
 );
 CREATE INDEX device_event_at ON device_event (customer_id, at);
 CREATE INDEX device_event_contact ON device_event (customer_id, contact_id);
-COMMENT ON TABLE  device_event                 IS 'What changed about a device, for ever; registering an unchanged device again adds nothing.';
-COMMENT ON COLUMN device_event.customer_id     IS 'Whose device it is.';
+COMMENT ON TABLE  device_event                 IS 'Every change of a device, kept for ever. Registering an unchanged device again adds nothing.';
+COMMENT ON COLUMN device_event.customer_id     IS 'The customer whose device this is.';
 COMMENT ON COLUMN device_event.device_event_id IS 'Number of the event.';
 COMMENT ON COLUMN device_event.device_id       IS 'The device.';
-COMMENT ON COLUMN device_event.contact_id      IS 'Whose it was after the event.';
+COMMENT ON COLUMN device_event.contact_id      IS 'The contact that had the device after the event.';
 COMMENT ON COLUMN device_event.kind            IS 'registered: first seen. moved: to another contact. revived: valid again. environment: sandbox changed. invalidated: see reason.';
-COMMENT ON COLUMN device_event.reason          IS 'Why it was invalidated: ''app'', or the push service''s own word.';
-COMMENT ON COLUMN device_event.at              IS 'When.';
+COMMENT ON COLUMN device_event.reason          IS 'Why it was invalidated: ''app'', or the push service''s own reason.';
+COMMENT ON COLUMN device_event.at              IS 'When the event happened.';

@@ -1,4 +1,4 @@
--- What the recipient sees.
+-- Templates of rich pages.
 
 CREATE TABLE template (
   customer_id  bigint      NOT NULL REFERENCES customer,
@@ -9,10 +9,10 @@ CREATE TABLE template (
   created_at   timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (customer_id, name, version)
 );
-COMMENT ON TABLE  template              IS 'Rich pages, in Mustache. Saving adds a version; versions never change.';
-COMMENT ON COLUMN template.customer_id  IS 'Whose template it is.';
-COMMENT ON COLUMN template.name         IS 'Name of the template, as sendouts give it.';
-COMMENT ON COLUMN template.version      IS '1, 2, 3, … within the name; the highest is the current one.';
-COMMENT ON COLUMN template.content_type IS 'Media type the page is served with.';
+COMMENT ON TABLE  template              IS 'Rich pages, written in Mustache. Saving adds a version; versions never change.';
+COMMENT ON COLUMN template.customer_id  IS 'The customer that owns the template.';
+COMMENT ON COLUMN template.name         IS 'Name of the template, as sendouts refer to it.';
+COMMENT ON COLUMN template.version      IS '1, 2, 3, … within the name. The highest is the current version.';
+COMMENT ON COLUMN template.content_type IS 'Media type of the page.';
 COMMENT ON COLUMN template.body         IS 'The Mustache text.';
 COMMENT ON COLUMN template.created_at   IS 'When this version was saved.';

@@ -1,4 +1,4 @@
--- What was sent to whom, from intent to outcome to open.
+-- Sendouts, the ledger of their pushes, and opens.
 
 CREATE TABLE sendout (
   customer_id         bigint      NOT NULL,
@@ -24,22 +24,22 @@ CREATE TABLE sendout (
 );
 CREATE INDEX sendout_active ON sendout (customer_id, sendout_id) WHERE state IN ('freezing', 'running');
 COMMENT ON TABLE  sendout                  IS 'A message to an audience of one app.';
-COMMENT ON COLUMN sendout.customer_id      IS 'Whose sendout it is.';
+COMMENT ON COLUMN sendout.customer_id      IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN sendout.sendout_id       IS 'Number of the sendout.';
 COMMENT ON COLUMN sendout.push_app_id      IS 'The app it goes to.';
-COMMENT ON COLUMN sendout.name             IS 'For people.';
+COMMENT ON COLUMN sendout.name             IS 'Display name.';
 COMMENT ON COLUMN sendout.state            IS 'draft -> freezing -> running <-> paused; any of them -> cancelled; running -> finished.';
 COMMENT ON COLUMN sendout.halt_reason      IS 'Why the hub itself paused it, such as refused credentials.';
 COMMENT ON COLUMN sendout.audience         IS '{"all":true}, {"listId":n} or {"originalIds":[…]}.';
-COMMENT ON COLUMN sendout.message          IS 'alert, info, badge, sound, category and fields; each text is a Mustache template.';
-COMMENT ON COLUMN sendout.template_name    IS 'The rich page''s template; NULL for none.';
-COMMENT ON COLUMN sendout.template_version IS 'The version it was created with, kept whatever is saved later.';
-COMMENT ON COLUMN sendout.unknown_ids      IS 'How many of the audience''s original ids nobody had when it was created, or frozen since; NULL for other audiences.';
-COMMENT ON COLUMN sendout.on_uncertain     IS 'What to do with a push that may or may not have left before a crash: resend (nobody is missed) or skip (nobody gets it twice).';
-COMMENT ON COLUMN sendout.created_at       IS 'When it was written.';
-COMMENT ON COLUMN sendout.started_at       IS 'When somebody started it.';
+COMMENT ON COLUMN sendout.message          IS 'alert, info, badge, sound, category and fields. Each text is a Mustache template.';
+COMMENT ON COLUMN sendout.template_name    IS 'Template of the rich page; NULL for none.';
+COMMENT ON COLUMN sendout.template_version IS 'The template version at the start, or at creation for a draft. Versions saved later do not change it.';
+COMMENT ON COLUMN sendout.unknown_ids      IS 'How many of the audience''s original ids were unknown at creation, or at the freeze once frozen. NULL for other audiences.';
+COMMENT ON COLUMN sendout.on_uncertain     IS 'Policy for uncertain pushes after a crash: resend (nobody is missed) or skip (nobody gets it twice).';
+COMMENT ON COLUMN sendout.created_at       IS 'When it was created.';
+COMMENT ON COLUMN sendout.started_at       IS 'When it was started.';
 COMMENT ON COLUMN sendout.frozen_at        IS 'When its audience was written into the ledger.';
-COMMENT ON COLUMN sendout.finished_at      IS 'When the last push settled, or when it was cancelled.';
+COMMENT ON COLUMN sendout.finished_at      IS 'When its last push settled, or when it was cancelled.';
 
 CREATE TABLE push_batch (
   customer_id bigint      NOT NULL,
@@ -60,22 +60,24 @@ CREATE TABLE push_batch (
 ) WITH (fillfactor = 50);
 CREATE INDEX push_batch_queued ON push_batch (customer_id, sendout_id, not_before DESC, batch_no) WHERE state = 'queued';
 CREATE INDEX push_batch_claimed ON push_batch (customer_id, sendout_id, lease_until) WHERE state = 'claimed';
-COMMENT ON TABLE  push_batch             IS 'The ledger''s pushes in handfuls: a hub commits its claim to a handful before the first byte of it leaves.';
-COMMENT ON COLUMN push_batch.customer_id IS 'Whose sendout it is.';
+COMMENT ON TABLE  push_batch             IS 'Batches of the ledger''s pushes. A hub commits its claim to a batch before it sends the batch''s first byte.';
+COMMENT ON INDEX  push_batch_queued      IS 'In claim order: batches due for a retry come before batches never tried.';
+COMMENT ON COLUMN push_batch.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN push_batch.sendout_id  IS 'The sendout.';
-COMMENT ON INDEX  push_batch_queued      IS 'In the order of claims: batches that are due again before those that never were tried.';
 COMMENT ON COLUMN push_batch.batch_no    IS '0, 1, 2, … within the sendout.';
-COMMENT ON COLUMN push_batch.size        IS 'Count of its pushes.';
-COMMENT ON COLUMN push_batch.first_device_id IS 'Its pushes are those of the sendout from this device …';
-COMMENT ON COLUMN push_batch.last_device_id  IS '… to this one, both included, so that they are found by the ledger''s primary key.';
-COMMENT ON COLUMN push_batch.state       IS 'queued -> claimed -> settled; queued <-> held while the sendout is paused; queued or held -> cancelled; claimed -> release_to when some of its pushes are to be sent (again) later, or its hub is gone.';
-COMMENT ON COLUMN push_batch.release_to  IS 'What it becomes if its hub lets go of it with pushes unsent: held or cancelled once its sendout is.';
+COMMENT ON COLUMN push_batch.size        IS 'Number of its pushes.';
+COMMENT ON COLUMN push_batch.first_device_id IS 'First device of the batch. Its pushes are a range of the ledger''s primary key.';
+COMMENT ON COLUMN push_batch.last_device_id  IS 'Last device of the batch, included.';
+COMMENT ON COLUMN push_batch.state       IS 'queued -> claimed -> settled; queued <-> held while the sendout is paused; queued or held -> cancelled; claimed -> release_to when pushes are left to send, or when its hub is gone.';
+COMMENT ON COLUMN push_batch.release_to  IS 'State after its hub releases it with unsent pushes: queued, or held or cancelled once its sendout is.';
 COMMENT ON COLUMN push_batch.not_before  IS 'Earliest moment of the next claim: when the first of its waiting pushes is due.';
-COMMENT ON COLUMN push_batch.hub_id      IS 'Which hub process claimed it last.';
-COMMENT ON COLUMN push_batch.claimed_at  IS 'When.';
-COMMENT ON COLUMN push_batch.lease_until IS 'Until when the claim holds; its hub extends it while it works. Past that the hub is taken for dead.';
-COMMENT ON COLUMN push_batch.claims      IS 'How often it was claimed; more than 1 tells of a crash.';
+COMMENT ON COLUMN push_batch.hub_id      IS 'The hub run that claimed it last. A hub takes a new id each time it starts working on the sendout.';
+COMMENT ON COLUMN push_batch.claimed_at  IS 'When it was last claimed.';
+COMMENT ON COLUMN push_batch.lease_until IS 'When the claim expires. Its hub extends it while it works; past this moment the hub counts as dead.';
+COMMENT ON COLUMN push_batch.claims      IS 'How often it was claimed. The number identifies a claim.';
 
+-- No foreign key: rows are only written while their sendout's row is locked. Checking a million of them doubled the time of
+-- a freeze. No index on state or opened_at: an update of these stays on its page (HOT).
 CREATE TABLE push (
   customer_id bigint      NOT NULL,
   sendout_id  bigint      NOT NULL,
@@ -93,26 +95,31 @@ CREATE TABLE push (
   opened_at   timestamptz,
   PRIMARY KEY (customer_id, sendout_id, device_id)
 ) WITH (fillfactor = 60);
-CREATE INDEX push_contact ON push (customer_id, contact_id);
-COMMENT ON TABLE  push             IS 'The ledger: one row for each sendout and device, from intent to outcome to open. No foreign key: rows are only written while their sendout''s row is locked, and checking a million of them doubled the time of a freeze. No index but the two: an update of state or opened_at then stays on its page (HOT).';
-COMMENT ON COLUMN push.customer_id IS 'Whose push it is.';
+-- The contact comes first. With the customer first, the planner took this index for as good as the primary key on a new
+-- table, and each open then read all of the customer's pushes. A contact has only one customer, so look-ups lose nothing.
+CREATE INDEX push_contact ON push (contact_id, customer_id);
+COMMENT ON TABLE  push             IS 'The ledger: one row for each sendout and device, from intent to outcome to open.';
+COMMENT ON COLUMN push.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN push.sendout_id  IS 'The sendout.';
 COMMENT ON COLUMN push.device_id   IS 'The device, as it was when the audience was frozen.';
-COMMENT ON COLUMN push.contact_id  IS 'Whose device it was then. If it is another''s when the push is due, the push is skipped.';
-COMMENT ON COLUMN push.batch_no    IS 'The handful it travels in.';
-COMMENT ON COLUMN push.state       IS 'queued (in a claimed batch: being sent) -> accepted, failed, skipped or uncertain; waiting: to be tried again at not_before; cancelled with its sendout.';
-COMMENT ON COLUMN push.attempts    IS 'How often its bytes left, or may have left; refusals of the app''s credentials do not count, as nothing of the push was looked at. More than 1: resent_because says why.';
-COMMENT ON COLUMN push.resent_because IS 'Why it was sent more than once: the outcome before the last attempt, such as TooManyRequests or hub_stopped; NULL if it was not.';
-COMMENT ON COLUMN push.reason      IS 'The push service''s own word for the last outcome, or the hub''s, such as device_invalidated; NULL when accepted at once.';
-COMMENT ON COLUMN push.sent_at     IS 'When its bytes last left.';
+COMMENT ON COLUMN push.contact_id  IS 'The contact that had the device at the freeze. If another contact has it when the push is due, the push is skipped. If another has it at the open, no first open is counted.';
+COMMENT ON COLUMN push.batch_no    IS 'Its batch.';
+COMMENT ON COLUMN push.state       IS 'queued (being sent, if its batch is claimed) -> accepted, failed, skipped, uncertain or waiting; waiting: retried at not_before; cancelled with its sendout.';
+COMMENT ON COLUMN push.attempts    IS 'How often it was sent, uncertain attempts included. Attempts that ended in refused credentials do not count: the push service looked at nothing of the push. Above 1, resent_because says why.';
+COMMENT ON COLUMN push.resent_because IS 'Why it was sent more than once: the outcome before the last attempt, such as TooManyRequests or hub_stopped. NULL if it was not.';
+COMMENT ON COLUMN push.reason      IS 'Reason of the last outcome: the push service''s own, or the hub''s, such as device_invalidated. NULL when accepted at once.';
+COMMENT ON COLUMN push.sent_at     IS 'When it was last sent.';
 COMMENT ON COLUMN push.settled_at  IS 'When its outcome was written.';
 COMMENT ON COLUMN push.not_before  IS 'Earliest moment of the next attempt; NULL unless waiting.';
-COMMENT ON COLUMN push.give_up_at  IS 'Until when it is tried again: two hours after it was first put off; NULL until then.';
+COMMENT ON COLUMN push.give_up_at  IS 'When retries end: two hours after the first postponement. NULL until then, and while refused credentials are its only obstacle.';
 COMMENT ON COLUMN push.opened_at   IS 'First open by a person; NULL until then.';
 
+-- Both parts group by customer and sendout, so that a query for one customer is routable on Citus.
 CREATE VIEW sendout_counts AS
-  SELECT total.customer_id, total.sendout_id, total.audience, total.queued - claimed.sending AS queued, claimed.sending,
-         total.waiting, total.sent, total.accepted, total.failed, total.uncertain, total.skipped, total.cancelled, total.opened
+  SELECT total.customer_id, total.sendout_id, total.audience, total.queued - coalesce(in_hand.sending, 0) AS queued,
+         coalesce(in_hand.sending, 0) AS sending,
+         total.waiting, total.sent, total.accepted, total.failed, total.uncertain, total.skipped, total.cancelled, total.opened,
+         total.accepted_opened
     FROM (SELECT customer_id, sendout_id,
                  count(*)                                      AS audience,
                  count(*) FILTER (WHERE state = 'queued')      AS queued,
@@ -123,52 +130,54 @@ CREATE VIEW sendout_counts AS
                  count(*) FILTER (WHERE state = 'uncertain')   AS uncertain,
                  count(*) FILTER (WHERE state = 'skipped')     AS skipped,
                  count(*) FILTER (WHERE state = 'cancelled')   AS cancelled,
-                 count(opened_at)                              AS opened
+                 count(opened_at)                              AS opened,
+                 count(opened_at) FILTER (WHERE state = 'accepted') AS accepted_opened
             FROM push
            GROUP BY customer_id, sendout_id) AS total
-   CROSS JOIN LATERAL
-         -- OFFSET 0 keeps the planner from joining the two tables whole, which it does when their statistics are stale.
-         (SELECT count(*) AS sending
+    LEFT JOIN
+         (SELECT push_batch.customer_id, push_batch.sendout_id, count(*) AS sending
             FROM push_batch
-           CROSS JOIN LATERAL
-                 (SELECT FROM push
-                   WHERE push.customer_id = push_batch.customer_id AND push.sendout_id = push_batch.sendout_id
-                     AND push.device_id BETWEEN push_batch.first_device_id AND push_batch.last_device_id
-                     AND push.state = 'queued'
-                  OFFSET 0) AS in_hand
-           WHERE push_batch.customer_id = total.customer_id AND push_batch.sendout_id = total.sendout_id
-             AND push_batch.state = 'claimed') AS claimed;
-COMMENT ON VIEW   sendout_counts             IS 'How many of a sendout''s pushes stand where: the one definition behind the API, the command line and the reports. A sendout without pushes has no row.';
-COMMENT ON COLUMN sendout_counts.customer_id IS 'Whose sendout it is.';
+            JOIN push ON push.customer_id = push_batch.customer_id AND push.sendout_id = push_batch.sendout_id
+             AND push.device_id BETWEEN push_batch.first_device_id AND push_batch.last_device_id
+             -- The same bounds again. The planner expects each bound to keep a third of the rows; with only two of them it
+             -- read all of the customer's pushes instead of the batch's range.
+             AND push.device_id > push_batch.first_device_id - 1 AND push.device_id < push_batch.last_device_id + 1
+           WHERE push_batch.state = 'claimed' AND push.state = 'queued'
+           GROUP BY push_batch.customer_id, push_batch.sendout_id) AS in_hand
+      ON in_hand.customer_id = total.customer_id AND in_hand.sendout_id = total.sendout_id;
+COMMENT ON VIEW   sendout_counts             IS 'A sendout''s pushes by state: the one definition behind the API, the command line and the reports. A sendout without pushes has no row.';
+COMMENT ON COLUMN sendout_counts.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN sendout_counts.sendout_id  IS 'The sendout.';
-COMMENT ON COLUMN sendout_counts.audience    IS 'Pushes in all; the next eight but sent add up to it.';
-COMMENT ON COLUMN sendout_counts.queued      IS 'Claimed by no hub yet.';
-COMMENT ON COLUMN sendout_counts.sending     IS 'In the hands of a hub.';
-COMMENT ON COLUMN sendout_counts.waiting     IS 'To be tried again.';
-COMMENT ON COLUMN sendout_counts.sent        IS 'Left, or may have left, at least once.';
-COMMENT ON COLUMN sendout_counts.accepted    IS 'Taken over by the push service.';
-COMMENT ON COLUMN sendout_counts.failed      IS 'Refused by the push service for good.';
-COMMENT ON COLUMN sendout_counts.uncertain   IS 'Left, perhaps, and never answered for.';
-COMMENT ON COLUMN sendout_counts.skipped     IS 'Not sent: the device was invalidated or changed hands meanwhile.';
-COMMENT ON COLUMN sendout_counts.cancelled   IS 'Not sent: the sendout was cancelled.';
-COMMENT ON COLUMN sendout_counts.opened      IS 'Opened by a person at least once.';
+COMMENT ON COLUMN sendout_counts.audience    IS 'All pushes: the sum of the states below.';
+COMMENT ON COLUMN sendout_counts.queued      IS 'State: not claimed by a hub yet.';
+COMMENT ON COLUMN sendout_counts.sending     IS 'State: claimed by a hub and not settled yet.';
+COMMENT ON COLUMN sendout_counts.waiting     IS 'State: waiting for a retry.';
+COMMENT ON COLUMN sendout_counts.sent        IS 'Not a state: sent at least once, uncertain attempts included.';
+COMMENT ON COLUMN sendout_counts.accepted    IS 'State: accepted by the push service.';
+COMMENT ON COLUMN sendout_counts.failed      IS 'State: refused by the push service for good.';
+COMMENT ON COLUMN sendout_counts.uncertain   IS 'State: possibly sent, but never answered.';
+COMMENT ON COLUMN sendout_counts.skipped     IS 'State: not sent, because the device was invalidated or moved to another contact.';
+COMMENT ON COLUMN sendout_counts.cancelled   IS 'State: not sent, because the sendout was cancelled.';
+COMMENT ON COLUMN sendout_counts.opened      IS 'Not a state: opened by a person at least once.';
+COMMENT ON COLUMN sendout_counts.accepted_opened IS 'Not a state: opened pushes that the push service accepted.';
 
+-- Connections take event numbers by the hundred, which leaves gaps. The sequence was a fifth of an open's cost. The primary
+-- key leads to the push, so that an open writes one index entry.
 CREATE TABLE open_event (
   customer_id   bigint      NOT NULL,
-  open_event_id bigint      GENERATED BY DEFAULT AS IDENTITY,
+  open_event_id bigint      GENERATED BY DEFAULT AS IDENTITY (CACHE 100),
   sendout_id    bigint      NOT NULL,
   device_id     bigint      NOT NULL,
   via           text        NOT NULL CONSTRAINT open_event_via_known CHECK (via IN ('page', 'pushreadurl')),
   reader        text        NOT NULL CONSTRAINT open_event_reader_known CHECK (reader IN ('person', 'machine')),
   at            timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (customer_id, open_event_id)
+  PRIMARY KEY (customer_id, sendout_id, device_id, open_event_id)
 );
-CREATE INDEX open_event_push ON open_event (customer_id, sendout_id, device_id);
 COMMENT ON TABLE  open_event               IS 'Every fetch of a rich page or a pushreadurl.';
-COMMENT ON COLUMN open_event.customer_id   IS 'Whose push it was.';
+COMMENT ON COLUMN open_event.customer_id   IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN open_event.open_event_id IS 'Number of the event.';
 COMMENT ON COLUMN open_event.sendout_id    IS 'The sendout.';
-COMMENT ON COLUMN open_event.device_id     IS 'The device the push went to.';
-COMMENT ON COLUMN open_event.via           IS 'page: the rich page was fetched. pushreadurl: the app said that the push was read.';
-COMMENT ON COLUMN open_event.reader        IS 'machine: a HEAD request, or a known scanner or prefetcher; never counted as an open.';
-COMMENT ON COLUMN open_event.at            IS 'When.';
+COMMENT ON COLUMN open_event.device_id     IS 'The device that the push went to.';
+COMMENT ON COLUMN open_event.via           IS 'page: the rich page was fetched. pushreadurl: the app reported that the push was read.';
+COMMENT ON COLUMN open_event.reader        IS 'machine: a HEAD request, or a known scanner or prefetcher. Machines never count as opens.';
+COMMENT ON COLUMN open_event.at            IS 'When the fetch happened.';

@@ -1,8 +1,8 @@
--- Reports: views that people and their tools may read by psql. Their names, columns and meanings are a contract.
--- Each can be asked for one customer (customer_id stands first) at the cost of that customer's rows alone.
+-- Reports: views for people and reporting tools. Their names, columns and meanings are a contract.
+-- Each view starts with customer_id. A query for one customer costs only that customer's rows.
 
 CREATE SCHEMA report;
-COMMENT ON SCHEMA report IS 'What may be read by psql and reporting tools, as role pushcart_report. Days and hours are UTC.';
+COMMENT ON SCHEMA report IS 'Views for psql and reporting tools, readable by role pushcart_report. Days and hours are UTC.';
 
 CREATE VIEW report.devices AS
 SELECT d.customer_id, a.app_id, a.app_type,
@@ -13,15 +13,15 @@ SELECT d.customer_id, a.app_id, a.app_type,
 FROM device d
 JOIN push_app a ON a.customer_id = d.customer_id AND a.push_app_id = d.push_app_id
 GROUP BY d.customer_id, a.app_id, a.app_type, d.sandbox, d.invalidated_at IS NULL;
-COMMENT ON VIEW   report.devices             IS 'How many devices there are now.';
-COMMENT ON COLUMN report.devices.customer_id IS 'Whose devices.';
+COMMENT ON VIEW   report.devices             IS 'Devices as they are now.';
+COMMENT ON COLUMN report.devices.customer_id IS 'The customer.';
 COMMENT ON COLUMN report.devices.app_id      IS 'The app, as in com.yourcompany.yourappname.';
 COMMENT ON COLUMN report.devices.app_type    IS 'Its platform, in Carma''s numbers.';
 COMMENT ON COLUMN report.devices.platform    IS 'Its platform, by name.';
 COMMENT ON COLUMN report.devices.environment IS 'production, or sandbox for tokens of APNs'' development environment.';
-COMMENT ON COLUMN report.devices.state       IS 'valid: is sent to. invalidated: is not.';
-COMMENT ON COLUMN report.devices.devices     IS 'Count of devices.';
-COMMENT ON COLUMN report.devices.contacts    IS 'Count of contacts that have them.';
+COMMENT ON COLUMN report.devices.state       IS 'valid or invalidated. Pushes go to valid devices only.';
+COMMENT ON COLUMN report.devices.devices     IS 'Number of devices.';
+COMMENT ON COLUMN report.devices.contacts    IS 'Number of contacts that have these devices.';
 
 CREATE VIEW report.registrations_by_day AS
 SELECT e.customer_id, (e.at AT TIME ZONE 'UTC')::date AS day, a.app_id, a.app_type,
@@ -34,15 +34,15 @@ JOIN device d ON d.customer_id = e.customer_id AND d.device_id = e.device_id
 JOIN push_app a ON a.customer_id = d.customer_id AND a.push_app_id = d.push_app_id
 WHERE e.kind <> 'invalidated'
 GROUP BY e.customer_id, day, a.app_id, a.app_type;
-COMMENT ON VIEW   report.registrations_by_day             IS 'What registrations changed on a day; registering an unchanged device again changes nothing.';
-COMMENT ON COLUMN report.registrations_by_day.customer_id IS 'Whose devices.';
+COMMENT ON VIEW   report.registrations_by_day             IS 'Changes by registrations, per day. Registering an unchanged device again changes nothing.';
+COMMENT ON COLUMN report.registrations_by_day.customer_id IS 'The customer.';
 COMMENT ON COLUMN report.registrations_by_day.day         IS 'The day, in UTC.';
 COMMENT ON COLUMN report.registrations_by_day.app_id      IS 'The app.';
 COMMENT ON COLUMN report.registrations_by_day.app_type    IS 'Its platform, in Carma''s numbers.';
-COMMENT ON COLUMN report.registrations_by_day.registered  IS 'Devices seen for the first time.';
-COMMENT ON COLUMN report.registrations_by_day.moved       IS 'Times a device went to another contact.';
-COMMENT ON COLUMN report.registrations_by_day.revived     IS 'Times an invalidated device became valid again.';
-COMMENT ON COLUMN report.registrations_by_day.environment IS 'Times a device changed between production and sandbox.';
+COMMENT ON COLUMN report.registrations_by_day.registered  IS 'Devices registered for the first time.';
+COMMENT ON COLUMN report.registrations_by_day.moved       IS 'How often a device moved to another contact.';
+COMMENT ON COLUMN report.registrations_by_day.revived     IS 'How often an invalidated device became valid again.';
+COMMENT ON COLUMN report.registrations_by_day.environment IS 'How often a device changed between production and sandbox.';
 
 CREATE VIEW report.invalidations_by_day AS
 SELECT e.customer_id, (e.at AT TIME ZONE 'UTC')::date AS day, a.app_id, a.app_type,
@@ -52,13 +52,13 @@ JOIN device d ON d.customer_id = e.customer_id AND d.device_id = e.device_id
 JOIN push_app a ON a.customer_id = d.customer_id AND a.push_app_id = d.push_app_id
 WHERE e.kind = 'invalidated'
 GROUP BY e.customer_id, day, a.app_id, a.app_type, coalesce(e.reason, 'unknown');
-COMMENT ON VIEW   report.invalidations_by_day             IS 'How many devices became invalid on a day, and why.';
-COMMENT ON COLUMN report.invalidations_by_day.customer_id IS 'Whose devices.';
+COMMENT ON VIEW   report.invalidations_by_day             IS 'Invalidated devices per day and reason.';
+COMMENT ON COLUMN report.invalidations_by_day.customer_id IS 'The customer.';
 COMMENT ON COLUMN report.invalidations_by_day.day         IS 'The day, in UTC.';
 COMMENT ON COLUMN report.invalidations_by_day.app_id      IS 'The app.';
 COMMENT ON COLUMN report.invalidations_by_day.app_type    IS 'Its platform, in Carma''s numbers.';
-COMMENT ON COLUMN report.invalidations_by_day.reason      IS 'app: told by app or user. Otherwise the push service''s own word, such as Unregistered.';
-COMMENT ON COLUMN report.invalidations_by_day.devices     IS 'Times a device became invalid.';
+COMMENT ON COLUMN report.invalidations_by_day.reason      IS 'app: reported by app or user. Otherwise the push service''s own reason, such as Unregistered.';
+COMMENT ON COLUMN report.invalidations_by_day.devices     IS 'How often a device was invalidated.';
 
 CREATE VIEW report.sendout_totals AS
 SELECT s.customer_id, s.sendout_id, s.name, a.app_id, a.app_type, s.state, s.template_name, s.template_version,
@@ -67,65 +67,67 @@ SELECT s.customer_id, s.sendout_id, s.name, a.app_id, a.app_type, s.state, s.tem
   coalesce(p.waiting, 0) AS waiting, coalesce(p.sent, 0) AS sent, coalesce(p.accepted, 0) AS accepted,
   coalesce(p.failed, 0) AS failed, coalesce(p.uncertain, 0) AS uncertain, coalesce(p.skipped, 0) AS skipped,
   coalesce(p.cancelled, 0) AS cancelled, coalesce(p.opened, 0) AS opened,
-  round(p.opened::numeric / nullif(p.accepted, 0), 4) AS open_rate
+  round(p.accepted_opened::numeric / nullif(p.accepted, 0), 4) AS open_rate,
+  coalesce(p.accepted_opened, 0) AS accepted_opened
 FROM sendout s
 JOIN push_app a ON a.customer_id = s.customer_id AND a.push_app_id = s.push_app_id
 LEFT JOIN sendout_counts p ON p.customer_id = s.customer_id AND p.sendout_id = s.sendout_id;
-COMMENT ON VIEW   report.sendout_totals                  IS 'One row a sendout: what became of its pushes. The counts are those of sendout_counts, as the API''s and the command line''s are.';
-COMMENT ON COLUMN report.sendout_totals.customer_id      IS 'Whose sendout.';
+COMMENT ON VIEW   report.sendout_totals                  IS 'One row per sendout, with its pushes by state. API and command line show the same counts.';
+COMMENT ON COLUMN report.sendout_totals.customer_id      IS 'The customer.';
 COMMENT ON COLUMN report.sendout_totals.sendout_id       IS 'Number of the sendout.';
 COMMENT ON COLUMN report.sendout_totals.name             IS 'Name of the sendout.';
 COMMENT ON COLUMN report.sendout_totals.app_id           IS 'The app it goes to.';
 COMMENT ON COLUMN report.sendout_totals.app_type         IS 'The app''s platform, in Carma''s numbers.';
 COMMENT ON COLUMN report.sendout_totals.state            IS 'draft, freezing, running, paused, cancelled or finished.';
-COMMENT ON COLUMN report.sendout_totals.template_name    IS 'The rich page''s template; NULL for none.';
-COMMENT ON COLUMN report.sendout_totals.template_version IS 'The template''s version.';
-COMMENT ON COLUMN report.sendout_totals.created_at       IS 'When it was written.';
-COMMENT ON COLUMN report.sendout_totals.started_at       IS 'When somebody started it.';
+COMMENT ON COLUMN report.sendout_totals.template_name    IS 'Template of the rich page; NULL for none.';
+COMMENT ON COLUMN report.sendout_totals.template_version IS 'Version of the template.';
+COMMENT ON COLUMN report.sendout_totals.created_at       IS 'When it was created.';
+COMMENT ON COLUMN report.sendout_totals.started_at       IS 'When it was started.';
 COMMENT ON COLUMN report.sendout_totals.finished_at      IS 'When its last push settled, or when it was cancelled.';
-COMMENT ON COLUMN report.sendout_totals.audience         IS 'Pushes in the ledger: one for each device that was valid when the audience was frozen. The states below add up to it.';
-COMMENT ON COLUMN report.sendout_totals.queued           IS 'State: not begun.';
-COMMENT ON COLUMN report.sendout_totals.sending          IS 'State: in the hands of a hub.';
-COMMENT ON COLUMN report.sendout_totals.waiting          IS 'State: to be tried again in a while.';
-COMMENT ON COLUMN report.sendout_totals.sent             IS 'Not a state: pushes whose bytes left at least once.';
-COMMENT ON COLUMN report.sendout_totals.accepted         IS 'State: taken by the push service.';
+COMMENT ON COLUMN report.sendout_totals.audience         IS 'All pushes: one for each device that was valid at the freeze. The states below add up to it.';
+COMMENT ON COLUMN report.sendout_totals.queued           IS 'State: not claimed by a hub yet.';
+COMMENT ON COLUMN report.sendout_totals.sending          IS 'State: claimed by a hub and not settled yet.';
+COMMENT ON COLUMN report.sendout_totals.waiting          IS 'State: waiting for a retry.';
+COMMENT ON COLUMN report.sendout_totals.sent             IS 'Not a state: sent at least once, uncertain attempts included.';
+COMMENT ON COLUMN report.sendout_totals.accepted         IS 'State: accepted by the push service.';
 COMMENT ON COLUMN report.sendout_totals.failed           IS 'State: refused by the push service; see report.failures.';
-COMMENT ON COLUMN report.sendout_totals.uncertain        IS 'State: may or may not have arrived, and by the sendout''s policy not sent again.';
-COMMENT ON COLUMN report.sendout_totals.skipped          IS 'State: not sent, since its device was no longer to be sent to; see report.failures.';
-COMMENT ON COLUMN report.sendout_totals.cancelled        IS 'State: not sent, since the sendout was cancelled.';
-COMMENT ON COLUMN report.sendout_totals.opened           IS 'Not a state: pushes that a person opened, each counted once.';
-COMMENT ON COLUMN report.sendout_totals.open_rate        IS 'Unique open rate: opened of accepted, from 0 to 1; NULL while nothing is accepted.';
+COMMENT ON COLUMN report.sendout_totals.uncertain        IS 'State: possibly sent, but never answered, and not resent by the sendout''s policy.';
+COMMENT ON COLUMN report.sendout_totals.skipped          IS 'State: not sent, because its device was invalidated or moved; see report.failures.';
+COMMENT ON COLUMN report.sendout_totals.cancelled        IS 'State: not sent, because the sendout was cancelled.';
+COMMENT ON COLUMN report.sendout_totals.opened           IS 'Not a state: pushes opened by a person, each counted once.';
+COMMENT ON COLUMN report.sendout_totals.open_rate        IS 'Unique open rate: the share of accepted pushes that a person opened, from 0 to 1. NULL while nothing is accepted.';
+COMMENT ON COLUMN report.sendout_totals.accepted_opened  IS 'Not a state: opened pushes that the push service accepted. An uncertain push can be opened too.';
 
 CREATE VIEW report.funnel AS
 SELECT t.customer_id, t.sendout_id, t.name, step.no AS step, step.stage, step.pushes,
   round(step.pushes::numeric / nullif(t.audience, 0), 4) AS of_audience,
-  round(step.pushes::numeric / nullif(step.before, 0), 4) AS of_previous
+  round(step.stayed::numeric / nullif(step.before, 0), 4) AS of_previous
 FROM report.sendout_totals t
 CROSS JOIN LATERAL (VALUES
-  (1, 'audience', t.audience, t.audience), (2, 'sent', t.sent, t.audience),
-  (3, 'accepted', t.accepted, t.sent), (4, 'opened', t.opened, t.accepted)
-) AS step (no, stage, pushes, before);
-COMMENT ON VIEW   report.funnel             IS 'Four rows a sendout: from audience to open.';
-COMMENT ON COLUMN report.funnel.customer_id IS 'Whose sendout.';
+  (1, 'audience', t.audience, t.audience, t.audience), (2, 'sent', t.sent, t.sent, t.audience),
+  (3, 'accepted', t.accepted, t.accepted, t.sent), (4, 'opened', t.opened, t.accepted_opened, t.accepted)
+) AS step (no, stage, pushes, stayed, before);
+COMMENT ON VIEW   report.funnel             IS 'Four rows per sendout, from audience to open.';
+COMMENT ON COLUMN report.funnel.customer_id IS 'The customer.';
 COMMENT ON COLUMN report.funnel.sendout_id  IS 'Number of the sendout.';
 COMMENT ON COLUMN report.funnel.name        IS 'Name of the sendout.';
-COMMENT ON COLUMN report.funnel.step        IS '1 to 4, to sort by.';
+COMMENT ON COLUMN report.funnel.step        IS '1 to 4, for sorting.';
 COMMENT ON COLUMN report.funnel.stage       IS 'audience, sent, accepted, opened.';
-COMMENT ON COLUMN report.funnel.pushes      IS 'Pushes that came this far.';
+COMMENT ON COLUMN report.funnel.pushes      IS 'Number of pushes that reached this stage.';
 COMMENT ON COLUMN report.funnel.of_audience IS 'Their share of the audience, from 0 to 1.';
-COMMENT ON COLUMN report.funnel.of_previous IS 'Their share of the stage before, from 0 to 1.';
+COMMENT ON COLUMN report.funnel.of_previous IS 'The share of the previous stage that reached this one, from 0 to 1.';
 
 CREATE VIEW report.failures AS
 SELECT p.customer_id, p.sendout_id, p.state, coalesce(p.reason, 'unknown') AS reason, count(*) AS pushes
 FROM push p
 WHERE p.state IN ('failed', 'uncertain', 'skipped', 'waiting')
 GROUP BY p.customer_id, p.sendout_id, p.state, coalesce(p.reason, 'unknown');
-COMMENT ON VIEW   report.failures             IS 'Why pushes did not arrive, or have not yet.';
-COMMENT ON COLUMN report.failures.customer_id IS 'Whose sendout.';
+COMMENT ON VIEW   report.failures             IS 'Why pushes were not accepted, or are not accepted yet.';
+COMMENT ON COLUMN report.failures.customer_id IS 'The customer.';
 COMMENT ON COLUMN report.failures.sendout_id  IS 'The sendout.';
-COMMENT ON COLUMN report.failures.state       IS 'failed, uncertain, skipped, or waiting for the next attempt.';
-COMMENT ON COLUMN report.failures.reason      IS 'The push service''s own word, such as BadDeviceToken, or the hub''s, such as device_invalidated.';
-COMMENT ON COLUMN report.failures.pushes      IS 'Count of pushes.';
+COMMENT ON COLUMN report.failures.state       IS 'failed, uncertain, skipped, or waiting for a retry.';
+COMMENT ON COLUMN report.failures.reason      IS 'The push service''s own reason, such as BadDeviceToken, or the hub''s, such as device_invalidated.';
+COMMENT ON COLUMN report.failures.pushes      IS 'Number of pushes.';
 
 CREATE VIEW report.opens_by_hour AS
 SELECT customer_id, sendout_id, date_trunc('hour', at, 'UTC') AS hour,
@@ -138,40 +140,43 @@ FROM (
   SELECT customer_id, sendout_id, opened_at, 'first' FROM push WHERE opened_at IS NOT NULL
 ) o
 GROUP BY customer_id, sendout_id, hour;
-COMMENT ON VIEW   report.opens_by_hour             IS 'When pushes were opened.';
-COMMENT ON COLUMN report.opens_by_hour.customer_id IS 'Whose sendout.';
+COMMENT ON VIEW   report.opens_by_hour             IS 'Opens per hour.';
+COMMENT ON COLUMN report.opens_by_hour.customer_id IS 'The customer.';
 COMMENT ON COLUMN report.opens_by_hour.sendout_id  IS 'The sendout.';
-COMMENT ON COLUMN report.opens_by_hour.hour        IS 'Beginning of the hour.';
-COMMENT ON COLUMN report.opens_by_hour.opens       IS 'Fetches of the page or the pushreadurl by people; the same person counts each time.';
+COMMENT ON COLUMN report.opens_by_hour.hour        IS 'Start of the hour, in UTC.';
+COMMENT ON COLUMN report.opens_by_hour.opens       IS 'Fetches of the page or the pushreadurl by people. The same person counts each time.';
 COMMENT ON COLUMN report.opens_by_hour.first_opens IS 'Pushes opened for the first time.';
-COMMENT ON COLUMN report.opens_by_hour.by_machines IS 'Fetches by scanners and prefetchers, counted nowhere else.';
+COMMENT ON COLUMN report.opens_by_hour.by_machines IS 'Fetches by scanners and prefetchers. No other column counts them.';
 
+-- Each part joins contact itself: the planner then goes from the contact to the part's own index, and a query for one
+-- customer is routable on Citus.
 CREATE VIEW report.contact_timeline AS
-SELECT c.customer_id, c.original_id, c.contact_id, e.at, e.event, e.detail, e.device_id, e.sendout_id
-FROM contact c
-CROSS JOIN LATERAL (
-  SELECT d.at, 'device ' || d.kind AS event, d.reason AS detail, d.device_id, NULL::bigint AS sendout_id
-  FROM device_event d WHERE d.customer_id = c.customer_id AND d.contact_id = c.contact_id
+  SELECT c.customer_id, c.original_id, c.contact_id, d.at, 'device ' || d.kind AS event, d.reason AS detail, d.device_id,
+         NULL::bigint AS sendout_id
+    FROM contact c
+    JOIN device_event d ON d.customer_id = c.customer_id AND d.contact_id = c.contact_id
   UNION ALL
-  SELECT coalesce(p.settled_at, p.sent_at), 'push ' || p.state, p.reason, p.device_id, p.sendout_id
-  FROM push p
-  WHERE p.customer_id = c.customer_id AND p.contact_id = c.contact_id AND coalesce(p.settled_at, p.sent_at) IS NOT NULL
+  SELECT c.customer_id, c.original_id, c.contact_id, coalesce(p.settled_at, p.sent_at), 'push ' || p.state, p.reason,
+         p.device_id, p.sendout_id
+    FROM contact c
+    JOIN push p ON p.customer_id = c.customer_id AND p.contact_id = c.contact_id
+   WHERE coalesce(p.settled_at, p.sent_at) IS NOT NULL
   UNION ALL
-  SELECT o.at, CASE o.reader WHEN 'person' THEN 'push opened' ELSE 'push fetched by a machine' END, o.via, o.device_id,
-    o.sendout_id
-  FROM push p
-  JOIN open_event o ON o.customer_id = p.customer_id AND o.sendout_id = p.sendout_id AND o.device_id = p.device_id
-  WHERE p.customer_id = c.customer_id AND p.contact_id = c.contact_id AND o.customer_id = c.customer_id
-) e;
-COMMENT ON VIEW   report.contact_timeline             IS 'What happened with one contact; ask for it by customer_id and original_id, ordered by at.';
-COMMENT ON COLUMN report.contact_timeline.customer_id IS 'Whose contact.';
+  SELECT c.customer_id, c.original_id, c.contact_id, o.at,
+         CASE o.reader WHEN 'person' THEN 'push opened' ELSE 'push fetched by a machine' END, o.via, o.device_id,
+         o.sendout_id
+    FROM contact c
+    JOIN push p ON p.customer_id = c.customer_id AND p.contact_id = c.contact_id
+    JOIN open_event o ON o.customer_id = p.customer_id AND o.sendout_id = p.sendout_id AND o.device_id = p.device_id;
+COMMENT ON VIEW   report.contact_timeline             IS 'Everything that happened with one contact. Filter by customer_id and original_id, order by at.';
+COMMENT ON COLUMN report.contact_timeline.customer_id IS 'The customer.';
 COMMENT ON COLUMN report.contact_timeline.original_id IS 'The customer''s own id of the user.';
-COMMENT ON COLUMN report.contact_timeline.contact_id  IS 'Our number of the contact.';
-COMMENT ON COLUMN report.contact_timeline.at          IS 'When.';
+COMMENT ON COLUMN report.contact_timeline.contact_id  IS 'The hub''s number of the contact.';
+COMMENT ON COLUMN report.contact_timeline.at          IS 'When it happened.';
 COMMENT ON COLUMN report.contact_timeline.event       IS 'device registered, moved, revived, environment or invalidated; push and its state; push opened; push fetched by a machine.';
-COMMENT ON COLUMN report.contact_timeline.detail      IS 'The reason of an invalidation or of a push''s state; of an open, page or pushreadurl.';
+COMMENT ON COLUMN report.contact_timeline.detail      IS 'Reason of an invalidation or of a push''s state. For opens: page or pushreadurl.';
 COMMENT ON COLUMN report.contact_timeline.device_id   IS 'The device.';
-COMMENT ON COLUMN report.contact_timeline.sendout_id  IS 'The sendout; NULL for what happened to the device alone.';
+COMMENT ON COLUMN report.contact_timeline.sendout_id  IS 'The sendout; NULL for events of the device alone.';
 
 CREATE FUNCTION report.admit(reader name) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -180,10 +185,10 @@ BEGIN
   EXECUTE format('ALTER DEFAULT PRIVILEGES IN SCHEMA report GRANT SELECT ON TABLES TO %I', reader);
 END $$;
 REVOKE EXECUTE ON FUNCTION report.admit FROM PUBLIC;
-COMMENT ON FUNCTION report.admit IS 'Lets a role read the reports, those of later versions too, and nothing else.';
+COMMENT ON FUNCTION report.admit IS 'Lets a role read the reports, including those of later versions, and nothing else.';
 
--- Roles belong to the whole server: it may be there already, another database may be making it right now, and a managed
--- server may not let us. In the last case somebody who may makes it, and then runs SELECT report.admit('pushcart_report').
+-- Roles belong to the whole server. The role may exist already, and another database may be creating it right now. A managed
+-- server may refuse; then an administrator creates the role and runs SELECT report.admit('pushcart_report').
 DO $$
 BEGIN
   IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'pushcart_report') THEN
@@ -191,7 +196,7 @@ BEGIN
   END IF;
 EXCEPTION
   WHEN duplicate_object OR unique_violation THEN NULL;
-  WHEN insufficient_privilege THEN RAISE WARNING 'role pushcart_report could not be made: this user lacks CREATEROLE';
+  WHEN insufficient_privilege THEN RAISE WARNING 'role pushcart_report was not created: this user lacks CREATEROLE';
 END $$;
 DO $$
 BEGIN
