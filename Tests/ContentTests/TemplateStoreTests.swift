@@ -152,8 +152,10 @@ private final class Counting: Querying {
 
   var count: Int { calls.withLock { $0 } }
 
-  func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+  func run(
+    _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
+  ) async throws -> Rows {
     calls.withLock { $0 += 1 }
-    return try await database.run(statement, parameters)
+    return try await database.run(statement, parameters, deadline: deadline)
   }
 }

@@ -69,15 +69,19 @@ final class CountingDatabase: Querying {
 
   var count: Int { calls.count }
 
-  func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+  func run(
+    _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
+  ) async throws -> Rows {
     calls.next()
-    return try await database.run(statement, parameters)
+    return try await database.run(statement, parameters, deadline: deadline)
   }
 }
 
 /// For what must be refused before any database is asked.
 struct NoDatabase: Querying {
-  func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+  func run(
+    _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
+  ) async throws -> Rows {
     throw PostgresError.unavailable("no statement was expected: \(statement.name)")
   }
 }

@@ -138,13 +138,15 @@ private final class FailingDatabase: Querying {
     left = Mutex(calls)
   }
 
-  func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+  func run(
+    _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
+  ) async throws -> Rows {
     let isEnough = left.withLock { left in
       left -= 1
       return left < 0
     }
     guard !isEnough else { throw PostgresError.unavailable("enough") }
-    return try await database.run(statement, parameters)
+    return try await database.run(statement, parameters, deadline: deadline)
   }
 }
 
@@ -161,13 +163,15 @@ private final class MeddlingDatabase: Querying {
     self.meddle = meddle
   }
 
-  func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+  func run(
+    _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
+  ) async throws -> Rows {
     let isDue = isDone.withLock { isDone in
       guard statement.name == name, !isDone else { return false }
       isDone = true
       return true
     }
     if isDue { try await meddle() }
-    return try await database.run(statement, parameters)
+    return try await database.run(statement, parameters, deadline: deadline)
   }
 }

@@ -2,16 +2,16 @@
 public enum PostgresError: Error, Sendable {
   /// PostgreSQL refused the statement: it had no effect.
   case server(ServerError)
-  /// The statement was never sent: no connection in time, or the pool shut down; or it was cancelled in place of another of its
-  /// transaction. It had no effect.
+  /// There was no connection in time, or the pool was shut down. It is also the error of a read, or of a statement within a
+  /// transaction, that had no answer before its deadline, or that was cancelled in place of another. It had no effect.
   case unavailable(String)
   /// The statement was never sent, as too many are waiting already. It had no effect.
   case busy(String)
   /// The connection was lost, and nothing took effect: the statement only reads, belongs to a transaction that was not committed,
   /// or was not reached before the server said that it ends the connection.
   case connectionLost(statement: String)
-  /// The connection was lost after a write was sent and before its answer: it may have been committed or not. Also what became
-  /// of a write that the server had carried out, and was committing, when it said that it ends the connection.
+  /// The connection was lost, or the deadline passed, after a write was sent and before its answer: it may have been committed
+  /// or not.
   case unknownOutcome(statement: String)
   /// The time limit passed and the server confirmed that the statement was cancelled: it had no effect. What somebody else
   /// cancelled on the server, before that time, is `server` with SQLSTATE 57014.
@@ -114,7 +114,7 @@ extension PostgresError: CustomStringConvertible {
     case .unavailable(let why): "the database is not available: \(why)"
     case .busy(let why): "the database has too much to do: \(why)"
     case .connectionLost(let statement): "\(statement): the connection to the database was lost; nothing was changed"
-    case .unknownOutcome(let statement): "\(statement): the connection to the database was lost; the outcome is unknown"
+    case .unknownOutcome(let statement): "\(statement): the database did not confirm the write; its outcome is unknown"
     case .timedOut(let statement): "\(statement): took longer than its limit and was cancelled"
     case .decoding(let statement, let column, let problem): "\(statement): column \(column): \(problem)"
     case .misuse(let what): what

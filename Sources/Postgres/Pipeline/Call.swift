@@ -19,13 +19,22 @@ final class Call: @unchecked Sendable {
   }
 
   /// Why a call in flight is being cancelled on the server.
-  enum Cancelling: Sendable { case task, deadline }
+  enum Cancelling: Sendable {
+    /// The caller's task was cancelled; the caller waits for what came of it.
+    case task
+    /// The caller's deadline has passed, and the caller has been answered.
+    case deadline
+    /// The server has not enforced the statement's time limit.
+    case timeLimit
+  }
 
   let statement: Statement
   let parameters: ParameterBuffer
   let role: Role
   /// How long it may run before the client has it cancelled, should the server not have done so by itself.
   let limit: Duration?
+  /// When the caller is answered at the latest, whatever has become of the call.
+  let deadline: MonotonicInstant
   var continuation: UnsafeContinuation<Rows, any Error>?
   /// In place of a continuation, for calls that the reactor makes itself.
   var completion: ((Result<ResultBox, any Error>) -> Void)?
@@ -37,7 +46,7 @@ final class Call: @unchecked Sendable {
   var meter: StatementMeter?
   /// The connection it was sent on.
   var session: Session?
-  /// When it may wait for a connection no longer.
+  /// When the pool's own limit for waiting in the queue ends.
   var expires = MonotonicInstant.distantFuture
   var sentAt = MonotonicInstant.distantFuture
   var cancelling: Cancelling?
@@ -49,11 +58,15 @@ final class Call: @unchecked Sendable {
   var preparedAnew = false
   private(set) var isFinished = false
 
-  init(_ statement: Statement, _ parameters: ParameterBuffer, role: Role, limit: Duration? = nil) {
+  init(
+    _ statement: Statement, _ parameters: ParameterBuffer, role: Role, limit: Duration? = nil,
+    deadline: MonotonicInstant = .distantFuture
+  ) {
     self.statement = statement
     self.parameters = parameters
     self.role = role
     self.limit = limit
+    self.deadline = deadline
   }
 
   func succeed(_ result: ResultBox) {
@@ -70,5 +83,82 @@ final class Call: @unchecked Sendable {
     session = nil
     if let continuation = continuation.take() { return continuation.resume(throwing: error) }
     completion.take()?(.failure(error))
+  }
+}
+
+// MARK: - What an error means for the call that met it
+
+extension Call {
+  enum Conclusion {
+    case fail(any Error)
+    case resend
+  }
+
+  /// Whether it is a transaction of its own, and so may be sent again when it had no effect.
+  var standsAlone: Bool { role == .read || role == .write }
+
+  /// The server cancelled what it ran (57014).
+  /// - Parameters:
+  ///   - isOurs: whether a request of this side may have hit the wrong statement.
+  ///   - since: the earliest time at which the server can have begun with it.
+  func conclusion(fromCancel error: ServerError, isOurs: Bool, since: MonotonicInstant, at now: MonotonicInstant)
+    -> Conclusion
+  {
+    switch cancelling {
+    case .task: .fail(CancellationError())
+    case .deadline, .timeLimit: .fail(PostgresError.timedOut(statement: statement.name))
+    case nil where isOurs && standsAlone: .resend
+    case nil where hasOutlivedLimit(since: since, at: now): .fail(PostgresError.timedOut(statement: statement.name))
+    case nil where isOurs:
+      .fail(PostgresError.unavailable("\(statement.name) was hit by the cancelling of another statement"))
+    case nil: .fail(PostgresError.server(error))
+    }
+  }
+
+  /// Whether it may have been the server's own `statement_timeout`. Half of the limit is enough: the server's clock starts
+  /// earlier, by as much as this side was late in reading the previous result.
+  private func hasOutlivedLimit(since: MonotonicInstant, at now: MonotonicInstant) -> Bool {
+    limit.map { now >= max(since, sentAt).advanced(by: $0 / 2) } ?? false
+  }
+
+  /// The caller's error when the connection is lost after this was sent and before its result came.
+  var lossError: PostgresError {
+    switch role {
+    case .read, .begin, .within: .connectionLost(statement: statement.name)
+    case .write, .commit: .unknownOutcome(statement: statement.name)
+    }
+  }
+
+  /// The same when the server has announced, in place of the next result, that it ends the connection. Results come in order,
+  /// so it has reached no Sync behind this call. Only COMMIT commits without one, and procedures that do so, which are not
+  /// for `query`.
+  func lossErrorIfAnnounced(isAtHead: Bool) -> PostgresError {
+    isAtHead && role == .commit ? lossError : .connectionLost(statement: statement.name)
+  }
+
+  /// The caller's error when the deadline passes after this was sent and before its result came.
+  var deadlineError: PostgresError {
+    switch role {
+    case .read, .begin, .within: .unavailable("\(statement.name): no answer before the deadline")
+    case .write, .commit: .unknownOutcome(statement: statement.name)
+    }
+  }
+}
+
+// MARK: - How long the server is waited for
+
+extension Call {
+  /// The server enforces `statement_timeout` by itself; these are for a server that no longer answers. One second beyond
+  /// the limit the call is cancelled, ten seconds beyond it the connection is closed.
+  private static let (cancelAfter, closeAfter) = (Duration.seconds(1), Duration.seconds(10))
+
+  /// When it is to be cancelled, or its connection closed, because the statement's own time limit has passed.
+  /// - Parameters:
+  ///   - since: when the server began with what it is at.
+  ///   - isCancelled: whether cancelling has been tried, or would be in vain.
+  func overdue(since: MonotonicInstant, isCancelled: Bool = false) -> MonotonicInstant {
+    guard let limit else { return .distantFuture }
+    let extra = isCancelled || cancelling == .timeLimit ? Self.closeAfter : Self.cancelAfter
+    return max(since, sentAt).advanced(by: limit).advanced(by: extra)
   }
 }

@@ -28,6 +28,9 @@ struct PendingResults {
     }
   }
 
+  /// Every call that awaits a result, in order.
+  var calls: [Call] { queue.compactMap { if case .execute(let call, _) = $0 { call } else { nil } } }
+
   /// The first call that is owed an answer.
   var nextCall: Call? {
     for case .execute(let call, _) in queue { return call }
@@ -63,6 +66,6 @@ struct PendingResults {
   /// - Returns: the calls among them.
   mutating func removeAll() -> [Call] {
     defer { queue.removeAll() }
-    return queue.compactMap { if case .execute(let call, _) = $0 { call } else { nil } }
+    return calls
   }
 }

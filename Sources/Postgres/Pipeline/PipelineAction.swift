@@ -8,6 +8,8 @@ enum PipelineAction {
   case sync
   case succeed(Call, ResultBox)
   case fail(Call, any Error)
+  /// The caller is answered with the error now, while the call is still in flight.
+  case giveUp(Call, PostgresError)
   /// It never ran, or certainly left nothing behind: back to the head of the queue.
   case resend(Call)
   /// The server shall cancel what it runs on this connection. Answer with `cancelReturned`.

@@ -115,7 +115,7 @@ struct PipelineState {
     case .rows(let rows): outcome = .rows(rows)
     case .aborted: outcome = .aborted
     case .failed(let error) where error.endsConnection:
-      lose(error.description, isToldSo: !error.sqlState.isEmpty, &actions)
+      lose(error.description, isAnnounced: !error.sqlState.isEmpty, &actions)
     case .failed(let error): fail(error, at: now, &actions)
     case .end: settleHead(at: now, &actions)
     case .sync: answerSync(at: now, &actions)
@@ -231,6 +231,22 @@ struct PipelineState {
     cancelHeadIfAsked(&actions)
   }
 
+  /// Answers the callers of all calls whose deadline has passed, and has the server cancel those calls. They stay in flight
+  /// until their results have come.
+  /// - Returns: when the next deadline passes.
+  mutating func passDeadlines(at now: MonotonicInstant, _ actions: inout [PipelineAction]) -> MonotonicInstant {
+    var next = MonotonicInstant.distantFuture
+    for call in owed.calls + (unsettled.map { [$0.call] } ?? []) where call.isInFlight && !call.isFinished {
+      if call.deadline > now {
+        next = min(next, call.deadline)
+      } else {
+        actions.append(.giveUp(call, call.deadlineError))
+        cancel(call, because: .deadline, &actions)
+      }
+    }
+    return next
+  }
+
   /// The connection is outside pipeline mode, and what it does there is to be cancelled.
   mutating func cancelExchange(_ actions: inout [PipelineAction]) {
     if !cancelRequest.isUnderWay { requestCancel(&actions) }
@@ -261,21 +277,21 @@ struct PipelineState {
 
   /// When `tick` has something to do next.
   var deadline: MonotonicInstant {
-    if let call = owed.headCall { return call.deadline(since: owed.since) }
+    if let call = owed.headCall { return call.overdue(since: owed.since) }
     // A Sync can be waited for in vain, too; there is nothing to cancel then.
     let waiter = unsettled?.call ?? owed.nextCall
-    return waiter?.deadline(since: owed.since, isCancelled: true) ?? .distantFuture
+    return waiter?.overdue(since: owed.since, isCancelled: true) ?? .distantFuture
   }
 
   /// Cancels the call that the server does not answer, or gives the connection up.
   mutating func tick(at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
     guard now >= deadline else { return }
-    guard let call = owed.headCall, call.cancelling != .deadline else {
+    guard let call = owed.headCall, call.cancelling != .timeLimit else {
       return lose("no answer within the time limit", &actions)
     }
     // A task that was cancelled, and whose request got no answer either, is past caring which of the two it was.
     if call.cancelling == nil { unwanted += 1 }
-    call.cancelling = .deadline
+    call.cancelling = .timeLimit
     call.cancelRequests = 0
     cancelHeadIfAsked(&actions)
   }
@@ -283,12 +299,12 @@ struct PipelineState {
   // MARK: Loss
 
   /// The connection is gone. What was in flight fails, each call by what it may have done.
-  /// - Parameter isToldSo: whether the server said so in the place of the next answer.
-  mutating func lose(_ why: String, isToldSo: Bool = false, _ actions: inout [PipelineAction]) {
+  /// - Parameter isAnnounced: whether the server said so in the place of the next answer.
+  mutating func lose(_ why: String, isAnnounced: Bool = false, _ actions: inout [PipelineAction]) {
     if let (call, _) = unsettled.take() { finish(.fail(call, call.lossError), &actions) }
     let head = owed.headCall
     for call in owed.removeAll() {
-      let error = isToldSo ? call.lossErrorIfToldSo(isAtHead: call === head) : call.lossError
+      let error = isAnnounced ? call.lossErrorIfAnnounced(isAtHead: call === head) : call.lossError
       finish(.fail(call, error), &actions)
     }
     segmentIsOpen = false

@@ -23,6 +23,12 @@ struct CallQueue {
   /// The last to come.
   mutating func popLast() -> Call? { fresh.popLast() ?? again.popLast() }
 
+  /// Takes out those that the closure, which sees each of them once, says are over.
+  mutating func removeAll(where isOver: (Call) -> Bool) {
+    again.removeAll(where: isOver)
+    fresh.removeAll(where: isOver)
+  }
+
   /// Takes out one that is finished, or has waited too long.
   mutating func popExpired(at now: MonotonicInstant) -> Call? {
     if let call = again.first, call.isFinished || call.expires <= now { return again.popFirst() }

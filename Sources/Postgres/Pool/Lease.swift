@@ -24,22 +24,25 @@ final class Lease: Sendable {
   ///   - prelude: a statement that nobody waits for, sent in front and under the same Sync.
   ///   - isLast: whether nothing but giving back may follow.
   ///   - isCancellable: whether the end of the task cancels the statement on the server.
+  ///   - deadline: when the caller is answered at the latest.
   @discardableResult
   func run(
     _ statement: Statement, _ parameters: ParameterBuffer = ParameterBuffer(), role: Call.Role,
-    after prelude: Statement? = nil, isLast: Bool = false, isCancellable: Bool = true
+    after prelude: Statement? = nil, isLast: Bool = false, isCancellable: Bool = true,
+    deadline: MonotonicInstant = .distantFuture
   ) async throws -> Rows {
-    let call = Call(statement, parameters, role: role, limit: limit)
+    let call = Call(statement, parameters, role: role, limit: limit, deadline: deadline)
     let first = prelude.map { Call($0, ParameterBuffer(), role: .begin, limit: limit) }
     let (session, ticket) = (session, ticket)
     return try await reactor.run(call, isCancellable: isCancellable) { core in
       call.isTaken = true
       guard ticket == session.ticket else { return call.fail(PostgresError.leaseOver(statement.name)) }
       if let first { session.send(first, at: core.now) }
-      if call.cancelling != nil {
-        call.fail(CancellationError())
+      if call.cancelling != nil || call.deadline <= core.now {
+        call.fail(call.cancelling != nil ? CancellationError() : call.deadlineError)
         session.endSegment()
       } else {
+        core.watchDeadline(of: call)
         session.send(call, at: core.now)
       }
       if isLast { _ = session.newTicket() }

@@ -73,10 +73,14 @@ public final class Pool: Querying, Service {
   }
 
   /// Runs one statement, encoded beforehand, on a shared connection. Call `query` instead.
-  public func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+  public func run(
+    _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
+  ) async throws -> Rows {
     try parameters.validate(for: statement)
     let role: Call.Role = statement.effect == .read ? .read : .write
-    return try await reactor.run(Call(statement, parameters, role: role, limit: configuration.statementTimeout))
+    return try await reactor.run(
+      Call(
+        statement, parameters, role: role, limit: configuration.statementTimeout, deadline: MonotonicInstant(deadline)))
   }
 
   /// Runs `body` between BEGIN and COMMIT on a connection of its own; rolls back when it throws or is cancelled.

@@ -6,15 +6,19 @@ extension PoolCore {
     call.isTaken = true
     guard !isDraining else { return call.fail(PostgresError.shutDown) }
     guard call.cancelling == nil else { return call.fail(CancellationError()) }
+    guard call.deadline > now else { return turnAway(call, .unavailable(deadlineReason)) }
     call.expires = now.advanced(by: configuration.queueTimeout)
+    watchDeadline(of: call)
     waiting.append(call)
   }
 
   /// A call that certainly had no effect waits anew, in front of those that have not been sent yet.
   func resend(_ call: Call) {
     call.session = nil
+    guard !call.isFinished else { return }
     if call.cancelling != nil { return call.fail(CancellationError()) }
     call.expires = now.advanced(by: configuration.queueTimeout)
+    watchDeadline(of: call)
     waiting.appendAgain(call)
   }
 
@@ -31,6 +35,7 @@ extension PoolCore {
 
   /// Turns away who has waited too long.
   func expire() {
+    passDeadlines()
     while let call = waiting.popExpired(at: now) { turnAway(call, .unavailable(timeoutReason)) }
     while let connectionWaiter = dedicated.connectionWaiters.first,
       connectionWaiter.isFinished || connectionWaiter.expires <= now
@@ -40,9 +45,34 @@ extension PoolCore {
     }
   }
 
-  private var timeoutReason: String {
-    "no connection was free within \(configuration.queueTimeout)" + (backoff.lastFailure.map { ": \($0)" } ?? "")
+  private var timeoutReason: String { "no connection was free within \(configuration.queueTimeout)" + failureReason }
+  private var deadlineReason: String { "no connection was free before the deadline" + failureReason }
+  private var failureReason: String { backoff.lastFailure.map { ": \($0)" } ?? "" }
+
+  // MARK: Deadlines
+
+  /// From now on the call's deadline is watched, wherever the call is.
+  func watchDeadline(of call: Call) { earliestDeadline = min(earliestDeadline, call.deadline) }
+
+  /// Answers every call whose deadline has passed. All calls are looked at, but only when one may be late; that costs less
+  /// than an ordered queue that each call enters and leaves.
+  private func passDeadlines() {
+    guard earliestDeadline <= now else { return }
+    earliestDeadline = .distantFuture
+    waiting.removeAll { call in
+      guard !call.isFinished, call.deadline > now else {
+        turnAway(call, .unavailable(deadlineReason))
+        return true
+      }
+      watchDeadline(of: call)
+      return false
+    }
+    for session in sessions { earliestDeadline = min(earliestDeadline, session.passDeadlines(at: now)) }
+    earliestDeadline = max(earliestDeadline, now.advanced(by: Self.deadlineAccuracy))
   }
+
+  /// By how much a call may outlive its deadline, so that many deadlines in a row are looked at together.
+  private static let deadlineAccuracy = Duration.milliseconds(10)
 
   /// Hands waiting calls to the shared connections, each to the one that owes least and is not stuck in a slow statement.
   func dispatch() {

@@ -23,6 +23,8 @@ final class PoolCore {
   var dirty: [Session] = []
   /// Calls for the shared connections, oldest first.
   var waiting = CallQueue()
+  /// No later than the first deadline of any call, waiting or in flight.
+  var earliestDeadline = MonotonicInstant.distantFuture
   /// Set when a call had to be sent behind another, with connections still to be opened.
   var wantsAnotherShared = false
   var backoff = ReconnectBackoff()
@@ -77,7 +79,7 @@ final class PoolCore {
   var nextDeadline: MonotonicInstant {
     var next = MonotonicInstant.distantFuture
     for session in sessions { next = min(next, session.deadline) }
-    next = min(next, waiting.expires)
+    next = min(next, waiting.expires, earliestDeadline)
     if let connectionWaiter = dedicated.connectionWaiters.first { next = min(next, connectionWaiter.expires) }
     if wantsConnections, mayOpen { next = min(next, max(backoff.notBefore, now)) }
     return next

@@ -1,16 +1,46 @@
 /// Where a statement can run: on the pool, each alone, or on a transaction, all or none.
 public protocol Querying: Sendable {
   /// Runs one statement with its parameters, encoded beforehand. Call `query` instead.
-  func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows
+  ///
+  /// - Parameter deadline: when the call ends at the latest, to within some ten milliseconds; nil for the pool's own limits.
+  ///   All waiting counts, for a connection and for the server. A statement given up is cancelled on the server.
+  /// - Throws: once the deadline has passed, `PostgresError.unknownOutcome` for a write that was sent, and
+  ///   `PostgresError.unavailable` for anything else, which had no effect. In a transaction nothing has an effect before
+  ///   COMMIT, so it is `unavailable` there.
+  func run(
+    _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
+  ) async throws -> Rows
 }
 
 extension Querying {
+  /// Runs one statement with its parameters, encoded beforehand, within the pool's own limits.
+  public func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+    try await run(statement, parameters, deadline: nil)
+  }
+
   /// Runs one statement and gives its rows.
+  /// - Parameter deadline: when the call ends at the latest; nil for the pool's own limits. See `run`.
   /// - Throws: `PostgresError`, or `CancellationError` when the task was cancelled and the statement had no effect.
   @discardableResult
   public func query<each Value: PostgresEncodable>(
-    _ statement: Statement, _ values: repeat each Value
+    _ statement: Statement, _ values: repeat each Value, deadline: ContinuousClock.Instant? = nil
   ) async throws -> Rows {
-    try await run(statement, ParameterBuffer(repeat each values))
+    try await run(statement, ParameterBuffer(repeat each values), deadline: deadline)
+  }
+
+  /// The same database, where every call ends within that time: for requests, whose senders would rather try again than wait.
+  public func limited(to limit: Duration) -> any Querying { TimeLimited(database: self, limit: limit) }
+}
+
+/// Gives each call a deadline, unless it has an earlier one.
+private struct TimeLimited: Querying {
+  let database: any Querying
+  let limit: Duration
+
+  func run(
+    _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
+  ) async throws -> Rows {
+    let end = ContinuousClock.now + limit
+    return try await database.run(statement, parameters, deadline: deadline.map { min($0, end) } ?? end)
   }
 }

@@ -15,11 +15,14 @@ public final class Transaction: Querying {
   init(_ lease: Lease) { self.lease = lease }
 
   /// Runs one statement, encoded beforehand. Call `query` instead.
-  public func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+  public func run(
+    _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
+  ) async throws -> Rows {
     try parameters.validate(for: statement)
     // BEGIN waits for the first statement and shares its Sync: a round trip saved.
     let isFresh = try enter(statement.name)
-    return try await lease.run(statement, parameters, role: .within, after: isFresh ? Self.begin : nil)
+    return try await lease.run(
+      statement, parameters, role: .within, after: isFresh ? Self.begin : nil, deadline: .init(deadline))
   }
 
   /// COPY … FROM STDIN within this transaction, while no other of its statements runs.

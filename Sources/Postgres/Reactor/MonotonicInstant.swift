@@ -20,6 +20,13 @@ struct MonotonicInstant: Comparable, Hashable, Sendable {
 
   static func < (left: MonotonicInstant, right: MonotonicInstant) -> Bool { left.nanoseconds < right.nanoseconds }
 
+  /// The same point on this clock; `distantFuture` for nil.
+  init(_ instant: ContinuousClock.Instant?) {
+    self = instant.map { .now.advanced(by: ContinuousClock.now.duration(to: $0)) } ?? .distantFuture
+  }
+
+  init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+
   func advanced(by duration: Duration) -> MonotonicInstant {
     let (sum, overflow) = nanoseconds.addingReportingOverflow(duration.wholeNanoseconds)
     return overflow ? .distantFuture : MonotonicInstant(nanoseconds: sum)

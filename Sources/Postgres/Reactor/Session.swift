@@ -95,6 +95,13 @@ final class Session: @unchecked Sendable {
 
   var deadline: MonotonicInstant { pipeline.deadline }
 
+  /// Answers the callers of all calls whose deadline has passed.
+  /// - Returns: when the next deadline passes.
+  func passDeadlines(at now: MonotonicInstant) -> MonotonicInstant {
+    defer { perform() }
+    return pipeline.passDeadlines(at: now, &actions)
+  }
+
   func tick(at now: MonotonicInstant) {
     pipeline.tick(at: now, &actions)
     perform()
@@ -209,6 +216,7 @@ final class Session: @unchecked Sendable {
     case .fail(let call, let error):
       call.meter?.failed(call, error, at: core.now)
       call.fail(error)
+    case .giveUp(let call, let error): call.fail(error)
     case .resend(let call): core.resend(call)
     case .requestCancel: requestCancel()
     case .close(let why): close(why)

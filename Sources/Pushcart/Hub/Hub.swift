@@ -78,7 +78,7 @@ struct Hub: Sendable {
     return HubRoutes(
       carma: CarmaRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, registrar: RegistrationBatcher(pool),
-        contacts: ContactLookup(parts.prompt), devices: Devices(parts.prompt)),
+        contacts: ContactLookup(parts.requestDatabase), devices: Devices(parts.requestDatabase)),
       admin: ManagementRoutes(
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
         apps: PushApps(pool, vault: vault), vault: vault,
@@ -90,11 +90,11 @@ struct Hub: Sendable {
   }
 
   private func pages(_ parts: HubParts) -> PageRoutes {
-    // A phone waits for the group before its own and then for its own.
-    let promptly = PromptDatabase(parts.pool, limit: .seconds(2))
+    // A phone may wait for two statements: the one under way, and then the one that answers it.
+    let database = parts.pool.limited(to: .seconds(2))
     let pages = RichPages(
-      promptly, templates: PageTemplateCache(promptly), links: parts.links, vault: parts.vault, logger: logger)
-    return PageRoutes(pages, opens: Opens(promptly), signer: parts.signer, settings: settings.pages)
+      database, templates: PageTemplateCache(database), links: parts.links, vault: parts.vault, logger: logger)
+    return PageRoutes(pages, opens: Opens(database), signer: parts.signer, settings: settings.pages)
   }
 
   private func healthRoutes(_ readiness: Readiness) -> HealthRoutes {

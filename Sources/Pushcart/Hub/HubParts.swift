@@ -6,8 +6,8 @@ import Registry
 /// What several parts of the hub stand on.
 struct HubParts: Sendable {
   let pool: Pool
-  /// What requests ask of the database is answered in time, or with "try again".
-  let prompt: PromptDatabase
+  /// The database for requests: a call that takes longer than four seconds fails, and the client is asked to try again.
+  let requestDatabase: any Querying
   let vault: Vault
   let accessKeys: AccessKeyCache
   let pushApps: PushAppCache
@@ -23,8 +23,8 @@ struct HubParts: Sendable {
     self.signer = signer
     self.apns = apns
     self.readiness = readiness
-    prompt = PromptDatabase(pool)
-    accessKeys = AccessKeyCache(prompt)
-    pushApps = PushAppCache(prompt)
+    requestDatabase = pool.limited(to: .seconds(4))
+    accessKeys = AccessKeyCache(requestDatabase)
+    pushApps = PushAppCache(requestDatabase)
   }
 }

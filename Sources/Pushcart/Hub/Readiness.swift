@@ -21,13 +21,13 @@ final class Readiness: Service {
   private let pool: Pool
   private let migrator: Migrator
   /// A database that hangs must not make the probe hang.
-  private let database: PromptDatabase
+  private let database: any Querying
   private let state = Mutex(State.unknown)
 
   init(_ pool: Pool, _ migrator: Migrator) {
     self.pool = pool
     self.migrator = migrator
-    database = PromptDatabase(pool, limit: .seconds(2))
+    database = pool.limited(to: .seconds(2))
   }
 
   func run() async throws {

@@ -12,8 +12,8 @@ import Testing
   private static let read = Statement("test.read", .read, "SELECT 1")
   private static let write = Statement("test.write", .write, "INSERT")
 
-  private func call(_ role: Call.Role, limit: Duration? = nil) -> Call {
-    Call(role == .read ? Self.read : Self.write, ParameterBuffer(), role: role, limit: limit)
+  private func call(_ role: Call.Role, limit: Duration? = nil, deadline: MonotonicInstant = .distantFuture) -> Call {
+    Call(role == .read ? Self.read : Self.write, ParameterBuffer(), role: role, limit: limit, deadline: deadline)
   }
 
   /// Sends calls and forgets the actions.
@@ -55,6 +55,7 @@ import Testing
     case .fail(_, PostgresError.unavailable): "fail unavailable"
     case .fail(_, is CancellationError): "fail cancelled"
     case .fail(_, let error): "fail \(error)"
+    case .giveUp: "give up"
     case .resend: "resend"
     case .requestCancel: "cancel"
     case .close: "close"
@@ -292,6 +293,32 @@ import Testing
     actions = []
     state.cancelReturned(&actions)
     #expect(actions.map(describe) == ["cancel"])
+  }
+
+  // MARK: Deadlines
+
+  @Test
+  mutating func `A call past its deadline is given up at once and cancelled, and stays in flight until it is answered`()
+  {
+    let (late, next) = (MonotonicInstant(nanoseconds: 1000), MonotonicInstant(nanoseconds: 2000))
+    send(call(.write, deadline: late), call(.write, deadline: next), call(.read))
+    #expect(state.passDeadlines(at: now, &actions) == late)
+    #expect(actions.isEmpty)
+    #expect(state.passDeadlines(at: late, &actions) == next)
+    #expect(actions.map(describe) == ["give up", "cancel"])
+    #expect(state.callsInFlight == 3)
+    #expect(receive(rows(), .end, failure("57014"), .end, .sync) == ["fail timed out"])
+    #expect(state.callsInFlight == 2)
+  }
+
+  @Test mutating func `A call whose result awaits its Sync can still miss its deadline`() {
+    let late = MonotonicInstant(nanoseconds: 1000)
+    send(call(.write, deadline: late))
+    _ = receive(rows(), .end, rows(), .end)
+    #expect(state.passDeadlines(at: late, &actions) == .distantFuture)
+    #expect(actions.map(describe) == ["give up"])
+    #expect(receive(.sync) == ["succeed"])
+    #expect(state.isIdle)
   }
 
   // MARK: Time limits

@@ -111,7 +111,8 @@ import Wire
   }
 
   @Test func `While the database is away nobody is left waiting`() async throws {
-    let lookup = ContactLookup(PromptDatabase(SilentDatabase(), limit: .zero))
+    let pool = Pool(PoolConfiguration(connectionString: "host=/nowhere"), logger: TestServer.logger)
+    let lookup = ContactLookup(pool.limited(to: .milliseconds(50)))
     let outages = await withTaskGroup(of: DatabaseUnavailable?.self) { group in
       for number in 0..<100 {
         group.addTask {
@@ -126,5 +127,6 @@ import Wire
       return await group.reduce(into: []) { $0.append($1) }
     }
     #expect(outages.count { $0 == .nothingDone } == 100)
+    await pool.close()
   }
 }

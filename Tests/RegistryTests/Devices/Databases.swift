@@ -15,15 +15,19 @@ final class CountingStatements: Querying {
 
   var count: Int { calls.withLock { $0 } }
 
-  func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+  func run(
+    _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
+  ) async throws -> Rows {
     if statement.name.hasPrefix(prefix) { calls.withLock { $0 += 1 } }
-    return try await database.run(statement, parameters)
+    return try await database.run(statement, parameters, deadline: deadline)
   }
 }
 
 /// Takes every statement and never answers, as a server does that hangs.
 struct SilentDatabase: Querying {
-  func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+  func run(
+    _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
+  ) async throws -> Rows {
     try await Task.sleep(for: .seconds(1_000_000))
     throw CancellationError()
   }
@@ -41,9 +45,11 @@ final class FailedStatements: Sendable {
     let database: any Querying
     let failures: FailedStatements
 
-    func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+    func run(
+      _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
+    ) async throws -> Rows {
       do {
-        return try await database.run(statement, parameters)
+        return try await database.run(statement, parameters, deadline: deadline)
       } catch PostgresError.server(let error) {
         failures.states.withLock { $0.append(error.sqlState) }
         throw PostgresError.server(error)

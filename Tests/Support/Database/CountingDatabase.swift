@@ -10,8 +10,10 @@ public final class CountingDatabase: Querying {
 
   public var counts: [String: Int] { seen.withLock(\.self) }
 
-  public func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
+  public func run(
+    _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
+  ) async throws -> Rows {
     seen.withLock { $0[statement.name, default: 0] += 1 }
-    return try await database.run(statement, parameters)
+    return try await database.run(statement, parameters, deadline: deadline)
   }
 }

@@ -108,11 +108,12 @@ extension CarmaRoutes {
   /// On one pool, as the hub has it.
   /// - Parameter timeout: how long a request may take; the hub's own unless given.
   init(_ pool: Pool, timeout: Duration = RegistrationBatcher.Limits().timeout) {
-    let prompt = PromptDatabase(pool, limit: timeout)
+    let database = pool.limited(to: timeout)
     var limits = RegistrationBatcher.Limits()
     limits.timeout = timeout
     self.init(
-      authenticator: Authenticator(AccessKeyCache(prompt)), pushApps: PushAppCache(prompt),
-      registrar: RegistrationBatcher(pool, limits: limits), contacts: ContactLookup(prompt), devices: Devices(prompt))
+      authenticator: Authenticator(AccessKeyCache(database)), pushApps: PushAppCache(database),
+      registrar: RegistrationBatcher(pool, limits: limits), contacts: ContactLookup(database),
+      devices: Devices(database))
   }
 }
