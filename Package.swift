@@ -87,7 +87,7 @@ let package = Package(
 
     // 1st floor
     room("Registry", imports: ["Postgres", "Wire", collections, crypto, lifecycle]),
-    room("Content", imports: ["Postgres", "Wire", crypto, mustache]),
+    room("Content", imports: ["Postgres", "Wire", crypto]),
     room("Providers", imports: ["Wire", collections, crypto, lifecycle, logging, metrics] + nio),
 
     // 2nd floor
@@ -138,7 +138,7 @@ let package = Package(
     tests(of: "Wire", imports: ["Wire"]),
     tests(of: "Postgres", imports: ["Postgres", "CLibpq", logging, lifecycle, metricsTestKit]),
     tests(of: "Registry", imports: ["Registry", "Postgres", "Wire", certificates, crypto, cryptoExtras]),
-    tests(of: "Content", imports: ["Content", "Embedded", "Postgres", "Wire"]),
+    tests(of: "Content", imports: ["Content", "Embedded", "Postgres", "Wire", mustache]),
     tests(of: "Providers", imports: ["Providers", "Simulator", "Wire", crypto, jwt, logging] + nio),
     tests(
       of: "Delivery",

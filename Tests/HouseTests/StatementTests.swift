@@ -10,7 +10,7 @@ import Testing
 
 @Suite struct StatementTests {
   static let all =
-    PostgresStatements.all + RegistryStatements.all + ContentStatements.all + DeliveryStatements.all
+    PostgresStatements.all + RegistryStatements.all + TemplateQueries.all + DeliveryStatements.all
     + SendoutStatements.all + PushcartStatements.all
 
   @Test func `Every statement's name is its own, and short enough for PostgreSQL`() {

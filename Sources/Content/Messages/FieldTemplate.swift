@@ -1,15 +1,15 @@
 import Wire
 
-/// A further field of a message: JSON of any form, with a template wherever it holds a text.
+/// A further field of a message: any JSON, in which every text is a template.
 indirect enum FieldTemplate: Sendable {
-  /// What is the same for all, and its JSON.
+  /// A value that is the same for everybody, and its JSON.
   case constant(JSONValue, [UInt8])
   case text(TextTemplate)
   case list([FieldTemplate])
   /// The members by name; each name also as JSON.
   case object([(name: String, json: [UInt8], value: FieldTemplate)])
 
-  /// Lists and objects within each other.
+  /// Most lists and objects within each other.
   private static let depthLimit = 8
 
   /// - Throws: `ContentError.unparsable`, `.invalid`.
@@ -24,7 +24,7 @@ indirect enum FieldTemplate: Sendable {
       self = .constant(value, Array(String(number).utf8))
     case .string(let text):
       let template = try TextTemplate(text, field: field)
-      self = template.isConstant ? .constant(value, JSONText.quoted(text)) : .text(template)
+      self = template.template.isConstant ? .constant(value, JSONText.quoted(text)) : .text(template)
     case .array(let values):
       var list: [FieldTemplate] = []
       for (index, value) in values.enumerated() {
@@ -53,7 +53,7 @@ indirect enum FieldTemplate: Sendable {
     }
   }
 
-  /// The templates in it, constant texts left out.
+  /// The texts in it that have tags.
   var texts: [TextTemplate] {
     switch self {
     case .constant: []
@@ -63,10 +63,11 @@ indirect enum FieldTemplate: Sendable {
     }
   }
 
+  /// Appends the field's JSON as this recipient gets it.
   func append(_ context: PageContext, to bytes: inout [UInt8]) {
     switch self {
     case .constant(_, let json): bytes.append(contentsOf: json)
-    case .text(let text): bytes.append(contentsOf: text.json(context))
+    case .text(let text): text.appendJSON(context, to: &bytes)
     case .list(let values):
       bytes.append(UInt8(ascii: "["))
       for (index, value) in values.enumerated() {

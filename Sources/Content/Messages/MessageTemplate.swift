@@ -1,13 +1,13 @@
 public import Wire
 
-/// A sendout's message made ready once, to be rendered for each recipient.
+/// A sendout's message, compiled once and rendered for each recipient.
 ///
 /// Its payload is APNs' (Apple, "Generating a remote notification") with the guide's fields ("Handling Push Notifications").
 /// Texts are plain text: nothing is escaped but what JSON needs.
 public struct MessageTemplate: Sendable {
   /// Most bytes APNs takes in a payload.
   public static let payloadLimit = 4096
-  /// Names that a further field cannot have, since the hub writes them itself or has a field of its own for them.
+  /// Names that a further field cannot have, since the message has a field of its own for them or the hub writes them.
   public static let reservedFields: Set<String> = [
     "aps", "alert", "info", "url", "pushreadurl", "badge", "sound", "category", "source",
   ]
@@ -19,10 +19,10 @@ public struct MessageTemplate: Sendable {
   let category: TextTemplate?
   /// By name; each name also as JSON.
   let fields: [(name: String, json: [UInt8], value: FieldTemplate)]
-  /// Whether there is a template in them.
+  /// Whether one of them has a tag.
   private let hasRenderedFields: Bool
 
-  /// Whether what it says depends on the recipient, the links apart. If not, `payload` never looks at contact or device.
+  /// Whether its texts may differ between recipients, links apart. If not, `payload` reads neither contact nor device.
   public let isPersonal: Bool
   /// Whether it may name a contact's property, so that properties have to be fetched.
   public let namesProperties: Bool
@@ -47,8 +47,8 @@ public struct MessageTemplate: Sendable {
     }
     let fieldTexts = fields.flatMap(\.value.texts)
     hasRenderedFields = !fieldTexts.isEmpty
-    var texts = [alert, info, sound, category].compactMap(\.self) + fieldTexts
-    if case .text(let text) = badge { texts.append(text) }
+    var texts = [alert, info, sound, category].compactMap { $0?.template } + fieldTexts.map(\.template)
+    if case .text(let text) = badge { texts.append(text.template) }
     isPersonal = texts.contains(where: \.isPersonal)
     namesProperties = texts.contains(where: \.namesProperties)
     namesLinks = texts.contains(where: \.namesLinks)
@@ -81,8 +81,8 @@ public struct MessageTemplate: Sendable {
   /// The info as this recipient gets it; `nil` when the message has none.
   public func info(for context: PageContext) -> String? { info?.render(context) }
 
-  /// Puts into the context what this message says to its recipient, for the page behind it: `{{sendout.alert}}`,
-  /// `{{sendout.info}}` and `{{sendout.fields.…}}`.
+  /// Sets what the page behind this message can name: `{{sendout.alert}}`, `{{sendout.info}}` and `{{sendout.fields.…}}` as
+  /// this recipient got them.
   public func fill(_ context: inout PageContext) {
     let (alert, info) = (alert(for: context), info(for: context))
     if hasRenderedFields {
@@ -90,5 +90,60 @@ public struct MessageTemplate: Sendable {
     }
     context.sendout.alert = alert
     context.sendout.info = info
+  }
+}
+
+extension MessageTemplate {
+  /// The payload for one recipient, as JSON with its members always in the same order: `aps`, `source`, `url`, `pushreadurl`,
+  /// `alert`, `info`, then the further fields by name. Links are included when the context has them.
+  ///
+  /// With an info, `aps.alert` is `{"title": alert, "body": info}`; without one, or with an empty one, it is the alert alone. A
+  /// badge that is no number, an empty sound and an empty category are left out.
+  public func payload(for context: PageContext) -> [UInt8] {
+    let alert = alert?.json(context)
+    let info = info.map { $0.json(context) }.flatMap { $0.isEmptyJSON ? nil : $0 }
+    var payload: [UInt8] = []
+    payload.reserveCapacity(1024)
+    payload.append(contentsOf: "{\"aps\":{".utf8)
+    appendAlert(alert, info, to: &payload)
+    if let badge = badge?.digits(context) { payload.appendMember("badge", badge) }
+    if let sound = sound?.json(context), !sound.isEmptyJSON { payload.appendMember("sound", sound) }
+    if let category = category?.json(context), !category.isEmptyJSON { payload.appendMember("category", category) }
+    payload.append(contentsOf: "},\"source\":\"carma\"".utf8)
+    if let url = context.url { payload.appendMember("url", JSONText.quoted(url)) }
+    if let read = context.pushreadurl { payload.appendMember("pushreadurl", JSONText.quoted(read)) }
+    if let alert { payload.appendMember("alert", alert) }
+    if let info { payload.appendMember("info", info) }
+    for field in fields {
+      payload.append(UInt8(ascii: ","))
+      payload.append(contentsOf: field.json)
+      payload.append(UInt8(ascii: ":"))
+      field.value.append(context, to: &payload)
+    }
+    payload.append(UInt8(ascii: "}"))
+    return payload
+  }
+
+  private func appendAlert(_ alert: [UInt8]?, _ info: [UInt8]?, to payload: inout [UInt8]) {
+    guard let alert else { return }
+    guard let info else { return payload.appendMember("alert", alert) }
+    payload.append(contentsOf: "\"alert\":{\"title\":".utf8)
+    payload.append(contentsOf: alert)
+    payload.appendMember("body", info)
+    payload.append(UInt8(ascii: "}"))
+  }
+}
+
+extension [UInt8] {
+  /// Whether a JSON string has nothing between its quotation marks.
+  fileprivate var isEmptyJSON: Bool { count <= 2 }
+
+  /// Appends `"name":value`, after a comma unless it is the first member.
+  fileprivate mutating func appendMember(_ name: StaticString, _ value: [UInt8]) {
+    if last != UInt8(ascii: "{") { append(UInt8(ascii: ",")) }
+    append(UInt8(ascii: "\""))
+    name.withUTF8Buffer { append(contentsOf: $0) }
+    append(contentsOf: "\":".utf8)
+    append(contentsOf: value)
   }
 }

@@ -1,72 +1,83 @@
-import Mustache
 import Wire
 
-/// One of a message's texts, made ready for a hundred thousand recipients: written straight into the payload's bytes.
+/// One of a message's texts, compiled for a hundred thousand recipients.
 struct TextTemplate: Sendable {
-  private enum Form {
-    /// Without a tag there is nothing to render: the text as JSON.
-    case constant([UInt8])
-    /// The text as it is read, and as it stands in JSON.
-    case tree(TemplateTree, inJSON: TemplateTree)
-    case mustache(MustacheTemplate)
-  }
+  /// Most bytes of UTF-8 in a text.
+  private static let sizeLimit = 16 << 10
 
-  let source: String
-  /// Whether its outcome depends on the recipient.
-  let isPersonal: Bool
-  let namesProperties: Bool
-  let namesLinks: Bool
-  private let form: Form
+  /// The text as a recipient reads it.
+  let template: CompiledTemplate
+  /// The same as part of a JSON string.
+  private let nodesInJSON: [TemplateNode]
+  /// The whole JSON string if the text has no tag.
+  private let constantJSON: [UInt8]?
 
-  /// - Parameter slowly: has swift-mustache render it even if it need not.
   /// - Throws: `ContentError.unparsable`, `.invalid`.
-  init(_ text: String, field: String, slowly: Bool = false) throws(ContentError) {
-    guard !text.utf8.contains(0) else { throw .invalid(field: field, problem: "holds U+0000") }
-    guard text.utf8.count <= 16_384 else { throw .invalid(field: field, problem: "is longer than 16 KiB") }
-    let tags = try TagScanner.tags(of: text, field: field)
-    source = text
-    isPersonal = tags.contains { tag in
-      tag.kind != .comment && tag.path.map { Variable(path: $0).isPersonal } ?? true
-    }
-    namesProperties = tags.contains(where: \.mayNameProperty)
-    namesLinks = tags.contains(where: \.namesLink)
-    guard !tags.isEmpty else {
-      form = .constant(JSONText.quoted(text))
-      return
-    }
-    let mustache = try MustacheTemplate(text, .text, field: field)
-    if !slowly, let tree = TemplateTree(text, tags), let inJSON = TemplateTree(text, tags, isJSON: true) {
-      form = .tree(tree, inJSON: inJSON)
-    } else {
-      form = .mustache(mustache)
-    }
+  init(_ text: String, field: String) throws(ContentError) {
+    template = try CompiledTemplate(text, field: field, sizeLimit: Self.sizeLimit)
+    nodesInJSON = template.nodes.map(\.inJSON)
+    constantJSON = template.isConstant ? JSONText.quoted(text) : nil
   }
-
-  var isConstant: Bool { if case .constant = form { true } else { false } }
 
   func render(_ context: PageContext) -> String {
-    switch form {
-    case .constant: return source
-    case .tree(let tree, _):
-      var renderer = TreeRenderer(context, .text, RenderBudget(templateSize: source.utf8.count))
-      renderer.render(tree.nodes)
-      return String(decoding: renderer.bytes, as: UTF8.self)
-    case .mustache(let template):
-      return template.render(PageScope(context: context, budget: RenderBudget(templateSize: source.utf8.count)))
-    }
+    var bytes: [UInt8] = []
+    template.append(context, .text, to: &bytes)
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   /// The text for one recipient as a JSON string, quotation marks included.
   func json(_ context: PageContext) -> [UInt8] {
-    switch form {
-    case .constant(let json): return json
-    case .tree(_, let tree):
-      var json: [UInt8] = [UInt8(ascii: "\"")]
-      json.reserveCapacity(source.utf8.count + 64)
-      var renderer = TreeRenderer(context, .json, RenderBudget(templateSize: source.utf8.count), into: json)
-      renderer.render(tree.nodes)
-      return renderer.bytes + [UInt8(ascii: "\"")]
-    case .mustache: return JSONText.quoted(render(context))
+    if let constantJSON { return constantJSON }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(template.size + 64)
+    appendJSON(context, to: &bytes)
+    return bytes
+  }
+
+  /// Appends what `json` gives.
+  func appendJSON(_ context: PageContext, to bytes: inout [UInt8]) {
+    if let constantJSON { return bytes.append(contentsOf: constantJSON) }
+    bytes.append(UInt8(ascii: "\""))
+    TemplateRenderer.append(nodesInJSON, context, .json, templateSize: template.size, to: &bytes)
+    bytes.append(UInt8(ascii: "\""))
+  }
+}
+
+/// The number on an app's icon.
+enum BadgeTemplate: Sendable {
+  case constant([UInt8])
+  case text(TextTemplate)
+
+  private static let range = 0...Int(Int32.max)
+
+  /// - Throws: `ContentError.unparsable`, `.invalid`.
+  init(_ badge: Badge, field: String) throws(ContentError) {
+    switch badge {
+    case .number(let number):
+      guard Self.range.contains(number) else {
+        throw .invalid(field: field, problem: "is not between 0 and \(Int32.max)")
+      }
+      self = .constant(Array(String(number).utf8))
+    case .template(let source):
+      let text = try TextTemplate(source, field: field)
+      guard text.template.isConstant else {
+        self = .text(text)
+        return
+      }
+      guard let number = Self.number(source) else { throw .invalid(field: field, problem: "is not a whole number") }
+      self = .constant(Array(String(number).utf8))
     }
+  }
+
+  /// The digits for one recipient; `nil` when the template gives no number for them, so that the icon stays as it is.
+  func digits(_ context: PageContext) -> [UInt8]? {
+    switch self {
+    case .constant(let digits): digits
+    case .text(let text): Self.number(text.render(context)).map { Array(String($0).utf8) }
+    }
+  }
+
+  private static func number(_ text: String) -> Int? {
+    Int(text.trimmed).flatMap { range.contains($0) ? $0 : nil }
   }
 }

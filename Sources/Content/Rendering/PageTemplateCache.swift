@@ -2,7 +2,7 @@ public import Postgres
 import Synchronization
 public import Wire
 
-/// Templates made ready, the most lately used ones. A version never changes, so nothing here grows stale.
+/// The compiled templates that were used last. A version never changes, so no entry becomes stale.
 public final class PageTemplateCache: Sendable {
   fileprivate struct Key: Hashable {
     let customer: CustomerID
@@ -12,7 +12,8 @@ public final class PageTemplateCache: Sendable {
 
   fileprivate struct State {
     var entries: [Key: (template: PageTemplate, lastUse: UInt64)] = [:]
-    var flights: [Key: Task<PageTemplate, any Error>] = [:]
+    /// Reads under way.
+    var loads: [Key: Task<PageTemplate, any Error>] = [:]
     var size = 0
     /// Counts uses, to tell which is the latest.
     var uses: UInt64 = 0
@@ -22,28 +23,28 @@ public final class PageTemplateCache: Sendable {
   private let capacity: Int
   private let state = Mutex(State())
 
-  /// - Parameter capacity: most bytes of template text kept ready; made ready a template takes a few times as much.
+  /// - Parameter capacity: most bytes of template text; compiled, a template takes a few times as much.
   public init(_ database: any Querying, capacity: Int = 8 << 20) {
     templates = Templates(database)
     self.capacity = capacity
   }
 
-  /// A version of a customer's template, ready for rendering; without a suspension when it is at hand. Whoever wants the same
-  /// one meanwhile waits for it, and it is read once.
+  /// A version of a customer's template, compiled. Concurrent callers share one read; a cached template is returned without
+  /// suspension.
   /// - Throws: `ContentError.templateUnknown`.
   public func template(_ customer: CustomerID, name: String, version: Int32) async throws -> PageTemplate {
     let key = Key(customer: customer, name: name, version: version)
     if let template = cached(key) { return template }
-    let flight = state.withLock { state in
-      if let flight = state.flights[key] { return flight }
-      let flight = Task { try await self.load(key) }
-      state.flights[key] = flight
-      return flight
+    let load = state.withLock { state in
+      if let load = state.loads[key] { return load }
+      let load = Task { try await self.load(key) }
+      state.loads[key] = load
+      return load
     }
-    return try await flight.value
+    return try await load.value
   }
 
-  /// The same, if it is at hand.
+  /// The same template, if it is cached.
   public func cached(_ customer: CustomerID, name: String, version: Int32) -> PageTemplate? {
     cached(Key(customer: customer, name: name, version: version))
   }
@@ -64,7 +65,7 @@ public final class PageTemplateCache: Sendable {
       state.withLock { $0.keep(key, template, capacity) }
       return template
     } catch {
-      state.withLock { $0.flights[key] = nil }
+      state.withLock { $0.loads[key] = nil }
       throw error
     }
   }
@@ -72,7 +73,7 @@ public final class PageTemplateCache: Sendable {
 
 extension PageTemplateCache.State {
   fileprivate mutating func keep(_ key: PageTemplateCache.Key, _ template: PageTemplate, _ capacity: Int) {
-    flights[key] = nil
+    loads[key] = nil
     guard template.size <= capacity else { return }
     while size + template.size > capacity, let oldest = entries.min(by: { $0.value.lastUse < $1.value.lastUse }) {
       entries[oldest.key] = nil

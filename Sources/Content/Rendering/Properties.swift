@@ -7,8 +7,18 @@ public struct Properties: Sendable, Equatable {
   /// - Parameter json: a JSON object, as PostgreSQL gives `contact.properties`. Anything else holds no properties.
   public init(json: String = "{}") { self.json = json }
 
-  /// The property at the end of a path: its name, and then names within it if it is an object. What stands before it is passed
-  /// over, which takes a fraction of the time that decoding all of it does.
+  /// All properties as an object; `nil` if the text is no JSON object.
+  var decoded: PropertyValue? {
+    var json = json
+    let value = json.withUTF8 { bytes in
+      try? JSONReader.glance(bytes) { reader throws(JSONProblem) in try PropertyValue(&reader) }
+    }
+    guard case .object = value else { return nil }
+    return value
+  }
+
+  /// The property at the end of a path: its name, and then names within it if it is an object. Members before it are skipped,
+  /// which takes a fraction of the time that decoding them does.
   func value(at path: ArraySlice<String>) -> PropertyValue? {
     guard !path.isEmpty else { return nil }
     var json = json
@@ -20,5 +30,66 @@ public struct Properties: Sendable, Equatable {
         return try PropertyValue(&reader)
       }
     }
+  }
+}
+
+/// A value that a template can name beside plain texts: a contact's property, or a further field of a message.
+enum PropertyValue: Sendable, Equatable {
+  case null
+  case text(String)
+  /// A number as it was written, so that a price keeps its last zero.
+  case number(String)
+  case bool(Bool)
+  case list([PropertyValue])
+  case object([String: PropertyValue])
+
+  init(_ value: JSONValue) {
+    self =
+      switch value {
+      case .null: .null
+      case .bool(let value): .bool(value)
+      case .integer(let value): .number(String(value))
+      case .number(let value): .number(String(value))
+      case .string(let value): .text(value)
+      case .array(let values): .list(values.map(PropertyValue.init))
+      case .object(let members): .object(members.mapValues(PropertyValue.init))
+      }
+  }
+
+  init(_ reader: inout JSONReader) throws(JSONProblem) {
+    switch try reader.kind() {
+    case .null:
+      _ = try reader.null()
+      self = .null
+    case .boolean: self = .bool(try reader.boolean())
+    case .number: self = .number(try reader.number())
+    case .string: self = .text(try reader.string())
+    case .array:
+      var values: [PropertyValue] = []
+      try reader.array { reader, _ throws(JSONProblem) in values.append(try PropertyValue(&reader)) }
+      self = .list(values)
+    case .object:
+      var members: [String: PropertyValue] = [:]
+      try reader.object { reader, key throws(JSONProblem) in members[key.description] = try PropertyValue(&reader) }
+      self = .object(members)
+    }
+  }
+
+  /// The value as a template prints it: a list with commas, an object not at all.
+  var printed: String {
+    switch self {
+    case .null, .object: ""
+    case .text(let text): text
+    case .number(let digits): digits
+    case .bool(let value): value ? "true" : "false"
+    case .list(let values): values.map(\.printed).joined(separator: ", ")
+    }
+  }
+
+  /// What stands at the end of a path into this value.
+  func value(at path: ArraySlice<String>) -> PropertyValue? {
+    guard let name = path.first else { return self }
+    guard case .object(let members) = self else { return nil }
+    return members[name]?.value(at: path.dropFirst())
   }
 }

@@ -1,12 +1,12 @@
 import FoundationEssentials
-import Postgres
+package import Postgres
 import Wire
 
-/// Statements on `template`.
-enum TemplateQueries {
+/// Statements on `template`, the only table of this room.
+package enum TemplateQueries {
   private static let summary = "customer_id, name, version, content_type, created_at"
 
-  /// Gives no row when somebody else saved the same version first; then the next one is to be had. It waits for such a saver.
+  /// Gives no row when another transaction saved the same version first; then it has to be run again. Waits for that transaction.
   static let put = Statement(
     "template.put", .write,
     """
@@ -45,7 +45,7 @@ enum TemplateQueries {
     WHERE customer_id = $1::bigint AND name = $2::text ORDER BY version DESC
     """)
 
-  static let all: [Statement] = [put, get, current, list, versions]
+  package static let all: [Statement] = [put, get, current, list, versions]
 }
 
 extension Template {

@@ -1,0 +1,94 @@
+import Wire
+
+/// A Mustache text, parsed once and rendered many times.
+struct CompiledTemplate: Sendable {
+  let nodes: [TemplateNode]
+  /// Bytes of the text it was parsed from.
+  let size: Int
+  /// Whether the text has no tag, so that every recipient gets it as it is.
+  let isConstant: Bool
+  /// Whether the outcome may differ between recipients.
+  let isPersonal: Bool
+  /// Whether it may name a contact's property, so that properties have to be fetched.
+  let namesProperties: Bool
+  /// Whether it names `url` or `pushreadurl`, so that they have to be signed.
+  let namesLinks: Bool
+
+  /// Parses a text.
+  /// - Parameter field: what the text's field is called in errors.
+  /// - Throws: `ContentError.invalid` for U+0000 and for texts longer than `sizeLimit` bytes, `.unparsable` with the line.
+  init(_ text: String, field: String, sizeLimit: Int) throws(ContentError) {
+    size = text.utf8.count
+    guard size <= sizeLimit else { throw .invalid(field: field, problem: "is longer than \(sizeLimit >> 10) KiB") }
+    guard !text.utf8.contains(0) else { throw .invalid(field: field, problem: "holds U+0000") }
+    var parser = TemplateParser(text, field: field)
+    nodes = try parser.parse()
+    isConstant = parser.tagCount == 0
+    isPersonal = parser.names.contains(where: \.isPersonal)
+    namesProperties = parser.names.contains(where: \.mayBeProperty)
+    namesLinks = parser.names.contains { $0.variable == .url || $0.variable == .pushreadurl }
+  }
+
+  /// Appends what the template gives for one recipient.
+  func append(_ context: PageContext, _ escaping: Escaping, to bytes: inout [UInt8]) {
+    TemplateRenderer.append(nodes, context, escaping, templateSize: size, to: &bytes)
+  }
+}
+
+/// A piece of a compiled template.
+indirect enum TemplateNode: Sendable {
+  case text([UInt8])
+  /// `escapes`: whether the value is escaped as the format needs it.
+  case variable(TemplateName, escapes: Bool)
+  case section(TemplateName, [TemplateNode])
+  case inverted(TemplateName, [TemplateNode])
+
+  /// The same piece as part of a JSON string: its texts are escaped now, and every value when it is rendered.
+  var inJSON: TemplateNode {
+    switch self {
+    case .text(let bytes):
+      var escaped: [UInt8] = []
+      JSONText.append(String(decoding: bytes, as: UTF8.self), to: &escaped)
+      return .text(escaped)
+    case .variable(let name, _): return .variable(name, escapes: true)
+    case .section(let name, let nodes): return .section(name, nodes.map(\.inJSON))
+    case .inverted(let name, let nodes): return .inverted(name, nodes.map(\.inJSON))
+    }
+  }
+}
+
+/// What a tag names, such as `device.model`, `.` or `uppercased(firstName)`.
+struct TemplateName: Sendable {
+  /// A function applied to a value, as swift-mustache knows them.
+  enum Transform: String {
+    case capitalized, count, empty, equalzero, even, first, index, last, lowercased, minusone, odd, plusone, reversed
+    case uppercased
+  }
+
+  /// The names between the dots; empty for `.` and for a position such as `last()`.
+  let path: [String]
+  /// Whether only the innermost section is searched, as for `.name`.
+  let isLocal: Bool
+  /// The transforms in the order in which they are applied; `nil` for one that does not exist, whose outcome is empty.
+  let transforms: [Transform?]
+  /// Whether the transforms apply to the position in the list, as in `last()`.
+  let isPosition: Bool
+  /// What the path stands for outside of sections.
+  let variable: Variable
+
+  /// - Parameters:
+  ///   - name: the innermost name, without transforms.
+  ///   - transforms: their names, the outermost first.
+  init(_ name: Substring, transforms: [Substring]) {
+    path = name.split(separator: ".").map(String.init)
+    isLocal = name.hasPrefix(".")
+    self.transforms = transforms.reversed().map { Transform(rawValue: String($0)) }
+    isPosition = name.isEmpty
+    variable = path.isEmpty ? .nothing : Variable(path: path)
+  }
+
+  /// Within `properties` every name may be a property.
+  private var isProperties: Bool { path.first == "properties" }
+  var mayBeProperty: Bool { isProperties || variable.isProperty }
+  var isPersonal: Bool { isProperties || variable.isPersonal }
+}

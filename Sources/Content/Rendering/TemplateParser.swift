@@ -1,0 +1,250 @@
+/// Parses a Mustache text in one pass, and refuses what this hub does not support.
+///
+/// Partials, inheritance, pragmas and changed delimiters are refused, so that a template is one text that means the same
+/// everywhere and cannot include itself. Tags and nesting are limited, so that a hostile template costs little.
+///
+/// A line that holds only a section's tag or a comment leaves no line behind. Which lines these are follows swift-mustache in
+/// every detail: after a section, the next tag counts as alone on its line only if the section's opening tag did, and blanks at
+/// the very end are dropped. Lines end with LF or CR LF.
+struct TemplateParser {
+  /// Most sections within sections.
+  static let depthLimit = 32
+  /// Most tags in a text.
+  static let tagLimit = 2_000
+  /// Most transforms in a tag.
+  private static let transformLimit = 4
+  /// Most bytes of a name, transforms included.
+  private static let nameLimit = 200
+
+  private enum Kind {
+    case variable, unescaped, section, inverted, close, comment
+  }
+
+  private struct Tag {
+    let kind: Kind
+    let name: Substring
+    /// Where the tag begins in the text.
+    let start: Int
+  }
+
+  private let bytes: [UInt8]
+  private let field: String
+  private var position = 0
+  /// The sections around, the innermost last.
+  private var open: [Tag] = []
+  private(set) var tagCount = 0
+  /// What the tags name, comments apart.
+  private(set) var names: [TemplateName] = []
+
+  /// - Parameter field: what the text's field is called in errors.
+  init(_ text: String, field: String) {
+    bytes = Array(text.utf8)
+    self.field = field
+  }
+
+  /// Parses the whole text.
+  /// - Throws: `ContentError.unparsable`.
+  mutating func parse() throws(ContentError) -> [TemplateNode] {
+    let nodes = try section(atLineStart: true)
+    if let section = open.last {
+      throw refusal(section.start, "the section \(section.name) is opened and never closed")
+    }
+    // Without a tag there is nothing to drop.
+    return tagCount == 0 ? [.text(bytes)] : nodes
+  }
+
+  // MARK: Structure
+
+  /// Reads up to the closing tag of the innermost section, or to the end.
+  private mutating func section(atLineStart: Bool) throws(ContentError) -> [TemplateNode] {
+    var nodes: [TemplateNode] = []
+    /// The text since the last node.
+    var text: [UInt8] = []
+    /// Blanks at the start of the line: part of the text unless a tag stands alone on the line.
+    var indent: ArraySlice<UInt8> = []
+    var atLineStart = atLineStart
+    func keepIndent() {
+      text += indent
+      indent = []
+    }
+    func append(_ node: TemplateNode) {
+      if !text.isEmpty { nodes.append(.text(text)) }
+      text = []
+      nodes.append(node)
+    }
+    func end() -> [TemplateNode] {
+      if !text.isEmpty { nodes.append(.text(text)) }
+      return nodes
+    }
+    while position < bytes.count {
+      if atLineStart { indent = blanks() }
+      let piece = untilTagOrLineEnd()
+      if !piece.isEmpty {
+        keepIndent()
+        text += piece
+        atLineStart = piece.last == UInt8(ascii: "\n")
+        if atLineStart { continue }
+      }
+      guard position < bytes.count else { break }
+      let tag = try tag()
+      switch tag.kind {
+      case .variable, .unescaped:
+        keepIndent()
+        append(.variable(try name(of: tag), escapes: tag.kind == .variable))
+        atLineStart = false
+      case .comment: atLineStart = atLineStart && endsLine()
+      case .section, .inverted:
+        let name = try name(of: tag)
+        atLineStart = atLineStart && endsLine()
+        if !atLineStart { keepIndent() }
+        open.append(tag)
+        guard open.count <= Self.depthLimit else {
+          throw refusal(tag.start, "sections are nested more than \(Self.depthLimit) deep")
+        }
+        let inside = try section(atLineStart: atLineStart)
+        append(tag.kind == .section ? .section(name, inside) : .inverted(name, inside))
+      case .close:
+        if !(atLineStart && endsLine()) { keepIndent() }
+        try close(tag)
+        return end()
+      }
+    }
+    return end()
+  }
+
+  private mutating func close(_ tag: Tag) throws(ContentError) {
+    _ = try name(of: tag)
+    guard let section = open.popLast() else {
+      throw refusal(tag.start, "the section \(tag.name) is closed and was never opened")
+    }
+    guard section.name == tag.name else {
+      throw refusal(
+        tag.start,
+        "the section \(tag.name) is closed where \(section.name), opened in line \(line(of: section.start)), is due")
+    }
+  }
+
+  // MARK: Text
+
+  private mutating func blanks() -> ArraySlice<UInt8> {
+    let start = position
+    while position < bytes.count, isBlank(bytes[position]) { position += 1 }
+    return bytes[start..<position]
+  }
+
+  /// Reads text up to the next tag or the end, or up to and with the end of the line.
+  private mutating func untilTagOrLineEnd() -> ArraySlice<UInt8> {
+    let start = position
+    while position < bytes.count {
+      if bytes[position] == UInt8(ascii: "{"), position + 1 < bytes.count, bytes[position + 1] == UInt8(ascii: "{") {
+        break
+      }
+      position += 1
+      if bytes[position - 1] == UInt8(ascii: "\n") { break }
+    }
+    return bytes[start..<position]
+  }
+
+  /// Whether nothing but blanks follows on this line; if so, moves behind its end.
+  private mutating func endsLine() -> Bool {
+    var end = position
+    guard end < bytes.count else { return true }
+    while end < bytes.count, isBlank(bytes[end]) { end += 1 }
+    if end < bytes.count, bytes[end] == UInt8(ascii: "\r") { end += 1 }
+    guard end < bytes.count, bytes[end] == UInt8(ascii: "\n") else { return false }
+    position = end + 1
+    return true
+  }
+
+  private func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+
+  // MARK: Tags
+
+  private mutating func tag() throws(ContentError) -> Tag {
+    let start = position
+    tagCount += 1
+    guard tagCount <= Self.tagLimit else { throw refusal(start, "there are more than \(Self.tagLimit) tags") }
+    position += 2
+    let (kind, ending) = try kind(start)
+    let nameStart = position
+    while position < bytes.count, !bytes[position...].starts(with: "}}".utf8) { position += 1 }
+    let content = String(decoding: bytes[nameStart..<position], as: UTF8.self)
+    guard bytes[position...].starts(with: ending.utf8) else {
+      throw refusal(start, "a tag is opened and never closed")
+    }
+    position += ending.utf8.count
+    return Tag(kind: kind, name: content.trimmed, start: start)
+  }
+
+  /// Reads the character that tells the tag's kind, if there is one.
+  private mutating func kind(_ start: Int) throws(ContentError) -> (Kind, ending: String) {
+    guard position < bytes.count else { throw refusal(start, "a tag is opened and never closed") }
+    let kind: Kind
+    switch bytes[position] {
+    case UInt8(ascii: "#"): kind = .section
+    case UInt8(ascii: "^"): kind = .inverted
+    case UInt8(ascii: "/"): kind = .close
+    case UInt8(ascii: "!"): kind = .comment
+    case UInt8(ascii: "{"), UInt8(ascii: "&"): kind = .unescaped
+    case UInt8(ascii: ">"), UInt8(ascii: "<"), UInt8(ascii: "$"):
+      throw refusal(start, "a template cannot include another one or inherit from it")
+    case UInt8(ascii: "="): throw refusal(start, "the delimiters {{ and }} cannot be changed")
+    case UInt8(ascii: "%"):
+      throw refusal(start, "pragmas are not supported; values are escaped as contentType needs it")
+    default: return (.variable, "}}")
+    }
+    position += 1
+    return (kind, bytes[position - 1] == UInt8(ascii: "{") ? "}}}" : "}}")
+  }
+
+  private mutating func name(of tag: Tag) throws(ContentError) -> TemplateName {
+    let text = tag.name
+    guard !text.isEmpty else { throw refusal(tag.start, "a tag has no name") }
+    guard text.utf8.count <= Self.nameLimit, text.utf8.allSatisfy(Self.isNameByte) else {
+      throw refusal(
+        tag.start, "\(text.prefix(40)) is not a name: names have letters, digits, dots, hyphens and underscores")
+    }
+    let parts = text.prefix { $0 != ")" }.split(separator: "(", omittingEmptySubsequences: false)
+    let transforms = parts.dropLast()
+    let closing = text.drop { $0 != ")" }
+    guard transforms.count <= Self.transformLimit, transforms.allSatisfy({ !$0.isEmpty }),
+      closing.count == transforms.count, closing.allSatisfy({ $0 == ")" })
+    else {
+      throw refusal(tag.start, "\(text.prefix(40)) is not a transform of a name, as in uppercased(firstName)")
+    }
+    let name = TemplateName(parts[parts.endIndex - 1], transforms: Array(transforms))
+    names.append(name)
+    return name
+  }
+
+  private static func isNameByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+    default: ".-_()".utf8.contains(byte)
+    }
+  }
+
+  // MARK: Errors
+
+  private func refusal(_ position: Int, _ reason: String) -> ContentError {
+    .unparsable(field: field, line: line(of: position), reason: reason)
+  }
+
+  /// The line of a position, counted from 1. Editors also end lines with CR alone.
+  private func line(of position: Int) -> Int {
+    1
+      + bytes[..<position].indices.count { index in
+        let followsCR = index > 0 && bytes[index - 1] == UInt8(ascii: "\r")
+        return bytes[index] == UInt8(ascii: "\r") || (bytes[index] == UInt8(ascii: "\n") && !followsCR)
+      }
+  }
+}
+
+extension StringProtocol {
+  /// The text without blanks and line ends around it.
+  var trimmed: SubSequence {
+    let start = firstIndex { !$0.isWhitespace } ?? endIndex
+    let end = lastIndex { !$0.isWhitespace }.map { index(after: $0) } ?? start
+    return self[start..<end]
+  }
+}
