@@ -2,7 +2,7 @@ import Content
 import Delivery
 import FoundationEssentials
 public import Postgres
-public import Registry
+import Registry
 public import Wire
 
 /// The store of sendouts: writes them, starts, pauses, resumes and cancels them, and tells how far they are.
@@ -19,8 +19,8 @@ public struct SendoutStore: Sendable {
 
   public init(_ pool: Pool) { place = .pool(pool) }
 
-  /// Takes part in what is done together.
-  public init(_ unit: UnitOfWork) { place = .transaction(unit.transaction) }
+  /// Takes part in a transaction that is under way.
+  public init(within transaction: any Querying) { place = .transaction(transaction) }
 
   private var database: any Querying {
     switch place {

@@ -1,10 +1,11 @@
+import Postgres
 import Synchronization
 import Testing
 import Wire
 
 @testable import Delivery
 
-@Suite struct SettlerTests {
+@Suite struct OutcomeWriterTests {
   private func settlement(_ device: Int64) -> Settlement {
     Settlement(device: DeviceID(device), state: .accepted, left: true)
   }
@@ -22,34 +23,55 @@ import Wire
     }
   }
 
-  @Test func `What comes in while one statement is under way travels in the next`() async {
+  @Test func `Outcomes that arrive while a statement is under way share the next`() async {
     let record = Record()
-    let outcomeWriter = OutcomeWriter { count in record.room.withLock { $0 += count } }
-    let more = (2...4).map { settlement($0) }
-    outcomeWriter.add([settlement(1)], room: 1)
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask {
-        await outcomeWriter.run { settlements in
-          if record.write(settlements) {
-            for settlement in more { outcomeWriter.add([settlement], room: 2) }
-          }
-          return true
-        }
-      }
-      #expect(await outcomeWriter.flush())
-      outcomeWriter.finish()
+    let (entered, enter) = AsyncStream.makeStream(of: Void.self)
+    let (gate, open) = AsyncStream.makeStream(of: Void.self)
+    let outcomeWriter = OutcomeWriter { settlements in
+      guard record.write(settlements) else { return }
+      enter.yield()
+      for await _ in gate { break }
+    } onWritten: { count in
+      record.room.withLock { $0 += count }
     }
+    outcomeWriter.add([settlement(1)], room: 1)
+    for await _ in entered { break }
+    for device in 2...4 { outcomeWriter.add([settlement(Int64(device))], room: 2) }
+    open.finish()
+    #expect(await outcomeWriter.flush())
     #expect(record.written.withLock(\.self) == [[1], [2, 3, 4]])
     #expect(record.room.withLock(\.self) == 7)
   }
 
-  @Test func `When writing is given up nobody waits for ever, and everybody is told`() async {
-    let outcomeWriter = OutcomeWriter { _ in }
-    outcomeWriter.add([settlement(1)], room: 1)
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask { await outcomeWriter.run { _ in false } }
-      #expect(await !outcomeWriter.flush())
+  @Test func `After a failure nothing more is written, and a flush says so`() async {
+    struct Refused: Error {}
+    let record = Record()
+    let outcomeWriter = OutcomeWriter { settlements in
+      _ = record.write(settlements)
+      throw Refused()
+    } onWritten: { _ in
+      Issue.record("nothing was written")
     }
+    outcomeWriter.add([settlement(1)], room: 1)
+    #expect(await !outcomeWriter.flush())
+    outcomeWriter.add([settlement(2)], room: 1)
+    #expect(await !outcomeWriter.flush())
+    #expect(record.written.withLock(\.self) == [[1]])
+  }
+
+  @Test func `While the database is away outcomes are written again, until cancelled`() async {
+    let record = Record()
+    let (entered, enter) = AsyncStream.makeStream(of: Void.self)
+    let outcomeWriter = OutcomeWriter { settlements in
+      _ = record.write(settlements)
+      enter.yield()
+      throw PostgresError.unavailable("away")
+    } onWritten: { _ in
+      Issue.record("nothing was written")
+    }
+    outcomeWriter.add([settlement(1)], room: 1)
+    for await _ in entered.prefix(3) {}
+    outcomeWriter.cancel()
     #expect(await !outcomeWriter.flush())
   }
 }

@@ -8,9 +8,9 @@ import Wire
   let fingerprint = [UInt8](repeating: 1, count: 32)
 
   /// Adds a list and says its number.
-  func addList(_ customer: CustomerID, _ name: String = "x") -> @Sendable (UnitOfWork) async throws -> StoredReply {
-    { unit in
-      let list = try await ContactLists(unit).add(customer, name: name)
+  func addList(_ customer: CustomerID, _ name: String = "x") -> @Sendable (Database) async throws -> StoredReply {
+    { transaction in
+      let list = try await ContactLists(transaction).add(customer, name: name)
       return StoredReply(status: 201, body: Array("{\"listId\":\(list.id)}".utf8))
     }
   }
@@ -34,8 +34,8 @@ import Wire
       let answers = try await withThrowingTaskGroup { group in
         for _ in 0..<16 {
           group.addTask {
-            try await replies.once(customer, key: "k", fingerprint: fingerprint) { unit in
-              try await addList(customer, "list \(runs.next())")(unit)
+            try await replies.once(customer, key: "k", fingerprint: fingerprint) { transaction in
+              try await addList(customer, "list \(runs.next())")(transaction)
             }
           }
         }
@@ -53,8 +53,8 @@ import Wire
       let customer = try await database.customer()
       let replies = IdempotentReplies(database.pool, vault: try .fresh())
       await #expect(throws: Failure.self) {
-        try await replies.once(customer, key: "k", fingerprint: fingerprint) { unit in
-          _ = try await addList(customer)(unit)
+        try await replies.once(customer, key: "k", fingerprint: fingerprint) { transaction in
+          _ = try await addList(customer)(transaction)
           throw Failure()
         }
       }

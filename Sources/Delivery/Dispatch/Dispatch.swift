@@ -9,7 +9,7 @@ import Wire
 /// One sendout's run on this hub.
 ///
 /// One task claims, makes ready and hands over, a batch ahead of what is leaving; each slice that is handed over has a task
-/// that takes its outcomes; one task writes them, one extends the leases. The window holds them together: it has room for so
+/// that takes its outcomes; one extends the leases; the outcome writer writes what comes in. The window holds them together: it has room for so
 /// many pushes between being handed over and being written, and is closed when no more shall leave.
 final class Dispatch: Sendable {
   let dispatcher: Dispatcher
@@ -32,7 +32,6 @@ final class Dispatch: Sendable {
       database: dispatcher.database, key: order.key, run: RunID(), lease: settings.lease)
     let window = SendWindow(settings.window)
     self.window = window
-    outcomeWriter = OutcomeWriter { window.leave($0) }
     preparation = Preparation(order: order, links: dispatcher.links, sliceSize: min(settings.slice, settings.window))
     let circuitBreaker = CircuitBreaker(share: settings.circuitBreakerShare, evidence: settings.circuitBreakerEvidence)
     circuitBreakers = Mutex([.production: circuitBreaker, .sandbox: circuitBreaker])
@@ -40,17 +39,29 @@ final class Dispatch: Sendable {
     logger[metadataKey: "customer"] = "\(order.key.customer)"
     logger[metadataKey: "sendout"] = "\(order.key.sendout)"
     self.logger = logger
+    outcomeWriter = OutcomeWriter { [ledger, logger] settlements in
+      do {
+        try await ledger.settle(settlements)
+      } catch  where !Task.isCancelled {
+        if !Self.mayPass(error, "settle", logger) { window.close(.putOff(reason: "the hub failed to settle")) }
+        throw error
+      }
+    } onWritten: {
+      window.leave($0)
+    }
   }
 
   func run(until stop: StopSignal) async -> DispatchEnd {
     stop.onStop { [window] in window.close(.stopped) }
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask { await self.keepLeases() }
-      group.addTask { await self.outcomeWriter.run(self.write) }
-      await withDiscardingTaskGroup { slices in await self.sendLoop(&slices) }
-      outcomeWriter.finish()
-      _ = await outcomeWriter.flush()
-      group.cancelAll()
+    await withTaskCancellationHandler {
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask { await self.keepLeases() }
+        await withDiscardingTaskGroup { slices in await self.sendLoop(&slices) }
+        _ = await outcomeWriter.flush()
+        group.cancelAll()
+      }
+    } onCancel: {
+      outcomeWriter.cancel()
     }
     let end = window.end ?? environmentStatus.end() ?? .drained
     if end == .drained { await clearAlarm() }
@@ -232,10 +243,6 @@ final class Dispatch: Sendable {
 
   // MARK: The database
 
-  private func write(_ settlements: [Settlement]) async -> Bool {
-    await persistently("settle") { try await self.ledger.settle(settlements) } != nil
-  }
-
   private func keepLeases() async {
     while (try? await Task.sleep(for: dispatcher.settings.extendEvery)) != nil {
       do {
@@ -258,16 +265,24 @@ final class Dispatch: Sendable {
       do {
         return try await body()
       } catch {
-        guard DatabaseUnavailable(error) != nil else {
-          logger.error("failed to \(what)", metadata: ["error": "\(error)"])
+        guard Self.mayPass(error, what, logger) else {
           window.close(.putOff(reason: "the hub failed to \(what)"))
           return nil
         }
-        logger.warning("could not \(what) yet", metadata: ["error": "\(error)"])
         try? await Task.sleep(for: pause)
         pause = min(pause * 2, .seconds(2))
       }
     }
     return nil
+  }
+
+  /// Whether a failure to do something is one of the database being away; it is logged either way.
+  private static func mayPass(_ error: any Error, _ what: String, _ logger: Logger) -> Bool {
+    guard DatabaseUnavailable(error) == nil else {
+      logger.warning("could not \(what) yet", metadata: ["error": "\(error)"])
+      return true
+    }
+    logger.error("failed to \(what)", metadata: ["error": "\(error)"])
+    return false
   }
 }

@@ -1,5 +1,5 @@
 public import Postgres
-public import Registry
+import Registry
 public import Wire
 
 /// The send ledger as whoever starts, stops and watches sendouts sees it: one row for each sendout and device, from intent
@@ -16,7 +16,6 @@ public struct Ledger: Sendable {
 
   /// What freezes, holds, resumes or cancels has to be given a transaction, together with the change of the sendout itself.
   public init(_ database: any Querying) { self.database = database }
-  public init(_ unit: UnitOfWork) { self.init(unit.transaction) }
 
   /// Writes the audience into the ledger, a row for each of its valid devices, as it is now. The sendout's row has to be
   /// locked by the caller.

@@ -68,6 +68,8 @@ struct SampleCustomer: Sendable {
       try await Contacts(pool).find(id, originalID: last, apps: [app.id]) == nil
     else { return }
     let registrar = RegistrationBatcher(pool)
-    for person in people { try await registrar.register(id, try Registration(person, apps: [app]), tells: false) }
+    for person in people {
+      try await registrar.register(id, try Registration(person, apps: [app]), returnsContact: false)
+    }
   }
 }

@@ -6,7 +6,6 @@ public struct AccessKeys: Sendable {
   private let database: any Querying
 
   public init(_ database: any Querying) { self.database = database }
-  public init(_ unit: UnitOfWork) { self.init(unit.transaction) }
 
   /// Makes a key with a token of 256 random bits, of which only a hash is stored. The name has 1 to 200 characters.
   /// - Throws: `RegistryError.invalid`, `.customerUnknown`.

@@ -6,7 +6,6 @@ public struct Audiences: Sendable {
   private let database: any Querying
 
   public init(_ database: any Querying) { self.database = database }
-  public init(_ unit: UnitOfWork) { self.init(unit.transaction) }
 
   /// How many of these original ids no contact of the customer has; an id given twice counts once.
   public func unknownOriginalIDs(_ customer: CustomerID, among ids: [String]) async throws -> Int {

@@ -9,22 +9,25 @@ public final class ContactLookup: Sendable {
     let apps: [PushAppID]
   }
 
-  private let gatherer: Batcher<CustomerID, Question, Contact?>
+  private let batcher: Batcher<Question, Contact?>
 
-  /// - Parameter limit: lookups that may wait or be under way, of all customers together; one more is refused at once.
-  public init(_ database: any Querying, limit: Int = 4096) {
-    gatherer = Batcher(
-      BatcherLimits(group: 256, worthAnother: 16, limit: limit),
-      full: PostgresError.busy("\(limit) lookups are waiting already"),
-      call: { try await Self.contacts($0, $1, in: database) })
+  /// - Parameter limit: lookups that may wait or be under way, of all customers together; one customer's may be half of them, and
+  ///   one more is refused at once.
+  public init(_ database: any Querying, limit: Int = 8192) {
+    batcher = Batcher(
+      BatchLimits(batchWeight: 256, worthAnother: 16, items: limit),
+      full: PostgresError.busy("too many lookups are waiting already")
+    ) { customer, questions in
+      try await Self.contacts(CustomerID(customer), questions, in: database)
+    }
   }
 
   /// The contact of that id with its devices of these apps, valid or not; `nil` if the customer has no such contact.
-  /// - Throws: an `DatabaseUnavailable` when the database is away, or too many wait already.
+  /// - Throws: a `DatabaseUnavailable` when the database is away, or too many wait already.
   public func find(_ customer: CustomerID, originalID: String, apps: [PushAppID]) async throws -> Contact? {
     // No contact can have such an id, and PostgreSQL would refuse it.
     guard !originalID.utf8.contains(0) else { return nil }
-    return try await gatherer.answer(customer, Question(originalID: originalID, apps: apps))
+    return try await batcher.answer(customer.rawValue, Question(originalID: originalID, apps: apps))
   }
 
   /// As `find`, without a task that would wait.
@@ -34,7 +37,7 @@ public final class ContactLookup: Sendable {
     then done: @escaping @Sendable (Result<Contact?, any Error>) -> Void
   ) {
     guard !originalID.utf8.contains(0) else { return done(.success(nil)) }
-    gatherer.answer(customer, Question(originalID: originalID, apps: apps), then: done)
+    batcher.answer(customer.rawValue, Question(originalID: originalID, apps: apps), then: done)
   }
 
   private static func contacts(

@@ -6,7 +6,6 @@ public struct Contacts: Sendable {
   private let database: any Querying
 
   public init(_ database: any Querying) { self.database = database }
-  public init(_ unit: UnitOfWork) { self.init(unit.transaction) }
 
   /// The contact of that id with its devices of these apps, valid or not; `nil` if the customer has no such contact.
   public func find(_ customer: CustomerID, originalID: String, apps: [PushAppID]) async throws -> Contact? {

@@ -7,7 +7,6 @@ public struct Customers: Sendable {
   private let database: any Querying
 
   public init(_ database: any Querying) { self.database = database }
-  public init(_ unit: UnitOfWork) { self.init(unit.transaction) }
 
   /// Adds a customer. The name has 1 to 200 characters and need not be unique.
   /// - Throws: `RegistryError.invalid`.

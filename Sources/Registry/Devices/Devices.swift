@@ -6,7 +6,6 @@ public struct Devices: Sendable {
   private let database: any Querying
 
   public init(_ database: any Querying) { self.database = database }
-  public init(_ unit: UnitOfWork) { self.init(unit.transaction) }
 
   /// Marks the pairs as no longer valid, all or none; their rows stay. Repeating it keeps the first date, unless the
   /// request gives another.

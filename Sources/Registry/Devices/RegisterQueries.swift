@@ -3,7 +3,7 @@ import Postgres
 /// The one statement that registers: any number of requests of one customer, each a contact and its devices, all or none
 /// but for requests that name an unknown list, which are left out and told so.
 ///
-/// Within it no contact and no token may come twice (`RegistrationQueue` sees to that). Rows are locked contacts first, then
+/// Within it no contact and no token may come twice (`RegistrationBatcher` sees to that by conflict keys). Rows are locked contacts first, then
 /// devices, each kind in one order, so that statements of several hubs do not deadlock in ordinary company. Contacts that
 /// do not change are not written; devices always are, since `registered_at` moves.
 ///
@@ -186,6 +186,9 @@ enum RegisterQueries {
       SELECT FROM wanted w WHERE w.push_app_id = d.push_app_id AND w.token_key = d.token_key
     )
     """
+
+  /// What a run fails by when the contact was erased, or the contact or a token added, after the run had looked.
+  static let racedConstraints: Set<String> = ["device_contact_id_fkey", "contact_original_id_key", "device_token_key"]
 
   static let all: [Statement] = [register, registerAndTell]
 }

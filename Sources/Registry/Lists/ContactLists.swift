@@ -6,7 +6,6 @@ public struct ContactLists: Sendable {
   private let database: any Querying
 
   public init(_ database: any Querying) { self.database = database }
-  public init(_ unit: UnitOfWork) { self.init(unit.transaction) }
 
   /// Adds a list. The name has 1 to 200 characters and is unique within the customer.
   /// - Parameter id: the number apps know the list by already, from 1, unique within the customer; `nil` for the next free one.

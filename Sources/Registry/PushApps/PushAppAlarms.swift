@@ -6,7 +6,6 @@ public struct PushAppAlarms: Sendable {
   private let database: any Querying
 
   public init(_ database: any Querying) { self.database = database }
-  public init(_ unit: UnitOfWork) { self.init(unit.transaction) }
 
   /// Marks the app as in need of attention. An alarm raised before gets the new reason and keeps its moment.
   /// - Parameter reason: a sentence for people, or the push service's own word.

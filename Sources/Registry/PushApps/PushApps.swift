@@ -12,7 +12,6 @@ public struct PushApps: Sendable {
     self.database = database
     self.vault = vault
   }
-  public init(_ unit: UnitOfWork, vault: Vault) { self.init(unit.transaction, vault: vault) }
 
   /// Adds an app. appId has 1 to 200 letters, digits, dots, hyphens and underscores, the name 1 to 200 characters; teamId, keyId
   /// and signingKey belong to iOS and come together or not at all.

@@ -29,13 +29,13 @@ public struct IdempotentReplies: Sendable {
   ///   - key: the header's value, 1 to 255 characters; `nil` when there was none, so that every request runs.
   ///   - fingerprint: SHA-256 of method, path and body: the same key with another one is refused.
   ///   - limit: how long each of its statements may take; `nil` for what the pool says.
-  ///   - body: all it changes must go through the unit of work it is given.
+  ///   - body: all it changes must go through the transaction that it is given.
   /// - Throws: `RegistryError.idempotencyKeyReused`, `.idempotentReplyLost`, `.invalid`, and whatever `body` throws.
   public func once(
     _ customer: CustomerID, key: String?, fingerprint: [UInt8], limit: Duration? = nil,
-    _ body: @escaping @Sendable (UnitOfWork) async throws -> StoredReply
+    _ body: @escaping @Sendable (Database) async throws -> StoredReply
   ) async throws -> StoredReply {
-    guard let key else { return try await pool.transaction(limit: limit) { try await body(UnitOfWork($0)) } }
+    guard let key else { return try await pool.transaction(limit: limit) { try await body($0) } }
     let checked = try TextRule("Idempotency-Key", maximum: 255).require(key)
     return try await pool.transaction(limit: limit) { transaction in
       let request = IdempotentRequest(customer: customer, key: checked, fingerprint: fingerprint, vault: vault)
@@ -60,14 +60,14 @@ private struct IdempotentRequest: Sendable {
   let vault: Vault
 
   func once(
-    in transaction: any Querying, _ body: @Sendable (UnitOfWork) async throws -> StoredReply
+    in transaction: any Querying, _ body: @Sendable (Database) async throws -> StoredReply
   ) async throws -> StoredReply {
     let unknown = ["idempotent_reply_customer_id_fkey": RegistryError.customerUnknown(customer)]
     let taken = try await transaction.meaning(unknown) {
       try await $0.query(IdempotentReplyQueries.take, customer.rawValue, key, Bytes(fingerprint))
     }
     guard !taken.isEmpty else { return try await earlier(in: transaction) }
-    let reply = try await body(UnitOfWork(transaction))
+    let reply = try await body(transaction)
     let sealed = try vault.seal(Secret(bytes: reply.body), context: context)
     try await transaction.query(
       IdempotentReplyQueries.settle, customer.rawValue, key, Int16(reply.status), Bytes(sealed.joined))

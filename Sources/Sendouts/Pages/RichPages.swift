@@ -13,7 +13,7 @@ public final class RichPages: Sendable {
   private let templates: PageTemplateCache
   private let links: PublicLinks
   private let sources: PageSources
-  private let visits: Batcher<CustomerID, Open, Visit>
+  private let visits: Batcher<Open, Visit>
 
   public init(
     _ database: any Querying, templates: PageTemplateCache, links: PublicLinks, vault: Vault, logger: Logger
@@ -51,7 +51,7 @@ public final class RichPages: Sendable {
     _ link: PushLink, by reader: Open.Reader, on paper: PageTemplateContext,
     then done: @escaping @Sendable (Result<OpenedPage?, any Error>) -> Void
   ) {
-    visits.answer(link.customer, Open(link, via: .page, by: reader)) { [links] result in
+    visits.answer(link.customer.rawValue, Open(link, via: .page, by: reader)) { [links] result in
       done(
         result.map { visit in
           guard let recipient = visit.recipient, visit.contact == recipient.contact.id else { return nil }

@@ -9,8 +9,8 @@ extension CarmaRoutes {
     let body = try await request.pushDevices()
     let apps = try await apps(access, context)
     let registration = try Registration(body, apps: apps)
-    let tells = access.opens(.backend)
-    let contact = try await registrar.register(access.customer, registration, tells: tells)
+    let returnsContact = access.opens(.backend)
+    let contact = try await registrar.register(access.customer, registration, returnsContact: returnsContact)
     return reply(contact.map { ContactReply($0, apps) } ?? ContactReply(echo: body))
   }
 

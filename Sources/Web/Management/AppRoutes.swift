@@ -19,8 +19,8 @@ struct AppRoutes: Sendable {
   }
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    try await endpoint.post(request, PushAppRequest.self) { [vault] access, body, unit in
-      let app = try await PushApps(unit, vault: vault).add(access.customer, NewPushApp(body))
+    try await endpoint.post(request, PushAppRequest.self) { [vault] access, body, transaction in
+      let app = try await PushApps(transaction, vault: vault).add(access.customer, NewPushApp(body))
       return IdempotentEndpoint.Answer(status: .created, body: PushAppReply(app))
     }
   }
@@ -37,7 +37,7 @@ struct AppRoutes: Sendable {
     return try JSONReply.make(.ok, PushAppReply(try await apps.update(access.customer, id, change)))
   }
 
-  /// Asks the push service before the unit of work begins, so that none waits for it.
+  /// Asks the push service before the transaction begins, so that none waits for it.
   func check(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await endpoint.access(request)
     let app = try await find(access, try context.number("id"))

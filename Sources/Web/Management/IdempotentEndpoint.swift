@@ -26,40 +26,40 @@ struct IdempotentEndpoint: Sendable {
   /// Answers a POST that has a body. Authenticates before it reads.
   /// - Parameters:
   ///   - limit: bytes that the body may have.
-  ///   - work: does it, in the unit of work that holds the note of it too.
+  ///   - work: does it, in the transaction that also keeps the reply.
   func post<Body: Decodable & Sendable>(
     _ request: Request, _: Body.Type, upTo limit: Int = Limits.body,
-    _ work: @escaping @Sendable (Access, Body, UnitOfWork) async throws -> Answer
+    _ work: @escaping @Sendable (Access, Body, Database) async throws -> Answer
   ) async throws -> Response {
     let access = try await access(request)
     let bytes = try await request.jsonBytes(upTo: limit)
     let body = try JSONBody.decode(Body.self, from: bytes)
-    return try await once(request, access, bytes) { unit in try await work(access, body, unit) }
+    return try await once(request, access, bytes) { transaction in try await work(access, body, transaction) }
   }
 
   /// Answers a POST that needs no body.
   /// - Parameter time: as `once` has it.
   func post(
     _ request: Request, within time: Duration? = nil,
-    _ work: @escaping @Sendable (Access, UnitOfWork) async throws -> Answer
+    _ work: @escaping @Sendable (Access, Database) async throws -> Answer
   ) async throws -> Response {
     let access = try await access(request)
     let bytes = try await request.bytes()
-    return try await once(request, access, bytes, within: time) { unit in try await work(access, unit) }
+    return try await once(request, access, bytes, within: time) { transaction in try await work(access, transaction) }
   }
 
   /// Does `work` once for an `Idempotency-Key`; a repetition gets the same reply, marked by `Idempotent-Replayed`.
   /// - Parameter time: how long each of its statements may take; `nil` for what the pool says.
   func once(
     _ request: Request, _ access: Access, _ bytes: ByteBuffer, within time: Duration? = nil,
-    _ work: @escaping @Sendable (UnitOfWork) async throws -> Answer
+    _ work: @escaping @Sendable (Database) async throws -> Answer
   ) async throws -> Response {
     let worked = Flag()
     let reply = try await replies.once(
       access.customer, key: request.headers[.idempotencyKey], fingerprint: Self.fingerprint(request, bytes),
       limit: time
-    ) { unit in
-      let answer = try await work(unit)
+    ) { transaction in
+      let answer = try await work(transaction)
       worked.raise()
       return StoredReply(status: answer.status.code, body: Array(try JSONReply.encode(answer.body)))
     }

@@ -16,8 +16,8 @@ struct KeyRoutes: Sendable {
   }
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    try await endpoint.post(request, AccessKeyRequest.self) { access, body, unit in
-      let new = try await AccessKeys(unit).make(access.customer, name: body.name, scope: body.scope)
+    try await endpoint.post(request, AccessKeyRequest.self) { access, body, transaction in
+      let new = try await AccessKeys(transaction).make(access.customer, name: body.name, scope: body.scope)
       return IdempotentEndpoint.Answer(status: .created, body: IssuedAccessKey(new))
     }
   }

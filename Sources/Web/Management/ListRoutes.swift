@@ -16,8 +16,8 @@ struct ListRoutes: Sendable {
   }
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    try await endpoint.post(request, ListRequest.self) { access, body, unit in
-      let list = try await ContactLists(unit).add(access.customer, name: body.name, id: body.listId)
+    try await endpoint.post(request, ListRequest.self) { access, body, transaction in
+      let list = try await ContactLists(transaction).add(access.customer, name: body.name, id: body.listId)
       return IdempotentEndpoint.Answer(status: .created, body: ListReply(list))
     }
   }

@@ -20,8 +20,8 @@ struct SendoutRoutes: Sendable {
   }
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    try await endpoint.post(request, SendoutRequest.self, upTo: Self.limit) { access, body, unit in
-      let sendout = try await SendoutStore(unit).create(access.customer, body)
+    try await endpoint.post(request, SendoutRequest.self, upTo: Self.limit) { access, body, transaction in
+      let sendout = try await SendoutStore(within: transaction).create(access.customer, body)
       return IdempotentEndpoint.Answer(status: .created, body: sendout)
     }
   }
@@ -45,8 +45,8 @@ struct SendoutRoutes: Sendable {
   ) -> @Sendable (Request, WebRequestContext) async throws -> Response {
     { [endpoint] request, context in
       let id: SendoutID = try context.number("id")
-      return try await endpoint.post(request, within: Ledger.wholeSendoutLimit) { access, unit in
-        IdempotentEndpoint.Answer(body: try await verb(SendoutStore(unit), access.customer, id))
+      return try await endpoint.post(request, within: Ledger.wholeSendoutLimit) { access, transaction in
+        IdempotentEndpoint.Answer(body: try await verb(SendoutStore(within: transaction), access.customer, id))
       }
     }
   }

@@ -53,7 +53,7 @@ import Wire
     try await withDatabase { database in
       let fixture = try await RegistryFixture(database)
       try await fixture.register("a", token: "t")
-      let lookup = ContactLookup(database.pool, limit: 4)
+      let lookup = ContactLookup(database.pool, limit: 8)
       @Sendable func find() async throws -> Contact? {
         try await lookup.find(fixture.customer, originalID: "a", apps: fixture.app.map(\.id))
       }

@@ -18,11 +18,11 @@ import Wire
           let isDone = (try? await fixture.invalidate(request.json)) != nil
           #expect(isDone == model.invalidate(request), "step \(step): \(request.json)")
         } else {
-          let tells = Bool.random(using: &random)
+          let returnsContact = Bool.random(using: &random)
           let told = try await fixture.registrar.register(
-            fixture.customer, try fixture.registration(request.json), tells: tells)
+            fixture.customer, try fixture.registration(request.json), returnsContact: returnsContact)
           model.register(request)
-          if tells {
+          if returnsContact {
             #expect(told.map(Model.Person.init) == model.people[request.person], "step \(step): \(request.json)")
           }
         }

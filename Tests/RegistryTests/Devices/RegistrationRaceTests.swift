@@ -1,5 +1,5 @@
 import Postgres
-import Registry
+@testable import Registry
 import Support
 import Testing
 import Wire
@@ -85,7 +85,7 @@ import Wire
                 #"{"originalId":"user\#(contact)","title":"\#(number)","deviceInfo":[\#(tokens.joined(separator: ","))]}"#
               // A statement is silent when nobody in it is to be told, so each hub is of one kind.
               try await registrars[number % 4].register(
-                fixture.customer, try fixture.registration(json), tells: number % 4 < 2)
+                fixture.customer, try fixture.registration(json), returnsContact: number % 4 < 2)
             }
           }
           try await group.waitForAll()
@@ -229,7 +229,7 @@ import Wire
     try await withDatabase { database in
       let fixture = try await RegistryFixture(database)
       var limits = RegistrationBatcher.Limits.patient
-      limits.requests = 10
+      limits.requests = 20
       let registrar = RegistrationBatcher(database.pool, limits: limits)
       let outcomes = try await withThrowingTaskGroup(of: DatabaseUnavailable?.self) { group in
         for number in 0..<500 {
@@ -251,6 +251,53 @@ import Wire
       #expect(outcomes.allSatisfy { $0 == nil || $0 == .tooSlow })
       #expect(try await fixture.count("device") == done)
     }
+  }
+
+  @Test func `A customer that floods the queue is refused, and another one is served meanwhile`() async throws {
+    try await withDatabase { database in
+      let flooding = try await RegistryFixture(database)
+      var limits = RegistrationBatcher.Limits.patient
+      limits.requests = 64
+      let other = try await RegistryFixture(database, registrar: RegistrationBatcher(database.pool, limits: limits))
+      try await flooding.register("locked", token: "t")
+      try await openAllConnections(database)
+      try await database.withPool { pool in
+        let (results, result) = AsyncStream.makeStream(of: Bool.self)
+        let flood = try await pool.transaction { transaction in
+          // Everything of the flood waits behind this, so that none of it can be done before the other's is.
+          try await transaction.query(Statement("test.lock", .write, "SELECT FROM device WHERE token = 't' FOR UPDATE"))
+          let flood = try (0..<200).map { number in
+            let registration = try flooding.registration(
+              #"{"originalId":"locked","deviceInfo":[{"devicetoken":"t\#(number)"},{"devicetoken":"t"}]}"#)
+            return Task {
+              let isDone = (try? await other.registrar.register(flooding.customer, registration)) != nil
+              result.yield(isDone)
+              return isDone
+            }
+          }
+          for await isDone in results {
+            #expect(!isDone)
+            break
+          }
+          #expect(try await other.register("a", token: "mine").devices.map(\.token) == ["mine"])
+          return flood
+        }
+        var done = 0
+        for task in flood where await task.value { done += 1 }
+        #expect(done >= 32)
+        #expect(try await flooding.count("device") == done + 1)
+      }
+      #expect(try await other.count("device") == 1)
+    }
+  }
+
+  @Test func `A token in either spelling is one, to registrations that wait for each other`() async throws {
+    let fixture = try await withDatabase { try await RegistryFixture($0) }
+    let keys = try ["ABCD", "abcd", "abce"].map {
+      Set(try fixture.registration(#"{"originalId":"\#($0)","deviceInfo":[{"devicetoken":"\#($0)"}]}"#).conflictKeys)
+    }
+    #expect(!keys[0].isDisjoint(with: keys[1]))
+    #expect(keys[1].isDisjoint(with: keys[2]))
   }
 
   @Test func `Nobody waits for a database that does not answer`() async throws {

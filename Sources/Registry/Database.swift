@@ -1,4 +1,9 @@
-import Postgres
+public import Postgres
+
+/// Where statements run: the pool, each alone, or a transaction, all or none.
+///
+/// Rooms that do not import Postgres can hold one and pass it on to a store, but cannot run a statement on it.
+public typealias Database = any Querying
 
 /// What a failure of the database means to rooms that do not know PostgreSQL: try again later, and whether it is safe to.
 public enum DatabaseUnavailable: Sendable, Equatable {

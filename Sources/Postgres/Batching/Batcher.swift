@@ -1,0 +1,232 @@
+import Synchronization
+
+/// Turns many calls into few: what arrives while calls are under way travels together in the next, and each caller gets its
+/// own answer once all of it is done. With a statement that ends in a commit this is a group commit.
+///
+/// Items of different keys, which are customers, never travel together, and keys take turns; see `BatchLimits` and
+/// `BatchQueue` for what goes when. Make one `Batcher` for each process: it is what waiting callers have in common.
+package final class Batcher<Item: Sendable, Answer: Sendable>: Sendable {
+  /// What is done about a batch that failed, other than telling everybody in it.
+  package struct FailurePolicy: Sendable {
+    /// Whether the same batch may succeed in a moment. It is then tried again, while anybody waits for it, after a random
+    /// pause that grows.
+    package var isWorthRetrying: @Sendable (any Error) -> Bool = { _ in false }
+    /// The longest the first such pause may be.
+    package var firstPause: Duration = .milliseconds(2)
+    /// The longest any such pause may be.
+    package var longestPause: Duration = .milliseconds(250)
+    /// Whether some of the items are at fault. The halves of the batch are then tried one after the other, and theirs: a few
+    /// more calls for everybody, not one each.
+    package var concernsSomeItems: @Sendable (any Error) -> Bool = { _ in false }
+    /// How long a batch may take to fail because the database is away, before those who wait behind it are told the same.
+    /// They would only wait as long to hear it; sooner, and the next batch may do better.
+    package var outageAfter: Duration = .seconds(1)
+    /// Whether nothing more is tried after a failure: the batcher is then cancelled.
+    package var endsBatcher = false
+
+    package init() {}
+  }
+
+  private final class Waiter: Sendable {
+    let item: Item
+    let done: @Sendable (Result<Answer, any Error>) -> Void
+
+    init(_ item: Item, _ done: @escaping @Sendable (Result<Answer, any Error>) -> Void) {
+      self.item = item
+      self.done = done
+    }
+  }
+
+  private struct State {
+    var queue: BatchQueue
+    var isCancelled = false
+    var calls: [Int: Task<Void, Never>] = [:]
+    /// Sleeps until the queue's next alarm.
+    var timer: Task<Void, Never>?
+    var timerEnds: BatchQueue.Instant?
+  }
+
+  private let state: Mutex<State>
+  private let full: any Error
+  private let policy: FailurePolicy
+  private let call: @Sendable (Int64, [Item]) async throws -> [Answer]
+
+  /// - Parameters:
+  ///   - full: what an item is refused with that there is no room for.
+  ///   - call: gives an answer for each item, in their order; what it throws, all of them get. If it gives more or fewer
+  ///     answers, nobody knows whose they are, and all get a `ResultCountMismatch`.
+  package init(
+    _ limits: BatchLimits, full: any Error, onFailure policy: FailurePolicy = FailurePolicy(),
+    call: @escaping @Sendable (_ key: Int64, _ items: [Item]) async throws -> [Answer]
+  ) {
+    state = Mutex(State(queue: BatchQueue(limits)))
+    self.full = full
+    self.policy = policy
+    self.call = call
+  }
+
+  /// Waits for the answer to an item. The call goes on when the caller is cancelled, as others travel with it.
+  package func answer(
+    _ key: Int64, _ item: Item, weight: Int = 1, conflictKeys: [Int] = []
+  ) async throws -> Answer {
+    try await withUnsafeThrowingContinuation { continuation in
+      answer(key, item, weight: weight, conflictKeys: conflictKeys) { continuation.resume(with: $0) }
+    }
+  }
+
+  /// As `answer`, without a task that would wait.
+  /// - Parameters:
+  ///   - weight: how much of a batch it takes up.
+  ///   - conflictKeys: items with one of them in common go one after another, in the order they came.
+  ///   - done: called exactly once, on any thread; others wait until it returns. It gets `PostgresError.unavailable` once the
+  ///     limits' timeout is over, whether the item is under way or not.
+  package func answer(
+    _ key: Int64, _ item: Item, weight: Int = 1, conflictKeys: [Int] = [],
+    then done: @escaping @Sendable (Result<Answer, any Error>) -> Void
+  ) {
+    let waiter = Waiter(item, done)
+    let refusal = state.withLock { state -> (any Error)? in
+      guard !state.isCancelled else { return CancellationError() }
+      let now = BatchQueue.Instant.now
+      guard state.queue.add(waiter, key: key, weight: weight, conflictKeys: conflictKeys, at: now) else { return full }
+      begin(&state, at: now)
+      return nil
+    }
+    if let refusal { done(.failure(refusal)) }
+  }
+
+  /// Takes no more, cancels the calls under way, and once they have ended tells everybody so who waits.
+  package func cancel() {
+    let calls = state.withLock { state in
+      state.isCancelled = true
+      return state.calls.values
+    }
+    for call in calls { call.cancel() }
+  }
+
+  // MARK: Batches
+
+  /// Begins all batches that may begin now.
+  private func begin(_ state: inout State, at now: BatchQueue.Instant) {
+    while let batch = state.queue.next(at: now) {
+      // Within the lock, as the task's own end removes it.
+      state.calls[batch.id] = Task { await self.drive(batch) }
+    }
+    startTimer(&state)
+  }
+
+  /// Runs a batch, and then others in its place.
+  private func drive(_ first: BatchQueue.Batch) async {
+    var batch = first
+    while true {
+      await run(batch, batch.entries.indices)
+      let (next, dismissed) = state.withLock { state in
+        state.queue.end(batch)
+        let dismissed = state.isCancelled ? state.queue.dismissAll() : []
+        let now = BatchQueue.Instant.now
+        let next = state.queue.next(at: now)
+        if next == nil { state.calls[first.id] = nil }
+        begin(&state, at: now)
+        return (next, dismissed)
+      }
+      fail(dismissed, CancellationError())
+      guard let next else { return }
+      batch = next
+    }
+  }
+
+  private func run(_ batch: BatchQueue.Batch, _ range: Range<Int>) async {
+    let start = BatchQueue.Instant.now
+    do {
+      let answers = try await answers(batch, range)
+      let awaited = state.withLock { $0.queue.answer(batch, range) }
+      for index in awaited { waiter(batch.entries[index]).done(.success(answers[index - range.lowerBound])) }
+    } catch {
+      if range.count > 1, policy.concernsSomeItems(error) {
+        let middle = range.lowerBound + range.count / 2
+        await run(batch, range.lowerBound..<middle)
+        await run(batch, middle..<range.upperBound)
+        return
+      }
+      if policy.endsBatcher { cancel() }
+      let isOutage =
+        (error as? PostgresError)?.isOutage == true && !policy.isWorthRetrying(error)
+        && start.duration(to: .now) >= policy.outageAfter
+      let (awaited, dismissed) = state.withLock { state in
+        (state.queue.answer(batch, range), isOutage ? state.queue.dismiss(batch.key) : [])
+      }
+      fail(awaited.map { batch.entries[$0] }, error)
+      fail(dismissed, PostgresError.unavailable("what was asked before had no answer"))
+    }
+  }
+
+  private func answers(_ batch: BatchQueue.Batch, _ range: Range<Int>) async throws -> [Answer] {
+    let items = batch.entries[range].map { waiter($0).item }
+    var longest = policy.firstPause
+    while true {
+      do {
+        let answers = try await call(batch.key, items)
+        guard answers.count == items.count else {
+          throw ResultCountMismatch(asked: items.count, answered: answers.count)
+        }
+        return answers
+      } catch  where policy.isWorthRetrying(error) && !Task.isCancelled && isAwaited(batch, range) {
+        // Never as long as another hub that met the same failure.
+        try? await Task.sleep(for: longest * Double.random(in: 0...1))
+        longest = min(longest * 2, policy.longestPause)
+      }
+    }
+  }
+
+  private func isAwaited(_ batch: BatchQueue.Batch, _ range: Range<Int>) -> Bool {
+    state.withLock { $0.queue.isAwaited(batch, range) }
+  }
+
+  private func fail(_ entries: [BatchQueue.Entry], _ error: any Error) {
+    for entry in entries { waiter(entry).done(.failure(error)) }
+  }
+
+  private func waiter(_ entry: BatchQueue.Entry) -> Waiter {
+    // The queue gives back what `answer` put in, and nothing else is put in.
+    unsafeDowncast(entry.waiter, to: Waiter.self)
+  }
+
+  // MARK: Time
+
+  /// One task sleeps until something is due, whatever the count of those who wait.
+  private func startTimer(_ state: inout State) {
+    guard let alarm = state.queue.alarm, state.timerEnds.map({ alarm < $0 }) ?? true else { return }
+    state.timer?.cancel()
+    state.timerEnds = alarm
+    state.timer = Task { [weak self] in
+      if (try? await Task.sleep(until: alarm, clock: .continuous)) != nil { self?.advance() }
+    }
+  }
+
+  private func advance() {
+    let late = state.withLock { state in
+      (state.timer, state.timerEnds) = (nil, nil)
+      let now = BatchQueue.Instant.now
+      let late = state.queue.advance(to: now)
+      begin(&state, at: now)
+      return late
+    }
+    fail(late, PostgresError.unavailable("no answer in time"))
+  }
+}
+
+/// A call gave another number of answers than it was asked for: a mistake in the code.
+package struct ResultCountMismatch: Error, Hashable {
+  package let asked: Int
+  package let answered: Int
+}
+
+extension PostgresError {
+  /// Whether the database was away, too slow or too busy, rather than the statement wrong.
+  fileprivate var isOutage: Bool {
+    switch self {
+    case .unknownOutcome, .timedOut: true
+    default: isPassing
+    }
+  }
+}
