@@ -9,8 +9,8 @@ import Wire
 /// One sendout's run on this hub.
 ///
 /// One task claims, makes ready and hands over, a batch ahead of what is leaving; each slice that is handed over has a task
-/// that takes its outcomes; one extends the leases; the outcome writer writes what comes in. The window holds them together: it has room for so
-/// many pushes between being handed over and being written, and is closed when no more shall leave.
+/// that takes its outcomes; one extends the leases; the outcome writer writes what comes in. The window holds them together: it
+/// has room for so many pushes between being handed over and being written, and is closed when no more shall leave.
 final class Dispatch: Sendable {
   let dispatcher: Dispatcher
   let order: SendoutOrder
