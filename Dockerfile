@@ -7,8 +7,8 @@ COPY Sources Sources
 COPY Tests Tests
 COPY sql sql
 COPY Templates Templates
-RUN swift build -c release --static-swift-stdlib --product pushcart \
-    && install -D "$(swift build -c release --static-swift-stdlib --show-bin-path)/pushcart" /out/pushcart
+RUN swift build -c release --static-swift-stdlib -Xlinker -s --product pushcart \
+    && install -D .build/release/pushcart /out/pushcart
 
 FROM debian:bookworm-slim
 RUN apt-get update \

@@ -94,7 +94,7 @@ import Testing
 
   @Test(arguments: [
     ("sudo", "Please install as root: apt-get install pkg-config libpq-dev"),
-    ("apt-get", "missing here: pkg-config libpq-dev)"), ("swift", "Swift 6.3 is missing"),
+    ("apt-get", "are called: pkg-config libpq-dev"), ("swift", "Swift 6.3 is missing"),
   ])
   func `Where it can install nothing, it says what to do`(tool: String, words: String) throws {
     let machine = try Machine()
