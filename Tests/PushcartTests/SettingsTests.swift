@@ -124,6 +124,23 @@ import Web
     #expect(try await problems([], enough.merging(["DATABASE_URL": address]) { $1 }) == [])
   }
 
+  @Test(arguments: [
+    "postgres://u:canary@db/x", "postgresql://u@db/x?password=canary", "host=db user=u password='canary'",
+    "host=db sslpassword=canary",
+  ])
+  func `A password in a flag is refused with the ways that are safe, and taken elsewhere`(_ address: String)
+    async throws
+  {
+    let found = try await problems([(.databaseURL, address)], enough)
+    #expect(found.count == 1 && found[0].hasPrefix("DATABASE_URL must not hold a password as a flag"), "\(found)")
+    for way in ["--database-url-file", ".pgpass", "PGSERVICE"] { #expect(found.first?.contains(way) == true) }
+    #expect(!found.description.contains("canary"))
+    #expect(try await problems([], enough.merging(["DATABASE_URL": address]) { $1 }) == [])
+    let inFile: [Given] = [(.databaseURL.fromFile, try file(address))]
+    #expect(try await problems(inFile, ["PUSHCART_MASTER_KEY": MasterKeys.generate()]) == [])
+    #expect(try await problems([(.databaseURL, "postgres://u@db/x")], enough) == [])
+  }
+
   @Test func `A secret may lie in a file, with white space around it`() async throws {
     let key = MasterKeys.generate()
     let environment = [
@@ -154,17 +171,23 @@ import Web
     let found = try await problems([(.config, config)], enough)
     #expect(found.count == 2 && found.allSatisfy { $0.hasPrefix("PUSHCART_CONFIG ") }, "\(found)")
     let settings = try await read([], enough.merging(["PUSHCART_PROT": "1", "PUSHCART_MASTER_KEY_FILE": ""]) { $1 })
-    #expect(settings.warnings == ["PUSHCART_PROT is no setting and says nothing"])
+    #expect(settings.warnings == ["PUSHCART_PROT is not a setting and has no effect"])
   }
 
   @Test func `Settings of the private hub count as a whole, and only when nothing else names a database`() async throws
   {
     let (key, other) = (MasterKeys.generate(), MasterKeys.generate())
-    let local = try file(
-      #"{"database-url": "postgres://local", "master-key-file": "\#(try file(key))", "public-url": "http://local"}"#)
+    let local = LocalHub(folder: folder.path)
+    try local.makeFolder()
+    _ = FileManager.default.createFile(atPath: folder.appending(path: ".s.PGSQL.5432").path, contents: nil)
+    let database = "host='\(folder.path)'"
+    try local.keep(
+      #"{"database-url": "\#(database)", "master-key-file": "\#(try file(key))", "public-url": "http://local"}"#,
+      in: local.settingsFile)
     let mixed = ["PUSHCART_MASTER_KEY": other, "PUSHCART_PUBLIC_URL": "http://else", "PUSHCART_LOG_LEVEL": "trace"]
     let settings = try await Settings.read([], needsMasterKey: true, local: local, environment: mixed)
-    #expect(settings.database.connectionString == "postgres://local" && settings.publicURL == "http://local")
+    #expect(settings.database.connectionString == database && settings.publicURL == "http://local")
+    #expect(settings.localFile == local.settingsFile)
     #expect(try settings.masterKeys?.currentID == MasterKeys(current: key).currentID)
     #expect(settings.logLevel == .trace)
 
@@ -176,7 +199,7 @@ import Web
     for (flags, environment) in elsewhere {
       let settings = try await Settings.read(flags, needsMasterKey: false, local: local, environment: environment)
       #expect(settings.database.connectionString == "postgres://else" && settings.masterKeys == nil)
-      #expect(settings.publicURL == "http://127.0.0.1:8080")
+      #expect(settings.publicURL == "http://127.0.0.1:8080" && settings.localFile == nil)
       let both = environment.merging(["PUSHCART_MASTER_KEY": other]) { $1 }
       let whole = try await Settings.read(flags, needsMasterKey: true, local: local, environment: both)
       #expect(try whole.masterKeys?.currentID == MasterKeys(current: other).currentID)

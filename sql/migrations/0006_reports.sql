@@ -2,7 +2,17 @@
 -- Each view starts with customer_id. A query for one customer costs only that customer's rows.
 
 CREATE SCHEMA report;
-COMMENT ON SCHEMA report IS 'Views for psql and reporting tools, readable by role pushcart_report. Days and hours are UTC.';
+COMMENT ON SCHEMA report IS 'Views for psql and reporting tools, readable by role pushcart_report. Days and hours are UTC. Free text is a cell that is safe in a spreadsheet; report.exact gives its exact value.';
+
+-- Spreadsheets run a cell that begins with = + - or @ as a formula. Free text of tenants, apps and push services could hold one.
+-- The two functions are inverse to each other, so programs can restore the exact value.
+CREATE FUNCTION report.cell(value text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN value ~ '^''*[=+@\t\r-]' THEN '''' || value ELSE value END;
+COMMENT ON FUNCTION report.cell IS 'The text with an apostrophe before a leading = + - @ tab or return, so that no spreadsheet takes it for a formula.';
+
+CREATE FUNCTION report.exact(cell text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN cell ~ '^''+[=+@\t\r-]' THEN substr(cell, 2) ELSE cell END;
+COMMENT ON FUNCTION report.exact IS 'The exact text behind a cell of a report: report.exact(report.cell(value)) = value.';
 
 CREATE VIEW report.devices AS
 SELECT d.customer_id, a.app_id, a.app_type,
@@ -46,7 +56,7 @@ COMMENT ON COLUMN report.registrations_by_day.environment IS 'How often a device
 
 CREATE VIEW report.invalidations_by_day AS
 SELECT e.customer_id, (e.at AT TIME ZONE 'UTC')::date AS day, a.app_id, a.app_type,
-  coalesce(e.reason, 'unknown') AS reason, count(*) AS devices
+  report.cell(coalesce(e.reason, 'unknown')) AS reason, count(*) AS devices
 FROM device_event e
 JOIN device d ON d.customer_id = e.customer_id AND d.device_id = e.device_id
 JOIN push_app a ON a.customer_id = d.customer_id AND a.push_app_id = d.push_app_id
@@ -61,7 +71,7 @@ COMMENT ON COLUMN report.invalidations_by_day.reason      IS 'app: reported by a
 COMMENT ON COLUMN report.invalidations_by_day.devices     IS 'How often a device was invalidated.';
 
 CREATE VIEW report.sendout_totals AS
-SELECT s.customer_id, s.sendout_id, s.name, a.app_id, a.app_type, s.state, s.template_name, s.template_version,
+SELECT s.customer_id, s.sendout_id, report.cell(s.name) AS name, a.app_id, a.app_type, s.state, s.template_name, s.template_version,
   s.created_at, s.started_at, s.finished_at,
   coalesce(p.audience, 0) AS audience, coalesce(p.queued, 0) AS queued, coalesce(p.sending, 0) AS sending,
   coalesce(p.waiting, 0) AS waiting, coalesce(p.sent, 0) AS sent, coalesce(p.accepted, 0) AS accepted,
@@ -75,7 +85,7 @@ LEFT JOIN sendout_counts p ON p.customer_id = s.customer_id AND p.sendout_id = s
 COMMENT ON VIEW   report.sendout_totals                  IS 'One row per sendout, with its pushes by state. API and command line show the same counts.';
 COMMENT ON COLUMN report.sendout_totals.customer_id      IS 'The customer.';
 COMMENT ON COLUMN report.sendout_totals.sendout_id       IS 'Number of the sendout.';
-COMMENT ON COLUMN report.sendout_totals.name             IS 'Name of the sendout.';
+COMMENT ON COLUMN report.sendout_totals.name             IS 'Name of the sendout, as a cell; see report.exact.';
 COMMENT ON COLUMN report.sendout_totals.app_id           IS 'The app it goes to.';
 COMMENT ON COLUMN report.sendout_totals.app_type         IS 'The app''s platform, in Carma''s numbers.';
 COMMENT ON COLUMN report.sendout_totals.state            IS 'draft, freezing, running, paused, cancelled or finished.';
@@ -110,7 +120,7 @@ CROSS JOIN LATERAL (VALUES
 COMMENT ON VIEW   report.funnel             IS 'Four rows per sendout, from audience to open.';
 COMMENT ON COLUMN report.funnel.customer_id IS 'The customer.';
 COMMENT ON COLUMN report.funnel.sendout_id  IS 'Number of the sendout.';
-COMMENT ON COLUMN report.funnel.name        IS 'Name of the sendout.';
+COMMENT ON COLUMN report.funnel.name        IS 'Name of the sendout, as a cell; see report.exact.';
 COMMENT ON COLUMN report.funnel.step        IS '1 to 4, for sorting.';
 COMMENT ON COLUMN report.funnel.stage       IS 'audience, sent, accepted, opened.';
 COMMENT ON COLUMN report.funnel.pushes      IS 'Number of pushes that reached this stage.';
@@ -118,7 +128,7 @@ COMMENT ON COLUMN report.funnel.of_audience IS 'Their share of the audience, fro
 COMMENT ON COLUMN report.funnel.of_previous IS 'The share of the previous stage that reached this one, from 0 to 1.';
 
 CREATE VIEW report.failures AS
-SELECT p.customer_id, p.sendout_id, p.state, coalesce(p.reason, 'unknown') AS reason, count(*) AS pushes
+SELECT p.customer_id, p.sendout_id, p.state, report.cell(coalesce(p.reason, 'unknown')) AS reason, count(*) AS pushes
 FROM push p
 WHERE p.state IN ('failed', 'uncertain', 'skipped', 'waiting')
 GROUP BY p.customer_id, p.sendout_id, p.state, coalesce(p.reason, 'unknown');
@@ -151,13 +161,13 @@ COMMENT ON COLUMN report.opens_by_hour.by_machines IS 'Fetches by scanners and p
 -- Each part joins contact itself: the planner then goes from the contact to the part's own index, and a query for one
 -- customer is routable on Citus.
 CREATE VIEW report.contact_timeline AS
-  SELECT c.customer_id, c.original_id, c.contact_id, d.at, 'device ' || d.kind AS event, d.reason AS detail, d.device_id,
-         NULL::bigint AS sendout_id
+  SELECT c.customer_id, c.original_id, c.contact_id, d.at, 'device ' || d.kind AS event,
+         report.cell(d.reason) AS detail, d.device_id, NULL::bigint AS sendout_id
     FROM contact c
     JOIN device_event d ON d.customer_id = c.customer_id AND d.contact_id = c.contact_id
   UNION ALL
-  SELECT c.customer_id, c.original_id, c.contact_id, coalesce(p.settled_at, p.sent_at), 'push ' || p.state, p.reason,
-         p.device_id, p.sendout_id
+  SELECT c.customer_id, c.original_id, c.contact_id, coalesce(p.settled_at, p.sent_at), 'push ' || p.state,
+         report.cell(p.reason), p.device_id, p.sendout_id
     FROM contact c
     JOIN push p ON p.customer_id = c.customer_id AND p.contact_id = c.contact_id
    WHERE coalesce(p.settled_at, p.sent_at) IS NOT NULL
@@ -170,11 +180,11 @@ CREATE VIEW report.contact_timeline AS
     JOIN open_event o ON o.customer_id = p.customer_id AND o.sendout_id = p.sendout_id AND o.device_id = p.device_id;
 COMMENT ON VIEW   report.contact_timeline             IS 'Everything that happened with one contact. Filter by customer_id and original_id, order by at.';
 COMMENT ON COLUMN report.contact_timeline.customer_id IS 'The customer.';
-COMMENT ON COLUMN report.contact_timeline.original_id IS 'The customer''s own id of the user.';
+COMMENT ON COLUMN report.contact_timeline.original_id IS 'The customer''s own id of the user, exact, since rows are asked for by it. Export it as report.cell(original_id).';
 COMMENT ON COLUMN report.contact_timeline.contact_id  IS 'The hub''s number of the contact.';
 COMMENT ON COLUMN report.contact_timeline.at          IS 'When it happened.';
 COMMENT ON COLUMN report.contact_timeline.event       IS 'device registered, moved, revived, environment or invalidated; push and its state; push opened; push fetched by a machine.';
-COMMENT ON COLUMN report.contact_timeline.detail      IS 'Reason of an invalidation or of a push''s state. For opens: page or pushreadurl.';
+COMMENT ON COLUMN report.contact_timeline.detail      IS 'Reason of an invalidation or of a push''s state, as a cell. For opens: page or pushreadurl.';
 COMMENT ON COLUMN report.contact_timeline.device_id   IS 'The device.';
 COMMENT ON COLUMN report.contact_timeline.sendout_id  IS 'The sendout; NULL for events of the device alone.';
 

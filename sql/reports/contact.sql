@@ -18,6 +18,6 @@
 SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') AS "At (UTC)", event AS "Event", detail AS "Detail",
   sendout_id AS "Sendout", device_id AS "Device"
 FROM report.contact_timeline
-WHERE customer_id = :customer AND original_id = :'contact'
+WHERE customer_id = :'customer'::bigint AND original_id = :'contact'
 ORDER BY at DESC, event
 LIMIT 100;

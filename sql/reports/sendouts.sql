@@ -16,6 +16,6 @@ SELECT sendout_id AS "No", left(name, 30) AS "Name", state AS "State",
   failed + uncertain AS "Failed", skipped + cancelled AS "Not sent", opened AS "Opened",
   to_char(open_rate * 100, '990.0') || ' %' AS "Open rate"
 FROM report.sendout_totals
-WHERE customer_id = :customer
+WHERE customer_id = :'customer'::bigint
 ORDER BY sendout_id DESC
 LIMIT 20;

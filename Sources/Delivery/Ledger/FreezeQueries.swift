@@ -41,7 +41,7 @@ enum FreezeQueries {
 
   /// Without statistics of the new rows the planner takes a sendout of a million pushes for a handful, and reads all of them
   /// to settle a thousand.
-  static let analyze = Statement("ledger.analyze", .write, "ANALYZE push, push_batch")
+  static let analyze = Statement("ledger.analyze", .write, "SELECT refresh_statistics('push', 'push_batch')")
 
   /// Lifts the time limit for the rest of the transaction: the time of a freeze, or of a cancellation, grows with the audience.
   static let unlimited = Statement(

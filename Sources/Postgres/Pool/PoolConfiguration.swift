@@ -40,4 +40,12 @@ public struct PoolConfiguration: Sendable {
       return error.problem
     }
   }
+
+  /// What the connection string says of a keyword of libpq, such as `sslmode`; nil if it says nothing or cannot be read.
+  public func value(of keyword: String) -> String? {
+    try? ConnectionSettings(self, ambientOptions: nil).values.first { $0.keyword == keyword }?.value
+  }
+
+  /// Whether the connection string holds a password, of the user or of the key of a client certificate.
+  public var holdsPassword: Bool { value(of: "password") != nil || value(of: "sslpassword") != nil }
 }

@@ -20,7 +20,7 @@ struct AppCommand: AsyncParsableCommand {
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(help: "Platform.") var type: AppType
     @Option(help: "Bundle id or package name.") var appId: String
-    @Option(parsing: .unconditional, help: "For people.") var name: String
+    @Option(parsing: .unconditional, help: "Display name.") var name: String
     @OptionGroup var apple: AppleOptions
     @OptionGroup var options: ManagementOptions
 
@@ -29,7 +29,9 @@ struct AppCommand: AsyncParsableCommand {
         appID: appId, type: type, name: name, teamID: apple.teamId, keyID: apple.keyId,
         signingKey: try apple.secret())
       let added = PushAppReply(try await stores.changingApps.add(customer, app))
-      try options.output.show(added) { "App \($0.pushAppId), \($0.appId), is added.\n" + $0.warningLines }
+      try options.output.show(added) {
+        "App \($0.pushAppId), \($0.appId.onOneLine), is added.\n" + $0.warningLines
+      }
     }
   }
 
@@ -56,12 +58,12 @@ struct AppCommand: AsyncParsableCommand {
   struct Update: ManagementCommand {
     static let needsMasterKey = true
     static let configuration = CommandConfiguration(
-      abstract: "Change an app; what is not given stays as it is.",
+      abstract: "Change an app. Options that are left out change nothing.",
       discussion: "Example: pushcart app update 1 --customer 1 --key-id L1M2N3P4Q5 --signing-key AuthKey_L1M2N3P4Q5.p8")
 
     @Argument(help: "Number of the app, or its app id.") var app: AppName
     @Option(help: "Number of the customer.") var customer: CustomerID
-    @Option(parsing: .unconditional, help: "For people.") var name: String?
+    @Option(parsing: .unconditional, help: "Display name.") var name: String?
     @OptionGroup var apple: AppleOptions
     @OptionGroup var options: ManagementOptions
 
@@ -70,7 +72,9 @@ struct AppCommand: AsyncParsableCommand {
         name: name, teamID: apple.teamId, keyID: apple.keyId, signingKey: try apple.secret())
       let id = try await app.find(customer, in: stores).id
       let changed = PushAppReply(try await stores.changingApps.update(customer, id, update))
-      try options.output.show(changed) { "App \($0.pushAppId), \($0.appId), is changed.\n" + $0.warningLines }
+      try options.output.show(changed) {
+        "App \($0.pushAppId), \($0.appId.onOneLine), is changed.\n" + $0.warningLines
+      }
     }
   }
 
@@ -118,6 +122,27 @@ struct AppleOptions: ParsableArguments {
 }
 
 extension PushAppReply {
-  /// What is odd about the app, a line each.
-  fileprivate var warningLines: String { warnings.map { "Note: \($0)\n" }.joined() }
+  /// The app's warnings, a line each.
+  fileprivate var warningLines: String { warnings.map { "Note: \($0.onOneLine)\n" }.joined() }
+}
+
+/// How a command names an app: by its number or its app id. If several platforms have the id, the platform follows a slash, as
+/// in `com.acme.app/ios`.
+struct AppName: ExpressibleByArgument {
+  private let text: String
+
+  init?(argument: String) { text = argument }
+
+  /// - Throws: `RegistryError.pushAppUnknown`, `.appUnknown`, `.appAmbiguous`.
+  func find(_ customer: CustomerID, in stores: ManagementStores) async throws -> PushApp {
+    if let id = PushAppID(text) {
+      guard let app = try await stores.apps.find(customer, id) else { throw RegistryError.pushAppUnknown(id) }
+      return app
+    }
+    let parts = text.split(separator: "/", maxSplits: 1).map(String.init)
+    if parts.count == 2, let type = AppType(argument: parts[1]) {
+      return try await stores.apps.resolve(customer, appID: parts[0], type: type)
+    }
+    return try await stores.apps.resolve(customer, appID: text)
+  }
 }

@@ -1,4 +1,5 @@
 public import ArgumentParser
+import FoundationEssentials
 public import Wire
 
 extension CustomerID: ExpressibleByArgument {}
@@ -24,7 +25,7 @@ extension AppType: ExpressibleByArgument {
   public static var allValueDescriptions: [String: String] { [:] }
   public var defaultValueDescription: String { name }
 
-  /// As the command line calls it.
+  /// The name on the command line.
   var name: String {
     switch self {
     case .ios: "ios"
@@ -38,4 +39,48 @@ extension AppType: ExpressibleByArgument {
 extension Badge: ExpressibleByArgument {
   /// A number, or a template that gives one.
   public init?(argument: String) { self = Int(argument).map { .number($0) } ?? .template(argument) }
+}
+
+/// Options of commands that list many items page by page.
+struct PageOptions<Cursor: ExpressibleByArgument & Sendable>: ParsableArguments {
+  @Option(help: "Start after this number, which the previous page names.") var after: Cursor?
+  @Option(help: "Number of items, up to 1000.") var limit = PageRequest<Cursor>.usualLimit
+
+  func validate() throws {
+    guard PageRequest<Cursor>.limits.contains(limit) else {
+      throw ValidationError("--limit is a number from 1 to 1000.")
+    }
+  }
+
+  var request: PageRequest<Cursor> { PageRequest(after: after, limit: limit) }
+}
+
+extension Page {
+  /// How to see the next page; empty on the last one.
+  var more: String { next.map { "There is more: --after \($0)\n" } ?? "" }
+}
+
+/// A file that is named on the command line.
+struct InputFile {
+  let bytes: [UInt8]
+  private let path: String
+
+  /// - Throws: `CommandFailure` that names the file.
+  init(_ path: String) throws {
+    guard let data = try? Data(contentsOf: URL(filePath: path)) else {
+      throw CommandFailure("The file \(path) cannot be read.")
+    }
+    bytes = Array(data)
+    self.path = path
+  }
+
+  /// - Throws: `CommandFailure` if it is not UTF-8.
+  var text: String {
+    get throws {
+      guard let text = String(validating: bytes, as: UTF8.self) else {
+        throw CommandFailure("The file \(path) is not UTF-8 text.")
+      }
+      return text
+    }
+  }
 }

@@ -13,12 +13,12 @@ struct CustomerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Add a customer.", discussion: "Example: pushcart customer add --name ACME --json")
 
-    @Option(parsing: .unconditional, help: "For people; need not be unique.") var name: String
+    @Option(parsing: .unconditional, help: "Display name; need not be unique.") var name: String
     @OptionGroup var options: ManagementOptions
 
     func run(in stores: ManagementStores) async throws {
       let customer = CustomerReply(try await stores.customers.add(name: name))
-      try options.output.show(customer) { "Customer \($0.customerId), \($0.name), is added.\n" }
+      try options.output.show(customer) { "Customer \($0.customerId), \($0.name.onOneLine), is added.\n" }
     }
   }
 

@@ -4,18 +4,19 @@ import Logging
 
 struct DemoCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "demo", abstract: "Run a private hub to try: with its own PostgreSQL, phones and samples.",
+    commandName: "demo", abstract: "Run a private hub to try, with its own PostgreSQL, phones and samples.",
     discussion: """
-      Nothing has to be set up. Everything is kept in one folder (for root below /var/lib/pushcart, if PostgreSQL's user \
-      cannot enter that), and nothing leaves this machine: pushes go to a simulated APNs whose phone page shows them. It \
-      checks the sample app's signing key, and takes those of apps that are added as they are. Other commands, started in \
-      the same place, find this hub by themselves.
+      Nothing has to be set up, and nothing leaves this machine: pushes go to a simulated APNs whose phone page shows them. \
+      All data is kept in one folder; for root it is below /var/lib/pushcart if PostgreSQL's user cannot enter the folder. \
+      The simulated APNs checks the sample app's signing key and accepts any key of other apps. Management commands that \
+      run in the same place use this hub.
 
       Example: pushcart demo --port 8090
       """)
 
-  @Option(help: "Where the data is kept.") var folder = ".pushcart"
-  @Option(help: "Address to listen on; 0.0.0.0 to be reachable from outside a container.") var host = "127.0.0.1"
+  @Option(help: "Folder of the data.") var folder = ".pushcart"
+  @Option(help: "Address to listen on. 0.0.0.0 lets others reach the hub, the phone page and the simulated APNs.")
+  var host = "127.0.0.1"
   @Option(help: "TCP port of the hub.") var port = 8080
   @Option(help: "TCP port of the phone page.") var phonePort = 8081
   @Option(help: "TCP port of the simulated APNs, production.") var apnsPort = 8443

@@ -26,7 +26,7 @@ struct KeyCommand: AsyncParsableCommand {
       let key = IssuedAccessKey(try await stores.keys.make(customer, name: name, scope: scope))
       try options.output.show(key) {
         """
-        Key \($0.keyId), \($0.name), scope \($0.scope.rawValue), is made. Its token is shown this once:
+        Key \($0.keyId), \($0.name.onOneLine), scope \($0.scope.rawValue), is made. Its token is shown this once:
         \($0.token)
 
         """
@@ -64,7 +64,7 @@ struct KeyCommand: AsyncParsableCommand {
 
     func run(in stores: ManagementStores) async throws {
       let revoked = AccessKeyReply(try await stores.keys.revoke(customer, key))
-      try options.output.show(revoked) { "Key \($0.keyId), \($0.name), is revoked.\n" }
+      try options.output.show(revoked) { "Key \($0.keyId), \($0.name.onOneLine), is revoked.\n" }
     }
   }
 }

@@ -7,26 +7,25 @@ struct ListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Add and list lists of contacts.",
     discussion: "A contact joins a list by the listId that its registration carries.",
-    subcommands: [Add.self, List.self]
-  )
+    subcommands: [Add.self, List.self])
 
   struct Add: ManagementCommand {
     static let configuration = CommandConfiguration(
       abstract: "Add a list.",
       discussion: """
-        Apps that ship the number their list had elsewhere go on using it: give it as --list-id.
+        Give the number that shipped apps already send as --list-id, and they keep working.
 
         Example: pushcart list add --customer 1 --name newsletter --list-id 1000000005 --json
         """)
 
     @Option(help: "Number of the customer.") var customer: CustomerID
-    @Option(help: "For people; unique among the customer's lists.") var name: String
-    @Option(help: "The number apps send already; the next free one when left out.") var listId: ListID?
+    @Option(help: "Display name, unique among the customer's lists.") var name: String
+    @Option(help: "Number that apps already send. (default: the next free one)") var listId: ListID?
     @OptionGroup var options: ManagementOptions
 
     func run(in stores: ManagementStores) async throws {
       let list = ListReply(try await stores.lists.add(customer, name: name, id: listId))
-      try options.output.show(list) { "List \($0.listId), \($0.name), is added.\n" }
+      try options.output.show(list) { "List \($0.listId), \($0.name.onOneLine), is added.\n" }
     }
   }
 

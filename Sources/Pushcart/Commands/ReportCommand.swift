@@ -4,7 +4,7 @@ import Wire
 
 struct ReportCommand: ManagementCommand {
   static let configuration = CommandConfiguration(
-    commandName: "report", abstract: "Show the numbers that psql shows of schema report.",
+    commandName: "report", abstract: "Show a report, with the same numbers as schema report in psql.",
     discussion: """
       devices, registrations and invalidations by day, sendouts, funnel, failures, opens by hour, and the timeline of one \
       contact. The newest rows come first; days and hours are UTC.
@@ -12,11 +12,11 @@ struct ReportCommand: ManagementCommand {
       Example: pushcart report opens --customer 1 --sendout 7
       """)
 
-  @Argument(help: "Which one.") var report: Report
+  @Argument(help: "Name of the report.") var report: Report
   @Option(help: "Number of the customer.") var customer: CustomerID
   @Option(help: "Only this sendout; for sendouts, funnel, failures and opens.") var sendout: SendoutID?
-  @Option(parsing: .unconditional, help: "Whose timeline, by original id.") var contact: String?
-  @Option(help: "Count of rows, up to 1000.") var limit = Reports.usualLimit
+  @Option(parsing: .unconditional, help: "Original id of the timeline's contact.") var contact: String?
+  @Option(help: "Number of rows, up to 1000.") var limit = Reports.usualLimit
   @OptionGroup var options: ManagementOptions
 
   func validate() throws {
@@ -33,7 +33,7 @@ struct ReportCommand: ManagementCommand {
 }
 
 extension ReportReply {
-  /// The report as a table, without columns that have nothing in any row.
+  /// The report as a table, without columns that are empty in every row.
   var text: String {
     let columns = ReportView.of(report).columns.map(\.name).filter { name in
       rows.contains { $0[name].map { $0 != .null } ?? false }

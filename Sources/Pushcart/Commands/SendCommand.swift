@@ -6,8 +6,8 @@ struct SendCommand: ManagementCommand {
   static let configuration = CommandConfiguration(
     commandName: "send", abstract: "Send a message to all, to a list, or to some contacts of an app.",
     discussion: """
-      Every text is a Mustache template over the recipient's fields. A hub that serves does the sending; --wait stays until \
-      it is done, and then the exit status is 0 only if the sendout finished.
+      Every text is a Mustache template with the recipient's fields. A running hub sends. With --wait the command stays until \
+      the sendout ends, and the exit status is 0 only if it finished.
 
       Example: pushcart send --customer 1 --app com.acme.app --to lars@example.com --alert "Hi {{firstName}}" \
       --field campaign=friday --template offer --wait --json
@@ -18,12 +18,12 @@ struct SendCommand: ManagementCommand {
   @Option(help: "Platform, if the app id exists on several.") var type: AppType?
   @OptionGroup(title: "Audience") var audience: AudienceOptions
   @OptionGroup(title: "Message") var message: MessageOptions
-  @Option(parsing: .unconditional, help: "For people. (default: the beginning of the alert)") var name: String?
+  @Option(parsing: .unconditional, help: "Display name. (default: the beginning of the alert)") var name: String?
   @Option(help: "Template of the rich page. (default: no page)") var template: String?
-  @Option(help: "What to do with a push that may or may not have left before a crash. (default: resend)")
+  @Option(help: "Whether uncertain pushes are resent after a crash: resend or skip. (default: resend)")
   var onUncertain: UncertainPolicy?
-  @Flag(help: "Only write it down; start it later: pushcart sendout start ID") var draft = false
-  @Flag(help: "Stay until it is done, and show how far it is.") var wait = false
+  @Flag(help: "Create a draft and start it later: pushcart sendout start ID") var draft = false
+  @Flag(help: "Stay until it ends, and show the progress.") var wait = false
   @OptionGroup var options: ManagementOptions
 
   func validate() throws {
@@ -45,7 +45,7 @@ struct SendCommand: ManagementCommand {
   }
 }
 
-/// Who a sendout goes to: exactly one of the three.
+/// The audience of a sendout: exactly one of three.
 struct AudienceOptions: ParsableArguments {
   @Flag(name: .customLong("all"), help: "Every contact of the customer.") var isAll = false
   @Option(help: "The contacts on this list, by its number.") var list: ListID?
@@ -62,7 +62,7 @@ struct AudienceOptions: ParsableArguments {
   var audience: Audience { list.map { .list($0) } ?? (isAll ? .all : .originalIds(originalIDs)) }
 }
 
-/// What a push says.
+/// The message of a sendout.
 struct MessageOptions: ParsableArguments {
   // A text may well begin with a hyphen: "-20 % today".
   @Option(parsing: .unconditional, help: "The line next to the icon.") var alert: String?

@@ -5,7 +5,7 @@ import Wire
 struct SendoutCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "sendout", abstract: "Show, start, pause, resume and cancel sendouts.",
-    discussion: "Sendouts are made by pushcart send.",
+    discussion: "Sendouts are created with pushcart send.",
     subcommands: [List.self, Show.self, Start.self, Pause.self, Resume.self, Cancel.self])
 
   struct List: ManagementCommand {
@@ -20,7 +20,7 @@ struct SendoutCommand: AsyncParsableCommand {
     func run(in stores: ManagementStores) async throws {
       let page = try await stores.sendouts.list(customer, paging.request)
       try options.output.show(page) { page in
-        var table = TextTable("#Sendout", "Name", "App id", "State", "Made (UTC)", "Finished (UTC)")
+        var table = TextTable("#Sendout", "Name", "App id", "State", "Created (UTC)", "Finished (UTC)")
         for sendout in page.items {
           table.add(
             "\(sendout.sendoutId)", sendout.name, sendout.appId, sendout.state.rawValue, sendout.createdAt.forPeople,
@@ -33,12 +33,12 @@ struct SendoutCommand: AsyncParsableCommand {
 
   struct Show: ManagementCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Show a sendout and how far it is, or its pushes.",
+      abstract: "Show a sendout and its progress, or its pushes.",
       discussion: "Example: pushcart sendout show 7 --customer 1 --watch")
 
     @Argument(help: "Number of the sendout.") var sendout: SendoutID
     @Option(help: "Number of the customer.") var customer: CustomerID
-    @Flag(help: "Stay until it is done: a bar in a terminal, lines elsewhere.") var watch = false
+    @Flag(help: "Stay until it ends: a bar in a terminal, lines elsewhere.") var watch = false
     @Flag(help: "List its pushes instead.") var pushes = false
     @Option(help: "Of its pushes, only those in this state.") var state: PushState?
     @OptionGroup var paging: PageOptions<DeviceID>
@@ -81,7 +81,7 @@ struct SendoutCommand: AsyncParsableCommand {
 
   struct Pause: SendoutVerbCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Let no further push leave until it is resumed.",
+      abstract: "Send no further push until the sendout is resumed.",
       discussion: "Example: pushcart sendout pause 7 --customer 1")
     @OptionGroup var target: SendoutTarget
     func run(_ store: SendoutStore) async throws -> SendoutReply {
@@ -91,7 +91,7 @@ struct SendoutCommand: AsyncParsableCommand {
 
   struct Resume: SendoutVerbCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Go on with a paused sendout.", discussion: "Example: pushcart sendout resume 7 --customer 1")
+      abstract: "Continue a paused sendout.", discussion: "Example: pushcart sendout resume 7 --customer 1")
     @OptionGroup var target: SendoutTarget
     func run(_ store: SendoutStore) async throws -> SendoutReply {
       try await store.resume(target.customer, target.sendout)
@@ -100,7 +100,7 @@ struct SendoutCommand: AsyncParsableCommand {
 
   struct Cancel: SendoutVerbCommand {
     static let configuration = CommandConfiguration(
-      abstract: "End a sendout for good; pushes that have not left never will.",
+      abstract: "End a sendout for good; pushes that are not sent yet never are.",
       discussion: "Example: pushcart sendout cancel 7 --customer 1")
     @OptionGroup var target: SendoutTarget
     func run(_ store: SendoutStore) async throws -> SendoutReply {
@@ -109,14 +109,14 @@ struct SendoutCommand: AsyncParsableCommand {
   }
 }
 
-/// Which sendout a verb is said to.
+/// The sendout of a verb.
 struct SendoutTarget: ParsableArguments {
   @Argument(help: "Number of the sendout.") var sendout: SendoutID
   @Option(help: "Number of the customer.") var customer: CustomerID
   @OptionGroup var options: ManagementOptions
 }
 
-/// A command that says one verb to a sendout and shows what became of it.
+/// A command that applies one verb to a sendout and shows the result.
 protocol SendoutVerbCommand: ManagementCommand {
   var target: SendoutTarget { get }
   func run(_ store: SendoutStore) async throws -> SendoutReply

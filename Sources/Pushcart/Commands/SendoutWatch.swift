@@ -2,7 +2,7 @@ import Postgres
 import Sendouts
 import Wire
 
-/// Follows a sendout until nothing more happens to it by itself.
+/// Follows a sendout until it finishes or needs a person.
 struct SendoutWatch {
   private let stores: ManagementStores
   private let customer: CustomerID
@@ -13,8 +13,8 @@ struct SendoutWatch {
     self.customer = customer
   }
 
-  /// Looks twice a second, and writes to standard error how far it is.
-  /// - Returns: the sendout as it is at the end: finished, cancelled, paused, or a draft.
+  /// Polls twice a second and writes the progress to standard error.
+  /// - Returns: the sendout in its last state: finished, cancelled, paused, or a draft.
   func follow(_ sendout: SendoutReply) async throws -> SendoutReply {
     var watch = self
     return try await watch.follow(from: sendout)
@@ -32,11 +32,92 @@ struct SendoutWatch {
     return current
   }
 
-  /// A sendout that waits for a hub to be started would look like one that is stuck.
+  /// Without this line, a sendout that waits for a hub would look stuck.
   private func warnIfNobodyServes(_ sendout: SendoutReply) async throws {
     guard sendout.state == .freezing || sendout.state == .running else { return }
     if try await stores.pool.query(HubQueries.serving, HubQueries.applicationName).isEmpty {
-      StandardStream.error.write("No hub seems to serve this database, and the sendout waits for one: pushcart serve\n")
+      StandardStream.error.line("No hub seems to serve this database, and the sendout waits for one: pushcart serve")
     }
   }
+}
+
+/// Progress of a sendout: a bar that is redrawn in a terminal, elsewhere a line for each change. Holds no text of tenants.
+struct ProgressLine {
+  private let stream: StandardStream
+  private let isTerminal: Bool
+  private var last = ""
+
+  init(_ stream: StandardStream) {
+    self.stream = stream
+    isTerminal = stream.isTerminal
+  }
+
+  mutating func show(_ sendout: SendoutReply) {
+    let text = isTerminal ? Self.bar(sendout, width: stream.width) : Self.line(sendout)
+    guard text != last else { return }
+    last = text
+    stream.writeUnescaped(isTerminal ? "\r\u{1B}[K" + text : text + "\n")
+  }
+
+  /// Shows the final state and ends the line.
+  mutating func finish(_ sendout: SendoutReply) {
+    show(sendout)
+    if isTerminal { stream.write("\n") }
+  }
+
+  /// `Sendout 7 running 62 % [██████████░░░░░░] 620 of 1000, failed 12`
+  static func bar(_ sendout: SendoutReply, width: Int) -> String {
+    let counts = sendout.counts ?? SendoutCounts()
+    let share = counts.audience == 0 ? 0 : Double(counts.settled) / Double(counts.audience)
+    let front = "Sendout \(sendout.sendoutId) \(sendout.state.rawValue) \(percent(share))"
+    let back = "\(counts.settled) of \(counts.audience)" + (counts.failed > 0 ? ", failed \(counts.failed)" : "")
+    let room = min(40, width - front.count - back.count - 5)
+    guard room >= 5 else { return "\(front) \(back)" }
+    let full = Int((share * Double(room)).rounded(.down))
+    let bar = String(repeating: "█", count: full) + String(repeating: "░", count: room - full)
+    return "\(front) [\(bar)] \(back)"
+  }
+
+  /// `sendout 7 running: 62 %, audience 1000, queued 300, accepted 608, failed 12`
+  static func line(_ sendout: SendoutReply) -> String {
+    let counts = sendout.counts ?? SendoutCounts()
+    let share = counts.audience == 0 ? 0 : Double(counts.settled) / Double(counts.audience)
+    let parts = counts.named.filter { $0.1 > 0 }.map { "\($0.0) \($0.1)" }
+    return (["sendout \(sendout.sendoutId) \(sendout.state.rawValue): \(percent(share))"] + parts)
+      .joined(separator: ", ")
+  }
+
+  /// Rounded down, so that 100 % means all.
+  private static func percent(_ share: Double) -> String { "\(Int((share * 100).rounded(.down))) %" }
+}
+
+extension SendoutReply {
+  /// The sendout for people, with its pushes by state.
+  var text: String {
+    var text = "Sendout \(sendoutId), \(name.onOneLine), to \(appId.onOneLine): \(state.rawValue)\n"
+    if let haltReason { text += "The hub paused it: \(haltReason.onOneLine)\n" }
+    if let unknownOriginalIds, unknownOriginalIds > 0 {
+      text += "Unknown original ids: \(unknownOriginalIds)\n"
+    }
+    guard let counts else { return text }
+    var table = TextTable("Pushes", "#Count")
+    for (name, count) in counts.named where count > 0 || ["audience", "accepted", "failed", "opened"].contains(name) {
+      table.add(name, "\(count)")
+    }
+    return text + table.text(empty: "")
+  }
+}
+
+extension SendoutCounts {
+  /// Every count with its name in JSON.
+  var named: [(String, Int)] {
+    [
+      ("audience", audience), ("queued", queued), ("sending", sending), ("waiting", waiting), ("sent", sent),
+      ("accepted", accepted), ("failed", failed), ("uncertain", uncertain), ("skipped", skipped),
+      ("cancelled", cancelled), ("opened", opened),
+    ]
+  }
+
+  /// Pushes with a final outcome.
+  var settled: Int { accepted + failed + uncertain + skipped + cancelled }
 }

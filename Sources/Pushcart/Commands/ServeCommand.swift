@@ -8,9 +8,9 @@ struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve", abstract: "Run the hub.",
     discussion: """
-      A setting is given as a flag, as the variable in [brackets], or in the JSON file that --config names, under its flag's \
-      name; the first of these decides. The master keys themselves cannot be flags, since everybody on the machine sees \
-      those: PUSHCART_MASTER_KEY and PUSHCART_OLD_MASTER_KEYS.
+      A setting is a flag, the variable in [brackets], or a key of the JSON file that --config names; the first of these \
+      decides. Master keys cannot be flags, since every user of the machine can read flags: use PUSHCART_MASTER_KEY and \
+      PUSHCART_OLD_MASTER_KEYS.
 
       Example: DATABASE_URL=postgres://pushcart@localhost/pushcart PUSHCART_MASTER_KEY_FILE=master.key pushcart serve
       """)
@@ -22,7 +22,7 @@ struct ServeCommand: AsyncParsableCommand {
 
   func run() async throws {
     let settings = try await Settings.read(
-      hub.given + database.given + masterKeys.given + providers.given, needsMasterKey: true, local: nil)
+      hub.given + database.given + masterKeys.given + providers.given, needsMasterKey: true)
     guard let masterKeys = settings.masterKeys else { return }
     try TCPPort.require(settings.site.port, on: settings.site.host, flag: Setting.port.variable)
     Logs.start(settings, usual: .info)

@@ -8,16 +8,14 @@ struct SimulatorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "simulator", abstract: "Stand in for APNs, with a page that shows what a phone would.",
     discussion: """
-      A hub is pointed at it by PUSHCART_APNS_PRODUCTION_URL, PUSHCART_APNS_SANDBOX_URL and PUSHCART_PROVIDER_CA_FILE, and \
-      by PUSHCART_PAGE_FRAME_ANCESTORS its phone page shows the hub's rich pages; it prints what to set. It takes any \
-      signing key as it is, unless it is told which to trust: then it checks their signatures and refuses all others. \
-      Device tokens that begin with fade0410, fade0429, fade0503 and the \
-      like are answered with that error.
+      It prints the settings that point a hub at it. PUSHCART_PAGE_FRAME_ANCESTORS lets its phone page show the hub's rich \
+      pages. Without --trust it accepts any signing key; with --trust it checks signatures and refuses all other keys. \
+      Device tokens that begin with fade0410, fade0429, fade0503 and the like get that error.
 
       Example: pushcart simulator --ca-file /tmp/simulator-ca.pem --trust TEAM123456/KEY1234567=AuthKey.p8
       """)
 
-  @Option(help: "Where to keep the certificate that the hub is to trust; its key is kept beside it.") var caFile =
+  @Option(help: "File for the certificate that the hub is to trust. Its key is kept beside it.") var caFile =
     "simulator-ca.pem"
   @Option(help: "Address to listen on.") var host = "127.0.0.1"
   @Option(help: "Name in the addresses that are printed, and in the certificate.") var name = "localhost"
@@ -25,7 +23,7 @@ struct SimulatorCommand: AsyncParsableCommand {
   @Option(help: "TCP port of APNs, sandbox; 0 takes any free one.") var apnsSandboxPort = 8444
   @Option(help: "TCP port of the phone page; 0 takes any free one.") var phonePort = 8081
 
-  @Option(help: ArgumentHelp("Signing key to trust; may be given again.", valueName: "team/key=file"))
+  @Option(help: ArgumentHelp("Signing key to trust; can be repeated.", valueName: "team/key=file"))
   var trust: [TrustedSigningKey] = []
 
   func run() async throws {
@@ -61,12 +59,39 @@ struct SimulatorCommand: AsyncParsableCommand {
   }
 }
 
-/// Says where everything is, once signals are listened to: whoever reads it may send one at once.
+/// Prints the settings once signals are handled, because a reader may send one at once.
 private struct Greeting: Service {
   let text: String
 
   func run() async throws {
     StandardStream.output.write(text)
     try await gracefulShutdown()
+  }
+}
+
+/// A team's signing key that the Simulator checks signatures with: `TEAM/KEY=FILE.p8`.
+struct TrustedSigningKey: ExpressibleByArgument {
+  let teamID: String
+  let keyID: String
+  let file: String
+
+  init?(argument: String) {
+    let sides = argument.split(separator: "=", maxSplits: 1)
+    guard sides.count == 2 else { return nil }
+    let names = sides[0].split(separator: "/", omittingEmptySubsequences: false)
+    guard names.count == 2, names.allSatisfy({ !$0.isEmpty }) else { return nil }
+    teamID = String(names[0])
+    keyID = String(names[1])
+    file = String(sides[1])
+  }
+
+  /// - Throws: `CommandFailure` that names the file.
+  func register(with apns: SimulatedAPNs) throws {
+    let text = try InputFile(file).text
+    do {
+      try apns.trust(teamID: teamID, keyID: keyID, signingKey: text)
+    } catch {
+      throw CommandFailure("The file \(file) is not a signing key. Give the .p8 file that Apple issued.")
+    }
   }
 }

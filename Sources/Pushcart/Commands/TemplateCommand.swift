@@ -7,7 +7,7 @@ struct TemplateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "template", abstract: "Save, list and show templates of rich pages.",
     discussion: """
-      Templates are Mustache. Saving adds a version; a sendout keeps the one it was made with.
+      Templates are Mustache. Saving adds a version; a sendout keeps the version it was started with.
 
       Variables: \(PageContext.variables.joined(separator: ", ")), properties.NAME or just NAME for a property of the contact, \
       and sendout.fields.NAME for a further field of the message.
@@ -22,7 +22,7 @@ struct TemplateCommand: AsyncParsableCommand {
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(help: "Letters, digits, dots, hyphens and underscores.") var name: String
     @Option(help: "File that holds the Mustache text.", completion: .file()) var file: String
-    @Option(help: "Media type that the page is served with. (default: by the file's name, else text/html)")
+    @Option(help: "Media type of the page. (default: by the file's name, else text/html)")
     var contentType: String?
     @OptionGroup var options: ManagementOptions
 
@@ -32,7 +32,7 @@ struct TemplateCommand: AsyncParsableCommand {
       let body = try InputFile(file).text
       let template = TemplateReply(try await stores.templates.put(customer, name: name, format: format, body: body))
       try options.output.show(template) {
-        "Template \($0.name) is saved as version \($0.version), \($0.contentType).\n"
+        "Template \($0.name.onOneLine) is saved as version \($0.version), \($0.contentType).\n"
       }
     }
   }
@@ -64,12 +64,16 @@ struct TemplateCommand: AsyncParsableCommand {
 
     @Argument(help: "Name of the template.") var name: String
     @Option(help: "Number of the customer.") var customer: CustomerID
-    @Option(help: "Which version. (default: the current one)") var version: Int32?
+    @Option(help: "Version to show. (default: the current one)") var version: Int32?
     @OptionGroup var options: ManagementOptions
 
     func run(in stores: ManagementStores) async throws {
       let template = TemplateReply(try await stores.templates.get(customer, name: name, version: version))
-      try options.output.show(template) { $0.body ?? "" }
+      if options.json {
+        try options.output.show(template) { _ in "" }
+      } else {
+        options.output.showExactly(template.body ?? "")
+      }
     }
   }
 }

@@ -6,7 +6,7 @@ import Simulator
 import Web
 import Wire
 
-/// A hub with all it needs on this machine: its own PostgreSQL, a Simulator for push services, and samples.
+/// A hub with everything it needs on this machine: its own PostgreSQL, a Simulator for push services, and samples.
 struct Demo: Sendable {
   struct Ports: Sendable {
     var hub: Int
@@ -47,7 +47,7 @@ struct Demo: Sendable {
     let (sample, next) = try await settings.withPool { pool in
       try await Migrator(pool, Migration.embedded).apply()
       let sample = try await SampleCustomer.prepare(local, pool, vault: vault)
-      return (sample, try await pool.query(DemoQueries.nextSendout)[0].decode(Int64.self))
+      return (sample, try await pool.query(HubQueries.nextSendout)[0].decode(Int64.self))
     }
     try simulator.apns.trust(
       teamID: SampleCustomer.teamID, keyID: SampleCustomer.keyID, signingKey: sample.signingKey,
@@ -55,7 +55,7 @@ struct Demo: Sendable {
 
     let welcome = Welcome(
       sample: sample, hubURL: settings.publicURL, phoneURL: simulator.phoneURL ?? "", database: database,
-      folder: local.home, nextSendout: SendoutID(next))
+      folder: local.home, nextSendout: SendoutID(next), host: host)
     let hub = Hub(settings: settings, masterKeys: masterKeys, metrics: metrics, logger: logger)
     try await hub.run(after: [cluster, simulator]) { _ in StandardStream.output.write(welcome.text) }
   }
@@ -66,14 +66,14 @@ struct Demo: Sendable {
     settings.productionPort = ports.apns
     settings.sandboxPort = ports.apnsSandbox
     settings.phonePort = ports.phone
-    // Who adds an app of their own, with whatever key is at hand, wants to see its pushes on the phone page.
+    // People who add an app of their own, with any key at hand, want to see its pushes on the phone page.
     settings.trustsUnknownKeys = true
     let simulator = PushSimulator(settings, logger: logger)
     try await simulator.start()
     return simulator
   }
 
-  /// What this hub runs with, kept for the other commands in this folder too.
+  /// The hub's settings, which are kept for the other commands in this folder too.
   private func settings(_ database: String, _ simulator: PushSimulator) async throws -> Settings {
     let values: [(Setting, String)] = [
       (.databaseURL, database), (.masterKey.fromFile, local.masterKeyFile),
@@ -84,6 +84,6 @@ struct Demo: Sendable {
     let object = Dictionary(uniqueKeysWithValues: values.map { ($0.0.name, $0.1) })
     try local.keep(String(decoding: try JSONReply.encode(object), as: UTF8.self) + "\n", in: local.settingsFile)
     return try await Settings.read(
-      [(.host, host), (.port, String(ports.hub))], needsMasterKey: true, local: local.settingsFile, environment: [:])
+      [(.host, host), (.port, String(ports.hub))], needsMasterKey: true, local: local, environment: [:])
   }
 }

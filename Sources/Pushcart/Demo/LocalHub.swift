@@ -8,12 +8,12 @@ import Registry
   import Darwin
 #endif
 
-/// The folder in which `pushcart demo` keeps a private hub, and what lies where in it.
+/// The folder in which `pushcart demo` keeps a private hub, and the files in it.
 struct LocalHub: Sendable {
   /// Absolute.
   let folder: String
-  /// Where data and secrets are: always beside each other, since neither is of use without the other. It is the folder, unless
-  /// that is closed to the user whom root runs PostgreSQL as.
+  /// The folder of data and secrets, which need each other. It differs from `folder` only for root, if the user that runs
+  /// PostgreSQL cannot enter `folder`.
   let home: String
 
   init(folder: String = ".pushcart") {
@@ -21,7 +21,7 @@ struct LocalHub: Sendable {
     home = self.folder
   }
 
-  /// The same hub, with its secrets where its PostgreSQL is.
+  /// The same hub, with its secrets beside its PostgreSQL.
   init(_ local: LocalHub, beside cluster: PrivateCluster) {
     folder = local.folder
     home = cluster.home == local.cluster ? local.folder : cluster.home
@@ -29,40 +29,92 @@ struct LocalHub: Sendable {
 
   /// The private PostgreSQL.
   var cluster: String { "\(folder)/postgres" }
-  /// Settings of the hub that was last started here, as any settings file; commands in the same folder find it.
+  /// Settings of the hub that was last started here. Commands in the same folder use them.
   var settingsFile: String { "\(folder)/settings.json" }
-  /// The master key it made for itself.
+  /// The master key, generated at the first start.
   var masterKeyFile: String { "\(home)/master.key" }
-  /// The access key of the sample customer, kept so that every start can print it.
+  /// The access key of the sample customer, which every start prints.
   var sampleKeyFile: String { "\(home)/sample.key" }
   /// The sample app's signing key, which the Simulator knows too.
   var signingKeyFile: String { "\(home)/AuthKey_SAMPLEKEY0.p8" }
-  /// Certificate of the authority that the Simulator's APNs is known by.
+  /// Certificate of the authority that signs the certificate of the Simulator's APNs.
   var caFile: String { "\(folder)/simulator-ca.pem" }
 
-  /// The settings file of the hub that runs in this folder.
-  static var settingsIfPresent: String? {
-    let local = LocalHub()
-    return local.isRunning == true ? local.settingsFile : nil
+  /// What commands find in this folder.
+  enum State {
+    case absent
+    case stopped
+    /// Somebody else could have written the settings. The problem is a sentence with its remedy, without a full stop.
+    case untrusted(problem: String)
+    case running(settings: [String: String])
   }
 
-  /// Whether there is a hub in this folder that does not run.
-  static var isAsleep: Bool { LocalHub().isRunning == false }
-
-  /// Nil if there is no hub here. PostgreSQL takes its socket away when it ends.
-  private var isRunning: Bool? {
-    guard let settings = FileManager.default.contents(atPath: settingsFile) else { return nil }
-    guard let directory = String(decoding: settings, as: UTF8.self).firstMatch(of: #/host='([^']+)'/#) else {
-      return nil
+  /// The state of the hub in this folder. Its settings name a database and secrets, so they count only if no other user could
+  /// have written them.
+  var state: State {
+    let directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard directory >= 0 else { return errno == EACCES ? .untrusted(problem: unreadable(folder)) : .absent }
+    defer { close(directory) }
+    let file = openat(directory, "settings.json", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    guard file >= 0 else {
+      return errno == ENOENT ? .absent : .untrusted(problem: unreadable(settingsFile))
     }
-    return FileManager.default.fileExists(atPath: "\(directory.1)/.s.PGSQL.5432")
+    defer { close(file) }
+    for (descriptor, path) in [(directory, folder), (file, settingsFile)] {
+      if let problem = Self.distrust(descriptor, path) {
+        return .untrusted(problem: "\(problem); or name another database with \(Setting.databaseURL.variable)")
+      }
+    }
+    var bytes = [UInt8](repeating: 0, count: 65536)
+    let count = max(0, read(file, &bytes, bytes.count))
+    guard let settings = try? JSONDecoder().decode([String: String].self, from: Data(bytes.prefix(count))) else {
+      return .untrusted(problem: "\(settingsFile) does not hold settings; start the hub again: pushcart demo")
+    }
+    return isRunning(settings) ? .running(settings: settings) : .stopped
   }
 
+  /// PostgreSQL removes its socket when it stops.
+  private func isRunning(_ settings: [String: String]) -> Bool {
+    guard let socket = settings[Setting.databaseURL.name]?.firstMatch(of: #/host='([^']+)'/#)?.1 else { return false }
+    return FileManager.default.fileExists(atPath: "\(socket)/.s.PGSQL.5432")
+  }
+
+  private func unreadable(_ path: String) -> String {
+    "\(path) cannot be read by this user; run the command as the user that started the hub, or name another database with "
+      + Setting.databaseURL.variable
+  }
+
+  /// Why an open file or folder could hold what another user wrote, with the remedy; nil if it could not.
+  private static func distrust(_ descriptor: Int32, _ path: String) -> String? {
+    var (opened, named) = (stat(), stat())
+    guard fstat(descriptor, &opened) == 0, lstat(path, &named) == 0 else { return "\(path) cannot be examined" }
+    // The link itself decides which folder is used, so its owner counts too.
+    guard [opened.st_uid, named.st_uid].allSatisfy({ [0, geteuid()].contains($0) }) else {
+      return "\(path) belongs to another user, so it is not trusted; run the command as that user"
+    }
+    guard opened.st_mode & 0o022 == 0 else {
+      return "\(path) can be changed by other users, so it is not trusted; run chmod go-w '\(path)'"
+    }
+    return nil
+  }
+
+  /// Makes the folder if it is missing.
+  /// - Throws: `CommandFailure` when other users could change what is in it.
   func makeFolder() throws {
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    let parent = URL(filePath: folder).deletingLastPathComponent().path
+    try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
+    guard mkdir(folder, 0o755) == 0 || errno == EEXIST else {
+      throw CommandFailure("\(folder) cannot be made: \(String(cString: strerror(errno)))")
+    }
+    let directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard directory >= 0 else { throw CommandFailure("\(folder) is not a folder that this user can read.") }
+    defer { close(directory) }
+    if let problem = Self.distrust(directory, folder) {
+      throw CommandFailure("\(problem); or choose another folder with --folder.")
+    }
   }
 
-  /// What a file holds that only its owner may read; made by `make` if it is not there.
+  /// The contents of a file that only its owner can read. `make` makes them if the file is missing.
   func secret(_ file: String, make: () throws -> String) throws -> String {
     if let data = FileManager.default.contents(atPath: file) { return String(decoding: data, as: UTF8.self) }
     let text = try make()
@@ -70,7 +122,7 @@ struct LocalHub: Sendable {
     return text
   }
 
-  /// Writes a file that only its owner may read. It is there whole or not at all.
+  /// Writes a file that only its owner can read, as a whole or not at all.
   func keep(_ text: String, in file: String) throws {
     let draft = "\(file).new"
     unlink(draft)

@@ -5,7 +5,7 @@ import Postgres
 import Registry
 import Wire
 
-/// The customer that a private hub begins with. Whatever of it is there already stays as it is.
+/// The customer of a new private hub. Existing parts of it stay as they are.
 struct SampleCustomer: Sendable {
   static let name = "Sample customer"
   static let appID = "com.example.shop"
@@ -13,12 +13,12 @@ struct SampleCustomer: Sendable {
   static let keyID = "SAMPLEKEY0"
 
   let id: CustomerID
-  /// Opens everything of this customer.
+  /// A key of scope admin.
   let accessKey: String
-  /// PEM of what signs for the sample app.
+  /// The sample app's signing key, in PEM.
   let signingKey: String
 
-  /// Makes what is missing: customer, access key, app, template, contacts and their devices.
+  /// Creates what is missing of customer, access key, app, templates, contacts and devices.
   static func prepare(_ local: LocalHub, _ pool: Pool, vault: Vault) async throws -> SampleCustomer {
     let customers = Customers(pool)
     let known = try await customers.all().first { $0.name == name }
@@ -32,7 +32,7 @@ struct SampleCustomer: Sendable {
     return sample
   }
 
-  /// The key of an earlier start, unless it has been revoked or lost.
+  /// The key of an earlier start, or a new one if that was revoked or lost.
   private static func accessKey(_ local: LocalHub, _ pool: Pool, _ customer: CustomerID) async throws -> String {
     let keys = AccessKeys(pool)
     let kept = try local.secret(local.sampleKeyFile) { "" }
@@ -51,7 +51,7 @@ struct SampleCustomer: Sendable {
         signingKey: Secret(signingKey)))
   }
 
-  /// The templates that Pushcart ships: `offer.html` is called offer, all others have their files' names.
+  /// The templates that Pushcart ships. `offer.html` becomes offer; others keep their files' names.
   private func saveTemplates(_ templates: Templates) async throws {
     let known = Set(try await templates.list(id).map(\.name))
     for file in EmbeddedFile.templates {
@@ -61,7 +61,7 @@ struct SampleCustomer: Sendable {
     }
   }
 
-  /// Registers all of them, unless the last one is known, and so all are.
+  /// Registers all people unless the last one is registered already.
   private func registerPeople(_ pool: Pool, _ app: PushApp) async throws {
     let people = SamplePeople.all
     guard let last = people.last?.originalId,

@@ -1,7 +1,7 @@
 import Crypto
 import Wire
 
-/// Fifty people who do not exist, and their phones: the same ones at every start.
+/// Fifty invented people and their phones, the same at every start.
 enum SamplePeople {
   static let all = zip(names, 0...).map(body)
 
@@ -44,7 +44,7 @@ enum SamplePeople {
     return device
   }
 
-  /// 64 hex digits, as an APNs token has. One phone has lost the app: the Simulator answers 410 to what begins like that.
+  /// 64 hex digits, as in an APNs token. One phone has lost the app: the Simulator answers its prefix with 410.
   private static func token(_ kind: String, _ number: Int) -> String {
     let digits = SHA256.hash(data: Array("sample \(kind) \(number)".utf8)).map { byte in
       String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)

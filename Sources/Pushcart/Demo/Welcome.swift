@@ -1,29 +1,31 @@
 import Wire
 
-/// What a private hub says once it is up.
+/// What a private hub prints once it is up.
 struct Welcome: Sendable {
   let sample: SampleCustomer
   let hubURL: String
   let phoneURL: String
   let database: String
-  /// Where all that lasts is kept.
+  /// The folder of all data.
   let folder: String
-  /// Number that the second line's sendout will have, if no other comes before it.
+  /// Number of the sendout that the second curl line creates, unless another comes first.
   let nextSendout: SendoutID
+  /// The address that it listens on.
+  let host: String
 
   var text: String {
     let shop = "\(hubURL)/rest/\(sample.id)/apps/\(SampleCustomer.appID)/pushdevices"
     return """
 
       Pushcart is up. Ctrl-C ends it; the next start finds the same data in \(folder).
-
+      \(Self.build)\(warning)
         Phone page        \(phoneURL)
         API, described    \(hubURL)/swagger/
         Sample customer   \(sample.id), with the app \(SampleCustomer.appID), the template "offer" and 50 contacts
         Access key        \(sample.accessKey)
         Database          psql "\(database)"
 
-      Try it in another terminal. Register a phone, send to it, and see what came of it:
+      Try it in another terminal. Register a phone, send to it, and see the result:
 
       curl -X PUT \(shop) \\
         -H 'X-Carma-Authentication-Token: \(sample.accessKey)' -H 'Content-Type: application/json' \\
@@ -39,6 +41,24 @@ struct Welcome: Sendable {
       """
   }
 
-  /// The device token in the first line: any would do.
+  private static var build: String {
+    #if DEBUG
+      "This is a debug build, several times slower than the binary that `make build` makes.\n"
+    #else
+      ""
+    #endif
+  }
+
+  /// The demo is made for one person's machine.
+  private var warning: String {
+    if host == "localhost" || host == "::1" || host.hasPrefix("127.") { return "" }
+    return """
+      Warning: it listens on \(host). Whoever can reach this machine can open the phone page and read every push, send \
+      pushes through the simulated APNs, and try keys on the hub. There is no TLS on the hub. Use it in a network you trust.
+
+      """
+  }
+
+  /// The device token in the first line. Any token works.
   private static let token = String(repeating: "c0ffee42", count: 8)
 }

@@ -4,12 +4,12 @@ import Postgres
 import Providers
 import Registry
 
-/// Looks at everything that a hub with these settings needs, and changes nothing.
+/// Checks everything that a hub with these settings needs, and changes nothing.
 struct Diagnostics: Sendable {
   struct Finding: Sendable {
     var part: String
     var isWell: Bool
-    /// What was found, or what to do.
+    /// The result, or what to do.
     var sentence: String
   }
 
@@ -17,12 +17,12 @@ struct Diagnostics: Sendable {
 
   init(_ settings: Settings) { self.settings = settings }
 
-  /// One finding after the other, as they are made.
+  /// The findings, each as soon as it is known.
   func findings() -> AsyncStream<Finding> {
     AsyncStream { found in
       let task = Task {
-        let oddities = settings.warnings.map { "; \($0)" }.joined()
-        found.yield(Finding(part: "settings", isWell: true, sentence: "complete" + oddities))
+        let warnings = settings.warnings.map { "; \($0)" }.joined()
+        found.yield(Finding(part: "settings", isWell: true, sentence: "complete" + warnings))
         found.yield(publicURL())
         try? await settings.withPool { pool in
           let server = await database(pool)
@@ -31,6 +31,7 @@ struct Diagnostics: Sendable {
           let schema = await migrations(pool)
           found.yield(schema)
           guard schema.isWell else { return }
+          found.yield(await user(pool))
           found.yield(await masterKey(pool))
           found.yield(await reports(pool))
         }
@@ -46,16 +47,19 @@ struct Diagnostics: Sendable {
     return Finding(
       part: "public URL", isWell: true,
       sentence: settings.publicURL
-        + (isSecure ? "" : "; phones want https, so set \(Setting.publicURL.variable) before real pushes are sent"))
+        + (isSecure ? "" : "; phones need https, so set \(Setting.publicURL.variable) before real pushes are sent"))
   }
 
   private func database(_ pool: Pool) async -> Finding {
     do {
-      let row = try await pool.query(DiagnosticsQueries.version).first
-      let (number, text) = try row?.decode(Int32.self, String.self) ?? (Int32(0), "")
+      let row = try await pool.query(HubQueries.server).first
+      let (number, text, isRemote) = try row?.decode(Int32.self, String.self, Bool.self) ?? (Int32(0), "", false)
       let isNew = number >= 140_000
+      let isVerified = settings.database.value(of: "sslmode") == "verify-full"
       return Finding(
-        part: "database", isWell: isNew, sentence: "PostgreSQL \(text)" + (isNew ? "" : "; Pushcart needs 14 or later"))
+        part: "database", isWell: isNew,
+        sentence: "PostgreSQL \(text)" + (isNew ? "" : "; Pushcart needs 14 or later")
+          + (isRemote && !isVerified ? "; its address should say sslmode=verify-full" : ""))
     } catch {
       return Finding(part: "database", isWell: false, sentence: "\(error); see \(Setting.databaseURL.variable)")
     }
@@ -81,7 +85,7 @@ struct Diagnostics: Sendable {
         return Finding(
           part: "master key", isWell: false,
           sentence: "does not open \(all.unreadable.joined(separator: ", ")); put the key they were sealed under into "
-            + "\(Setting.oldMasterKeys.variable), or store them anew")
+            + "\(Setting.oldMasterKeys.variable), or store them again")
       }
       return Finding(
         part: "master key", isWell: true,
@@ -92,18 +96,44 @@ struct Diagnostics: Sendable {
     }
   }
 
-  /// The hub works without anybody who reads reports.
+  /// A hub needs less than the schema's owner has, and an attacker who takes it over gets no more than its user.
+  private func user(_ pool: Pool) async -> Finding {
+    do {
+      guard let row = try await pool.query(HubQueries.user).first else {
+        return Finding(part: "database user", isWell: false, sentence: "the table schema_migration is missing")
+      }
+      let (user, isSuperuser, isOwner, closedTable) = try row.decode(
+        String.self, Bool.self, Bool.self, String?.self)
+      if let closedTable {
+        return Finding(
+          part: "database user", isWell: false,
+          sentence: "\(user) cannot use the table \(closedTable). Its owner runs: GRANT pushcart_serve TO \"\(user)\";")
+      }
+      guard isSuperuser || isOwner else {
+        return Finding(part: "database user", isWell: true, sentence: "\(user) can serve and cannot change the schema")
+      }
+      let remedy = try await DatabaseRole.serve.remedy(pool).map { ". First run: \($0)" } ?? ""
+      return Finding(
+        part: "database user", isWell: true,
+        sentence: "\(user) \(isSuperuser ? "is a superuser" : "owns the schema"); "
+          + "a hub is safer with a user that only has the role pushcart_serve" + remedy)
+    } catch {
+      return Finding(part: "database user", isWell: false, sentence: "\(error)")
+    }
+  }
+
+  /// A hub works without this role.
   private func reports(_ pool: Pool) async -> Finding {
     do {
-      let remedy = try await ReportRole.remedy(pool)
-      let sentence = remedy.map { "the role pushcart_report cannot read them; a superuser lets it: \($0)" }
+      let remedy = try await DatabaseRole.report.remedy(pool)
+      let sentence = remedy.map { "the role pushcart_report cannot read them. An administrator runs: \($0)" }
       return Finding(part: "reports", isWell: true, sentence: sentence ?? "the role pushcart_report can read them")
     } catch {
       return Finding(part: "reports", isWell: false, sentence: "\(error)")
     }
   }
 
-  /// Whether APNs answers at all: it is asked about a key that it cannot know, and refusing that is an answer.
+  /// Checks that APNs answers. It is asked about a key that it cannot know, and a refusal is an answer.
   private func providers(_ report: (Finding) -> Void) async {
     let stranger = APNsCredentials(
       teamID: "PUSHCART00", keyID: "PUSHCART00", signingKey: P256.Signing.PrivateKey().pemRepresentation)

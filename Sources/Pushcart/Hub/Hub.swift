@@ -1,5 +1,6 @@
 import Content
 import Delivery
+import Embedded
 import Logging
 import Postgres
 import Providers
@@ -9,18 +10,17 @@ import ServiceLifecycle
 import UnixSignals
 import Web
 
-/// The hub as a whole: every part is made here, once, and handed to those that need it; see `HubParts` for those that several
-/// need.
+/// The hub as a whole: makes every part once and hands it to the parts that need it. `HubParts` holds what several need.
 struct Hub: Sendable {
   let settings: Settings
   let masterKeys: MasterKeys
   let metrics: MetricsRegistry
   let logger: Logger
 
-  /// Serves until SIGTERM or SIGINT, and then lets what is under way end.
+  /// Serves until SIGTERM or SIGINT, then lets the work in progress end.
   /// - Parameters:
-  ///   - first: what must be up before the hub and stay until it is down, such as a private PostgreSQL.
-  ///   - whenListening: told the port once requests are answered.
+  ///   - first: services that start before the hub and stop after it, such as a private PostgreSQL.
+  ///   - whenListening: called with the port once requests are answered.
   /// - Throws: `CommandFailure` when the database cannot be reached or its schema is not current.
   func run(
     after first: [any Service] = [], whenListening: @escaping @Sendable (Int) async -> Void = { _ in }
@@ -38,23 +38,24 @@ struct Hub: Sendable {
       apns: try APNsProvider(settings.apns, logger: logger), readiness: Readiness(pool, migrator))
     let caches = RegistryCaches(pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps)
     OpenFiles.raiseLimit()
-    var doors = settings.site
-    doors.connections = OpenFiles.forClients
-    let site = WebServer(faces: try faces(parts).all, settings: doors, logger: logger)
+    var serverSettings = settings.site
+    serverSettings.connections = OpenFiles.forClients
+    let server = WebServer(faces: try routes(parts).all, settings: serverSettings, logger: logger)
     try await serve(
       first + [pool, caches, parts.apns],
       [
         runner(parts), Housekeeping(pool, vault: vault), parts.readiness,
-        ShutdownTimeout(service: site.service(onListening: whenListening), limit: min(settings.drain, Self.siteGrace)),
+        ShutdownTimeout(
+          service: server.service(onListening: whenListening), limit: min(settings.drain, Self.requestGrace)),
       ])
   }
 
-  /// How long requests that are being answered may take to end. All that the hub does for one is done sooner; what is left is
-  /// with clients that do not go on.
-  private static let siteGrace = Duration.seconds(10)
+  /// How long requests may take to end after the signal. The hub's own work on a request ends sooner, so only clients that
+  /// stall exceed it.
+  private static let requestGrace = Duration.seconds(10)
 
-  /// Work ends first, all of it at once: no more is claimed from the moment that the hub is told to stop, while what is under
-  /// way has the rest of its time. What the work stands on ends afterwards, from last to first.
+  /// The work stops first, all of it at once: nothing more is claimed, and what is in progress has the rest of its time. The
+  /// services that it needs stop afterwards, from last to first.
   private func serve(_ ground: [any Service], _ work: [any Service]) async throws {
     var configuration = ServiceGroupConfiguration(
       services: ground + [ConcurrentServices(members: work)], gracefulShutdownSignals: [.sigterm, .sigint],
@@ -72,7 +73,7 @@ struct Hub: Sendable {
       parts.pool, dispatcher: dispatcher, vault: parts.vault, settings: runnerSettings, logger: logger)
   }
 
-  private func faces(_ parts: HubParts) throws -> HubRoutes {
+  private func routes(_ parts: HubParts) throws -> HubRoutes {
     let (pool, vault) = (parts.pool, parts.vault)
     let authenticator = Authenticator(parts.accessKeys)
     return HubRoutes(
@@ -105,7 +106,7 @@ struct Hub: Sendable {
     }
   }
 
-  /// A hub on another schema than its own would do harm, so it does not start.
+  /// A hub on a schema that is not its own would damage data, so it does not start.
   private func requireSchema(_ migrator: Migrator) async throws {
     do {
       try await migrator.check()
@@ -116,4 +117,36 @@ struct Hub: Sendable {
       throw CommandFailure.wrapping(error)
     }
   }
+}
+
+/// Parts of the hub that several others need.
+struct HubParts: Sendable {
+  let pool: Pool
+  /// The database for requests: a call that takes longer than four seconds fails, and the client is asked to try again.
+  let requestDatabase: any Querying
+  let vault: Vault
+  let accessKeys: AccessKeyCache
+  let pushApps: PushAppCache
+  let links: PublicLinks
+  let signer: LinkSigner
+  let apns: APNsProvider
+  let readiness: Readiness
+
+  init(pool: Pool, vault: Vault, links: PublicLinks, signer: LinkSigner, apns: APNsProvider, readiness: Readiness) {
+    self.pool = pool
+    self.vault = vault
+    self.links = links
+    self.signer = signer
+    self.apns = apns
+    self.readiness = readiness
+    requestDatabase = pool.limited(to: .seconds(4))
+    accessKeys = AccessKeyCache(requestDatabase)
+    pushApps = PushAppCache(requestDatabase)
+  }
+}
+
+extension Migration {
+  /// The schema of this release.
+  static let embedded = EmbeddedFile.migrations.filter { $0.name.hasSuffix(".sql") }
+    .map { Migration(name: String($0.name.dropLast(4)), sql: $0.text) }
 }

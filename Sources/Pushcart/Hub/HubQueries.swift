@@ -1,11 +1,18 @@
-import Postgres
+package import Postgres
 
-/// Statements about the hubs that serve a database.
+/// Every statement of this room, so that a test can prepare each of them on a real server.
+package enum PushcartStatements {
+  package static let all: [Statement] = HubQueries.all
+}
+
+/// Statements about the server, its roles, and the hubs that are connected to it.
 enum HubQueries {
-  /// What a hub that serves calls itself towards PostgreSQL, unless its address says otherwise.
+  static let all: [Statement] = [serving, nextSendout, server, user, role]
+
+  /// The application name of hubs, unless the database's address sets another.
   static let applicationName = "pushcart hub"
 
-  /// A row if a hub that calls itself `$1` is connected.
+  /// A row if a hub with the application name `$1` is connected.
   static let serving = Statement(
     "hub.serving", .read,
     """
@@ -13,5 +20,54 @@ enum HubQueries {
     WHERE datname = current_database() AND application_name = $1::text LIMIT 1
     """)
 
-  static let all: [Statement] = [serving]
+  /// The number of the next sendout. A crash leaves gaps, so it can exceed the last number plus one.
+  static let nextSendout = Statement(
+    "hub.next_sendout", .read, "SELECT last_value + is_called::int FROM sendout_sendout_id_seq")
+
+  /// The server's version as a number, as in 150008, and as text; whether the connection leaves this machine.
+  static let server = Statement(
+    "hub.server", .read,
+    """
+    SELECT current_setting('server_version_num')::int4, current_setting('server_version'),
+           coalesce(NOT inet_server_addr() <<= '127.0.0.0/8' AND inet_server_addr() <> '::1', false)
+    """)
+
+  /// The current user; whether it is a superuser, whether it owns the schema, and a table it cannot use (NULL: none).
+  static let user = Statement(
+    "hub.user", .read,
+    """
+    SELECT current_user::text, r.rolsuper, pg_has_role(m.relowner, 'USAGE'),
+           (SELECT min(t.relname::text) FROM pg_class t
+             WHERE t.relnamespace = m.relnamespace AND t.relkind IN ('r', 'p') AND t.oid <> m.oid
+               AND NOT (has_table_privilege(t.oid, 'SELECT') AND has_table_privilege(t.oid, 'INSERT')))
+      FROM pg_roles r, pg_class m
+     WHERE r.rolname = current_user AND m.oid = 'schema_migration'::regclass
+    """)
+
+  /// Whether role `$1` has its privileges; no row if the role does not exist.
+  static let role = Statement(
+    "hub.role", .read,
+    """
+    SELECT CASE rolname WHEN 'pushcart_serve' THEN has_table_privilege(oid, 'push', 'INSERT')
+                        ELSE has_schema_privilege(oid, 'report', 'USAGE') END
+      FROM pg_roles WHERE rolname = $1::text
+    """)
+}
+
+/// The roles that share the database with its owner. Migrations create them if the owner may create roles.
+enum DatabaseRole: String, CaseIterable {
+  /// Reads and writes the hub's tables, and changes no schema.
+  case serve = "pushcart_serve"
+  /// Reads the views of schema `report`.
+  case report = "pushcart_report"
+
+  /// The SQL that gives the role its privileges; `nil` if it has them.
+  func remedy(_ pool: Pool) async throws -> String? {
+    let admit = self == .serve ? "SELECT admit_hub('\(rawValue)');" : "SELECT report.admit('\(rawValue)');"
+    switch try await pool.query(HubQueries.role, rawValue).first?.decode(Bool.self) {
+    case true?: return nil
+    case false?: return admit
+    case nil: return "CREATE ROLE \(rawValue) NOLOGIN; \(admit)"
+    }
+  }
 }

@@ -4,11 +4,11 @@
   import Darwin
 #endif
 
-/// How many files and sockets this process may have open at once.
+/// The limit of files and sockets that this process can have open.
 enum OpenFiles {
-  /// No hub needs more, and some systems allow numbers that no table could hold.
+  /// No hub needs more, and some systems allow numbers for which the kernel's tables would be huge.
   private static let most: rlim_t = 1 << 18
-  /// What all but the clients need: connections to the database and to the push services, and files.
+  /// Reserved for the hub's own connections, to the database and the push services, and for files.
   private static let own = 256
 
   #if canImport(Glibc)
@@ -17,14 +17,13 @@ enum OpenFiles {
     private static let resource = RLIMIT_NOFILE
   #endif
 
-  /// The limit of now.
+  /// The current limit.
   static var limit: Int { Int(min(read().rlim_cur, most)) }
 
-  /// How many may be connections of clients, so that these never take what the hub needs to reach its database.
+  /// The limit of client connections, which leaves the hub enough to reach its database.
   static var forClients: Int { max(limit - own, limit / 2) }
 
-  /// Raises the limit as far as the system lets anybody without asking: the usual 1024 are soon taken by phones that keep
-  /// their connection for the next request.
+  /// Raises the soft limit to the hard limit. The usual soft limit of 1024 is too low for phones that keep connections open.
   static func raiseLimit() {
     var limit = read()
     limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, most))

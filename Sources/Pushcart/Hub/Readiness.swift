@@ -4,16 +4,14 @@ import ServiceLifecycle
 import Synchronization
 import Web
 
-/// Whether the hub can serve now; what it found is believed for two seconds, and all that ask meanwhile wait for one look, so
-/// that asking often costs the database nothing.
+/// Whether the hub can serve now. A result is kept for two seconds and concurrent callers share one check, so frequent probes
+/// cost the database nothing.
 ///
-/// It hears of a shutdown when all others do: from then on the hub is not ready, while the requests that are in flight, or still
-/// arrive on connections that are open, are answered.
+/// A hub that shuts down is not ready, while it still answers requests on open connections.
 final class Readiness: Service {
   private enum State: Sendable {
-    /// Nothing is known, or nothing that is still believed.
     case unknown
-    case looking(Task<UnavailableReason?, Never>)
+    case checking(Task<UnavailableReason?, Never>)
     case found(UnavailableReason?, until: ContinuousClock.Instant)
     case draining
   }
@@ -37,30 +35,30 @@ final class Readiness: Service {
 
   /// Why the hub cannot serve; nil when it can.
   func unavailableReason() async -> UnavailableReason? {
-    let look: Task<UnavailableReason?, Never>
+    let check: Task<UnavailableReason?, Never>
     switch state.withLock({ next(&$0) }) {
-    case .looking(let task): look = task
+    case .checking(let task): check = task
     case .found(let unavailableReason, _): return unavailableReason
     case .draining, .unknown: return .shuttingDown
     }
-    let unavailableReason = await look.value
+    let unavailableReason = await check.value
     state.withLock { state in
-      if case .looking(look) = state { state = .found(unavailableReason, until: .now + .seconds(2)) }
+      if case .checking(check) = state { state = .found(unavailableReason, until: .now + .seconds(2)) }
     }
     return unavailableReason
   }
 
-  /// Begins to look unless it is known, or somebody looks already.
+  /// Starts a check unless one runs or its result is still kept.
   private func next(_ state: inout State) -> State {
     switch state {
-    case .looking, .draining: break
+    case .checking, .draining: break
     case .found(_, let until) where until > .now: break
-    case .found, .unknown: state = .looking(Task { await self.look() })
+    case .found, .unknown: state = .checking(Task { await self.check() })
     }
     return state
   }
 
-  private func look() async -> UnavailableReason? {
+  private func check() async -> UnavailableReason? {
     guard pool.isReady else { return .databaseAway }
     do {
       try await migrator.check(on: database)
@@ -68,7 +66,7 @@ final class Readiness: Service {
     } catch MigrationError.pending {
       return .migrationsPending
     } catch MigrationError.unknown {
-      return nil  // a newer release migrates first and then replaces this one, which serves until then
+      return nil  // a newer release has migrated, and this one serves until it is replaced
     } catch is MigrationError {
       return .schemaUnknown
     } catch {

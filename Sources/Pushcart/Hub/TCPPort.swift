@@ -4,16 +4,16 @@
   import Darwin
 #endif
 
-/// A TCP port that somebody wants to listen on.
+/// Checks of a TCP port before a server listens on it.
 enum TCPPort {
-  /// Finds out early, and says in words, that another program has the port.
-  /// - Parameter flag: how another port is chosen.
+  /// Reports early, in a sentence, that the port is taken.
+  /// - Parameter flag: the flag that chooses another port.
   /// - Throws: `CommandFailure`.
   static func require(_ port: Int, on host: String, flag: String) throws {
     guard (0...65535).contains(port) else { throw CommandFailure("\(flag) must be a number from 0 to 65535.") }
     guard let failure = bindingFailure(port, on: host) else { return }
     switch failure {
-    case .noAddress: throw CommandFailure("\(host) is no address of this machine.")
+    case .noAddress: throw CommandFailure("\(host) is not an address of this machine.")
     case .system(EADDRINUSE):
       throw CommandFailure("Port \(port) is taken by another program; choose another one with \(flag).")
     case .system(let code):
@@ -21,7 +21,7 @@ enum TCPPort {
     }
   }
 
-  /// Whether one can listen on this address at all.
+  /// Whether the address belongs to this machine.
   static func isHere(_ host: String) -> Bool { bindingFailure(0, on: host) == nil }
 
   private enum Failure {

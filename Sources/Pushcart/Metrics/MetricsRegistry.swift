@@ -1,10 +1,10 @@
 import CoreMetrics
 import Synchronization
 
-/// Everything that is counted in this process, and its Prometheus text.
+/// All metrics of this process.
 ///
-/// The lock is held while a series is made or the text is written. What counts holds its own series and touches only
-/// atomics, so that nobody waits for anybody on a hot path.
+/// The lock is held only while a series is made or all are read. Code that counts holds its series and uses atomics, so hot
+/// paths never wait.
 final class MetricsRegistry: MetricsFactory {
   enum Kind: String { case counter, gauge, histogram }
 
@@ -16,7 +16,7 @@ final class MetricsRegistry: MetricsFactory {
 
   struct Family {
     var kind: Kind
-    /// By their labels as they are written, `{a="1",b="2"}`, or empty.
+    /// By their labels as Prometheus writes them: `{a="1",b="2"}`, or empty.
     var series: [String: Series] = [:]
   }
 
@@ -43,7 +43,7 @@ final class MetricsRegistry: MetricsFactory {
     histogram(label, dimensions, HistogramSeries.seconds)
   }
 
-  // A series that vanished and came back would look like a restart to Prometheus, so none is ever taken away.
+  // A series that vanished and came back would look like a restart to Prometheus, so none is removed.
   func destroyCounter(_: any CounterHandler) {}
   func destroyFloatingPointCounter(_: any FloatingPointCounterHandler) {}
   func destroyMeter(_: any MeterHandler) {}
@@ -65,7 +65,7 @@ final class MetricsRegistry: MetricsFactory {
     if case .histogram(let series) = made { return series } else { return HistogramSeries(bounds: bounds) }
   }
 
-  /// The series of that name and labels; a name that is of another kind already keeps it, and what is given is not shown.
+  /// The series of a name and labels. If the name has another kind already, the new series is not shown.
   private func find(
     _ kind: Kind, _ label: String, _ dimensions: [(String, String)], make: () -> Series
   ) -> Series {

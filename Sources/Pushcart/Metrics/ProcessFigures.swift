@@ -8,7 +8,7 @@ import Synchronization
   import Darwin
 #endif
 
-/// What the system knows of this process, under the names that every Prometheus client uses; read when asked for.
+/// The system's figures of this process, under the names that Prometheus clients share. They are read on demand.
 final class ProcessFigures: Sendable {
   private let memory = Meter(label: "process_resident_memory_bytes")
   private let processor = FloatingPointCounter(label: "process_cpu_seconds_total")

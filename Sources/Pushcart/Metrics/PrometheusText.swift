@@ -17,7 +17,7 @@ enum PrometheusText {
     return text
   }
 
-  /// Buckets are cumulative; the count is taken from them, so that one reading never contradicts itself.
+  /// Buckets are cumulative. The count is their sum, so one reading is consistent.
   private static func histogram(_ series: HistogramSeries, _ name: String, _ labels: String) -> String {
     let (counts, sum) = series.reading
     let open = labels.isEmpty ? "{" : labels.dropLast() + ","
@@ -30,14 +30,14 @@ enum PrometheusText {
     return text + "\(name)_sum\(labels) \(number(sum))\n\(name)_count\(labels) \(total)\n"
   }
 
-  /// Letters, digits, `_` and `:`, not beginning with a digit; anything else becomes `_`.
+  /// Letters, digits, `_` and `:`, without a leading digit. Any other character becomes `_`.
   static func name(_ label: String) -> String {
     var name = String(String.UnicodeScalarView(label.unicodeScalars.map { isNamePart($0) ? $0 : "_" }))
     if name.first.map({ $0.isNumber }) ?? true { name = "_" + name }
     return name
   }
 
-  /// `{a="1",b="2"}` in the order of the names, or nothing.
+  /// `{a="1",b="2"}` sorted by name, or empty.
   static func labels(_ dimensions: [(String, String)]) -> String {
     if dimensions.isEmpty { return "" }
     let pairs = dimensions.sorted { $0.0 < $1.0 }.map { dimension in

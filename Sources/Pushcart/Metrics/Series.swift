@@ -1,10 +1,10 @@
 import CoreMetrics
 import Synchronization
 
-/// A number that only grows, until the process ends.
+/// A number that only grows during the life of the process.
 final class CounterSeries: CounterHandler, FloatingPointCounterHandler {
   private let whole = Atomic<Int64>(0)
-  /// Bits of a Double: what was added in fractions.
+  /// Bits of a Double: the sum of fractional increments.
   private let fraction = Atomic<UInt64>(0)
 
   var value: Double { Double(whole.load(ordering: .relaxed)) + Double(bitPattern: fraction.load(ordering: .relaxed)) }
@@ -31,9 +31,9 @@ final class GaugeSeries: MeterHandler, RecorderHandler {
   func record(_ value: Double) { set(value) }
 }
 
-/// How often which size was seen, in buckets that are chosen once; a timer's sizes are seconds.
+/// Counts of values by bucket, with fixed bounds. A timer's values are seconds.
 final class HistogramSeries: TimerHandler, RecorderHandler {
-  /// Seconds, from half a millisecond, about what PostgreSQL's commit takes, to the longest that a request may.
+  /// Seconds, from half a millisecond, about a PostgreSQL commit, to the longest request.
   static let seconds = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
   /// Counts, such as the rows of a batch.
   static let sizes = [1.0, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000]
@@ -50,7 +50,7 @@ final class HistogramSeries: TimerHandler, RecorderHandler {
     cells = (0...bounds.count).map { _ in Cell() }
   }
 
-  /// Count of each bucket alone, the last one for whatever is above every bound; and the sum of all that was seen.
+  /// The count of each bucket by itself, the last one for values above every bound, and the sum of all values.
   var reading: (counts: [Int], sum: Double) {
     (cells.map { $0.count.load(ordering: .relaxed) }, Double(bitPattern: sum.load(ordering: .relaxed)))
   }

@@ -1,11 +1,11 @@
-/// One thing that can be set: by flag, in the environment, or in the settings file; this order decides.
+/// One setting. A flag decides before the environment, and that before the settings file.
 struct Setting: Sendable {
   /// Its key in the settings file and, behind `--`, its flag.
   let name: String
   let help: String
-  /// What counts when nobody sets it, as the help and README say it; nil if nothing does.
+  /// The default, as help and README show it; nil if there is none.
   let fallback: String?
-  /// Whether its value may not be given as a flag, since everybody on the machine sees those.
+  /// Whether its value cannot be a flag, since every user of the machine can read flags.
   let isSecret: Bool
 
   init(_ name: String, _ help: String, fallback: String? = nil, isSecret: Bool = false) {
@@ -21,7 +21,7 @@ struct Setting: Sendable {
     return name.hasPrefix("DATABASE_URL") ? name : "PUSHCART_\(name)"
   }
 
-  /// The sibling that names a file with the value, as orchestrators hand over secrets.
+  /// The sibling that names a file with the value, as orchestrators pass secrets.
   var fromFile: Setting { Setting("\(name)-file", "file that holds it") }
 }
 
@@ -59,11 +59,11 @@ extension Setting {
   static let logFormat = Setting(
     "log-format", "json, text, or auto: text on a terminal, json elsewhere", fallback: "auto")
 
-  /// Every setting, in the order that help and README show them.
+  /// Every setting, in the order of help and README.
   static let all = [
     databaseURL, databaseConnections, databaseTransactions, masterKey, oldMasterKeys, host, port, publicURL,
     pageFrameAncestors, drainSeconds, apnsProductionURL, apnsSandboxURL, providerCAFile, logLevel, logFormat, config,
   ]
-  /// Those whose value a file may hold: `_FILE` behind the variable, `-file` behind the flag.
+  /// Settings whose value can be in a file: the variable with `_FILE`, the flag with `-file`.
   static let fileable = [databaseURL, masterKey, oldMasterKeys]
 }

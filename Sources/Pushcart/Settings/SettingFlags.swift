@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Flags of the settings that every command needs which talks to the database.
+/// Flags of every command that uses the database.
 struct DatabaseFlags: ParsableArguments {
   @Option(help: .setting(.databaseURL)) var databaseURL: String?
   @Option(help: .setting(.databaseURL.fromFile, of: .databaseURL)) var databaseURLFile: String?
@@ -16,7 +16,7 @@ struct DatabaseFlags: ParsableArguments {
   }
 }
 
-/// Flags of the master keys. Keys themselves cannot be flags: everybody on the machine sees those.
+/// Flags of the master keys. A key itself cannot be a flag, since every user of the machine can read flags.
 struct MasterKeyFlags: ParsableArguments {
   @Option(help: .setting(.masterKey.fromFile, of: .masterKey)) var masterKeyFile: String?
   @Option(help: .setting(.oldMasterKeys.fromFile, of: .oldMasterKeys)) var oldMasterKeysFile: String?
@@ -26,7 +26,7 @@ struct MasterKeyFlags: ParsableArguments {
   }
 }
 
-/// Flags of where push services are.
+/// Flags of the push services' addresses.
 struct ProviderFlags: ParsableArguments {
   @Option(help: .setting(.apnsProductionURL)) var apnsProductionURL: String?
   @Option(help: .setting(.apnsSandboxURL)) var apnsSandboxURL: String?
@@ -37,7 +37,7 @@ struct ProviderFlags: ParsableArguments {
   }
 }
 
-/// Flags of what only a hub that serves needs.
+/// Flags that only a running hub needs.
 struct ServeFlags: ParsableArguments {
   @Option(help: .setting(.host)) var host: String?
   @Option(help: .setting(.port)) var port: String?
@@ -56,11 +56,11 @@ struct ServeFlags: ParsableArguments {
   }
 }
 
-/// A setting and what its flag said.
+/// A setting and the value of its flag.
 typealias Given = (setting: Setting, value: String?)
 
 extension ArgumentHelp {
-  /// The setting's own words, then its name in the environment and its default.
+  /// The setting's help, its name in the environment, and its default.
   fileprivate static func setting(_ setting: Setting, of owner: Setting? = nil) -> ArgumentHelp {
     let words = owner.map { "file that holds \($0.variable): \($0.help)" } ?? setting.help
     let fallback = setting.fallback.map { " (default: \($0))" } ?? ""

@@ -5,37 +5,60 @@ import Providers
 import Registry
 import Web
 
-/// Everything that was set, read once; small structs of it are handed down the stairs.
+/// All settings, read once. The rooms below get small structs of them.
 struct Settings: Sendable {
   enum LogFormat: String, CaseIterable { case auto, json, text }
 
   var database: PoolConfiguration
-  /// Nil only when none was given to a command that can do without.
+  /// Nil only for a command that works without.
   var masterKeys: MasterKeys?
   var site = WebServerSettings()
   var publicURL: String
   var pages = PageSettings()
   var drain: Duration
   var apns: APNsSettings
-  /// Nil leaves it to the command: a hub tells more than a tool.
+  /// Nil leaves it to the command: a hub logs more than a tool.
   var logLevel: Logger.Level?
   var logFormat: LogFormat
-  /// What is set and most likely meant otherwise: a sentence each, without its full stop.
+  /// Settings that are probably mistakes: a sentence each, without its full stop.
   let warnings: [String]
+  /// The settings file of the private hub in this folder, if it was used.
+  let localFile: String?
 
   /// - Parameters:
-  ///   - flags: what the command line says.
-  ///   - needsMasterKey: whether the command can do nothing without one.
-  ///   - local: settings of the private hub in this folder, for when nothing else names a database; nil to leave them out.
-  /// - Throws: `SettingsError` with all that is missing or wrong.
+  ///   - flags: from the command line.
+  ///   - needsMasterKey: whether the command needs a master key.
+  ///   - local: the private hub in this folder, whose settings apply when nothing else names a database; nil to ignore it.
+  /// - Throws: `SettingsError` with everything that is missing or wrong.
   static func read(
-    _ flags: [Given], needsMasterKey: Bool, local: String? = LocalHub.settingsIfPresent,
+    _ flags: [Given], needsMasterKey: Bool, local: LocalHub? = nil,
     environment: [String: String] = ProcessInfo.processInfo.environment
   ) async throws -> Settings {
     var reader = await SettingsReader(flags: flags, environment: environment, local: local)
     let settings = Settings(from: &reader, needsMasterKey: needsMasterKey)
     try reader.finish()
     return settings
+  }
+
+  /// The settings of a command that also works on the private hub in this folder. Standard error names the file if it was used,
+  /// since the person at the terminal did not name it.
+  static func ofCommand(_ flags: [Given], needsMasterKey: Bool) async throws -> Settings {
+    let settings = try await read(flags, needsMasterKey: needsMasterKey, local: LocalHub())
+    if let file = settings.localFile { StandardStream.error.line("Using the private hub of this folder: \(file)") }
+    return settings
+  }
+
+  /// Connections to the database for as long as `body` runs: for commands that do one thing and end.
+  func withPool<Answer: Sendable>(_ body: (Pool) async throws -> Answer) async throws -> Answer {
+    let pool = Pool(database, logger: Logger(label: "postgres"))
+    do {
+      let answer = try await body(pool)
+      await pool.close()
+      return answer
+    } catch {
+      await pool.close()
+      throw error
+    }
   }
 
   private init(from reader: inout SettingsReader, needsMasterKey: Bool) {
@@ -57,18 +80,25 @@ struct Settings: Sendable {
     logLevel = reader.choice(.logLevel, Logger.Level.self)
     logFormat = reader.choice(.logFormat, LogFormat.self) ?? .auto
     warnings = reader.warnings
+    localFile = reader.localFile
   }
 
   private static func database(from reader: inout SettingsReader) -> PoolConfiguration {
     let text = reader.secret(
       .databaseURL, isNeeded: true,
-      or: LocalHub.isAsleep ? "or start the private hub in this folder: pushcart demo" : nil)
+      or: reader.hasStoppedHub ? "or start the private hub in this folder: pushcart demo" : nil)
     let configuration = PoolConfiguration(connectionString: text ?? "")
     if text != nil, let problem = configuration.problem { reader.wrong(.databaseURL, problem) }
+    if let flag = reader.flag(.databaseURL), PoolConfiguration(connectionString: flag).holdsPassword {
+      reader.wrong(
+        .databaseURL,
+        "must not hold a password as a flag, since every user of this machine can read flags; set the variable, "
+          + "use --database-url-file, or put the password into ~/.pgpass or a PGSERVICE")
+    }
     return configuration
   }
 
-  /// Where the hub answers itself, for a hub that nothing stands in front of.
+  /// The hub's own address, for a hub without a proxy.
   private static func address(_ site: WebServerSettings) -> String {
     let host = ["0.0.0.0", "::"].contains(site.host) ? "localhost" : site.host
     return "http://\(host.contains(":") ? "[\(host)]" : host):\(site.port)"
@@ -97,7 +127,7 @@ struct Settings: Sendable {
       guard let problem = MasterKeys.problem(with: key) else { continue }
       reader.wrong(.oldMasterKeys, older.count == 1 ? problem : "(number \(number) of them) \(problem)")
     }
-    // What is wrong with them has been noted.
+    // Problems have been noted above.
     return current.flatMap { try? MasterKeys(current: $0, older: older) }
   }
 }

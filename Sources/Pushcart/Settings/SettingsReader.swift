@@ -2,23 +2,29 @@ import Configuration
 import FoundationEssentials
 import Synchronization
 
-/// Reads settings one after the other and remembers everything that is wrong, so that it can be said in one go.
+/// Reads settings and collects everything that is wrong, so that all of it is reported together.
 struct SettingsReader {
-  /// Flags, the environment and the settings file: the first that has a setting decides.
+  /// Flags, the environment and the settings file. The first that has a setting decides.
   private var sources: [ConfigReader] = []
-  private let misread = InvalidValue()
+  private let invalid = InvalidValues()
   private var problems: [String] = []
-  /// What is no mistake for certain, but most likely one.
+  /// Settings that are probably mistakes.
   private(set) var warnings: [String] = []
+  /// The settings file of the private hub in this folder, if its settings apply.
+  private(set) var localFile: String?
+  /// Whether there is a private hub in this folder that does not run.
+  private(set) var hasStoppedHub = false
+  private let flags: [String: String]
 
   /// - Parameters:
-  ///   - flags: what the command line says.
+  ///   - flags: from the command line.
   ///   - environment: variables; an empty one counts as absent.
-  ///   - local: settings file of a private hub in this folder, or nil. It counts when nothing else names a database, and then
-  ///     decides before everything but flags: what is set for one database is not mixed with what is set for another.
-  init(flags: [Given], environment: [String: String], local: String? = nil) async {
+  ///   - local: the private hub in this folder, or nil. Its settings apply when nothing else names a database, and then only
+  ///     flags override them: settings of two databases must not mix.
+  init(flags: [Given], environment: [String: String], local: LocalHub? = nil) async {
     let given = Dictionary(flags.compactMap { flag in flag.value.map { (flag.setting.flagVariable, $0) } }) { $1 }
     let variables = environment.filter { !$0.value.isEmpty }
+    self.flags = given
     sources = [
       source(EnvironmentVariablesProvider(environmentVariables: given)),
       source(
@@ -29,14 +35,29 @@ struct SettingsReader {
     if let file = given[Setting.config.flagVariable] ?? variables[Setting.config.variable] {
       if let read = await self.file(file) { sources.append(read) }
     }
-    if let local, !namesDatabase, let read = await file(local) { sources.insert(read, at: 1) }
+    if let local, !namesDatabase { use(local) }
     let known = Set((Setting.all + Setting.fileable.map(\.fromFile)).map(\.variable))
-    let strangers = variables.keys.filter { $0.hasPrefix("PUSHCART_") && !known.contains($0) }
-    warnings = strangers.sorted().map { "\($0) is no setting and says nothing" }
+    let unknown = variables.keys.filter { $0.hasPrefix("PUSHCART_") && !known.contains($0) }
+    warnings = unknown.sorted().map { "\($0) is not a setting and has no effect" }
   }
 
+  private mutating func use(_ local: LocalHub) {
+    switch local.state {
+    case .absent: break
+    case .stopped: hasStoppedHub = true
+    case .untrusted(let problem): problems.append(problem)
+    case .running(let settings):
+      let values = settings.map { (AbsoluteConfigKey([$0.key]), ConfigValue(stringLiteral: $0.value)) }
+      sources.insert(source(InMemoryProvider(values: Dictionary(uniqueKeysWithValues: values))), at: 1)
+      localFile = local.settingsFile
+    }
+  }
+
+  /// The value of a flag, if it was given.
+  func flag(_ setting: Setting) -> String? { flags[setting.flagVariable] }
+
   private func source(_ provider: any ConfigProvider) -> ConfigReader {
-    ConfigReader(provider: provider, accessReporter: misread)
+    ConfigReader(provider: provider, accessReporter: invalid)
   }
 
   private var namesDatabase: Bool {
@@ -55,12 +76,12 @@ struct SettingsReader {
     }
     let known = Set((Setting.all + Setting.fileable.map(\.fromFile)).map(\.name)).subtracting([Setting.config.name])
     for name in keys.names.sorted() where !known.contains(name) {
-      problems.append("\(Setting.config.variable) names a file with the key \(name), which is no setting")
+      problems.append("\(Setting.config.variable) names a file with the key \(name), which is not a setting")
     }
     return source(provider)
   }
 
-  /// What the first source that knows the setting says.
+  /// The value of the first source that has the setting.
   private func first<Value>(_ value: (ConfigReader) -> Value?) -> Value? {
     for source in sources { if let value = value(source) { return value } }
     return nil
@@ -68,20 +89,20 @@ struct SettingsReader {
 
   mutating func text(_ setting: Setting) -> String? {
     let text = first { $0.string(forKey: setting.key, isSecret: setting.isSecret) }
-    if misread.contains(setting) { wrong(setting, "must be text") }
+    if invalid.contains(setting) { wrong(setting, "must be text") }
     return text
   }
 
-  /// The value itself, or what the file holds that its `_FILE` sibling names, without surrounding white space.
+  /// The value, or the trimmed contents of the file that its `_FILE` sibling names.
   /// - Parameters:
-  ///   - isNeeded: whether there must be one.
+  ///   - isNeeded: whether an absent value is a problem.
   ///   - alternative: what can be done instead of setting it.
-  /// - Returns: nil when there is none, or none that can be read; what is wrong has been noted then.
+  /// - Returns: nil when it is absent or unreadable; the problem has been noted then.
   mutating func secret(_ setting: Setting, isNeeded: Bool, or alternative: String? = nil) -> String? {
     for source in sources {
       let value = source.string(forKey: setting.key, isSecret: true)
       let path = source.string(forKey: setting.fromFile.key)
-      for setting in [setting, setting.fromFile] where misread.contains(setting) {
+      for setting in [setting, setting.fromFile] where invalid.contains(setting) {
         wrong(setting, "must be text")
         return nil
       }
@@ -109,7 +130,7 @@ struct SettingsReader {
   mutating func number(_ setting: Setting, in range: ClosedRange<Int>) -> Int {
     let fallback = setting.fallback.flatMap { Int($0) } ?? range.lowerBound
     let number = first { $0.int(forKey: setting.key) } ?? fallback
-    guard !misread.contains(setting), range.contains(number) else {
+    guard !invalid.contains(setting), range.contains(number) else {
       wrong(setting, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
       return fallback
     }
@@ -123,7 +144,7 @@ struct SettingsReader {
     return nil
   }
 
-  /// An http or https address without query and without the slash at its end.
+  /// An http or https address without a query and without a trailing slash.
   mutating func url(_ setting: Setting, schemes: [String]) -> String? {
     guard let text = text(setting) else { return nil }
     guard let url = URL(string: text), let scheme = url.scheme, schemes.contains(scheme), let host = url.host(),
@@ -135,12 +156,13 @@ struct SettingsReader {
     return text.hasSuffix("/") ? String(text.dropLast()) : text
   }
 
-  /// `'none'`, `'self'`, or origins: what Content-Security-Policy takes as `frame-ancestors`, and nothing that would end it.
+  /// `'none'`, `'self'`, or origins, as `frame-ancestors` of Content-Security-Policy takes them, without characters that would
+  /// end it.
   mutating func frameAncestors(_ setting: Setting) -> String? {
     guard let text = text(setting) else { return nil }
     let sources = text.split(separator: " ")
     guard !sources.isEmpty, sources.allSatisfy(Self.isFrameAncestor) else {
-      wrong(setting, "must be 'none', 'self', or addresses such as http://localhost:8081, apart by a space")
+      wrong(setting, "must be 'none', 'self', or addresses such as http://localhost:8081, separated by spaces")
       return nil
     }
     return sources.joined(separator: " ")
@@ -163,22 +185,22 @@ struct SettingsReader {
     if !problems.contains(problem) { problems.append(problem) }
   }
 
-  /// - Throws: `SettingsError` with everything that was found wrong.
+  /// - Throws: `SettingsError` with all problems.
   func finish() throws(SettingsError) {
     if !problems.isEmpty { throw SettingsError(problems: problems) }
   }
 }
 
-/// Every setting that is missing or wrong, by name and with what it should be; never by value.
+/// Every setting that is missing or wrong, by name and with what it should be, never by value.
 struct SettingsError: Error, CustomStringConvertible {
   let problems: [String]
   var description: String {
-    (["settings are missing or wrong:"] + problems.map { "  - \($0)" }).joined(separator: "\n")
+    (["settings are missing or wrong:"] + problems.map { "  - \($0.onOneLine)" }).joined(separator: "\n")
   }
 }
 
-/// Remembers which settings were there but of the wrong kind: a `ConfigReader` gives nil for those, as for absent ones.
-private final class InvalidValue: AccessReporter {
+/// Records settings with a value of the wrong type. A `ConfigReader` gives nil for those, as it does for absent ones.
+private final class InvalidValues: AccessReporter {
   private let keys = Mutex<Set<String>>([])
 
   func contains(_ setting: Setting) -> Bool { keys.withLock { $0.contains(setting.name) } }
@@ -208,7 +230,7 @@ private struct Keys: Decodable {
 
 extension Setting {
   fileprivate var key: ConfigKey { ConfigKey([name]) }
-  /// Flags are handed to a provider of variables too, since those turn text into numbers.
+  /// Flags go through a provider of variables, because that turns text into numbers.
   fileprivate var flagVariable: String { name.uppercased().replacing("-", with: "_") }
 }
 

@@ -1,15 +1,15 @@
-/// Rows of text in columns, for people.
+/// Rows of text in columns, for people. Control characters in cells are escaped, line ends too.
 struct TextTable {
   struct Column {
     var title: String
-    /// Numbers stand to the right.
+    /// Numbers are aligned to the right.
     var isNumber = false
   }
 
   var columns: [Column]
   var rows: [[String]] = []
 
-  /// - Parameter titles: of the columns; a `#` in front marks one of numbers.
+  /// - Parameter titles: of the columns; a leading `#` marks a column of numbers.
   init(_ titles: String...) {
     columns = titles.map { title in
       title.hasPrefix("#") ? Column(title: String(title.dropFirst()), isNumber: true) : Column(title: title)
@@ -18,12 +18,13 @@ struct TextTable {
 
   init(_ columns: [Column]) { self.columns = columns }
 
-  /// Adds a row; what is absent shows as a dash.
+  /// Adds a row; an absent value shows as a dash.
   mutating func add(_ cells: String?...) { rows.append(cells.map { $0 ?? "–" }) }
 
   /// The table with a line under its titles, or a sentence when it has no rows.
   func text(empty: String) -> String {
     guard !rows.isEmpty else { return empty + "\n" }
+    let rows = rows.map { $0.map(\.onOneLine) }
     let titles = columns.map(\.title)
     let widths = columns.indices.map { column in
       ([titles] + rows).map { $0[column].count }.max() ?? 0

@@ -46,19 +46,23 @@ extension ReportView {
     case .invalidations:
       ReportView(
         "invalidations_by_day", by: "day DESC, app_id, app_type, devices DESC, reason",
-        ["day"] + app + ["reason", "devices"])
+        ["day"] + app + [text("reason"), "devices"])
     case .sendouts:
       ReportView(
         "sendout_totals", .sendout, by: "sendout_id DESC",
-        [sendout, "name"] + app + ["state"] + counts + [rate("openRate", "open_rate")]
+        [sendout, text("name")] + app + ["state"] + counts + [rate("openRate", "open_rate")]
           + [moment("createdAt", "created_at"), moment("startedAt", "started_at"), moment("finishedAt", "finished_at")])
     case .funnel:
       ReportView(
         "funnel", .sendout, by: "sendout_id DESC, step",
-        [sendout, "name", "stage", "pushes", rate("ofAudience", "of_audience"), rate("ofPrevious", "of_previous")])
+        [
+          sendout, text("name"), "stage", "pushes", rate("ofAudience", "of_audience"),
+          rate("ofPrevious", "of_previous"),
+        ])
     case .failures:
       ReportView(
-        "failures", .sendout, by: "sendout_id DESC, pushes DESC, state, reason", [sendout, "state", "reason", "pushes"])
+        "failures", .sendout, by: "sendout_id DESC, pushes DESC, state, reason",
+        [sendout, "state", text("reason"), "pushes"])
     case .opens:
       ReportView(
         "opens_by_hour", .sendout, by: "hour DESC, sendout_id DESC",
@@ -69,7 +73,7 @@ extension ReportView {
     case .timeline:
       ReportView(
         "contact_timeline", .contact, by: "at DESC, event, device_id",
-        [moment("at", "at"), "event", "detail", Column(name: "deviceId", sql: "device_id"), sendout])
+        [moment("at", "at"), "event", text("detail"), Column(name: "deviceId", sql: "device_id"), sendout])
     }
   }
 
@@ -79,6 +83,9 @@ extension ReportView {
     "audience", "queued", "sending", "waiting", "sent", "accepted", "failed", "uncertain", "skipped", "cancelled",
     "opened",
   ]
+
+  /// Free text, exact: the view's cell is made for spreadsheets.
+  private static func text(_ column: String) -> Column { Column(name: column, sql: "report.exact(\(column))") }
 
   /// In the form of `Timestamp`.
   private static func moment(_ name: String, _ column: String) -> Column {

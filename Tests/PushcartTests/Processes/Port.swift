@@ -1,10 +1,11 @@
 import Foundation
 import Synchronization
 
-/// A TCP port of the loopback that this process holds for as long as the value lives.
-final class Port {
+/// A TCP port on the loopback that this process holds as long as the value lives.
+final class Port: Sendable {
   let number: Int
-  private let descriptor: Int32
+  /// Listens on the port.
+  let descriptor: Int32
 
   /// - Parameter number: 0 lets the system choose.
   init(_ number: Int = 0) throws {
@@ -29,8 +30,7 @@ final class Port {
 
   deinit { close(descriptor) }
 
-  /// So many ports that are free, and stay so: the system gives none of these to whoever asks it for any, and no two calls
-  /// get the same.
+  /// Ports that are free and stay free. The system hands out none of these by itself, and no two calls get the same.
   static func free(_ count: Int) -> [Int] {
     var ports: [Int] = []
     while ports.count < count {

@@ -1,0 +1,96 @@
+import ArgumentParser
+import Logging
+import Postgres
+import Registry
+
+struct CheckCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "check", abstract: "Check everything that a hub with these settings needs.",
+    discussion: """
+      One line for each part says ok or wrong, and what to do. Nothing is changed. The exit code is 0 when all is well.
+
+      Example: pushcart check --config /etc/pushcart.json
+      """)
+
+  @OptionGroup(title: "Hub") var hub: ServeFlags
+  @OptionGroup(title: "Database") var database: DatabaseFlags
+  @OptionGroup(title: "Secrets") var masterKeys: MasterKeyFlags
+  @OptionGroup(title: "Push services") var providers: ProviderFlags
+
+  func run() async throws {
+    let given = hub.given + database.given + masterKeys.given + providers.given
+    let settings: Settings
+    do {
+      settings = try await Settings.ofCommand(given, needsMasterKey: true)
+    } catch let error as SettingsError {
+      for problem in error.problems { StandardStream.output.line("wrong  settings         \(problem)") }
+      throw ExitCode.failure
+    }
+    Logs.start(settings, usual: .critical)
+    var isWell = true
+    for await finding in Diagnostics(settings).findings() {
+      isWell = isWell && finding.isWell
+      let part = finding.part + String(repeating: " ", count: max(1, 17 - finding.part.count))
+      StandardStream.output.line("\(finding.isWell ? "ok   " : "wrong")  \(part)\(finding.sentence.onOneLine)")
+    }
+    if !isWell { throw ExitCode.failure }
+  }
+}
+
+struct MigrateCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "migrate", abstract: "Bring the database's schema up to date.",
+    discussion: """
+      Run it as the user that owns the schema; it needs no master key. Several may run at once: one works, the others wait. \
+      Hubs of the previous release keep serving.
+
+      Example: pushcart migrate --database-url postgres://pushcart@localhost/pushcart
+      """)
+
+  @OptionGroup var database: DatabaseFlags
+
+  func run() async throws {
+    var settings = try await Settings.ofCommand(database.given, needsMasterKey: false)
+    settings.database.statementTimeout = .seconds(24 * 3600)
+    Logs.start(settings)
+    try await settings.withPool { pool in
+      let applied = try await Migrator(pool, Migration.embedded).apply {
+        StandardStream.output.line("applying \($0.name)")
+      }
+      StandardStream.output.line(applied.isEmpty ? "The schema is up to date." : "\(applied.count) applied.")
+      for role in DatabaseRole.allCases {
+        guard let remedy = try await role.remedy(pool) else { continue }
+        StandardStream.output.line("The role \(role.rawValue) lacks its privileges. An administrator runs: \(remedy)")
+      }
+    }
+  }
+}
+
+struct RekeyCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rekey", abstract: "Seal everything under the current master key.",
+    discussion: """
+      To change the master key, first give every hub the new key as PUSHCART_MASTER_KEY and the current one as \
+      PUSHCART_OLD_MASTER_KEYS. Restart the hubs, run this command, then remove the old key. The command can be stopped and \
+      repeated at any time.
+
+      Example: PUSHCART_OLD_MASTER_KEYS_FILE=old.key PUSHCART_MASTER_KEY_FILE=new.key pushcart rekey
+      """)
+
+  @OptionGroup var database: DatabaseFlags
+  @OptionGroup(title: "Secrets") var keys: MasterKeyFlags
+
+  func run() async throws {
+    let settings = try await Settings.ofCommand(database.given + keys.given, needsMasterKey: true)
+    guard let keys = settings.masterKeys else { return }
+    Logs.start(settings)
+    let done = try await settings.withPool { pool in
+      try await Rekey(pool, vault: Vault(keys)).run { progress in
+        StandardStream.output.line("resealed: \(progress.resealed), already current: \(progress.current)")
+      }
+    }
+    for place in done.unreadable { StandardStream.output.line("no given key opens \(place.onOneLine)") }
+    guard done.unreadable.isEmpty else { throw ExitCode.failure }
+    StandardStream.output.line("Everything is sealed under master key \(keys.currentID).")
+  }
+}

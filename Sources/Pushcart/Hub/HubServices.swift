@@ -1,0 +1,59 @@
+import Postgres
+import Registry
+import ServiceLifecycle
+
+/// Deletes expired idempotency records hourly.
+struct Housekeeping: Service {
+  private let customers: Customers
+  private let replies: IdempotentReplies
+
+  init(_ pool: Pool, vault: Vault) {
+    customers = Customers(pool)
+    replies = IdempotentReplies(pool, vault: vault)
+  }
+
+  func run() async throws {
+    await cancelWhenGracefulShutdown {
+      while !Task.isCancelled {
+        // If the database is away, the next hour's run deletes them.
+        try? await tidy()
+        try? await Task.sleep(for: .seconds(3600))
+      }
+    }
+  }
+
+  private func tidy() async throws {
+    for customer in try await customers.all() { try await replies.forgetExpired(customer.id) }
+  }
+}
+
+/// Services that stop at the same moment. A `ServiceGroup` would stop one after the other, each waiting for the one before.
+struct ConcurrentServices: Service {
+  let members: [any Service]
+
+  func run() async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for member in members { group.addTask { try await member.run() } }
+      try await group.waitForAll()
+    }
+  }
+}
+
+/// Limits the graceful shutdown of a service. After the limit the service is cancelled, which is not an error.
+struct ShutdownTimeout<Limited: Service>: Service {
+  let service: Limited
+  let limit: Duration
+
+  func run() async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await service.run() }
+      group.addTask {
+        try await gracefulShutdown()
+        try await Task.sleep(for: limit)
+      }
+      try await group.next()
+      group.cancelAll()
+      while await group.nextResult() != nil {}
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import Foundation
+import Testing
+
+/// What the files of deployments promise in SECURITY.md.
+@Suite struct DeploymentTests {
+  /// The lines of a service in docker-compose.yml.
+  private static func service(_ name: String) throws -> String {
+    let compose = try House.text("docker-compose.yml")
+    let service = try Regex("(?m)^  \(name):\\n((?:(?:    .*)?\\n)*)")
+    return String(try #require(compose.firstMatch(of: service)?.0))
+  }
+
+  @Test func `docker-compose publishes ports on the loopback only`() throws {
+    let compose = try House.text("docker-compose.yml")
+    let ports = compose.matches(of: #/(?m)^ +- "([0-9.:]*):\d+"$/#).map { String($0.1) }
+    #expect(!ports.isEmpty && ports.allSatisfy { $0.hasPrefix("127.0.0.1:") }, "\(ports)")
+  }
+
+  @Test func `docker-compose gives each service only the secrets that it needs`() throws {
+    let migrate = try Self.service("migrate")
+    #expect(migrate.contains("postgres://pushcart_owner:") && !migrate.contains("MASTER_KEY"), "\(migrate)")
+    let hub = try Self.service("hub")
+    #expect(hub.contains("postgres://pushcart_hub:") && hub.contains("PUSHCART_MASTER_KEY"), "\(hub)")
+    #expect(!hub.contains("OWNER_PASSWORD") && !hub.contains("POSTGRES_PASSWORD"), "\(hub)")
+    #expect(try Self.service("postgres").contains("./docker/roles.sql:/docker-entrypoint-initdb.d/"))
+  }
+
+  @Test func `The release binary is stripped wherever it is built`() throws {
+    for file in ["Makefile", "Dockerfile"] {
+      let flags = try House.text(file).matches(of: #/-c release.*/#).map { String($0.0) }
+      #expect(!flags.isEmpty && flags.allSatisfy { $0.contains("-Xlinker -s") }, "\(file): \(flags)")
+    }
+  }
+
+  @Test func `Running and testing build with the same flags, so nothing is compiled twice`() throws {
+    let makefile = try House.text("Makefile")
+    let run = try #require(makefile.firstMatch(of: #/(?m)^run:.*\n((?:\t.*\n)*)/#)?.1)
+    #expect(run.contains("swift build --product pushcart\n") && !run.contains("release"), "\(run)")
+    for file in [".ci/test", ".ci/run"] {
+      let builds = try House.text(file).matches(of: #/(?m)^swift (?:build|test) .*/#).map { String($0.0) }
+      #expect(
+        !builds.isEmpty && builds.allSatisfy { !$0.contains(#/ (-c|-X\w+|--static-swift-stdlib)\b/#) }, "\(builds)")
+    }
+  }
+}

@@ -1,0 +1,160 @@
+import Foundation
+import Simulator
+import Support
+import Synchronization
+import Testing
+import Wire
+
+/// deploy/nginx.conf in real nginx, in front of a hub.
+@Suite struct NginxTests {
+  private static let root = URL(filePath: #filePath).appending(path: "../../../..").standardized
+  private static let host = "push.example.com"
+
+  @Test func `The proxy serves phones over TLS, and its log shows no link and no contact`() async throws {
+    try await withStage { fixture in
+      let hub = try await fixture.serve()
+      try await withNginx(hub.site.url) { nginx in
+        let put = try nginx.curl(
+          "/rest/1/apps/\(ProcessFixture.appID)/pushdevices",
+          "-X PUT -H 'X-Carma-Authentication-Token: \(fixture.key)' -H 'Content-Type: application/json'",
+          #"-d '{"originalId":"robin@example.com","deviceInfo":[{"devicetoken":"c0ffee42"}]}'"#)
+        #expect(put.hasPrefix("200 2 "), "\(put)")
+        #expect(try nginx.curl("/c/canary-token?canary=1").hasPrefix("404 2 "))
+        #expect(try nginx.curl("//c/canary-token").hasPrefix("404 2 "))
+        #expect(try nginx.curl("/%63/canary-token").hasPrefix("404 2 "))
+        let lookup = "/rest/1/apps/\(ProcessFixture.appID)/pushdevices/robin%40example.com?canary"
+        #expect(try nginx.curl(lookup, "-H 'X-Carma-Authentication-Token: \(fixture.key)'").hasPrefix("200 2 "))
+        #expect(
+          try nginx.curl("/api/v1/reports/timeline?contact=robin", "-H 'Authorization: Bearer \(fixture.key)'")
+            .hasPrefix("200 2 "))
+        for path in ["/metrics", "/healthz", "//metrics", "/swagger/"] {
+          #expect(try nginx.curl(path).hasPrefix("404 2 "), "\(path)")
+        }
+
+        await hub.process.die()
+        #expect(try nginx.curl("/c/canary-token").hasPrefix("502 2 "))
+        let logs = try await nginx.end()
+        #expect(logs.contains(#""path":"/c/…","status":502"#), "\(logs)")
+        #expect(logs.contains(#""path":"/rest/1/apps/com.acme.app/pushdevices/…","status":200"#), "\(logs)")
+        for secret in ["canary", "robin", fixture.key] { #expect(!logs.contains(secret), "\(secret) in \(logs)") }
+      }
+    }
+  }
+
+  @Test func `The proxy leads plain HTTP to TLS, and ends the handshake for another host`() async throws {
+    try await withNginx("http://127.0.0.1:1") { nginx in
+      let plain = try Shell.run(
+        "curl -s -o /dev/null -w '%{http_code} %{redirect_url}' "
+          + "--resolve \(Self.host):\(nginx.plainPort):127.0.0.1 http://\(Self.host):\(nginx.plainPort)/c/token")
+      #expect(plain.output == "301 https://\(Self.host)/c/token")
+      let other = try Shell.run(
+        "curl -sk --resolve other.example.com:\(nginx.port):127.0.0.1 https://other.example.com:\(nginx.port)/c/token")
+      #expect(other.status == 35, "\(other)")
+      _ = try await nginx.end()
+    }
+  }
+
+  @Test(arguments: ["h2c", "websocket"])
+  func `The proxy asks the hub for no other protocol`(protocol: String) async throws {
+    let upstream = try RecordingServer()
+    try await withNginx("http://127.0.0.1:\(upstream.port)") { nginx in
+      let reply = try nginx.curl(
+        "/c/token", "--http1.1 -H 'Connection: Upgrade, HTTP2-Settings' -H 'Upgrade: \(`protocol`)'",
+        "-H 'HTTP2-Settings: AAMAAABkAAQAAP__'")
+      #expect(reply.hasPrefix("200 1.1 "), "\(reply)")
+      let head = upstream.head.lowercased()
+      #expect(head.hasPrefix("get /c/token http/1.1\r\n"), "\(head)")
+      #expect(!head.contains("\r\nupgrade:") && !head.contains("\r\nconnection:"), "\(head)")
+      #expect(
+        head.contains("\r\nhost: \(Self.host)\r\n") && head.contains("\r\nx-forwarded-proto: https\r\n"), "\(head)")
+      _ = try await nginx.end()
+    }
+  }
+
+  /// nginx with the example, its ports, paths and hub replaced by those of a test.
+  private struct Nginx {
+    let process: RunningPushcart
+    let folder: String
+    let port: Int
+    let plainPort: Int
+
+    /// Status, HTTP version and body of a request over TLS.
+    func curl(_ path: String, _ options: String...) throws -> String {
+      let command =
+        "curl -s --path-as-is --cacert cert.pem --resolve \(NginxTests.host):\(port):127.0.0.1 "
+        + "-o body -w '%{http_code} %{http_version} ' \(options.joined(separator: " ")) "
+        + "'https://\(NginxTests.host):\(port)\(path)'; cat body"
+      return try Shell.run(command, in: folder).output
+    }
+
+    /// Ends it and gives its logs.
+    func end() async throws -> String {
+      process.signal(SIGQUIT)
+      #expect(await process.exit() == 0, "\(process.text)")
+      return try Shell.run("cat pushcart.log pushcart-error.log 2>/dev/null", in: folder).output
+    }
+  }
+
+  private func withNginx(_ hub: String, _ body: (Nginx) async throws -> Void) async throws {
+    let directory = try TemporaryDirectory(named: "nginx")
+    defer { directory.remove() }
+    let folder = directory.path
+    let ports = Port.free(2)
+    let made = try Shell.run(
+      "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=\(Self.host) "
+        + "-addext subjectAltName=DNS:\(Self.host) -keyout key.pem -out cert.pem", in: folder)
+    #expect(made.status == 0)
+    var site = try String(contentsOf: Self.root.appending(path: "deploy/nginx.conf"), encoding: .utf8)
+    for (text, replacement) in [
+      ("listen 80;", "listen 127.0.0.1:\(ports[1]);"), ("listen 443 ", "listen 127.0.0.1:\(ports[0]) "),
+      ("/etc/ssl/pushcart/fullchain.pem", "\(folder)/cert.pem"), ("/etc/ssl/pushcart/privkey.pem", "\(folder)/key.pem"),
+      ("/var/log/nginx/", "\(folder)/"), ("127.0.0.1:8080", String(hub.dropFirst("http://".count))),
+    ] {
+      #expect(site.contains(text), "\(text) is not in deploy/nginx.conf")
+      site = site.replacing(text, with: replacement)
+    }
+    let kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+    let temporary = kinds.map { "\($0)_temp_path \(folder)/\($0);" }.joined(separator: " ")
+    let main = """
+      \(getuid() == 0 ? "user root;" : "")
+      daemon off; pid \(folder)/pid; error_log stderr notice;
+      events {}
+      http { access_log off; \(temporary) include \(folder)/site.conf; }
+      """
+    try site.write(toFile: "\(folder)/site.conf", atomically: true, encoding: .utf8)
+    try main.write(toFile: "\(folder)/nginx.conf", atomically: true, encoding: .utf8)
+    let process = try RunningPushcart(
+      ["nginx", "-p", folder, "-c", "\(folder)/nginx.conf"], environment: ["PATH": "/usr/sbin:/usr/bin:/bin"],
+      folder: folder, program: URL(filePath: "/usr/bin/env"))
+    try await process.says("start worker process ")
+    try await body(Nginx(process: process, folder: folder, port: ports[0], plainPort: ports[1]))
+  }
+
+  /// A server that answers one request and closes the connection.
+  private final class RecordingServer: Sendable {
+    let port: Int
+    private let recorded = Mutex("")
+
+    /// The head of the request; it is whole once the request is answered.
+    var head: String { recorded.withLock { $0 } }
+
+    init() throws {
+      let listener = try Port()
+      port = listener.number
+      Thread.detachNewThread { [self] in
+        let client = accept(listener.descriptor, nil, nil)
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        while !String(decoding: bytes, as: UTF8.self).contains("\r\n\r\n") {
+          let count = recv(client, &chunk, chunk.count, 0)
+          guard count > 0 else { break }
+          bytes += chunk.prefix(count)
+        }
+        recorded.withLock { $0 = String(decoding: bytes, as: UTF8.self) }
+        let reply = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8)
+        _ = send(client, reply, reply.count, Int32(MSG_NOSIGNAL))
+        close(client)
+      }
+    }
+  }
+}
