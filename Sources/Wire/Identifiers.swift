@@ -1,12 +1,13 @@
 /// A number that names one kind of thing; written as a plain number in JSON, URLs and SQL.
 public protocol Identifier: RawRepresentable<Int64>, Hashable, Codable, Sendable, CustomStringConvertible,
-  LosslessStringConvertible, Comparable
+  LosslessStringConvertible, Comparable, SchemaProviding
 {
   init(_ rawValue: Int64)
 }
 
 extension Identifier {
   public init(rawValue: Int64) { self.init(rawValue) }
+  public static var schema: Schema { .id }
   /// Decimal digits of a positive 64-bit number, and nothing else.
   public init?(_ description: String) {
     guard let number = Int64(description), number > 0, description.utf8.first != UInt8(ascii: "+") else { return nil }

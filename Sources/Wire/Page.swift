@@ -1,22 +1,36 @@
 /// One page of a list.
 public struct Page<Item: Codable & Sendable, Cursor: Codable & Sendable>: Codable, Sendable {
   public var items: [Item]
-  /// What to give as `after` for the next page; absent on the last one.
   public var next: Cursor?
 
-  public init(items: [Item], next: Cursor?) {
+  public init(items: [Item], next: Cursor? = nil) {
     self.items = items
     self.next = next
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case items, next }
+}
+
+extension Page: SchemaProviding, APIObject where Item: APIObject, Cursor: SchemaProviding {
+  public static var schemaName: String? { nil }
+  public static var schemaDescription: String { "" }
+  public static var example: Page { Page(items: [Item.example]) }
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .items: "The items of this page."
+    case .next: "The `after` of the next page. Absent on the last page."
+    }
   }
 }
 
 extension Page: Equatable where Item: Equatable, Cursor: Equatable {}
 
-/// Which part of a list to give.
+/// Which part of a list to return.
 public struct PageRequest<Cursor: Sendable>: Sendable {
-  /// Give what comes behind this one; `nil` for the first page.
+  /// The cursor of the last item before this page; `nil` for the first page.
   public var after: Cursor?
-  /// Count of items, 1 to 1000.
+  /// Items on a page, 1 to 1000.
   public var limit: Int
 
   public static var limits: ClosedRange<Int> { 1...1000 }

@@ -30,10 +30,11 @@ public struct CredentialCheck: Sendable {
   private func ask(
     _ environment: APNsEnvironment, _ app: PushApp, _ credentials: APNsCredentials
   ) async -> PushAppCheckReply.Check {
-    switch await answer(environment, topic: app.appID, credentials) {
-    case .accepted: .init(environment: environment.rawValue, verdict: .accepted)
-    case .refused(let reason): .init(environment: environment.rawValue, verdict: .refused, reason: reason)
-    case .unreachable(let reason): .init(environment: environment.rawValue, verdict: .unreachable, reason: reason)
+    let name: PushAppCheckReply.Check.Environment = environment == .production ? .production : .sandbox
+    return switch await answer(environment, topic: app.appID, credentials) {
+    case .accepted: .init(environment: name, verdict: .accepted)
+    case .refused(let reason): .init(environment: name, verdict: .refused, reason: reason)
+    case .unreachable(let reason): .init(environment: name, verdict: .unreachable, reason: reason)
     }
   }
 

@@ -104,7 +104,7 @@ struct AppCommand: AsyncParsableCommand {
       }
       try options.output.show(reply) { reply in
         var table = TextTable("Environment", "Verdict", "Reason")
-        for check in reply.checks { table.add(check.environment, check.verdict.rawValue, check.reason) }
+        for check in reply.checks { table.add(check.environment.rawValue, check.verdict.rawValue, check.reason) }
         return table.text(empty: "")
       }
       if !reply.checks.contains(where: { $0.verdict == .accepted }) { throw ExitCode.failure }

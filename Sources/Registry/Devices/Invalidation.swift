@@ -29,7 +29,7 @@ public struct Invalidation: Sendable {
       let field = "deviceInfo[\(index)]"
       let app = try DeviceRegistration.app(info.appType, apps, field: field)
       let token = try DeviceRegistration.token(info, app.type, field: field)
-      let type = try DeviceRegistration.invalidationType(info, field: field) ?? .byAppOrUser
+      let type = info.invalidationType ?? .byAppOrUser
       guard type != .valid else {
         throw .invalid(field: "\(field).invalidationType", problem: "must not be 0, which stands for valid devices")
       }

@@ -87,7 +87,7 @@ struct DeviceRegistration: Sendable {
     try Registration.check(model, "\(field).model", Self.maximum)
     try Registration.check(osVersion, "\(field).osVersion", Self.maximum)
     try Registration.check(country, "\(field).country", Self.maximum)
-    invalidationType = try Self.invalidationType(info, field: field) ?? .valid
+    invalidationType = info.invalidationType ?? .valid
     invalidatedAt = invalidationType == .valid ? nil : info.dateOfInvalidation.milliseconds
   }
 
@@ -111,16 +111,6 @@ struct DeviceRegistration: Sendable {
     let field = "\(field).devicetoken"
     guard let text = info.deviceToken else { throw .invalid(field: field, problem: "is missing") }
     return try DeviceToken(text, type: type, field: field)
-  }
-
-  static func invalidationType(_ info: PushDevicesBody.DeviceInfo, field: String) throws(RegistryError)
-    -> InvalidationType?
-  {
-    guard let type = info.invalidationType else { return nil }
-    guard type.rawValue >= 0 else {
-      throw .invalid(field: "\(field).invalidationType", problem: "must not be negative")
-    }
-    return type
   }
 }
 

@@ -85,15 +85,7 @@ public struct PushAppUpdate: Sendable {
 
 /// What is known of a stored credential but the secret itself.
 public struct PushCredential: Sendable, Equatable {
-  public enum Kind: String, Sendable, CaseIterable {
-    case apnsSigningKey = "apns_signing_key"
-    case apnsDevelopmentCertificate = "apns_development_certificate"
-    case apnsProductionCertificate = "apns_production_certificate"
-    case fcmServiceAccount = "fcm_service_account"
-    case hmsClientSecret = "hms_client_secret"
-    case wnsClientSecret = "wns_client_secret"
-    case vapidKey = "vapid_key"
-  }
+  public typealias Kind = PushCredentialKind
 
   public let kind: Kind
   /// First 16 hex digits of the SHA-256 of the public key, to tell two files apart.

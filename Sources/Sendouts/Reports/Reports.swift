@@ -32,7 +32,7 @@ public struct Reports: Sendable {
       case .sendout: try await database.query(statement, customer, limit, sendout?.rawValue)
       case .contact: try await database.query(statement, customer, limit, try named(contact))
       }
-    return ReportReply(report: report, rows: try rows.map { try JSONValue(jsonb: $0.decode(JSONB.self)) })
+    return ReportReply(report: report, rows: try rows.map { try Self.row($0.decode(JSONB.self)) })
   }
 
   /// No contact can have an id with U+0000, and PostgreSQL would refuse it.
@@ -43,13 +43,11 @@ public struct Reports: Sendable {
     return contact.utf8.contains(0) ? "" : contact
   }
 
+  private static func row(_ jsonb: JSONB) throws -> ReportReply.Row {
+    try JSONDecoder().decode(ReportReply.Row.self, from: Data(jsonb.text.utf8))
+  }
+
   private func refuse(_ field: String, _ report: Report) -> SendoutError {
     .invalid(field: field, problem: "does not belong to the report \(report.rawValue)")
-  }
-}
-
-extension JSONValue {
-  fileprivate init(jsonb: JSONB) throws {
-    self = try JSONDecoder().decode(JSONValue.self, from: Data(jsonb.text.utf8))
   }
 }

@@ -1,61 +1,89 @@
-/// All that the site answers, described once: `/openapi.json`, the readable page and the tests are drawn from it.
-struct APIDescription: Sendable {
-  struct Chapter: Sendable {
-    var topic: Operation.Topic
-    var about: String
-  }
+import Wire
 
-  struct NamedSchema: Sendable {
-    var name: String
-    var schema: Schema
+/// Everything the server answers, described once. `/openapi.json`, the reference page and the tests are drawn from it.
+struct APIDescription: Sendable {
+  struct TagDescription: Sendable {
+    var tag: APIOperation.Tag
+    var description: String
   }
 
   var title = "Pushcart"
   var version = "1"
-  var about: String
-  var topics: [Chapter]
-  var operations: [Operation]
-  var schemas: [NamedSchema]
+  var description: String
+  var tags: [TagDescription]
+  var operations: [APIOperation]
+
+  /// Every schema that has a name, in the order in which operations use them.
+  var schemas: [Schema] {
+    var found: [Schema] = []
+    for operation in operations {
+      operation.requestBody?.schema.collectNamed(into: &found)
+      for response in operation.allResponses {
+        if case .json(let content) = response.content { content.schema.collectNamed(into: &found) }
+      }
+    }
+    return found
+  }
+}
+
+extension Schema {
+  /// Adds this schema, if it has a name, and those below it that are not there yet.
+  fileprivate func collectNamed(into found: inout [Schema]) {
+    if let name {
+      guard !found.contains(where: { $0.name == name }) else { return }
+      var definition = self
+      definition.allowsNull = false
+      found.append(definition)
+    }
+    switch shape {
+    case .object(let fields, let others, _):
+      for field in fields { field.schema.collectNamed(into: &found) }
+      others?.collectNamed(into: &found)
+    case .array(let item, _): item.collectNamed(into: &found)
+    case .either(let choices): for choice in choices { choice.collectNamed(into: &found) }
+    default: break
+    }
+  }
 }
 
 extension APIDescription {
-  /// This site.
   static let pushcart = APIDescription(
-    about: """
-      A self-hosted marketing push hub. Mobile back ends register devices through Carma's REST API under `/rest`; \
-      marketers send through the management API under `/api/v1`; phones open the rich pages.
+    description: """
+      A self-hosted marketing push hub. Mobile back ends register devices through Carma's REST API under `/rest`. Marketers \
+      send through the management API under `/api/v1`. Phones open the rich pages.
 
-      Every body is JSON, every refusal is `{"error": "…"}` with one sentence that names the field it is about. A reply \
-      of 2xx means that the change is committed. Each reply carries `X-Request-Id`, under which the hub's log has every reply of 5xx.
+      Every body is JSON. Every error is `{"error": "…"}` with one sentence that names the field. A 2xx reply means that the \
+      change is committed. Every reply carries an `X-Request-Id`; the hub's log names it for each 5xx reply.
       """,
-    topics: [
-      Chapter(
-        topic: .pushDevices,
-        about:
-          "Carma's REST API, for apps and their back ends. Unknown fields are ignored; moments are milliseconds since 1970."
-      ),
-      Chapter(
-        topic: .keys,
-        about:
-          "Access keys of the customer. A `device` key ships inside an app, a `backend` key opens all of Carma's API, an `admin` key the management API too."
-      ),
-      Chapter(topic: .apps, about: "The apps that can be pushed to, and what opens their push services."),
-      Chapter(topic: .lists, about: "Named sets of contacts. A contact joins one by the `listId` of its registration."),
-      Chapter(
-        topic: .templates,
-        about: "Rich pages in Mustache. Saving adds a version; a sendout keeps the one it was made with."),
-      Chapter(
-        topic: .sendouts,
-        about: "Messages to an audience of one app: made, started, paused, resumed, cancelled and counted."),
-      Chapter(
-        topic: .reports,
-        about: "What psql shows of schema `report`, for who has no psql at hand."),
-      Chapter(topic: .pages, about: "What a phone fetches. No credentials; the link itself is the secret."),
-      Chapter(topic: .operation, about: "For whoever runs the hub, and this description."),
+    tags: [
+      TagDescription(
+        tag: .pushDevices,
+        description: """
+          Carma's REST API, for apps and their back ends. Unknown fields are ignored. Dates are milliseconds since 1970.
+          """),
+      TagDescription(
+        tag: .keys,
+        description: """
+          The customer's access keys. A `device` key ships inside an app. A `backend` key opens all of Carma's API. An \
+          `admin` key opens the management API too.
+          """),
+      TagDescription(
+        tag: .apps, description: "The apps that receive pushes, and the credentials of their push services."),
+      TagDescription(
+        tag: .lists, description: "Named sets of contacts. A contact joins a list by the `listId` of its registration."),
+      TagDescription(
+        tag: .templates,
+        description: "Rich pages in Mustache. Saving adds a version. A sendout keeps the version it was made with."),
+      TagDescription(
+        tag: .sendouts,
+        description: "Messages to an audience of one app: make, start, pause, resume, cancel and count them."),
+      TagDescription(tag: .reports, description: "The views of schema `report`, for those without psql."),
+      TagDescription(
+        tag: .pages, description: "What a phone fetches. It sends no credentials: the link itself is the secret."),
+      TagDescription(tag: .operations, description: "For the hub's operators, and this description."),
     ],
     operations: [
       PushDeviceOperations.all, KeyOperations.all, AppOperations.all, ListOperations.all, TemplateOperations.all,
-      SendoutOperations.all, ReportOperations.all, PageOperations.all, HubOperations.all,
-    ].flatMap { $0 },
-    schemas: [CarmaSchemas.all, ManagementSchemas.all, SendoutSchemas.all].flatMap { $0 })
+      SendoutOperations.all, ReportOperations.all, PageOperations.all, HealthOperations.all,
+    ].flatMap { $0 })
 }

@@ -7,7 +7,7 @@ public struct DescriptionRoutes: RouteSet {
   private let document: ByteBuffer
   private let page: ByteBuffer
 
-  /// - Parameter publicURL: where clients reach the hub, without a slash at the end.
+  /// - Parameter publicURL: where clients reach the hub, without a slash at its end.
   public init(publicURL: String) throws {
     let description = APIDescription.pushcart
     document = ByteBuffer(bytes: try JSONReply.encode(OpenAPIDocument.json(description, publicURL: publicURL)))

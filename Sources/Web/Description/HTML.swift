@@ -1,8 +1,8 @@
 import Wire
 
-/// Text on its way into an HTML page.
+/// Prose as HTML.
 enum HTML {
-  /// One line of prose, escaped, with what stands in backticks set as code.
+  /// One line of prose, escaped. Text between backticks becomes code.
   static func line(_ text: some StringProtocol) -> String {
     let parts = text.split(separator: "`", omittingEmptySubsequences: false)
     return parts.indices.map { index in
@@ -10,7 +10,7 @@ enum HTML {
     }.joined()
   }
 
-  /// Paragraphs of prose; an empty line parts them.
+  /// Paragraphs of prose, separated by empty lines.
   static func prose(_ text: String) -> String {
     var paragraphs: [String] = []
     var current: [Substring] = []

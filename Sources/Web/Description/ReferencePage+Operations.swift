@@ -2,38 +2,38 @@ import HTTPTypes
 import Wire
 
 extension ReferencePage {
-  /// One operation: what it does, what it takes, how to call it, what it answers.
-  func operationSection(_ operation: Operation) -> String {
+  /// One operation: description, parameters, body, a command to try it, responses.
+  func operationSection(_ operation: APIOperation) -> String {
     """
     <article id="\(operation.id)">
     <h3>\(badge(operation.method)) <code>\(operation.path.htmlEscaped)</code>
     <a class="anchor" href="#\(operation.id)" aria-label="Link to \(operation.id)">#</a></h3>
-    <p class="summary">\(operation.summary.htmlEscaped) \(door(operation))</p>
-    \(HTML.prose(operation.about))
+    <p class="summary">\(operation.summary.htmlEscaped) \(security(operation))</p>
+    \(HTML.prose(operation.description))
     \(parameters(operation.parameters))
     \(body(operation))
     <h4>Try it</h4>
     <pre>\(CurlLine.make(operation, publicURL: publicURL).htmlEscaped)</pre>
-    <h4>Replies</h4>
-    \(operation.allReplies.map(reply).joined(separator: "\n"))
+    <h4>Responses</h4>
+    \(operation.allResponses.map(response).joined(separator: "\n"))
     </article>
     """
   }
 
-  private func door(_ operation: Operation) -> String {
-    switch operation.door {
-    case .open: "<span class=\"door\">no key</span>"
-    case .key(let scope): "<span class=\"door\">key of scope \(scope.rawValue)</span>"
+  private func security(_ operation: APIOperation) -> String {
+    switch operation.security {
+    case .none: "<span class=\"security\">no key</span>"
+    case .key(let scope): "<span class=\"security\">key of scope \(scope.rawValue)</span>"
     }
   }
 
-  private func parameters(_ parameters: [Parameter]) -> String {
+  private func parameters(_ parameters: [APIParameter]) -> String {
     guard !parameters.isEmpty else { return "" }
     let rows = parameters.map { parameter in
       """
       <tr><td><code>\(parameter.name.htmlEscaped)</code></td>\
-      <td>\(parameter.place.rawValue)\(parameter.isRequired ? "" : ", optional")</td>\
-      <td>\(type(parameter.schema))</td><td>\(HTML.line(parameter.schema.about))</td></tr>
+      <td>\(parameter.location.rawValue)\(parameter.isRequired ? "" : ", optional")</td>\
+      <td>\(type(parameter.schema))</td><td>\(HTML.line(parameter.description))</td></tr>
       """
     }
     return """
@@ -44,29 +44,35 @@ extension ReferencePage {
       """
   }
 
-  private func body(_ operation: Operation) -> String {
-    guard let body = operation.body else { return "" }
+  private func body(_ operation: APIOperation) -> String {
+    guard let body = operation.requestBody else { return "" }
     return """
       <h4>Body: \(type(body.schema))</h4>
-      <pre>\(body.example.htmlEscaped)</pre>
+      \(examples(body))
       """
   }
 
-  private func reply(_ reply: Reply) -> String {
-    let kind = reply.status.code < 400 ? "good" : "bad"
-    let title = "<summary><b class=\"\(kind)\">\(reply.status.code)</b> \(HTML.line(reply.about))</summary>"
-    switch reply.content {
-    case .nothing: return "<details>\(title)<p>Without a body.</p></details>"
-    case .json(let schema, let examples):
+  private func response(_ response: APIResponse) -> String {
+    let kind = response.status.code < 400 ? "good" : "bad"
+    let title = """
+      <summary><b class="\(kind)">\(response.status.code)</b> \(HTML.line(response.description))</summary>
+      """
+    switch response.content {
+    case .none: return "<details>\(title)<p>No body.</p></details>"
+    case .json(let content):
       return """
         <details\(kind == "good" ? " open" : "")>\(title)
-        <p>\(type(schema))</p>\(examples.map { "<pre>\($0.htmlEscaped)</pre>" }.joined())</details>
+        <p>\(type(content.schema))</p>\(examples(content))</details>
         """
-    case .other(let types, let example):
+    case .text(let types, let example):
       return """
         <details>\(title)
         <p>\(types.map { "<code>\($0.htmlEscaped)</code>" }.joined(separator: " or "))</p><pre>\(example.htmlEscaped)</pre></details>
         """
     }
+  }
+
+  private func examples(_ content: APIContent) -> String {
+    content.examples.map { "<pre>\(ExampleText.json($0, content.schema).htmlEscaped)</pre>" }.joined()
   }
 }

@@ -1,7 +1,7 @@
 import HTTPTypes
 import Wire
 
-/// The site's description as a page for people: one HTML document without scripts or anything fetched from elsewhere.
+/// The API's description as a page for people: one HTML document without scripts or resources from elsewhere.
 struct ReferencePage {
   let description: APIDescription
   let publicURL: String
@@ -21,13 +21,13 @@ struct ReferencePage {
     <main>
     <header>
     <h1>\(description.title.htmlEscaped) <small>API</small></h1>
-    \(HTML.prose(description.about))
-    <p>The same as OpenAPI 3.1: <a href="/openapi.json">/openapi.json</a>. In the commands below, \
+    \(HTML.prose(description.description))
+    <p>The same description as OpenAPI 3.1 is <a href="/openapi.json">/openapi.json</a>. In the commands below, \
     <code>$PUSHCART_KEY</code> is an access key.</p>
     </header>
-    \(description.topics.map(chapter).joined(separator: "\n"))
-    <section class="chapter" id="schemas">
-    <h2>Bodies</h2>
+    \(description.tags.map(section).joined(separator: "\n"))
+    <section id="schemas">
+    <h2>Schemas</h2>
     \(description.schemas.map(schemaSection).joined(separator: "\n"))
     </section>
     </main>
@@ -36,41 +36,41 @@ struct ReferencePage {
     """
   }
 
-  private func operations(of topic: Operation.Topic) -> [Operation] {
-    description.operations.filter { $0.topic == topic }
+  private func operations(of tag: APIOperation.Tag) -> [APIOperation] {
+    description.operations.filter { $0.tag == tag }
   }
 
   private var navigation: String {
-    let topics = description.topics.map { chapter in
-      let links = operations(of: chapter.topic).map {
+    let sections = description.tags.map { section in
+      let links = operations(of: section.tag).map {
         "<li><a href=\"#\($0.id)\">\(badge($0.method)) \($0.summary.htmlEscaped)</a></li>"
       }
       return """
-        <a class="topic" href="#\(anchor(chapter.topic))">\(chapter.topic.rawValue.htmlEscaped)</a>
+        <a class="tag" href="#\(anchor(section.tag))">\(section.tag.rawValue.htmlEscaped)</a>
         <ul>\(links.joined())</ul>
         """
     }
     return """
       <nav aria-label="Contents">
       <a class="home" href="#">\(description.title.htmlEscaped)</a>
-      \(topics.joined(separator: "\n"))
-      <a class="topic" href="#schemas">Bodies</a>
+      \(sections.joined(separator: "\n"))
+      <a class="tag" href="#schemas">Schemas</a>
       </nav>
       """
   }
 
-  private func chapter(_ chapter: APIDescription.Chapter) -> String {
+  private func section(_ section: APIDescription.TagDescription) -> String {
     """
-    <section class="chapter" id="\(anchor(chapter.topic))">
-    <h2>\(chapter.topic.rawValue.htmlEscaped)</h2>
-    \(HTML.prose(chapter.about))
-    \(operations(of: chapter.topic).map(operationSection).joined(separator: "\n"))
+    <section id="\(anchor(section.tag))">
+    <h2>\(section.tag.rawValue.htmlEscaped)</h2>
+    \(HTML.prose(section.description))
+    \(operations(of: section.tag).map(operationSection).joined(separator: "\n"))
     </section>
     """
   }
 
-  private func anchor(_ topic: Operation.Topic) -> String {
-    "topic-" + topic.rawValue.lowercased().replacing(" ", with: "-")
+  private func anchor(_ tag: APIOperation.Tag) -> String {
+    "tag-" + tag.rawValue.lowercased().replacing(" ", with: "-")
   }
 
   func badge(_ method: HTTPRequest.Method) -> String {

@@ -1,7 +1,7 @@
 import Crypto
 import FoundationEssentials
 
-/// The looks of the readable page; it stands inside the page, and the Content-Security-Policy names it by its hash.
+/// The style sheet of the reference page. It is inside the page, and the Content-Security-Policy names it by its hash.
 enum ReferenceStyle {
   static let css = """
     :root { color-scheme: light dark; --ink: #1d2430; --soft: #5d6778; --paper: #fff; --wash: #f5f6f9; --line: #e1e5ec;
@@ -22,7 +22,7 @@ enum ReferenceStyle {
     nav a:hover, nav a:focus-visible { background: var(--line); }
     nav li a { display: flex; gap: .5rem; align-items: baseline; }
     nav .home { font-size: 1.15rem; font-weight: 700; margin-bottom: .8rem; }
-    nav .topic { font-weight: 600; color: var(--soft); text-transform: uppercase; letter-spacing: .05em;
+    nav .tag { font-weight: 600; color: var(--soft); text-transform: uppercase; letter-spacing: .05em;
       font-size: .74rem; }
     nav .method { font-size: .64rem; width: 3.1rem; flex: none; padding: .05rem 0; }
     main { padding: 2.5rem clamp(1rem, 4vw, 4rem) 6rem; max-width: 62rem; }
@@ -35,7 +35,7 @@ enum ReferenceStyle {
     article { margin: 1.5rem 0; padding: 1.2rem 1.4rem; border: 1px solid var(--line); border-radius: .7rem; }
     article:target { border-color: var(--link); box-shadow: 0 0 0 1px var(--link); }
     .summary { font-weight: 600; margin: .5rem 0; }
-    .door { font-weight: 400; font-size: .78rem; color: var(--soft); border: 1px solid var(--line);
+    .security { font-weight: 400; font-size: .78rem; color: var(--soft); border: 1px solid var(--line);
       border-radius: 1rem; padding: .1rem .6rem; margin-left: .4rem; white-space: nowrap; }
     .anchor { color: var(--soft); text-decoration: none; opacity: .4; } .anchor:hover { opacity: 1; }
     .method { display: inline-block; font-size: .72rem; width: 4rem; text-align: center; border-radius: .3rem;
@@ -53,11 +53,11 @@ enum ReferenceStyle {
     details { border-top: 1px solid var(--line); padding: .35rem 0; }
     summary { cursor: pointer; }
     @media (max-width: 56rem) { body { display: block; } nav { position: static; height: auto; border: 0; }
-      nav ul { display: none; } nav .topic { display: inline-block; } }
+      nav ul { display: none; } nav .tag { display: inline-block; } }
     @media print { nav { display: none; } body { display: block; } }
     """
 
-  /// The page's Content-Security-Policy: this style and nothing else.
+  /// The page's Content-Security-Policy: it allows this style sheet and nothing else.
   static let policy: String = {
     let hash = Data(SHA256.hash(data: Data(css.utf8))).base64EncodedString()
     return "default-src 'none'; style-src 'sha256-\(hash)'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

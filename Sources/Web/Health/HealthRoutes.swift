@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Wire
 
 /// What whoever runs the hub asks it: whether it lives, whether it can serve, and what it has counted.
 public struct HealthRoutes: RouteSet {
@@ -18,13 +19,11 @@ public struct HealthRoutes: RouteSet {
     self.figures = figures
   }
 
-  private struct Health: Encodable { var status = "ok" }
-
   public func addRoutes(to routes: RouteTable) {
-    routes.get("/healthz") { _, _ in try JSONReply.make(.ok, Health()) }
+    routes.get("/healthz") { _, _ in try JSONReply.make(.ok, HealthReply()) }
     routes.get("/readyz") { [unavailableReason] _, _ in
       if let unavailableReason = await unavailableReason() { throw unavailableReason.refusal }
-      return try JSONReply.make(.ok, Health())
+      return try JSONReply.make(.ok, HealthReply())
     }
     routes.get("/metrics") { [figures] _, _ in
       let (contentType, text) = figures()

@@ -12,43 +12,63 @@ struct AppRoutes: Sendable {
   let credentials: CredentialCheck
 
   func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await endpoint.access(request)
-    let page = try PageQuery(request, knows: ["after", "limit"]).page(PushAppID.self)
+    let access = try await endpoint.authenticate(request)
+    let page = try QueryParameters(request, known: ["after", "limit"]).page(PushAppID.self)
     let all = try await apps.list(access.customer).map { PushAppReply($0) }
-    return try JSONReply.make(.ok, page.cut(all, by: \.pushAppId))
+    return try JSONReply.make(.ok, page.slice(of: all, by: \.pushAppId))
   }
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    try await endpoint.post(request, PushAppRequest.self) { [vault] access, body, transaction in
+    try await endpoint.respond(to: request, body: PushAppRequest.self) { [vault] access, body, transaction in
       let app = try await PushApps(transaction, vault: vault).add(access.customer, NewPushApp(body))
-      return IdempotentEndpoint.Answer(status: .created, body: PushAppReply(app))
+      return IdempotentEndpoint.Reply(status: .created, body: PushAppReply(app))
     }
   }
 
   func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await endpoint.access(request)
+    let access = try await endpoint.authenticate(request)
     return try JSONReply.make(.ok, PushAppReply(try await find(access, try context.number("id"))))
   }
 
   func change(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await endpoint.access(request)
+    let access = try await endpoint.authenticate(request)
     let id: PushAppID = try context.number("id")
     let change = PushAppUpdate(try await request.json(PushAppChangeRequest.self))
     return try JSONReply.make(.ok, PushAppReply(try await apps.update(access.customer, id, change)))
   }
 
-  /// Asks the push service before the transaction begins, so that none waits for it.
+  /// The push service is asked before the transaction begins, so that no transaction waits for it.
   func check(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await endpoint.access(request)
+    let access = try await endpoint.authenticate(request)
     let app = try await find(access, try context.number("id"))
     let bytes = try await request.bytes()
     guard app.type == .ios else { throw HTTPErrorResponse.uncheckable }
     guard let reply = try await credentials.check(app) else { throw HTTPErrorResponse.noSigningKey }
-    return try await endpoint.once(request, access, bytes) { _ in IdempotentEndpoint.Answer(body: reply) }
+    return try await endpoint.respondOnce(to: request, bytes, access) { _ in IdempotentEndpoint.Reply(body: reply) }
   }
 
   private func find(_ access: Access, _ id: PushAppID) async throws -> PushApp {
     guard let app = try await apps.find(access.customer, id) else { throw RegistryError.pushAppUnknown(id) }
     return app
+  }
+}
+
+/// `/api/v1/lists`.
+struct ListRoutes: Sendable {
+  let endpoint: IdempotentEndpoint
+  let lists: ContactLists
+
+  func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let access = try await endpoint.authenticate(request)
+    let page = try QueryParameters(request, known: ["after", "limit"]).page(ListID.self)
+    let all = try await lists.all(access.customer).map { ListReply($0) }
+    return try JSONReply.make(.ok, page.slice(of: all, by: \.listId))
+  }
+
+  func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    try await endpoint.respond(to: request, body: ListRequest.self) { access, body, transaction in
+      let list = try await ContactLists(transaction).add(access.customer, name: body.name, id: body.listId)
+      return IdempotentEndpoint.Reply(status: .created, body: ListReply(list))
+    }
   }
 }

@@ -7,78 +7,79 @@ import Registry
 import Synchronization
 import Wire
 
-/// Where the management routes ask who is calling, read bodies, and keep replies for repetitions.
+/// Authenticates management requests, and executes a POST once for each `Idempotency-Key`.
 struct IdempotentEndpoint: Sendable {
   let authenticator: Authenticator
   let replies: IdempotentReplies
 
-  /// A status and a body that a POST ends in.
-  struct Answer: Sendable {
+  /// What a POST is answered with.
+  struct Reply: Sendable {
     var status: HTTPResponse.Status = .ok
     var body: any Encodable & Sendable
   }
 
-  /// Who is calling, with a key of scope `admin`.
-  func access(_ request: Request) async throws -> Access {
+  /// The caller's access, which must have scope `admin`.
+  /// - Throws: `HTTPErrorResponse` (401 or 403).
+  func authenticate(_ request: Request) async throws -> Access {
     try await authenticator.access(request, needs: .admin)
   }
 
-  /// Answers a POST that has a body. Authenticates before it reads.
+  /// Answers a POST with a body. The key is checked before the body is read.
   /// - Parameters:
-  ///   - limit: bytes that the body may have.
-  ///   - work: does it, in the transaction that also keeps the reply.
-  func post<Body: Decodable & Sendable>(
-    _ request: Request, _: Body.Type, upTo limit: Int = Limits.body,
-    _ work: @escaping @Sendable (Access, Body, Database) async throws -> Answer
+  ///   - limit: the body's limit in bytes.
+  ///   - action: runs in the transaction that also stores the reply.
+  func respond<Body: APIRequest>(
+    to request: Request, body _: Body.Type, limit: Int = Limits.body,
+    _ action: @escaping @Sendable (Access, Body, Database) async throws -> Reply
   ) async throws -> Response {
-    let access = try await access(request)
+    let access = try await authenticate(request)
     let bytes = try await request.jsonBytes(upTo: limit)
     let body = try JSONBody.decode(Body.self, from: bytes)
-    return try await once(request, access, bytes) { transaction in try await work(access, body, transaction) }
+    return try await respondOnce(to: request, bytes, access) { transaction in
+      try await action(access, body, transaction)
+    }
   }
 
   /// Answers a POST that needs no body.
-  /// - Parameter time: as `once` has it.
-  func post(
-    _ request: Request, within time: Duration? = nil,
-    _ work: @escaping @Sendable (Access, Database) async throws -> Answer
+  /// - Parameter statementTimeout: as of `respondOnce`.
+  func respond(
+    to request: Request, statementTimeout: Duration? = nil,
+    _ action: @escaping @Sendable (Access, Database) async throws -> Reply
   ) async throws -> Response {
-    let access = try await access(request)
+    let access = try await authenticate(request)
     let bytes = try await request.bytes()
-    return try await once(request, access, bytes, within: time) { transaction in try await work(access, transaction) }
+    return try await respondOnce(to: request, bytes, access, statementTimeout: statementTimeout) { transaction in
+      try await action(access, transaction)
+    }
   }
 
-  /// Does `work` once for an `Idempotency-Key`; a repetition gets the same reply, marked by `Idempotent-Replayed`.
-  /// - Parameter time: how long each of its statements may take; `nil` for what the pool says.
-  func once(
-    _ request: Request, _ access: Access, _ bytes: ByteBuffer, within time: Duration? = nil,
-    _ work: @escaping @Sendable (Database) async throws -> Answer
+  /// Executes `action` once for an `Idempotency-Key`. A repetition gets the same reply with `Idempotent-Replayed: true`.
+  /// - Parameters:
+  ///   - body: of the request; a repetition must have the same.
+  ///   - statementTimeout: of each statement in `action`; `nil` for the pool's own.
+  func respondOnce(
+    to request: Request, _ body: ByteBuffer, _ access: Access, statementTimeout: Duration? = nil,
+    _ action: @escaping @Sendable (Database) async throws -> Reply
   ) async throws -> Response {
-    let worked = Flag()
-    let reply = try await replies.once(
-      access.customer, key: request.headers[.idempotencyKey], fingerprint: Self.fingerprint(request, bytes),
-      limit: time
+    let isExecuted = Atomic(false)
+    let stored = try await replies.once(
+      access.customer, key: request.headers[.idempotencyKey], fingerprint: Self.fingerprint(request, body),
+      limit: statementTimeout
     ) { transaction in
-      let answer = try await work(transaction)
-      worked.raise()
-      return StoredReply(status: answer.status.code, body: Array(try JSONReply.encode(answer.body)))
+      let reply = try await action(transaction)
+      isExecuted.store(true, ordering: .releasing)
+      return StoredReply(status: reply.status.code, body: Array(try JSONReply.encode(reply.body)))
     }
     return JSONReply.make(
-      HTTPResponse.Status(code: reply.status), bytes: ByteBuffer(bytes: reply.body),
-      headers: worked.isRaised ? [:] : [.idempotentReplayed: "true"])
+      HTTPResponse.Status(code: stored.status), bytes: ByteBuffer(bytes: stored.body),
+      headers: isExecuted.load(ordering: .acquiring) ? [:] : [.idempotentReplayed: "true"])
   }
 
+  /// SHA-256 over method, path with query, and body.
   private static func fingerprint(_ request: Request, _ bytes: ByteBuffer) -> [UInt8] {
     var hash = SHA256()
     hash.update(data: Data("\(request.method.rawValue) \(request.uri.string)\n".utf8))
     hash.update(data: Data(bytes.readableBytesView))
     return Array(hash.finalize())
   }
-}
-
-/// Whether something happened.
-private final class Flag: Sendable {
-  private let raised = Atomic(false)
-  var isRaised: Bool { raised.load(ordering: .acquiring) }
-  func raise() { raised.store(true, ordering: .releasing) }
 }

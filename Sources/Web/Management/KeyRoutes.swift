@@ -9,21 +9,21 @@ struct KeyRoutes: Sendable {
   let keys: AccessKeys
 
   func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await endpoint.access(request)
-    let page = try PageQuery(request, knows: ["after", "limit"]).page(AccessKeyID.self)
+    let access = try await endpoint.authenticate(request)
+    let page = try QueryParameters(request, known: ["after", "limit"]).page(AccessKeyID.self)
     let all = try await keys.list(access.customer).map { AccessKeyReply($0) }
-    return try JSONReply.make(.ok, page.cut(all, by: \.keyId))
+    return try JSONReply.make(.ok, page.slice(of: all, by: \.keyId))
   }
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    try await endpoint.post(request, AccessKeyRequest.self) { access, body, transaction in
+    try await endpoint.respond(to: request, body: AccessKeyRequest.self) { access, body, transaction in
       let new = try await AccessKeys(transaction).make(access.customer, name: body.name, scope: body.scope)
-      return IdempotentEndpoint.Answer(status: .created, body: IssuedAccessKey(new))
+      return IdempotentEndpoint.Reply(status: .created, body: IssuedAccessKey(new))
     }
   }
 
   func revoke(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await endpoint.access(request)
+    let access = try await endpoint.authenticate(request)
     let key = try await keys.revoke(access.customer, try context.number("id"))
     endpoint.authenticator.forget()
     return try JSONReply.make(.ok, AccessKeyReply(key))

@@ -4,7 +4,7 @@ import Hummingbird
 public import Registry
 public import Sendouts
 
-/// The management API under `/api/v1`: everything the command line does, for the customer whose key opens it.
+/// The management API under `/api/v1`: everything the command line does, for the customer of the access key.
 public struct ManagementRoutes: RouteSet {
   private let keys: KeyRoutes
   private let apps: AppRoutes
@@ -14,7 +14,7 @@ public struct ManagementRoutes: RouteSet {
   private let reports: ReportRoutes
 
   /// - Parameters:
-  ///   - vault: seals the credentials of apps.
+  ///   - vault: encrypts the credentials of apps.
   ///   - credentials: asks push services about them.
   public init(
     authenticator: Authenticator, replies: IdempotentReplies, keys: AccessKeys, apps: PushApps, vault: Vault,
@@ -52,10 +52,10 @@ public struct ManagementRoutes: RouteSet {
     routes.post("/api/v1/sendouts", use: sendouts.add)
     routes.get("/api/v1/sendouts/{id}", use: sendouts.show)
     routes.get("/api/v1/sendouts/{id}/pushes", use: sendouts.pushes)
-    routes.post("/api/v1/sendouts/{id}/start", use: sendouts.does { try await $0.start($1, $2) })
-    routes.post("/api/v1/sendouts/{id}/pause", use: sendouts.does { try await $0.pause($1, $2) })
-    routes.post("/api/v1/sendouts/{id}/resume", use: sendouts.does { try await $0.resume($1, $2) })
-    routes.post("/api/v1/sendouts/{id}/cancel", use: sendouts.does { try await $0.cancel($1, $2) })
+    routes.post("/api/v1/sendouts/{id}/start", use: sendouts.control { try await $0.start($1, $2) })
+    routes.post("/api/v1/sendouts/{id}/pause", use: sendouts.control { try await $0.pause($1, $2) })
+    routes.post("/api/v1/sendouts/{id}/resume", use: sendouts.control { try await $0.resume($1, $2) })
+    routes.post("/api/v1/sendouts/{id}/cancel", use: sendouts.control { try await $0.cancel($1, $2) })
 
     routes.get("/api/v1/reports/{report}", use: reports.show)
   }

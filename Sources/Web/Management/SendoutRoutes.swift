@@ -10,44 +10,67 @@ struct SendoutRoutes: Sendable {
   let endpoint: IdempotentEndpoint
   let sendouts: SendoutStore
 
-  /// Bytes of a body: as many original ids as a sendout may name, long ones, and its message.
-  static let limit = 4 * 1024 * 1024
+  /// The body's limit in bytes: it has room for the most original ids, long ones, and the message.
+  static let bodyLimit = 4 * 1024 * 1024
 
   func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await endpoint.access(request)
-    let page = try PageQuery(request, knows: ["after", "limit"]).page(SendoutID.self)
+    let access = try await endpoint.authenticate(request)
+    let page = try QueryParameters(request, known: ["after", "limit"]).page(SendoutID.self)
     return try JSONReply.make(.ok, try await sendouts.list(access.customer, page))
   }
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    try await endpoint.post(request, SendoutRequest.self, upTo: Self.limit) { access, body, transaction in
+    try await endpoint.respond(to: request, body: SendoutRequest.self, limit: Self.bodyLimit) {
+      access, body, transaction in
       let sendout = try await SendoutStore(within: transaction).create(access.customer, body)
-      return IdempotentEndpoint.Answer(status: .created, body: sendout)
+      return IdempotentEndpoint.Reply(status: .created, body: sendout)
     }
   }
 
   func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await endpoint.access(request)
+    let access = try await endpoint.authenticate(request)
     return try JSONReply.make(.ok, try await sendouts.find(access.customer, try context.number("id")))
   }
 
   func pushes(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await endpoint.access(request)
-    let query = try PageQuery(request, knows: ["state", "after", "limit"])
+    let access = try await endpoint.authenticate(request)
+    let query = try QueryParameters(request, known: ["state", "after", "limit"])
     let pushes = try await sendouts.pushes(
-      access.customer, try context.number("id"), state: try query.word("state"), try query.page())
+      access.customer, try context.number("id"), state: try query.choice("state"), try query.page())
     return try JSONReply.make(.ok, pushes)
   }
 
-  /// The handler that does one verb to a sendout, which takes the longer the larger it is.
-  func does(
+  /// The handler of one verb. The larger the sendout, the longer it takes.
+  func control(
     _ verb: @escaping @Sendable (SendoutStore, CustomerID, SendoutID) async throws -> SendoutReply
   ) -> @Sendable (Request, WebRequestContext) async throws -> Response {
     { [endpoint] request, context in
       let id: SendoutID = try context.number("id")
-      return try await endpoint.post(request, within: Ledger.wholeSendoutLimit) { access, transaction in
-        IdempotentEndpoint.Answer(body: try await verb(SendoutStore(within: transaction), access.customer, id))
+      return try await endpoint.respond(to: request, statementTimeout: Ledger.wholeSendoutLimit) {
+        access, transaction in
+        IdempotentEndpoint.Reply(body: try await verb(SendoutStore(within: transaction), access.customer, id))
       }
     }
+  }
+}
+
+/// `/api/v1/reports`.
+struct ReportRoutes: Sendable {
+  let endpoint: IdempotentEndpoint
+  let reports: Reports
+
+  static let unknown = HTTPErrorResponse.notFound(
+    "There is no such report; there are \(Report.allCases.map(\.rawValue).joined(separator: ", ")).")
+
+  func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let access = try await endpoint.authenticate(request)
+    guard let report = Report(rawValue: try context.part("report")) else {
+      throw Self.unknown
+    }
+    let query = try QueryParameters(request, known: ["sendout", "contact", "limit"])
+    let reply = try await reports.read(
+      report, access.customer, sendout: try query.integer("sendout", in: 1...Int64.max).map { SendoutID($0) },
+      contact: query.value("contact"), limit: try query.integer("limit", in: Reports.limits) ?? Reports.usualLimit)
+    return try JSONReply.make(.ok, reply)
   }
 }

@@ -8,27 +8,27 @@ struct TemplateRoutes: Sendable {
   let endpoint: IdempotentEndpoint
   let templates: Templates
 
-  /// Bytes of a body: the longest text, at worst every byte of it written as `\u0001`, and its frame.
-  static let limit = 6 * PageTemplate.sizeLimit + 4096
+  /// The body's limit in bytes: the longest text, with every byte written as `\u0001`, and its frame.
+  static let bodyLimit = 6 * PageTemplate.sizeLimit + 4096
 
   func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await endpoint.access(request)
-    let page = try PageQuery(request, knows: ["after", "limit"]).namedPage()
+    let access = try await endpoint.authenticate(request)
+    let page = try QueryParameters(request, known: ["after", "limit"]).namedPage()
     let all = try await templates.list(access.customer).map { TemplateReply($0) }
-    return try JSONReply.make(.ok, page.cut(all, by: \.name))
+    return try JSONReply.make(.ok, page.slice(of: all, by: \.name))
   }
 
   func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await endpoint.access(request)
-    let version = try PageQuery(request, knows: ["version"]).number("version", in: 1...Int32.max)
+    let access = try await endpoint.authenticate(request)
+    let version = try QueryParameters(request, known: ["version"]).integer("version", in: 1...Int32.max)
     let template = try await templates.get(access.customer, name: try context.part("name"), version: version)
     return try JSONReply.make(.ok, TemplateReply(template))
   }
 
   func save(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    let access = try await endpoint.access(request)
+    let access = try await endpoint.authenticate(request)
     let name = try context.part("name")
-    let body = try await request.json(TemplateRequest.self, upTo: Self.limit)
+    let body = try await request.json(TemplateRequest.self, upTo: Self.bodyLimit)
     let format = try body.contentType.map { try TemplateFormat(contentType: $0) } ?? .html
     let template = try await templates.put(access.customer, name: name, format: format, body: body.body)
     return try JSONReply.make(.ok, TemplateReply(template))

@@ -16,7 +16,6 @@ public enum ErrorReplies {
     case let error as SendoutError: sendouts(error)
     case DeliveryError.opensOverflow, is CancellationError: .busy
     case let problem as JSONProblem: .badRequest(problem.sentence + ".")
-    case let error as DecodingError: .badRequest(sentence(for: error))
     case let error as HTTPError: http(error)
     default: DatabaseUnavailable(error).map(outage)
     }
@@ -81,27 +80,5 @@ public enum ErrorReplies {
     error.status == .notFound
       ? .notFound("There is nothing at this path.")
       : HTTPErrorResponse(error.status, error.body ?? error.status.reasonPhrase, headers: error.headers)
-  }
-
-  /// Names the field, never its value: our own decoders write problems that continue the sentence, in lower case;
-  /// Foundation's own words may quote.
-  private static func sentence(for error: DecodingError) -> String {
-    switch error {
-    case .keyNotFound(let key, let context): "\(path(context.codingPath + [key])) is missing."
-    case .valueNotFound(_, let context): "\(path(context.codingPath)) must not be null."
-    case .typeMismatch(_, let context): "\(path(context.codingPath)) is of the wrong type."
-    case .dataCorrupted(let context) where context.codingPath.isEmpty: "The body is not well-formed JSON."
-    case .dataCorrupted(let context) where context.debugDescription.first?.isLowercase == true:
-      "\(path(context.codingPath)) \(context.debugDescription)."
-    case .dataCorrupted(let context): "\(path(context.codingPath)) does not hold what it may."
-    @unknown default: "The body cannot be read."
-    }
-  }
-
-  private static func path(_ keys: [any CodingKey]) -> String {
-    guard !keys.isEmpty else { return "The body" }
-    return keys.reduce("") { path, key in
-      key.intValue.map { "\(path)[\($0)]" } ?? (path.isEmpty ? key.stringValue : "\(path).\(key.stringValue)")
-    }
   }
 }

@@ -2,6 +2,7 @@ public import FoundationEssentials
 public import HTTPTypes
 public import Hummingbird
 public import NIOCore
+import Wire
 
 /// Replies in JSON.
 public enum JSONReply {
@@ -34,7 +35,6 @@ public enum JSONReply {
   }
 
   static func bytes(of refusal: HTTPErrorResponse) -> ByteBuffer {
-    struct Body: Encodable { var error: String }
-    return ByteBuffer(bytes: (try? encode(Body(error: refusal.sentence))) ?? Data(#"{"error":"refused"}"#.utf8))
+    ByteBuffer(bytes: (try? encode(ErrorReply(error: refusal.sentence))) ?? Data(#"{"error":"refused"}"#.utf8))
   }
 }

@@ -1,5 +1,6 @@
 public import Hummingbird
 public import NIOCore
+public import Wire
 
 extension Request {
   /// The JSON body as bytes.
@@ -31,9 +32,9 @@ extension Request {
     return whole ?? ByteBuffer()
   }
 
-  /// The JSON body as a `Decodable`.
+  /// The JSON body as a type of Wire.
   /// - Throws: as `jsonBytes` and `JSONBody.decode`.
-  public func json<Body: Decodable>(_: Body.Type = Body.self, upTo limit: Int = Limits.body) async throws -> Body {
+  public func json<Body: APIRequest>(_: Body.Type = Body.self, upTo limit: Int = Limits.body) async throws -> Body {
     try JSONBody.decode(from: try await jsonBytes(upTo: limit))
   }
 

@@ -1,20 +1,19 @@
 /// What Carma's bodies leave open about their values (protocol notes, section 12): numbers come as strings and strings as
-/// numbers, absent and `null` say the same.
+/// numbers, absent and `null` mean the same.
 extension JSONReader {
-  /// A text; a number or a boolean is taken as it is written.
-  public mutating func text() throws(JSONProblem) -> String? {
+  /// A text; a number is taken as it is written.
+  mutating func text() throws(JSONProblem) -> String? {
     switch try kind() {
     case .string: return try string()
     case .number: return try number()
-    case .boolean: return try boolean() ? "true" : "false"
     case .null:
       _ = try null()
       return nil
-    case .object, .array: throw JSONProblem("must be a string")
+    case .boolean, .object, .array: throw JSONProblem("must be a string")
     }
   }
 
-  /// A whole number, as a number or a string; absent when empty.
+  /// A whole number, as a number or a string; `nil` when empty.
   mutating func integer<Integer: FixedWidthInteger>(
     _: Integer.Type = Integer.self, _ expected: String
   ) throws(JSONProblem) -> Integer? {
@@ -35,14 +34,16 @@ extension JSONReader {
     return type
   }
 
-  /// `true`, `"true"` in any case, `1`, and what is their contrary; absent when empty.
+  /// `true`, `"true"` in any case or `1`, and their opposites; `nil` when empty.
   mutating func flag() throws(JSONProblem) -> Bool? {
     let expected = "true or false"
+    let text: String?
     switch try kind() {
-    case .boolean, .string, .number, .null: break
+    case .boolean: return try boolean()
+    case .string, .number, .null: text = try self.text()
     case .object, .array: throw JSONProblem("must be \(expected)")
     }
-    switch try text()?.lowercased() {
+    switch text?.lowercased() {
     case nil, "": return nil
     case "true", "1": return true
     case "false", "0": return false
@@ -50,8 +51,16 @@ extension JSONReader {
     }
   }
 
-  /// A number that names something; "" clears.
-  mutating func reference(_ expected: String) throws(JSONProblem) -> Change<Int64> {
+  mutating func invalidationType() throws(JSONProblem) -> InvalidationType? {
+    let expected = "a whole number from 0 to \(Int16.max)"
+    guard let number = try integer(Int16.self, expected) else { return nil }
+    guard number >= 0 else { throw JSONProblem("must be \(expected)") }
+    return InvalidationType(rawValue: number)
+  }
+
+  /// A list's number; "" clears.
+  mutating func listID() throws(JSONProblem) -> Change<Int64> {
+    let expected = "a list's number"
     if try null() { return .keep }
     guard let number = try integer(Int64.self, expected) else { return .clear }
     guard number > 0 else { throw JSONProblem("must be \(expected)") }
@@ -61,8 +70,7 @@ extension JSONReader {
   /// A date; "" clears.
   mutating func date() throws(JSONProblem) -> Change<CarmaDate> {
     let text: String?
-    let kind = try kind()
-    switch kind {
+    switch try kind() {
     case .number, .string, .null: text = try self.text()
     default: text = "?"
     }
@@ -73,4 +81,64 @@ extension JSONReader {
     }
     return .set(date)
   }
+
+  /// A flat object of strings, numbers, booleans and nulls, as compact JSON; `nil` for `null`.
+  ///
+  /// Numbers keep the digits they were sent with. Nested objects and arrays are refused: templates could not show them, and
+  /// merging them key by key would be ambiguous.
+  mutating func properties() throws(JSONProblem) -> String? {
+    if try null() { return nil }
+    guard try kind() == .object else { throw JSONProblem("must be an object") }
+    var writer = JSONWriter()
+    var count = 0
+    writer.open("{")
+    try object { reader, key throws(JSONProblem) in
+      count += 1
+      let name = key.description
+      guard count <= PropertyLimits.count else { throw JSONProblem("is one more than \(PropertyLimits.count)") }
+      guard !name.isEmpty, name.unicodeScalars.count <= PropertyLimits.name, !name.utf8.contains(0) else {
+        throw JSONProblem("must have a name of 1 to \(PropertyLimits.name) characters without U+0000")
+      }
+      writer.name(name)
+      try reader.property(into: &writer)
+    }
+    writer.close("}")
+    return String(decoding: writer.bytes, as: UTF8.self)
+  }
+
+  private mutating func property(into writer: inout JSONWriter) throws(JSONProblem) {
+    switch try kind() {
+    case .string:
+      let text = try string()
+      guard text.utf8.count <= PropertyLimits.value else {
+        throw JSONProblem("must not be longer than \(PropertyLimits.value) bytes")
+      }
+      writer.value(text)
+    case .number:
+      let text = try number()
+      guard text.utf8.count <= 64, Self.exponent(text) <= 300 else { throw JSONProblem("must be a smaller number") }
+      writer.raw(text)
+    case .boolean: writer.raw(try boolean() ? "true" : "false")
+    case .null:
+      _ = try null()
+      writer.raw("null")
+    case .object, .array: throw JSONProblem("must be a string, a number, true, false or null")
+    }
+  }
+
+  /// PostgreSQL writes a number out in full, so an exponent must not be able to make it long.
+  private static func exponent(_ number: String) -> UInt {
+    guard let mark = number.firstIndex(where: { $0 == "e" || $0 == "E" }) else { return 0 }
+    return Int(number[number.index(after: mark)...])?.magnitude ?? .max
+  }
+}
+
+/// Limits of the `properties` in one request.
+enum PropertyLimits {
+  /// Most properties.
+  static let count = 100
+  /// Longest name, in characters.
+  static let name = 100
+  /// Longest value, in bytes of UTF-8.
+  static let value = 4096
 }

@@ -1,8 +1,8 @@
-/// Reply of `PUT` and `GET …/pushdevices`: the contact and its devices, in the guide's own names and order; `null` for what is
-/// not known (Carma iOS Integration Guide, "Carma device token registration").
+/// Reply of `PUT` and `GET …/pushdevices`: the contact and its devices, in the guide's names and order; `null` for what is
+/// unknown (Carma iOS Integration Guide, "Carma device token registration").
 ///
-/// As in the guide's samples `appType` and `sandboxToken` are strings and `invalidationType` is a number; dates are
-/// milliseconds since 1970.
+/// As in the guide's samples, `appType` and `sandboxToken` are strings and `invalidationType` is a number. Dates are
+/// milliseconds since 1970. `CarmaSchemas` describes the reply, and a test compares the two.
 public struct ContactReply: Sendable, Equatable {
   public var originalId: String
   public var listId: Int64?

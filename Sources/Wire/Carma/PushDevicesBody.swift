@@ -1,9 +1,9 @@
 /// Body of `PUT …/pushdevices`: a contact and 1 to 100 of its devices (Carma iOS Integration Guide, "Carma device token
 /// registration").
 ///
-/// A text that is `nil` was absent or `null` and leaves the field as it is; "" clears it. Unknown fields were ignored; of a
-/// field given twice the last one counts, but where there are two spellings of its name a `null` says nothing about the
-/// other. Nothing is checked here but the types.
+/// A text that is `nil` was absent or `null` and leaves the field as it is; "" clears it. Unknown fields are ignored. Of a
+/// field given twice the last one counts, except that a `null` in one spelling of its name leaves the other alone. Only types
+/// are checked here; `CarmaSchemas` describes the body, and a test compares the two.
 public struct PushDevicesBody: Sendable, Equatable {
   public var originalId: String?
   public var listId: Change<Int64> = .keep
@@ -27,7 +27,7 @@ public struct PushDevicesBody: Sendable, Equatable {
 
   public init() {}
 
-  /// A device as an app tells of it.
+  /// A device as an app describes it.
   public struct DeviceInfo: Sendable, Equatable {
     public var deviceToken: String?
     public var appType: AppType?
@@ -44,7 +44,7 @@ public struct PushDevicesBody: Sendable, Equatable {
 }
 
 extension PushDevicesBody {
-  /// - Throws: `JSONProblem` with the path of the field that is not as it may be.
+  /// - Throws: `JSONProblem` with the path of the field that is wrong.
   public init(json bytes: UnsafeRawBufferPointer) throws(JSONProblem) {
     self = try JSONReader.read(bytes) { reader throws(JSONProblem) in
       var body = PushDevicesBody()
@@ -56,7 +56,7 @@ extension PushDevicesBody {
   private mutating func read(_ key: JSONKey, _ reader: inout JSONReader) throws(JSONProblem) {
     switch key {
     case "originalId", "originalid": originalId = try reader.text() ?? originalId
-    case "listId": listId = try reader.reference("a list's number")
+    case "listId": listId = try reader.listID()
     case "firstName": firstName = try reader.text()
     case "middleName": middleName = try reader.text()
     case "lastName": lastName = try reader.text()
@@ -102,10 +102,17 @@ extension PushDevicesBody.DeviceInfo {
     case "osVersion": osVersion = try reader.text()
     case "country": country = try reader.text()
     case "dateOfInvalidation": dateOfInvalidation = try reader.date()
-    case "invalidationType":
-      invalidationType = try reader.integer(Int16.self, "a whole number from 0 to 32767")
-        .map(InvalidationType.init(rawValue:))
+    case "invalidationType": invalidationType = try reader.invalidationType()
     default: try reader.skip()
     }
   }
+}
+
+/// What a request says about a field that is not a text. Texts need no such type: absent keeps them and "" clears them.
+public enum Change<Value: Sendable & Hashable>: Sendable, Hashable {
+  /// Absent, or `null`.
+  case keep
+  /// `""`.
+  case clear
+  case set(Value)
 }

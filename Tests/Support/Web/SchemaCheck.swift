@@ -35,9 +35,10 @@ public struct SchemaCheck: Sendable {
     case ("additionalProperties", _): further(value, argument, schema["properties"], path)
     case ("items", _): items(value, argument, path)
     case ("minItems", .integer), ("maxItems", .integer), ("minLength", .integer), ("maxLength", .integer),
-      ("minimum", .integer), ("maximum", .integer):
+      ("minimum", .integer), ("maximum", .integer), ("minProperties", .integer), ("maxProperties", .integer):
       limit(value, keyword, argument, path)
     case ("format", .string(let format)): form(value, format, path)
+    case ("pattern", .string(let pattern)): matches(value, pattern) ? [] : ["\(path): does not match \(pattern)"]
     default: ["\(path): the keyword \(keyword) is not known to the check"]
     }
   }
@@ -89,12 +90,19 @@ public struct SchemaCheck: Sendable {
     let measure: Int64
     switch (keyword, value) {
     case ("minItems", .array(let items)), ("maxItems", .array(let items)): measure = Int64(items.count)
+    case ("minProperties", .object(let members)), ("maxProperties", .object(let members)):
+      measure = Int64(members.count)
     case ("minLength", .string(let text)), ("maxLength", .string(let text)): measure = Int64(text.unicodeScalars.count)
     case ("minimum", .integer(let number)), ("maximum", .integer(let number)): measure = number
     default: return []
     }
     let fits = keyword.hasPrefix("min") ? measure >= limit : measure <= limit
     return fits ? [] : ["\(path): \(measure) breaks \(keyword) \(limit)"]
+  }
+
+  private func matches(_ value: JSONValue, _ pattern: String) -> Bool {
+    guard case .string(let text) = value, let regex = try? Regex(pattern) else { return true }
+    return text.firstMatch(of: regex) != nil
   }
 
   private func form(_ value: JSONValue, _ format: String, _ path: String) -> [String] {

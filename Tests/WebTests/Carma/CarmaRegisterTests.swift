@@ -173,6 +173,12 @@ import Wire
     (#"{"originalId":"","deviceInfo":[{"devicetoken":"t"}]}"#, "originalId is empty."),
     (#"{"originalId":["a"],"deviceInfo":[{"devicetoken":"t"}]}"#, "originalId must be a string."),
     (#"{"originalId":"a\u0000","deviceInfo":[{"devicetoken":"t"}]}"#, "originalId must not hold U+0000."),
+    (#"{"originalId":"a","zipcode":false,"deviceInfo":[{"devicetoken":"t"}]}"#, "zipcode must be a string."),
+    (#"{"originalId":true,"deviceInfo":[{"devicetoken":"t"}]}"#, "originalId must be a string."),
+    (
+      #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","model":false}]}"#,
+      "deviceInfo[0].model must be a string."
+    ),
     (#"{"originalId":"a"}"#, "deviceInfo must hold 1 to 100 devices."),
     (#"{"originalId":"a","deviceInfo":[]}"#, "deviceInfo must hold 1 to 100 devices."),
     (#"{"originalId":"a","deviceInfo":null}"#, "deviceInfo must hold 1 to 100 devices."),
@@ -187,7 +193,7 @@ import Wire
     ),
     (
       #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","invalidationType":-1}]}"#,
-      "deviceInfo[0].invalidationType must not be negative."
+      "deviceInfo[0].invalidationType must be a whole number from 0 to 32767."
     ),
     (
       #"{"originalId":"a","listId":99999999,"deviceInfo":[{"devicetoken":"t"}]}"#,

@@ -3,7 +3,7 @@ import Testing
 import Wire
 
 @Suite struct AdminBodyTests {
-  @Test func `A field that is not known is named and refused`() async throws {
+  @Test func `An unknown field is named and refused`() async throws {
     try await withManagedSite { managed in
       let bodies = [
         ("/api/v1/keys", #"{"name":"x","scope":"backend","scoop":1}"#, "scoop"),
@@ -21,21 +21,23 @@ import Wire
       for (path, body, field) in bodies {
         let reply = try await managed.send("POST", path, json: body)
         #expect(reply.status == 400)
-        #expect(reply.error?.hasPrefix("\(field) is not a field here; known are ") == true, "\(reply.text)")
+        #expect(reply.error?.hasPrefix("\(field) is not a known field; known are ") == true, "\(reply.text)")
       }
     }
   }
 
-  @Test func `What is missing or of the wrong type is named`() async throws {
+  @Test func `A missing or invalid field is named with what it must be`() async throws {
     try await withManagedSite { managed in
       let bodies = [
         ("/api/v1/keys", #"{"name":"x"}"#, "scope is missing."),
-        ("/api/v1/keys", #"{"name":7,"scope":"backend"}"#, "name is of the wrong type."),
-        ("/api/v1/keys", #"{"name":null,"scope":"backend"}"#, "name must not be null."),
-        ("/api/v1/keys", #"{"name":"x","scope":"all"}"#, "scope does not hold what it may."),
+        ("/api/v1/keys", #"{"name":7,"scope":"backend"}"#, "name must be a string."),
+        ("/api/v1/keys", #"{"name":null,"scope":"backend"}"#, "name must be a string."),
+        ("/api/v1/keys", #"{"name":"x","scope":"all"}"#, "scope must be one of device, backend, admin."),
         ("/api/v1/keys", #"{"name":"  ","scope":"device"}"#, "name is empty."),
+        ("/api/v1/keys", #"{"name":false,"scope":"device"}"#, "name must be a string."),
+        ("/api/v1/keys", #"{"name":"x","scope":"device","scope":"admin"}"#, "scope is given twice."),
         ("/api/v1/lists", #"{"name":"#, "The body is not well-formed JSON at byte 8."),
-        ("/api/v1/lists", #"[]"#, "The body is of the wrong type."),
+        ("/api/v1/lists", #"[]"#, "The body must be an object."),
       ]
       for (path, body, sentence) in bodies {
         let reply = try await managed.send("POST", path, json: body)

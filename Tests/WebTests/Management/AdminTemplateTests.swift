@@ -66,7 +66,8 @@ import Wire
       #expect(larger.error == "The body is larger than 1576960 bytes.")
       let longer = body.replacing(#"\u0001""#, with: #"\u0001\u0001""#)
       #expect(
-        try await managed.send("PUT", "/api/v1/templates/worst", json: longer).error == "body is longer than 256 KiB.")
+        try await managed.send("PUT", "/api/v1/templates/worst", json: longer).error
+          == "body is longer than 262144 characters.")
     }
   }
 }

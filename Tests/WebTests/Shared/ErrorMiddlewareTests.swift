@@ -3,6 +3,7 @@ import Hummingbird
 import Support
 import Testing
 import Web
+import Wire
 
 @Suite struct DoormanTests {
   @Test func `An error that nobody expected is a 500 that gives its request id, and one line in the log`() async throws
@@ -41,10 +42,10 @@ import Web
   @Test func `A body that cannot be decoded is refused by the path of its field, without its value`() async throws {
     try await withSite([Second()]) { site in
       for (json, sentence) in [
-        (#"{"items":[{"count":1},{"count":"secret"}]}"#, "items[1].count is of the wrong type."),
+        (#"{"items":[{"count":1},{"count":"secret"}]}"#, "items[1].count must be a whole number."),
         (#"{"items":[{}]}"#, "items[0].count is missing."),
-        (#"{"items":[{"count":null}]}"#, "items[0].count must not be null."),
-        ("{", "The body is not well-formed JSON at byte 1."), (#"["secret"]"#, "The body is of the wrong type."),
+        (#"{"items":[{"count":null}]}"#, "items[0].count must be a whole number."),
+        ("{", "The body is not well-formed JSON at byte 1."), (#"["secret"]"#, "The body must be an object."),
       ] {
         let reply = try await site.send("PUT", "/second", json: json)
         #expect(reply.status == 400)
@@ -65,9 +66,24 @@ private struct Faulty: RouteSet {
 }
 
 private struct Second: RouteSet {
-  struct Body: Decodable {
-    struct Item: Decodable { var count: Int }
+  struct Body: APIRequest {
+    struct Item: APIRequest {
+      var count: Int
+
+      enum CodingKeys: String, CodingKey, CaseIterable { case count }
+      static let schemaName: String? = nil
+      static let schemaDescription = ""
+      static let example = Item(count: 1)
+      static func describe(_ field: CodingKeys) -> FieldDescription { "" }
+    }
+
     var items: [Item]
+
+    enum CodingKeys: String, CodingKey, CaseIterable { case items }
+    static let schemaName: String? = nil
+    static let schemaDescription = ""
+    static let example = Body(items: [.example])
+    static func describe(_ field: CodingKeys) -> FieldDescription { "" }
   }
 
   func addRoutes(to routes: RouteTable) {

@@ -4,11 +4,11 @@ import Wire
 
 /// Carma's `/rest/{customerId}/apps/{appId}/pushdevices`.
 enum PushDeviceOperations {
-  static let all: [Operation] =
+  static let all: [APIOperation] =
     operations("pushdevices", suffix: "", older: "")
     + operations("devices", suffix: "Old", older: " (the guide's older path)")
 
-  private static func operations(_ name: String, suffix: String, older: String) -> [Operation] {
+  private static func operations(_ name: String, suffix: String, older: String) -> [APIOperation] {
     let path = "/rest/{customerId}/apps/{appId}/\(name)"
     return [
       register(path, id: "registerDevices\(suffix)", "Register devices\(older)"),
@@ -17,98 +17,87 @@ enum PushDeviceOperations {
     ]
   }
 
-  private static func register(_ path: String, id: String, _ summary: String) -> Operation {
-    Operation(
-      method: .put, path: path, id: id, topic: .pushDevices, door: .key(.device), summary: summary,
-      about: """
-        Registers 1 to 100 devices of one user and updates the contact. A field that is absent or null stays as it is, \
-        `""` clears it; `properties` is merged key by key, and null removes a key. Unknown fields are ignored.
+  private static func register(_ path: String, id: String, _ summary: String) -> APIOperation {
+    APIOperation(
+      method: .put, path: path, id: id, tag: .pushDevices, security: .key(.device), summary: summary,
+      description: """
+        Registers 1 to 100 devices of one contact and updates the contact. A field that is absent or null stays as it is. \
+        `""` clears a field. `properties` is merged key by key, and null removes a key. Unknown fields are ignored.
 
-        A token belongs to one contact of an app: the last registration wins. Registering an invalidated token revives it. \
-        The reply is the contact with all its devices; to a key of scope `device` only what it sent. Such a key can learn from \
-        a 400 that a `listId` is not the customer's, or that a contact's `properties` are full, and nothing else of what is \
-        stored.
+        A text may be sent as a string or a number. A number keeps its digits.
 
-        Limits: a body of 64 KiB; `originalId` and every other text 255 characters; a token 4096 bytes; `properties` 100 \
-        keys a request, each named by up to 100 characters and worth up to 4096 bytes, and 64 KiB a contact in all. Values \
-        of `properties` are strings, numbers and booleans. No text may hold U+0000.
+        A token belongs to one contact of an app: the last registration wins. Registering an invalidated token revives it.
+
+        The reply is the contact with all its devices. A key of scope `device` gets back only what it sent. From a 400 \
+        such a key can learn only two stored facts: a `listId` is unknown, or a contact's `properties` are full.
+
+        Limits: a body has 64 KiB, a token 4096 bytes, and every other text 255 characters. A request has up to 100 \
+        properties. A property's name has 1 to 100 characters and its value up to 4096 bytes. All properties of a contact \
+        have 64 KiB together. No text may contain U+0000.
         """,
-      parameters: place,
-      body: Body(
-        schema: .named("PushDevicesRequest"),
-        example: """
-          {
-            "originalId": "lars@example.com", "firstName": "Lars", "country": "Sweden",
-            "properties": { "food": "meat" },
+      parameters: location,
+      requestBody: APIContent(
+        CarmaSchemas.registration,
+        examples: [
+          [
+            "originalId": "lars@example.com", "firstName": "Lars", "country": "Sweden", "properties": ["food": "meat"],
             "deviceInfo": [
-              { "devicetoken": "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0", "appType": "1",
-                "sandboxToken": "false", "manufacturer": "apple", "model": "iPhone 15", "osVersion": "18.1" }
-            ]
-          }
-          """),
-      replies: [.ok("The contact and its devices.", .named("Contact"), example: contact)],
-      errors: [unknownApp])
+              [
+                "devicetoken": token, "appType": "1", "sandboxToken": "false", "manufacturer": "apple",
+                "model": "iPhone 15", "osVersion": "18.1",
+              ]
+            ],
+          ]
+        ]),
+      responses: [contact],
+      errors: [
+        .error("The app is unknown. An unknown list is a 400.", RegistryError.appUnknown(appID: "com.acme.app"))
+      ])
   }
 
-  private static func invalidate(_ path: String, id: String, _ summary: String) -> Operation {
-    Operation(
-      method: .put, path: path, id: id, topic: .pushDevices, door: .key(.device), summary: summary,
-      about: """
-        Nothing is sent any more to these tokens of this user. The rows are kept; asking again changes nothing. If one of the \
-        tokens is not registered, none is invalidated.
+  private static func invalidate(_ path: String, id: String, _ summary: String) -> APIOperation {
+    APIOperation(
+      method: .put, path: path, id: id, tag: .pushDevices, security: .key(.device), summary: summary,
+      description: """
+        Stops all pushes to these tokens of this contact. The rows are kept, and repeating the request changes nothing. If \
+        one of the tokens is not registered, none is invalidated.
         """,
-      parameters: place,
-      body: Body(
-        schema: .named("InvalidationRequest"),
-        example: """
-          {
-            "originalId": "lars@example.com",
-            "deviceInfo": [
-              { "devicetoken": "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0", "invalidationType": "1" }
-            ]
-          }
-          """),
-      replies: [.ok("The contact and its devices.", .named("Contact"), example: contact)],
+      parameters: location,
+      requestBody: APIContent(
+        CarmaSchemas.invalidation,
+        examples: [
+          ["originalId": "lars@example.com", "deviceInfo": [["devicetoken": token, "invalidationType": "1"]]]
+        ]),
+      responses: [contact],
       errors: [
-        .refusal(
-          "The app or the user is unknown, or a token is not registered for this user.",
+        .error(
+          "The app or the contact is unknown, or a token is not registered for this contact.",
           RegistryError.deviceUnknown(field: "deviceInfo[0].devicetoken"))
       ])
   }
 
-  private static func show(_ path: String, id: String, _ summary: String) -> Operation {
-    Operation(
-      method: .get, path: path, id: id, topic: .pushDevices, door: .key(.backend), summary: summary,
-      about: "The same struct as registering answers with.",
-      parameters: place + [
-        .path("originalId", .text("Percent-encoded: `lars%40example.com`."), example: "lars%40example.com")
+  private static func show(_ path: String, id: String, _ summary: String) -> APIOperation {
+    APIOperation(
+      method: .get, path: path, id: id, tag: .pushDevices, security: .key(.backend), summary: summary,
+      description: "Returns the same contact as a registration does.",
+      parameters: location + [
+        .path(
+          "originalId", .string(), "The contact's id, percent-encoded: `lars%40example.com`.",
+          example: "lars%40example.com")
       ],
-      replies: [.ok("The contact and its devices.", .named("Contact"), example: contact)],
+      responses: [contact],
       errors: [
-        .refusal("The app or the user is unknown.", RegistryError.contactUnknown(originalID: "lars@example.com"))
+        .error("The app or the contact is unknown.", RegistryError.contactUnknown(originalID: "lars@example.com"))
       ])
   }
 
-  private static let place: [Parameter] = [
-    .path("customerId", .id("The customer's number."), example: "1"),
-    .path("appId", .text("Bundle id or package name."), example: "com.acme.app"),
+  private static let location: [APIParameter] = [
+    .path("customerId", .id, "The customer's number.", example: 1),
+    .path("appId", .string(), "Bundle id or package name.", example: "com.acme.app"),
   ]
 
-  private static let unknownApp = Reply.refusal(
-    "The app is unknown. An unknown list is a 400.", RegistryError.appUnknown(appID: "com.acme.app"))
+  private static let contact = APIResponse.ok(
+    "The contact and its devices.", APIContent(ContactReply.example))
 
-  private static let contact = """
-    {
-      "listId": null, "country": "Sweden", "originalId": "lars@example.com", "firstName": "Lars", "lastName": null,
-      "middleName": null, "emailAddress": null, "title": null, "dateOfBirth": null, "city": null, "zipcode": null,
-      "sex": null, "mobileNumber": null, "properties": { "food": "meat" },
-      "deviceInfo": [
-        {
-          "devicetoken": "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0", "appType": "1",
-          "sandboxToken": "false", "manufacturer": "apple", "model": "iPhone 15", "osVersion": "18.1",
-          "country": null, "dateOfInvalidation": null, "invalidationType": 0
-        }
-      ]
-    }
-    """
+  private static let token: JSONValue = .string(ContactReply.example.deviceInfo[0].deviceToken)
 }

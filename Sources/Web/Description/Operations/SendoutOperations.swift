@@ -5,129 +5,96 @@ import Wire
 
 /// `/api/v1/sendouts`.
 enum SendoutOperations {
-  static let all: [Operation] = [
+  static let all: [APIOperation] = [
     list, add, show, pushes,
-    move(.start, "Start a sendout", "A draft's audience is frozen into the ledger and its pushes leave."),
-    move(
+    control(.start, "Start a sendout", "The audience of a draft is frozen into the ledger, and its pushes are sent."),
+    control(
       .pause, "Pause a sendout",
-      "Once this is answered no further push leaves, but for those a hub is sending at this moment."),
-    move(.resume, "Resume a sendout", "What was left when it was paused leaves now."),
-    move(
+      "After the reply no further push is sent, except those that a hub is sending at this moment."),
+    control(.resume, "Resume a sendout", "The remaining pushes of a paused sendout are sent."),
+    control(
       .cancel, "Cancel a sendout",
-      "Pushes that have not left never will. It cannot be undone; what left already counts on."),
+      "Pushes that were not sent never will be. This cannot be undone. Opens of sent pushes still count."),
   ]
 
-  static let list = Operation(
-    method: .get, path: "/api/v1/sendouts", id: "listSendouts", topic: .sendouts, door: .key(.admin),
+  private static let list = APIOperation(
+    method: .get, path: "/api/v1/sendouts", id: "listSendouts", tag: .sendouts, security: .key(.admin),
     summary: "List the sendouts",
-    about: "The newest first, without audience, message and counts.",
+    description: "The newest come first, without audience, message and counts.",
     parameters: [.after("sendout"), .limit],
-    replies: [
-      .ok(
-        "A page of sendouts.", .page(of: "Sendout"),
-        example: """
-          {
-            "items": [
-              {
-                "sendoutId": 7, "name": "Friday offer", "pushAppId": 1, "appId": "com.acme.app", "appType": 1,
-                "state": "finished", "template": "offer", "templateVersion": 3, "onUncertain": "resend",
-                "createdAt": "2026-11-20T09:00:00.000Z", "startedAt": "2026-11-20T09:00:00.000Z",
-                "frozenAt": "2026-11-20T09:00:00.120Z", "finishedAt": "2026-11-20T09:00:01.310Z"
-              }
-            ]
-          }
-          """)
-    ])
+    responses: [.ok("A page of sendouts.", Page<SendoutReply, SendoutID>(items: [.listedExample]))])
 
-  static let add = Operation(
-    method: .post, path: "/api/v1/sendouts", id: "addSendout", topic: .sendouts, door: .key(.admin),
+  private static let add = APIOperation(
+    method: .post, path: "/api/v1/sendouts", id: "addSendout", tag: .sendouts, security: .key(.admin),
     summary: "Make a sendout",
-    about: """
-      A message to everybody, to a list, or to some original ids, of one app. With `start` it leaves at once; without it \
-      stays a draft.
+    description: """
+      A message to every contact, to a list, or to some original ids, in one app. With `start` it is sent at once. \
+      Without it the sendout stays a draft.
 
-      Every text of the message is a Mustache template. The template's current version is kept for this sendout, whatever \
-      is saved later. Repeat a request whose answer was lost under the same `Idempotency-Key`: it is sent once.
+      Every text of the message is a Mustache template. The sendout keeps the current version of its template. If a reply \
+      was lost, repeat the request with the same `Idempotency-Key`: the message is sent once.
       """,
     parameters: [.idempotencyKey],
-    body: Body(
-      schema: .named("SendoutRequest"),
-      example: """
-        {
-          "name": "Friday offer", "appId": "com.acme.app",
-          "audience": { "originalIds": ["lars@example.com"] },
-          "message": {
-            "alert": "Hi {{firstName}}", "info": "20 % off today", "badge": 1, "fields": { "campaign": "friday" }
-          },
-          "start": true
-        }
-        """),
-    bodyLimit: SendoutRoutes.limit,
-    replies: [.created("The sendout.", .named("Sendout"), example: one)],
-    errors: [.refusal("The app is unknown.", RegistryError.appUnknown(appID: "com.acme.app"))])
+    requestBody: APIContent(SendoutRequest.example),
+    bodyLimit: SendoutRoutes.bodyLimit,
+    responses: [.created("The sendout.", SendoutReply.example)],
+    errors: [.error("The app is unknown.", RegistryError.appUnknown(appID: "com.acme.app"))])
 
-  static let show = Operation(
-    method: .get, path: "/api/v1/sendouts/{id}", id: "showSendout", topic: .sendouts, door: .key(.admin),
-    summary: "Show a sendout", about: "With its counts by state, as they are now.",
-    parameters: [id], replies: [.ok("The sendout.", .named("Sendout"), example: one)], errors: [unknown])
+  private static let show = APIOperation(
+    method: .get, path: "/api/v1/sendouts/{id}", id: "showSendout", tag: .sendouts, security: .key(.admin),
+    summary: "Show a sendout", description: "The counts by state are those of this moment.",
+    parameters: [id], responses: [.ok("The sendout.", SendoutReply.example)], errors: [unknown])
 
-  static let pushes = Operation(
-    method: .get, path: "/api/v1/sendouts/{id}/pushes", id: "listPushes", topic: .sendouts, door: .key(.admin),
+  private static let pushes = APIOperation(
+    method: .get, path: "/api/v1/sendouts/{id}/pushes", id: "listPushes", tag: .sendouts, security: .key(.admin),
     summary: "List a sendout's pushes",
-    about: "The ledger: one row for each device of the audience, by the device's number.",
+    description: "Lists the ledger: one row for each device of the audience, by the device's number.",
     parameters: [
-      id,
-      .query("state", .word(of: PushState.allCases.map(\.rawValue), "Only those in this state."), example: "failed"),
-      .after("device"), .limit,
+      id, .query("state", PushState.schema, "Only pushes in this state.", example: "failed"), .after("device"), .limit,
     ],
-    replies: [
-      .ok(
-        "A page of pushes.", .page(of: "Push"),
-        example: """
-          {
-            "items": [
-              {
-                "deviceId": 12, "contactId": 5, "state": "failed", "attempts": 1, "reason": "Unregistered",
-                "sentAt": "2026-11-20T09:00:00.500Z", "settledAt": "2026-11-20T09:00:00.610Z"
-              }
-            ],
-            "next": 12
-          }
-          """)
-    ], errors: [unknown])
+    responses: [.ok("A page of pushes.", Page(items: [PushReply.example], next: PushReply.example.deviceId))],
+    errors: [unknown])
 
-  private static func move(_ verb: SendoutVerb, _ summary: String, _ about: String) -> Operation {
-    Operation(
-      method: .post, path: "/api/v1/sendouts/{id}/\(verb.rawValue)", id: "\(verb.rawValue)Sendout", topic: .sendouts,
-      door: .key(.admin), summary: summary,
-      about: about + " Asking for it again when it is so already changes nothing.",
+  private static func control(_ verb: SendoutVerb, _ summary: String, _ description: String) -> APIOperation {
+    APIOperation(
+      method: .post, path: "/api/v1/sendouts/{id}/\(verb.rawValue)", id: "\(verb.rawValue)Sendout", tag: .sendouts,
+      security: .key(.admin), summary: summary,
+      description: description + " Repeating the request changes nothing.",
       parameters: [id, .idempotencyKey],
-      replies: [.ok("The sendout as it is now.", .named("Sendout"), example: one)],
+      responses: [.ok("The sendout as it is now.", SendoutReply.example)],
       errors: [
         unknown,
-        .refusal(
-          "The sendout is in a state that this cannot follow.",
+        .error(
+          "The sendout's state does not allow this.",
           SendoutError.wrongState(SendoutID(7), verb == .start ? .running : .finished, verb)),
       ])
   }
 
-  static let id = Parameter.path("id", .id("The sendout's number."), example: "7")
-  static let unknown = Reply.refusal(
-    "The customer has no sendout of that number.", SendoutError.sendoutUnknown(SendoutID(7)))
+  private static let id = APIParameter.path("id", .id, "The sendout's number.", example: 7)
+  private static let unknown = APIResponse.error(
+    "The customer has no sendout of this number.", SendoutError.sendoutUnknown(SendoutID(7)))
+}
 
-  private static let one = """
-    {
-      "sendoutId": 7, "name": "Friday offer", "pushAppId": 1, "appId": "com.acme.app", "appType": 1,
-      "state": "running", "audience": { "originalIds": ["lars@example.com"] }, "unknownOriginalIds": 0,
-      "message": {
-        "alert": "Hi {{firstName}}", "info": "20 % off today", "badge": 1, "fields": { "campaign": "friday" }
-      },
-      "onUncertain": "resend", "createdAt": "2026-11-20T09:00:00.000Z", "startedAt": "2026-11-20T09:00:00.000Z",
-      "frozenAt": "2026-11-20T09:00:00.120Z",
-      "counts": {
-        "audience": 2, "queued": 0, "sending": 1, "waiting": 0, "sent": 1, "accepted": 1, "failed": 0,
-        "uncertain": 0, "skipped": 0, "cancelled": 0, "opened": 0
-      }
-    }
-    """
+/// `/api/v1/reports`.
+enum ReportOperations {
+  static let all: [APIOperation] = [
+    APIOperation(
+      method: .get, path: "/api/v1/reports/{report}", id: "showReport", tag: .reports, security: .key(.admin),
+      summary: "Show a report",
+      description: """
+        The same numbers as in psql: `devices`, `registrations` and `invalidations` by day, `sendouts`, `funnel`, \
+        `failures`, `opens` by hour, and the `timeline` of one contact. The newest rows come first. Days and hours are UTC.
+        """,
+      parameters: [
+        .path("report", Report.schema, "The report's name.", example: "sendouts"),
+        .query(
+          "sendout", .id, "Only this sendout. For `sendouts`, `funnel`, `failures` and `opens`.", example: 7),
+        .query(
+          "contact", .string(), "The contact's original id. Needed for `timeline`, and only there.",
+          example: "lars@example.com"),
+        .query("limit", .integer(1...1000), "Number of rows. 100 if absent.", example: 100),
+      ],
+      responses: [.ok("The report.", ReportReply.example)],
+      errors: [.error("There is no such report.", ReportRoutes.unknown)])
+  ]
 }

@@ -1,0 +1,78 @@
+import HTTPTypes
+import Registry
+import Wire
+
+extension APIOperation {
+  /// Every response, one for each status, in their order.
+  var allResponses: [APIResponse] {
+    var all: [APIResponse] = []
+    for response in responses + errors + commonErrors {
+      if let index = all.firstIndex(where: { $0.status == response.status }) {
+        all[index] = all[index].merged(with: response)
+      } else {
+        all.append(response)
+      }
+    }
+    return all.sorted { $0.status.code < $1.status.code }
+  }
+
+  /// The errors that all operations of this kind share.
+  private var commonErrors: [APIResponse] {
+    switch tag {
+    case .pages, .operations: []
+    default: invalidRequest + unauthorized + unreadableBody + idempotencyConflict + unavailable
+    }
+  }
+
+  private var invalidRequest: [APIResponse] {
+    guard requestBody != nil || parameters.contains(where: { $0.location != .header }) else { return [] }
+    return [
+      .error(
+        "A field, a parameter or the path is invalid. The sentence names it.",
+        RegistryError.invalid(field: "name", problem: "is empty"))
+    ]
+  }
+
+  private var unauthorized: [APIResponse] {
+    guard case .key(let scope) = security else { return [] }
+    let unauthorized = APIResponse.error(
+      "The access key is missing, unknown, revoked, or belongs to another customer.", HTTPErrorResponse.unauthorized)
+    guard scope != .device else { return [unauthorized] }
+    return [
+      unauthorized, .error("The access key's scope is too low.", HTTPErrorResponse.forbidden(needs: scope.rawValue)),
+    ]
+  }
+
+  /// A POST may have a body even where none is needed.
+  private var unreadableBody: [APIResponse] {
+    guard requestBody != nil || method == .post else { return [] }
+    let errors = [
+      APIResponse.error("The body is too large.", HTTPErrorResponse.tooLarge(limit: bodyLimit)),
+      APIResponse.error("The body is incomplete or its framing is invalid.", HTTPErrorResponse.brokenBody),
+    ]
+    return requestBody == nil ? errors : errors + [.error("The body is not sent as JSON.", HTTPErrorResponse.notJSON)]
+  }
+
+  private var idempotencyConflict: [APIResponse] {
+    guard path.hasPrefix("/api/v1/"), method == .post else { return [] }
+    return [
+      .error(
+        "The request was executed before with this Idempotency-Key, but its reply is lost.",
+        RegistryError.idempotentReplyLost),
+      .error(
+        "The Idempotency-Key was used for another request within 24 hours.", RegistryError.idempotencyKeyReused),
+    ]
+  }
+
+  private var unavailable: [APIResponse] {
+    let description = "The database is unreachable or overloaded. `Retry-After` says when to try again. "
+    guard method != .get else {
+      return [.error(description + "Nothing was done.", HTTPErrorResponse.unavailable, HTTPErrorResponse.busy)]
+    }
+    return [
+      .error(
+        description + "Nothing was done, unless the sentence says that the outcome is unknown.",
+        HTTPErrorResponse.unavailable, HTTPErrorResponse.busy, HTTPErrorResponse.outcomeUnknown)
+    ]
+  }
+}

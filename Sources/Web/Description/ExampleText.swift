@@ -1,0 +1,59 @@
+import Wire
+
+/// An example as indented JSON for people, its fields in the order of the schema.
+enum ExampleText {
+  private static let width = 100
+
+  static func json(_ value: JSONValue, _ schema: Schema, indent: String = "") -> String {
+    let line = compact(value, schema)
+    guard indent.count + line.count > width else { return line }
+    let deeper = indent + "  "
+    switch value {
+    case .object(let members):
+      let lines = ordered(members, schema).map { name, value, schema in
+        "\(deeper)\(quoted(name)): \(json(value, schema, indent: deeper))"
+      }
+      return "{\n\(lines.joined(separator: ",\n"))\n\(indent)}"
+    case .array(let items):
+      let lines = items.map { deeper + json($0, schema.item, indent: deeper) }
+      return "[\n\(lines.joined(separator: ",\n"))\n\(indent)]"
+    default: return line
+    }
+  }
+
+  private static func compact(_ value: JSONValue, _ schema: Schema) -> String {
+    switch value {
+    case .null: return "null"
+    case .bool(let value): return "\(value)"
+    case .integer(let value): return "\(value)"
+    case .number(let value): return "\(value)"
+    case .string(let text): return quoted(text)
+    case .array(let items): return "[\(items.map { compact($0, schema.item) }.joined(separator: ", "))]"
+    case .object(let members):
+      let fields = ordered(members, schema).map { "\(quoted($0)): \(compact($1, $2))" }
+      return fields.isEmpty ? "{}" : "{ \(fields.joined(separator: ", ")) }"
+    }
+  }
+
+  private static func ordered(
+    _ members: [String: JSONValue], _ schema: Schema
+  ) -> [(name: String, value: JSONValue, schema: Schema)] {
+    let fields = schema.fields.map { ($0.name, $0.schema) }
+    let others = members.keys.filter { name in !fields.contains { $0.0 == name } }.sorted()
+    return (fields + others.map { ($0, Schema(.anything)) }).compactMap { name, schema in
+      members[name].map { (name, $0, schema) }
+    }
+  }
+
+  private static func quoted(_ text: String) -> String { String(decoding: JSONText.quoted(text), as: UTF8.self) }
+}
+
+extension Schema {
+  fileprivate var fields: [Field] {
+    if case .object(let fields, _, _) = shape { fields } else { [] }
+  }
+
+  fileprivate var item: Schema {
+    if case .array(let item, _) = shape { item } else { Schema(.anything) }
+  }
+}

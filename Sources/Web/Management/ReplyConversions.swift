@@ -1,0 +1,81 @@
+public import Content
+public import Registry
+public import Wire
+
+extension CustomerReply {
+  public init(_ customer: Customer) {
+    self.init(customerId: customer.id, name: customer.name, createdAt: Timestamp(customer.createdAt))
+  }
+}
+
+extension AccessKeyReply {
+  public init(_ key: AccessKey) {
+    self.init(
+      keyId: key.id, name: key.name, scope: key.scope, createdAt: Timestamp(key.createdAt),
+      revokedAt: key.revokedAt.map { Timestamp($0) })
+  }
+}
+
+extension IssuedAccessKey {
+  public init(_ new: NewAccessKey) {
+    self.init(
+      keyId: new.key.id, name: new.key.name, scope: new.key.scope, createdAt: Timestamp(new.key.createdAt),
+      token: new.token)
+  }
+}
+
+extension PushAppReply {
+  public init(_ app: PushApp) {
+    self.init(
+      pushAppId: app.id, appId: app.appID, appType: app.type, name: app.name, teamId: app.teamID, keyId: app.keyID,
+      credentials: app.credentials.map { Credential($0) },
+      alarm: app.alarm.map { Alarm(reason: $0.reason, since: Timestamp($0.since)) }, warnings: app.warnings,
+      createdAt: Timestamp(app.createdAt), updatedAt: Timestamp(app.updatedAt))
+  }
+}
+
+extension PushAppReply.Credential {
+  init(_ credential: PushCredential) {
+    self.init(
+      kind: credential.kind, fingerprint: credential.fingerprint,
+      notAfter: credential.notAfter.map { Timestamp($0) }, updatedAt: Timestamp(credential.updatedAt))
+  }
+}
+
+extension ListReply {
+  public init(_ list: ContactList) {
+    self.init(listId: list.id, name: list.name, createdAt: Timestamp(list.createdAt))
+  }
+}
+
+extension NewPushApp {
+  public init(_ request: PushAppRequest) {
+    self.init(
+      appID: request.appId, type: request.appType, name: request.name, teamID: request.teamId, keyID: request.keyId,
+      signingKey: request.signingKey.map { Secret($0) })
+  }
+}
+
+extension PushAppUpdate {
+  public init(_ request: PushAppChangeRequest) {
+    self.init(
+      name: request.name, teamID: request.teamId, keyID: request.keyId,
+      signingKey: request.signingKey.map { Secret($0) })
+  }
+}
+
+extension TemplateReply {
+  /// With its text.
+  public init(_ template: Template) {
+    self.init(
+      name: template.name, version: template.version, contentType: template.format.contentType,
+      createdAt: Timestamp(template.createdAt), body: template.body)
+  }
+
+  /// Without its text, for lists.
+  public init(_ summary: TemplateSummary) {
+    self.init(
+      name: summary.name, version: summary.version, contentType: summary.format.contentType,
+      createdAt: Timestamp(summary.createdAt))
+  }
+}

@@ -1,0 +1,126 @@
+/// The schemas of Carma's bodies. Their readers and writers are written by hand, for speed; a test compares the two.
+public enum CarmaSchemas {
+  /// Body of `PUT …/pushdevices`.
+  public static let registration = Schema.openObject(
+    [
+      originalId, devices(registeredDevice, "The contact's devices."),
+      maybe("listId", either(.id, .string(matching: "^(0*[1-9][0-9]*)?$")), "The contact's list. `\"\"` removes it."),
+      maybe("dateOfBirth", date, "Milliseconds since 1970, or as in 1980-02-29. `\"\"` clears it."),
+      maybe(
+        "properties", Schema(.object([], others: property, count: 0...PropertyLimits.count)),
+        "Further fields, merged key by key. Null removes a key."),
+    ] + texts.map { maybe($0, text(0...255), "Absent or null keeps it, `\"\"` clears it.") },
+    name: "PushDevicesRequest", "A contact and its devices.")
+
+  /// Body of `PUT …/pushdevices/invalidation`.
+  public static let invalidation = Schema.openObject(
+    [originalId, devices(invalidatedDevice, "The devices to invalidate.")],
+    name: "InvalidationRequest", "Devices of a contact that must not receive pushes any more.")
+
+  /// A `ContactReply`.
+  public static let contact = Schema(
+    .object(
+      [Schema.Field("originalId", .string(), "The contact's id in the customer's own system.")]
+        + texts.map { Schema.Field($0, .string().orNull) } + [
+          Schema.Field("listId", .id.orNull, "The contact's list."),
+          Schema.Field("dateOfBirth", .integer(CarmaDate.range).orNull, "Midnight UTC, in milliseconds since 1970."),
+          Schema.Field("properties", Schema(.object([], others: property, count: nil)), "Further fields."),
+          Schema.Field("deviceInfo", Schema(.array(of: device, count: nil)), "The contact's devices in this app."),
+        ], others: nil, count: nil),
+    name: "Contact", description: "A contact and its devices. Null stands for what is unknown.")
+
+  private static let texts = [
+    "country", "firstName", "lastName", "middleName", "emailAddress", "title", "city", "zipcode", "sex", "mobileNumber",
+  ]
+
+  private static let originalId = Schema.Field(
+    "originalId", text(1...255),
+    """
+    The contact's id in the customer's own system, such as an e-mail address or a primary key. It is compared exactly. \
+    `originalid` is accepted too.
+    """)
+
+  private static func devices(_ device: Schema, _ description: String) -> Schema.Field {
+    Schema.Field("deviceInfo", Schema(.array(of: device, count: 1...PushDevicesBody.maximumDevices)), description)
+  }
+
+  private static let deviceIdentity = [
+    Schema.Field(
+      "devicetoken", text(1...4096),
+      "The push token as the platform gave it to the app. `deviceToken` is accepted too."),
+    maybe(
+      "appType", either(AppType.schema, Schema(.strings(AppType.allCases.map { "\($0.rawValue)" } + [""]))),
+      "1 iOS, 2 Android, 3 Windows, 6 Firebase. Needed only if the appId exists on several platforms."),
+    maybe("dateOfInvalidation", date, "Since when, in milliseconds since 1970 or as in 1980-02-29. Now if absent."),
+  ]
+
+  private static let registeredDevice = Schema.openObject(
+    deviceIdentity + [
+      maybe(
+        "sandboxToken",
+        either(Schema(.boolean), Schema(.integers([0, 1])), Schema(.strings(["true", "false", "1", "0", ""]))),
+        "Whether the token belongs to APNs' development environment. False if absent. Upper case is accepted too."),
+      maybe("manufacturer", text(0...255)), maybe("model", text(0...255)), maybe("osVersion", text(0...255)),
+      maybe("country", text(0...255)),
+      maybe(
+        "invalidationType", either(.integer(0...Int64(Int16.max)), .string(matching: "^[0-9]{0,4}$")),
+        "0 valid. Any other number invalidates the device: 1 by the app or its user."),
+    ], name: "DeviceInfoRequest", "One device.")
+
+  private static let invalidatedDevice = Schema.openObject(
+    deviceIdentity + [
+      maybe(
+        "invalidationType", either(.integer(1...Int64(Int16.max)), .string(matching: "^([1-9][0-9]{0,3})?$")),
+        "1 by the app or its user, which is what an absent one means too.")
+    ], name: "DeviceInvalidationRequest", "One device to invalidate.")
+
+  private static let device = Schema(
+    .object(
+      [
+        Schema.Field("devicetoken", .string(), "The token, exactly as it was registered."),
+        Schema.Field(
+          "appType", Schema(.strings(AppType.allCases.map { "\($0.rawValue)" })).orNull, "A string, as in Carma."),
+        Schema.Field("sandboxToken", Schema(.strings(["true", "false"])), "A string, as in Carma."),
+        Schema.Field("manufacturer", .string().orNull), Schema.Field("model", .string().orNull),
+        Schema.Field("osVersion", .string().orNull), Schema.Field("country", .string().orNull),
+        Schema.Field(
+          "dateOfInvalidation", .integer(CarmaDate.range).orNull, "Milliseconds since 1970. Null while it is valid."),
+        Schema.Field(
+          "invalidationType", .integer(0...Int64(Int16.max)),
+          "0 valid, 1 invalidated by app or user, 2 refused by the push service, 3 of the wrong environment."),
+      ], others: nil, count: nil),
+    name: "DeviceInfo", description: "One device.")
+}
+
+extension CarmaSchemas {
+  private static func maybe(_ name: String, _ schema: Schema, _ description: String = "") -> Schema.Field {
+    Schema.Field(name, schema.orNull, isRequired: false, description)
+  }
+
+  private static func either(_ choices: Schema...) -> Schema { Schema(.either(choices)) }
+
+  /// A text; clients may send a number instead.
+  private static func text(_ length: ClosedRange<Int>) -> Schema { either(.string(length), Schema(.number)) }
+
+  private static let date = either(
+    .integer(CarmaDate.range), .string(matching: "^$|^-?[0-9]+$|^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].+)?$"))
+
+  private static let property = either(.string(0...PropertyLimits.value), Schema(.number), Schema(.boolean)).orNull
+}
+
+extension ContactReply {
+  /// Shown in the OpenAPI document.
+  public static let example: ContactReply = {
+    var device = DeviceInfo(deviceToken: "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0")
+    device.appType = .ios
+    device.manufacturer = "apple"
+    device.model = "iPhone 15"
+    device.osVersion = "18.1"
+    var contact = ContactReply(originalId: "lars@example.com")
+    contact.firstName = "Lars"
+    contact.country = "Sweden"
+    contact.properties = #"{"food":"meat"}"#
+    contact.deviceInfo = [device]
+    return contact
+  }()
+}

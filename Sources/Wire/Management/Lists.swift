@@ -1,0 +1,48 @@
+/// Body of `POST /api/v1/lists`.
+public struct ListRequest: APIRequest, Equatable {
+  public var name: String
+  public var listId: ListID?
+
+  public init(name: String, listId: ListID? = nil) {
+    self.name = name
+    self.listId = listId
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case name, listId }
+  public static let schemaName: String? = "ListRequest"
+  public static let schemaDescription = "A list to add."
+  public static let example = ListRequest(name: "newsletter", listId: ListID(1_000_000_005))
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .name: FieldDescription("A name for people, unique among the customer's lists.", limits: 1...200)
+    case .listId: "The number that apps already send. The next free number if absent."
+    }
+  }
+}
+
+/// A list of contacts.
+public struct ListReply: APIObject, Equatable {
+  public var listId: ListID
+  public var name: String
+  public var createdAt: Timestamp
+
+  public init(listId: ListID, name: String, createdAt: Timestamp) {
+    self.listId = listId
+    self.name = name
+    self.createdAt = createdAt
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case listId, name, createdAt }
+  public static let schemaName: String? = "List"
+  public static let schemaDescription = "A list of contacts."
+  public static let example = ListReply(listId: ListID(1_000_000_005), name: "newsletter", createdAt: .example)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .listId: "The number that apps send as `listId`, and that sendouts name as their audience."
+    case .name: "A name for people."
+    case .createdAt: "When the list was added."
+    }
+  }
+}

@@ -1,0 +1,257 @@
+/// Body of `POST /api/v1/apps`.
+public struct PushAppRequest: APIRequest, Equatable {
+  public var name: String
+  public var appId: String
+  public var appType: AppType
+  public var teamId: String?
+  public var keyId: String?
+  public var signingKey: String?
+
+  public init(
+    name: String, appId: String, appType: AppType, teamId: String? = nil, keyId: String? = nil,
+    signingKey: String? = nil
+  ) {
+    self.name = name
+    self.appId = appId
+    self.appType = appType
+    self.teamId = teamId
+    self.keyId = keyId
+    self.signingKey = signingKey
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case name, appId, appType, teamId, keyId, signingKey }
+  public static let schemaName: String? = "PushAppRequest"
+  public static let schemaDescription = "An app to add."
+  public static let example = PushAppRequest(name: "Acme", appId: "com.acme.app", appType: .ios)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .name: FieldDescription("A name for people.", limits: 1...200)
+    case .appId: FieldDescription("Bundle id or package name.", limits: 1...200)
+    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase."
+    case .teamId: FieldDescription("Apple's Team Id. iOS only.", limits: 1...20)
+    case .keyId: FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20)
+    case .signingKey: "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again."
+    }
+  }
+}
+
+/// Body of `PATCH /api/v1/apps/{id}`. A field that is absent or null stays as it is.
+///
+/// `appId` and `appType` cannot change: the tokens registered under them belong to that app.
+public struct PushAppChangeRequest: APIRequest, Equatable {
+  public var name: String?
+  public var teamId: String?
+  public var keyId: String?
+  public var signingKey: String?
+
+  public init(name: String? = nil, teamId: String? = nil, keyId: String? = nil, signingKey: String? = nil) {
+    self.name = name
+    self.teamId = teamId
+    self.keyId = keyId
+    self.signingKey = signingKey
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case name, teamId, keyId, signingKey }
+  public static let schemaName: String? = "PushAppChangeRequest"
+  public static let schemaDescription = "What to change about an app."
+  public static let example = PushAppChangeRequest(name: "Acme for iPhone")
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .name: FieldDescription("A name for people.", limits: 1...200)
+    case .teamId: FieldDescription("Apple's Team Id. iOS only.", limits: 1...20)
+    case .keyId: FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20)
+    case .signingKey: "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again."
+    }
+  }
+}
+
+/// An app on one platform. Its credentials are named, never shown.
+public struct PushAppReply: APIObject, Equatable {
+  public var pushAppId: PushAppID
+  public var appId: String
+  public var appType: AppType
+  public var name: String
+  public var teamId: String?
+  public var keyId: String?
+  public var credentials: [Credential]
+  public var alarm: Alarm?
+  public var warnings: [String]
+  public var createdAt: Timestamp
+  public var updatedAt: Timestamp
+
+  public init(
+    pushAppId: PushAppID, appId: String, appType: AppType, name: String, teamId: String? = nil, keyId: String? = nil,
+    credentials: [Credential] = [], alarm: Alarm? = nil, warnings: [String] = [], createdAt: Timestamp,
+    updatedAt: Timestamp
+  ) {
+    self.pushAppId = pushAppId
+    self.appId = appId
+    self.appType = appType
+    self.name = name
+    self.teamId = teamId
+    self.keyId = keyId
+    self.credentials = credentials
+    self.alarm = alarm
+    self.warnings = warnings
+    self.createdAt = createdAt
+    self.updatedAt = updatedAt
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case pushAppId, appId, appType, name, teamId, keyId, credentials, alarm, warnings, createdAt, updatedAt
+  }
+  public static let schemaName: String? = "PushApp"
+  public static let schemaDescription = "An app on one platform."
+  public static let example = PushAppReply(
+    pushAppId: PushAppID(1), appId: "com.acme.app", appType: .ios, name: "Acme", teamId: "A1B2C3D4E5",
+    keyId: "F6G7H8J9K0", credentials: [.example], createdAt: .example, updatedAt: .example)
+  /// An app without credentials.
+  public static let newExample = PushAppReply(
+    pushAppId: PushAppID(1), appId: "com.acme.app", appType: .ios, name: "Acme",
+    warnings: ["There is no signingKey, so nothing can be sent to this app yet."], createdAt: .example,
+    updatedAt: .example)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .pushAppId: "The app's number in this API."
+    case .appId: "Bundle id or package name, as apps send it in Carma's paths."
+    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase."
+    case .name: "A name for people."
+    case .teamId: "Apple's Team Id. iOS only."
+    case .keyId: "Apple's Key Id of the signing key. iOS only."
+    case .credentials: "The stored credentials, without their secrets."
+    case .alarm: "Why the app needs attention, such as refused credentials. Absent if all is well."
+    case .warnings: "What looks odd but may be right, a sentence each."
+    case .createdAt: "When the app was added."
+    case .updatedAt: "When the app or one of its credentials last changed."
+    }
+  }
+
+  /// A credential that is stored for the app.
+  public struct Credential: APIObject, Equatable {
+    public var kind: PushCredentialKind
+    public var fingerprint: String
+    public var notAfter: Timestamp?
+    public var updatedAt: Timestamp
+
+    public init(kind: PushCredentialKind, fingerprint: String, notAfter: Timestamp? = nil, updatedAt: Timestamp) {
+      self.kind = kind
+      self.fingerprint = fingerprint
+      self.notAfter = notAfter
+      self.updatedAt = updatedAt
+    }
+
+    public enum CodingKeys: String, CodingKey, CaseIterable { case kind, fingerprint, notAfter, updatedAt }
+    public static let schemaName: String? = "PushCredential"
+    public static let schemaDescription = "A stored credential, without its secret."
+    public static let example = Credential(
+      kind: .apnsSigningKey, fingerprint: "3f0b9c1d2e4a5867", updatedAt: .example)
+
+    public static func describe(_ field: CodingKeys) -> FieldDescription {
+      switch field {
+      case .kind: "What the credential is."
+      case .fingerprint: "The first 16 hex digits of the public key's SHA-256, to tell two files apart."
+      case .notAfter: "When a certificate expires. Absent for keys."
+      case .updatedAt: "When the credential was stored."
+      }
+    }
+  }
+
+  /// Why an app needs attention.
+  public struct Alarm: APIObject, Equatable {
+    public var reason: String
+    public var since: Timestamp
+
+    public init(reason: String, since: Timestamp) {
+      self.reason = reason
+      self.since = since
+    }
+
+    public enum CodingKeys: String, CodingKey, CaseIterable { case reason, since }
+    public static let schemaName: String? = "PushAppAlarm"
+    public static let schemaDescription = "Why an app needs attention."
+    public static let example = Alarm(reason: "InvalidProviderToken", since: .example)
+
+    public static func describe(_ field: CodingKeys) -> FieldDescription {
+      switch field {
+      case .reason: "The push service's reason."
+      case .since: "When the alarm was raised."
+      }
+    }
+  }
+}
+
+/// What a stored credential is, as in the table `push_credential`.
+public enum PushCredentialKind: String, Sendable, Codable, CaseIterable, SchemaProviding {
+  case apnsSigningKey = "apns_signing_key"
+  case apnsDevelopmentCertificate = "apns_development_certificate"
+  case apnsProductionCertificate = "apns_production_certificate"
+  case fcmServiceAccount = "fcm_service_account"
+  case hmsClientSecret = "hms_client_secret"
+  case wnsClientSecret = "wns_client_secret"
+  case vapidKey = "vapid_key"
+}
+
+/// A push service's answer about an app's credentials. Nothing is sent to a phone for it.
+public struct PushAppCheckReply: APIObject, Equatable {
+  public var pushAppId: PushAppID
+  public var appId: String
+  public var checks: [Check]
+
+  public init(pushAppId: PushAppID, appId: String, checks: [Check]) {
+    self.pushAppId = pushAppId
+    self.appId = appId
+    self.checks = checks
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case pushAppId, appId, checks }
+  public static let schemaName: String? = "PushAppCheck"
+  public static let schemaDescription = "A push service's answer about an app's credentials."
+  public static let example = PushAppCheckReply(
+    pushAppId: PushAppID(1), appId: "com.acme.app",
+    checks: [
+      Check(environment: .production, verdict: .accepted),
+      Check(environment: .sandbox, verdict: .refused, reason: "BadEnvironmentKeyInToken"),
+    ])
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .pushAppId: "The app's number."
+    case .appId: "The app's bundle id."
+    case .checks: "One check for each environment."
+    }
+  }
+
+  /// One environment's answer.
+  public struct Check: APIObject, Equatable {
+    public enum Environment: String, Codable, Sendable, CaseIterable, SchemaProviding { case production, sandbox }
+    public enum Verdict: String, Codable, Sendable, CaseIterable, SchemaProviding {
+      case accepted, refused, unreachable
+    }
+
+    public var environment: Environment
+    public var verdict: Verdict
+    public var reason: String?
+
+    public init(environment: Environment, verdict: Verdict, reason: String? = nil) {
+      self.environment = environment
+      self.verdict = verdict
+      self.reason = reason
+    }
+
+    public enum CodingKeys: String, CodingKey, CaseIterable { case environment, verdict, reason }
+    public static let schemaName: String? = "EnvironmentCheck"
+    public static let schemaDescription = "One environment's answer about an app's credentials."
+    public static let example = Check(environment: .production, verdict: .accepted)
+
+    public static func describe(_ field: CodingKeys) -> FieldDescription {
+      switch field {
+      case .environment: "The environment that was asked."
+      case .verdict: "Whether the credentials were accepted."
+      case .reason: "The push service's reason, or why it could not be reached. Absent if accepted."
+      }
+    }
+  }
+}

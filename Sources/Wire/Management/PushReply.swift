@@ -1,0 +1,60 @@
+/// The state of a push in the ledger: queued -> accepted, failed, skipped or uncertain; queued -> waiting -> queued;
+/// queued or waiting -> cancelled.
+public enum PushState: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
+  case queued, waiting, accepted, failed, uncertain, skipped, cancelled
+}
+
+/// One push of a sendout: a row of the ledger.
+public struct PushReply: APIObject, Equatable {
+  public var deviceId: DeviceID
+  public var contactId: ContactID
+  public var state: PushState
+  public var attempts: Int
+  public var reason: String?
+  public var resentBecause: String?
+  public var sentAt: Timestamp?
+  public var settledAt: Timestamp?
+  public var notBefore: Timestamp?
+  public var openedAt: Timestamp?
+
+  public init(
+    deviceId: DeviceID, contactId: ContactID, state: PushState, attempts: Int, reason: String? = nil,
+    resentBecause: String? = nil, sentAt: Timestamp? = nil, settledAt: Timestamp? = nil, notBefore: Timestamp? = nil,
+    openedAt: Timestamp? = nil
+  ) {
+    self.deviceId = deviceId
+    self.contactId = contactId
+    self.state = state
+    self.attempts = attempts
+    self.reason = reason
+    self.resentBecause = resentBecause
+    self.sentAt = sentAt
+    self.settledAt = settledAt
+    self.notBefore = notBefore
+    self.openedAt = openedAt
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case deviceId, contactId, state, attempts, reason, resentBecause, sentAt, settledAt, notBefore, openedAt
+  }
+  public static let schemaName: String? = "Push"
+  public static let schemaDescription = "One push of a sendout: a row of the ledger."
+  public static let example = PushReply(
+    deviceId: DeviceID(12), contactId: ContactID(5), state: .failed, attempts: 1, reason: "Unregistered",
+    sentAt: .example, settledAt: .example)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .deviceId: "The device's number."
+    case .contactId: "The contact that had the device when the audience was frozen."
+    case .state: "The push's state."
+    case .attempts: .count("How often the push was sent, or may have been sent.")
+    case .reason: "The reason of the last outcome, from the push service or the hub. Absent if accepted at once."
+    case .resentBecause: "Why the push was sent more than once."
+    case .sentAt: "When the push was last sent."
+    case .settledAt: "When the push's outcome was written."
+    case .notBefore: "The earliest time of the next attempt."
+    case .openedAt: "When a person first opened the push."
+    }
+  }
+}

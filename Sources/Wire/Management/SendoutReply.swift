@@ -1,0 +1,162 @@
+/// The state of a sendout: draft -> freezing -> running <-> paused; any of them -> cancelled; running -> finished.
+public enum SendoutState: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
+  /// Written, not started.
+  case draft
+  /// Started: its audience is being written into the ledger.
+  case freezing
+  /// Its pushes are being sent.
+  case running
+  /// Stopped by somebody, or by the hub: then the sendout says why.
+  case paused
+  /// Stopped for good. Pushes that were not sent never will be.
+  case cancelled
+  /// Every push has an outcome.
+  case finished
+}
+
+/// A sendout and its progress.
+public struct SendoutReply: APIObject, Equatable {
+  public var sendoutId: SendoutID
+  public var name: String
+  public var pushAppId: PushAppID
+  public var appId: String
+  public var appType: AppType
+  public var state: SendoutState
+  public var haltReason: String?
+  public var audience: Audience?
+  public var unknownOriginalIds: Int?
+  public var message: MessageBody?
+  public var template: String?
+  public var templateVersion: Int32?
+  public var onUncertain: UncertainPolicy
+  public var createdAt: Timestamp
+  public var startedAt: Timestamp?
+  public var frozenAt: Timestamp?
+  public var finishedAt: Timestamp?
+  public var counts: SendoutCounts?
+
+  public init(
+    sendoutId: SendoutID, name: String, pushAppId: PushAppID, appId: String, appType: AppType, state: SendoutState,
+    haltReason: String? = nil, audience: Audience? = nil, unknownOriginalIds: Int? = nil, message: MessageBody? = nil,
+    template: String? = nil, templateVersion: Int32? = nil, onUncertain: UncertainPolicy, createdAt: Timestamp,
+    startedAt: Timestamp? = nil, frozenAt: Timestamp? = nil, finishedAt: Timestamp? = nil,
+    counts: SendoutCounts? = nil
+  ) {
+    self.sendoutId = sendoutId
+    self.name = name
+    self.pushAppId = pushAppId
+    self.appId = appId
+    self.appType = appType
+    self.state = state
+    self.haltReason = haltReason
+    self.audience = audience
+    self.unknownOriginalIds = unknownOriginalIds
+    self.message = message
+    self.template = template
+    self.templateVersion = templateVersion
+    self.onUncertain = onUncertain
+    self.createdAt = createdAt
+    self.startedAt = startedAt
+    self.frozenAt = frozenAt
+    self.finishedAt = finishedAt
+    self.counts = counts
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case sendoutId, name, pushAppId, appId, appType, state, haltReason, audience, unknownOriginalIds, message, template,
+      templateVersion, onUncertain, createdAt, startedAt, frozenAt, finishedAt, counts
+  }
+  public static let schemaName: String? = "Sendout"
+  public static let schemaDescription = "A sendout and its progress."
+  public static let example = SendoutReply(
+    sendoutId: SendoutID(7), name: "Friday offer", pushAppId: PushAppID(1), appId: "com.acme.app", appType: .ios,
+    state: .running, audience: .example, unknownOriginalIds: 0, message: .example, onUncertain: .resend,
+    createdAt: .example, startedAt: .example, frozenAt: .example, counts: .example)
+  /// A sendout as lists have it.
+  public static let listedExample = SendoutReply(
+    sendoutId: SendoutID(7), name: "Friday offer", pushAppId: PushAppID(1), appId: "com.acme.app", appType: .ios,
+    state: .finished, template: "offer", templateVersion: 3, onUncertain: .resend, createdAt: .example,
+    startedAt: .example, frozenAt: .example, finishedAt: .example)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .sendoutId: "The sendout's number."
+    case .name: "A name for people."
+    case .pushAppId: "The number of the app it goes to."
+    case .appId: "The app's bundle id."
+    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase."
+    case .state: "draft → freezing → running ⇄ paused; any of them → cancelled; running → finished."
+    case .haltReason: "Why the hub paused the sendout, such as refused credentials."
+    case .audience: "Who receives the sendout. Absent in lists."
+    case .unknownOriginalIds: .count("How many of the audience's original ids no contact has.")
+    case .message: "What the push says. Absent in lists."
+    case .template: "The name of the rich page's template."
+    case .templateVersion:
+      FieldDescription("The template's version, fixed for this sendout.", limits: 1...Int64(Int32.max))
+    case .onUncertain: "What to do with uncertain pushes: `resend` (nobody is missed) or `skip` (nobody receives two)."
+    case .createdAt: "When the sendout was made."
+    case .startedAt: "When the sendout was started."
+    case .frozenAt: "When the audience was written into the ledger."
+    case .finishedAt: "When the last push had its outcome, or the sendout was cancelled."
+    case .counts: "How many pushes are in each state. Absent in lists."
+    }
+  }
+}
+
+/// How many of a sendout's pushes are in each state; the same numbers as in the view `report.sendout_totals`.
+///
+/// `queued`, `sending`, `waiting`, `accepted`, `failed`, `uncertain`, `skipped` and `cancelled` add up to `audience`.
+public struct SendoutCounts: APIObject, Hashable {
+  public var audience: Int
+  public var queued: Int
+  public var sending: Int
+  public var waiting: Int
+  public var sent: Int
+  public var accepted: Int
+  public var failed: Int
+  public var uncertain: Int
+  public var skipped: Int
+  public var cancelled: Int
+  public var opened: Int
+
+  public init(
+    audience: Int = 0, queued: Int = 0, sending: Int = 0, waiting: Int = 0, sent: Int = 0, accepted: Int = 0,
+    failed: Int = 0, uncertain: Int = 0, skipped: Int = 0, cancelled: Int = 0, opened: Int = 0
+  ) {
+    self.audience = audience
+    self.queued = queued
+    self.sending = sending
+    self.waiting = waiting
+    self.sent = sent
+    self.accepted = accepted
+    self.failed = failed
+    self.uncertain = uncertain
+    self.skipped = skipped
+    self.cancelled = cancelled
+    self.opened = opened
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case audience, queued, sending, waiting, sent, accepted, failed, uncertain, skipped, cancelled, opened
+  }
+  public static let schemaName: String? = "SendoutCounts"
+  public static let schemaDescription =
+    "How many of a sendout's pushes are in each state. The view `report.sendout_totals` has the same numbers."
+  public static let example = SendoutCounts(audience: 2, sending: 1, sent: 1, accepted: 1)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .audience: .count("Devices in the frozen audience. 0 before the freeze.")
+    case .queued: .count("Not claimed by a hub yet.")
+    case .sending: .count("Claimed by a hub.")
+    case .waiting: .count("To be tried again later.")
+    case .sent: .count("Sent, or possibly sent, at least once.")
+    case .accepted: .count("Accepted by the push service.")
+    case .failed: .count("Refused by the push service for good.")
+    case .uncertain: .count("Possibly sent and never answered. The sendout's policy does not send them again.")
+    case .skipped: .count("Not sent: the device was invalidated or changed hands after the freeze.")
+    case .cancelled: .count("Not sent: the sendout was cancelled.")
+    case .opened: .count("Opened by a person at least once.")
+    }
+  }
+}

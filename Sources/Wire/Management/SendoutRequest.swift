@@ -1,0 +1,111 @@
+/// Body of `POST /api/v1/sendouts`.
+public struct SendoutRequest: APIRequest, Equatable {
+  public var name: String?
+  public var appId: String
+  public var appType: AppType?
+  public var audience: Audience
+  public var message: MessageBody
+  public var template: String?
+  public var onUncertain: UncertainPolicy?
+  public var start: Bool?
+
+  public init(
+    name: String? = nil, appId: String, appType: AppType? = nil, audience: Audience, message: MessageBody,
+    template: String? = nil, onUncertain: UncertainPolicy? = nil, start: Bool? = nil
+  ) {
+    self.name = name
+    self.appId = appId
+    self.appType = appType
+    self.audience = audience
+    self.message = message
+    self.template = template
+    self.onUncertain = onUncertain
+    self.start = start
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case name, appId, appType, audience, message, template, onUncertain, start
+  }
+  public static let schemaName: String? = "SendoutRequest"
+  public static let schemaDescription = "A sendout to make."
+  public static let example = SendoutRequest(
+    name: "Friday offer", appId: "com.acme.app", audience: .example, message: .example, start: true)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .name: FieldDescription("A name for people. The beginning of the alert if absent.", limits: 1...200)
+    case .appId: "The bundle id of the app to send to."
+    case .appType: "The platform. Needed only if the appId exists on several platforms."
+    case .audience: "Who receives the sendout."
+    case .message: "What the push says."
+    case .template: "The name of the rich page's template. Without it there is no page and no `url`."
+    case .onUncertain: "What to do with uncertain pushes. `resend` if absent."
+    case .start: "Whether to start the sendout at once. It stays a draft if absent or false."
+    }
+  }
+}
+
+/// What to do with an uncertain push: one that may have been sent before a crash or a lost reply.
+public enum UncertainPolicy: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
+  /// Send it again: nobody is missed, somebody may receive it twice.
+  case resend
+  /// Do not send it again: nobody receives it twice, somebody may be missed.
+  case skip
+}
+
+/// Who a sendout goes to: every valid device of its app that belongs to one of these contacts.
+///
+/// In JSON exactly one of `{"all":true}`, `{"listId":7}` and `{"originalIds":["a@example.com"]}`.
+public enum Audience: Sendable, Hashable {
+  /// Every contact of the customer.
+  case all
+  /// The contacts on this list.
+  case list(ListID)
+  /// The contacts with these ids. Ids that no contact has are counted and skipped.
+  case originalIds([String])
+
+  /// How many original ids a sendout may name; more belong on a list.
+  public static let originalIdLimit = 10_000
+
+  public static let example = Audience.originalIds(["lars@example.com"])
+}
+
+extension Audience: Codable, SchemaProviding {
+  private enum CodingKeys: String, CodingKey { case all, listId, originalIds }
+
+  public static var schema: Schema {
+    let originalIds = Schema(.array(of: .string(), count: 1...originalIdLimit))
+    let fields = [
+      Schema.Field("all", Schema(.onlyTrue), isRequired: false, "Every contact of the customer."),
+      Schema.Field("listId", .id, isRequired: false, "The contacts on this list."),
+      Schema.Field(
+        "originalIds", originalIds, isRequired: false,
+        "The contacts with these ids. Ids that no contact has are counted and skipped."),
+    ]
+    return Schema(
+      .object(fields, others: nil, count: 1...1), name: "Audience",
+      description: "Every valid device of the app that belongs to one of these contacts. Exactly one field is present.")
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let body = try decoder.container(keyedBy: CodingKeys.self)
+    if let list = try body.decodeIfPresent(ListID.self, forKey: .listId) {
+      self = .list(list)
+    } else if let ids = try body.decodeIfPresent([String].self, forKey: .originalIds) {
+      self = .originalIds(ids)
+    } else if try body.decode(Bool.self, forKey: .all) {
+      self = .all
+    } else {
+      throw DecodingError.dataCorruptedError(forKey: .all, in: body, debugDescription: "must be true")
+    }
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var body = encoder.container(keyedBy: CodingKeys.self)
+    switch self {
+    case .all: try body.encode(true, forKey: .all)
+    case .list(let list): try body.encode(list, forKey: .listId)
+    case .originalIds(let ids): try body.encode(ids, forKey: .originalIds)
+    }
+  }
+}

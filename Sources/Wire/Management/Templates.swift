@@ -1,0 +1,61 @@
+/// Body of `PUT /api/v1/templates/{name}`: a new version of a template.
+public struct TemplateRequest: APIRequest, Equatable {
+  public var contentType: String?
+  public var body: String
+
+  public init(contentType: String? = nil, body: String) {
+    self.contentType = contentType
+    self.body = body
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case contentType, body }
+  public static let schemaName: String? = "TemplateRequest"
+  public static let schemaDescription = "A new version of a template."
+  public static let example = TemplateRequest(
+    contentType: "text/html; charset=utf-8",
+    body: "<h1>Hi {{firstName}}</h1><p>{{properties.food}} is 20 % off today.</p>")
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .contentType: "The page's media type. `text/html; charset=utf-8` if absent."
+    case .body: FieldDescription("The Mustache text.", limits: 1...262_144)
+    }
+  }
+}
+
+/// One version of a template.
+public struct TemplateReply: APIObject, Equatable {
+  public var name: String
+  public var version: Int32
+  public var contentType: String
+  public var createdAt: Timestamp
+  public var body: String?
+
+  public init(name: String, version: Int32, contentType: String, createdAt: Timestamp, body: String? = nil) {
+    self.name = name
+    self.version = version
+    self.contentType = contentType
+    self.createdAt = createdAt
+    self.body = body
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case name, version, contentType, createdAt, body }
+  public static let schemaName: String? = "Template"
+  public static let schemaDescription = "One version of a template."
+  public static let example = TemplateReply(
+    name: "offer", version: 3, contentType: "text/html; charset=utf-8", createdAt: .example,
+    body: TemplateRequest.example.body)
+  /// A template as lists have it.
+  public static let listedExample = TemplateReply(
+    name: "offer", version: 3, contentType: "text/html; charset=utf-8", createdAt: .example)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .name: "The template's name, as sendouts refer to it."
+    case .version: FieldDescription("The version within the name: 1, 2, 3, …", limits: 1...Int64(Int32.max))
+    case .contentType: "The page's media type."
+    case .createdAt: "When this version was saved."
+    case .body: "The Mustache text. Absent in lists."
+    }
+  }
+}

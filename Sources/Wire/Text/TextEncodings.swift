@@ -1,0 +1,83 @@
+/// Base64 in the alphabet that URLs take, without padding (RFC 4648, section 5).
+public enum Base64URL {
+  private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+
+  /// What each byte stands for; 255 for those that are no digit.
+  private static let values: [UInt8] = {
+    var values = [UInt8](repeating: 255, count: 256)
+    for (value, digit) in digits.enumerated() { values[Int(digit)] = UInt8(value) }
+    return values
+  }()
+
+  /// The digits for these bytes.
+  public static func encode(_ bytes: [UInt8]) -> [UInt8] {
+    var text: [UInt8] = []
+    text.reserveCapacity((bytes.count * 4 + 2) / 3)
+    var buffer: UInt32 = 0
+    var bits: UInt32 = 0
+    for byte in bytes {
+      buffer = buffer << 8 | UInt32(byte)
+      bits += 8
+      while bits >= 6 {
+        bits -= 6
+        text.append(digits[Int(buffer >> bits & 63)])
+      }
+    }
+    if bits > 0 { text.append(digits[Int(buffer << (6 - bits) & 63)]) }
+    return text
+  }
+
+  /// The same as a string.
+  public static func text(_ bytes: [UInt8]) -> String { String(decoding: encode(bytes), as: UTF8.self) }
+
+  /// The bytes that a text stands for; `nil` if it holds anything but digits. Bits left over are ignored: the caller compares.
+  public static func decode(_ text: [UInt8]) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var buffer: UInt32 = 0
+    var bits: UInt32 = 0
+    for digit in text {
+      let value = values[Int(digit)]
+      guard value < 64 else { return nil }
+      buffer = buffer << 6 | UInt32(value)
+      bits += 6
+      if bits >= 8 {
+        bits -= 8
+        bytes.append(UInt8(truncatingIfNeeded: buffer >> bits))
+      }
+    }
+    return bytes
+  }
+}
+
+extension [UInt8] {
+  /// Lower-case hexadecimal digits, two a byte.
+  public var hexDigits: String {
+    String(decoding: flatMap { [UInt8(hexDigit: $0 >> 4), UInt8(hexDigit: $0 & 15)] }, as: UTF8.self)
+  }
+}
+
+extension UInt8 {
+  /// The ASCII digit of a value from 0 to 15.
+  init(hexDigit value: UInt8) {
+    self = value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+  }
+}
+
+extension StringProtocol {
+  /// The text as it can stand between the tags of an HTML page and inside quoted attributes.
+  public var htmlEscaped: String {
+    var escaped = ""
+    escaped.reserveCapacity(utf8.count)
+    for character in unicodeScalars {
+      switch character {
+      case "&": escaped += "&amp;"
+      case "<": escaped += "&lt;"
+      case ">": escaped += "&gt;"
+      case "\"": escaped += "&quot;"
+      case "'": escaped += "&#39;"
+      default: escaped.unicodeScalars.append(character)
+      }
+    }
+    return escaped
+  }
+}

@@ -1,0 +1,223 @@
+import Foundation
+import Providers
+import Support
+import Testing
+import Wire
+
+/// Every request body that is described, sent with each of its fields changed in many ways: the site must accept exactly what
+/// the schema accepts. So no name, type, optionality or limit can differ between the two.
+@Suite struct RequestSchemaTests {
+  @Test func `Every body is accepted or refused exactly as its schema says`() async throws {
+    try await withManagedSite { managed in
+      let key = try await signingKey(managed)
+      for operation in bodiedOperations(managed) {
+        var sent: Set<JSONValue> = []
+        for body in bodies(operation, signingKey: key) {
+          let variants = BodyVariants(managed.contract.document).all(of: body, operation.schema)
+          #expect(variants.count > 40, "\(operation.name)")
+          for variant in variants where !sent.contains(variant.body) {
+            try await expectAgreement(managed, operation, variant)
+          }
+          sent.formUnion(variants.map(\.body))
+        }
+      }
+    }
+  }
+
+  /// What a refusal says that is about the meaning of a value, after its form was accepted.
+  private static let refusalsOfMeaning = [
+    "names no list of this customer", "names a platform that this appId has no push app for", "come together",
+    "holds a character other than letters", "signingKey: ", "is the name of no template", "is the number of no list",
+    "is not one of text/html", "is not a whole number",
+    "is missing beside info", "is missing: a message has", "makes ",
+  ]
+
+  private func expectAgreement(
+    _ managed: ManagedSite, _ operation: BodiedOperation, _ variant: BodyVariant
+  ) async throws {
+    let problems = SchemaCheck(document: managed.contract.document).problems(
+      of: variant.body, against: operation.schema)
+    let headers = operation.path.hasPrefix("/rest/") ? [("X-Carma-Authentication-Token", managed.key)] : []
+    let json = String(decoding: try JSONEncoder().encode(variant.body), as: UTF8.self)
+    let reply = try await managed.send(operation.method, operation.path, headers: headers, json: json)
+    let what: Comment = "\(operation.name) \(variant.name): \(reply.status) \(reply.text.prefix(200)), \(problems)"
+    let error = reply.status == 400 ? reply.error ?? "" : nil
+    if problems.isEmpty {
+      #expect(reply.status < 500, what)
+      #expect(error == nil || Self.refusalsOfMeaning.contains { error?.contains($0) == true }, what)
+    } else {
+      #expect(error?.hasPrefix(variant.path) == true, what)
+    }
+  }
+
+  /// The examples, and further bodies where one cannot hold every field.
+  private func bodies(_ operation: BodiedOperation, signingKey: JSONValue) -> [JSONValue] {
+    switch operation.name {
+    case "POST /api/v1/apps":
+      [
+        operation.example.with([
+          "teamId": "A1B2C3D4E5", "keyId": "F6G7H8J9K0", "signingKey": signingKey, "appId": "com.acme.signed",
+        ])
+      ]
+    case "POST /api/v1/sendouts":
+      [
+        Self.bare.with(["audience": ["all": true]]), Self.bare.with(["audience": ["listId": 1]]),
+        operation.example,
+      ]
+    default: [operation.example]
+    }
+  }
+
+  /// A sendout with as little else as there can be.
+  private static let bare: JSONValue = ["appId": "com.acme.app", "message": ["alert": "x"]]
+
+  /// One operation for each schema that a body may have.
+  private func bodiedOperations(_ managed: ManagedSite) -> [BodiedOperation] {
+    var seen: Set<JSONValue> = []
+    return managed.contract.operations.sorted { $0.path < $1.path }
+      .compactMap { BodiedOperation($0, managed.contract.document, customer: "\(managed.customer)") }
+      .filter { seen.insert($0.schema).inserted }
+  }
+
+  /// Adds what the examples name: the app of number 1, which has credentials, and list 1.
+  private func signingKey(_ managed: ManagedSite) async throws -> JSONValue {
+    try await managed.addApp(credentials: .sample)
+    _ = try await managed.send("POST", "/api/v1/lists", json: #"{"name":"first"}"#)
+    _ = try await managed.send("PUT", "/api/v1/templates/offer", json: #"{"body":"x"}"#)
+    return .string(APNsCredentials.sample.signingKey)
+  }
+}
+
+/// An operation whose requests have a body.
+private struct BodiedOperation {
+  /// As in `POST /api/v1/keys`.
+  let name: String
+  let method: String
+  /// With the examples of its parameters.
+  let path: String
+  let schema: JSONValue
+  let example: JSONValue
+
+  init?(_ operation: APIContract.Operation, _ document: JSONValue, customer: String) {
+    let described = document["paths"]?[operation.path]?[operation.method.lowercased()]
+    guard let media = described?["requestBody"]?["content"]?["application/json"], let schema = media["schema"],
+      let example = media["example"]
+    else { return nil }
+    name = "\(operation.method) \(operation.path)"
+    method = operation.method
+    self.schema = schema
+    self.example = example
+    path = (described?.array("parameters") ?? []).reduce(operation.path) { path, parameter in
+      let name = parameter.string("name") ?? ""
+      let value = parameter.string("example") ?? parameter.integer("example").map { "\($0)" } ?? ""
+      return path.replacing("{\(name)}", with: name == "customerId" ? customer : value)
+    }
+  }
+}
+
+/// A body with one change.
+private struct BodyVariant {
+  let name: String
+  /// Begins every error about the change; empty where the whole body changed.
+  let path: String
+  let body: JSONValue
+}
+
+/// Makes the variants of a body: every field replaced, removed, added, too long, too short.
+private struct BodyVariants {
+  private let document: JSONValue
+  private static let probes: [JSONValue] = [
+    nil, true, false, 0, 1, -1, .number(1.5), 32_768, .integer(.max), "", "x", "1", "true", "1980-02-29",
+    "2026-11-20T09:00:00.000Z", [], [1], [:], ["unknown": 1],
+  ]
+
+  init(_ document: JSONValue) { self.document = document }
+
+  func all(of body: JSONValue, _ schema: JSONValue) -> [BodyVariant] {
+    variants(of: body, schema, at: "") { $0 }
+  }
+
+  private func variants(
+    of value: JSONValue, _ schema: JSONValue, at path: String, in body: @escaping (JSONValue) -> JSONValue
+  ) -> [BodyVariant] {
+    let schema = resolved(schema)
+    var found = (Self.probes + limits(schema)).map { probe in
+      BodyVariant(name: "\(path) = \("\(probe)".prefix(60))", path: path, body: body(probe))
+    }
+    switch value {
+    case .object(let members): found += self.members(of: members, schema, at: path, in: body)
+    case .array(let items):
+      guard let first = items.first else { break }
+      found += counts(schema, "minItems", "maxItems").map { count in
+        let items = Array(repeating: first, count: count)
+        return BodyVariant(name: "\(path) of \(count)", path: path, body: body(.array(items)))
+      }
+      found += variants(of: first, schema["items"] ?? [:], at: "\(path)[0]") { body(.array([$0])) }
+    default: break
+    }
+    return found
+  }
+
+  private func members(
+    of members: [String: JSONValue], _ schema: JSONValue, at path: String, in body: @escaping (JSONValue) -> JSONValue
+  ) -> [BodyVariant] {
+    func inside(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
+    var described: [String: JSONValue] = [:]
+    if case .object(let properties) = schema["properties"] { described = properties }
+    var found: [BodyVariant] = []
+    for (name, value) in members {
+      let without = members.filter { $0.key != name }
+      let isRequired = schema.array("required")?.contains(.string(name)) == true
+      found.append(
+        BodyVariant(
+          name: "without \(inside(name))", path: isRequired ? inside(name) : path, body: body(.object(without))))
+      let schema = described[name] ?? schema["additionalProperties"] ?? [:]
+      found += variants(of: value, schema, at: inside(name)) { body(.object(without.merging([name: $0]) { $1 })) }
+    }
+    let isFull = schema.integer("maxProperties") == Int64(members.count)
+    for (name, schema) in described where members[name] == nil && !isFull {
+      found += variants(of: nil, schema, at: inside(name)) { body(.object(members.merging([name: $0]) { $1 })) }
+    }
+    for count in counts(schema, "minProperties", "maxProperties") + [members.count + 1] where count > members.count {
+      let more = (members.count..<count).map { ("more\($0)", JSONValue.integer(1)) }
+      let merged = members.merging(more) { $1 }
+      found.append(
+        BodyVariant(
+          name: "\(path) with \(count) fields", path: path.isEmpty ? "more" : path, body: body(.object(merged))))
+    }
+    return found
+  }
+
+  /// The schema behind a reference; of several choices the one that has fields or items.
+  private func resolved(_ schema: JSONValue) -> JSONValue {
+    if let name = schema.string("$ref")?.split(separator: "/").last {
+      return document["components"]?["schemas"]?[String(name)] ?? [:]
+    }
+    let choices = (schema.array("anyOf") ?? []).map(resolved)
+    return choices.first { $0["properties"] != nil || $0["items"] != nil || $0["additionalProperties"] != nil }
+      ?? schema
+  }
+
+  /// Values on both sides of each limit that the schema names.
+  private func limits(_ schema: JSONValue) -> [JSONValue] {
+    let lengths = counts(schema, "minLength", "maxLength").filter { $0 < 50_000 }
+    let bounds = ["minimum", "maximum"].compactMap { schema.integer($0) }
+    return lengths.map { .string(String(repeating: "a", count: $0)) }
+      + bounds.flatMap { bound in [-1, 0, 1].map { bound.addingReportingOverflow($0).partialValue } }.map(
+        JSONValue.integer)
+      + (schema.array("anyOf") ?? []).flatMap(limits)
+  }
+
+  /// The counts at and beyond the limits of these keywords.
+  private func counts(_ schema: JSONValue, _ minimum: String, _ maximum: String) -> [Int] {
+    [schema.integer(minimum).map { [Int($0) - 1, Int($0)] }, schema.integer(maximum).map { [Int($0), Int($0) + 1] }]
+      .compactMap { $0 }.joined().filter { $0 >= 0 }
+  }
+}
+
+extension JSONValue {
+  /// The object with these members in place of its own.
+  fileprivate func with(_ members: [String: JSONValue]) -> JSONValue {
+    if case .object(let own) = self { .object(own.merging(members) { $1 }) } else { self }
+  }
+}
