@@ -1,8 +1,8 @@
 import Foundation
 
-/// The picture of the house as a table: which room may import which, and where its files are.
+/// The rooms of ARCHITECTURE.md as a table: which room may import which, and where its files are.
 enum House {
-  /// Rooms from cellar to roof, each with the rooms it may import (README, "The house").
+  /// Rooms from cellar to roof, each with the rooms that it may import.
   static let mayImport: KeyValuePairs<String, Set<String>> = [
     "CLibpq": [],
     "Wire": [],
@@ -20,7 +20,7 @@ enum House {
     ],
   ]
   static let rooms = mayImport.map(\.key)
-  /// What builds the house and is no room of it.
+  /// Targets that build the rooms and are none themselves.
   static let workshop: Set<String> = ["EmbedPlugin", "EmbedTool"]
 
   static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

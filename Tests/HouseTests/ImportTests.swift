@@ -28,18 +28,18 @@ import Testing
     #expect(Set(folders) == Set(House.rooms).union(House.workshop))
   }
 
-  @Test func `README's picture names every room`() throws {
-    let readme = try House.text("README.md")
-    for room in House.rooms { #expect(readme.contains(room), "\(room)") }
+  @Test func `ARCHITECTURE's picture names every room`() throws {
+    let picture = try #require(try House.text("ARCHITECTURE.md").firstMatch(of: #/(?s)```\n(.*?)```/#)).1
+    for room in House.rooms { #expect(picture.contains(room), "\(room)") }
   }
 
-  @Test func `Nothing under Sources imports what belongs to tests`() throws {
+  @Test func `No source file imports a module of the tests`() throws {
     for file in House.swiftFiles(in: "Sources") {
       #expect(try House.imports(of: file).isDisjoint(with: ["Support", "Testing", "XCTest"]), "\(file.path)")
     }
   }
 
-  @Test func `Only two rooms speak HTTP to callers`() throws {
+  @Test func `Only Web, Simulator and Pushcart import Hummingbird`() throws {
     for file in House.swiftFiles(in: "Sources") where try House.imports(of: file).contains("Hummingbird") {
       #expect(["/Sources/Web/", "/Sources/Simulator/", "/Sources/Pushcart/"].contains { file.path.contains($0) })
     }

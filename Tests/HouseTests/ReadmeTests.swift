@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite struct ReadmeTests {
-  @Test func `It names every package that the manifest depends on, and no other`() throws {
+  @Test func `README names every package that the manifest depends on, and no other`() throws {
     let manifest = try House.text("Package.swift")
     let packages = Set(manifest.matches(of: #/\.package\(url: "https:\/\/[^"]*\/([\w-]+)"/#).map { String($0.1) })
     let readme = try House.text("README.md")
@@ -15,14 +15,15 @@ import Testing
     #expect(Set(named).subtracting(["libpq"]) == packages)
   }
 
-  @Test func `Every file it leads to is there`() throws {
-    let links = try House.text("README.md").matches(of: #/\]\(([^)#:]+)\)/#).map { String($0.1) }
+  @Test(arguments: ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"])
+  func `Every link of the documentation leads to a file`(document: String) throws {
+    let links = try House.text(document).matches(of: #/\]\(([^)#:]+)(?:#[^)]*)?\)/#).map { String($0.1) }
     for link in links {
       #expect(FileManager.default.fileExists(atPath: House.root.appending(path: link).path), "\(link)")
     }
   }
 
-  @Test func `Every chore it names is one of make's`() throws {
+  @Test func `Every make target that README names exists`() throws {
     let targets = Set(try House.text("Makefile").matches(of: #/(?m)^([a-z]+):/#).map { String($0.1) })
     let named = try House.text("README.md").matches(of: #/(?:`|\n)make ([a-z]+)/#).map { String($0.1) }
     #expect(named.count >= 4)

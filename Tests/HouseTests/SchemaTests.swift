@@ -2,9 +2,9 @@ import Postgres
 import Support
 import Testing
 
-/// What the database says of itself.
+/// The migrated schema.
 enum Schema {
-  /// Tables that belong to no customer: on Citus reference tables.
+  /// Tables that belong to no customer. On Citus they are reference tables.
   static let shared: Set<String> = ["customer", "hub_secret", "schema_migration"]
 
   static func tables(_ database: TestDatabase) async throws -> Set<String> {
@@ -19,7 +19,7 @@ enum Schema {
 }
 
 @Suite struct SchemaTests {
-  @Test func `Every table, view and column says what it is`() async throws {
+  @Test func `Every table, view and column has a comment`() async throws {
     try await withDatabase { database in
       let silent = try await database.query(
         """
@@ -33,7 +33,7 @@ enum Schema {
     }
   }
 
-  @Test func `The key of every tenant's table begins with customer_id`() async throws {
+  @Test func `The primary key of every tenant table begins with customer_id`() async throws {
     try await withDatabase { database in
       let rows = try await database.query(
         """
@@ -51,7 +51,7 @@ enum Schema {
     }
   }
 
-  @Test func `Uniqueness and references of tenants' tables stay within one customer`() async throws {
+  @Test func `Unique and foreign keys of tenant tables stay within one customer`() async throws {
     try await withDatabase { database in
       let rows = try await database.query(
         """
@@ -67,7 +67,7 @@ enum Schema {
     }
   }
 
-  @Test func `Whoever may read reports may read nothing else`() async throws {
+  @Test func `The report role can read reports and nothing else`() async throws {
     try await withDatabase { database in
       let open = try await database.query(
         """
@@ -89,7 +89,7 @@ enum Schema {
     }
   }
 
-  @Test func `The first column of every report says whose it is`() async throws {
+  @Test func `The first column of every report is customer_id`() async throws {
     try await withDatabase { database in
       let rows = try await database.query(
         """

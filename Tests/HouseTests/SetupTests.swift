@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// `.ci/setup` on machines that lack one thing or another: all that it calls is played by scripts that write down their calls.
+/// `.ci/setup` on machines that lack one thing or another. Scripts stand in for all programs that it calls, and record their calls.
 @Suite struct SetupTests {
   private struct Machine {
     let folder = FileManager.default.temporaryDirectory.appending(path: "setup-\(UUID())")
 
-    /// A machine that has everything.
+    /// A machine with everything installed.
     init() throws {
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       for tool in ["bash", "sed", "sort", "env"] {
@@ -54,14 +54,14 @@ import Testing
     }
   }
 
-  @Test func `Where everything is there, nothing is installed`() throws {
+  @Test func `Nothing is installed where nothing is missing`() throws {
     let outcome = try Machine().setUp()
     #expect(outcome.status == 0 && outcome.said == "")
     #expect(!outcome.calls.contains { $0.hasPrefix("sudo") || $0.hasPrefix("apt-get") })
     #expect(outcome.calls.contains("pkg-config --exists libpq >= 14"))
   }
 
-  @Test func `A PostgreSQL that is too old counts as none, and the one installed starts no server`() throws {
+  @Test func `A PostgreSQL that is too old is replaced by one that starts no server`() throws {
     let machine = try Machine()
     try machine.has("postgres", says: "postgres (PostgreSQL) 13.15 (Debian 13.15-0+deb11u1)")
     let outcome = try machine.setUp()
@@ -74,7 +74,7 @@ import Testing
     #expect(calls[3].hasSuffix("--no-install-recommends postgresql"))
   }
 
-  @Test func `Where somebody has set Debian's clusters up, that stays as it is`() throws {
+  @Test func `An existing configuration of Debian's clusters stays as it is`() throws {
     let machine = try Machine()
     try machine.has("postgres", says: "postgres (PostgreSQL) 13.15")
     try machine.has("dpkg")
@@ -82,7 +82,7 @@ import Testing
     #expect(calls.count == 2 && !calls.contains { $0.contains("createcluster") })
   }
 
-  @Test func `Root needs no sudo`() throws {
+  @Test func `Root installs without sudo`() throws {
     let machine = try Machine()
     try machine.has("id", says: "0")
     try machine.lacks("pkg-config")
@@ -96,7 +96,7 @@ import Testing
     ("sudo", "Please install as root: apt-get install pkg-config libpq-dev"),
     ("apt-get", "are called: pkg-config libpq-dev"), ("swift", "Swift 6.3 is missing"),
   ])
-  func `Where it can install nothing, it says what to do`(tool: String, words: String) throws {
+  func `A machine where nothing can be installed is told what to do`(tool: String, words: String) throws {
     let machine = try Machine()
     try machine.lacks("pkg-config")
     try machine.remove(tool)

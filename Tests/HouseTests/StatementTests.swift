@@ -13,7 +13,7 @@ import Testing
     PostgresStatements.all + RegistryStatements.all + TemplateQueries.all + DeliveryStatements.all
     + SendoutStatements.all + PushcartStatements.all
 
-  @Test func `Every statement's name is its own, and short enough for PostgreSQL`() {
+  @Test func `Every statement has a unique name that is short enough for PostgreSQL`() {
     let names = Self.all.map(\.name)
     #expect(Set(names).count == names.count)
     for name in names {
@@ -22,7 +22,7 @@ import Testing
     }
   }
 
-  @Test func `The rooms' lists leave no statement out`() throws {
+  @Test func `The rooms' lists are complete`() throws {
     let listed = Set(Self.all.map(\.name))
     var places: Set<String> = []
     for file in House.swiftFiles(in: "Sources") {
@@ -36,11 +36,11 @@ import Testing
         #expect(listed.contains(name) || Self.commands.contains(name), "\(name) in \(file.lastPathComponent)")
       }
     }
-    // Their names are put together: the first two list what they make, the last listens.
+    // These build names: the first two list their statements, the last one listens.
     #expect(places == ["FreezeQueries.swift", "ReportQueries.swift", "Listener.swift"])
   }
 
-  /// Commands, and the question whether to give one, to which no customer's table belongs.
+  /// Commands that read no customer's table.
   private static let commands: Set<String> = [
     "transaction.begin", "transaction.commit", "transaction.rollback", "database.exists", "database.create",
   ]
@@ -55,7 +55,7 @@ import Testing
     }
   }
 
-  @Test func `A statement that says it only reads does`() async throws {
+  @Test func `A statement declared as a read changes nothing`() async throws {
     try await withDatabase { database in
       for statement in Self.all where statement.effect == .read {
         let state = try await database.pool.transaction { transaction in
@@ -68,7 +68,7 @@ import Testing
             return error.sqlState
           }
         }
-        // It is run on nulls, which it may refuse; 25006 is "cannot execute … in a read-only transaction".
+        // It runs on nulls, which it may refuse. 25006 is "cannot execute … in a read-only transaction".
         #expect(state != "25006", "\(statement.name)")
       }
     }

@@ -28,31 +28,32 @@ struct Setting: Sendable {
 extension Setting {
   static let config = Setting("config", "JSON file with settings, keyed by the names of these flags")
   static let databaseURL = Setting(
-    "database-url", "PostgreSQL's address: postgres://user:password@host:port/database, or libpq's key=value form")
+    "database-url", "PostgreSQL's address: postgres://user@host:port/database, or libpq's key=value form")
   static let databaseConnections = Setting(
     "database-connections", "connections that requests share", fallback: "4")
   static let databaseTransactions = Setting(
     "database-transactions", "connections for transactions, opened when needed", fallback: "4")
   static let masterKey = Setting(
-    "master-key", "32 random bytes in base64, under which credentials are sealed: openssl rand -base64 32",
+    "master-key", "32 random bytes in base64 that seal the credentials: openssl rand -base64 32",
     isSecret: true)
   static let oldMasterKeys = Setting(
-    "old-master-keys", "master keys of the past, by comma, until `pushcart rekey` has run", isSecret: true)
+    "old-master-keys", "former master keys, separated by commas, until `pushcart rekey` has run", isSecret: true)
   static let host = Setting("host", "address to listen on", fallback: "127.0.0.1")
   static let port = Setting("port", "TCP port to listen on; 0 takes any free one", fallback: "8080")
   static let publicURL = Setting(
-    "public-url", "how phones reach this hub, as in https://push.example.com", fallback: "http://HOST:PORT")
+    "public-url", "address that phones use, as in https://push.example.com", fallback: "http://HOST:PORT")
   static let pageFrameAncestors = Setting(
-    "page-frame-ancestors", "who may show rich pages in a frame, as in http://localhost:8081; several apart by a space",
+    "page-frame-ancestors",
+    "sites that can show rich pages in a frame, as in http://localhost:8081, separated by spaces",
     fallback: "'none'")
   static let drainSeconds = Setting(
-    "drain-seconds", "how long work in flight may take to end after SIGTERM", fallback: "25")
+    "drain-seconds", "seconds that work in progress has after SIGTERM", fallback: "25")
   static let apnsProductionURL = Setting(
-    "apns-production-url", "where APNs' production environment is", fallback: "https://api.push.apple.com")
+    "apns-production-url", "address of APNs' production environment", fallback: "https://api.push.apple.com")
   static let apnsSandboxURL = Setting(
-    "apns-sandbox-url", "where APNs' development environment is", fallback: "https://api.sandbox.push.apple.com")
+    "apns-sandbox-url", "address of APNs' development environment", fallback: "https://api.sandbox.push.apple.com")
   static let providerCAFile = Setting(
-    "provider-ca-file", "PEM file of the certificates to trust instead of the system's")
+    "provider-ca-file", "PEM file of certificates to trust instead of the system's")
   static let logLevel = Setting(
     "log-level", "trace, debug, info, notice, warning, error or critical; debug logs every request",
     fallback: "info; tools: error")

@@ -89,7 +89,8 @@ enum DeviceQueries {
     """)
 
   /// Tells the planner how large the tables have become.
-  static let analyze = Statement("device.analyze", .write, "SELECT refresh_statistics('contact', 'device', 'device_event')")
+  static let analyze = Statement(
+    "device.analyze", .write, "SELECT refresh_statistics('contact', 'device', 'device_event')")
 
   static let all: [Statement] = [invalidate, retire, recipients, analyze]
 }

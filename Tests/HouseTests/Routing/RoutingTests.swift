@@ -2,9 +2,9 @@ import Postgres
 import Support
 import Testing
 
-/// The same schema can be distributed by customer_id on Citus: every statement is one that it can send to a customer's shard.
+/// Every statement can be routed to one customer's shard, so the same schema can be distributed by customer_id on Citus.
 @Suite struct RoutingTests {
-  @Test func `Every statement asks for the customer $1 at each of the tenants' tables it reads`() async throws {
+  @Test func `Every statement compares customer_id with $1 at each tenant table that it reads`() async throws {
     try await withDatabase { database in
       for statement in StatementTests.all where Prepared.takes(statement) {
         let tables = try await Self.readOfEverybody(statement, database)
@@ -48,7 +48,7 @@ import Testing
     ),
     ("SELECT 1 FROM device d JOIN contact c USING (customer_id, contact_id) WHERE c.customer_id = $1::bigint", []),
   ])
-  func `What reads of everybody is found out`(sql: String, tables: [String]) async throws {
+  func `A read across customers is detected`(sql: String, tables: [String]) async throws {
     try await withDatabase { database in
       let found = try await Self.readOfEverybody(.made(sql), database)
       #expect(found.sorted() == tables)
@@ -105,7 +105,7 @@ import Testing
       .customerNotGiven
     ),
   ])
-  func `What Citus refuses is found out`(sql: String, fault: RoutingFault) async throws {
+  func `A form that Citus refuses is detected`(sql: String, fault: RoutingFault) async throws {
     try await withDatabase { database in
       let rules = try await RoutingRules(database)
       let parsed = try await Self.parsed(.made(sql), database)
@@ -131,7 +131,7 @@ import Testing
     SELECT nextval('list_list_id_seq') FROM known
     """,
   ])
-  func `What Citus takes is left alone`(sql: String) async throws {
+  func `A form that Citus accepts is not reported`(sql: String) async throws {
     try await withDatabase { database in
       let rules = try await RoutingRules(database)
       let parsed = try await Self.parsed(.made(sql), database)
@@ -139,7 +139,7 @@ import Testing
     }
   }
 
-  /// The tenants' tables of which the statement's plan does not ask for the customer `$1`.
+  /// The tenant tables whose rows the statement's plan does not limit to customer `$1`.
   private static func readOfEverybody(_ statement: Statement, _ database: TestDatabase) async throws -> Set<String> {
     let plan = try await database.pool.transaction { try await Prepared(statement, $0).plan() }
     let careless = try PlannedScan.all(in: plan).filter { !$0.isOfOneCustomer }.map(\.table)
