@@ -20,7 +20,7 @@ struct ChildProcess {
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_adddup2(&actions, output, 1)
     posix_spawn_file_actions_adddup2(&actions, output, 2)
-    // Not our sockets: whoever is at their other ends would not hear that we closed them.
+    // Not our sockets: their peers would not notice that we closed them.
     #if canImport(Glibc)
       posix_spawn_file_actions_addclosefrom_np(&actions, 3)
       let closing: Int32 = 0
@@ -62,7 +62,7 @@ struct ChildProcess {
     return Self.exitStatus(status)
   }
 
-  /// The exit status, if the program has ended; it is asked for until it has, and then no more.
+  /// The exit status, if the program has ended. Not to be called again after that.
   func poll() -> Int32? {
     var status: Int32 = 0
     return waitpid(processID, &status, WNOHANG) == processID ? Self.exitStatus(status) : nil

@@ -41,7 +41,7 @@ final class ClusterPlace: Sendable {
   /// Lets another hub in.
   func unlock() { flock(lock, LOCK_UN) }
 
-  /// Another user than ours must be able to enter what is made, whatever our umask says.
+  /// The server's user must be able to enter the directory, whatever our umask is.
   private static func makeParents(_ directory: String, _ account: ServerAccount) throws(ClusterError) {
     guard directory.hasPrefix("/") else { throw .system("\(directory) is not an absolute path") }
     var path = ""

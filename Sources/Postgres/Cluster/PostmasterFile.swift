@@ -29,7 +29,7 @@ struct PostmasterFile {
   }
 
   #if canImport(Glibc)
-    /// Whether any process of a server is left on that data: those of one that was killed take a moment to notice.
+    /// Whether any server process is left on that data: those of a killed server take a little time to notice.
     static func hasProcesses(data: String) -> Bool {
       guard let all = opendir("/proc") else { return true }
       defer { closedir(all) }
@@ -42,7 +42,7 @@ struct PostmasterFile {
       return false
     }
 
-    /// Every process of a server works in its data directory; one that has ended and that nobody has asked about works nowhere.
+    /// Every server process works in its data directory; a zombie has none.
     private static func works(_ processID: pid_t, in data: String) -> Bool {
       var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
       let count = readlink("/proc/\(processID)/cwd", &buffer, buffer.count - 1)

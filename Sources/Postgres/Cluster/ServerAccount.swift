@@ -4,7 +4,7 @@
   import Darwin
 #endif
 
-/// Whom the server runs as: PostgreSQL refuses to run as root, so root hands it to the user `postgres`.
+/// The user that the server runs as: PostgreSQL refuses to run as root, so root starts it as the user `postgres`.
 struct ServerAccount {
   let userID: uid_t
   let groupID: gid_t
@@ -20,15 +20,15 @@ struct ServerAccount {
     return ServerAccount(userID: entry.pointee.pw_uid, groupID: entry.pointee.pw_gid, isOther: true)
   }
 
-  /// The command that runs a program as this user, in the process that it is started as. `setpriv`, of Linux, also has the program
-  /// asked to end when the thread that starts it does, be it by SIGKILL: SIGINT is PostgreSQL's fast shutdown.
+  /// The command that runs a program as this user, in the same process. On Linux, `setpriv` also has the kernel send SIGINT,
+  /// PostgreSQL's fast shutdown, when the thread that starts the program ends, even by SIGKILL.
   func command(_ program: String, _ arguments: [String]) -> (path: String, arguments: [String]) {
     guard access(Self.setpriv, X_OK) == 0 else { return (program, arguments) }
     let identity = isOther ? ["--reuid=\(userID)", "--regid=\(groupID)", "--init-groups"] : []
     return (Self.setpriv, identity + ["--pdeathsig", "INT", "--", program] + arguments)
   }
 
-  /// Makes a directory that only this user may enter, unless it exists and is theirs already.
+  /// Makes a directory that only this user may enter, unless it exists and belongs to that user already.
   func makeDirectory(_ path: String) throws(ClusterError) {
     if mkdir(path, 0o700) == 0 {
       guard chown(path, userID, groupID) == 0 else { throw .system("cannot give \(path) to the user postgres") }

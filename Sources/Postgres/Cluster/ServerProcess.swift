@@ -9,8 +9,8 @@ import Synchronization
 
 /// The server's process and the thread that watches over it.
 ///
-/// The thread that starts the server must outlive it: on Linux the server is told when that thread ends, and not only when
-/// the process does.
+/// The thread that starts the server must outlive it: on Linux the server is signalled when that thread ends, and not only
+/// when the process does.
 final class ServerProcess: Sendable {
   private struct State {
     var processID: pid_t?
@@ -42,8 +42,8 @@ final class ServerProcess: Sendable {
     if access("\(place.data)/PG_VERSION", F_OK) != 0 { try makeCluster() }
   }
 
-  /// Made beside its place and moved there when it is whole, so that an interrupted initdb leaves nothing that looks good. Each
-  /// attempt has a place of its own: the initdb of one that was interrupted may still be at work, or be tidying up.
+  /// Made beside its place and moved there when it is complete, so that an interrupted initdb leaves nothing that looks
+  /// complete. Each attempt has a directory of its own: the initdb of an interrupted one may still be running.
   private func makeCluster() throws(ClusterError) {
     let unfinished = "\(place.data)-unfinished-\(UInt32.random(in: 0...UInt32.max))"
     _ = try? ChildProcess.output(of: "/bin/sh", ["-c", #"rm -rf "$0"-unfinished*"#, place.data])
@@ -71,8 +71,8 @@ final class ServerProcess: Sendable {
         guard PostmasterFile.hasProcesses(data: data) else { break }
         usleep(20_000)
       }
-      // The number in a file that nobody took away may be another process's by now, or one's that is over and still counted, as
-      // in a container whose first process asks about none: PostgreSQL would take either for a server.
+      // The process number in a leftover file may belong to another process by now, or to a zombie, as in a container whose
+      // first process reaps none. PostgreSQL would take either for a running server.
       guard !PostmasterFile.hasProcesses(data: data) else { return }
       for file in ["\(data)/postmaster.pid", "\(place.socketDirectory)/.s.PGSQL.5432.lock"] { unlink(file) }
     #endif
@@ -80,10 +80,10 @@ final class ServerProcess: Sendable {
 
   private func end(_ leftover: PostmasterFile, on data: String) throws(ClusterError) {
     logger.notice(
-      "stopping the PostgreSQL that an earlier run left behind", metadata: ["process": "\(leftover.processID)"])
-    for (signal, patience) in [(SIGINT, 20), (SIGQUIT, 10), (SIGKILL, 10)] {
+      "stopping a PostgreSQL server that an earlier run left behind", metadata: ["process": "\(leftover.processID)"])
+    for (signal, timeout) in [(SIGINT, 20), (SIGQUIT, 10), (SIGKILL, 10)] {
       kill(leftover.processID, signal)
-      for _ in 0..<patience * 50 {
+      for _ in 0..<timeout * 50 {
         guard leftover.isAlive(data: data) else { return }
         usleep(20_000)
       }
@@ -108,13 +108,15 @@ final class ServerProcess: Sendable {
         starter.take()?.resume()
         let status = child.wait()
         state.withLock { $0.processID = nil }
-        if !isStopping { logger.error("PostgreSQL ended and is started again", metadata: ["status": "\(status)"]) }
+        if !isStopping {
+          logger.error("the private PostgreSQL server ended, starting it again", metadata: ["status": "\(status)"])
+        }
       } catch {
         if let starter = starter.take() {
           starter.resume(throwing: error)
           break
         }
-        logger.error("PostgreSQL does not start", metadata: ["reason": "\(error)"])
+        logger.error("the private PostgreSQL server does not start, trying again", metadata: ["reason": "\(error)"])
         usleep(500_000)
       }
     }
@@ -133,7 +135,7 @@ final class ServerProcess: Sendable {
         if let file = PostmasterFile(data: place.data), file.processID == child.processID, file.isReady { return child }
         if child.poll() != nil {
           let log = readText(place.log, from: logStart).map { String($0.suffix(2000)) } ?? ""
-          // The children of a server that was killed hold its memory until they have noticed, a moment later.
+          // The children of a killed server hold its shared memory until they notice, a little later.
           guard log.contains("shared memory block"), MonotonicInstant.now < deadline else {
             throw .failed(program: "postgres", log: log)
           }
@@ -149,7 +151,7 @@ final class ServerProcess: Sendable {
     }
   }
 
-  /// - Returns: the process, and how long the log was before it: what earlier servers said is not about this one.
+  /// - Returns: the process, and the length of the log before it started: earlier lines are about other servers.
   private func spawn() throws(ClusterError) -> (child: ChildProcess, logStart: off_t) {
     let log = open(place.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
     guard log >= 0 else { throw .system("cannot write \(place.log)") }
@@ -185,12 +187,12 @@ final class ServerProcess: Sendable {
     if let processID { kill(processID, SIGQUIT) }
   }
 
-  /// A fast shutdown, then an immediate one, which leaves recovery to the next start, then the end.
+  /// A fast shutdown, then an immediate one, which leaves recovery to the next start, then SIGKILL.
   private func endServer() {
-    for (signal, patience) in [(SIGINT, 60), (SIGQUIT, 10), (SIGKILL, 10)] {
+    for (signal, timeout) in [(SIGINT, 60), (SIGQUIT, 10), (SIGKILL, 10)] {
       let processID = state.withLock { state in state.isOver ? nil : state.processID }
       if let processID { kill(processID, signal) }
-      for _ in 0..<patience * 50 {
+      for _ in 0..<timeout * 50 {
         guard !state.withLock({ $0.isOver }) else { return }
         usleep(20_000)
       }

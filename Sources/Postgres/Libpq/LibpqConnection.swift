@@ -6,7 +6,7 @@ import CLibpq
   import Darwin
 #endif
 
-/// libpq's `PGconn`, call by call; it adds nothing but names and ownership.
+/// libpq's `PGconn`, function by function; it adds only names and ownership.
 ///
 /// `@unchecked Sendable`: a connection has one owner at a time. The thread that opens it hands it to the reactor, and from
 /// then on only the reactor's thread touches it.
@@ -17,7 +17,7 @@ final class LibpqConnection: @unchecked Sendable {
   /// Takes over the connection, which ends with this object.
   init(adopting pointer: OpaquePointer) {
     self.pointer = pointer
-    // libpq prints notices to stderr unless told otherwise; they may quote values.
+    // By default libpq prints notices to stderr; they may quote values.
     PQsetNoticeReceiver(pointer, { _, _ in }, nil)
   }
 
@@ -42,7 +42,7 @@ final class LibpqConnection: @unchecked Sendable {
   var isInTransaction: Bool { PQtransactionStatus(pointer) != PQTRANS_IDLE }
   var backendID: Int32 { PQbackendPID(pointer) }
 
-  /// What went wrong last, in libpq's words, on one line.
+  /// libpq's last error message, on one line.
   var errorMessage: String {
     String(cString: PQerrorMessage(pointer)).split(separator: "\n").joined(separator: " ")
   }
@@ -114,21 +114,21 @@ final class LibpqConnection: @unchecked Sendable {
 
   // MARK: COPY
 
-  /// Hands a chunk to libpq, which keeps what the socket does not take: `flush` tells when it has.
+  /// Hands a chunk to libpq, which keeps what the socket does not take; `flush` reports when the socket has taken all.
   func putCopy(_ chunk: borrowing [UInt8]) -> Bool {
     chunk.withUnsafeBytes { bytes in
       PQputCopyData(pointer, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(bytes.count)) == 1
     }
   }
 
-  /// - Parameter problem: makes the server forget what was copied.
+  /// - Parameter problem: makes the server discard what was copied.
   func endCopy(_ problem: String?) -> Bool { PQputCopyEnd(pointer, problem) == 1 }
 
   enum CopyRow {
     case row([UInt8])
     /// None has come yet.
     case none
-    /// There are no more, or there was an error: the next result tells.
+    /// There are no more, or there was an error: see the next result.
     case end
   }
 
@@ -142,7 +142,7 @@ final class LibpqConnection: @unchecked Sendable {
 
   // MARK: Cancelling
 
-  /// What it takes to cancel from another thread. `nil` when the connection is not up.
+  /// Cancels from another thread. `nil` when the connection is not up.
   func cancellation() -> LibpqCancellation? { PQgetCancel(pointer).map(LibpqCancellation.init) }
 }
 

@@ -1,7 +1,6 @@
 /// Statements on `schema_migration`.
 enum MigrationQueries {
-  /// Locks out other programs that migrate, until the transaction ends; waits for them for as long as it takes, and lets
-  /// the migration take as long as it takes.
+  /// Locks out other migrators until the transaction ends. Neither the wait for them nor the migration has a time limit.
   static let lock = """
     SET LOCAL statement_timeout = 0;
     SELECT pg_advisory_xact_lock(5720180219);
@@ -37,4 +36,10 @@ enum MigrationQueries {
     "INSERT INTO schema_migration (name, checksum) VALUES ($1::text, sha256(convert_to($2::text, 'UTF8')))")
 
   static let all: [Statement] = [tableExists, compare, record]
+}
+
+/// Every statement of this module that PostgreSQL prepares, so that a test can do so on a real server. The others are commands
+/// (BEGIN, LISTEN, CREATE DATABASE), most of which are built from a name.
+package enum PostgresStatements {
+  package static let all: [Statement] = MigrationQueries.all
 }

@@ -1,6 +1,6 @@
-/// Brings a schema forward, one transaction a file, one program at a time.
+/// Applies migrations to a schema, one transaction for each file, one program at a time.
 ///
-/// What has been applied stands in the table `schema_migration`, with checksums. An advisory lock, held for the length of
+/// The table `schema_migration` records what has been applied, with checksums. An advisory lock, held for the length of
 /// each transaction, makes a second program wait and then find the work done.
 public struct Migrator: Sendable {
   private let pool: Pool
@@ -31,7 +31,7 @@ public struct Migrator: Sendable {
   }
 
   /// Applies what is pending and returns it.
-  /// - Parameter progress: told of each migration as it begins.
+  /// - Parameter progress: called with each migration as it begins.
   /// - Throws: `MigrationError`; `PostgresError`. What was applied before the error stays.
   @discardableResult
   public func apply(progress: @Sendable (Migration) -> Void = { _ in }) async throws -> [Migration] {
@@ -41,7 +41,7 @@ public struct Migrator: Sendable {
   }
 
   private func applyNext(_ progress: @Sendable (Migration) -> Void) async throws -> Migration? {
-    // Look before locking: `apply` on a schema that is up to date disturbs nobody.
+    // Looks before it locks: `apply` takes no lock on a schema that is up to date.
     guard try await !pending().isEmpty else { return nil }
     return try await pool.transaction { transaction in
       try await transaction.runScript("schema_migration.lock", MigrationQueries.lock)
@@ -63,7 +63,7 @@ public struct Migrator: Sendable {
     var isUnchanged: Bool?
   }
 
-  /// What the database has, compared with the files. The server reckons the checksums, of both.
+  /// What the database has, compared with the files. The server computes the checksums of both.
   private func applied(_ database: any Querying) async throws -> [Applied] {
     let rows = try await database.query(MigrationQueries.compare, migrations.map(\.name), migrations.map(\.sql))
     return try rows.map { row in
@@ -86,5 +86,51 @@ public struct Migrator: Sendable {
       throw MigrationError.outOfOrder(name: first.name, appliedAfter: last)
     }
     return missing
+  }
+}
+
+/// One forward step of the schema: the text of one file.
+public struct Migration: Sendable, Equatable {
+  /// The file's name without its extension, as in `0001_tenants`; migrations are applied in the order of their names.
+  public let name: String
+  /// Any number of statements. They run in one transaction, so none of them may be one that refuses to, such as
+  /// CREATE INDEX CONCURRENTLY.
+  public let sql: String
+
+  public init(name: String, sql: String) {
+    self.name = name
+    self.sql = sql
+  }
+}
+
+/// Why the schema is not, or cannot be brought, up to date. Each case names the file.
+public enum MigrationError: Error, Sendable, Equatable {
+  /// The file was changed after it had been applied.
+  case changed(name: String)
+  /// The database has a migration that this program does not know: a newer release has been here.
+  case unknown(name: String)
+  /// Not applied, though a later one is: two branches numbered their files at the same time.
+  case outOfOrder(name: String, appliedAfter: String)
+  /// Two files of one name.
+  case duplicate(name: String)
+  /// A statement of the file failed. The file had no effect; those before it have been applied.
+  case failed(name: String, ServerError)
+  /// Migrations wait to be applied.
+  case pending(names: [String])
+}
+
+extension MigrationError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .changed(let name): "migration \(name) was changed after it had been applied; add a new one instead"
+    case .unknown(let name):
+      "the database has migration \(name), which this release does not know: it is older than the data"
+    case .outOfOrder(let name, let last):
+      "migration \(name) is not applied but the later \(last) is; give it a higher number"
+    case .duplicate(let name): "there are two migrations named \(name)"
+    case .failed(let name, let error):
+      "migration \(name) failed and changed nothing: \(error.message) [\(error.sqlState)]"
+    case .pending(let names): "migrations are pending: \(names.joined(separator: ", "))"
+    }
   }
 }

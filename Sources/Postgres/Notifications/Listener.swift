@@ -1,29 +1,29 @@
-/// The connection that listens, on the reactor's thread, and those who read from it.
+/// The connection that listens, on the reactor's thread, and its readers.
 final class Listener {
   private final class Reader {
     let subscription: Subscription
-    /// LISTENs not answered yet; what comes before they are is not passed on, since `mayHaveMissed` will cover it.
+    /// LISTENs not yet answered. Notifications that arrive before are dropped, since `mayHaveMissed` covers them.
     var unanswered = 0
     init(_ subscription: Subscription) { self.subscription = subscription }
   }
 
-  private unowned let core: PoolCore
+  private unowned let driver: PoolDriver
   private var readers: [Reader] = []
   private var session: Session?
   private var isFinished = false
-  var opening = 0
 
-  /// PostgreSQL cuts off what is longer, and would send under the shorter name.
+  /// PostgreSQL truncates longer names, and would send under the shorter one.
   private static let longestChannel = 63
 
-  init(core: PoolCore) { self.core = core }
+  init(driver: PoolDriver) { self.driver = driver }
 
-  var wantsConnection: Bool { !readers.isEmpty && session == nil && opening == 0 && !isFinished }
+  /// Whether anybody listens, so that a connection is needed.
+  var isNeeded: Bool { !readers.isEmpty && !isFinished }
 
   func add(_ subscription: Subscription) {
     guard !isFinished else { return subscription.finish() }
     if let long = subscription.channels.first(where: { $0.utf8.count > Self.longestChannel }) {
-      return subscription.finish(.misuse("a channel's name of \(long.utf8.count) bytes, where PostgreSQL keeps 63"))
+      return subscription.finish(.misuse("a channel name of \(long.utf8.count) bytes; PostgreSQL keeps 63"))
     }
     let reader = Reader(subscription)
     readers.append(reader)
@@ -35,9 +35,7 @@ final class Listener {
     let needed = Set(readers.flatMap(\.subscription.channels))
     guard let session else { return }
     if needed.isEmpty {
-      self.session = nil
-      session.abandon()
-      core.remove(session)
+      driver.close(session)
     } else {
       for channel in Set(subscription.channels).subtracting(needed) { run("unlisten", channel) { _ in } }
     }
@@ -46,16 +44,12 @@ final class Listener {
   func opened(_ session: Session) {
     self.session = session
     for reader in readers { listen(reader) }
-    if readers.isEmpty {
-      self.session = nil
-      session.abandon()
-      core.remove(session)
-    }
+    if readers.isEmpty { driver.close(session) }
   }
 
+  /// A connection is gone, be it the one that listens or another.
   func lost(_ session: Session) {
-    guard session === self.session else { return }
-    self.session = nil
+    if session === self.session { self.session = nil }
   }
 
   func notified(_ channel: String, _ payload: String) {
@@ -81,7 +75,7 @@ final class Listener {
           reader.unanswered -= 1
           if reader.unanswered == 0 { reader.subscription.emit(.mayHaveMissed) }
         case .failure(PostgresError.server(let error)): reader.subscription.finish(PostgresError.server(error))
-        case .failure(PostgresError.connectionLost): break  // It will be opened anew.
+        case .failure(PostgresError.connectionLost): break  // It will be opened again.
         case .failure(let error): self?.session?.lose("\(error)")
         }
       }
@@ -92,9 +86,9 @@ final class Listener {
     // Channels are many, and statements' names label metrics.
     let quoted = channel.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"")
     let statement = Statement("notification.\(verb)", .write, "\(verb.uppercased()) \"\(quoted)\"")
-    let call = Call(statement, ParameterBuffer(), role: .within, limit: core.configuration.statementTimeout)
+    let call = Call(statement, ParameterBuffer(), role: .within, limit: driver.configuration.statementTimeout)
     call.isTaken = true
     call.completion = completion
-    session?.send(call, at: core.now)
+    session?.send(call, at: driver.now)
   }
 }

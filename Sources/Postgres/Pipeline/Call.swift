@@ -1,20 +1,20 @@
-/// One run of a statement: what the caller hands to the reactor, and where its answer goes.
+/// One run of a statement: the caller's request to the reactor, and where its result goes.
 ///
 /// `@unchecked Sendable`: the caller sets it up and hands it over through the inbox's lock; what can change is touched by
 /// the reactor's thread alone from then on.
 final class Call: @unchecked Sendable {
-  /// What the loss of the connection means for a call in flight, and whether it shares a Sync.
+  /// Decides what the loss of the connection means for a call in flight, and whether it shares a Sync.
   enum Role: Sendable {
-    /// Alone and only reading: shares a Sync, may be sent again.
+    /// Alone, and only reads: shares a Sync, and may be sent again.
     case read
-    /// Alone and in a transaction of its own, which its Sync commits: once sent, a lost answer leaves the outcome unknown.
+    /// Alone, in a transaction of its own that its Sync commits. If its result is lost, the outcome is unknown.
     case write
-    /// Opens a transaction; travels under the Sync of the statement behind it, so that this one cannot run outside.
+    /// Opens a transaction. It shares the Sync of the next statement, so that this one cannot run outside.
     case begin
-    /// Bound to its connection, as what is in a transaction that COMMIT has yet to end: a lost connection means that it
-    /// never happened, and it is never sent again.
+    /// Within a transaction, or otherwise bound to its connection. A lost connection rolls it back, and it is never sent
+    /// again.
     case within
-    /// Ends a transaction: a lost answer leaves the outcome unknown.
+    /// Ends a transaction. If its result is lost, the outcome is unknown.
     case commit
   }
 
@@ -31,7 +31,7 @@ final class Call: @unchecked Sendable {
   let statement: Statement
   let parameters: ParameterBuffer
   let role: Role
-  /// How long it may run before the client has it cancelled, should the server not have done so by itself.
+  /// How long it may run before the client has it cancelled, if the server has not done so by itself.
   let limit: Duration?
   /// When the caller is answered at the latest, whatever has become of the call.
   let deadline: MonotonicInstant
@@ -40,9 +40,9 @@ final class Call: @unchecked Sendable {
   var completion: ((Result<ResultBox, any Error>) -> Void)?
 
   // On the reactor's thread only:
-  /// Whether it has come out of the inbox: a cancellation can overtake it there.
+  /// Whether the reactor has taken it from the inbox: a cancellation can overtake it there.
   var isTaken = false
-  /// Where it is counted.
+  /// Records its time and its outcome.
   var meter: StatementMeter?
   /// The connection it was sent on.
   var session: Session?
@@ -50,12 +50,12 @@ final class Call: @unchecked Sendable {
   var expires = MonotonicInstant.distantFuture
   var sentAt = MonotonicInstant.distantFuture
   var cancelling: Cancelling?
-  /// How often the server has been asked to.
+  /// How often the server has been asked to cancel it.
   var cancelRequests = 0
-  /// Between being sent and being answered, as the pipeline sees it.
+  /// Whether it was sent and its result has not come.
   var isInFlight = false
-  /// Whether it was sent anew because the server had forgotten, or outgrown, the prepared statement.
-  var preparedAnew = false
+  /// Whether it was sent again because the prepared statement was stale.
+  var wasReprepared = false
   private(set) var isFinished = false
 
   init(
@@ -94,12 +94,12 @@ extension Call {
     case resend
   }
 
-  /// Whether it is a transaction of its own, and so may be sent again when it had no effect.
+  /// Whether it is a transaction of its own, so that it may be sent again when it had no effect.
   var standsAlone: Bool { role == .read || role == .write }
 
   /// The server cancelled what it ran (57014).
   /// - Parameters:
-  ///   - isOurs: whether a request of this side may have hit the wrong statement.
+  ///   - isOurs: whether one of our own cancel requests may have hit the wrong statement.
   ///   - since: the earliest time at which the server can have begun with it.
   func conclusion(fromCancel error: ServerError, isOurs: Bool, since: MonotonicInstant, at now: MonotonicInstant)
     -> Conclusion
@@ -115,8 +115,8 @@ extension Call {
     }
   }
 
-  /// Whether it may have been the server's own `statement_timeout`. Half of the limit is enough: the server's clock starts
-  /// earlier, by as much as this side was late in reading the previous result.
+  /// Whether the server's own `statement_timeout` may have been the reason. Half of the limit is enough: the server's clock
+  /// starts earlier, by as much as this side was late in reading the previous result.
   private func hasOutlivedLimit(since: MonotonicInstant, at now: MonotonicInstant) -> Bool {
     limit.map { now >= max(since, sentAt).advanced(by: $0 / 2) } ?? false
   }

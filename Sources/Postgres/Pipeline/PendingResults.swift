@@ -1,11 +1,11 @@
 import DequeModule
 
-/// What the server owes on one connection, in the order it was asked for: results are matched from its front.
+/// Results that the server has yet to send on one connection, in the order of the requests.
 struct PendingResults {
   enum PendingResult {
     case prepare(Call, Plan)
     case execute(Call, Plan)
-    /// What nobody waits for.
+    /// Nobody waits for this one.
     case deallocate
     case sync
   }
@@ -13,14 +13,14 @@ struct PendingResults {
   private var queue: Deque<PendingResult> = []
   /// Since when the server has been at the first of them.
   private(set) var since = MonotonicInstant.distantFuture
-  /// Since when it has been at what comes before the next Sync: it may keep all those answers until then.
+  /// Since when it has been at what comes before the next Sync: it may keep all those results until then.
   private(set) var segmentSince = MonotonicInstant.distantFuture
 
   var isEmpty: Bool { queue.isEmpty }
   var first: PendingResult? { queue.first }
   var headIsSync: Bool { if case .sync = queue.first { true } else { false } }
 
-  /// The call that the server is at, by what it has said.
+  /// The call that the server is at, as far as its results tell.
   var headCall: Call? {
     switch queue.first {
     case .prepare(let call, _), .execute(let call, _): call
@@ -31,13 +31,13 @@ struct PendingResults {
   /// Every call that awaits a result, in order.
   var calls: [Call] { queue.compactMap { if case .execute(let call, _) = $0 { call } else { nil } } }
 
-  /// The first call that is owed an answer.
+  /// The first call that awaits a result.
   var nextCall: Call? {
     for case .execute(let call, _) in queue { return call }
     return nil
   }
 
-  /// Of those calls that the server may be at, since it need not say how far it has come before the next Sync.
+  /// The first such call that the server may be at: it need not say how far it has come before the next Sync.
   func firstCallBeforeSync(where isWanted: (Call) -> Bool) -> Call? {
     for pendingResult in queue {
       switch pendingResult {
@@ -54,7 +54,7 @@ struct PendingResults {
     queue.append(pendingResult)
   }
 
-  /// A Sync comes behind what it ends, so the time runs already.
+  /// A Sync follows what it ends, so the time runs already.
   mutating func appendSync() { queue.append(.sync) }
 
   mutating func removeFirst(at now: MonotonicInstant) {
@@ -67,5 +67,36 @@ struct PendingResults {
   mutating func removeAll() -> [Call] {
     defer { queue.removeAll() }
     return calls
+  }
+}
+
+/// What has become of a request that the server cancel what it runs on a connection.
+///
+/// none → requested (the request travels on a connection of its own) → landed (the server has signalled the backend, which
+/// may notice a little later) → none, at the answer to a Sync that was sent after the request had landed.
+struct CancelRequest {
+  private enum State {
+    case none
+    case requested
+    case landed(syncsSent: Int)
+  }
+
+  private var state = State.none
+
+  /// How often the server is asked for one call: a request that arrives before its statement has no effect.
+  static let attempts = 5
+
+  var isUnderWay: Bool { if case .requested = state { true } else { false } }
+
+  /// Whether it may still hit whatever runs next.
+  var mayHit: Bool { if case .none = state { false } else { true } }
+
+  mutating func request() { state = .requested }
+
+  /// It has been delivered, or has failed to be.
+  mutating func returned(syncsSent: Int) { state = .landed(syncsSent: syncsSent) }
+
+  mutating func synced(syncsAnswered: Int) {
+    if case .landed(let syncsSent) = state, syncsAnswered > syncsSent { state = .none }
   }
 }

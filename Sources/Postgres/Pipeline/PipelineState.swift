@@ -8,13 +8,14 @@
 ///   first, so that the write commits or fails alone; a `begin` is closed together with its successor); so does the end of
 ///   a batch. → closed
 ///
-/// What the server owes stands in `owed`, in the order it was asked for; results are matched from its front. When a call
-/// fails, those behind it in its segment come back aborted: they never ran and are sent again.
+/// Results that the server has yet to send stand in `pending`, in the order of the requests; results are matched from its
+/// front. When a call fails, those behind it in its segment come back aborted: they never ran and are sent again.
 ///
-/// A call that is no read is answered only when its Sync is: its result comes before the commit, which can still fail; and
-/// whoever has the answer may rely on the connection owing nothing more for it.
+/// A call that is no read is answered only when its Sync is. Its result comes before the commit, which can still fail; and
+/// once it is answered, nothing more is pending for it.
 ///
-/// While a request to cancel is in the air, a cancelled neighbour, one that nobody asked to cancel, is sent again.
+/// A cancel request hits whatever the server runs when it arrives. While one may hit, a call that is cancelled though nobody
+/// asked for that is sent again.
 struct PipelineState {
   private enum Outcome {
     case rows(ResultBox)
@@ -22,39 +23,42 @@ struct PipelineState {
     case aborted
   }
 
-  private var owed = PendingResults()
+  private var pending = PendingResults()
   private var prepared = PreparedStatements()
   private var outcome: Outcome?
   /// A call whose result has come and whose Sync has not.
   private var unsettled: (call: Call, result: ResultBox)?
-  /// Why plans could not be prepared, for calls sent in the belief that they were.
+  /// Why plans could not be prepared, for calls that were sent before that was known.
   private var refusals: [String: ServerError] = [:]
   /// The error that aborted the segment being answered.
   private var segmentError: ServerError?
   private var segmentIsOpen = false
   private var segmentBegins = false
   private var cancelRequest = CancelRequest()
-  /// Calls in flight whose callers want no answer any more.
-  private var unwanted = 0
+  /// Calls in flight that are being cancelled.
+  private var cancelledInFlight = 0
   private var syncsSent = 0
   private(set) var syncsAnswered = 0
 
   /// Calls sent and not yet answered.
   private(set) var callsInFlight = 0
-  /// What the parameters of those calls take.
-  private(set) var bytesInFlight = 0
-  /// Whether the server owes nothing, so that the connection may change its mode or be lent to somebody else.
-  var isIdle: Bool { owed.isEmpty && !segmentIsOpen }
-  /// Whether results are to be asked for.
-  var expectsResults: Bool { !owed.isEmpty }
-  /// For how long the server has been at one statement, in nanoseconds.
-  func timeAtHead(at now: MonotonicInstant) -> Int64 { owed.isEmpty ? 0 : now.nanoseconds - owed.since.nanoseconds }
+  private var bytesInFlight = 0
+  /// What there is to do on the connection.
+  var load: ConnectionLoad {
+    ConnectionLoad(
+      callsInFlight: callsInFlight, bytesInFlight: bytesInFlight,
+      headSince: pending.isEmpty ? .distantFuture : pending.since)
+  }
+  /// Whether nothing is pending, so that the connection may change its mode or be leased to somebody else.
+  var isIdle: Bool { pending.isEmpty && !segmentIsOpen }
+  /// Whether results are expected.
+  var expectsResults: Bool { !pending.isEmpty }
   /// Whether a cancel request may yet hit whatever runs next.
-  var cancelIsInTheAir: Bool { cancelRequest.isInTheAir }
+  var cancelIsPending: Bool { cancelRequest.mayHit }
 
   /// The statement whose result comes next: a result bears its name.
   var headStatement: String {
-    (owed.headCall ?? unsettled?.call)?.statement.name ?? "sync"
+    (pending.headCall ?? unsettled?.call)?.statement.name ?? "sync"
   }
 
   // MARK: Sending
@@ -72,30 +76,30 @@ struct PipelineState {
       plan = known
     } else {
       plan = prepared.add(call.statement, types: types)
-      owed.append(.prepare(call, plan), at: now)
+      pending.append(.prepare(call, plan), at: now)
       actions.append(.prepare(call, plan))
     }
-    owed.append(.execute(call, plan), at: now)
+    pending.append(.execute(call, plan), at: now)
     actions.append(.execute(call, plan))
     segmentIsOpen = true
     segmentBegins = call.role == .begin
     if !sharesSync, !segmentBegins { closeSegment(&actions) }
   }
 
-  /// Everything that was waiting has been sent: reads get their Sync.
+  /// All calls of this turn have been sent: reads get their Sync.
   mutating func endBatch(_ actions: inout [PipelineAction]) {
     if segmentIsOpen, !segmentBegins { closeSegment(&actions) }
   }
 
-  /// No statement will follow the `begin` for now: the server shall answer, or it would look hung.
+  /// No statement will follow the `begin` for now. The server is asked to answer, or it would look hung.
   mutating func endSegment(_ actions: inout [PipelineAction]) {
     if segmentIsOpen { closeSegment(&actions) }
   }
 
-  /// Under a Sync of its own, as the server may know no such plan.
+  /// Under a Sync of its own, since the server may not know the plan.
   private mutating func deallocate(_ plan: Plan, at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
     if segmentIsOpen { closeSegment(&actions) }
-    owed.append(.deallocate, at: now)
+    pending.append(.deallocate, at: now)
     actions.append(.deallocate(plan))
     closeSegment(&actions)
   }
@@ -104,7 +108,7 @@ struct PipelineState {
     segmentIsOpen = false
     segmentBegins = false
     syncsSent += 1
-    owed.appendSync()
+    pending.appendSync()
     actions.append(.sync)
   }
 
@@ -120,7 +124,7 @@ struct PipelineState {
     case .end: settleHead(at: now, &actions)
     case .sync: answerSync(at: now, &actions)
     case .unexpected(let what):
-      if let call = owed.headCall {
+      if let call = pending.headCall {
         actions.append(.fail(call, PostgresError.misuse("\(call.statement.name): \(what)")))
       }
       lose(what, &actions)
@@ -129,7 +133,7 @@ struct PipelineState {
 
   private mutating func fail(_ error: ServerError, at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
     segmentError = error
-    if owed.headIsSync, let (call, _) = unsettled {
+    if pending.headIsSync, let (call, _) = unsettled {
       // The commit itself failed, as a deferred constraint does.
       unsettled = nil
       conclude(call, error, plan: nil, at: now, &actions)
@@ -139,23 +143,23 @@ struct PipelineState {
   }
 
   private mutating func settleHead(at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
-    guard let outcome = outcome.take(), let head = owed.first else { return }
+    guard let outcome = outcome.take(), let head = pending.first else { return }
     switch head {
     case .sync: return
-    case .deallocate: owed.removeFirst(at: now)
+    case .deallocate: pending.removeFirst(at: now)
     case .prepare(let call, let plan):
-      owed.removeFirst(at: now)
+      pending.removeFirst(at: now)
       switch outcome {
       case .rows: break
       case .failed(let error):
-        prepared.forget(plan)
+        prepared.remove(plan)
         if error.sqlState != ServerError.queryCanceled { refusals[plan.name] = error }
         conclude(call, error, plan: nil, at: now, &actions)
       case .aborted:
-        prepared.forget(plan)
+        prepared.remove(plan)
       }
     case .execute(let call, let plan):
-      owed.removeFirst(at: now)
+      pending.removeFirst(at: now)
       switch outcome {
       case .rows(let rows) where call.role == .read || call.role == .begin: finish(.succeed(call, rows), &actions)
       case .rows(let rows): unsettled = (call, rows)
@@ -167,8 +171,8 @@ struct PipelineState {
   }
 
   private mutating func answerSync(at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
-    guard owed.headIsSync else { return lose("a Sync was answered that was not owed", &actions) }
-    owed.removeFirst(at: now)
+    guard pending.headIsSync else { return lose("a Sync was answered that had not been sent", &actions) }
+    pending.removeFirst(at: now)
     syncsAnswered += 1
     segmentError = nil
     if let (call, rows) = unsettled.take() { finish(.succeed(call, rows), &actions) }
@@ -176,7 +180,7 @@ struct PipelineState {
     cancelHeadIfAsked(&actions)
   }
 
-  /// A call whose prepare failed has its answer already; the skipped execute behind it says nothing new.
+  /// A call whose prepare failed is answered already; the execute skipped behind it says nothing new.
   private mutating func skip(_ call: Call, at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
     guard call.isInFlight else { return }
     if call.standsAlone { return finish(.resend(call), &actions) }
@@ -190,17 +194,17 @@ struct PipelineState {
     _ actions: inout [PipelineAction]
   ) {
     if error.sqlState == ServerError.queryCanceled {
-      let isOurs = cancelRequest.isInTheAir
-      switch call.conclusion(fromCancel: error, isOurs: isOurs, since: owed.segmentSince, at: now) {
+      let isOurs = cancelRequest.mayHit
+      switch call.conclusion(fromCancel: error, isOurs: isOurs, since: pending.segmentSince, at: now) {
       case .fail(let error): finish(.fail(call, error), &actions)
       case .resend: finish(.resend(call), &actions)
       }
       return
     }
     if let plan, error.meansStalePlan {
-      if prepared.forget(plan) { deallocate(plan, at: now, &actions) }
-      if call.standsAlone, !call.preparedAnew {
-        call.preparedAnew = true
+      if prepared.remove(plan) { deallocate(plan, at: now, &actions) }
+      if call.standsAlone, !call.wasReprepared {
+        call.wasReprepared = true
         return finish(.resend(call), &actions)
       }
     }
@@ -214,7 +218,7 @@ struct PipelineState {
       call.isInFlight = false
       callsInFlight -= 1
       bytesInFlight -= call.parameters.bytes.count
-      if call.cancelling != nil { unwanted -= 1 }
+      if call.cancelling != nil { cancelledInFlight -= 1 }
       actions.append(action)
     default: actions.append(action)
     }
@@ -222,12 +226,12 @@ struct PipelineState {
 
   // MARK: Cancelling and time limits
 
-  /// The caller wants no answer any more. The server is asked only once it may be at the call: a request hits whatever runs
-  /// when it arrives.
+  /// The call is to be cancelled. The server is asked only once it may be at the call: a request hits whatever runs when it
+  /// arrives.
   mutating func cancel(_ call: Call, because reason: Call.Cancelling, _ actions: inout [PipelineAction]) {
     guard call.isInFlight, call.cancelling == nil else { return }
     call.cancelling = reason
-    unwanted += 1
+    cancelledInFlight += 1
     cancelHeadIfAsked(&actions)
   }
 
@@ -236,7 +240,7 @@ struct PipelineState {
   /// - Returns: when the next deadline passes.
   mutating func passDeadlines(at now: MonotonicInstant, _ actions: inout [PipelineAction]) -> MonotonicInstant {
     var next = MonotonicInstant.distantFuture
-    for call in owed.calls + (unsettled.map { [$0.call] } ?? []) where call.isInFlight && !call.isFinished {
+    for call in pending.calls + (unsettled.map { [$0.call] } ?? []) where call.isInFlight && !call.isFinished {
       if call.deadline > now {
         next = min(next, call.deadline)
       } else {
@@ -248,7 +252,7 @@ struct PipelineState {
   }
 
   /// The connection is outside pipeline mode, and what it does there is to be cancelled.
-  mutating func cancelExchange(_ actions: inout [PipelineAction]) {
+  mutating func cancelOperation(_ actions: inout [PipelineAction]) {
     if !cancelRequest.isUnderWay { requestCancel(&actions) }
   }
 
@@ -256,16 +260,16 @@ struct PipelineState {
   mutating func cancelReturned(_ actions: inout [PipelineAction]) {
     guard cancelRequest.isUnderWay else { return }
     cancelRequest.returned(syncsSent: syncsSent)
-    // The call it was meant for may be answered already, and the next one be waiting for a request of its own.
+    // The call it was meant for may be answered already, while another waits for a request of its own.
     cancelHeadIfAsked(&actions)
   }
 
   private mutating func cancelHeadIfAsked(_ actions: inout [PipelineAction]) {
-    guard unwanted > 0, !cancelRequest.isUnderWay, !owed.headIsSync else { return }
+    guard cancelledInFlight > 0, !cancelRequest.isUnderWay, !pending.headIsSync else { return }
     let isWanted = { (call: Call) in
       call.isInFlight && call.cancelling != nil && call.cancelRequests < CancelRequest.attempts
     }
-    guard let call = owed.firstCallBeforeSync(where: isWanted) else { return }
+    guard let call = pending.firstCallBeforeSync(where: isWanted) else { return }
     call.cancelRequests += 1
     requestCancel(&actions)
   }
@@ -277,20 +281,20 @@ struct PipelineState {
 
   /// When `tick` has something to do next.
   var deadline: MonotonicInstant {
-    if let call = owed.headCall { return call.overdue(since: owed.since) }
-    // A Sync can be waited for in vain, too; there is nothing to cancel then.
-    let waiter = unsettled?.call ?? owed.nextCall
-    return waiter?.overdue(since: owed.since, isCancelled: true) ?? .distantFuture
+    if let call = pending.headCall { return call.overdue(since: pending.since) }
+    // A Sync may never be answered either; there is nothing to cancel then.
+    let waiter = unsettled?.call ?? pending.nextCall
+    return waiter?.overdue(since: pending.since, isCancelled: true) ?? .distantFuture
   }
 
-  /// Cancels the call that the server does not answer, or gives the connection up.
+  /// Cancels the call that the server does not answer, or closes the connection.
   mutating func tick(at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
     guard now >= deadline else { return }
-    guard let call = owed.headCall, call.cancelling != .timeLimit else {
+    guard let call = pending.headCall, call.cancelling != .timeLimit else {
       return lose("no answer within the time limit", &actions)
     }
-    // A task that was cancelled, and whose request got no answer either, is past caring which of the two it was.
-    if call.cancelling == nil { unwanted += 1 }
+    // If the task was cancelled too, and that request had no answer either, the reason no longer matters.
+    if call.cancelling == nil { cancelledInFlight += 1 }
     call.cancelling = .timeLimit
     call.cancelRequests = 0
     cancelHeadIfAsked(&actions)
@@ -299,15 +303,48 @@ struct PipelineState {
   // MARK: Loss
 
   /// The connection is gone. What was in flight fails, each call by what it may have done.
-  /// - Parameter isAnnounced: whether the server said so in the place of the next answer.
+  /// - Parameter isAnnounced: whether the server announced it in place of the next result.
   mutating func lose(_ why: String, isAnnounced: Bool = false, _ actions: inout [PipelineAction]) {
     if let (call, _) = unsettled.take() { finish(.fail(call, call.lossError), &actions) }
-    let head = owed.headCall
-    for call in owed.removeAll() {
+    let head = pending.headCall
+    for call in pending.removeAll() {
       let error = isAnnounced ? call.lossErrorIfAnnounced(isAtHead: call === head) : call.lossError
       finish(.fail(call, error), &actions)
     }
     segmentIsOpen = false
     actions.append(.close(why))
   }
+}
+
+/// What the pipeline's state machine wants done, in this order.
+enum PipelineAction {
+  case prepare(Call, Plan)
+  case execute(Call, Plan)
+  /// A plan is stale: the server may free it.
+  case deallocate(Plan)
+  /// Ends the segment, and with it the implicit transaction.
+  case sync
+  case succeed(Call, ResultBox)
+  case fail(Call, any Error)
+  /// The caller is answered with the error now, while the call is still in flight.
+  case giveUp(Call, PostgresError)
+  /// It certainly had no effect: back to the head of the queue.
+  case resend(Call)
+  /// Have the server cancel what it runs on this connection. Answer with `cancelReturned`.
+  case requestCancel
+  /// The connection is lost. Every call in flight has been failed already.
+  case close(String)
+}
+
+/// One result, as libpq's `PQgetResult` gives it.
+enum PipelineResult {
+  case rows(ResultBox)
+  case failed(ServerError)
+  /// An earlier statement under the same Sync failed, so this one was skipped.
+  case aborted
+  /// The null that ends the results of one statement. There is none after a Sync.
+  case end
+  case sync
+  /// Something a pipeline cannot carry, such as COPY.
+  case unexpected(String)
 }

@@ -1,7 +1,7 @@
 import DequeModule
 
-/// Calls that wait for a shared connection. Those that were sent and never ran come first, as they have waited longest; within
-/// both kinds the order is that of their coming, and so of their expiring.
+/// Calls that wait for a shared connection. Those that were sent and never ran come first, as they have waited longest. Within
+/// both kinds the order is that of their arrival, and so of their expiry.
 struct CallQueue {
   private var again: Deque<Call> = []
   private var fresh: Deque<Call> = []
@@ -9,8 +9,9 @@ struct CallQueue {
   var isEmpty: Bool { again.isEmpty && fresh.isEmpty }
   var count: Int { again.count + fresh.count }
   var first: Call? { again.first ?? fresh.first }
+  var all: [Call] { Array(again) + Array(fresh) }
 
-  /// When somebody will have waited too long.
+  /// When the first of them will have waited too long.
   var expires: MonotonicInstant { min(again.first?.expires ?? .distantFuture, fresh.first?.expires ?? .distantFuture) }
 
   mutating func append(_ call: Call) { fresh.append(call) }
@@ -20,19 +21,73 @@ struct CallQueue {
     if again.popFirst() == nil { fresh.removeFirst() }
   }
 
-  /// The last to come.
+  /// The last to arrive.
   mutating func popLast() -> Call? { fresh.popLast() ?? again.popLast() }
 
-  /// Takes out those that the closure, which sees each of them once, says are over.
+  /// - Parameter isOver: sees each call once.
   mutating func removeAll(where isOver: (Call) -> Bool) {
     again.removeAll(where: isOver)
     fresh.removeAll(where: isOver)
   }
 
-  /// Takes out one that is finished, or has waited too long.
+  /// Removes one that is finished, or has waited too long.
   mutating func popExpired(at now: MonotonicInstant) -> Call? {
     if let call = again.first, call.isFinished || call.expires <= now { return again.popFirst() }
     if let call = fresh.first, call.isFinished || call.expires <= now { return fresh.popFirst() }
     return nil
   }
+}
+
+/// What a connection has to do.
+struct ConnectionLoad: Equatable {
+  /// Calls sent and not yet answered.
+  var callsInFlight = 0
+  /// What the parameters of those calls take.
+  var bytesInFlight = 0
+  /// Since when the server has been at the first of them.
+  var headSince = MonotonicInstant.distantFuture
+
+  /// Calls that a shared connection may have in flight. Enough to fill a write and keep the server busy for a while; not so
+  /// many that a slow one holds up hundreds.
+  static let mostCalls = 128
+  /// Bytes of parameters beyond which it gets no further calls, so that libpq's buffer, which never shrinks, stays small.
+  static let mostBytes = 1 << 20
+  /// What statements take as a rule, at most, in nanoseconds. 20 ms: a slow commit on a spinning disk.
+  private static let usualTime: Int64 = 20_000_000
+
+  /// Whether it can take another call.
+  var hasRoom: Bool { callsInFlight < Self.mostCalls && bytesInFlight < Self.mostBytes }
+  /// For how long the server has been at one statement, in nanoseconds; 0 or less while it has nothing to do.
+  func timeAtHead(at now: MonotonicInstant) -> Int64 { now.nanoseconds - headSince.nanoseconds }
+  /// Whether the server has been at one statement for longer than usual.
+  func isSlow(at now: MonotonicInstant) -> Bool { timeAtHead(at: now) > Self.usualTime }
+
+  mutating func add(_ call: Call, at now: MonotonicInstant) {
+    if callsInFlight == 0 { headSince = now }
+    callsInFlight += 1
+    bytesInFlight += call.parameters.bytes.count
+  }
+}
+
+/// When to connect again after a failure: soon at first, then ever later, and with jitter, so that several hubs do not all
+/// try at once.
+struct ReconnectBackoff {
+  private(set) var failures = 0
+  private(set) var notBefore = MonotonicInstant(nanoseconds: .min)
+  /// libpq's message; nil unless there is an outage.
+  private(set) var lastFailure: String?
+
+  static let first: Duration = .milliseconds(50)
+  /// Callers wait five seconds by default, so a server that is back must be noticed well within them.
+  static let longest: Duration = .seconds(1)
+
+  /// - Parameter jitter: from 0 to 1, the share of the second half of the delay to wait.
+  mutating func failed(_ why: String, at now: MonotonicInstant, jitter: Double = .random(in: 0...1)) {
+    let full = min(Self.first * (1 << min(failures, 10)), Self.longest)
+    failures += 1
+    lastFailure = why
+    notBefore = now.advanced(by: full / 2 + full * jitter / 2)
+  }
+
+  mutating func succeeded() { self = ReconnectBackoff() }
 }

@@ -1,28 +1,28 @@
-/// A connection of one's own, until it is given back.
+/// The sole use of a connection, until it is released.
 final class Lease: Sendable {
   let session: Session
-  /// Shown with all that is handed over: a task that is late must not meet the next connectionWaiter's transaction.
-  let ticket: Int
+  /// Sent with every statement: a task that is late must not get into the next holder's transaction.
+  let id: Int
   private let reactor: Reactor
   /// How long each statement may run.
   private let limit: Duration
 
-  init(_ session: Session, ticket: Int, reactor: Reactor, limit: Duration) {
+  init(_ session: Session, id: Int, reactor: Reactor, limit: Duration) {
     self.session = session
-    self.ticket = ticket
+    self.id = id
     self.reactor = reactor
     self.limit = limit
   }
 
-  /// The same connection with another limit; only one of the two is to be given back.
+  /// The same connection with another limit; only one of the two is to be released.
   func limited(to limit: Duration) -> Lease {
-    Lease(session, ticket: ticket, reactor: reactor, limit: limit)
+    Lease(session, id: id, reactor: reactor, limit: limit)
   }
 
   /// Runs one statement.
   /// - Parameters:
   ///   - prelude: a statement that nobody waits for, sent in front and under the same Sync.
-  ///   - isLast: whether nothing but giving back may follow.
+  ///   - isLast: whether nothing but the release may follow.
   ///   - isCancellable: whether the end of the task cancels the statement on the server.
   ///   - deadline: when the caller is answered at the latest.
   @discardableResult
@@ -33,46 +33,46 @@ final class Lease: Sendable {
   ) async throws -> Rows {
     let call = Call(statement, parameters, role: role, limit: limit, deadline: deadline)
     let first = prelude.map { Call($0, ParameterBuffer(), role: .begin, limit: limit) }
-    let (session, ticket) = (session, ticket)
-    return try await reactor.run(call, isCancellable: isCancellable) { core in
+    let (session, id) = (session, id)
+    return try await reactor.run(call, isCancellable: isCancellable) { driver in
       call.isTaken = true
-      guard ticket == session.ticket else { return call.fail(PostgresError.leaseOver(statement.name)) }
-      if let first { session.send(first, at: core.now) }
-      if call.cancelling != nil || call.deadline <= core.now {
+      guard id == session.leaseID else { return call.fail(PostgresError.leaseOver(statement.name)) }
+      if let first { session.send(first, at: driver.now) }
+      if call.cancelling != nil || call.deadline <= driver.now {
         call.fail(call.cancelling != nil ? CancellationError() : call.deadlineError)
         session.endSegment()
       } else {
-        core.watchDeadline(of: call)
-        session.send(call, at: core.now)
+        driver.watch(call.deadline)
+        session.send(call, at: driver.now)
       }
-      if isLast { _ = session.newTicket() }
+      if isLast { _ = session.newLease() }
     }
   }
 
   /// Runs many statements by the simple protocol. It cannot be cancelled, nor does it time out by itself.
   func runScript(_ name: String, _ sql: String) async throws {
     let script = ScriptOperation(name: name, sql: sql)
-    let (session, ticket) = (session, ticket)
+    let (session, id) = (session, id)
     try await withUnsafeThrowingContinuation { continuation in
       script.continuation = continuation
-      perform { core in if core == nil { script.failed(.shutDown) } else { session.begin(script, ticket) } }
+      perform { driver in if driver == nil { script.failed(.shutDown) } else { session.begin(script, id) } }
     }
   }
 
   /// Has the reactor's thread run `body`: with `nil`, and here, if the reactor has ended.
-  func perform(_ body: @escaping @Sendable (PoolCore?) -> Void) {
+  func perform(_ body: @escaping @Sendable (PoolDriver?) -> Void) {
     if !reactor.post(.perform { body($0) }) { body(nil) }
   }
 
-  /// Ends the lease. A connection that is not as it was when it was lent is closed.
-  func giveBack() {
+  /// Ends the lease. A connection that is not in the state in which it was leased is closed.
+  func release() {
     let session = session
-    perform { $0?.giveBack(session) }
+    perform { $0?.release(session) }
   }
 }
 
 extension PostgresError {
-  /// What came after the connection had been given back, or its transaction been ended.
+  /// A statement came after the connection had been released, or its transaction been ended.
   static func leaseOver(_ statement: String) -> PostgresError {
     .misuse("\(statement): the transaction has ended already")
   }
@@ -81,7 +81,7 @@ extension PostgresError {
 extension Reactor {
   /// Hands a call over, suspends until it is answered, and passes on the task's cancellation.
   func run(
-    _ call: Call, isCancellable: Bool = true, _ handOver: (@Sendable (PoolCore) -> Void)? = nil
+    _ call: Call, isCancellable: Bool = true, _ handOver: (@Sendable (PoolDriver) -> Void)? = nil
   ) async throws -> Rows {
     try await withTaskCancellationHandler {
       try await withUnsafeThrowingContinuation { continuation in
@@ -93,5 +93,28 @@ extension Reactor {
     } onCancel: {
       if isCancellable { _ = post(.cancel(call)) }
     }
+  }
+}
+
+/// A caller that waits for a lease.
+///
+/// `@unchecked Sendable`: set up by the caller, handed over through the inbox's lock, then used on the reactor's thread alone.
+final class ConnectionWaiter: @unchecked Sendable {
+  var continuation: UnsafeContinuation<Lease, any Error>?
+  var expires = MonotonicInstant.distantFuture
+  /// Whether it has come out of the inbox: a cancellation can overtake it there.
+  var isTaken = false
+  private(set) var isCancelled = false
+  private(set) var isFinished = false
+
+  func finish(_ outcome: Result<Lease, any Error>) {
+    guard !isFinished else { return }
+    isFinished = true
+    continuation.take()?.resume(with: outcome)
+  }
+
+  /// The caller's task was cancelled.
+  func cancel() {
+    if isTaken { finish(.failure(CancellationError())) } else { isCancelled = true }
   }
 }

@@ -4,7 +4,7 @@ public import ServiceLifecycle
 /// Few connections, shared by many tasks.
 ///
 /// A statement outside a transaction travels in the pipeline of a shared connection; transactions, COPY and notifications
-/// have connections of their own. Connections are opened when first needed, and anew, with back-off, when they are lost.
+/// have connections of their own. Connections are opened when first needed, and again, with back-off, when they are lost.
 /// The pool works from its first use on. Run it as a service to have it drained when the program ends; otherwise it ends
 /// when it is released.
 public final class Pool: Querying, Service {
@@ -16,7 +16,7 @@ public final class Pool: Querying, Service {
   public init(_ configuration: PoolConfiguration, logger: Logger) {
     self.configuration = configuration
     self.logger = logger
-    reactor = Reactor { PoolCore(configuration, logger: logger, reactor: $0) }
+    reactor = Reactor { PoolDriver(configuration, logger: logger, reactor: $0) }
   }
 
   deinit {
@@ -64,10 +64,10 @@ public final class Pool: Querying, Service {
     }
   }
 
-  /// Returns when the pool is as the condition wants it: for tests.
+  /// Returns when the pool meets the condition: for tests.
   package func waits(until condition: @escaping @Sendable (PoolStatus) -> Bool) async {
     await withUnsafeContinuation { continuation in
-      let watcher = PoolCore.Watcher(condition: condition, continuation: continuation)
+      let watcher = PoolDriver.Watcher(condition: condition, continuation: continuation)
       if !reactor.post(.perform { $0.add(watcher) }) { continuation.resume() }
     }
   }
@@ -92,8 +92,8 @@ public final class Pool: Querying, Service {
   public func transaction<Answer: Sendable>(
     limit: Duration? = nil, _ body: @Sendable (Transaction) async throws -> Answer
   ) async throws -> Answer {
-    let lent = try await borrow()
-    let lease = limit.map(lent.limited) ?? lent
+    var lease = try await leaseConnection()
+    if let limit { lease = lease.limited(to: limit) }
     let transaction = Transaction(lease)
     let answer: Answer
     do {
@@ -107,35 +107,36 @@ public final class Pool: Querying, Service {
     return answer
   }
 
-  /// COPY … FROM STDIN: feeds what `chunks` gives and returns the count of rows once the server has committed them.
+  /// COPY … FROM STDIN: sends the chunks, and returns the count of rows once the server has committed them.
   ///
-  /// Chunks may cut rows anywhere. They are asked for no faster than the server takes them; no time limit applies. When
-  /// `chunks` throws, or the task is cancelled, the server forgets all of it.
+  /// Chunks may cut rows anywhere. They are pulled no faster than the server takes them; no time limit applies. When `chunks`
+  /// throws, or the task is cancelled, the server discards everything.
   /// - Throws: what `chunks` throws; `PostgresError`; `CancellationError`.
   public func copyIn<Chunks: AsyncSequence & Sendable>(_ sql: String, _ chunks: Chunks) async throws -> Int
   where Chunks.Element == [UInt8] {
-    let lease = try await borrow()
-    defer { lease.giveBack() }
+    let lease = try await leaseConnection()
+    defer { lease.release() }
     return try await lease.copyIn(sql, chunks, isWithinTransaction: false)
   }
 
   /// COPY … TO STDOUT, a chunk (one row) at a time, at the reader's pace.
   public func copyOut(_ sql: String) -> CopyOut { CopyOut(self, sql) }
 
-  /// What is sent with NOTIFY on these channels, from a connection of its own.
+  /// The notifications on these channels, from a connection of their own.
   public func notifications(on channels: [String]) -> Notifications { Notifications(self, channels) }
 
-  func borrow() async throws -> Lease {
-    let connectionWaiter = ConnectionWaiter()
+  /// A connection of the caller's own.
+  func leaseConnection() async throws -> Lease {
+    let waiter = ConnectionWaiter()
     return try await withTaskCancellationHandler {
       try await withUnsafeThrowingContinuation { continuation in
-        connectionWaiter.continuation = continuation
-        if !reactor.post(.perform { $0.borrow(connectionWaiter) }) {
+        waiter.continuation = continuation
+        if !reactor.post(.perform { $0.enqueue(waiter) }) {
           continuation.resume(throwing: PostgresError.shutDown)
         }
       }
     } onCancel: {
-      _ = reactor.post(.perform { _ in connectionWaiter.cancel() })
+      _ = reactor.post(.perform { _ in waiter.cancel() })
     }
   }
 
@@ -146,4 +147,24 @@ public final class Pool: Querying, Service {
   func unsubscribe(_ subscription: Subscription) {
     _ = reactor.post(.perform { $0.listener.remove(subscription) })
   }
+}
+
+/// A snapshot of what a pool is doing.
+public struct PoolStatus: Sendable, Equatable {
+  /// Connections shared by statements outside transactions.
+  public var sharedConnections: Int
+  /// Connections for transactions and COPY, leased or ready to be.
+  public var dedicatedConnections: Int
+  /// Statements on shared connections, sent and not answered.
+  public var statementsInFlight: Int
+  /// Statements that wait for a shared connection.
+  public var statementsWaiting: Int
+  /// Transactions and COPYs that wait for a connection.
+  public var transactionsWaiting: Int
+  /// Connections that could not be opened, or were lost before the server answered a statement, since it last did.
+  public var failedAttempts: Int
+
+  static let closed = PoolStatus(
+    sharedConnections: 0, dedicatedConnections: 0, statementsInFlight: 0, statementsWaiting: 0, transactionsWaiting: 0,
+    failedAttempts: 0)
 }

@@ -6,32 +6,33 @@ public struct PoolConfiguration: Sendable {
   public var connectionString: String
   /// Connections shared by statements outside transactions. The first is opened at once, the others when they are needed.
   public var sharedConnections = 4
-  /// Connections lent for transactions and COPY, opened when first needed.
-  public var lentConnections = 4
+  /// Connections for transactions and COPY, each leased to one at a time; opened when first needed.
+  public var dedicatedConnections = 4
   /// How long opening one connection may take, once the host's name is resolved: the system's resolver has time limits of its
-  /// own. A connection that fails is tried again, ever later, for as long as the pool lives.
+  /// own. A failed attempt is repeated, after growing delays, for as long as the pool lives.
   public var connectTimeout: Duration = .seconds(5)
   /// How long a statement may wait for a connection before it is `unavailable`.
   public var queueTimeout: Duration = .seconds(5)
-  /// How many statements, and how many transactions and COPYs, may wait for a connection; one more is `unavailable` at once.
+  /// How many statements, and how many transactions and COPYs, may wait for a connection; one more is `busy` at once.
   public var queueLimit = 50_000
-  /// How long a statement may run before it is `timedOut`: `statement_timeout` on the server, in place of any in the connection
-  /// string, and a second later the client's own cancellation. COPY and scripts have no limit.
+  /// How long a statement may run before it is `timedOut`. It is the server's `statement_timeout`, in place of any in the
+  /// connection string; a second later the client cancels. COPY and scripts have no limit.
   public var statementTimeout: Duration = .seconds(30)
-  /// What `pg_stat_activity` calls the connections.
+  /// The connections' name in `pg_stat_activity`.
   public var applicationName = "pushcart"
-  /// How long the server may be at one statement of a shared connection before no more are sent behind it: what is sent cannot be
-  /// taken back, and what waits in the queue is `unavailable` in time.
+  /// How long the server may be at one statement of a shared connection before no more are sent behind it. What is sent cannot
+  /// be taken back; what waits in the queue is `unavailable` in time.
   package var hungAfter: Duration = .seconds(1)
-  /// Where figures go, if not to the program's metrics.
+  /// Receives the metrics, in place of the program's own factory.
   package var metrics: (any MetricsFactory)?
-  /// A file to which libpq writes every message of every connection, values included: for tests and for hunting errors.
+  /// A file to which libpq writes every message of every connection, values included: for tests and debugging.
   package var traceFile: String?
 
   /// Everything else has a default.
   public init(connectionString: String) { self.connectionString = connectionString }
 
-  /// Why the connection string cannot be used, ending a sentence that begins with its name; nil if it can. Quotes nothing of it.
+  /// Why the connection string cannot be used, as the end of a sentence that begins with its name; nil if it can. Quotes
+  /// nothing of it.
   public var problem: String? {
     do throws(ConnectionSettings.Unusable) {
       _ = try ConnectionSettings(self)

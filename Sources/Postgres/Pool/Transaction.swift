@@ -67,7 +67,7 @@ public final class Transaction: Querying {
   }
 
   func commit() async throws {
-    defer { lease.giveBack() }
+    defer { lease.release() }
     guard leave() else { return }
     let answer = try await lease.run(Self.commit, role: .commit, isLast: true, isCancellable: false)
     // A transaction with a failed statement, whose error the body swallowed, answers COMMIT with ROLLBACK.
@@ -76,7 +76,7 @@ public final class Transaction: Querying {
 
   /// Never fails: a connection that cannot roll back is closed, which rolls back too.
   func rollback() async {
-    defer { lease.giveBack() }
+    defer { lease.release() }
     if leave() { _ = try? await lease.run(Self.rollback, role: .within, isLast: true, isCancellable: false) }
   }
 }

@@ -6,7 +6,7 @@
 
 /// A point on the system's monotonic clock, in nanoseconds.
 ///
-/// Not `ContinuousClock.Instant`: its 128-bit durations would be reckoned with on every statement.
+/// Not `ContinuousClock.Instant`: its 128-bit arithmetic would cost time on every statement.
 struct MonotonicInstant: Comparable, Hashable, Sendable {
   var nanoseconds: Int64
 

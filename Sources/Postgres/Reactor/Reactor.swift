@@ -8,14 +8,14 @@ import Synchronization
 
 /// The one place that waits: a thread that sleeps in poll(2) over all sockets of a pool, and wakes for its inbox.
 ///
-/// Tasks put what they want into the inbox and suspend; the thread empties the inbox, hands everything to libpq, writes once
-/// for each connection, and resumes tasks as answers arrive. So no task ever waits in the kernel, a call costs one
+/// Tasks post to the inbox and suspend. The thread empties the inbox, hands everything to libpq, writes once for each
+/// connection, and resumes tasks as results arrive. So no task ever waits in the kernel, a call costs one
 /// suspension, and the calls that came meanwhile leave in one write.
 final class Reactor: Sendable {
   enum Message: Sendable {
     case call(Call)
     case cancel(Call)
-    case perform(@Sendable (PoolCore) -> Void)
+    case perform(@Sendable (PoolDriver) -> Void)
   }
 
   private struct Inbox: ~Copyable {
@@ -30,10 +30,10 @@ final class Reactor: Sendable {
   private let pipe = WakePipe()
   private let up = Atomic(false)
 
-  private let makeCore: @Sendable (Reactor) -> PoolCore
+  private let makeDriver: @Sendable (Reactor) -> PoolDriver
 
-  /// - Parameter makeCore: what the thread works on; made on the thread, when the first message comes.
-  init(_ makeCore: @escaping @Sendable (Reactor) -> PoolCore) { self.makeCore = makeCore }
+  /// - Parameter makeDriver: makes the pool's driver, on the thread, when the first message comes.
+  init(_ makeDriver: @escaping @Sendable (Reactor) -> PoolDriver) { self.makeDriver = makeDriver }
 
   deinit { pipe.close() }
 
@@ -44,7 +44,7 @@ final class Reactor: Sendable {
   }
 
   /// Hands a message to the thread, starting it if this is the first.
-  /// - Returns: `false` when the reactor has ended, or the system has no thread for it, and so nothing will come of it.
+  /// - Returns: `false` when the reactor has ended, or the system has no thread for it, so that the message is lost.
   func post(_ message: Message) -> Bool {
     let (isAccepted, wakes) = inbox.withLock { inbox in
       guard !inbox.isClosed, inbox.isStarted || DedicatedThread.startIfPossible({ self.run() }) else {
@@ -72,20 +72,20 @@ final class Reactor: Sendable {
   // MARK: On the thread
 
   private func run() {
-    let core = makeCore(self)
+    let driver = makeDriver(self)
     var messages: [Message] = []
     var descriptors: [pollfd] = []
     while true {
-      core.now = .now
+      driver.now = .now
       takeMessages(into: &messages)
-      for message in messages { core.take(message) }
+      for message in messages { driver.take(message) }
       messages.removeAll(keepingCapacity: true)
-      core.work()
-      if core.isClosed { break }
-      let wait = fallAsleep() ? core.nextDeadline.milliseconds(since: core.now) : 0
-      waitForSockets(core, &descriptors, milliseconds: wait)
+      driver.work()
+      if driver.isClosed { break }
+      let wait = fallAsleep() ? driver.nextDeadline.milliseconds(since: driver.now) : 0
+      waitForSockets(driver, &descriptors, milliseconds: wait)
     }
-    close(core)
+    close(driver)
   }
 
   private func takeMessages(into messages: inout [Message]) {
@@ -104,31 +104,72 @@ final class Reactor: Sendable {
     }
   }
 
-  private func waitForSockets(_ core: PoolCore, _ descriptors: inout [pollfd], milliseconds: Int32) {
+  private func waitForSockets(_ driver: PoolDriver, _ descriptors: inout [pollfd], milliseconds: Int32) {
     descriptors.removeAll(keepingCapacity: true)
     descriptors.append(pollfd(fd: pipe.readEnd, events: Int16(POLLIN), revents: 0))
-    let sessions = core.sessions
+    let sessions = driver.sessions
     for session in sessions {
-      let events = (session.wantsToRead ? POLLIN : 0) | (session.wantsToWrite ? POLLOUT : 0)
-      // poll(2) reports a hang-up even to those who asked for nothing; a negative descriptor it passes over.
-      descriptors.append(pollfd(fd: events == 0 ? -1 : session.socket, events: Int16(events), revents: 0))
+      let events = session.map { ($0.wantsToRead ? POLLIN : 0) | ($0.wantsToWrite ? POLLOUT : 0) } ?? 0
+      // poll(2) reports a hang-up even if no event is requested; it ignores a negative descriptor.
+      descriptors.append(pollfd(fd: events == 0 ? -1 : session?.socket ?? -1, events: Int16(events), revents: 0))
     }
     guard poll(&descriptors, nfds_t(descriptors.count), milliseconds) > 0 else { return }
-    core.now = .now
+    driver.now = .now
     if descriptors[0].revents != 0 { pipe.drain() }
     for (session, descriptor) in zip(sessions, descriptors.dropFirst()) where descriptor.revents != 0 {
-      session.ready(descriptor.revents, at: core.now)
+      session?.ready(descriptor.revents, at: driver.now)
     }
   }
 
-  /// What still comes in after the end is turned away here.
-  private func close(_ core: PoolCore) {
+  /// Messages that still arrive are turned away here.
+  private func close(_ driver: PoolDriver) {
     var messages: [Message] = []
     inbox.withLock { inbox in
       inbox.isClosed = true
       swap(&inbox.messages, &messages)
     }
-    for message in messages { core.take(message) }
-    core.finish()
+    for message in messages { driver.take(message) }
+    driver.finish()
   }
+}
+
+/// Wakes a thread out of poll(2) from any other.
+struct WakePipe: Sendable {
+  let readEnd: Int32
+  private let writeEnd: Int32
+
+  init() {
+    var ends: [Int32] = [-1, -1]
+    precondition(pipe(&ends) == 0, "the system gives no more file descriptors")
+    for end in ends {
+      _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+      _ = fcntl(end, F_SETFL, O_NONBLOCK)
+    }
+    (readEnd, writeEnd) = (ends[0], ends[1])
+  }
+
+  /// If the pipe is full, the thread wakes anyway.
+  func wake() {
+    var byte: UInt8 = 1
+    _ = write(writeEnd, &byte, 1)
+  }
+
+  func drain() {
+    withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { buffer in
+      while read(readEnd, buffer.baseAddress, buffer.count) == buffer.count {}
+    }
+  }
+
+  func close() {
+    _ = systemClose(readEnd)
+    _ = systemClose(writeEnd)
+  }
+}
+
+private func systemClose(_ descriptor: Int32) -> Int32 {
+  #if canImport(Glibc)
+    Glibc.close(descriptor)
+  #else
+    Darwin.close(descriptor)
+  #endif
 }

@@ -6,57 +6,42 @@ import CLibpq
   import Darwin
 #endif
 
-/// One live connection on the reactor's thread: it does what the pipeline's state machine says, and tells it what came of it.
+/// One live connection on the reactor's thread: it carries out what the pipeline's state machine decides, and reports the
+/// results to it.
 ///
 /// `@unchecked Sendable`: others hold it only to name it to the reactor; every member is used on the reactor's thread alone.
 final class Session: @unchecked Sendable {
-  /// What the connection is doing; anything but a pipeline is for its connectionWaiter alone.
+  /// What the connection is doing; only a leased one does anything but a pipeline.
   enum Mode {
     case pipeline
     case operation(any UnpipelinedOperation)
   }
 
-  /// Who uses the connection.
-  enum Purpose { case shared, lent, listening }
-
   let connection: LibpqConnection
-  let purpose: Purpose
-  private unowned let core: PoolCore
+  /// Its number in the pool's state.
+  let id: PoolState.ConnectionID
+  private unowned let driver: PoolDriver
   var pipeline = PipelineState()
   var mode = Mode.pipeline
   private(set) var isLost = false
   /// Whether the server has answered on this connection: only then is it known to be good.
   private(set) var isProven = false
-  /// Whose statements it takes while it is lent; another number with each lease, and once its transaction has ended.
-  private(set) var ticket = 0
+  /// The lease whose statements it takes; another number with each lease, and once its transaction has ended.
+  private(set) var leaseID = 0
   /// Whether the socket could not take all there was to write.
   private(set) var wantsToWrite = false
-  var isDirty = false
+  /// Whether it will be flushed at the end of this turn.
+  var awaitsFlush = false
   var actions: [PipelineAction] = []
 
-  init(_ connection: LibpqConnection, _ purpose: Purpose, core: PoolCore) {
+  init(_ connection: LibpqConnection, _ id: PoolState.ConnectionID, driver: PoolDriver) {
     self.connection = connection
-    self.purpose = purpose
-    self.core = core
+    self.id = id
+    self.driver = driver
   }
 
   var socket: Int32 { connection.socket }
-  var callsInFlight: Int { pipeline.callsInFlight }
-
-  /// Calls that a shared connection may have in flight. Enough to fill a write and keep the server busy for a while; not so
-  /// many that a slow one holds up hundreds.
-  static let depth = 128
-  /// Bytes of parameters beyond which it gets no further calls, so that libpq's buffer, which never shrinks, stays small.
-  static let weight = 1 << 20
-
-  /// Whether it can take another call.
-  var hasRoom: Bool { callsInFlight < Self.depth && pipeline.bytesInFlight < Self.weight }
-
-  /// Whether the server has been at one statement for longer than that, in nanoseconds.
-  func isStuck(at now: MonotonicInstant, for time: Int64 = usualTime) -> Bool { pipeline.timeAtHead(at: now) > time }
-
-  /// What statements here take as a rule, at most. 20 ms: a slow commit on a spinning disk.
-  static let usualTime: Int64 = 20_000_000
+  var load: ConnectionLoad { pipeline.load }
 
   // MARK: Calls
 
@@ -75,17 +60,17 @@ final class Session: @unchecked Sendable {
     flush()
   }
 
-  /// Has a `begin` answered that nothing will follow for now.
+  /// Has the server answer a `begin` that no statement follows for now.
   func endSegment() {
     guard !isLost, case .pipeline = mode else { return }
     pipeline.endSegment(&actions)
     perform()
   }
 
-  /// What has the ticket from now on is the only one that may use the connection.
-  func newTicket() -> Int {
-    ticket += 1
-    return ticket
+  /// Only what bears the new lease's number may use the connection from now on.
+  func newLease() -> Int {
+    leaseID += 1
+    return leaseID
   }
 
   func cancel(_ call: Call) {
@@ -111,7 +96,7 @@ final class Session: @unchecked Sendable {
   func prove() {
     guard !isProven else { return }
     isProven = true
-    core.proved()
+    driver.proved(self)
   }
 
   // MARK: The socket
@@ -135,7 +120,7 @@ final class Session: @unchecked Sendable {
       if pipeline.syncsAnswered > 0 { prove() }
     case .operation(let operation): operation.advance(self)
     }
-    while let (channel, payload) = connection.nextNotification() { core.listener.notified(channel, payload) }
+    while let (channel, payload) = connection.nextNotification() { driver.listener.notified(channel, payload) }
     if !isAlive { lose(connection.errorMessage) } else if wantsToWrite { flush() }
   }
 
@@ -203,21 +188,21 @@ final class Session: @unchecked Sendable {
   private func perform(_ action: PipelineAction) {
     switch action {
     case .prepare(let call, let plan):
-      plan.meter = core.figures.meter(of: call.statement.name)
+      plan.meter = driver.metrics.meter(of: call.statement.name)
       sent(connection.sendPrepare(name: plan.name, sql: call.statement.sql, types: plan.types))
     case .execute(let call, let plan):
       call.meter = plan.meter
-      sent(connection.sendExecute(name: plan.name, call.parameters, scratch: &core.scratch))
+      sent(connection.sendExecute(name: plan.name, call.parameters, scratch: &driver.scratch))
     case .deallocate(let plan): sent(connection.sendDeallocate(name: plan.name))
     case .sync: sent(connection.sync())
     case .succeed(let call, let result):
-      call.meter?.succeeded(call, at: core.now)
+      call.meter?.succeeded(call, at: driver.now)
       call.succeed(result)
     case .fail(let call, let error):
-      call.meter?.failed(call, error, at: core.now)
+      call.meter?.failed(call, error, at: driver.now)
       call.fail(error)
     case .giveUp(let call, let error): call.fail(error)
-    case .resend(let call): core.resend(call)
+    case .resend(let call): driver.resend(call)
     case .requestCancel: requestCancel()
     case .close(let why): close(why)
     }
@@ -225,12 +210,12 @@ final class Session: @unchecked Sendable {
 
   /// libpq refuses to send only on a broken connection, or for want of memory.
   private func sent(_ isSent: Bool) {
-    if !isSent { lose(connection.errorMessage) } else { core.isDirty(self) }
+    if !isSent { lose(connection.errorMessage) } else { driver.needsFlush(self) }
   }
 
   private func requestCancel() {
     guard let cancellation = connection.cancellation() else { return }
-    core.sendCancel(cancellation) { [self] in
+    driver.sendCancel(cancellation) { [self] in
       pipeline.cancelReturned(&actions)
       perform()
     }
@@ -238,25 +223,26 @@ final class Session: @unchecked Sendable {
 
   // MARK: Loss
 
-  /// Whether the connection is as good as new: nothing owed, no transaction open, no cancel request about to hit.
+  /// Whether the connection is fit for another lease: nothing is pending, no transaction is open, and no cancel request can
+  /// still hit it.
   var isAtRest: Bool {
     guard !isLost, case .pipeline = mode else { return false }
-    return pipeline.isIdle && !pipeline.cancelIsInTheAir && !connection.isInTransaction
+    return pipeline.isIdle && !pipeline.cancelIsPending && !connection.isInTransaction
   }
 
   /// Whether the server may be at work for this connection.
   private var isWorking: Bool { if case .operation = mode { true } else { !pipeline.isIdle } }
 
-  /// Gives the connection up, and has the server stop what it may still run on it.
+  /// Closes the connection, and has the server stop what it may still run on it.
   func abandon() {
     guard !isLost else { return }
     isLost = true
-    if isWorking, let cancellation = connection.cancellation() { core.sendCancel(cancellation) {} }
+    if isWorking, let cancellation = connection.cancellation() { driver.sendCancel(cancellation) {} }
     if case .operation(let operation) = mode {
       mode = .pipeline
       operation.failed(operation.lossError)
     }
-    pipeline.lose("given up", &actions)
+    pipeline.lose("closed", &actions)
     perform()
   }
 
@@ -273,6 +259,6 @@ final class Session: @unchecked Sendable {
       mode = .pipeline
       operation.failed(operation.lossError)
     }
-    core.lost(self, why)
+    driver.lost(self, why)
   }
 }

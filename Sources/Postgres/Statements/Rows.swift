@@ -4,9 +4,9 @@ internal import CLibpq
 public struct Rows: Sendable, RandomAccessCollection {
   let result: ResultBox
 
-  /// Rows that an INSERT, UPDATE, DELETE, SELECT or COPY touched or gave.
+  /// Rows that an INSERT, UPDATE, DELETE, SELECT or COPY changed or returned.
   public var affected: Int { result.affected }
-  /// What the server calls the command it carried out, as in `INSERT 0 1`.
+  /// The server's command tag, as in `INSERT 0 1`.
   var commandTag: String { result.commandTag }
   /// Names of the columns, from left to right.
   public var columns: [String] { result.columns }
@@ -24,7 +24,7 @@ public struct Row: Sendable {
   let result: ResultBox
   let index: Int
 
-  /// The row's columns from left to right, as the types asked for.
+  /// The row's columns from left to right, as the given types.
   /// - Throws: `PostgresError.decoding`, naming statement and column.
   public func decode<each Value: PostgresDecodable>(
     _: repeat (each Value).Type
@@ -37,12 +37,12 @@ public struct Row: Sendable {
     return (repeat try next((each Value).self))
   }
 
-  /// The row's first column, as the type asked for.
+  /// The row's first column, as the given type.
   public func decode<Value: PostgresDecodable>(_: Value.Type) throws(PostgresError) -> Value {
     try result.value(row: index, column: 0)
   }
 
-  /// The column of that name, as the type that the context asks for.
+  /// The column of that name, as the type that the context requires.
   public func get<Value: PostgresDecodable>(_ name: String, as _: Value.Type = Value.self) throws(PostgresError)
     -> Value
   {

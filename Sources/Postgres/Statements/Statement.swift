@@ -2,17 +2,17 @@
 ///
 /// The name appears in errors, logs and metrics, so it reads `<noun>.<verb>`, as in `device.register`.
 public struct Statement: Sendable {
-  /// What a statement may do, and so what it may share a round trip with.
+  /// What a statement may do, and so whether it may share a round trip.
   public enum Effect: Sendable {
     /// Only reads: a SELECT that locks nothing and calls no function that writes. Neighbouring reads travel under one Sync:
     /// one write to the server, one answer from it. If one of them fails, those behind it never ran and are sent again.
     case read
-    /// May change something. Each write ends with a Sync of its own, so it commits, or fails, alone; it is no procedure that
-    /// commits by itself, as what is reported of a lost connection would not hold for it.
+    /// May change something. Each write ends with a Sync of its own, so it commits, or fails, alone. It must not be a procedure
+    /// that commits by itself: what is reported of a lost connection would be wrong.
     case write
   }
 
-  /// What errors, logs, metrics and `pg_prepared_statements` call it.
+  /// Its name in errors, logs, metrics and `pg_prepared_statements`.
   public let name: String
   /// Whether it may share a round trip.
   public let effect: Effect

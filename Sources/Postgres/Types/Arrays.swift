@@ -1,4 +1,4 @@
-/// One-dimensional arrays: dimensions, null flag and element type in int4 words, then each element behind its length.
+/// One-dimensional arrays: dimensions, null flag and element type as int4, then each element preceded by its length.
 extension Array: PostgresEncodable where Element: PostgresArrayElement {
   public static var postgresType: PostgresType {
     guard let type = Element.postgresType.array else { preconditionFailure("no array type for \(Element.self)") }
@@ -22,15 +22,15 @@ extension Array: PostgresDecodable where Element: PostgresArrayElement {
 
   public init(postgres bytes: UnsafeRawBufferPointer?, type: PostgresType) throws(DecodingProblem) {
     var reader = ArrayReader(bytes: try present(bytes))
-    let dimensions: Int32 = try reader.word()
-    _ = try reader.word() as Int32
-    let element = PostgresType(rawValue: try reader.word())
+    let dimensions: Int32 = try reader.integer()
+    _ = try reader.integer() as Int32
+    let element = PostgresType(rawValue: try reader.integer())
     guard Element.accepts(element) else { throw .type(found: element) }
     self = []
     guard dimensions > 0 else { return }
     guard dimensions == 1 else { throw .format("an array of \(dimensions) dimensions") }
-    let count: Int32 = try reader.word()
-    _ = try reader.word() as Int32
+    let count: Int32 = try reader.integer()
+    _ = try reader.integer() as Int32
     reserveCapacity(Int(count))
     for _ in 0..<count { append(try Element(postgres: try reader.framed(), type: element)) }
   }
@@ -45,12 +45,12 @@ private struct ArrayReader {
     return UnsafeRawBufferPointer(rebasing: bytes.prefix(count))
   }
 
-  mutating func word<Integer: FixedWidthInteger>() throws(DecodingProblem) -> Integer {
+  mutating func integer<Integer: FixedWidthInteger>() throws(DecodingProblem) -> Integer {
     try take(MemoryLayout<Integer>.size).bigEndian()
   }
 
   mutating func framed() throws(DecodingProblem) -> UnsafeRawBufferPointer? {
-    let length: Int32 = try word()
+    let length: Int32 = try integer()
     return length < 0 ? nil : try take(Int(length))
   }
 }

@@ -32,10 +32,10 @@ extension ParameterBuffer {
   /// The protocol counts parameters in 16 bits, and PostgreSQL takes no message of a gigabyte.
   func validate(for statement: Statement) throws(PostgresError) {
     guard count <= Int(UInt16.max) else {
-      throw .misuse("\(statement.name): \(count) parameters, where \(UInt16.max) is the most")
+      throw .misuse("\(statement.name): \(count) parameters; the limit is \(UInt16.max)")
     }
     guard bytes.count < 1_000_000_000 else {
-      throw .misuse("\(statement.name): \(bytes.count) bytes of parameters, where 1 GB is too many")
+      throw .misuse("\(statement.name): \(bytes.count) bytes of parameters; the limit is 1 GB")
     }
   }
 }
@@ -46,7 +46,7 @@ extension [UInt8] {
     Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
   }
 
-  /// Writes a length word, then what `body` appends, then mends the word: the framing of array elements.
+  /// Appends a length, then what `body` appends, then corrects the length: the framing of array elements.
   package mutating func appendFramed(_ body: (inout [UInt8]) -> Bool) {
     let at = count
     append(bigEndian: Int32(0))

@@ -1,6 +1,6 @@
 /// A value that can be sent as a parameter, in binary.
 public protocol PostgresEncodable: Sendable {
-  /// What PostgreSQL is told the parameter is.
+  /// The type that PostgreSQL takes the parameter for.
   static var postgresType: PostgresType { get }
   /// Appends the binary form; returns `false`, having appended nothing, for NULL.
   func encode(into bytes: inout [UInt8]) -> Bool
@@ -15,13 +15,13 @@ public protocol PostgresDecodable: Sendable {
   init(postgres bytes: UnsafeRawBufferPointer?, type: PostgresType) throws(DecodingProblem)
 }
 
-/// A value that can go both ways.
+/// A value that can be sent and read.
 public typealias PostgresCodable = PostgresEncodable & PostgresDecodable
 
 /// A value that may stand in an array; its own arrays, and arrays with NULLs in them, follow from it.
 public protocol PostgresArrayElement: PostgresCodable {}
 
-/// Why a column could not be read as the type asked for.
+/// Why a column could not be read as the expected type.
 public enum DecodingProblem: Error, Sendable, Equatable {
   case null
   case type(found: PostgresType)
@@ -50,7 +50,7 @@ extension UnsafeRawBufferPointer {
   /// The bytes as one integer in network byte order; they must be exactly as long as it.
   func bigEndian<Integer: FixedWidthInteger>(_: Integer.Type = Integer.self) throws(DecodingProblem) -> Integer {
     guard count == MemoryLayout<Integer>.size else {
-      throw .format("\(count) bytes where \(MemoryLayout<Integer>.size) were due")
+      throw .format("\(count) bytes instead of \(MemoryLayout<Integer>.size)")
     }
     return Integer(bigEndian: loadUnaligned(as: Integer.self))
   }
@@ -59,4 +59,42 @@ extension UnsafeRawBufferPointer {
 func present(_ bytes: UnsafeRawBufferPointer?) throws(DecodingProblem) -> UnsafeRawBufferPointer {
   guard let bytes else { throw .null }
   return bytes
+}
+
+/// Type OIDs of PostgreSQL's catalogue (`pg_type.dat`), of the supported types.
+public struct PostgresType: RawRepresentable, Hashable, Sendable {
+  /// The OID.
+  public let rawValue: UInt32
+  /// Types of extensions have OIDs of their own in each database.
+  public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  // MARK: By their names in PostgreSQL
+
+  public static let bool = PostgresType(rawValue: 16)
+  public static let bytea = PostgresType(rawValue: 17)
+  public static let int8 = PostgresType(rawValue: 20)
+  public static let int2 = PostgresType(rawValue: 21)
+  public static let int4 = PostgresType(rawValue: 23)
+  public static let text = PostgresType(rawValue: 25)
+  public static let json = PostgresType(rawValue: 114)
+  public static let float4 = PostgresType(rawValue: 700)
+  public static let float8 = PostgresType(rawValue: 701)
+  public static let unknown = PostgresType(rawValue: 705)
+  public static let varchar = PostgresType(rawValue: 1043)
+  public static let bpchar = PostgresType(rawValue: 1042)
+  public static let name = PostgresType(rawValue: 19)
+  public static let date = PostgresType(rawValue: 1082)
+  public static let timestamp = PostgresType(rawValue: 1114)
+  public static let timestamptz = PostgresType(rawValue: 1184)
+  public static let numeric = PostgresType(rawValue: 1700)
+  public static let uuid = PostgresType(rawValue: 2950)
+  public static let jsonb = PostgresType(rawValue: 3802)
+
+  /// The array type whose elements are of this type; `nil` if it is not supported.
+  var array: PostgresType? { Self.arrays[self] }
+
+  private static let arrays: [PostgresType: PostgresType] = [
+    .bool: 1000, .bytea: 1001, .int2: 1005, .int4: 1007, .text: 1009, .int8: 1016, .float4: 1021, .float8: 1022,
+    .date: 1182, .timestamptz: 1185, .uuid: 2951, .jsonb: 3807,
+  ].mapValues { PostgresType(rawValue: $0) }
 }

@@ -105,7 +105,7 @@ extension UUID: PostgresArrayElement {
   }
   public init(postgres bytes: UnsafeRawBufferPointer?, type: PostgresType) throws(DecodingProblem) {
     let bytes = try present(bytes)
-    guard bytes.count == 16 else { throw .format("\(bytes.count) bytes where 16 were due") }
+    guard bytes.count == 16 else { throw .format("\(bytes.count) bytes instead of 16") }
     self = UUID(uuid: bytes.loadUnaligned(as: uuid_t.self))
   }
 }

@@ -64,7 +64,7 @@ struct Settings: Sendable {
   private init(from reader: inout SettingsReader, needsMasterKey: Bool) {
     database = Self.database(from: &reader)
     database.sharedConnections = reader.number(.databaseConnections, in: 1...100)
-    database.lentConnections = reader.number(.databaseTransactions, in: 1...100)
+    database.dedicatedConnections = reader.number(.databaseTransactions, in: 1...100)
 
     masterKeys = Self.masterKeys(from: &reader, needed: needsMasterKey)
 

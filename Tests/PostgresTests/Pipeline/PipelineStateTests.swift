@@ -16,7 +16,7 @@ import Testing
     Call(role == .read ? Self.read : Self.write, ParameterBuffer(), role: role, limit: limit, deadline: deadline)
   }
 
-  /// Sends calls and forgets the actions.
+  /// Sends calls and drops the actions.
   private mutating func send(_ calls: Call...) {
     for call in calls { state.send(call, at: now, &actions) }
     state.endBatch(&actions)
@@ -113,16 +113,16 @@ import Testing
     #expect(receive(rows(), .end, rows(), .end, failure("23503"), .end, .sync) == ["fail 23503"])
   }
 
-  @Test mutating func `A statement that cannot be prepared fails alone and is prepared anew the next time`() {
+  @Test mutating func `A statement that cannot be prepared fails alone and is prepared again the next time`() {
     send(call(.write), call(.write))
     #expect(receive(failure("42P01"), .end, .aborted, .end, .sync) == ["fail 42P01"])
-    // The second was sent in the belief that the plan was there: it gets the reason, not "no such plan".
+    // The second was sent before that was known: it gets the reason, not "no such plan".
     #expect(receive(failure("26000", stale: true), .end, .sync) == ["fail 42P01"])
     state.send(call(.write), at: now, &actions)
     #expect(actions.map(describe).contains("prepare test.write#2"))
   }
 
-  @Test mutating func `A stale plan is made anew once, and the statement sent again`() {
+  @Test mutating func `A statement with a stale plan is prepared and sent again, once`() {
     let stale = call(.read)
     send(call(.read))
     _ = receive(rows(), .end, rows(), .end, .sync)
@@ -136,12 +136,12 @@ import Testing
     #expect(
       receive(rows(), .end, failure("0A000", stale: true), .end, .sync)
         == ["deallocate test.read#2", "sync", "fail 0A000"])
-    // That the server knows no such plan is no news to anybody.
+    // The server did not have the plan to be freed: nothing follows from that.
     #expect(receive(failure("26000", stale: true), .end, .sync) == [])
     #expect(state.isIdle)
   }
 
-  @Test mutating func `A stale plan that many have used is made anew once`() {
+  @Test mutating func `A stale plan that several calls have used is prepared again once`() {
     send(call(.write))
     _ = receive(rows(), .end, rows(), .end, .sync)
     send(call(.write), call(.write))
@@ -150,7 +150,7 @@ import Testing
     #expect(receive(failure("0A000", stale: true), .end, .sync) == ["resend"])
   }
 
-  @Test mutating func `What PostgreSQL cannot do is no stale plan`() {
+  @Test mutating func `A feature that PostgreSQL does not support is not taken for a stale plan`() {
     send(call(.write))
     #expect(receive(rows(), .end, failure("0A000"), .end, .sync) == ["fail 0A000"])
   }
@@ -176,7 +176,7 @@ import Testing
     #expect(receive(failure("57P01", fatal: true)) == ["fail unknown", "fail lost", "close"])
   }
 
-  @Test mutating func `What the server did not reach before it ended the connection certainly did not happen`() {
+  @Test mutating func `Calls that the server did not reach before it ended the connection had no effect`() {
     send(call(.write), call(.read), call(.write), call(.commit))
     #expect(receive(rows(), .end) == [])
     #expect(
@@ -189,7 +189,7 @@ import Testing
     #expect(receive(failure("57P01", fatal: true)) == ["fail unknown", "fail lost", "close"])
   }
 
-  @Test mutating func `A connection that ends without a word leaves every write in doubt`() {
+  @Test mutating func `A connection that ends without an announcement leaves the outcome of every write unknown`() {
     send(call(.write), call(.read), call(.write))
     _ = receive(rows(), .end)
     #expect(receive(failure("", fatal: true)) == ["fail unknown", "fail lost", "fail unknown", "close"])
@@ -216,7 +216,7 @@ import Testing
         == ["succeed", "fail cancelled", "resend"])
   }
 
-  @Test mutating func `The server is not asked for ever`() {
+  @Test mutating func `The server is asked to cancel a limited number of times`() {
     let call = call(.write)
     send(call)
     state.cancel(call, because: .task, &actions)
@@ -229,7 +229,7 @@ import Testing
     #expect(requests == CancelRequest.attempts)
   }
 
-  @Test mutating func `Hit by a neighbour's request, what is in a transaction may be tried again with it`() {
+  @Test mutating func `A statement in a transaction, hit by the cancel request for another, is unavailable`() {
     for role in [Call.Role.within, .commit] {
       let wanted = call(.within)
       send(wanted, call(role))
@@ -243,7 +243,7 @@ import Testing
   }
 
   @Test
-  mutating func `Hit by the request for the one in front, a statement that has not run for its time is sent again`() {
+  mutating func `A statement hit by the cancel request for the one in front is sent again if its time is not over`() {
     let hung = call(.write, limit: .seconds(3))
     send(hung, call(.write, limit: .seconds(3)))
     _ = receive(rows(), .end)
@@ -261,9 +261,9 @@ import Testing
     #expect(receive(rows(), .end, rows(), .end, .sync) == ["succeed"])
   }
 
-  @Test mutating func `A neighbour hit by a cancel request is sent again`() {
-    let (wanted, neighbour) = (call(.write), call(.write))
-    send(wanted, neighbour)
+  @Test mutating func `A statement hit by the cancel request for another is sent again`() {
+    let (wanted, other) = (call(.write), call(.write))
+    send(wanted, other)
     state.cancel(wanted, because: .task, &actions)
     #expect(receive(rows(), .end, rows(), .end, .sync) == ["succeed"])
     #expect(receive(failure("57014"), .end, .sync) == ["resend"])
@@ -275,10 +275,10 @@ import Testing
     state.cancel(first, because: .task, &actions)
     _ = receive(rows(), .end, rows(), .end, .sync)
     state.cancelReturned(&actions)
-    #expect(state.cancelIsInTheAir)
+    #expect(state.cancelIsPending)
     send(call(.write))
     #expect(receive(failure("57014"), .end, .sync) == ["resend"])
-    #expect(!state.cancelIsInTheAir)
+    #expect(!state.cancelIsPending)
     send(call(.write))
     #expect(receive(failure("57014"), .end, .sync) == ["fail 57014"])
   }
@@ -323,7 +323,8 @@ import Testing
 
   // MARK: Time limits
 
-  @Test mutating func `The server's own time limit is told from a stranger's cancel by the time it took`() {
+  @Test mutating func `The server's own time limit is distinguished from another client's cancel by the time it took`()
+  {
     send(call(.read, limit: .seconds(3)))
     now = now.advanced(by: .seconds(3))
     #expect(receive(rows(), .end, failure("57014"), .end, .sync) == ["fail timed out"])
@@ -331,7 +332,7 @@ import Testing
     #expect(receive(failure("57014"), .end, .sync) == ["fail 57014"])
   }
 
-  @Test mutating func `A server that does not keep its limit is asked to cancel, then given up`() {
+  @Test mutating func `A server that does not enforce its limit is asked to cancel, then its connection is closed`() {
     send(call(.write, limit: .seconds(3)))
     _ = receive(rows(), .end)
     #expect(state.deadline == now.advanced(by: .seconds(4)))
@@ -345,19 +346,19 @@ import Testing
     #expect(actions.map(describe) == ["fail unknown", "close"])
   }
 
-  @Test mutating func `A connection is stuck while its server is long at one statement, not while it has many`() {
+  @Test mutating func `The time at the head is that of one statement, however many there are`() {
     send(call(.write), call(.write))
     for _ in 0..<2 {
-      #expect(state.timeAtHead(at: now) == 0)
+      #expect(state.load.timeAtHead(at: now) == 0)
       now = now.advanced(by: .milliseconds(15))
-      #expect(state.timeAtHead(at: now) == 15_000_000)
+      #expect(state.load.timeAtHead(at: now) == 15_000_000)
       _ = receive(rows(), .end)
     }
     now = now.advanced(by: .milliseconds(25))
-    #expect(state.timeAtHead(at: now) == 25_000_000)
+    #expect(state.load.timeAtHead(at: now) == 25_000_000)
   }
 
-  @Test mutating func `A Sync that is not answered has the time of the call that waits for it`() {
+  @Test mutating func `A Sync that is not answered has the time limit of the call that waits for it`() {
     send(call(.write, limit: .seconds(3)), call(.write, limit: .seconds(5)))
     now = now.advanced(by: .seconds(2))
     _ = receive(rows(), .end, rows(), .end)

@@ -7,12 +7,12 @@ import Testing
   private static let one = Statement("test.one", .read, "SELECT 1")
   private static let add = Statement("customer.add", .write, "INSERT INTO customer (name) VALUES ($1)")
 
-  @Test func `Cancelling a task cancels its statement on the server, and no neighbour's`() async throws {
+  @Test func `Cancelling a task cancels its statement on the server, and no other`() async throws {
     try await withDatabase { database in
       try await database.withPool({ $0.sharedConnections = 1 }) { pool in
         let sleeper = Task { try await pool.query(Self.sleep) }
         try await database.waits(untilRunning: 1, like: "%pg_sleep%")
-        let neighbours = Task {
+        let others = Task {
           try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 1...50 {
               group.addTask { try await pool.query(Self.add, "c\(number)") }
@@ -24,7 +24,7 @@ import Testing
         await pool.waits { $0.statementsInFlight == 101 }
         sleeper.cancel()
         await #expect(throws: CancellationError.self) { try await sleeper.value }
-        try await neighbours.value
+        try await others.value
         #expect(try await database.backends(running: "%pg_sleep%").isEmpty)
         #expect(try await database.query("SELECT count(*) FROM customer")[0].decode(Int.self) == 50)
       }
@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  @Test func `A statement that is not sent yet is simply taken back`() async throws {
+  @Test func `A cancelled statement that was not sent leaves the queue`() async throws {
     try await withDatabase({ $0.sharedConnections = 1 }) { database in
       let tasks = (1...200).map { _ in Task { try await database.pool.query(Self.sleep) } }
       await database.pool.waits { $0.statementsInFlight + $0.statementsWaiting == 200 }
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  @Test func `Cancelling storms leave every surviving statement with its own answer`() async throws {
+  @Test func `Many cancellations leave every other statement with its own answer`() async throws {
     try await withDatabase { database in
       try await database.withPool({ $0.sharedConnections = 2 }) { pool in
         let nap = Statement("test.nap", .write, "SELECT pg_sleep(0.001)")
@@ -84,8 +84,8 @@ import Testing
     }
   }
 
-  @Test func `A cancelled transaction is rolled back, and its connection good again or gone`() async throws {
-    try await withDatabase({ $0.lentConnections = 1 }) { database in
+  @Test func `A cancelled transaction is rolled back, and its connection reset or closed`() async throws {
+    try await withDatabase({ $0.dedicatedConnections = 1 }) { database in
       let task = Task {
         try await database.pool.transaction { transaction in
           try await transaction.query(Self.add, "rolled back")
@@ -100,12 +100,12 @@ import Testing
     }
   }
 
-  @Test func `Waiting for a connection of one's own can be cancelled`() async throws {
-    try await withDatabase({ $0.lentConnections = 1 }) { database in
+  @Test func `Waiting for a lease can be cancelled`() async throws {
+    try await withDatabase({ $0.dedicatedConnections = 1 }) { database in
       try await database.pool.transaction { transaction in
         try await transaction.query(Self.one)
         let waiter = Task { try await database.pool.transaction { _ = try await $0.query(Self.one) } }
-        await database.pool.waits { $0.connectionWaitersCount == 1 }
+        await database.pool.waits { $0.transactionsWaiting == 1 }
         waiter.cancel()
         await #expect(throws: CancellationError.self) { try await waiter.value }
       }

@@ -8,7 +8,7 @@ import Testing
   private struct Spoilt: Error {}
 
   private func withFruit(_ body: (TestDatabase) async throws -> Void) async throws {
-    try await withDatabase({ $0.lentConnections = 1 }) { database in
+    try await withDatabase({ $0.dedicatedConnections = 1 }) { database in
       try await database.query("CREATE TABLE fruit (number int8 PRIMARY KEY, name text NOT NULL)")
       try await body(database)
     }
@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  @Test func `A source that fails makes the server forget what it gave`() async throws {
+  @Test func `A COPY whose source fails keeps nothing`() async throws {
     try await withFruit { database in
       let chunks = AsyncThrowingStream<[UInt8], any Error> { continuation in
         continuation.yield(Array("1\tfig\n".utf8))
@@ -132,7 +132,7 @@ import Testing
     }
   }
 
-  @Test func `A reader that leaves early leaves no connection behind that cannot be used`() async throws {
+  @Test func `A reader that leaves early does not block its connection for others`() async throws {
     try await withFruit { database in
       for _ in 0..<3 {
         for try await row in database.pool.copyOut("COPY (SELECT generate_series(1, 10000000)) TO STDOUT") {
@@ -171,7 +171,7 @@ import Testing
     }
   }
 
-  @Test func `What is no COPY is refused`() async throws {
+  @Test func `A statement that is not a COPY is refused`() async throws {
     try await withFruit { database in
       await #expect(throws: PostgresError.self) { try await database.pool.copyIn("SELECT 1", rows(0..<1)) }
       await #expect(throws: PostgresError.self) { for try await _ in database.pool.copyOut("SELECT 1") {} }
@@ -201,7 +201,7 @@ import Testing
         given.withLock { $0 += 1 }
         return Array("bad\tkiwi\n".utf8) + [UInt8](repeating: 0x31, count: 100_000) + Array("\tfig\n".utf8)
       }
-      // The source has no end: only the server's word ends it.
+      // The source has no end: only the server's error ends it.
       await #expect(throws: PostgresError.self) { try await database.pool.copyIn(Self.toFruit, chunks) }
       #expect(given.withLock(\.self) > 0)
       let kept = try await count(database)

@@ -57,9 +57,9 @@ import Testing
         try await pool.query(Self.lockShared, deadline: .now + .seconds(2))
       }
       try await database.waits(untilRunning: 1, like: "%xact_lock_shared%", waitingFor: "Lock")
-      async let neighbour = Self.outcome { try await pool.query(Self.add, "neighbour") }
+      async let next = Self.outcome { try await pool.query(Self.add, "next") }
       #expect(await late == .unknown)
-      #expect(await neighbour == .answered)
+      #expect(await next == .answered)
     }
   }
 

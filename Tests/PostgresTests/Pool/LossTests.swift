@@ -94,7 +94,7 @@ import Testing
       proxy.cut()
       #expect(await outcome == .unknown)
       #expect(try await database.query("SELECT 1 FROM customer WHERE name = 'lost'").count == 1)
-      // The pool mends itself.
+      // The pool recovers.
       try await through.query(Self.add, "after")
       await through.close()
     }
@@ -178,7 +178,7 @@ import Testing
       for (number, outcome) in outcomes {
         switch outcome {
         case .answered: #expect(stored.contains(number))
-        case .lost: #expect(!stored.contains(number), "what was told to be lost was done")
+        case .lost: #expect(!stored.contains(number), "a write reported as lost was done")
         case .unknown: break
         case .other: Issue.record("\(number) had neither answer nor loss")
         }

@@ -5,7 +5,7 @@ import Testing
 @Suite struct NotificationTests {
   private static let notify = Statement("test.notify", .write, "SELECT pg_notify($1, $2)")
 
-  @Test func `Notifications begin with a word that some may have been missed`() async throws {
+  @Test func `The first element says that notifications may have been missed`() async throws {
     try await withDatabase { database in
       var notifications = database.pool.notifications(on: ["news", "it's \"odd\""]).makeAsyncIterator()
       #expect(try await notifications.next() == .mayHaveMissed)
@@ -16,13 +16,12 @@ import Testing
     }
   }
 
-  @Test func `A storm comes in order, and after a lost connection a word that some may have been missed`() async throws
-  {
+  @Test func `Many notifications arrive in order, and a lost connection is reported as a possible gap`() async throws {
     try await withDatabase { database in
       let storm = Statement(
         "test.storm", .write, "SELECT pg_notify('storm', i::text) FROM generate_series($1::int4, $2::int4) i")
       let reader = Task {
-        // What came without a word between: never with a gap.
+        // Without such an element in between there is no gap.
         var runs: [[Int]] = []
         for try await element in database.pool.notifications(on: ["storm"]) {
           switch element {
@@ -108,8 +107,8 @@ import Testing
       #expect(error.statement == "notification.listen")
       // The connection is none the worse for it.
       var good = database.pool.notifications(on: [String(repeating: "x", count: 63)]).makeAsyncIterator()
-      let word = try await good.next()
-      #expect(word == .mayHaveMissed)
+      let element = try await good.next()
+      #expect(element == .mayHaveMissed)
     }
   }
 }

@@ -44,9 +44,9 @@ import Testing
     }
   }
 
-  @Test func `A pool that drains finishes what is under way and takes no more`() async throws {
+  @Test func `A pool that drains finishes what is in flight and takes no more`() async throws {
     try await withDatabase { database in
-      // What asks whether the pool takes more is not to wait behind what it is to finish.
+      // The statement that probes the pool must not wait behind the one to be finished.
       try await database.withPool({ $0.hungAfter = .zero }) { pool in
         let lock = Statement("test.lock", .write, "SELECT pg_advisory_xact_lock(1)")
         let (answer, closing) = try await database.pool.transaction { holder in

@@ -3,8 +3,8 @@ import Testing
 
 @testable import Postgres
 
-@Suite struct BackoffTests {
-  @Test(arguments: [0.0, 1.0]) func `A server that is away for a minute is asked soon, then about once a second`(
+@Suite struct ReconnectBackoffTests {
+  @Test(arguments: [0.0, 1.0]) func `While a server is away, attempts come soon, then about once a second`(
     jitter: Double
   ) {
     var backoff = ReconnectBackoff()
@@ -25,7 +25,7 @@ import Testing
     #expect(backoff.failures == 0)
   }
 
-  @Test func `Connections that open and are dropped before they answer are ever further apart`() async throws {
+  @Test func `Connections that are dropped before the server answers count as failures`() async throws {
     let server = try await TestServer.shared
     var settings = PoolConfiguration(
       connectionString: "\(server.connectionString("postgres")) options='-c idle_session_timeout=1'")
@@ -35,7 +35,7 @@ import Testing
     await pool.close()
   }
 
-  @Test func `A server that answers is forgiven its failures`() async throws {
+  @Test func `An answer of the server resets the back-off`() async throws {
     let server = try await TestServer.shared
     guard let socket = server.cluster?.socketDirectory else { return }
     let proxy = try DatabaseProxy(to: socket)

@@ -12,7 +12,7 @@ import Testing
 @Suite struct TimeoutTests {
   private static let one = Statement("test.one", .read, "SELECT 1")
 
-  @Test func `A statement that takes longer than its limit times out, and its neighbour does not`() async throws {
+  @Test func `A statement that exceeds its limit times out, and the one behind it does not`() async throws {
     try await withDatabase { database in
       try await database.withPool({
         $0.sharedConnections = 1
@@ -21,23 +21,23 @@ import Testing
         let sleep = Statement("test.sleep", .write, "SELECT pg_sleep(3600)")
         async let sleeper = #expect(throws: PostgresError.self) { try await pool.query(sleep) }
         try await database.waits(untilRunning: 1, like: "%pg_sleep%")
-        async let neighbour = pool.query(Self.one)
+        async let next = pool.query(Self.one)
         guard case .timedOut(statement: "test.sleep") = await sleeper else {
           Issue.record("not timed out")
           return
         }
-        #expect(try await neighbour.count == 1)
+        #expect(try await next.count == 1)
       }
     }
   }
 
   @Test func `Nobody waits for a connection longer than the queue's limit`() async throws {
     try await withDatabase({
-      $0.lentConnections = 1
+      $0.dedicatedConnections = 1
       $0.queueTimeout = .seconds(1)
     }) { database in
       // Opening the connection may take longer than that; handing it over does not.
-      while await database.pool.status.lentConnections == 0 { try? await database.pool.transaction { _ in } }
+      while await database.pool.status.dedicatedConnections == 0 { try? await database.pool.transaction { _ in } }
       try await database.pool.transaction { transaction in
         try await transaction.query(Self.one)
         let error = await #expect(throws: PostgresError.self) {
@@ -105,13 +105,13 @@ import Testing
 
   @Test func `No more transactions wait for a connection than the queue's limit lets`() async throws {
     try await withDatabase({
-      $0.lentConnections = 1
+      $0.dedicatedConnections = 1
       $0.queueLimit = 1
     }) { database in
       try await database.pool.transaction { holder in
         try await holder.query(Self.one)
         let waiter = Task { try await database.pool.transaction { try await $0.query(Self.one).count } }
-        await database.pool.waits { $0.connectionWaitersCount == 1 }
+        await database.pool.waits { $0.transactionsWaiting == 1 }
         let error = await #expect(throws: PostgresError.self) {
           try await database.pool.transaction { _ = try await $0.query(Self.one) }
         }
@@ -157,7 +157,7 @@ import Testing
     #expect(try options("dbname=a options='-c work_mem=77kB'") == "-c work_mem=77kB -c statement_timeout=30000")
   }
 
-  @Test func `A server that hangs gets nothing more, and what waits is turned away in time`() async throws {
+  @Test func `A server that hangs gets nothing more, and waiting statements are turned away in time`() async throws {
     try await withDatabase { database in
       try await database.withPool({
         $0.sharedConnections = 1
@@ -181,7 +181,7 @@ import Testing
     }
   }
 
-  @Test func `A server that hangs is given up once the limit is long past`() async throws {
+  @Test func `The connection to a server that hangs is closed once the limit is long past`() async throws {
     try await withDatabase { database in
       try await database.withPool({
         $0.sharedConnections = 1

@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  @Test func `Swallowing a failed statement's error does not make its transaction succeed`() async throws {
+  @Test func `A transaction with a failed statement does not succeed though the error was caught`() async throws {
     try await withDatabase { database in
       await #expect(throws: PostgresError.self) {
         try await database.pool.transaction { transaction in _ = try? await transaction.query(Self.add, "") }
@@ -88,11 +88,11 @@ import Testing
     }
   }
 
-  @Test func `Who comes late does not get into the next one's transaction`() async throws {
-    try await withDatabase({ $0.lentConnections = 1 }) { database in
-      let old = try await database.pool.borrow()
-      old.giveBack()
-      let new = try await database.pool.borrow()
+  @Test func `A statement that comes after the release does not get into the next transaction`() async throws {
+    try await withDatabase({ $0.dedicatedConnections = 1 }) { database in
+      let old = try await database.pool.leaseConnection()
+      old.release()
+      let new = try await database.pool.leaseConnection()
       #expect(old.session === new.session)
       let misuse = "late: the transaction has ended already"
       let late = Statement("late", .write, "SELECT 1")
@@ -104,20 +104,20 @@ import Testing
         try await old.copyIn("COPY customer (name) FROM STDIN", AsyncStream { nil }, isWithinTransaction: true)
       }
       #expect(try await new.run(Self.backend, role: .within).count == 1)
-      new.giveBack()
+      new.release()
     }
   }
 
-  @Test func `Who comes between COMMIT and its answer is too late`() async throws {
+  @Test func `A statement between COMMIT and its answer is refused`() async throws {
     try await withDatabase { database in
-      let lease = try await database.pool.borrow()
+      let lease = try await database.pool.leaseConnection()
       let commit = Statement("transaction.commit", .write, "COMMIT")
       try await lease.run(Self.add, ParameterBuffer("in time"), role: .within, after: Statement("b", .write, "BEGIN"))
       try await lease.run(commit, role: .commit, isLast: true)
       await #expect(throws: PostgresError.self) {
         try await lease.run(Self.add, ParameterBuffer("late"), role: .within)
       }
-      lease.giveBack()
+      lease.release()
       #expect(try await database.pool.query(Self.count)[0].decode(Int.self) == 1)
     }
   }

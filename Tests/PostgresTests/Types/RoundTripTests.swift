@@ -87,7 +87,7 @@ import Testing
     }
   }
 
-  @Test func `Text with U+0000 is refused by the server and harms no neighbour`() async throws {
+  @Test func `Text with U+0000 is refused by the server and harms no other statement`() async throws {
     try await withDatabase { database in
       let echo = Statement("test.echo", .read, "SELECT $1::text")
       async let good = database.pool.query(echo, "fine")

@@ -11,9 +11,9 @@ import Synchronization
   private let noSignal: Int32 = 0
 #endif
 
-/// A wire between a pool and the private server that a test can cut, hold or block, to see what lost replies do.
+/// A proxy between a pool and the private server. A test can cut its connections, hold replies or block new connections.
 ///
-/// It listens on a unix socket of its own. Each connection is pumped by two threads, one a direction.
+/// It listens on a unix socket of its own. Two threads carry each connection, one for each direction.
 public final class DatabaseProxy: Sendable {
   private struct State {
     var pairs: [[Int32]] = []
@@ -41,24 +41,24 @@ public final class DatabaseProxy: Sendable {
     Thread.detachNewThread { self.accept() }
   }
 
-  /// The same settings as the server's, with this proxy for a host.
+  /// The server's connection string, with this proxy as the host.
   public func connectionString(for direct: String) -> String { "\(direct) host='\(directory.path)'" }
 
-  // MARK: What a test does to the wire
+  // MARK: Faults
 
-  /// Ends every connection there is; what was held is lost.
+  /// Ends every connection; held replies are lost.
   public func cut() {
     for descriptor in state.withLock({ $0.pairs.joined() }) { shutdown(descriptor, Int32(SHUT_RDWR)) }
     state.withLock { $0.holdsReplies = false }
   }
 
-  /// From now on new connections are neither served nor refused: they hang.
+  /// From now on new connections are accepted and never answered.
   public func block() { state.withLock { $0.accepts = false } }
 
   /// New connections are served again.
   public func unblock() { state.withLock { $0.accepts = true } }
 
-  /// From now on what the server says goes no further.
+  /// From now on replies of the server are held back.
   public func holdReplies() {
     state.withLock { state in
       state.holdsReplies = true
@@ -66,7 +66,7 @@ public final class DatabaseProxy: Sendable {
     }
   }
 
-  /// Returns when the server has said something that is being held.
+  /// Returns when a reply is being held.
   public func replyIsHeld() async {
     await withCheckedContinuation { continuation in
       let isHeld = state.withLock { state in

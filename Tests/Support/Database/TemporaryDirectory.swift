@@ -6,7 +6,7 @@ import Foundation
   import Darwin
 #endif
 
-/// A directory for this test process, removed with it; what killed processes left behind goes at the next start.
+/// A directory of this test process. Directories that killed processes left behind are removed at the next start.
 public struct TemporaryDirectory: Sendable {
   public let path: String
 
@@ -28,7 +28,7 @@ public struct TemporaryDirectory: Sendable {
     chmod(parent, 0o755)
   }
 
-  /// Removes the directories of processes that are no more. A server still running in one of them ends with its data.
+  /// Removes the directories of processes that have ended. A server that still runs in one of them is stopped.
   private static func sweep() {
     for entry in (try? FileManager.default.contentsOfDirectory(atPath: parent)) ?? [] {
       guard let owner = pid_t(entry.prefix { $0 != "-" }), kill(owner, 0) == -1, errno == ESRCH else { continue }

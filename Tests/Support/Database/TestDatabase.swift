@@ -35,8 +35,8 @@ public struct TestDatabase: Sendable {
 public func withDatabase<Answer: Sendable>(
   _ configure: (inout PoolConfiguration) -> Void = { _ in }, _ body: (TestDatabase) async throws -> Answer
 ) async throws -> Answer {
-  await semaphore.enter()
-  defer { semaphore.leave() }
+  await limit.enter()
+  defer { limit.leave() }
   let server = try await TestServer.shared
   let name = "test_\(serial.add(1, ordering: .relaxed).newValue)_\(UInt32.random(in: 0 ... .max))"
   let create = Statement("test.create", .write, "CREATE DATABASE \(name) TEMPLATE \(server.template)")
@@ -58,4 +58,56 @@ public func withDatabase<Answer: Sendable>(
 
 private let serial = Atomic(0)
 /// Tests run all at once, and the server takes a few hundred connections.
-private let semaphore = AsyncSemaphore(places: 32)
+private let limit = ConcurrencyLimit(32)
+
+/// Lets a number of tasks through at once; the others wait, first come, first served.
+private final class ConcurrencyLimit: Sendable {
+  private struct State {
+    var free: Int
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private let state: Mutex<State>
+
+  init(_ count: Int) { state = Mutex(State(free: count)) }
+
+  func enter() async {
+    await withCheckedContinuation { continuation in
+      let isFree = state.withLock { state in
+        guard state.free > 0 else {
+          state.waiting.append(continuation)
+          return false
+        }
+        state.free -= 1
+        return true
+      }
+      if isFree { continuation.resume() }
+    }
+  }
+
+  func leave() {
+    let next = state.withLock { state in
+      guard state.waiting.isEmpty else { return Optional(state.waiting.removeFirst()) }
+      state.free += 1
+      return nil
+    }
+    next?.resume()
+  }
+}
+
+/// Counts the statements that pass through it, by name.
+public final class CountingDatabase: Querying {
+  private let database: any Querying
+  private let seen = Mutex<[String: Int]>([:])
+
+  public init(_ database: any Querying) { self.database = database }
+
+  public var counts: [String: Int] { seen.withLock(\.self) }
+
+  public func run(
+    _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
+  ) async throws -> Rows {
+    seen.withLock { $0[statement.name, default: 0] += 1 }
+    return try await database.run(statement, parameters, deadline: deadline)
+  }
+}

@@ -3,6 +3,12 @@ public import Logging
 public import Postgres
 import Synchronization
 
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
 /// The PostgreSQL server of this test process: one private cluster, started when a test first asks for it and gone with
 /// the process. `PUSHCART_TEST_DATABASE_URL`, where it is set, names another server to use instead; its role must be a
 /// superuser.
@@ -40,13 +46,13 @@ public struct TestServer: Sendable {
     }
     let server = TestServer(
       connectionString: connectionString, cluster: cluster, template: "template_\(UInt64.random(in: 0 ... .max))",
-      administration: Pool(patient(connectionString("postgres")), logger: logger))
+      administration: Pool(configuration(connectionString("postgres")), logger: logger))
     try await server.makeTemplate()
     return server
   }
 
-  /// A machine that runs all tests at once may be slow; a test that is about time limits sets its own.
-  private static func patient(_ connectionString: String) -> PoolConfiguration {
+  /// Long time limits, since a machine that runs all tests at once may be slow; a test of time limits sets its own.
+  private static func configuration(_ connectionString: String) -> PoolConfiguration {
     var configuration = PoolConfiguration(connectionString: connectionString)
     configuration.connectTimeout = .seconds(60)
     configuration.queueTimeout = .seconds(60)
@@ -89,7 +95,7 @@ public struct TestServer: Sendable {
     to database: String, _ configure: (inout PoolConfiguration) -> Void = { _ in },
     _ body: (Pool) async throws -> Answer
   ) async throws -> Answer {
-    var configuration = Self.patient(connectionString(database))
+    var configuration = Self.configuration(connectionString(database))
     configure(&configuration)
     let pool = Pool(configuration, logger: Self.logger)
     do {
@@ -117,6 +123,29 @@ extension Migration {
             name: $0.deletingPathExtension().lastPathComponent, sql: try String(contentsOf: $0, encoding: .utf8))
         }
         .sorted { $0.name < $1.name }
+    }
+  }
+}
+
+/// Stops clusters when the test process exits.
+enum AtExit {
+  private static let clusters = Mutex<[(cluster: PrivateCluster, directory: TemporaryDirectory)]>([])
+
+  static func stop(_ cluster: PrivateCluster, removing directory: TemporaryDirectory) {
+    let isFirst = clusters.withLock { clusters in
+      clusters.append((cluster, directory))
+      return clusters.count == 1
+    }
+    if isFirst { atexit { AtExit.run() } }
+  }
+
+  /// The data is not needed any more, so the servers get no orderly shutdown. Each must have ended before its directory is
+  /// removed.
+  private static func run() {
+    for (cluster, directory) in clusters.withLock({ $0 }) {
+      cluster.signalStop()
+      for _ in 0..<500 where cluster.processID != nil { usleep(10_000) }
+      directory.remove()
     }
   }
 }

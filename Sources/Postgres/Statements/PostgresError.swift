@@ -1,3 +1,5 @@
+internal import CLibpq
+
 /// Everything that can go wrong between a caller and PostgreSQL; each case says whether the statement can have taken effect.
 public enum PostgresError: Error, Sendable {
   /// PostgreSQL refused the statement: it had no effect.
@@ -7,48 +9,48 @@ public enum PostgresError: Error, Sendable {
   case unavailable(String)
   /// The statement was never sent, as too many are waiting already. It had no effect.
   case busy(String)
-  /// The connection was lost, and nothing took effect: the statement only reads, belongs to a transaction that was not committed,
-  /// or was not reached before the server said that it ends the connection.
+  /// The connection was lost, and nothing took effect. The statement only reads, or belongs to a transaction that was not
+  /// committed, or was not reached before the server announced that it ends the connection.
   case connectionLost(statement: String)
   /// The connection was lost, or the deadline passed, after a write was sent and before its answer: it may have been committed
   /// or not.
   case unknownOutcome(statement: String)
-  /// The time limit passed and the server confirmed that the statement was cancelled: it had no effect. What somebody else
-  /// cancelled on the server, before that time, is `server` with SQLSTATE 57014.
+  /// The time limit passed, and the server confirmed that the statement was cancelled. It had no effect. A statement that
+  /// another client cancelled before that time is `server` with SQLSTATE 57014.
   case timedOut(statement: String)
-  /// A column is not of the type asked for. The statement took effect; the code that reads it is wrong.
+  /// A column does not have the expected type. The statement took effect; the code that reads it is wrong.
   case decoding(statement: String, column: String, DecodingProblem)
-  /// This room was used wrongly, or met what it does not understand.
+  /// The caller used this module wrongly, or the server sent something unknown.
   case misuse(String)
 }
 
-/// What PostgreSQL said of a statement it refused.
+/// PostgreSQL's report of a statement it refused.
 public struct ServerError: Error, Sendable, Equatable {
   /// Five characters, of appendix A of PostgreSQL's manual.
   public var sqlState: String
   /// PostgreSQL's sentence. It may quote a value, if that is of the wrong form (class 22).
   public var message: String
-  /// Particulars, which often quote values: not for logs.
+  /// Details, which often quote values: not for logs.
   public var detail: String?
   /// What PostgreSQL proposes.
   public var hint: String?
-  /// Schema of what is at fault, for violated constraints and a few others.
+  /// The schema concerned, for violated constraints and a few others.
   public var schema: String?
-  /// Table of what is at fault.
+  /// The table concerned.
   public var table: String?
-  /// Column of what is at fault.
+  /// The column concerned.
   public var column: String?
-  /// The constraint that was violated: what the rooms tell their own errors by.
+  /// The constraint that was violated; modules map it to their own errors.
   public var constraint: String?
   /// Name of the statement that failed.
   public var statement: String
   /// Whether the server ended the connection with it.
   var endsConnection = false
-  /// Whether the prepared statement no longer fits its tables, or is unknown to the server: it did not run, and preparing it
-  /// anew mends it.
+  /// Whether the prepared statement no longer fits its tables, or is unknown to the server. It did not run; preparing it
+  /// again solves the problem.
   var meansStalePlan = false
 
-  /// For tests of what is made of an error.
+  /// Makes an error for tests of error handling.
   public init(
     sqlState: String, message: String, detail: String? = nil, hint: String? = nil, schema: String? = nil,
     table: String? = nil, column: String? = nil, constraint: String? = nil, statement: String
@@ -65,7 +67,7 @@ public struct ServerError: Error, Sendable, Equatable {
   }
 }
 
-/// SQLSTATEs that this code asks for by name.
+/// SQLSTATEs that code refers to by name.
 extension ServerError {
   public static let uniqueViolation = "23505"
   public static let foreignKeyViolation = "23503"
@@ -74,19 +76,19 @@ extension ServerError {
   public static let serializationFailure = "40001"
   public static let deadlockDetected = "40P01"
   public static let lockNotAvailable = "55P03"
-  /// What a server says to a write after a failover has made it, or left it, a standby.
+  /// The answer to a write on a standby, as after a failover.
   public static let readOnlyTransaction = "25006"
   public static let queryCanceled = "57014"
   public static let inFailedTransaction = "25P02"
 }
 
 extension PostgresError {
-  /// The constraint that was violated, if that is what happened.
+  /// The violated constraint, if that is the reason.
   public var constraint: String? {
     if case .server(let error) = self { error.constraint } else { nil }
   }
 
-  /// Whether the same call may succeed in a moment, and cannot have taken effect now.
+  /// Whether the error is transient: the same call may succeed soon, and had no effect now.
   public var isPassing: Bool {
     switch self {
     case .unavailable, .busy, .connectionLost: true
@@ -97,7 +99,7 @@ extension PostgresError {
 }
 
 extension ServerError {
-  /// Whether it is about the server's state and not about the statement.
+  /// Whether the reason is the server's state and not the statement.
   fileprivate var isPassing: Bool {
     let state = [
       Self.serializationFailure, Self.deadlockDetected, Self.lockNotAvailable, Self.readOnlyTransaction,
@@ -126,7 +128,24 @@ extension ServerError: CustomStringConvertible {
   /// Without `detail`, and for data exceptions (class 22) without `message`: PostgreSQL quotes the offending values there, and
   /// those may be personal.
   public var description: String {
-    let message = sqlState.hasPrefix("22") ? "a value is not as its type or function wants it" : message
+    let message = sqlState.hasPrefix("22") ? "a value does not fit its type or function" : message
     return "\(statement): \(message) [\(sqlState)]" + (constraint.map { " constraint \($0)" } ?? "")
+  }
+}
+
+extension ServerError {
+  /// Reads a failed result, which remains the caller's.
+  init(result: OpaquePointer, statement: String) {
+    // The codes are characters of PostgreSQL's protocol, section "Error and Notice Message Fields".
+    func field(_ code: Character) -> String? {
+      code.asciiValue.flatMap { PQresultErrorField(result, Int32($0)) }.map { String(cString: $0) }
+    }
+    self.init(
+      sqlState: field("C") ?? "", message: field("M") ?? String(cString: PQresultErrorMessage(result)),
+      detail: field("D"), hint: field("H"), schema: field("s"), table: field("t"), column: field("c"),
+      constraint: field("n"), statement: statement)
+    // "Cached plan must not change result type" shares its SQLSTATE with every unsupported feature.
+    meansStalePlan = sqlState == "26000" || (sqlState == "0A000" && field("R") == "RevalidateCachedQuery")
+    endsConnection = ["FATAL", "PANIC"].contains(field("V")) || sqlState.isEmpty
   }
 }

@@ -1,14 +1,14 @@
 import Metrics
 
-/// What operators see of a pool. Several pools in one process add up, but for the gauges.
-struct PoolFigures {
+/// A pool's metrics. Those of several pools in one process add up, except for the gauges.
+struct PoolMetrics {
   let turnedAway: Counter
   let lost: Counter
   private let sharedConnections: Meter
-  private let lentConnections: Meter
+  private let dedicatedConnections: Meter
   private let waiting: Meter
   private let factory: any MetricsFactory
-  private var shown = (shared: -1, lent: -1, waiting: -1)
+  private var shown = (shared: -1, dedicated: -1, waiting: -1)
   private var meters: [String: StatementMeter] = [:]
 
   init(_ factory: any MetricsFactory) {
@@ -19,16 +19,16 @@ struct PoolFigures {
       Meter(label: "pushcart_database_connections", dimensions: [("use", use)], factory: factory)
     }
     sharedConnections = connections("shared")
-    lentConnections = connections("lent")
+    dedicatedConnections = connections("dedicated")
     waiting = Meter(label: "pushcart_database_statements_waiting", factory: factory)
   }
 
-  /// Sets those gauges that moved.
-  mutating func show(_ core: PoolCore) {
-    let lent = core.dedicated.idle.count + core.dedicated.lent.count
-    let now = (shared: core.shared.count, lent: lent, waiting: core.waiting.count)
+  /// Sets the gauges that changed.
+  mutating func update(_ state: PoolState) {
+    let dedicated = state.count(.idle) + state.count(.leased)
+    let now = (shared: state.count(.shared), dedicated: dedicated, waiting: state.calls.count)
     if now.shared != shown.shared { sharedConnections.set(now.shared) }
-    if now.lent != shown.lent { lentConnections.set(now.lent) }
+    if now.dedicated != shown.dedicated { dedicatedConnections.set(now.dedicated) }
     if now.waiting != shown.waiting { waiting.set(now.waiting) }
     shown = now
   }
@@ -41,7 +41,7 @@ struct PoolFigures {
   }
 }
 
-/// How often a statement was answered, how long it took from being sent, and what it failed of.
+/// How often a statement was answered, how long it took from being sent, and why it failed.
 final class StatementMeter {
   private let statement: String
   private let time: Timer
@@ -71,7 +71,7 @@ final class StatementMeter {
     counter.increment()
   }
 
-  /// An SQLSTATE, or a word for what only this side knows.
+  /// An SQLSTATE, or a name for what only the client knows.
   private func reason(of error: any Error) -> String {
     switch error {
     case PostgresError.server(let error): error.sqlState

@@ -10,7 +10,7 @@ import Testing
 #endif
 
 /// COPY and scripts on a connection that goes away.
-@Suite struct LostExchangeTests {
+@Suite struct LostOperationTests {
   private static let toFruit = "COPY fruit FROM STDIN"
 
   /// A pool whose connections go through a proxy.
@@ -61,7 +61,7 @@ import Testing
         return nil
       }
       async let copying = #expect(throws: PostgresError.self) { try await pool.copyIn(Self.toFruit, chunks) }
-      // The second chunk is asked for once the server has agreed to the COPY: that answer is not the one that is held.
+      // The second chunk is pulled once the server has accepted the COPY: that answer is not the one that is held.
       for await _ in begun {}
       try await database.waits(untilRunning: 1, like: "%COPY fruit%", waitingFor: "Client")
       proxy.holdReplies()
@@ -87,38 +87,38 @@ import Testing
     }
   }
 
-  @Test func `A script or a COPY that meets a connection just lost is told so`() async throws {
+  @Test func `A script or a COPY on a connection just lost fails as lost`() async throws {
     try await withDatabase { database in
       // The socket ends on the reactor's own turn, so that it is the sending that finds out.
-      let first = try await database.pool.borrow()
+      let first = try await database.pool.leaseConnection()
       let script = await #expect(throws: PostgresError.self) {
         try await withUnsafeThrowingContinuation { continuation in
           let run = ScriptOperation(name: "test.script", sql: "SELECT 1; SELECT 2")
           run.continuation = continuation
           first.perform { _ in
             shutdown(first.session.socket, Int32(SHUT_RDWR))
-            first.session.begin(run, first.ticket)
+            first.session.begin(run, first.id)
           }
         }
       }
-      first.giveBack()
+      first.release()
       #expect(isConnectionLost(script))
-      let second = try await database.pool.borrow()
+      let second = try await database.pool.leaseConnection()
       let copy = await #expect(throws: PostgresError.self) {
         try await withUnsafeThrowingContinuation { continuation in
           let run = CopyInOperation("COPY customer FROM STDIN", isWithinTransaction: false)
           second.perform { _ in
             shutdown(second.session.socket, Int32(SHUT_RDWR))
-            run.begin(second.session, second.ticket, continuation)
+            run.begin(second.session, second.id, continuation)
           }
         }
       }
-      second.giveBack()
+      second.release()
       #expect(isConnectionLost(copy))
     }
   }
 
-  @Test func `Pools that are closed in the middle of COPYs turn everybody away, once`() async throws {
+  @Test func `A pool closed in the middle of COPYs fails each of them once`() async throws {
     try await withDatabase { database in
       for _ in 0..<20 {
         try await database.withPool { pool in
@@ -131,7 +131,7 @@ import Testing
           let writer = Task {
             try await pool.copyIn("COPY customer (name) FROM STDIN", AsyncStream { Array("name\n".utf8) })
           }
-          await pool.waits { $0.lentConnections == 4 }
+          await pool.waits { $0.dedicatedConnections == 4 }
           service.cancel()
           for reader in readers { reader.cancel() }
           writer.cancel()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Postgres
 
-@Suite struct FiguresTests {
+@Suite struct PoolMetricsTests {
   @Test func `Each statement's time and failures are counted under its name`() async throws {
     let metrics = TestMetrics()
     try await withDatabase { database in

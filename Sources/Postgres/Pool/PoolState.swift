@@ -1,0 +1,348 @@
+import DequeModule
+
+/// What a pool decides, without its connections: it takes events and gives actions.
+///
+/// The pool: **running** → **draining** (takes nothing new, finishes what it has) → **closed**.
+///
+/// A connection:
+///
+/// - **closed** → opening (`next`)
+/// - **opening** → shared, idle or listening (`opened`); closed (`failed`)
+/// - **shared**, carrying statements of many callers → closed (`closed`, `failed`)
+/// - **idle**, for transactions and COPY → leased (`next`); closed
+/// - **leased** to one caller → idle (`returned`); closed
+/// - **listening**, for notifications → closed
+///
+/// A call: **waiting** → **sent** (`next`), or turned away (`next`). What was sent is the business of the connection's
+/// `PipelineState`, which may hand it back: → waiting (`requeue`).
+///
+/// A waiter, who wants a connection: **waiting** → **leased** (`next`), or turned away (`next`).
+///
+/// After a failure to connect, connections are opened one at a time, and later with each failure, until the server answers.
+struct PoolState {
+  /// Identifies a connection until it is closed; another may have the same number afterwards.
+  typealias ConnectionID = Int
+
+  /// What a connection is opened for.
+  enum Purpose: Equatable { case shared, dedicated, listening }
+
+  /// What the pool wants done. Its driver does so before it asks for the next action.
+  enum Action {
+    /// Open a connection. Answer with `opened` or `failed`.
+    case open(ConnectionID, Purpose)
+    case send(Call, ConnectionID)
+    case lease(ConnectionID, ConnectionWaiter)
+    case turnAway(Call, PostgresError)
+    case refuse(ConnectionWaiter, PostgresError)
+    /// A call may have missed its deadline. Turn these away, which certainly have, and give up those that are in flight.
+    /// Answer with `watch`, for the next deadline of those in flight.
+    case passDeadlines([Call])
+    /// All is done: close every connection.
+    case close
+  }
+
+  enum Phase { case running, draining, closed }
+
+  struct Connection {
+    enum Phase: Equatable {
+      case closed
+      case opening(Purpose)
+      case shared, idle, leased, listening
+    }
+
+    fileprivate(set) var phase = Phase.closed
+    /// Whether the server has answered on it: a proxy may open connections to nowhere.
+    fileprivate(set) var isProven = false
+    /// What it has to do. The driver sets it once a turn.
+    var load = ConnectionLoad()
+  }
+
+  private let configuration: PoolConfiguration
+  private let hungAfter: Int64
+  private(set) var phase = Phase.running
+  var connections: [Connection]
+  /// Calls for the shared connections.
+  private(set) var calls = CallQueue()
+  /// Callers that wait for a connection of their own; first come, first served.
+  private(set) var waiters: Deque<ConnectionWaiter> = []
+  private(set) var backoff = ReconnectBackoff()
+  /// Whether anybody listens to notifications.
+  var needsListener = false
+  /// Whether a call had to be sent behind another since a shared connection was last opened.
+  private var wantsAnotherShared = false
+  /// No later than the first deadline of any call, waiting or in flight.
+  private var earliestDeadline = MonotonicInstant.distantFuture
+  /// Deadlines are not looked at before this.
+  private var deadlinesPassedUntil = MonotonicInstant(nanoseconds: .min)
+
+  /// By how much a call may outlive its deadline, so that many deadlines in a row are looked at together.
+  private static let deadlineAccuracy = Duration.milliseconds(10)
+
+  init(_ configuration: PoolConfiguration) {
+    self.configuration = configuration
+    hungAfter = configuration.hungAfter.wholeNanoseconds
+    let most = configuration.sharedConnections + configuration.dedicatedConnections + 1
+    connections = Array(repeating: Connection(), count: most)
+  }
+
+  /// Connections that are in this phase now.
+  func count(_ phase: Connection.Phase) -> Int { connections.count { $0.phase == phase } }
+
+  // MARK: Calls
+
+  /// A caller wants a statement run.
+  /// - Returns: why the call is turned away, if it is.
+  mutating func enqueue(_ call: Call, at now: MonotonicInstant) -> PostgresError? {
+    guard phase == .running else { return .shutDown }
+    guard call.deadline > now else { return .unavailable(deadlineReason) }
+    call.expires = now.advanced(by: configuration.queueTimeout)
+    watch(call.deadline)
+    calls.append(call)
+    return nil
+  }
+
+  /// A call that was sent and certainly had no effect waits again, in front of those that were never sent.
+  mutating func requeue(_ call: Call, at now: MonotonicInstant) {
+    call.expires = now.advanced(by: configuration.queueTimeout)
+    watch(call.deadline)
+    calls.appendAgain(call)
+  }
+
+  /// There is a deadline then, of a call that waits or is in flight.
+  mutating func watch(_ deadline: MonotonicInstant) { earliestDeadline = min(earliestDeadline, deadline) }
+
+  /// A caller wants a connection.
+  /// - Returns: why the caller is turned away, if that is so.
+  mutating func enqueue(_ waiter: ConnectionWaiter, at now: MonotonicInstant) -> PostgresError? {
+    guard phase == .running else { return .shutDown }
+    guard waiters.count < configuration.queueLimit else {
+      return .busy("\(configuration.queueLimit) transactions are waiting already")
+    }
+    waiter.expires = now.advanced(by: configuration.queueTimeout)
+    waiters.append(waiter)
+    return nil
+  }
+
+  // MARK: Connections
+
+  /// The connection is open.
+  mutating func opened(_ id: ConnectionID) {
+    guard case .opening(let purpose) = connections[id].phase else { return }
+    switch purpose {
+    case .shared: connections[id].phase = .shared
+    case .dedicated: connections[id].phase = .idle
+    case .listening: connections[id].phase = .listening
+    }
+  }
+
+  /// The server has answered on this connection.
+  /// - Returns: whether that ends an outage.
+  mutating func proved(_ id: ConnectionID) -> Bool {
+    connections[id].isProven = true
+    defer { backoff.succeeded() }
+    return backoff.lastFailure != nil
+  }
+
+  /// The connection could not be opened, or was lost before the server had answered on it.
+  /// - Returns: whether that begins an outage.
+  mutating func failed(
+    _ id: ConnectionID, _ reason: String, at now: MonotonicInstant, jitter: Double = .random(in: 0...1)
+  ) -> Bool {
+    closed(id)
+    defer { backoff.failed(reason, at: now, jitter: jitter) }
+    return backoff.lastFailure == nil
+  }
+
+  /// The connection is gone, for any other reason.
+  mutating func closed(_ id: ConnectionID) { connections[id] = Connection() }
+
+  /// A leased connection comes back, fit for another lease.
+  mutating func returned(_ id: ConnectionID) {
+    if connections[id].phase == .leased { connections[id].phase = .idle }
+  }
+
+  // MARK: The end
+
+  /// Takes nothing new, and ends when all there is has been done.
+  mutating func drain() {
+    if phase == .running { phase = .draining }
+  }
+
+  /// Ends now.
+  /// - Returns: those that still wait.
+  mutating func close() -> (calls: [Call], waiters: [ConnectionWaiter]) {
+    phase = .closed
+    defer {
+      calls.removeAll { _ in true }
+      waiters.removeAll()
+    }
+    return (calls.all, Array(waiters))
+  }
+
+  // MARK: What to do
+
+  /// The next thing to do. The driver asks until there is none.
+  mutating func next(at now: MonotonicInstant) -> Action? {
+    guard phase != .closed else { return nil }
+    if let action = passDeadlines(at: now) { return action }
+    if let action = expire(at: now) { return action }
+    if let action = dispatch(at: now) { return action }
+    if let action = turnAwaySurplus() { return action }
+    if let action = lease() { return action }
+    if let action = open(at: now) { return action }
+    guard phase == .draining, isDone else { return nil }
+    phase = .closed
+    return .close
+  }
+
+  /// When `next` will have something to do though no event occurs.
+  var wakeTime: MonotonicInstant {
+    var next = min(calls.expires, max(earliestDeadline, deadlinesPassedUntil))
+    if let waiter = waiters.first { next = min(next, waiter.expires) }
+    if neededPurpose != nil { next = min(next, backoff.notBefore) }
+    return next
+  }
+
+  /// Looks at all calls, but only when one may be late: that costs less than an ordered queue that each call enters and leaves.
+  private mutating func passDeadlines(at now: MonotonicInstant) -> Action? {
+    guard earliestDeadline <= now, deadlinesPassedUntil <= now else { return nil }
+    deadlinesPassedUntil = now.advanced(by: Self.deadlineAccuracy)
+    earliestDeadline = .distantFuture
+    var late: [Call] = []
+    var next = MonotonicInstant.distantFuture
+    calls.removeAll { call in
+      guard !call.isFinished else { return true }
+      guard call.deadline <= now else {
+        next = min(next, call.deadline)
+        return false
+      }
+      late.append(call)
+      return true
+    }
+    earliestDeadline = next
+    return .passDeadlines(late)
+  }
+
+  private mutating func expire(at now: MonotonicInstant) -> Action? {
+    while let call = calls.popExpired(at: now) {
+      if !call.isFinished { return .turnAway(call, .unavailable(timeoutReason)) }
+    }
+    while let waiter = waiters.first, waiter.isFinished || waiter.expires <= now {
+      waiters.removeFirst()
+      if !waiter.isFinished { return .refuse(waiter, .unavailable(timeoutReason)) }
+    }
+    return nil
+  }
+
+  private mutating func dispatch(at now: MonotonicInstant) -> Action? {
+    while let call = calls.first {
+      if call.isFinished {
+        calls.removeFirst()
+        continue
+      }
+      guard let id = leastLoaded(at: now) else { return nil }
+      if connections[id].load.callsInFlight > 0 {
+        wantsAnotherShared = true
+        // Better to wait for a connection that is about to be there than behind a statement of unknown length.
+        if connections[id].load.isSlow(at: now), mayHaveAnotherShared { return nil }
+      }
+      calls.removeFirst()
+      connections[id].load.add(call, at: now)
+      return .send(call, id)
+    }
+    return nil
+  }
+
+  /// The shared connection that has least to do. Not one whose server seems to hang: what waits can still be turned away, and
+  /// what was sent cannot.
+  private func leastLoaded(at now: MonotonicInstant) -> ConnectionID? {
+    var best: ConnectionID?
+    var least = Int.max
+    for id in connections.indices where connections[id].phase == .shared {
+      let load = connections[id].load
+      guard load.hasRoom, load.timeAtHead(at: now) <= hungAfter else { continue }
+      let count = load.callsInFlight + (load.isSlow(at: now) ? ConnectionLoad.mostCalls : 0)
+      guard count < least else { continue }
+      (best, least) = (id, count)
+      if count == 0 { break }
+    }
+    return best
+  }
+
+  /// Calls beyond the queue's limit, once the connections have taken what they can: the last to arrive.
+  private mutating func turnAwaySurplus() -> Action? {
+    while calls.count > configuration.queueLimit, let call = calls.popLast() {
+      if !call.isFinished {
+        return .turnAway(call, .busy("\(configuration.queueLimit) statements are waiting already"))
+      }
+    }
+    return nil
+  }
+
+  private mutating func lease() -> Action? {
+    while let waiter = waiters.first {
+      if waiter.isFinished {
+        waiters.removeFirst()
+        continue
+      }
+      guard let id = connections.firstIndex(where: { $0.phase == .idle }) else { return nil }
+      waiters.removeFirst()
+      connections[id].phase = .leased
+      return .lease(id, waiter)
+    }
+    return nil
+  }
+
+  private mutating func open(at now: MonotonicInstant) -> Action? {
+    guard let purpose = neededPurpose, backoff.notBefore <= now,
+      let id = connections.firstIndex(where: { $0.phase == .closed })
+    else { return nil }
+    connections[id].phase = .opening(purpose)
+    if purpose == .shared { wantsAnotherShared = false }
+    return .open(id, purpose)
+  }
+
+  /// What a connection is to be opened for.
+  private var neededPurpose: Purpose? {
+    guard backoff.lastFailure == nil || !connections.contains(where: \.isOpening) else { return nil }
+    if needsShared { return .shared }
+    if needsDedicated { return .dedicated }
+    if needsListener, count(.listening) + count(.opening(.listening)) == 0 { return .listening }
+    return nil
+  }
+
+  /// One is always kept open, so that the pool knows whether the server is there.
+  private var needsShared: Bool {
+    guard phase == .running || !calls.isEmpty else { return false }
+    let opening = count(.opening(.shared))
+    let total = count(.shared) + opening
+    guard total > 0 else { return true }
+    let isShort = calls.count > opening || (wantsAnotherShared && opening == 0)
+    return isShort && total < configuration.sharedConnections
+  }
+
+  private var needsDedicated: Bool {
+    guard !waiters.isEmpty else { return false }
+    let free = count(.idle) + count(.opening(.dedicated))
+    return waiters.count > free && free + count(.leased) < configuration.dedicatedConnections
+  }
+
+  /// Whether another shared connection is about to be there, or will be opened now.
+  private var mayHaveAnotherShared: Bool {
+    let opening = count(.opening(.shared))
+    return opening > 0 || (count(.shared) < configuration.sharedConnections && backoff.lastFailure == nil)
+  }
+
+  private var isDone: Bool {
+    calls.isEmpty && waiters.isEmpty
+      && !connections.contains { $0.phase == .leased || ($0.phase == .shared && $0.load.callsInFlight > 0) }
+  }
+
+  private var timeoutReason: String { "no connection was free within \(configuration.queueTimeout)" + failureReason }
+  var deadlineReason: String { "no connection was free before the deadline" + failureReason }
+  private var failureReason: String { backoff.lastFailure.map { ": \($0)" } ?? "" }
+}
+
+extension PoolState.Connection {
+  fileprivate var isOpening: Bool { if case .opening = phase { true } else { false } }
+}
