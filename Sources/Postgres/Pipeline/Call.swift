@@ -52,6 +52,8 @@ final class Call: @unchecked Sendable {
   var cancelling: Cancelling?
   /// How often the server has been asked to cancel it.
   var cancelRequests = 0
+  /// When it may be asked again.
+  var nextCancelRequest = MonotonicInstant(nanoseconds: .min)
   /// Whether it was sent and its result has not come.
   var isInFlight = false
   /// Whether it was sent again because the prepared statement was stale.

@@ -35,6 +35,8 @@ struct PipelineState {
   private var segmentIsOpen = false
   private var segmentBegins = false
   private var cancelRequest = CancelRequest()
+  /// When a cancel request is to be repeated.
+  private var cancelRetry = MonotonicInstant.distantFuture
   /// Calls in flight that are being cancelled.
   private var cancelledInFlight = 0
   private var syncsSent = 0
@@ -167,7 +169,7 @@ struct PipelineState {
       case .aborted: skip(call, at: now, &actions)
       }
     }
-    cancelHeadIfAsked(&actions)
+    cancelHeadIfAsked(at: now, &actions)
   }
 
   private mutating func answerSync(at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
@@ -177,7 +179,7 @@ struct PipelineState {
     segmentError = nil
     if let (call, rows) = unsettled.take() { finish(.succeed(call, rows), &actions) }
     cancelRequest.synced(syncsAnswered: syncsAnswered)
-    cancelHeadIfAsked(&actions)
+    cancelHeadIfAsked(at: now, &actions)
   }
 
   /// A call whose prepare failed is answered already; the execute skipped behind it says nothing new.
@@ -228,11 +230,13 @@ struct PipelineState {
 
   /// The call is to be cancelled. The server is asked only once it may be at the call: a request hits whatever runs when it
   /// arrives.
-  mutating func cancel(_ call: Call, because reason: Call.Cancelling, _ actions: inout [PipelineAction]) {
+  mutating func cancel(
+    _ call: Call, because reason: Call.Cancelling, at now: MonotonicInstant, _ actions: inout [PipelineAction]
+  ) {
     guard call.isInFlight, call.cancelling == nil else { return }
     call.cancelling = reason
     cancelledInFlight += 1
-    cancelHeadIfAsked(&actions)
+    cancelHeadIfAsked(at: now, &actions)
   }
 
   /// Answers the callers of all calls whose deadline has passed, and has the server cancel those calls. They stay in flight
@@ -245,7 +249,7 @@ struct PipelineState {
         next = min(next, call.deadline)
       } else {
         actions.append(.giveUp(call, call.deadlineError))
-        cancel(call, because: .deadline, &actions)
+        cancel(call, because: .deadline, at: now, &actions)
       }
     }
     return next
@@ -257,20 +261,29 @@ struct PipelineState {
   }
 
   /// The request has been delivered, or has failed to be.
-  mutating func cancelReturned(_ actions: inout [PipelineAction]) {
+  mutating func cancelReturned(at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
     guard cancelRequest.isUnderWay else { return }
     cancelRequest.returned(syncsSent: syncsSent)
     // The call it was meant for may be answered already, while another waits for a request of its own.
-    cancelHeadIfAsked(&actions)
+    cancelHeadIfAsked(at: now, &actions)
   }
 
-  private mutating func cancelHeadIfAsked(_ actions: inout [PipelineAction]) {
+  private mutating func cancelHeadIfAsked(at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
+    cancelRetry = .distantFuture
     guard cancelledInFlight > 0, !cancelRequest.isUnderWay, !pending.headIsSync else { return }
-    let isWanted = { (call: Call) in
-      call.isInFlight && call.cancelling != nil && call.cancelRequests < CancelRequest.attempts
+    var retry = MonotonicInstant.distantFuture
+    let due = pending.firstCallBeforeSync { call in
+      guard call.isInFlight, call.cancelling != nil, call.cancelRequests < CancelRequest.attempts else { return false }
+      guard call.nextCancelRequest > now else { return true }
+      retry = min(retry, call.nextCancelRequest)
+      return false
     }
-    guard let call = pending.firstCallBeforeSync(where: isWanted) else { return }
+    guard let call = due else {
+      cancelRetry = retry
+      return
+    }
     call.cancelRequests += 1
+    call.nextCancelRequest = now.advanced(by: CancelRequest.pause(after: call.cancelRequests))
     requestCancel(&actions)
   }
 
@@ -280,16 +293,20 @@ struct PipelineState {
   }
 
   /// When `tick` has something to do next.
-  var deadline: MonotonicInstant {
+  var deadline: MonotonicInstant { min(overdue, cancelRetry) }
+
+  /// When the server will have been at one call for too long.
+  private var overdue: MonotonicInstant {
     if let call = pending.headCall { return call.overdue(since: pending.since) }
     // A Sync may never be answered either; there is nothing to cancel then.
     let waiter = unsettled?.call ?? pending.nextCall
     return waiter?.overdue(since: pending.since, isCancelled: true) ?? .distantFuture
   }
 
-  /// Cancels the call that the server does not answer, or closes the connection.
+  /// Repeats a cancel request that had no effect, cancels the call that the server does not answer, or closes the connection.
   mutating func tick(at now: MonotonicInstant, _ actions: inout [PipelineAction]) {
-    guard now >= deadline else { return }
+    if now >= cancelRetry { cancelHeadIfAsked(at: now, &actions) }
+    guard now >= overdue else { return }
     guard let call = pending.headCall, call.cancelling != .timeLimit else {
       return lose("no answer within the time limit", &actions)
     }
@@ -297,7 +314,8 @@ struct PipelineState {
     if call.cancelling == nil { cancelledInFlight += 1 }
     call.cancelling = .timeLimit
     call.cancelRequests = 0
-    cancelHeadIfAsked(&actions)
+    call.nextCancelRequest = now
+    cancelHeadIfAsked(at: now, &actions)
   }
 
   // MARK: Loss

@@ -74,7 +74,7 @@ final class Session: @unchecked Sendable {
   }
 
   func cancel(_ call: Call) {
-    pipeline.cancel(call, because: .task, &actions)
+    pipeline.cancel(call, because: .task, at: driver.now, &actions)
     perform()
   }
 
@@ -216,7 +216,7 @@ final class Session: @unchecked Sendable {
   private func requestCancel() {
     guard let cancellation = connection.cancellation() else { return }
     driver.sendCancel(cancellation) { [self] in
-      pipeline.cancelReturned(&actions)
+      pipeline.cancelReturned(at: driver.now, &actions)
       perform()
     }
   }

@@ -200,7 +200,7 @@ import Testing
   @Test mutating func `A call is cancelled once it may be what the server runs`() {
     let second = call(.write)
     send(call(.write), second)
-    state.cancel(second, because: .task, &actions)
+    state.cancel(second, because: .task, at: now, &actions)
     #expect(actions.isEmpty)
     #expect(receive(rows(), .end, rows(), .end, .sync) == ["succeed", "cancel"])
     #expect(receive(failure("57014"), .end, .sync) == ["fail cancelled"])
@@ -209,34 +209,41 @@ import Testing
   @Test mutating func `A call is cancelled though the server keeps the answers in front of it for their Sync`() {
     let (first, wanted, last) = (call(.read), call(.read), call(.read))
     send(first, wanted, last)
-    state.cancel(wanted, because: .task, &actions)
+    state.cancel(wanted, because: .task, at: now, &actions)
     #expect(actions.map(describe) == ["cancel"])
     #expect(
       receive(rows(), .end, rows(), .end, failure("57014"), .end, .aborted, .end, .sync)
         == ["succeed", "fail cancelled", "resend"])
   }
 
-  @Test mutating func `The server is asked to cancel a limited number of times`() {
+  @Test mutating func `A cancel request without effect is repeated after growing pauses, a limited number of times`() {
     let call = call(.write)
     send(call)
-    state.cancel(call, because: .task, &actions)
-    var requests = 0
-    while actions.map(describe) == ["cancel"] {
-      requests += 1
+    let start = now
+    var requests = [now]
+    state.cancel(call, because: .task, at: now, &actions)
+    while true {
+      #expect(actions.map(describe) == ["cancel"])
       actions = []
-      state.cancelReturned(&actions)
+      state.cancelReturned(at: now, &actions)
+      #expect(actions.isEmpty)
+      guard state.deadline < .distantFuture else { break }
+      now = state.deadline
+      requests.append(now)
+      state.tick(at: now, &actions)
     }
-    #expect(requests == CancelRequest.attempts)
+    #expect(requests.count == CancelRequest.attempts)
+    #expect(requests.map { $0.milliseconds(since: start) - 1 } == [-1, 2, 6, 14, 30, 62, 126, 254])
   }
 
   @Test mutating func `A statement in a transaction, hit by the cancel request for another, is unavailable`() {
     for role in [Call.Role.within, .commit] {
       let wanted = call(.within)
       send(wanted, call(role))
-      state.cancel(wanted, because: .task, &actions)
+      state.cancel(wanted, because: .task, at: now, &actions)
       _ = receive(rows(), .end, rows(), .end, .sync)
       #expect(receive(failure("57014"), .end, .sync) == ["fail unavailable"])
-      state.cancelReturned(&actions)
+      state.cancelReturned(at: now, &actions)
       send(call(.read))
       _ = receive(rows(), .end, rows(), .end, .sync)
     }
@@ -257,14 +264,14 @@ import Testing
   @Test mutating func `A statement that finished before it could be cancelled has its answer`() {
     let write = call(.write)
     send(write)
-    state.cancel(write, because: .task, &actions)
+    state.cancel(write, because: .task, at: now, &actions)
     #expect(receive(rows(), .end, rows(), .end, .sync) == ["succeed"])
   }
 
   @Test mutating func `A statement hit by the cancel request for another is sent again`() {
     let (wanted, other) = (call(.write), call(.write))
     send(wanted, other)
-    state.cancel(wanted, because: .task, &actions)
+    state.cancel(wanted, because: .task, at: now, &actions)
     #expect(receive(rows(), .end, rows(), .end, .sync) == ["succeed"])
     #expect(receive(failure("57014"), .end, .sync) == ["resend"])
   }
@@ -272,9 +279,9 @@ import Testing
   @Test mutating func `A request may hit until a Sync sent after its return is answered`() {
     let first = call(.write)
     send(first)
-    state.cancel(first, because: .task, &actions)
+    state.cancel(first, because: .task, at: now, &actions)
     _ = receive(rows(), .end, rows(), .end, .sync)
-    state.cancelReturned(&actions)
+    state.cancelReturned(at: now, &actions)
     #expect(state.cancelIsPending)
     send(call(.write))
     #expect(receive(failure("57014"), .end, .sync) == ["resend"])
@@ -286,12 +293,12 @@ import Testing
   @Test mutating func `Each of two cancelled calls gets a request of its own, one after the other`() {
     let (first, second) = (call(.write), call(.write))
     send(first, second)
-    state.cancel(first, because: .task, &actions)
-    state.cancel(second, because: .task, &actions)
+    state.cancel(first, because: .task, at: now, &actions)
+    state.cancel(second, because: .task, at: now, &actions)
     #expect(actions.map(describe) == ["cancel"])
     #expect(receive(rows(), .end, failure("57014"), .end, .sync) == ["fail cancelled"])
     actions = []
-    state.cancelReturned(&actions)
+    state.cancelReturned(at: now, &actions)
     #expect(actions.map(describe) == ["cancel"])
   }
 
