@@ -6,7 +6,7 @@ import Testing
 @testable import Pushcart
 
 @Suite struct LineLogHandlerTests {
-  /// What a logger writes, line by line.
+  /// The lines that a logger writes.
   private func lines(_ form: LineLogHandler.Form, _ log: (Logger) -> Void) -> [String] {
     let written = Mutex<[String]>([])
     log(
@@ -16,7 +16,7 @@ import Testing
     return written.withLock { $0 }
   }
 
-  @Test func `A line for machines is one JSON object, whatever the text`() throws {
+  @Test func `A JSON log line is one object, whatever the text`() throws {
     let hostile = "a\"b\\c\n\r\t\u{0}\u{1B}[31m ü🙂\u{7F}"
     let written = lines(.json) { $0.warning("\(hostile)", metadata: ["k\"": "\(hostile)", "level": "mine"]) }
     let line = try #require(written.first)
@@ -28,16 +28,16 @@ import Testing
     #expect(try #require(object["time"]).wholeMatch(of: #/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/#) != nil)
   }
 
-  @Test func `A line for people ends where it ends, and paints nothing`() throws {
+  @Test func `A text log line has one line end and no control characters`() throws {
     let line = try #require(lines(.text) { $0.info("a\nb\u{1B}[31m", metadata: ["path": "x y\n", "n": "1"]) }.first)
     #expect(line.hasSuffix("info     a b [31m n=1 path=\"x y\\n\"\n"))
   }
 
-  @Test func `Levels below the one that was set are not written`() {
+  @Test func `Messages below the level are not written`() {
     #expect(lines(.json) { $0.trace("no") }.isEmpty)
   }
 
-  @Test func `A logger's own fields, its task's and the message's are written together`() throws {
+  @Test func `A log line merges the logger's metadata with the message's`() throws {
     var written = ""
     lines(.text) { logger in
       var logger = logger

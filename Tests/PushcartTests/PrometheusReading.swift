@@ -1,6 +1,6 @@
 import Foundation
 
-/// Prometheus's text format, version 0.0.4, read strictly: whatever is not as it must be is a problem.
+/// A strict reader of Prometheus' text format, version 0.0.4.
 struct PrometheusReading {
   struct Sample {
     var name: String

@@ -5,7 +5,7 @@ import Testing
 @testable import Pushcart
 
 @Suite struct PrometheusTextTests {
-  @Test func `Counters, gauges and timers are written in the order of their names`() {
+  @Test func `Metrics are sorted by name`() {
     let registry = MetricsRegistry()
     registry.makeCounter(label: "b_total", dimensions: [("x", "1"), ("a", "2")]).increment(by: Int64(3))
     registry.makeMeter(label: "c", dimensions: []).set(2.5)
@@ -17,7 +17,7 @@ import Testing
     #expect(text.hasSuffix("# TYPE b_total counter\nb_total{a=\"2\",x=\"1\"} 3\n# TYPE c gauge\nc 2.5\n"))
   }
 
-  @Test func `Labels and names of any text stay within the format`() throws {
+  @Test func `Labels and names of any text keep the format valid`() throws {
     let registry = MetricsRegistry()
     let hostile = ["\"", "\\", "\n", "a\"} 1\nforged 2", "ü🙂", "", "1", "a:b", "{}", ",="]
     for text in hostile {
@@ -32,21 +32,21 @@ import Testing
     }
   }
 
-  @Test func `The same name and labels are the same series, whatever the order of the labels`() {
+  @Test func `The order of labels does not make another series`() {
     let registry = MetricsRegistry()
     registry.makeCounter(label: "n", dimensions: [("a", "1"), ("b", "2")]).increment(by: Int64(1))
     registry.makeCounter(label: "n", dimensions: [("b", "2"), ("a", "1")]).increment(by: Int64(1))
     #expect(PrometheusText.write(registry) == "# TYPE n counter\nn{a=\"1\",b=\"2\"} 2\n")
   }
 
-  @Test func `A name keeps the kind that it had first`() {
+  @Test func `A name keeps its first kind`() {
     let registry = MetricsRegistry()
     registry.makeCounter(label: "n", dimensions: []).increment(by: Int64(1))
     registry.makeTimer(label: "n", dimensions: []).recordNanoseconds(1)
     #expect(PrometheusText.write(registry) == "# TYPE n counter\nn 1\n")
   }
 
-  @Test func `Nothing is lost when many count at once`() async {
+  @Test func `Concurrent counting loses nothing`() async {
     let registry = MetricsRegistry()
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<8 {

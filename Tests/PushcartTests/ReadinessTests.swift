@@ -11,7 +11,7 @@ import Web
 #endif
 
 @Suite struct ReadinessTests {
-  @Test func `A hub whose database is there, and migrated, is ready`() async throws {
+  @Test func `A hub with a migrated database is ready`() async throws {
     try await withDatabase { database in
       try await database.query("SELECT 1")
       let reply = try await probe(database.pool)
@@ -19,7 +19,7 @@ import Web
     }
   }
 
-  @Test func `A database that is away is an unavailableReason`() async throws {
+  @Test func `A hub without its database is not ready`() async throws {
     var configuration = PoolConfiguration(connectionString: "host=/nowhere")
     configuration.queueTimeout = .milliseconds(100)
     let pool = Pool(configuration, logger: TestServer.logger)
@@ -27,7 +27,7 @@ import Web
     await pool.close()
   }
 
-  @Test func `A database that hangs does not make the probe hang`() async throws {
+  @Test func `A hanging database does not hang the probe`() async throws {
     try await withDatabase({ $0.applicationName = "probed" }) { database in
       let backends = try await database.query(
         "SELECT pid FROM pg_stat_activity WHERE application_name = 'probed' AND datname = current_database()"
@@ -38,7 +38,7 @@ import Web
     }
   }
 
-  @Test func `Pending migrations are an unavailableReason`() async throws {
+  @Test func `A hub with pending migrations is not ready`() async throws {
     try await withDatabase { database in
       try await database.query(
         "DELETE FROM schema_migration WHERE name = (SELECT max(name) FROM schema_migration)")
@@ -46,7 +46,7 @@ import Web
     }
   }
 
-  @Test func `A hub that shuts down is not ready any more`() async throws {
+  @Test func `A hub that shuts down is not ready`() async throws {
     try await withDatabase { database in
       let readiness = Readiness(database.pool, Migrator(database.pool, Migration.embedded))
       let service = Task { try await readiness.run() }
@@ -63,7 +63,7 @@ import Web
     #expect(reply.error == sentence)
   }
 
-  /// Many probes at once, which all are told the same; gives one reply.
+  /// Sends ten probes at once, which get the same reply.
   private func probe(_ pool: Pool) async throws -> TestReply {
     let readiness = Readiness(pool, Migrator(pool, Migration.embedded))
     let face = HealthRoutes(unavailableReason: readiness.unavailableReason, figures: { ("text/plain", "") })

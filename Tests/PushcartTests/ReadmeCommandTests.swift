@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  @Test func `Every command has words of help, and those that do something an example`() {
+  @Test func `Every command has an abstract, and every leaf command an example`() {
     for command in Self.all(PushcartCommand.self) {
       #expect(!command.configuration.abstract.isEmpty, "\(command)")
       if command.configuration.subcommands.isEmpty {

@@ -41,7 +41,7 @@ import Web
     #expect(settings.logLevel == nil && settings.drain == .seconds(25))
   }
 
-  @Test func `A flag decides before the environment, that before the file, and that before the default`() async throws {
+  @Test func `A flag overrides the environment, that the file, and that the default`() async throws {
     let config = try file(#"{"port": 1, "host": "127.0.0.3", "log-level": "error"}"#)
     let environment = enough.merging(["PUSHCART_CONFIG": config, "PUSHCART_PORT": "2", "PUSHCART_HOST": "127.0.0.2"]) {
       $1
@@ -53,7 +53,7 @@ import Web
     #expect(settings.database.sharedConnections == 4)
   }
 
-  @Test func `Who may show rich pages in a frame is nobody unless told otherwise`() async throws {
+  @Test func `No site can show rich pages in a frame by default`() async throws {
     #expect(try await read([], enough).pages.frameAncestors == "'none'")
     for value in ["'none'", "'self'", "http://localhost:8081", "'self' https://a.example https://*.b.example"] {
       #expect(try await read([(.pageFrameAncestors, value)], enough).pages.frameAncestors == value)
@@ -66,13 +66,13 @@ import Web
     }
   }
 
-  @Test func `A hub that listens everywhere is found on localhost unless told otherwise`() async throws {
+  @Test func `The public URL of a hub that listens everywhere defaults to localhost`() async throws {
     #expect(try await read([(.host, "0.0.0.0"), (.port, "1")], enough).publicURL == "http://localhost:1")
     #expect(try await read([(.host, "::1"), (.port, "1")], enough).publicURL == "http://[::1]:1")
     #expect(try await read([(.publicURL, "https://p.example.com/")], enough).publicURL == "https://p.example.com")
   }
 
-  @Test func `Everything that is missing or wrong is named at once, and no value is`() async throws {
+  @Test func `All missing or wrong settings are named together, without their values`() async throws {
     let config = try file(#"{"log-level": 7, "database-connections": "many"}"#)
     let found = try await problems(
       [(.port, "70000"), (.publicURL, "ftp://canary")],
@@ -93,7 +93,7 @@ import Web
     #expect(!SettingsError(problems: found).description.contains("canary"))
   }
 
-  @Test func `All wrong master keys are named by their variables, never shown`() async throws {
+  @Test func `Wrong master keys are named by variable and never shown`() async throws {
     var environment = enough
     environment["PUSHCART_MASTER_KEY"] = "canary"
     environment["PUSHCART_OLD_MASTER_KEYS"] = "Y2FuYXJ5,\(MasterKeys.generate()),canary"
@@ -109,7 +109,7 @@ import Web
   @Test(arguments: [
     "localhost/x", "postgres://localhost/x?nonsense=1", "postgres://u:ca@nary@db/x", "postgresql://u:ca/nary@db/x",
   ])
-  func `An address of the database that libpq cannot read, or would read otherwise than it is meant, is refused`(
+  func `A database address that libpq cannot read, or would misread, is refused`(
     _ address: String
   ) async throws {
     let found = try await problems([], enough.merging(["DATABASE_URL": address]) { $1 })
@@ -120,7 +120,7 @@ import Web
   @Test(arguments: [
     "postgres://u:ca%40nary@db:5432/x", "postgres:///x?host=/run/postgresql", "host=/tmp user=a@b dbname='x y'",
   ])
-  func `Every address of the database that libpq reads is taken`(_ address: String) async throws {
+  func `Every database address that libpq reads is accepted`(_ address: String) async throws {
     #expect(try await problems([], enough.merging(["DATABASE_URL": address]) { $1 }) == [])
   }
 
@@ -128,7 +128,7 @@ import Web
     "postgres://u:canary@db/x", "postgresql://u@db/x?password=canary", "host=db user=u password='canary'",
     "host=db sslpassword=canary",
   ])
-  func `A password in a flag is refused with the ways that are safe, and taken elsewhere`(_ address: String)
+  func `A password in a flag is refused with the safe ways, and accepted elsewhere`(_ address: String)
     async throws
   {
     let found = try await problems([(.databaseURL, address)], enough)
@@ -141,7 +141,7 @@ import Web
     #expect(try await problems([(.databaseURL, "postgres://u@db/x")], enough) == [])
   }
 
-  @Test func `A secret may lie in a file, with white space around it`() async throws {
+  @Test func `A secret can be in a file, with white space around it`() async throws {
     let key = MasterKeys.generate()
     let environment = [
       "DATABASE_URL_FILE": try file("postgres://localhost/x\n"), "PUSHCART_MASTER_KEY_FILE": try file("\n \(key) \n"),
@@ -151,14 +151,14 @@ import Web
     #expect(try settings.masterKeys?.currentID == MasterKeys(current: key).currentID)
   }
 
-  @Test func `A secret cannot be given twice in one place, nor in a file that is not there`() async throws {
+  @Test func `A secret given twice in one place, or in a missing file, is refused`() async throws {
     let twice = enough.merging(["DATABASE_URL_FILE": "/nowhere"]) { $1 }
     #expect(try await problems([], twice) == ["DATABASE_URL and DATABASE_URL_FILE are both set; one must go"])
     let nowhere = ["DATABASE_URL": "postgres://x", "PUSHCART_MASTER_KEY_FILE": "/nowhere"]
     #expect(try await problems([], nowhere) == ["PUSHCART_MASTER_KEY_FILE must name a readable text file"])
   }
 
-  @Test func `A flag's file decides before a variable's value, and that before a settings file's`() async throws {
+  @Test func `A flag's file overrides a variable, and a variable overrides the settings file`() async throws {
     let flagged = MasterKeys.generate()
     let config = try file(#"{"master-key-file": "/nowhere", "database-url-file": "/nowhere"}"#)
     let settings = try await read([(.masterKey.fromFile, try file(flagged)), (.config, config)], enough)
@@ -166,7 +166,7 @@ import Web
     #expect(settings.database.connectionString == enough["DATABASE_URL"])
   }
 
-  @Test func `What is no setting is wrong in a settings file, and a warning in the environment`() async throws {
+  @Test func `An unknown name is refused in a settings file and warned of in the environment`() async throws {
     let config = try file(#"{"prot": 1, "port": 1, "config": "x"}"#)
     let found = try await problems([(.config, config)], enough)
     #expect(found.count == 2 && found.allSatisfy { $0.hasPrefix("PUSHCART_CONFIG ") }, "\(found)")
@@ -174,8 +174,7 @@ import Web
     #expect(settings.warnings == ["PUSHCART_PROT is not a setting and has no effect"])
   }
 
-  @Test func `Settings of the private hub count as a whole, and only when nothing else names a database`() async throws
-  {
+  @Test func `The private hub's settings apply as a whole, and only if nothing else names a database`() async throws {
     let (key, other) = (MasterKeys.generate(), MasterKeys.generate())
     let local = LocalHub(folder: folder.path)
     try local.makeFolder()
@@ -216,7 +215,7 @@ import Web
     #expect(try await read([], enough.merging(["PUSHCART_PORT": ""]) { $1 }).site.port == 8080)
   }
 
-  @Test func `README's table says of every setting what the help says, and nothing of any other`() throws {
+  @Test func `README's table has every setting with the text of its help`() throws {
     let readme = try String(
       contentsOfFile: #filePath.replacing("Tests/PushcartTests/SettingsTests.swift", with: "README.md"), encoding: .utf8
     )

@@ -7,7 +7,7 @@ import Testing
 import Wire
 
 @Suite struct AppCommandTests {
-  @Test func `A signing key goes in from its file, is checked, and is never printed`() async throws {
+  @Test func `A signing key is read from its file and never printed`() async throws {
     try await withPushcart { pushcart, _ in
       let folder = try TemporaryDirectory(named: "app")
       defer { folder.remove() }
@@ -30,7 +30,7 @@ import Wire
     }
   }
 
-  @Test func `A check asks the push service, and its status says whether any environment accepts`() async throws {
+  @Test func `An app check asks the push service and fails if no environment accepts`() async throws {
     try await withSendingBench { bench in
       let settings = [
         "PUSHCART_APNS_PRODUCTION_URL": bench.simulator.productionURL,
@@ -50,7 +50,7 @@ import Wire
     }
   }
 
-  @Test func `A check that cannot be made says why, and what to do`() async throws {
+  @Test func `An app check that is impossible says why and what to do`() async throws {
     try await withSendingBench { bench in
       let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: MasterKeys.generate())
       let check = ["app", "check", "1", "--customer", "\(bench.customer)"]
@@ -64,7 +64,7 @@ import Wire
     }
   }
 
-  @Test func `A file that is no signing key is told what it is`() async throws {
+  @Test func `A wrong signing key file is refused with what it is`() async throws {
     try await withPushcart { pushcart, _ in
       let folder = try TemporaryDirectory(named: "app")
       defer { folder.remove() }

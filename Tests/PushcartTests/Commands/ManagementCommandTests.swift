@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 @Suite struct ManagementCommandTests {
-  @Test func `A customer is set up by commands alone`() async throws {
+  @Test func `Commands alone can set up a customer`() async throws {
     try await withPushcart { pushcart, _ in
       let customer = try await pushcart.run("customer", "add", "--name", "ACME", "--json")
       #expect(customer.status == 0)
@@ -38,7 +38,7 @@ import Wire
     }
   }
 
-  @Test func `A template is put from a file, listed and shown as it was`() async throws {
+  @Test func `A template from a file is listed and shown unchanged`() async throws {
     try await withPushcart { pushcart, _ in
       try await pushcart.run("customer", "add", "--name", "ACME")
       let folder = try TemporaryDirectory(named: "template")
@@ -54,7 +54,7 @@ import Wire
     }
   }
 
-  @Test func `A text may begin with a hyphen`() async throws {
+  @Test func `An option's text can begin with a hyphen`() async throws {
     try await withPushcart { pushcart, _ in
       try await pushcart.run("customer", "add", "--name", "-ACME-")
       try await pushcart.run("app", "add", "--customer", "1", "--type", "ios", "--app-id", "a.b", "--name", "--Acme")
@@ -71,7 +71,7 @@ import Wire
     }
   }
 
-  @Test func `Nothing but credentials takes the master key`() async throws {
+  @Test func `Only commands about credentials need the master key`() async throws {
     try await withPushcart { pushcart, _ in
       try await pushcart.run("customer", "add", "--name", "ACME")
       try await pushcart.run("app", "add", "--customer", "1", "--type", "ios", "--app-id", "a.b", "--name", "Acme")
@@ -91,7 +91,7 @@ import Wire
     }
   }
 
-  @Test func `Tables are for people`() async throws {
+  @Test func `A list without --json is a table`() async throws {
     try await withPushcart { pushcart, _ in
       try await pushcart.run("customer", "add", "--name", "ACME")
       let none = try await pushcart.run("list", "list", "--customer", "1")
@@ -104,7 +104,7 @@ import Wire
     }
   }
 
-  @Test func `A sendout is started, paused, resumed and cancelled`() async throws {
+  @Test func `Commands start, pause, resume and cancel a sendout`() async throws {
     try await withPushcart { pushcart, _ in
       try await pushcart.run("customer", "add", "--name", "ACME")
       try await pushcart.run("app", "add", "--customer", "1", "--type", "ios", "--app-id", "a.b", "--name", "Acme")
@@ -133,7 +133,7 @@ import Wire
       "Error: The file /nowhere cannot be read.\n"
     ),
   ])
-  func `What cannot be done is one sentence on standard error, with status 1`(
+  func `A failed command prints one sentence on standard error and exits with 1`(
     arguments: [String], sentence: String
   ) async throws {
     try await withPushcart { pushcart, _ in
@@ -156,7 +156,7 @@ import Wire
     ["report", "weather", "--customer", "1"], ["report", "timeline", "--customer", "1"],
     ["report", "devices", "--customer", "1", "--contact", "x"], ["report", "opens", "--customer", "1", "--limit", "0"],
   ])
-  func `What was not meant is told with status 64`(arguments: [String]) async throws {
+  func `A malformed command exits with 64`(arguments: [String]) async throws {
     let pushcart = Pushcart(databaseURL: "host=/nowhere", masterKey: "")
     let outcome = try await pushcart.run(arguments)
     #expect(outcome.status == 64)
@@ -164,7 +164,7 @@ import Wire
     #expect(outcome.errors.hasPrefix("Error: "))
   }
 
-  @Test func `A database that is away is one sentence`() async throws {
+  @Test func `An unreachable database is reported in one sentence`() async throws {
     let pushcart = Pushcart(databaseURL: "host=/nowhere", masterKey: "")
     let outcome = try await pushcart.run("customer", "list")
     #expect(outcome.status == 1)

@@ -10,7 +10,7 @@ import Wire
 
 /// The command line and the REST API over the same database.
 @Suite struct ParityTests {
-  @Test func `Commands print with --json exactly what the REST API answers`() async throws {
+  @Test func `Commands with --json print exactly what the REST API answers`() async throws {
     try await withSendingBench { bench in
       let sendout = try await sent(bench)
       let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: MasterKeys.generate())
@@ -71,7 +71,7 @@ import Wire
     }
   }
 
-  /// Five contacts, of which one has a token that APNs does not know, one of whom opened; all of it done.
+  /// A finished sendout to five contacts. One has a token that APNs does not know, and one opened.
   private func sent(_ bench: SendingBench) async throws -> SendoutID {
     let templates = Templates(bench.pool)
     for body in ["<p>1</p>", "<p>Hi {{firstName}}</p>"] {

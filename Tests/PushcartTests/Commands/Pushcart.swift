@@ -57,7 +57,7 @@ struct Pushcart: Sendable {
       errors: try String(contentsOfFile: errors, encoding: .utf8))
   }
 
-  /// Stands beside the program that runs the tests.
+  /// The executable beside the test runner.
   static let executable: URL = {
     let tests = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
     let beside = tests.appending(path: "pushcart")
@@ -72,5 +72,28 @@ func withPushcart(_ body: @escaping @Sendable (Pushcart, TestDatabase) async thr
   try await withDatabase { database in
     try await body(
       Pushcart(databaseURL: database.connectionString, masterKey: MasterKeys.generate()), database)
+  }
+}
+
+/// Shell scripts as a person would type them.
+enum Shell {
+  /// Runs a script to its end.
+  /// - Returns: its exit status, and what it wrote to standard output.
+  static func run(
+    _ script: String, in folder: String = "/tmp", path: String = ""
+  ) throws -> (status: Int32, output: String) {
+    let process = Process()
+    let pipe = Pipe()
+    process.executableURL = URL(filePath: "/bin/sh")
+    process.arguments = ["-c", script]
+    process.currentDirectoryURL = URL(filePath: folder)
+    process.environment = ["PATH": path + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "")]
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = pipe
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    let output = pipe.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return (process.terminationStatus, String(decoding: output, as: UTF8.self))
   }
 }

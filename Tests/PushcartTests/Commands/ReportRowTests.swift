@@ -6,9 +6,9 @@ import Support
 import Testing
 import Wire
 
-/// Every report's rows, number by number: the API, the command line and psql's view give the same.
+/// The rows of every report, in API, command line and view.
 @Suite struct ReportRowTests {
-  @Test func `Every report gives the rows it should, by whichever way it is asked`() async throws {
+  @Test func `Every report has the expected rows in API, command line and view`() async throws {
     try await withSendingBench { bench in
       try await bench.database.query("UPDATE push_app SET created_at = '2026-01-01'")
       for statement in Self.story { try await bench.database.query(statement) }
@@ -32,7 +32,7 @@ import Wire
     }
   }
 
-  /// The view's own rows as psql has them, told as `plain` tells those of the API.
+  /// The view's rows, in the form of `plain`.
   private func view(_ bench: SendingBench, _ report: Report) async throws -> [String] {
     let columns = ReportView.of(report).columns.map(\.name)
     let rows = try await bench.database.query(
@@ -52,7 +52,7 @@ import Wire
     }.sorted()
   }
 
-  /// Moments to the second, since psql and JSON write them in ways of their own.
+  /// Moments to the second, since psql and JSON write fractions differently.
   private static func plain(_ members: [(String, JSONValue?)]) -> String {
     members.sorted { $0.0 < $1.0 }.map { name, value in
       if case .string(let text) = value, text.wholeMatch(of: #/\d{4}-\d\d-\d\dT.*/#) != nil {
@@ -73,7 +73,7 @@ import Wire
     .timeline: "contact_timeline",
   ]
 
-  /// Two contacts with three phones on two platforms; one sendout that left, in all states that pushes end in, and a draft.
+  /// Two contacts with phones on two platforms, a sendout with pushes in every final state, and a draft.
   private static let story = [
     """
     INSERT INTO push_app (customer_id, push_app_id, app_id, app_type, name)

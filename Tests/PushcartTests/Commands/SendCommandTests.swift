@@ -7,7 +7,7 @@ import Testing
 import Wire
 
 @Suite struct SendCommandTests {
-  @Test func `Sending and waiting shows the progress and ends with the counts`() async throws {
+  @Test func `Sending with --wait shows the progress and ends with the counts`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(3)
       let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: MasterKeys.generate())
@@ -26,7 +26,7 @@ import Wire
     }
   }
 
-  @Test func `Who waits while no hub serves is told so`() async throws {
+  @Test func `Waiting while no hub serves prints a hint`() async throws {
     try await withSendingBench { bench in
       let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: MasterKeys.generate())
       let made = try await bench.send()
@@ -42,7 +42,7 @@ import Wire
     }
   }
 
-  @Test func `A sendout that is cancelled meanwhile ends the wait with status 1`() async throws {
+  @Test func `A cancelled sendout ends the wait with status 1`() async throws {
     try await withSendingBench { bench in
       let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: MasterKeys.generate())
       async let outcome = pushcart.run(
@@ -60,7 +60,7 @@ import Wire
 }
 
 extension SendingBench {
-  /// Waits until a command has asked whether a hub serves.
+  /// Waits until a command has looked for a hub.
   fileprivate func untilHubsAreLookedFor() async throws {
     while try await database.query(
       """

@@ -12,7 +12,7 @@ import Wire
 @testable import Pushcart
 
 @Suite struct TenantCommandTests {
-  /// What each command is told to show or do, of the first customer, and in its place what nobody has.
+  /// Arguments of each command that name data of the first customer, and the same with data that nobody has.
   private let crossings: [String: [(foreign: [String], absent: [String])]] = [
     "key add": [(["--name", "mine", "--scope", "device"], ["--name", "mine", "--scope", "device"])],
     "key list": [([], [])],
@@ -62,7 +62,7 @@ import Wire
     ],
   ]
 
-  @Test func `Under another customer's number no command shows or changes anything of this one`() async throws {
+  @Test func `No command shows or changes data of another customer`() async throws {
     #expect(Set(crossings.keys) == Set(Self.commands(of: PushcartCommand.self, named: [])))
     try await withSendingBench { bench in
       try await settle(bench)
@@ -98,7 +98,7 @@ import Wire
     return help.contains("--customer <customer>") ? [path.joined(separator: " ")] : []
   }
 
-  /// What the first customer has, called Secretive where it may be; and the second with an app.
+  /// The first customer's data, called Secretive where possible, and a second customer with an app.
   private func settle(_ bench: SendingBench) async throws {
     let pool = bench.pool
     let apps = PushApps(pool, vault: bench.vault)

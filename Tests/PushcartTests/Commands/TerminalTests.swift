@@ -5,7 +5,7 @@ import Wire
 @testable import Pushcart
 
 @Suite struct TerminalTests {
-  @Test func `A table's columns are as wide as what stands in them`() {
+  @Test func `A table's columns are as wide as their widest cell`() {
     var table = TextTable("#Key", "Name", "Revoked")
     table.add("1", "app push user", nil)
     table.add("12", "é", "now")
@@ -20,7 +20,7 @@ import Wire
     #expect(TextTable("Name").text(empty: "None.") == "None.\n")
   }
 
-  @Test func `A bar fits the terminal, and is full only when all is done`() {
+  @Test func `A progress bar fits the terminal and is full only at the end`() {
     let running = sendout(.running, SendoutCounts(audience: 1000, queued: 1, sent: 999, accepted: 987, failed: 12))
     let bar = ProgressLine.bar(running, width: 80)
     #expect(bar.count < 80)
@@ -32,7 +32,7 @@ import Wire
     #expect(ProgressLine.bar(done, width: 60) == "Sendout 7 finished 100 % [█████████████████████████] 2 of 2")
   }
 
-  @Test func `A line in a log names what there is`() {
+  @Test func `A progress line in a log names the counts that are not zero`() {
     let running = sendout(.running, SendoutCounts(audience: 10, queued: 4, sending: 3, sent: 3, accepted: 2, failed: 1))
     #expect(
       ProgressLine.line(running)

@@ -6,7 +6,9 @@ import Testing
 import Wire
 
 @Suite struct CanaryTests {
-  @Test func `No log and no error shows the database's password, a page's token or an Idempotency-Key`() async throws {
+  @Test func `No log line and no error shows the database's password, a page's token or an Idempotency-Key`()
+    async throws
+  {
     try await withStage { fixture in
       try await fixture.addDevices(1)
       var pushcart = fixture.pushcart
@@ -34,7 +36,7 @@ import Wire
   }
 
   @Test(arguments: ["postgres://u:canary@127.0.0.1:1/x", "postgres://u:canary@nowhere.invalid/x"])
-  func `A database that cannot be reached is told of without its password`(_ address: String) async throws {
+  func `The error for an unreachable database omits its password`(_ address: String) async throws {
     let pushcart = Pushcart(databaseURL: address, masterKey: "Y2FuYXJ5")
     let keyless = try await pushcart.run("check")
     #expect(keyless.status == 1 && !(keyless.output + keyless.errors).contains("Y2Fu"))

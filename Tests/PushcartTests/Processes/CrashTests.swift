@@ -6,7 +6,7 @@ import Testing
 import Wire
 
 @Suite struct CrashTests {
-  @Test func `A hub killed in the middle of a sendout and started again leaves nobody out`() async throws {
+  @Test func `A hub killed during a sendout and restarted misses no device`() async throws {
     try await withStage(configure: { $0.arrivalsKept = 100_000 }) { fixture in
       try await fixture.addDevices(3000)
       // Numbers 256 to 511: those that the hub has in hand when it is killed.
@@ -43,7 +43,7 @@ import Wire
     }
   }
 
-  @Test func `A hub killed while it freezes leaves nothing half frozen`() async throws {
+  @Test func `A hub killed during a freeze leaves no partial ledger`() async throws {
     try await withStage { fixture in
       try await fixture.addDevices(300)
       let first = try await fixture.serve()
@@ -69,7 +69,7 @@ import Wire
     }
   }
 
-  @Test func `A hub told to end lets its pushes settle, and leaves the rest to the next one`() async throws {
+  @Test func `A hub that shuts down settles its pushes and leaves the rest to the next hub`() async throws {
     try await withStage(configure: { $0.arrivalsKept = 100_000 }) { fixture in
       try await fixture.addDevices(2500)
       fixture.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
@@ -93,7 +93,7 @@ import Wire
     }
   }
 
-  @Test func `A hub on a schema that is not current does not start, and says what to do`() async throws {
+  @Test func `A hub does not start on an outdated schema and says what to do`() async throws {
     try await withStage { fixture in
       try await fixture.database.query(
         "DELETE FROM schema_migration WHERE name = (SELECT max(name) FROM schema_migration)")
@@ -103,7 +103,7 @@ import Wire
     }
   }
 
-  @Test func `Readiness follows the database and the schema`() async throws {
+  @Test func `Health, readiness and metrics answer, and a changed migration keeps a hub from starting`() async throws {
     try await withStage { fixture in
       let hub = try await fixture.serve()
       #expect(try await hub.site.send("GET", "/healthz").status == 200)

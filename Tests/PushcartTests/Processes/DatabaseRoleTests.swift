@@ -36,7 +36,7 @@ import Wire
     }
   }
 
-  @Test func `Check says which user is more than a hub needs, and which is less`() async throws {
+  @Test func `Check names a database user that has more or fewer privileges than a hub needs`() async throws {
     try await withRoles { owner, hub, simulator in
       try await Pushcart(databaseURL: owner, masterKey: "").run("migrate")
       let rich = try await Self.pushcart(owner, simulator).run("check").output

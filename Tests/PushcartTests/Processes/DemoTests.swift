@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 @Suite struct DemoTests {
-  @Test func `The demo works as it is printed, survives a kill, and ends without leaving anything behind`() async throws
+  @Test func `The demo's printed lines work, a kill loses nothing, and its end leaves no process behind`() async throws
   {
     let folder = try TemporaryDirectory(named: "demo")
     defer { folder.remove() }
@@ -45,7 +45,7 @@ import Wire
     }
   }
 
-  @Test func `A port that is taken is named, with the flag that chooses another`() async throws {
+  @Test func `A taken port is named with the flag that chooses another`() async throws {
     let folder = try TemporaryDirectory(named: "demo")
     defer { folder.remove() }
     let taken = try Port()
@@ -55,7 +55,7 @@ import Wire
     #expect(demo.text.contains("Port \(taken.number) is taken") && demo.text.contains("--phone-port"))
   }
 
-  @Test func `Interrupted while it makes its PostgreSQL, or killed together with it, it starts again`() async throws {
+  @Test func `The demo starts again after an interrupted set-up and after a kill of its PostgreSQL`() async throws {
     let folder = try TemporaryDirectory(named: "demo")
     defer { folder.remove() }
     let ports = Port.free(4)
@@ -81,8 +81,7 @@ import Wire
   }
 
   @Test(.enabled("only root has a home that is closed to PostgreSQL") { getuid() == 0 })
-  func `Where PostgreSQL cannot enter its folder, it says where the data is, and secrets stay with them`() async throws
-  {
+  func `The demo keeps data and secrets elsewhere if PostgreSQL cannot enter its folder`() async throws {
     let parent = try TemporaryDirectory(named: "closed")
     defer { parent.remove() }
     chmod(parent.path, 0o700)
@@ -104,7 +103,7 @@ import Wire
     #expect(await second.process.exit() == 0, "\(second.text)")
   }
 
-  /// Commands started in the same folder need no settings at all.
+  /// Commands in the same folder need no settings.
   private func expectCommandsFindIt(in folder: TemporaryDirectory) async throws {
     let send = try RunningPushcart(
       [
@@ -116,7 +115,7 @@ import Wire
     #expect(await check.exit() == 0, "\(check.text)")
   }
 
-  /// Who names a database in the demo's folder means that one, under that one's master key.
+  /// A command that names another database does not use the demo's master key.
   private func expectOtherDatabasesKeepTheirSettings(in folder: TemporaryDirectory) async throws {
     try await withPushcart { other, _ in
       let seal = try RunningPushcart(

@@ -5,7 +5,7 @@ import Support
 import Testing
 
 @Suite struct DrainTests {
-  @Test func `Clients that do not go on cost a hub told to end neither its pushes nor anybody's answer`()
+  @Test func `Stalled clients delay neither pushes nor replies of a hub that shuts down`()
     async throws
   {
     try await withStage(configure: { $0.arrivalsKept = 100_000 }) { fixture in
@@ -43,7 +43,7 @@ import Testing
       json: #"{"originalId":"late@example.com","deviceInfo":[{"devicetoken":"c0ffee42"}]}"#)
   }
 
-  /// Lets nobody register until its transaction ends.
+  /// Blocks registrations until its transaction ends.
   private static let lock = Statement("test.lock", .write, "LOCK TABLE contact IN EXCLUSIVE MODE")
   private static let waiting = Statement(
     "test.waiting", .read,

@@ -6,13 +6,13 @@ import Synchronization
 import Testing
 import Wire
 
-/// What was answered 200 stays, whatever dies. `PUSHCART_SOAK` says how many registrations are to be acknowledged, and has
-/// hub and database killed once for every 5,000 of them.
+/// Every acknowledged registration survives kills. `PUSHCART_SOAK` sets the number of registrations. Hub and database are killed once
+/// per 5,000 of them.
 @Suite struct DurabilityTests {
   private static let size = ProcessInfo.processInfo.environment["PUSHCART_SOAK"].flatMap { Int($0) } ?? 8000
   private static let kills = max(6, size / 5000)
 
-  @Test func `No acknowledged registration is lost when hub and database are killed again and again`() async throws {
+  @Test func `Repeated kills of hub and database lose no acknowledged registration`() async throws {
     let folder = try TemporaryDirectory(named: "durability")
     defer { folder.remove() }
     let cluster = try await PrivateCluster.start(
@@ -72,7 +72,7 @@ import Wire
     """)
 }
 
-/// Registers device after device with whichever hub is up, and remembers what was acknowledged.
+/// Registers devices one after the other at the running hub, and remembers the acknowledged ones.
 private final class Run: Sendable {
   private struct State {
     var hub: ProcessFixture.Hub?
@@ -95,7 +95,7 @@ private final class Run: Sendable {
 
   var acknowledgedNumbers: [Int64] { state.withLock { $0.acknowledged } }
 
-  /// Starts a hub unless there is one.
+  /// Starts a hub unless one runs.
   func startHub() async throws {
     guard state.withLock({ $0.hub == nil }) else { return }
     let hub = try await ProcessFixture.Hub(pushcart, logLevel: "info")
@@ -114,7 +114,7 @@ private final class Run: Sendable {
     await hub?.process.die()
   }
 
-  /// Waits until so many registrations have been acknowledged.
+  /// Waits for a number of acknowledged registrations.
   func acknowledged(_ count: Int) async {
     await withCheckedContinuation { continuation in
       state.withLock { state in
@@ -127,7 +127,7 @@ private final class Run: Sendable {
     }
   }
 
-  /// Registers until the goal is reached. One that fails is left: it may be there or not.
+  /// Registers until the goal is reached. A failed registration may have been committed, so it is not checked.
   func register() async {
     while let number = next() {
       let site = await currentHub().site
@@ -166,7 +166,7 @@ private final class Run: Sendable {
     }
   }
 
-  /// Two, so that a half of a registration would be seen.
+  /// Two devices, so that half a registration would be noticed.
   private static func tokens(_ number: Int64) -> [String] {
     let digits = String(number, radix: 16)
     let token = String(repeating: "0", count: 64 - digits.count) + digits

@@ -3,7 +3,7 @@ import Support
 import Testing
 
 @Suite struct MetricsTests {
-  @Test func `A hub that has sent shows Prometheus what it did, in its format and under names of its custom`()
+  @Test func `Metrics of a hub that has sent follow Prometheus' format and naming`()
     async throws
   {
     try await withStage { fixture in
@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  @Test func `A hub may open as many files as the system lets it`() async throws {
+  @Test func `A hub raises its limit of open files to the hard limit`() async throws {
     try await withStage { fixture in
       let hub = try await fixture.serve(limits: "ulimit -Sn 300; ulimit -Hn 700")
       let reading = PrometheusReading(try await hub.site.send("GET", "/metrics").text)

@@ -6,7 +6,7 @@ import Simulator
 import Support
 import Wire
 
-/// A customer with an app, set up by commands alone, whose pushes go to a Simulator in the tests' own process.
+/// A customer with an app, set up by commands. Its pushes go to a Simulator in the tests' process.
 struct ProcessFixture: Sendable {
   let pushcart: Pushcart
   let database: TestDatabase
@@ -17,7 +17,7 @@ struct ProcessFixture: Sendable {
   static let appID = "com.acme.app"
   static let publicURL = "http://push.example.com"
 
-  /// Starts a hub as a process of its own.
+  /// Starts a hub as a process.
   func serve(limits: String = "umask 022") async throws -> Hub { try await Hub(pushcart, limits: limits) }
 
   /// A hub that runs as a process.
@@ -40,7 +40,7 @@ struct ProcessFixture: Sendable {
     }
   }
 
-  /// Registers so many contacts with a device each, straight in the database.
+  /// Inserts contacts with a device each into the database.
   func addDevices(_ count: Int) async throws {
     try await database.query(
       """
@@ -54,7 +54,7 @@ struct ProcessFixture: Sendable {
       """, Int64(count))
   }
 
-  /// Starts a sendout to all of them.
+  /// Starts a sendout to all contacts.
   func send(through site: TestSite) async throws -> Int64 {
     let body = #"{"name":"All","appId":"\#(Self.appID)","audience":{"all":true},"message":{"alert":"Hi"},"start":true}"#
     return try await site.send("POST", "/api/v1/sendouts", key: key, json: body).json.integer("sendoutId") ?? 0

@@ -28,7 +28,7 @@ import Testing
     #expect(await demo.process.exit() == 0, "\(demo.text)")
   }
 
-  /// All that is to be typed, in its order.
+  /// The tour's shell blocks, in order.
   private static func script() throws -> String {
     let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
     let tour = try #require(readme.firstMatch(of: #/(?s)\n## The tour\n(.*?)\n## /#)).1

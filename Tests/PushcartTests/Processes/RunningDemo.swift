@@ -2,7 +2,7 @@ import Foundation
 import Support
 import Testing
 
-/// A `pushcart demo` that is up, in a folder of its own.
+/// A running `pushcart demo` in a folder of its own.
 struct RunningDemo {
   let process: RunningPushcart
   /// What it printed.
@@ -10,19 +10,19 @@ struct RunningDemo {
 
   /// - Parameters:
   ///   - ports: of the hub, the phone page, and the Simulator's APNs twice.
-  ///   - umask: what its files may not allow.
+  ///   - umask: of its process.
   init(in folder: String, _ ports: [Int], umask: String = "022") async throws {
     process = try Self.launch(in: folder, ports, umask: umask)
     try await process.says("/api/v1/sendouts/")
   }
 
-  /// Starts one without waiting for it.
+  /// Starts a demo without waiting for it.
   static func launch(in folder: String, _ ports: [Int], umask: String = "022") throws -> RunningPushcart {
     let flags = zip(["--port", "--phone-port", "--apns-port", "--apns-sandbox-port"], ports).flatMap { [$0, "\($1)"] }
     return try RunningPushcart(["demo"] + flags, environment: [:], folder: folder, limits: "umask \(umask)")
   }
 
-  /// The lines to try, as a person would copy them.
+  /// The curl lines that it prints.
   var curlLines: [String] {
     text.components(separatedBy: "\n\n").map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }
       .filter { $0.hasPrefix("curl ") }
@@ -30,9 +30,9 @@ struct RunningDemo {
 
   /// The access key.
   var key: String { get throws { String(try #require(text.firstMatch(of: #/pck_1_[\w-]+/#)).output) } }
-  /// What psql takes.
+  /// The connection string for psql.
   var database: String { get throws { String(try #require(text.firstMatch(of: #/psql "(.*)"/#)).1) } }
-  /// Where it says that its data is.
+  /// The data folder that it prints.
   var folder: String { get throws { String(try #require(text.firstMatch(of: #/same data in (.*)\./#)).1) } }
   var phoneURL: String { get throws { String(try #require(text.firstMatch(of: #/Phone page +(.*)/#)).1) } }
 

@@ -2,7 +2,7 @@ import Foundation
 import Support
 import Synchronization
 
-/// A `pushcart` that runs until it is told to stop, such as a hub.
+/// A `pushcart` process that runs until it is stopped, such as a hub.
 final class RunningPushcart: Sendable {
   private struct State {
     var said: [UInt8] = []
@@ -15,12 +15,12 @@ final class RunningPushcart: Sendable {
   private let output = Pipe()
   private let state = Mutex(State())
 
-  /// What it has said so far, on both streams.
+  /// Its output so far, of both streams.
   var text: String { state.withLock { $0.text } }
 
   /// - Parameters:
-  ///   - limits: shell commands that set what it may do.
-  ///   - program: another one that runs on, such as curl.
+  ///   - limits: shell commands that set its limits.
+  ///   - program: another program, such as curl.
   init(
     _ arguments: [String], environment: [String: String], folder: String, limits: String = "umask 022",
     program: URL = Pushcart.executable
@@ -57,15 +57,15 @@ final class RunningPushcart: Sendable {
     await exit()
   }
 
-  /// Waits until it ends by itself, or by a signal sent before.
+  /// Waits for its end.
   @discardableResult
   func exit() async -> Int32 {
     await wait { $1 != nil }
     return state.withLock { $0.status ?? -1 }
   }
 
-  /// Waits until it has said this.
-  /// - Throws: `Ended` with all that it said, when it ended without.
+  /// Waits until its output contains the words.
+  /// - Throws: `Ended` with its output, if it ended without them.
   func says(_ words: String) async throws {
     await wait { $0.contains(words) || $1 != nil }
     if !text.contains(words) { throw Ended(text: text) }
@@ -85,7 +85,7 @@ final class RunningPushcart: Sendable {
     }
   }
 
-  /// What has been said since the last time.
+  /// The output since the last call.
   private func read() -> [UInt8] {
     let handle = output.fileHandleForReading
     var ready = pollfd(fd: handle.fileDescriptor, events: Int16(POLLIN), revents: 0)

@@ -4,7 +4,7 @@ import Support
 import Testing
 
 @Suite struct StartTests {
-  @Test func `A hub with another master key than the database's does not start, and names the setting`() async throws {
+  @Test func `A hub with the wrong master key does not start and names the setting`() async throws {
     try await withStage { fixture in
       try await fixture.serve().process.die()
       let other = MasterKeys.generate()
@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  @Test func `A reply that something went wrong leads to its line of the log, at the level that hubs run at`()
+  @Test func `The request id of a 5xx reply is in the log at the default level`()
     async throws
   {
     try await withStage { fixture in
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test func `What a database's user could not do for the reports is said by check and migrate`() async throws {
+  @Test func `Check and migrate print how the report role gets missing privileges`() async throws {
     try await withStage { fixture in
       let lines = ["migrate", "check"]
       for line in lines {
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test func `What is wrong with the settings is said in sentences, and all at once`() async throws {
+  @Test func `All wrong settings are reported together, in sentences`() async throws {
     let pushcart = Pushcart(databaseURL: "postgres://u:ca@nary@db/x", masterKey: "canary")
     let outcome = try await pushcart.run("serve", "--provider-ca-file", "/canary", "--host", "canary.invalid")
     #expect(outcome.status == 1)

@@ -1,11 +1,11 @@
 import Foundation
 
-/// A client that sends a whole request and the half of a second one, and then neither goes on nor goes away while it lives.
+/// A client that sends one request and half of a second one, then stalls with its connection open.
 final class StuckClient: Sendable {
   private let descriptor: Int32
 
-  /// Returns when the first request has been answered: the hub has the half of the second one by then.
-  /// - Parameter key: with one that is no good, the second request is refused before its end.
+  /// Returns when the first request is answered. The hub has half of the second one by then.
+  /// - Parameter key: with an invalid one, the second request is refused before its end.
   init(_ url: String, key: String) async throws {
     guard let port = URLComponents(string: url)?.port else { throw CocoaError(.coderInvalidValue) }
     descriptor = try await withCheckedThrowingContinuation { continuation in

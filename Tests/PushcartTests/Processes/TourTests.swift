@@ -9,7 +9,7 @@ import Wire
 @Suite struct TourTests {
   private let phone = [("User-Agent", "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) Mobile/15E148")]
 
-  @Test func `A phone is registered, gets its push and opens the page, and API, command line and psql count alike`()
+  @Test func `API, command line and psql count a registered phone's push and open alike`()
     async throws
   {
     try await withStage { fixture in
@@ -51,7 +51,7 @@ import Wire
     }
   }
 
-  @Test func `Every report prints, as the role that may read nothing else`() async throws {
+  @Test func `Every report script prints as the report role`() async throws {
     try await withStage { fixture in
       let hub = try await fixture.serve()
       try await put(fixture, hub.site, name: "Robin", token: "c0ffee")
@@ -92,7 +92,7 @@ import Wire
     return try JSONValue(parsing: try rows[0].decode(String.self).utf8)
   }
 
-  /// Everything was logged, at level trace; none of what must stay secret, or is a person's own, is among it.
+  /// The log, at level trace, holds no secret and no contact's data.
   private func expectNoSecrets(in log: String, _ fixture: ProcessFixture) async throws {
     #expect(log.contains("answered"))
     let signingKey = APNsCredentials.sample.signingKey.split(separator: "\n")[1]
@@ -121,7 +121,7 @@ import Wire
     return (process.terminationStatus, String(decoding: output, as: UTF8.self))
   }
 
-  /// Tells a hub to end, and waits until it has.
+  /// Stops a hub and waits for its end.
   private static func exitStatus(of hub: ProcessFixture.Hub) async -> Int32 {
     hub.process.signal(SIGTERM)
     return await hub.process.exit()
