@@ -3,10 +3,9 @@ public import Logging
 public import ServiceLifecycle
 import Synchronization
 
-/// Stand-ins for push services on this machine, and a page that shows what a phone would.
+/// Simulates push services on this machine, with a page that shows what a phone would.
 ///
-/// The hub is pointed at it by `PUSHCART_APNS_PRODUCTION_URL`, `PUSHCART_APNS_SANDBOX_URL` and
-/// `PUSHCART_PROVIDER_CA_FILE`.
+/// A hub uses it by `PUSHCART_APNS_PRODUCTION_URL`, `PUSHCART_APNS_SANDBOX_URL` and `PUSHCART_PROVIDER_CA_FILE`.
 public final class PushSimulator: Service {
   /// Apple's push service.
   public let apns: SimulatedAPNs
@@ -20,7 +19,7 @@ public final class PushSimulator: Service {
     var phone: PhoneServer?
   }
 
-  /// - Parameter now: the clock that provider tokens are judged by.
+  /// - Parameter now: the clock by which provider tokens expire.
   public init(
     _ settings: SimulatorSettings, logger: Logger, now: @escaping @Sendable () -> Date = { Date() }
   ) {
@@ -29,11 +28,10 @@ public final class PushSimulator: Service {
     apns = SimulatedAPNs(settings, now: now)
   }
 
-  /// Takes up the certificate authority in `caFile`, or makes one and writes it there, and listens. After it the addresses are
-  /// known.
+  /// Loads the certificate authority from `caFile`, or writes a new one there, and listens. Then the addresses are known.
   /// - Throws: if the file cannot be written or a port cannot be bound.
   public func start() async throws {
-    let authority = try AuthorityFiles(certificate: settings.caFile).authority()
+    let authority = try CertificateAuthority.stored(in: settings.caFile)
     let certificate = try authority.serverContext(name: settings.name)
     let production = try await APNsListener(
       apns, environment: .production, host: settings.host, port: settings.productionPort, certificate: certificate)
@@ -46,7 +44,7 @@ public final class PushSimulator: Service {
         ("PUSHCART_APNS_SANDBOX_URL", "https://\(settings.name):\(sandbox.port)"),
         ("PUSHCART_PROVIDER_CA_FILE", settings.caFile),
       ]
-      phone = try await PhoneServer(apns, host: settings.host, port: port, addresses: addresses, logger: logger)
+      phone = try await PhoneServer(apns, settings, port: port, addresses: addresses, logger: logger)
     }
     let started = Running(production: production, sandbox: sandbox, phone: phone)
     running.withLock { $0 = started }
@@ -58,7 +56,7 @@ public final class PushSimulator: Service {
       ])
   }
 
-  /// Stops listening, and cuts all connections.
+  /// Stops listening, and closes all connections.
   public func stop() async {
     guard let running = running.withLock({ running in exchange(&running, with: nil) }) else { return }
     await running.production.close()
@@ -67,7 +65,7 @@ public final class PushSimulator: Service {
     await running.phone?.stop()
   }
 
-  /// Starts, unless that was done, waits for graceful shutdown or cancellation, and stops.
+  /// Starts unless already started, waits for graceful shutdown or cancellation, and stops.
   public func run() async throws {
     if running.withLock({ $0 == nil }) { try await start() }
     try? await gracefulShutdown()
@@ -82,10 +80,38 @@ public final class PushSimulator: Service {
   public var phoneURL: String? {
     running.withLock { $0?.phone?.port }.map { "http://\(settings.name):\($0)" }
   }
-  /// Where the certificate authority's certificate is.
+  /// File of the certificate authority's certificate.
   public var caFile: String { settings.caFile }
 
   private func url(of listener: (Running) -> APNsListener) -> String {
     running.withLock { $0.map { "https://\(settings.name):\(listener($0).port)" } ?? "" }
   }
+}
+
+/// Where the Simulator listens and what it accepts.
+public struct SimulatorSettings: Sendable {
+  /// The address to bind.
+  public var host = "127.0.0.1"
+  /// The name in the URLs that are shown; `localhost`, 127.0.0.1 and ::1 are always in the certificate.
+  public var name = "localhost"
+  /// APNs, production; 0 for any free port.
+  public var productionPort = 8443
+  /// APNs, sandbox; 0 for any free port.
+  public var sandboxPort = 8444
+  /// The phone page; 0 for any free port, nil for no phone page.
+  public var phonePort: Int? = 8081
+  /// Further names under which the phone page may be opened, without port.
+  public var phoneNames: [String] = []
+  /// File of the certificate authority's certificate, in PEM: `PUSHCART_PROVIDER_CA_FILE` of the hub. Its key is in
+  /// `<caFile>.key`, readable by its owner alone.
+  public var caFile: String
+  /// Most open streams of a connection after its first accepted provider token; before that it is one.
+  public var streamLimit = 1000
+  /// Requests kept; older ones are dropped.
+  public var requestsKept = 2000
+  /// Whether provider tokens of unregistered keys are accepted without a check of their signature, to try things out with any
+  /// key.
+  public var trustsUnknownKeys = false
+
+  public init(caFile: String) { self.caFile = caFile }
 }

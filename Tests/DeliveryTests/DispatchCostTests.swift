@@ -11,7 +11,7 @@ import Wire
 
 @Suite struct DispatchCostTests {
   @Test func `Statements go by the batch, not by the push`() async throws {
-    try await withSendingBench(simulator: { $0.arrivalsKept = 1 }) { bench in
+    try await withSendingBench(simulator: { $0.requestsKept = 1 }) { bench in
       try await bench.addDevices(3000)
       let key = try await bench.send("Hello")
       try await bench.pool.transaction { transaction in

@@ -51,10 +51,10 @@ import Wire
     try await finished(.resend, refusing: Self.outcomes) { bench, counts, pushes in
       #expect(counts.accepted == 100)
       let tokens = try await bench.tokens()
-      let arrivals = Dictionary(grouping: bench.simulator.apns.arrivals, by: \.token).mapValues(\.count)
+      let received = Dictionary(grouping: bench.simulator.apns.requests, by: \.token).mapValues(\.count)
       let resent = pushes.filter { $0.resentBecause != nil }
       #expect(!resent.isEmpty && resent.allSatisfy { $0.resentBecause == "hub_stopped" && $0.attempts == 2 })
-      for push in pushes where push.resentBecause == nil { #expect(arrivals[tokens[push.deviceId] ?? ""] == 1) }
+      for push in pushes where push.resentBecause == nil { #expect(received[tokens[push.deviceId] ?? ""] == 1) }
     }
   }
 

@@ -17,10 +17,10 @@ import Wire
         #expect(shown.startedAt != nil && shown.frozenAt != nil && shown.finishedAt != nil)
         return key
       }
-      let arrivals = bench.simulator.apns.arrivals
-      #expect(Set(arrivals.map(\.token)) == Set((1...150).map { bench.token($0) }))
-      #expect(arrivals.count == 150)
-      let first = try #require(arrivals.first { $0.token == bench.token(7) })
+      let received = bench.simulator.apns.requests
+      #expect(Set(received.map(\.token)) == Set((1...150).map { bench.token($0) }))
+      #expect(received.count == 150)
+      let first = try #require(received.first { $0.token == bench.token(7) })
       let payload = try JSONValue(parsing: first.payload)
       #expect(payload["aps"]?["alert"] == "Hello N7")
       #expect(payload["source"] == "carma")
@@ -44,7 +44,7 @@ import Wire
         other.id.rawValue)
       let key = try await bench.withHubs { try await bench.finishedSendout() }
       #expect(try await bench.pushes(key).map(\.deviceId) == [devices[0], devices[3]])
-      #expect(Set(bench.simulator.apns.arrivals.map(\.token)) == [bench.token(1), bench.token(4)])
+      #expect(Set(bench.simulator.apns.requests.map(\.token)) == [bench.token(1), bench.token(4)])
     }
   }
 
@@ -88,9 +88,9 @@ import Wire
       try await bench.addDevices(3)
       try await bench.addDevices(2, from: 4, sandbox: true)
       _ = try await bench.withHubs { try await bench.finishedSendout() }
-      let arrivals = bench.simulator.apns.arrivals
-      #expect(arrivals.count { $0.environment == .production } == 3)
-      #expect(Set(arrivals.filter { $0.environment == .sandbox }.map(\.token)) == [bench.token(4), bench.token(5)])
+      let received = bench.simulator.apns.requests
+      #expect(received.count { $0.environment == .production } == 3)
+      #expect(Set(received.filter { $0.environment == .sandbox }.map(\.token)) == [bench.token(4), bench.token(5)])
     }
   }
 

@@ -24,7 +24,7 @@ import Wire
         let finished = try await bench.until(key, .finished)
         #expect(finished.counts == SendoutCounts(audience: 1500, sent: 1500, accepted: 1500))
         #expect(bench.simulator.apns.count == 1500)
-        #expect(Set(bench.simulator.apns.arrivals.map(\.token)).count == 1500)
+        #expect(Set(bench.simulator.apns.requests.map(\.token)).count == 1500)
         let hubs = try await bench.database.query("SELECT count(DISTINCT hub_id), max(claims) FROM push_batch")[0]
         let (distinct, claims) = try hubs.decode(Int.self, Int32.self)
         #expect(distinct > 1)
@@ -70,7 +70,7 @@ import Wire
       #expect(counts.accepted + counts.uncertain == 120)
       let pushes = try await bench.pushes(key)
       #expect(pushes.filter { $0.state == .uncertain }.allSatisfy { $0.reason == "hub_stopped" && $0.attempts == 1 })
-      #expect(bench.simulator.apns.count == Set(bench.simulator.apns.arrivals.map(\.token)).count)
+      #expect(bench.simulator.apns.count == Set(bench.simulator.apns.requests.map(\.token)).count)
     }
   }
 
@@ -101,10 +101,10 @@ import Wire
   /// A phone that got a push twice has a row that says why.
   private func expectNobodySentTwiceUnnoticed(_ bench: SendingBench, _ pushes: [PushReply]) async throws {
     let tokens = try await bench.tokens()
-    let arrivals = Dictionary(grouping: bench.simulator.apns.arrivals, by: \.token)
-    #expect(arrivals.count == pushes.count)
+    let received = Dictionary(grouping: bench.simulator.apns.requests, by: \.token)
+    #expect(received.count == pushes.count)
     for push in pushes where push.resentBecause == nil {
-      #expect(arrivals[tokens[push.deviceId] ?? ""]?.count == 1)
+      #expect(received[tokens[push.deviceId] ?? ""]?.count == 1)
     }
   }
 
@@ -173,14 +173,14 @@ import Wire
         let key = try await bench.send("Hello")
         try await bench.until(key, .finished)
         let tokens = try await bench.tokens()
-        let ids = Dictionary(grouping: bench.simulator.apns.arrivals, by: \.token)
+        let ids = Dictionary(grouping: bench.simulator.apns.requests, by: \.token)
           .mapValues { $0.map { $0.header("apns-id") } }
         #expect(ids.values.map(\.count).sorted() == [1, 1, 2])
         for device in devices {
           let id = PushIdentity.id(key, device).uuidString.lowercased()
           #expect(ids[tokens[device] ?? ""]?.allSatisfy { $0 == id } == true)
         }
-        #expect(bench.simulator.apns.arrivals.allSatisfy { $0.header("apns-collapse-id") == "s\(key.sendout)" })
+        #expect(bench.simulator.apns.requests.allSatisfy { $0.header("apns-collapse-id") == "s\(key.sendout)" })
       }
     }
   }

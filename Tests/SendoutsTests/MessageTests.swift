@@ -23,16 +23,16 @@ import Wire
         try await bench.until(key, .finished)
         return key
       }
-      let arrival = try #require(bench.simulator.apns.arrivals.first { $0.token == bench.token(2) })
-      let payload = try JSONValue(parsing: arrival.payload)
+      let received = try #require(bench.simulator.apns.requests.first { $0.token == bench.token(2) })
+      let payload = try JSONValue(parsing: received.payload)
       #expect(payload["aps"]?["alert"] == ["title": "Hi N2, pizza & \"pasta\"?", "body": "iPhone"])
       #expect(payload["campaign"] == .string("c\(key.sendout)"))
       #expect(payload["n"] == 3)
       let link = PushLink(customer: bench.customer, sendout: key.sendout, device: devices[1])
       #expect(payload.string("url") == bench.links.page(link))
       #expect(payload.string("pushreadurl") == bench.links.read(link))
-      #expect(arrival.header("apns-push-type") == "alert")
-      #expect(arrival.header("apns-priority") == "10")
+      #expect(received.header("apns-push-type") == "alert")
+      #expect(received.header("apns-priority") == "10")
     }
   }
 
@@ -75,7 +75,7 @@ import Wire
       let pushes = try await bench.pushes(key)
       #expect(pushes.map(\.state) == [.skipped, .skipped, .accepted])
       #expect(pushes.map(\.reason) == ["device_reassigned", "device_invalidated", nil])
-      #expect(bench.simulator.apns.arrivals.map(\.token) == [bench.token(3)])
+      #expect(bench.simulator.apns.requests.map(\.token) == [bench.token(3)])
     }
   }
 

@@ -5,7 +5,7 @@ import Support
 import Testing
 
 @Suite struct AuthorityTests {
-  @Test func `A Simulator that is started again is trusted by who trusted it before`() async throws {
+  @Test func `A restarted Simulator keeps its certificate authority`() async throws {
     let folder = try TemporaryDirectory(named: "authority")
     defer { folder.remove() }
     let caFile = "\(folder.path)/ca.pem"
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test func `A key that belongs to no certificate, or is none, makes way for a new one`() async throws {
+  @Test func `An unusable key file is replaced with a new authority`() async throws {
     let folder = try TemporaryDirectory(named: "authority")
     defer { folder.remove() }
     let caFile = "\(folder.path)/ca.pem"

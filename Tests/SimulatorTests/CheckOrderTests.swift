@@ -6,7 +6,7 @@ import Testing
 
 /// The checks of the stand-in for APNs, each alone and one after the other.
 @Suite struct CheckOrderTests {
-  @Test func `A good request is accepted, and its id comes back`() async throws {
+  @Test func `A valid request is accepted, and the reply has its id`() async throws {
     try await withRequests { _, requests in
       let answer = try await requests.answer(TestRequest())
       #expect(answer == TestAnswer(200))
@@ -19,10 +19,10 @@ import Testing
     }
   }
 
-  @Test func `What is wrong is told in APNs's order, one thing after the other`() async throws {
+  @Test func `Errors are reported one at a time, in APNs' order`() async throws {
     try await withRequests { simulator, requests in
       let token = String(repeating: "cd", count: 32)
-      simulator.apns.place(token: token, topic: "com.acme.app")
+      simulator.apns.restrict(token: token, topic: "com.acme.app")
       simulator.apns.expire(token: token, since: Date(timeIntervalSince1970: 1_700_000_000.123))
 
       var request = TestRequest(nil)
@@ -60,7 +60,7 @@ import Testing
       #expect(gone == TestAnswer(410, "Unregistered"))
       #expect(gone.timestamp == 1_700_000_000_123)
       request.path = "/3/device/" + String(repeating: "ef", count: 32)
-      simulator.apns.place(token: String(repeating: "ef", count: 32), topic: "com.acme.app")
+      simulator.apns.restrict(token: String(repeating: "ef", count: 32), topic: "com.acme.app")
       try await requests.expect(request, 400, "DeviceTokenNotForTopic")
       request.set("apns-topic", "com.acme.app")
       try await requests.expect(request, 403, "MissingProviderToken")
@@ -84,14 +84,14 @@ import Testing
     }
   }
 
-  @Test func `Priority and push type may be left out`() async throws {
+  @Test func `Priority and push type are optional`() async throws {
     try await withRequests { _, requests in
       let request = TestRequest().with("apns-priority", nil).with("apns-push-type", nil)
       try await requests.expect(request, 200)
     }
   }
 
-  @Test func `A background push is never urgent`() async throws {
+  @Test func `A background push with priority 10 is refused`() async throws {
     try await withRequests { _, requests in
       let background = TestRequest().with("apns-push-type", "background")
       try await requests.expect(background, 400, "BadPriority")
@@ -100,7 +100,7 @@ import Testing
     }
   }
 
-  @Test func `A push type with a topic of its own asks for its suffix`() async throws {
+  @Test func `A push type with a topic of its own requires its suffix`() async throws {
     try await withRequests { _, requests in
       let call = TestRequest().with("apns-push-type", "voip")
       try await requests.expect(call, 400, "BadTopic")
@@ -108,7 +108,7 @@ import Testing
     }
   }
 
-  @Test func `A call's payload may be a kilobyte longer`() async throws {
+  @Test func `A VoIP payload may be a kilobyte longer`() async throws {
     try await withRequests { _, requests in
       var call = TestRequest().with("apns-push-type", "voip").with("apns-topic", "com.acme.app.voip")
       call.payload = #"{"aps":{}}"# + String(repeating: " ", count: 5110)
@@ -118,7 +118,7 @@ import Testing
     }
   }
 
-  @Test func `A header that comes twice is refused`() async throws {
+  @Test func `A doubled header is refused`() async throws {
     try await withRequests { _, requests in
       var request = TestRequest()
       request.headers.append(("apns-topic", "com.acme.app"))
@@ -147,7 +147,7 @@ import Testing
     }
   }
 
-  @Test func `A payload beyond all measure is refused`() async throws {
+  @Test func `A huge payload is refused`() async throws {
     try await withRequests { _, requests in
       var request = TestRequest()
       request.payload = String(repeating: "x", count: 200_000)
@@ -156,11 +156,11 @@ import Testing
     }
   }
 
-  @Test func `A token belongs to one environment`() async throws {
+  @Test func `A token is valid in one environment`() async throws {
     try await withRequests { simulator, requests in
       var request = TestRequest()
       request.path = "/3/device/ABCD"
-      simulator.apns.place(token: "abcd", in: .sandbox)
+      simulator.apns.restrict(token: "abcd", to: .sandbox)
       try await requests.expect(request, 400, "BadDeviceToken")
       try await requests.expect(request, sandbox: true, 200)
       request.path = "/3/device/5a4db0c5ff"

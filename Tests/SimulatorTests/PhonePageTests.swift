@@ -7,7 +7,7 @@ import Testing
 
 @testable import Simulator
 
-/// The phone page and the rules by hand, over HTTP.
+/// The phone page and the routes for rules, over HTTP.
 @Suite struct PhonePageTests {
   private func withPhone(
     _ body: (PushSimulator, Requester, _ url: String) async throws -> Void
@@ -29,7 +29,7 @@ import Testing
     return request
   }
 
-  @Test func `The page shows what has arrived, and nothing of it is taken for HTML`() async throws {
+  @Test func `The page shows received pushes with their texts escaped`() async throws {
     try await withPhone { _, requests, url in
       _ = try await requests.answer(
         request(
@@ -53,7 +53,57 @@ import Testing
     }
   }
 
-  @Test func `One device can be watched`() async throws {
+  private func status(
+    _ url: String, host: String, _ requests: Requester, method: HTTPMethod = .GET
+  ) async throws -> (UInt, String) {
+    var sent = HTTPClientRequest(url: url)
+    sent.method = method
+    sent.headers.add(name: "host", value: host)
+    sent.headers.add(name: "content-type", value: "application/json")
+    if method == .POST { sent.body = .bytes(ByteBuffer(string: #"{"reply":"cut"}"#)) }
+    let response = try await requests.client.execute(sent, timeout: .seconds(600))
+    // Events never end.
+    let text = response.status == .ok ? "" : String(buffer: try await response.body.collect(upTo: 1 << 20))
+    return (response.status.code, text)
+  }
+
+  @Test(
+    arguments: [
+      ("evil.example", 421), ("evil.example:8081", 421), ("localhost.evil.example", 421),
+      ("127.0.0.1.evil.example", 421), ("192.0.2.1", 421), ("[2001:db8::1]:8081", 421),
+      ("localhost:8081@evil.example", 400), ("[::1].evil.example", 400), ("[::1", 400), (":8081", 400),
+    ] as [(String, UInt)])
+  func `A request under another host's name is refused, so that no web page can reach the Simulator by DNS rebinding`(
+    host: String, refusal: UInt
+  ) async throws {
+    try await withPhone { simulator, requests, url in
+      for path in ["/", "/phone.js", "/events", "/rules", "/nothing"] {
+        let (status, text) = try await status(url + path, host: host, requests)
+        #expect(status == refusal && text.contains(refusal == 421 ? "--phone-name" : "Host"), "\(path)")
+      }
+      for path in ["/rules", "/connections"] {
+        #expect(try await status(url + path, host: host, requests, method: .POST).0 == refusal, "\(path)")
+      }
+      #expect(simulator.apns.rules.isEmpty)
+    }
+  }
+
+  @Test func `The phone page answers to localhost, its address and the names it was given`() async throws {
+    try await withRequests(configure: {
+      $0.phonePort = 0
+      $0.phoneNames = ["Phone.test"]
+    }) { simulator, requests in
+      let url = try #require(simulator.phoneURL)
+      for host in [
+        "localhost", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:8081", "[::1]:8081", "phone.test", "PHONE.test:80",
+      ] {
+        #expect(try await status(url + "/", host: host, requests).0 == 200, "\(host)")
+      }
+      #expect(try await status(url + "/", host: "", requests).0 == 400)
+    }
+  }
+
+  @Test func `The page can be limited to one device`() async throws {
     try await withPhone { _, requests, url in
       _ = try await requests.answer(request("ab01", #"{"aps":{"alert":"For the first"}}"#))
       _ = try await requests.answer(request("ab02", #"{"aps":{"alert":"For the second"}}"#))
@@ -81,7 +131,7 @@ import Testing
     }
   }
 
-  @Test func `Pushes come as events, from where the page left off`() async throws {
+  @Test func `New pushes are sent as events, after the last one that the page has`() async throws {
     try await withPhone { _, requests, url in
       for number in 1...3 {
         _ = try await requests.answer(request("ab0\(number)", #"{"aps":{"alert":"P\#(number)"}}"#))
@@ -109,7 +159,7 @@ import Testing
   func `A phone shows title and text`(_ json: String, _ title: String, _ text: String, _ isSilent: Bool) async throws {
     try await withRequests { simulator, requests in
       _ = try await requests.answer(request("ab", json))
-      let push = PhonePush(try #require(simulator.apns.arrivals.first))
+      let push = PhonePush(try #require(simulator.apns.requests.first))
       #expect(push.title == title)
       #expect(push.text == text)
       #expect(push.isSilent == isSilent)
@@ -119,11 +169,11 @@ import Testing
   @Test(arguments: [
     ("com.acme.app", "Acme"), ("com.acme.wallet", "Wallet"), ("com.acme.app.voip", "Acme"), ("app", "App"), ("", "App"),
   ])
-  func `An app's name is what its bundle id tells`(_ topic: String, _ name: String) {
+  func `An app's name is derived from its bundle id`(_ topic: String, _ name: String) {
     #expect(PhonePush.appName(topic: topic) == name)
   }
 
-  @Test func `Rules are made, shown and taken back by hand`() async throws {
+  @Test func `Rules can be added, listed and removed over HTTP`() async throws {
     try await withPhone { _, requests, url in
       func post(
         _ path: String, _ body: String, type: String = "application/json", _ status: UInt,
@@ -163,17 +213,17 @@ import Testing
     }
   }
 
-  @Test func `Every rule reads as it was written`() throws {
+  @Test func `Every rule survives a round trip through JSON`() throws {
     let replies: [SimulatedAPNs.Reply] = [
       .accept, .ignore, .refuseStream, .resetStream, .cut, .goAway(), .goAway(reason: "Shutdown"),
       .refuse(status: 410, reason: "Unregistered", since: Date(timeIntervalSince1970: 1_700_000_000)),
       .after(.milliseconds(250), .refuse(status: 500, reason: "InternalServerError")),
     ]
     for reply in replies {
-      let entry = RuleBook.Entry(
+      let entry = ReplyRules.Entry(
         number: 1, match: SimulatedAPNs.Match(tokenPrefix: "ab", environment: .sandbox, nth: 2), reply: reply, times: 3)
       let body = try JSONDecoder().decode(RuleBody.self, from: JSONEncoder().encode(RuleBody(entry)))
-      #expect(try body.made == reply)
+      #expect(try body.simulatedReply == reply)
       #expect(body.match == entry.match)
       #expect(body.times == 3)
     }

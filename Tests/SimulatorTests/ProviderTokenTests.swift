@@ -6,7 +6,7 @@ import Testing
 
 /// Provider tokens, forged and otherwise wrong.
 @Suite struct ProviderTokenTests {
-  @Test func `A token signed with another key is refused, also after a good one`() async throws {
+  @Test func `A token signed with another key is refused, even after a valid one`() async throws {
     try await withRequests { _, requests in
       let forged = TestToken(key: APNsCredentials.fresh().signingKey)
       try await requests.expect(TestRequest(forged.authorization), 403, "InvalidProviderToken")
@@ -15,7 +15,7 @@ import Testing
     }
   }
 
-  @Test func `Claims under another's signature are refused`() async throws {
+  @Test func `Claims with another token's signature are refused`() async throws {
     try await withRequests { _, requests in
       let honest = TestToken().text.split(separator: ".")
       let other = TestToken(team: "OTHERTEAM0").text.split(separator: ".")
@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test func `A token from the future is refused, an hour-old one is expired`() async throws {
+  @Test func `A token from the future is invalid, and one older than an hour is expired`() async throws {
     let now = Date(timeIntervalSince1970: 1_800_000_000)
     try await withRequests(now: { now }) { _, requests in
       func request(age: TimeInterval) -> TestRequest {
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  @Test func `A connection belongs to its first team`() async throws {
+  @Test func `A connection accepts one team only`() async throws {
     try await withRequests { simulator, requests in
       let other = APNsCredentials.fresh(teamID: "OTHERTEAM0")
       try simulator.apns.trust(teamID: other.teamID, keyID: other.keyID, signingKey: other.signingKey)
@@ -74,7 +74,7 @@ import Testing
     }
   }
 
-  @Test func `A connection knows one key`() async throws {
+  @Test func `A connection accepts one key only`() async throws {
     try await withRequests { simulator, requests in
       let second = APNsCredentials.fresh(keyID: "SECONDKEY0")
       try simulator.apns.trust(teamID: second.teamID, keyID: second.keyID, signingKey: second.signingKey)
@@ -84,7 +84,7 @@ import Testing
     }
   }
 
-  @Test func `A connection takes a new token every twenty minutes`() async throws {
+  @Test func `A connection accepts a new token every twenty minutes`() async throws {
     try await withRequests { _, requests in
       let start = Date(timeIntervalSinceNow: -3000)
       func request(after minutes: Double) -> TestRequest {
@@ -99,7 +99,7 @@ import Testing
     }
   }
 
-  @Test func `A key may be good for some topics and one environment only`() async throws {
+  @Test func `A key can be limited to topics and environments`() async throws {
     try await withRequests { simulator, requests in
       let key = APNsCredentials.sample
       try simulator.apns.trust(
@@ -111,7 +111,7 @@ import Testing
     }
   }
 
-  @Test func `Where unknown keys are trusted, theirs is accepted, and a known key's signature still counts`()
+  @Test func `With unknown keys trusted, a known key's signature is still checked`()
     async throws
   {
     try await withRequests(configure: { $0.trustsUnknownKeys = true }) { _, requests in

@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  @Test func `One stream at first, and a thousand after the first accepted token`() async throws {
+  @Test func `A connection has one stream at first, and a thousand after the first accepted token`() async throws {
     try await withFrames { _, client in
       #expect(await client.streamLimit() == 1)
       // Refused before anybody looked at a token, and refused because of the token: still one.
@@ -44,11 +44,11 @@ import Testing
       client.finish(TestRequest().payload, stream: 1)
       #expect(await client.status(on: 1) == "200")
       #expect(await client.status(on: 3) == "400")
-      #expect(simulator.apns.arrivals.map(\.stream) == [1, 3])
+      #expect(simulator.apns.requests.map(\.stream) == [1, 3])
     }
   }
 
-  @Test func `A lowered limit refuses what is open beyond it`() async throws {
+  @Test func `A lowered limit refuses the open streams beyond it`() async throws {
     try await withFrames { simulator, client in
       client.send(TestRequest().block, payload: TestRequest().payload, stream: 1)
       #expect(await client.status(on: 1) == "200")
@@ -67,7 +67,7 @@ import Testing
     }
   }
 
-  @Test func `GOAWAY names the last stream and may say why`() async throws {
+  @Test func `GOAWAY names the last stream and can carry a reason`() async throws {
     try await withFrames { simulator, client in
       simulator.apns.rule(.nth(2), .goAway(reason: "Shutdown"))
       client.send(TestRequest().block, payload: TestRequest().payload, stream: 1)
@@ -81,7 +81,7 @@ import Testing
     }
   }
 
-  @Test func `A cut connection just ends`() async throws {
+  @Test func `A cut connection closes without GOAWAY`() async throws {
     try await withFrames { simulator, client in
       simulator.apns.rule(.any, .cut)
       client.send(TestRequest().block, payload: TestRequest().payload, stream: 1)

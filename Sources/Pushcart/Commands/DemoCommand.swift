@@ -17,6 +17,12 @@ struct DemoCommand: AsyncParsableCommand {
   @Option(help: "Folder of the data.") var folder = ".pushcart"
   @Option(help: "Address to listen on. 0.0.0.0 lets others reach the hub, the phone page and the simulated APNs.")
   var host = "127.0.0.1"
+  @Option(
+    name: .customLong("phone-name"),
+    help: ArgumentHelp(
+      "Name under which the phone page may be opened, besides localhost and the address; may be given again.",
+      valueName: "name"))
+  var phoneNames: [String] = []
   @Option(help: "TCP port of the hub.") var port = 8080
   @Option(help: "TCP port of the phone page.") var phonePort = 8081
   @Option(help: "TCP port of the simulated APNs, production.") var apnsPort = 8443
@@ -38,7 +44,7 @@ struct DemoCommand: AsyncParsableCommand {
     let metrics = MetricsRegistry()
     MetricsSystem.bootstrap(metrics)
     let demo = Demo(
-      local: LocalHub(folder: folder), host: host,
+      local: LocalHub(folder: folder), host: host, phoneNames: phoneNames,
       ports: Demo.Ports(hub: port, phone: phonePort, apns: apnsPort, apnsSandbox: apnsSandboxPort),
       metrics: metrics, logger: Logger(label: "demo"))
     do {

@@ -22,6 +22,12 @@ struct SimulatorCommand: AsyncParsableCommand {
   @Option(help: "TCP port of APNs, production; 0 takes any free one.") var apnsPort = 8443
   @Option(help: "TCP port of APNs, sandbox; 0 takes any free one.") var apnsSandboxPort = 8444
   @Option(help: "TCP port of the phone page; 0 takes any free one.") var phonePort = 8081
+  @Option(
+    name: .customLong("phone-name"),
+    help: ArgumentHelp(
+      "Name under which the phone page may be opened, besides localhost, --name and the address; may be given again.",
+      valueName: "name"))
+  var phoneNames: [String] = []
 
   @Option(help: ArgumentHelp("Signing key to trust; can be repeated.", valueName: "team/key=file"))
   var trust: [TrustedSigningKey] = []
@@ -39,6 +45,7 @@ struct SimulatorCommand: AsyncParsableCommand {
     settings.productionPort = apnsPort
     settings.sandboxPort = apnsSandboxPort
     settings.phonePort = phonePort
+    settings.phoneNames = phoneNames
     settings.trustsUnknownKeys = trust.isEmpty
     let logger = Logger(label: "simulator")
     let simulator = PushSimulator(settings, logger: logger)

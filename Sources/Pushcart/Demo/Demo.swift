@@ -18,6 +18,8 @@ struct Demo: Sendable {
   var local: LocalHub
   /// Address that the hub and the Simulator listen on.
   let host: String
+  /// Further names under which the phone page may be opened.
+  let phoneNames: [String]
   let ports: Ports
   let metrics: MetricsRegistry
   let logger: Logger
@@ -63,6 +65,7 @@ struct Demo: Sendable {
   private func startSimulator() async throws -> PushSimulator {
     var settings = SimulatorSettings(caFile: local.caFile)
     settings.host = host
+    settings.phoneNames = phoneNames
     settings.productionPort = ports.apns
     settings.sandboxPort = ports.apnsSandbox
     settings.phonePort = ports.phone

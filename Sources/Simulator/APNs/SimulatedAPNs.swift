@@ -4,38 +4,38 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// A stand-in for Apple's push service: what it knows, what it is told to do, and what has reached it.
+/// A simulation of Apple's push service: keys and tokens it knows, rules for its replies, and the requests it received.
 ///
-/// It answers as APNs documents it, over the same HTTP/2; nothing is passed on to any phone but the one on the phone page.
+/// It answers as APNs documents it, over the same HTTP/2. No real phone gets anything; the phone page shows the pushes.
 public final class SimulatedAPNs: Sendable {
-  /// Where a listener stands, and where a device token is valid.
+  /// The environment of a listener, and of a device token.
   public enum Environment: String, Sendable, Hashable, Codable, CaseIterable {
     case production
     case sandbox
   }
 
-  let log: ArrivalLog
+  let log: RequestLog
   let streamLimit: Int
-  private let book: Mutex<APNsRules>
+  private let state: Mutex<APNsState>
   private let connections = Mutex<[Int: LiveConnection]>([:])
   private let lastConnection = Atomic(0)
   private let now: @Sendable () -> Date
 
   init(_ settings: SimulatorSettings, now: @escaping @Sendable () -> Date) {
-    log = ArrivalLog(keeping: settings.arrivalsKept)
+    log = RequestLog(keeping: settings.requestsKept)
     streamLimit = settings.streamLimit
-    book = Mutex(APNsRules(trustsUnknownKeys: settings.trustsUnknownKeys))
+    state = Mutex(APNsState(trustsUnknownKeys: settings.trustsUnknownKeys))
     self.now = now
   }
 
-  /// Judges a request that has arrived whole.
-  func judge(_ request: APNsRequest, by memory: inout ConnectionMemory) -> Reply {
+  /// The reply to a request that was received completely.
+  func reply(to request: APNsRequest, on connection: inout ConnectionAuthentication) -> Reply {
     let now = now()
-    return book.withLock { $0.judge(request, by: &memory, now: now) }
+    return state.withLock { $0.reply(to: request, on: &connection, now: now) }
   }
 }
 
-// MARK: - What it knows
+// MARK: - Keys, tokens and rules
 
 extension SimulatedAPNs {
   /// Registers a team's key, so that its signatures are verified.
@@ -50,46 +50,48 @@ extension SimulatedAPNs {
   ) throws {
     let publicKey = try P256.Signing.PrivateKey(pemRepresentation: signingKey).publicKey
     let key = TrustedKey(publicKey: publicKey, topics: topics, environments: environments)
-    book.withLock { $0.keys[KeyName(teamID: teamID, keyID: keyID)] = key }
+    state.withLock { $0.keys[KeyName(teamID: teamID, keyID: keyID)] = key }
   }
 
-  /// Says where a device token belongs; one that nobody placed is good everywhere, for every topic.
-  public func place(token: String, in environment: Environment? = nil, topic: String? = nil) {
-    book.withLock {
-      $0.tokens[token.lowercased(), default: TokenFacts()].environment = environment
-      $0.tokens[token.lowercased(), default: TokenFacts()].topic = topic
+  /// Restricts a device token to an environment and a topic; others are valid everywhere.
+  public func restrict(token: String, to environment: Environment? = nil, topic: String? = nil) {
+    state.withLock {
+      $0.tokens[token.lowercased(), default: KnownToken()].environment = environment
+      $0.tokens[token.lowercased(), default: KnownToken()].topic = topic
     }
   }
 
-  /// Makes a device token dead since then: 410 with that timestamp, as when an app was deleted.
+  /// Makes a device token dead: it gets 410 with that timestamp, as after an app was deleted.
   public func expire(token: String, since: Date) {
-    book.withLock { $0.tokens[token.lowercased(), default: TokenFacts()].deadSince = since }
+    state.withLock { $0.tokens[token.lowercased(), default: KnownToken()].deadSince = since }
   }
 
-  /// Adds a rule for requests that pass all checks. The first rule that matches decides. Returns its number.
+  /// Adds a rule for requests that pass all checks. The first rule that matches decides.
+  /// - Parameter times: how often it applies; nil for always.
+  /// - Returns: the rule's number.
   @discardableResult
   public func rule(_ match: Match = .any, _ reply: Reply, times: Int? = nil) -> Int {
-    book.withLock { $0.rules.add(match, reply, times: times) }
+    state.withLock { $0.rules.add(match, reply, times: times) }
   }
 
-  /// Takes all rules back.
-  public func removeRules() { book.withLock { $0.rules = RuleBook() } }
+  /// Removes all rules.
+  public func removeRules() { state.withLock { $0.rules = ReplyRules() } }
 
   /// The rules in force, by number.
-  var rules: [RuleBook.Entry] { book.withLock { $0.rules.entries } }
+  var rules: [ReplyRules.Entry] { state.withLock { $0.rules.entries } }
 }
 
-// MARK: - What has reached it
+// MARK: - Received requests
 
 extension SimulatedAPNs {
-  /// The arrivals remembered, oldest first; refused ones too.
-  public var arrivals: [Arrival] { log.kept }
+  /// The last requests, oldest first; refused ones too.
+  public var requests: [ReceivedRequest] { log.kept }
 
-  /// How many requests have arrived since the start.
+  /// How many requests were received since the start.
   public var count: Int { log.count }
 
-  /// Waits until that many requests have arrived since the start, and returns those remembered.
-  public func received(count: Int) async -> [Arrival] { await log.received(count: count) }
+  /// Waits until that many requests were received since the start, and returns those kept.
+  public func received(count: Int) async -> [ReceivedRequest] { await log.received(count: count) }
 
   /// Connections open now.
   public var openConnections: Int { connections.withLock { $0.count } }
@@ -98,23 +100,23 @@ extension SimulatedAPNs {
   public var connectionsOpened: Int { lastConnection.load(ordering: .relaxed) }
 }
 
-// MARK: - What it can be made to do at once
+// MARK: - Orders to all connections
 
 extension SimulatedAPNs {
   /// Sends GOAWAY on every connection.
   /// - Parameters:
-  ///   - lastStream: requests above it are not processed; nil for the highest that has arrived.
-  ///   - reason: goes into the frame's debug data as APNs's JSON.
+  ///   - lastStream: requests above it are not processed; nil for the highest that was received.
+  ///   - reason: goes into the frame's debug data as APNs' JSON.
   public func goAway(lastStream: Int? = nil, reason: String? = nil) {
     onEveryConnection { $0.goAway(lastStream: lastStream, reason: reason) }
   }
 
-  /// Cuts every connection, with no word.
+  /// Closes every connection without a GOAWAY.
   public func cut() {
     onEveryConnection { $0.cut() }
   }
 
-  /// Announces another stream limit on every connection, and refuses what is open beyond it.
+  /// Announces another stream limit on every connection, and refuses the open streams beyond it.
   public func limitStreams(to limit: Int) {
     onEveryConnection { $0.limitStreams(to: limit) }
   }
@@ -130,7 +132,7 @@ extension SimulatedAPNs {
     }
   }
 
-  func nextConnection() -> Int { lastConnection.add(1, ordering: .relaxed).newValue }
+  func nextConnectionNumber() -> Int { lastConnection.add(1, ordering: .relaxed).newValue }
 
   func opened(_ number: Int, _ connection: LiveConnection) {
     connections.withLock { $0[number] = connection }
@@ -141,7 +143,7 @@ extension SimulatedAPNs {
   }
 }
 
-/// A connection of a client, and the event loop that guards it.
+/// A client's connection, and the event loop that its handler belongs to.
 struct LiveConnection: Sendable {
   let loop: any EventLoop
   let handler: NIOLoopBound<APNsServerHandler>

@@ -1,20 +1,20 @@
 import FoundationEssentials
 import Wire
 
-/// The phone page: what is there already is in the HTML, what comes later is added by the script.
+/// The phone page. Pushes received so far are in the HTML; the script adds later ones.
 enum PhonePage {
-  /// Pushes on the screen at most.
+  /// Most pushes on the screen.
   static let length = 60
 
   /// - Parameters:
-  ///   - arrivals: oldest first.
-  ///   - devices: tokens that pushes came for.
+  ///   - requests: those to show, oldest first.
+  ///   - devices: those that pushes were received for.
   ///   - watched: the one device to show; nil for all.
   static func html(
-    _ arrivals: [SimulatedAPNs.Arrival], devices: [PhoneDevice], watched: String?, addresses: [(String, String)]
+    _ requests: [SimulatedAPNs.ReceivedRequest], devices: [PhoneDevice], watched: String?, addresses: [(String, String)]
   ) -> String {
-    let cards = arrivals.suffix(length).reversed().map { card(PhonePush($0)) }.joined()
-    let last = arrivals.last?.number ?? 0
+    let cards = requests.suffix(length).reversed().map { card(PhonePush($0)) }.joined()
+    let last = requests.last?.number ?? 0
     return """
       <!doctype html>
       <html lang="en">
@@ -49,7 +49,7 @@ enum PhonePage {
               <div class="bar">
                 <button type="button" id="done">Done</button>
                 <span id="host"></span>
-                <a id="tab" target="_blank" rel="noreferrer" title="If the page stays empty it does not let itself be framed">In a tab ↗</a>
+                <a id="tab" target="_blank" rel="noreferrer" title="If the page stays empty, it does not allow frames">In a tab ↗</a>
               </div>
               <iframe id="frame" title="Rich page" referrerpolicy="no-referrer"
                 sandbox="allow-scripts allow-same-origin allow-forms allow-popups allow-popups-to-escape-sandbox"></iframe>
@@ -61,16 +61,16 @@ enum PhonePage {
       <aside>
         <section aria-label="Payload">
           <h2>Payload</h2>
-          <pre id="payload" tabindex="0">Point at a notification to read what the phone got.</pre>
+          <pre id="payload" tabindex="0">Point at a notification to see its payload.</pre>
         </section>
         <section>
           <h2>Point the hub here</h2>
           <dl>\(addresses.map { "<dt>\($0.0.htmlEscaped)</dt><dd>\($0.1.htmlEscaped)</dd>" }.joined())</dl>
         </section>
         <details>
-          <summary>Steer by device token</summary>
-          <p>How a token begins says how it is answered:</p>
-          <table>\(SteeringTokens.table.map { "<tr><td><code>\($0.prefix)</code></td><td>\($0.meaning.htmlEscaped)</td></tr>" }.joined())</table>
+          <summary>Test tokens</summary>
+          <p>The first digits of a device token select the reply:</p>
+          <table>\(TestTokens.table.map { "<tr><td><code>\($0.prefix)</code></td><td>\($0.meaning.htmlEscaped)</td></tr>" }.joined())</table>
         </details>
       </aside>
       <script src="/phone.js"></script>
@@ -78,7 +78,7 @@ enum PhonePage {
       """
   }
 
-  /// One notification. The script inserts it as it is: everything in it is escaped here.
+  /// One notification. Everything in it is escaped here, since the script inserts it as it is.
   static func card(_ push: PhonePush) -> String {
     let leads = push.url != nil ? "Opens its page" : push.pushReadURL != nil ? "Marks it as read" : "Has no page"
     return """
@@ -107,7 +107,7 @@ enum PhonePage {
     """
   }
 
-  /// A colour for an app, always the same.
+  /// An app's colour.
   private static func hue(_ app: String) -> Int { app.utf8.reduce(7) { ($0 * 31 + Int($1)) % 360 } }
 
   private static let signs = """
@@ -120,7 +120,7 @@ enum PhonePage {
     """
 }
 
-/// A device that pushes came for.
+/// A device that pushes were received for.
 struct PhoneDevice {
   var token: String
   var app: String

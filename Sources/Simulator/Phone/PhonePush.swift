@@ -1,13 +1,13 @@
 import FoundationEssentials
 import Wire
 
-/// What a phone makes of an arrival: the texts it shows, and where a tap leads.
+/// A received push as a phone shows it: its texts, and where a tap leads.
 struct PhonePush {
   let number: Int
   let token: String
   let environment: SimulatedAPNs.Environment
   let at: Date
-  /// The app's name, as far as its topic tells.
+  /// The app's name, derived from its topic.
   let app: String
   let title: String
   let text: String
@@ -15,16 +15,16 @@ struct PhonePush {
   let isSilent: Bool
   let url: String?
   let pushReadURL: String?
-  /// The payload, laid out for reading.
+  /// The payload, formatted for reading.
   let payload: String
 
-  init(_ arrival: SimulatedAPNs.Arrival) {
-    number = arrival.number
-    token = arrival.token
-    environment = arrival.environment
-    at = arrival.at
-    app = Self.appName(topic: arrival.header("apns-topic") ?? "")
-    let root = (try? JSONDecoder().decode(JSONValue.self, from: Data(arrival.payload)))?.fields ?? [:]
+  init(_ request: SimulatedAPNs.ReceivedRequest) {
+    number = request.number
+    token = request.token
+    environment = request.environment
+    at = request.at
+    app = Self.appName(topic: request.header("apns-topic") ?? "")
+    let root = (try? JSONDecoder().decode(JSONValue.self, from: Data(request.payload)))?.fields ?? [:]
     let aps = root["aps"]?.fields ?? [:]
     let alert = aps["alert"]?.fields ?? [:]
     let first = alert["title"]?.text ?? aps["alert"]?.text ?? root["alert"]?.text
@@ -35,17 +35,17 @@ struct PhonePush {
     badge = if case .integer(let number) = aps["badge"] { Int(number) } else { nil }
     url = root["url"]?.webAddress
     pushReadURL = root["pushreadurl"]?.webAddress
-    payload = Self.layOut(root, or: arrival.payload)
+    payload = Self.formatted(root, or: request.payload)
   }
 
-  /// The last part of the bundle id that says anything: `Acme` of `com.acme.app`.
+  /// The last telling part of the bundle id: `Acme` of `com.acme.app`.
   static func appName(topic: String) -> String {
     let parts = topic.split(separator: ".")
     let name = parts.last { !["app", "ios", "mobile", "voip"].contains($0.lowercased()) } ?? parts.last ?? "App"
     return name.prefix(1).uppercased() + name.dropFirst()
   }
 
-  private static func layOut(_ root: [String: JSONValue], or payload: [UInt8]) -> String {
+  private static func formatted(_ root: [String: JSONValue], or payload: [UInt8]) -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     let json = root.isEmpty ? nil : try? encoder.encode(JSONValue.object(root))

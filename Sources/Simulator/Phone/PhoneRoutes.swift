@@ -3,12 +3,12 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// The phone page and its stream of events.
+/// The routes of the phone page and its stream of events.
 struct PhoneRoutes: Sendable {
   let apns: SimulatedAPNs
   let addresses: [(String, String)]
 
-  func add(to router: Router<BasicRequestContext>) {
+  func add(to router: Router<PhoneRequestContext>) {
     router.get("/", use: page)
     router.get("/phone.css") { _, _ in Self.reply(PhoneStyle.text, "text/css; charset=utf-8") }
     router.get("/phone.js") { _, _ in Self.reply(PhoneScript.text, "text/javascript; charset=utf-8") }
@@ -16,13 +16,13 @@ struct PhoneRoutes: Sendable {
     router.get("/events", use: events)
   }
 
-  @Sendable private func page(_ request: Request, _ context: BasicRequestContext) -> Response {
+  @Sendable private func page(_ request: Request, _ context: PhoneRequestContext) -> Response {
     let watched = Self.watched(request)
-    let shown = apns.arrivals.filter(\.isAccepted)
+    let shown = apns.requests.filter(\.isAccepted)
     var devices: [PhoneDevice] = []
     var known: Set<String> = []
-    for arrival in shown where known.insert(arrival.token).inserted {
-      devices.append(PhoneDevice(PhonePush(arrival)))
+    for push in shown where known.insert(push.token).inserted {
+      devices.append(PhoneDevice(PhonePush(push)))
     }
     return Self.reply(
       PhonePage.html(
@@ -31,21 +31,21 @@ struct PhoneRoutes: Sendable {
       "text/html; charset=utf-8")
   }
 
-  /// Server-sent events (HTML Standard, section 9.2), one a push: its card, and its device's line.
-  @Sendable private func events(_ request: Request, _ context: BasicRequestContext) -> Response {
+  /// Server-sent events (HTML Standard, section 9.2), one for each push, with its card and its device's line.
+  @Sendable private func events(_ request: Request, _ context: PhoneRequestContext) -> Response {
     let watched = Self.watched(request)
     let after =
       request.headers[.lastEventID].flatMap { Int($0) } ?? request.uri.queryParameters.get("after", as: Int.self) ?? 0
-    let arrivals = apns.log.watch(replay: PhonePage.length)
+    let pushes = apns.log.watch(replay: PhonePage.length)
     return Response(
       status: .ok,
       headers: [.contentType: "text/event-stream", .cacheControl: "no-store"],
       body: ResponseBody { writer in
-        // A first byte: the page is connected.
+        // A first byte tells the page that it is connected.
         try await writer.write(ByteBuffer(string: ": welcome\n\n"))
-        for await arrival in arrivals where arrival.number > after && arrival.isAccepted {
-          if let watched, arrival.token != watched { continue }
-          try await writer.write(Self.event(PhonePush(arrival)))
+        for await push in pushes where push.number > after && push.isAccepted {
+          if let watched, push.token != watched { continue }
+          try await writer.write(Self.event(PhonePush(push)))
         }
         try await writer.finish(nil)
       })
@@ -70,7 +70,7 @@ struct PhoneRoutes: Sendable {
     request.uri.queryParameters["token"].map { $0.lowercased() }.flatMap { $0.isEmpty ? nil : $0 }
   }
 
-  /// Nothing from elsewhere but rich pages in a frame, and read marks by `fetch`.
+  /// The policy allows nothing from elsewhere but rich pages in a frame, and `fetch` of read links.
   static func reply(_ text: String, _ type: String) -> Response {
     Response(
       status: .ok,

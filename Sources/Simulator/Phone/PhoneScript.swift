@@ -1,4 +1,4 @@
-/// The phone page's script: new pushes as they come, taps, the clock.
+/// The phone page's script: new pushes, taps and the clock.
 enum PhoneScript {
   static let text = """
     "use strict";
@@ -7,7 +7,7 @@ enum PhoneScript {
     const watched = document.body.dataset.watched;
     const limit = \(PhonePage.length);
 
-    // New pushes, as the server sends them. What an event holds is escaped by the server.
+    // New pushes. The server escapes what an event holds.
     let last = Number(document.body.dataset.last);
     const source = new EventSource("/events?after=" + last + (watched ? "&token=" + watched : ""));
     source.addEventListener("push", event => {
@@ -41,14 +41,14 @@ enum PhoneScript {
       tick();
     }
 
-    // A tap opens the rich page; a push that has none, but wants to know that it was read, is told so.
+    // A tap opens the rich page; without one it requests the pushreadurl.
     cards.addEventListener("click", event => {
       const card = event.target.closest(".card");
       if (!card) return;
       show(card);
       const { url, read } = card.dataset;
       if (url) open(url, card);
-      else if (read) tell(read, card);
+      else if (read) markRead(read, card);
       else mark(card, "no page");
     });
 
@@ -68,7 +68,7 @@ enum PhoneScript {
       if (browser.card) browser.card.querySelector("button").focus();
     }
 
-    async function tell(url, card) {
+    async function markRead(url, card) {
       try {
         await fetch(url, { mode: "no-cors", credentials: "omit", referrerPolicy: "no-referrer" });
         mark(card, "read");
@@ -91,7 +91,7 @@ enum PhoneScript {
       settle();
     });
 
-    // What the phone got, of the notification pointed at.
+    // Shows the payload of the notification pointed at.
     function show(card) {
       if (card) $("payload").textContent = card.dataset.payload;
     }

@@ -1,28 +1,32 @@
+import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
 import ServiceLifecycle
 
-/// Serves the phone page and the by-hand rules, over HTTP/1.1 on a port of its own.
+/// Serves the phone page and the routes for rules, over HTTP/1.1 on a port of its own.
 struct PhoneServer: Sendable {
   let port: Int
   private let apns: SimulatedAPNs
   private let services: ServiceGroup
   private let running: Task<Void, any Error>
 
-  /// - Parameter addresses: what to show under "Point the hub here", by the hub's setting.
+  /// - Parameters:
+  ///   - settings: gives the address to bind and the names to answer to.
+  ///   - addresses: what to show under "Point the hub here", by the hub's setting.
   /// - Throws: if the port cannot be bound.
   init(
-    _ apns: SimulatedAPNs, host: String, port: Int, addresses: [(String, String)], logger: Logger
+    _ apns: SimulatedAPNs, _ settings: SimulatorSettings, port: Int, addresses: [(String, String)], logger: Logger
   ) async throws {
-    let router = Router()
+    let router = Router(context: PhoneRequestContext.self)
+    router.add(middleware: HostCheck([settings.host, settings.name] + settings.phoneNames))
     PhoneRoutes(apns: apns, addresses: addresses).add(to: router)
     RuleRoutes(apns: apns).add(to: router)
     let (bound, continuation) = AsyncStream.makeStream(of: Int.self)
     var quiet = logger
     quiet.logLevel = max(logger.logLevel, .warning)
     let application = Application(
-      router: router, configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
+      router: router, configuration: ApplicationConfiguration(address: .hostname(settings.host, port: port)),
       onServerRunning: { channel in
         continuation.yield(channel.localAddress?.port ?? 0)
         continuation.finish()
@@ -43,10 +47,60 @@ struct PhoneServer: Sendable {
     self.port = boundPort
   }
 
-  /// Ends all watching, and the server.
+  /// Ends every stream of events, and the server.
   func stop() async {
     await services.triggerGracefulShutdown()
     apns.log.finish()
     _ = try? await running.value
+  }
+}
+
+/// A request of a browser, and the address at which its connection was accepted.
+struct PhoneRequestContext: RequestContext {
+  var coreContext: CoreRequestContextStorage
+  let localAddress: String?
+
+  init(source: ApplicationRequestContextSource) {
+    coreContext = .init(source: source)
+    localAddress = source.channel.localAddress?.ipAddress
+  }
+}
+
+/// Refuses requests whose header `Host` names another host.
+///
+/// A web page elsewhere can have its own name resolve to this machine (DNS rebinding), and then read pushes and set rules as if
+/// it were the phone page. Its requests still carry its name.
+struct HostCheck: RouterMiddleware {
+  private let names: Set<String>
+
+  /// - Parameter names: accepted besides `localhost`, 127.0.0.1, ::1 and the address of the connection.
+  init(_ names: [String]) {
+    self.names = Set((["localhost", "127.0.0.1", "::1"] + names).map { $0.lowercased() })
+  }
+
+  func handle(
+    _ request: Request, context: PhoneRequestContext, next: (Request, PhoneRequestContext) async throws -> Response
+  ) async throws -> Response {
+    guard let name = request.head.authority.flatMap(Self.name), !name.isEmpty else {
+      throw HTTPError(.badRequest, message: "The request has no valid header Host.")
+    }
+    guard names.contains(name) || name == context.localAddress else {
+      throw HTTPError(
+        .misdirectedRequest,
+        message:
+          "The phone page does not answer to this name. Open it as localhost, or start the Simulator with --phone-name."
+      )
+    }
+    return try await next(request, context)
+  }
+
+  /// The name or address of `name:port` in lower case, without the brackets of an IPv6 address; nil if it is malformed.
+  static func name(_ authority: String) -> String? {
+    let isNumeric = authority.hasPrefix("[")
+    let end = isNumeric ? authority.firstIndex(of: "]") : authority.firstIndex(of: ":") ?? authority.endIndex
+    guard let end else { return nil }
+    let port = authority[end...].drop { $0 == "]" }
+    guard port.isEmpty || (port.hasPrefix(":") && port.dropFirst().allSatisfy(\.isNumber)) else { return nil }
+    return authority[..<end].drop { $0 == "[" }.lowercased()
   }
 }

@@ -1,4 +1,4 @@
-/// The phone page's style: light and dark as the system says, everything drawn here.
+/// The phone page's style, light or dark as the system is set, and its icon.
 enum PhoneStyle {
   static let text = """
     :root {

@@ -3,17 +3,17 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// The Simulator by hand: rules and orders, as JSON.
+/// The routes for rules and orders, as JSON.
 ///
 /// - `GET /rules`; `DELETE /rules`; `POST /rules` with
 ///   `{"tokenPrefix":"ab","environment":"sandbox","nth":3,"times":1,"reply":"refuse","status":410,"reason":"Unregistered"}`.
-///   `reply` is accept, refuse, ignore, refuseStream, resetStream, goAway or cut; all but it may be left out.
-///   `since` (with 410) is in milliseconds since 1970, `delayMilliseconds` puts any reply off.
+///   `reply` is accept, refuse, ignore, refuseStream, resetStream, goAway or cut, and the only field that is required.
+///   `since` (with 410) is in milliseconds since 1970; `delayMilliseconds` delays any reply.
 /// - `POST /connections` with `{"order":"goAway"}`, or cut, answerIgnored, or limitStreams with `limit`.
 struct RuleRoutes: Sendable {
   let apns: SimulatedAPNs
 
-  func add(to router: Router<BasicRequestContext>) {
+  func add(to router: Router<PhoneRequestContext>) {
     router.get("/rules") { _, _ in try Self.json(apns.rules.map(RuleBody.init)) }
     router.delete("/rules") { _, _ in
       apns.removeRules()
@@ -21,7 +21,7 @@ struct RuleRoutes: Sendable {
     }
     router.post("/rules") { request, _ in
       let rule = try await Self.read(RuleBody.self, request)
-      let number = apns.rule(rule.match, try rule.made, times: rule.times)
+      let number = apns.rule(rule.match, try rule.simulatedReply, times: rule.times)
       return try Self.json(["number": number], status: .created)
     }
     router.post("/connections") { request, _ in
@@ -30,16 +30,16 @@ struct RuleRoutes: Sendable {
     }
   }
 
-  /// Only JSON by its name: a page elsewhere cannot send that without asking the browser's leave.
+  /// Only `application/json`: a page elsewhere cannot send that without a CORS preflight.
   private static func read<Body: Decodable>(_ type: Body.Type, _ request: Request) async throws -> Body {
     guard request.headers[.contentType]?.hasPrefix("application/json") == true else {
-      throw HTTPError(.unsupportedMediaType, message: "application/json is asked for")
+      throw HTTPError(.unsupportedMediaType, message: "The body must be application/json.")
     }
     let bytes = try await request.body.collect(upTo: 64 << 10)
     do {
       return try JSONDecoder().decode(type, from: Data(bytes.readableBytesView))
     } catch {
-      throw HTTPError(.badRequest, message: "no such JSON: see the addresses' description")
+      throw HTTPError(.badRequest, message: "The body is not such a JSON object.")
     }
   }
 
@@ -50,7 +50,7 @@ struct RuleRoutes: Sendable {
   }
 }
 
-/// A rule in JSON.
+/// A rule as JSON.
 struct RuleBody: Codable {
   var number: Int?
   var tokenPrefix: String?
@@ -63,18 +63,18 @@ struct RuleBody: Codable {
   var since: Double?
   var delayMilliseconds: Int?
 
-  init(_ entry: RuleBook.Entry) {
+  init(_ entry: ReplyRules.Entry) {
     number = entry.number
     tokenPrefix = entry.match.tokenPrefix.isEmpty ? nil : entry.match.tokenPrefix
     environment = entry.match.environment
     nth = entry.match.nth
     times = entry.times
-    var told = entry.reply
-    if case .after(let delay, let then) = told {
+    var plain = entry.reply
+    if case .after(let delay, let then) = plain {
       delayMilliseconds = Int(delay / .milliseconds(1))
-      told = then
+      plain = then
     }
-    switch told {
+    switch plain {
     case .accept, .after: reply = "accept"
     case .ignore: reply = "ignore"
     case .refuseStream: reply = "refuseStream"
@@ -95,29 +95,29 @@ struct RuleBody: Codable {
     SimulatedAPNs.Match(tokenPrefix: tokenPrefix ?? "", environment: environment, nth: nth)
   }
 
-  var made: SimulatedAPNs.Reply {
+  var simulatedReply: SimulatedAPNs.Reply {
     get throws {
-      let told: SimulatedAPNs.Reply
+      let plain: SimulatedAPNs.Reply
       switch reply {
-      case "accept": told = .accept
-      case "ignore": told = .ignore
-      case "refuseStream": told = .refuseStream
-      case "resetStream": told = .resetStream
-      case "cut": told = .cut
-      case "goAway": told = .goAway(reason: reason)
+      case "accept": plain = .accept
+      case "ignore": plain = .ignore
+      case "refuseStream": plain = .refuseStream
+      case "resetStream": plain = .resetStream
+      case "cut": plain = .cut
+      case "goAway": plain = .goAway(reason: reason)
       case "refuse":
         guard let status, (400...599).contains(status), let reason else {
-          throw HTTPError(.badRequest, message: "refuse asks for a status from 400 to 599 and a reason")
+          throw HTTPError(.badRequest, message: "The reply refuse needs a status from 400 to 599 and a reason.")
         }
-        told = .refuse(status: status, reason: reason, since: since.map { Date(timeIntervalSince1970: $0 / 1000) })
-      default: throw HTTPError(.badRequest, message: "no such reply: \(reply)")
+        plain = .refuse(status: status, reason: reason, since: since.map { Date(timeIntervalSince1970: $0 / 1000) })
+      default: throw HTTPError(.badRequest, message: "There is no reply \(reply).")
       }
-      return delayMilliseconds.map { .after(.milliseconds($0), told) } ?? told
+      return delayMilliseconds.map { .after(.milliseconds($0), plain) } ?? plain
     }
   }
 }
 
-/// An order to all connections, in JSON.
+/// An order to all connections, as JSON.
 struct OrderBody: Decodable {
   var order: String
   var lastStream: Int?
@@ -130,9 +130,11 @@ struct OrderBody: Decodable {
     case "cut": apns.cut()
     case "answerIgnored": apns.answerIgnored()
     case "limitStreams":
-      guard let limit, limit >= 0 else { throw HTTPError(.badRequest, message: "limitStreams asks for a limit") }
+      guard let limit, limit >= 0 else {
+        throw HTTPError(.badRequest, message: "The order limitStreams needs a limit.")
+      }
       apns.limitStreams(to: limit)
-    default: throw HTTPError(.badRequest, message: "no such order: \(order)")
+    default: throw HTTPError(.badRequest, message: "There is no order \(order).")
     }
   }
 }

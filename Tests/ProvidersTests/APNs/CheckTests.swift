@@ -10,8 +10,8 @@ import Testing
     try await withAPNs { simulator, apns in
       let check = await apns.check(topic: "com.acme.app", environment: .production, credentials: .sample)
       #expect(check == .accepted)
-      #expect(simulator.apns.arrivals.count == 1)
-      #expect(simulator.apns.arrivals.allSatisfy { !$0.isAccepted && $0.payload.isEmpty })
+      #expect(simulator.apns.requests.count == 1)
+      #expect(simulator.apns.requests.allSatisfy { !$0.isAccepted && $0.payload.isEmpty })
     }
   }
 

@@ -68,8 +68,8 @@ import Testing
       let pushes = APNsPush.samples(10)
       async let verdicts = apns.verdicts(pushes)
       // Streams 3, 5, … 21: the first four may have been processed.
-      let arrivals = await simulator.apns.received(count: 11).suffix(10)
-      #expect(arrivals.map(\.stream).sorted() == Array(stride(from: 3, through: 21, by: 2)))
+      let received = await simulator.apns.received(count: 11).suffix(10)
+      #expect(received.map(\.stream).sorted() == Array(stride(from: 3, through: 21, by: 2)))
       simulator.apns.goAway(lastStream: 9, reason: "Shutdown")
       let again = await simulator.apns.received(count: 17).suffix(6)
       #expect(Set(again.map(\.token)) == Set(pushes.suffix(6).map(\.token)))
@@ -143,8 +143,8 @@ import Testing
       async let first = apns.verdicts(APNsPush.samples(10))
       #expect(await simulator.apns.received(count: 11).allSatisfy { $0.connection == 1 })
       async let rest = apns.verdicts(APNsPush.samples(290))
-      let arrivals = await simulator.apns.received(count: 301)
-      #expect(arrivals.dropFirst(11).allSatisfy { $0.connection == 2 })
+      let received = await simulator.apns.received(count: 301)
+      #expect(received.dropFirst(11).allSatisfy { $0.connection == 2 })
       simulator.apns.answerIgnored()
       #expect(Set(await first + rest) == [.accepted])
     }

@@ -66,8 +66,8 @@ import Testing
 
   @Test func `A token of the other environment is refused`() async throws {
     try await withAPNs { simulator, apns in
-      simulator.apns.place(token: "aa", in: .sandbox)
-      simulator.apns.place(token: "bb", in: .production)
+      simulator.apns.restrict(token: "aa", to: .sandbox)
+      simulator.apns.restrict(token: "bb", to: .production)
       let pushes = [APNsPush.sample(token: "AA"), .sample(token: "BB"), .sample(token: "cc")]
       let refused = Verdict.tokenDead(.wrongEnvironment, since: nil, reason: "BadDeviceToken")
       #expect(await apns.verdicts(pushes, to: .sandbox) == [.accepted, refused, .accepted])
@@ -87,9 +87,9 @@ import Testing
       var push = APNsPush.sample(pushType: pushType)
       push.priority = .considerate
       #expect(await apns.verdicts([push]) == [.accepted])
-      let arrival = try #require(simulator.apns.arrivals.first)
-      #expect(arrival.header("apns-push-type") == pushType.rawValue)
-      #expect(arrival.header("apns-topic") == topic)
+      let received = try #require(simulator.apns.requests.first)
+      #expect(received.header("apns-push-type") == pushType.rawValue)
+      #expect(received.header("apns-topic") == topic)
     }
   }
 
@@ -136,7 +136,7 @@ import Testing
       _ = await task.value
       simulator.apns.answerIgnored()
       #expect(await apns.verdicts([.sample(token: "cc")]) == [.accepted])
-      #expect(simulator.apns.arrivals.map(\.token).last == "cc")
+      #expect(simulator.apns.requests.map(\.token).last == "cc")
       #expect(simulator.apns.count == 2)
     }
   }

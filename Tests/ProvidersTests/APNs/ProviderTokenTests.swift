@@ -17,11 +17,11 @@ import Testing
   }
 
   private func tokens(_ simulator: PushSimulator) -> [String] {
-    simulator.apns.arrivals.compactMap { $0.header("authorization") }
+    simulator.apns.requests.compactMap { $0.header("authorization") }
   }
 
   @Test func `All connections of a key share one token`() async throws {
-    try await withAPNs(simulator: { $0.arrivalsKept = 3000 }) { simulator, apns in
+    try await withAPNs(simulator: { $0.requestsKept = 3000 }) { simulator, apns in
       _ = await apns.verdicts(APNsPush.samples(2000))
       _ = await apns.verdicts(APNsPush.samples(10), to: .sandbox)
       #expect(simulator.apns.connectionsOpened == 3)
@@ -83,9 +83,9 @@ import Testing
     try await withAPNs { simulator, apns in
       simulator.apns.rule(.nth(1), .refuse(status: 403, reason: "ExpiredProviderToken"))
       #expect(Set(await apns.verdicts(APNsPush.samples(5))) == [.accepted])
-      let arrivals = simulator.apns.arrivals
-      #expect(arrivals.map(\.connection) == [1, 2, 2, 2, 2, 2])
-      #expect(arrivals[0].token == arrivals[1].token)
+      let received = simulator.apns.requests
+      #expect(received.map(\.connection) == [1, 2, 2, 2, 2, 2])
+      #expect(received[0].token == received[1].token)
       #expect(Set(tokens(simulator)).count == 2)
       #expect(tokens(simulator)[0] != tokens(simulator)[1])
     }
@@ -155,7 +155,7 @@ import Testing
       let used = tokens(simulator)
       #expect(used[1] != used[0])
       #expect(used[2] == used[0])
-      #expect(simulator.apns.arrivals.map(\.connection) == [1, 1, 2])
+      #expect(simulator.apns.requests.map(\.connection) == [1, 1, 2])
     }
   }
 
@@ -179,7 +179,7 @@ import Testing
       #expect(
         await apns.verdicts(APNsPush.samples(3))
           == [.retry(after: .seconds(1), reason: "Shutdown"), .accepted, .accepted])
-      #expect(simulator.apns.arrivals.map(\.connection) == [1, 2, 2])
+      #expect(simulator.apns.requests.map(\.connection) == [1, 2, 2])
     }
   }
 

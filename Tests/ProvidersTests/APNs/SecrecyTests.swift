@@ -48,7 +48,7 @@ import Testing
 
       let told = lines.all
       #expect(told.contains("connection"))
-      let spoken = simulator.apns.arrivals.compactMap { $0.header("authorization")?.split(separator: " ").last }
+      let spoken = simulator.apns.requests.compactMap { $0.header("authorization")?.split(separator: " ").last }
       #expect(!spoken.isEmpty)
       for secret in spoken.map(String.init) + [token, "Secret words", "PRIVATE KEY"] {
         #expect(!told.contains(secret))

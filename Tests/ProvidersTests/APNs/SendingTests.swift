@@ -13,27 +13,27 @@ import Testing
       push.priority = .considerate
       #expect(await apns.verdicts([push]) == [.accepted])
 
-      let arrival = try #require(await simulator.apns.received(count: 1).first)
-      #expect(arrival.token == push.token)
-      #expect(arrival.payload == push.payload)
-      #expect(arrival.environment == .production)
-      #expect(arrival.header(":method") == "POST")
-      #expect(arrival.header(":scheme") == "https")
-      #expect(arrival.header("apns-topic") == "com.acme.app")
-      #expect(arrival.header("apns-push-type") == "alert")
-      #expect(arrival.header("apns-priority") == "5")
-      #expect(arrival.header("apns-expiration") == "1900000000")
-      #expect(arrival.header("apns-collapse-id") == "s17")
-      #expect(arrival.header("apns-id") == push.id.uuidString.lowercased())
+      let received = try #require(await simulator.apns.received(count: 1).first)
+      #expect(received.token == push.token)
+      #expect(received.payload == push.payload)
+      #expect(received.environment == .production)
+      #expect(received.header(":method") == "POST")
+      #expect(received.header(":scheme") == "https")
+      #expect(received.header("apns-topic") == "com.acme.app")
+      #expect(received.header("apns-push-type") == "alert")
+      #expect(received.header("apns-priority") == "5")
+      #expect(received.header("apns-expiration") == "1900000000")
+      #expect(received.header("apns-collapse-id") == "s17")
+      #expect(received.header("apns-id") == push.id.uuidString.lowercased())
     }
   }
 
   @Test func `Twenty thousand pushes through one connection are each answered once`() async throws {
-    try await withAPNs(simulator: { $0.arrivalsKept = 20_000 }, provider: { $0.connectionsPerPool = 1 }) {
+    try await withAPNs(simulator: { $0.requestsKept = 20_000 }, provider: { $0.connectionsPerPool = 1 }) {
       simulator, apns in
       let verdicts = await apns.verdicts(APNsPush.samples(20_000))
       #expect(verdicts.count { $0 == .accepted } == 20_000)
-      #expect(Set(simulator.apns.arrivals.map(\.token)).count == 20_000)
+      #expect(Set(simulator.apns.requests.map(\.token)).count == 20_000)
       #expect(simulator.apns.count == 20_000)
       #expect(simulator.apns.connectionsOpened == 1)
     }

@@ -7,7 +7,7 @@ import Wire
 
 @Suite struct CrashTests {
   @Test func `A hub killed during a sendout and restarted misses no device`() async throws {
-    try await withStage(configure: { $0.arrivalsKept = 100_000 }) { fixture in
+    try await withStage(configure: { $0.requestsKept = 100_000 }) { fixture in
       try await fixture.addDevices(3000)
       // Numbers 256 to 511: those that the hub has in hand when it is killed.
       fixture.simulator.apns.rule(.token("ab" + String(repeating: "0", count: 59) + "1"), .ignore)
@@ -24,7 +24,7 @@ import Wire
       #expect(try watched.json.string("state") == "finished", "\(watched.errors)")
       await second.process.die()
 
-      let times = Dictionary(grouping: fixture.simulator.apns.arrivals, by: \.token).mapValues(\.count)
+      let times = Dictionary(grouping: fixture.simulator.apns.requests, by: \.token).mapValues(\.count)
       let rows = try await fixture.database.query(
         """
         SELECT d.token, p.state, p.resent_because
@@ -70,7 +70,7 @@ import Wire
   }
 
   @Test func `A hub that shuts down settles its pushes and leaves the rest to the next hub`() async throws {
-    try await withStage(configure: { $0.arrivalsKept = 100_000 }) { fixture in
+    try await withStage(configure: { $0.requestsKept = 100_000 }) { fixture in
       try await fixture.addDevices(2500)
       fixture.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
       let first = try await fixture.serve()

@@ -8,7 +8,7 @@ import Testing
   @Test func `Stalled clients delay neither pushes nor replies of a hub that shuts down`()
     async throws
   {
-    try await withStage(configure: { $0.arrivalsKept = 100_000 }) { fixture in
+    try await withStage(configure: { $0.requestsKept = 100_000 }) { fixture in
       try await fixture.addDevices(2500)
       fixture.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
       let hub = try await fixture.serve()

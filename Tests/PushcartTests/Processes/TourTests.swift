@@ -24,9 +24,9 @@ import Wire
         "--wait", "--json")
       #expect(sent.status == 0, "\(sent.errors)")
 
-      let arrivals = fixture.simulator.apns.arrivals
-      #expect(arrivals.count == 2)
-      let push = try JSONValue(parsing: try #require(arrivals.first { $0.token.hasPrefix("c0ffee") }).payload)
+      let received = fixture.simulator.apns.requests
+      #expect(received.count == 2)
+      let push = try JSONValue(parsing: try #require(received.first { $0.token.hasPrefix("c0ffee") }).payload)
       let page = try #require(push.string("url")).dropFirst(ProcessFixture.publicURL.count)
       let read = try #require(push.string("pushreadurl")).dropFirst(ProcessFixture.publicURL.count)
       #expect(try await hub.site.send("GET", String(page), headers: phone).text.contains("Robin"))

@@ -1,47 +1,50 @@
 import Crypto
 import FoundationEssentials
 
-/// A key as it names itself in a provider token.
+/// A key's name in provider tokens.
 struct KeyName: Hashable, Sendable {
   var teamID: String
   var keyID: String
 }
 
-/// What is known of a key.
+/// A registered key and what it may be used for.
 struct TrustedKey: Sendable {
   var publicKey: P256.Signing.PublicKey
+  /// Bundle ids; nil for any.
   var topics: Set<String>?
   var environments: Set<SimulatedAPNs.Environment>
 }
 
-/// What a provider token says.
+/// The claims of a provider token.
 struct ProviderClaims: Hashable, Sendable {
   var key: KeyName
   var issuedAt: Date
 }
 
-/// Whether a request's provider token is accepted, on its connection.
+/// The check of a request's provider token, given what its connection has been accepted with.
 struct ProviderTokenCheck {
   let keys: [KeyName: TrustedKey]
   let trustsUnknownKeys: Bool
 
-  /// An accepted token is remembered as the connection's own, and not verified again.
-  func refusal(of request: APNsRequest, by memory: inout ConnectionMemory, now: Date) -> APNsRefusal? {
+  /// An accepted token is remembered with the connection, and not verified again.
+  func refusal(
+    of request: APNsRequest, on connection: inout ConnectionAuthentication, now: Date
+  ) -> APNsRefusal? {
     guard let authorization = request.authorization else { return forbidden("MissingProviderToken") }
     let claims: ProviderClaims
-    if let accepted = memory.accepted, accepted.authorization == authorization {
+    if let accepted = connection.accepted, accepted.authorization == authorization {
       claims = accepted.claims
     } else {
-      guard let read = verified(authorization) else { return forbidden("InvalidProviderToken") }
-      claims = read
+      guard let verified = verified(authorization) else { return forbidden("InvalidProviderToken") }
+      claims = verified
     }
     let age = now.timeIntervalSince(claims.issuedAt)
     if age > 3600 { return forbidden("ExpiredProviderToken") }
     if age < -300 { return forbidden("InvalidProviderToken") }
-    if let refusal = keyRefusal(claims, of: request) ?? changeRefusal(to: claims, authorization, memory) {
+    if let refusal = keyRefusal(claims, of: request) ?? changeRefusal(to: claims, authorization, connection) {
       return refusal
     }
-    memory.accepted = (authorization, claims)
+    connection.accepted = (authorization, claims)
     return nil
   }
 
@@ -59,11 +62,11 @@ struct ProviderTokenCheck {
     topic == bundleID || topic.hasPrefix(bundleID + ".")
   }
 
-  /// A connection belongs to the team of its first push, and its token may change every 20 minutes.
+  /// A connection is bound to the team of its first push, and accepts a new token every 20 minutes.
   private func changeRefusal(
-    to claims: ProviderClaims, _ authorization: String, _ memory: ConnectionMemory
+    to claims: ProviderClaims, _ authorization: String, _ connection: ConnectionAuthentication
   ) -> APNsRefusal? {
-    guard let accepted = memory.accepted, accepted.authorization != authorization else { return nil }
+    guard let accepted = connection.accepted, accepted.authorization != authorization else { return nil }
     if accepted.claims.key.teamID != claims.key.teamID { return forbidden("InvalidProviderToken") }
     if accepted.claims.key.keyID != claims.key.keyID { return forbidden("UnrelatedKeyIdInToken") }
     if abs(claims.issuedAt.timeIntervalSince(accepted.claims.issuedAt)) < 20 * 60 {
@@ -72,7 +75,7 @@ struct ProviderTokenCheck {
     return nil
   }
 
-  /// What the token says, if it is an ES256 token signed by a key that is known.
+  /// The claims, if this is an ES256 token signed with a trusted key.
   private func verified(_ authorization: String) -> ProviderClaims? {
     let words = authorization.split(separator: " ")
     guard words.count == 2, words[0].lowercased() == "bearer" else { return nil }

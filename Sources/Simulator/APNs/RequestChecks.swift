@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The checks that look at the request line and headers alone.
+/// The checks of the request line and the headers.
 enum HeaderChecks {
   /// In order: duplicates, `apns-id`, method, topic, collapse id, expiration, priority, push type.
   static func refusal(of request: APNsRequest) -> APNsRefusal? {
@@ -45,4 +45,28 @@ enum HeaderChecks {
   }
 
   private static func bad(_ reason: String) -> APNsRefusal { APNsRefusal(status: 400, reason: reason) }
+}
+
+/// The checks of the payload, which come last.
+enum PayloadChecks {
+  static func refusal(of request: APNsRequest) -> APNsRefusal? {
+    if request.payload.isEmpty { return APNsRefusal(status: 400, reason: "PayloadEmpty") }
+    if request.payload.count > (request.pushType == "voip" ? 5120 : 4096) {
+      return APNsRefusal(status: 413, reason: "PayloadTooLarge")
+    }
+    // Apple documents no reason for a payload without an object `aps`: it holds no notification.
+    guard (try? JSONDecoder().decode(Shape.self, from: Data(request.payload))) != nil else {
+      return APNsRefusal(status: 400, reason: "PayloadEmpty")
+    }
+    return nil
+  }
+
+  private struct Shape: Decodable {
+    var aps: AnyObject
+
+    struct AnyObject: Decodable {
+      private enum Key: CodingKey {}
+      init(from decoder: any Decoder) throws { _ = try decoder.container(keyedBy: Key.self) }
+    }
+  }
 }

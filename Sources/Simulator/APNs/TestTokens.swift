@@ -1,7 +1,7 @@
 import FoundationEssentials
 
-/// Device tokens whose first eight hex digits say how they are answered, for steering by hand; what follows them is free.
-enum SteeringTokens {
+/// Device tokens whose first eight hex digits select a reply, for tests by hand; the other digits are free.
+enum TestTokens {
   struct Entry {
     let prefix: String
     let meaning: String
@@ -9,10 +9,10 @@ enum SteeringTokens {
   }
 
   static let length = 8
-  /// Belongs to the sandbox, wherever it is asked.
+  /// Valid in the sandbox only.
   static let sandbox = "5a4db0c5"
 
-  /// The table, as the phone page shows it.
+  /// All of them, as the phone page lists them.
   static let table: [Entry] = [
     refusal("fade0400", 400, "BadDeviceToken"),
     refusal("fade1400", 400, "DeviceTokenNotForTopic"),
@@ -26,15 +26,15 @@ enum SteeringTokens {
     refusal("fade0500", 500, "InternalServerError"),
     refusal("fade0503", 503, "ServiceUnavailable"),
     refusal("fade1503", 503, "Shutdown"),
-    Entry(prefix: "fade0001", meaning: "200, a second late") { _ in .after(.seconds(1), .accept) },
+    Entry(prefix: "fade0001", meaning: "200 after a second") { _ in .after(.seconds(1), .accept) },
     Entry(prefix: "fade0002", meaning: "no answer") { _ in .ignore },
-    Entry(prefix: "fade0003", meaning: "the connection is cut") { _ in .cut },
+    Entry(prefix: "fade0003", meaning: "the connection is closed") { _ in .cut },
     Entry(prefix: "fade0004", meaning: "GOAWAY; it and later ones are not processed") { _ in .goAway() },
     Entry(prefix: "fade0005", meaning: "RST_STREAM REFUSED_STREAM") { _ in .refuseStream },
     Entry(prefix: sandbox, meaning: "belongs to the sandbox: 400 BadDeviceToken in production") { _ in .accept },
   ]
 
-  /// What the token asks for; nil for all other tokens.
+  /// The reply that the token selects; nil for all other tokens.
   static func reply(to token: String, now: Date) -> SimulatedAPNs.Reply? {
     guard token.hasPrefix("fade") else { return nil }
     return byPrefix[String(token.prefix(length))]?(now)

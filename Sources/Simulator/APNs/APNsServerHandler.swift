@@ -3,7 +3,7 @@ import NIOCore
 import NIOHPACK
 import NIOHTTP2
 
-/// One client's connection: collects requests from frames, has them judged, and carries the replies out.
+/// One client's connection: assembles requests from frames and carries out the replies.
 final class APNsServerHandler: ChannelInboundHandler {
   typealias InboundIn = HTTP2Frame
   typealias OutboundOut = HTTP2Frame
@@ -16,19 +16,19 @@ final class APNsServerHandler: ChannelInboundHandler {
   private let apns: SimulatedAPNs
   private let environment: SimulatedAPNs.Environment
   private let number: Int
-  private var memory = ConnectionMemory()
+  private var authentication = ConnectionAuthentication()
   private var incoming: [Int: Incoming] = [:]
-  /// Requests left without an answer.
+  /// Requests without a reply so far.
   private var ignored: [Int: APNsRequest] = [:]
   private var lastStream = 0
-  private var isOpenedUp = false
-  private var hasSaidGoodbye = false
+  private var hasRaisedLimit = false
+  private var hasSentGoAway = false
   private var context: ChannelHandlerContext?
 
   init(_ apns: SimulatedAPNs, environment: SimulatedAPNs.Environment) {
     self.apns = apns
     self.environment = environment
-    number = apns.nextConnection()
+    number = apns.nextConnectionNumber()
   }
 
   func channelActive(context: ChannelHandlerContext) {
@@ -44,11 +44,10 @@ final class APNsServerHandler: ChannelInboundHandler {
     context.fireChannelInactive()
   }
 
-  /// A client that speaks too many streams at once is refused by NIOHTTP2 itself; what it cannot understand ends.
+  /// NIOHTTP2 itself refuses streams beyond the limit. Any other error closes the connection.
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    // After a GOAWAY, NIOHTTP2 takes frames of streams that are not processed for an error; the client closes when it has
-    // the answers that are still on their way.
-    if error is NIOHTTP2Errors.StreamError || hasSaidGoodbye { return }
+    // After a GOAWAY, NIOHTTP2 reports frames of unprocessed streams as errors; the client closes when it has all replies.
+    if error is NIOHTTP2Errors.StreamError || hasSentGoAway { return }
     context.flush()
     context.close(promise: nil)
   }
@@ -67,7 +66,7 @@ extension APNsServerHandler {
       incoming[stream] = Incoming(headers: head.headers)
     case .data(let data):
       guard case .byteBuffer(var bytes) = data.data, var request = incoming.removeValue(forKey: stream) else { return }
-      // Far beyond any limit the rest makes no difference.
+      // Far beyond any limit, further bytes make no difference.
       if request.body.readableBytes <= Self.bodyLimit { request.body.writeBuffer(&bytes) }
       if data.endStream { return finish(stream, request) }
       incoming[stream] = request
@@ -83,19 +82,19 @@ extension APNsServerHandler {
   private func finish(_ stream: Int, _ incoming: Incoming) {
     let request = APNsRequest(
       incoming.headers, payload: Array(incoming.body.readableBytesView), environment: environment)
-    let reply = apns.judge(request, by: &memory)
-    openUp()
+    let reply = apns.reply(to: request, on: &authentication)
+    raiseLimit()
     apns.log.append(
-      SimulatedAPNs.Arrival(
+      SimulatedAPNs.ReceivedRequest(
         environment: environment, connection: number, stream: stream, at: Date(), token: request.token,
         payload: request.payload, reply: reply, headers: request.headers))
     carryOut(reply, request, stream)
   }
 
   /// APNs allows one stream until it has accepted a provider token.
-  private func openUp() {
-    guard !isOpenedUp, memory.accepted != nil else { return }
-    isOpenedUp = true
+  private func raiseLimit() {
+    guard !hasRaisedLimit, authentication.accepted != nil else { return }
+    hasRaisedLimit = true
     announce(limit: apns.streamLimit)
   }
 
@@ -163,11 +162,11 @@ extension APNsServerHandler {
   }
 }
 
-// MARK: - What the test says
+// MARK: - Orders
 
 extension APNsServerHandler {
   func goAway(lastStream: Int?, reason: String?) {
-    hasSaidGoodbye = true
+    hasSentGoAway = true
     let last = HTTP2StreamID(lastStream ?? self.lastStream)
     let debugData = reason.map { ByteBuffer(string: Self.body($0, since: nil)) }
     send(.goAway(lastStreamID: last, errorCode: .noError, opaqueData: debugData), on: 0)

@@ -1,6 +1,6 @@
 import NIOHPACK
 
-/// A request as it arrived, its headers picked apart once.
+/// A received request, its headers read once.
 struct APNsRequest: Sendable {
   var environment: SimulatedAPNs.Environment
   var method = ""
@@ -43,7 +43,7 @@ struct APNsRequest: Sendable {
 
   static let pathPrefix = "/3/device/"
 
-  /// The device token in lower case, as the path has it; empty if the path is another.
+  /// The device token in lower case, as the path has it; empty for any other path.
   var token: String {
     path.hasPrefix(Self.pathPrefix) ? path.dropFirst(Self.pathPrefix.count).lowercased() : ""
   }

@@ -3,7 +3,7 @@ import NIOHTTP2
 import NIOPosix
 import NIOSSL
 
-/// A port on which one of APNs's environments listens.
+/// The port of one of APNs' environments.
 struct APNsListener: Sendable {
   private let channel: any Channel
 
@@ -18,7 +18,7 @@ struct APNsListener: Sendable {
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHandlers(
-            NIOSSLServerHandler(context: certificate), FlushCoalescer(), Self.http2(),
+            NIOSSLServerHandler(context: certificate), TLSRecordBuffer(), Self.http2(),
             APNsServerHandler(apns, environment: environment))
         }
       }
@@ -31,7 +31,7 @@ struct APNsListener: Sendable {
     try? await channel.close()
   }
 
-  /// One stream at first, as APNs has it with token authentication. A client may give up as many requests as it likes.
+  /// One stream at first, as APNs allows with token authentication. The limits on cancelled streams are off.
   private static func http2() -> NIOHTTP2Handler {
     var settings = NIOHTTP2Handler.ConnectionConfiguration()
     settings.initialSettings = [
@@ -44,5 +44,34 @@ struct APNsListener: Sendable {
     streams.streamResetFrameRateLimit.windowLength = .nanoseconds(0)
     streams.streamErrorRateLimit.windowLength = .nanoseconds(0)
     return NIOHTTP2Handler(mode: .server, connectionConfiguration: settings, streamConfiguration: streams)
+  }
+}
+
+/// Joins the frames that are written between two flushes, so that many replies share a TLS record.
+final class TLSRecordBuffer: ChannelOutboundHandler {
+  typealias OutboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  private var buffer = ByteBuffer()
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    var bytes = unwrapOutboundIn(data)
+    buffer.writeBuffer(&bytes)
+    if promise != nil { writeBuffered(context, promise) }
+  }
+
+  func flush(context: ChannelHandlerContext) {
+    if buffer.readableBytes > 0 { writeBuffered(context, nil) }
+    context.flush()
+  }
+
+  func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+    if buffer.readableBytes > 0 { writeBuffered(context, nil) }
+    context.close(mode: mode, promise: promise)
+  }
+
+  private func writeBuffered(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
+    context.write(wrapOutboundOut(buffer), promise: promise)
+    buffer = ByteBuffer()
   }
 }

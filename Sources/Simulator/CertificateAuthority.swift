@@ -4,14 +4,20 @@ import NIOSSL
 import SwiftASN1
 import X509
 
-/// A certificate authority, which clients of the Simulator are to trust.
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The certificate authority that clients of the Simulator trust.
 struct CertificateAuthority {
-  /// What clients are to trust, in PEM.
+  /// Its certificate, in PEM.
   let pem: String
   private let certificate: Certificate
   private let key: Certificate.PrivateKey
 
-  init(now: Date = Date()) throws {
+  private init(now: Date) throws {
     let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
     let name = try DistinguishedName {
       OrganizationName("Pushcart")
@@ -31,24 +37,15 @@ struct CertificateAuthority {
     pem = try certificate.serializeAsPEM().pemString
   }
 
-  /// One that was made before.
-  /// - Throws: if that is no PEM, or the key is another's.
-  init(pem: String, keyPEM: String) throws {
+  /// - Throws: if either is no PEM, or they do not belong together.
+  private init(pem: String, keyPEM: String) throws {
     certificate = try Certificate(pemEncoded: pem)
     key = try Certificate.PrivateKey(pemEncoded: keyPEM)
     guard certificate.publicKey == key.publicKey else { throw CocoaError(.fileReadCorruptFile) }
     self.pem = pem
   }
 
-  /// The key, in PEM.
-  var keyPEM: String {
-    get throws { try key.serializeAsPEM().pemString }
-  }
-
-  /// Whether it has a month left, more than a Simulator runs.
-  func serves(at now: Date) -> Bool { certificate.notValidAfter > now.addingTimeInterval(30 * 86_400) }
-
-  /// What a server shows: a certificate for this machine under `name`, `localhost`, 127.0.0.1 and ::1, and its key.
+  /// A server's certificate for `name`, `localhost`, 127.0.0.1 and ::1, with its key.
   func serverContext(name: String, now: Date = Date()) throws -> NIOSSLContext {
     let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
     let names = Set([name, "localhost"]).sorted().map(GeneralName.dnsName)
@@ -74,5 +71,41 @@ struct CertificateAuthority {
     configuration.minimumTLSVersion = .tlsv12
     configuration.applicationProtocols = ["h2"]
     return try NIOSSLContext(configuration: configuration)
+  }
+}
+
+// MARK: - Files
+
+extension CertificateAuthority {
+  /// The authority stored in `file` and its key in `file.key`; a new one, stored there, if there is none that is valid for another
+  /// month. So a hub that runs keeps trusting a Simulator that is restarted.
+  /// - Throws: if a new one cannot be written.
+  static func stored(in file: String, now: Date = Date()) throws -> CertificateAuthority {
+    let keyFile = "\(file).key"
+    if let stored = try? CertificateAuthority(pem: text(file), keyPEM: text(keyFile)),
+      stored.certificate.notValidAfter > now.addingTimeInterval(30 * 86_400)
+    {
+      return stored
+    }
+    let authority = try CertificateAuthority(now: now)
+    try writePrivately(authority.key.serializeAsPEM().pemString, to: keyFile)
+    try Data(authority.pem.utf8).write(to: URL(filePath: file), options: .atomic)
+    return authority
+  }
+
+  private static func text(_ file: String) throws -> String {
+    String(decoding: try Data(contentsOf: URL(filePath: file)), as: UTF8.self)
+  }
+
+  /// Writes a file that only its owner can open, at any moment.
+  private static func writePrivately(_ text: String, to file: String) throws {
+    let draft = "\(file).new"
+    unlink(draft)
+    let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw CocoaError(.fileWriteNoPermission) }
+    let bytes = Array(text.utf8)
+    let written = write(descriptor, bytes, bytes.count)
+    close(descriptor)
+    guard written == bytes.count, rename(draft, file) == 0 else { throw CocoaError(.fileWriteUnknown) }
   }
 }

@@ -1,0 +1,73 @@
+import Crypto
+import FoundationEssentials
+
+/// What the simulated APNs knows: keys, device tokens and rules. It decides on replies, and touches no socket.
+struct APNsState {
+  var keys: [KeyName: TrustedKey] = [:]
+  var tokens: [String: KnownToken] = [:]
+  var rules = ReplyRules()
+  let trustsUnknownKeys: Bool
+
+  init(trustsUnknownKeys: Bool) { self.trustsUnknownKeys = trustsUnknownKeys }
+
+  /// The reply to a request. The checks come first, in APNs' order; then test tokens; then the rules.
+  mutating func reply(
+    to request: APNsRequest, on connection: inout ConnectionAuthentication, now: Date
+  ) -> SimulatedAPNs.Reply {
+    if let refusal = refusal(of: request, on: &connection, now: now) { return refusal.reply }
+    let token = request.token
+    return TestTokens.reply(to: token, now: now)
+      ?? rules.reply(token: token, environment: request.environment)
+      ?? .accept
+  }
+
+  private func refusal(
+    of request: APNsRequest, on connection: inout ConnectionAuthentication, now: Date
+  ) -> APNsRefusal? {
+    let token = request.token
+    return HeaderChecks.refusal(of: request)
+      ?? HeaderChecks.pathRefusal(of: request)
+      ?? tokenRefusal(token, of: request)
+      ?? ProviderTokenCheck(keys: keys, trustsUnknownKeys: trustsUnknownKeys).refusal(
+        of: request, on: &connection, now: now)
+      ?? PayloadChecks.refusal(of: request)
+  }
+
+  /// Checks the token's environment, whether it is dead, and its topic, in this order.
+  private func tokenRefusal(_ token: String, of request: APNsRequest) -> APNsRefusal? {
+    if token.hasPrefix(TestTokens.sandbox), request.environment != .sandbox { return .badDeviceToken }
+    guard let known = tokens[token] else { return nil }
+    if let environment = known.environment, environment != request.environment { return .badDeviceToken }
+    if let deadSince = known.deadSince {
+      return APNsRefusal(status: 410, reason: "Unregistered", since: deadSince)
+    }
+    if let topic = known.topic, topic != request.topic {
+      return APNsRefusal(status: 400, reason: "DeviceTokenNotForTopic")
+    }
+    return nil
+  }
+}
+
+/// What a test said about a device token.
+struct KnownToken: Hashable, Sendable {
+  var environment: SimulatedAPNs.Environment?
+  var topic: String?
+  var deadSince: Date?
+}
+
+/// What APNs remembers of a connection's authentication.
+struct ConnectionAuthentication: Sendable {
+  /// The provider token that was accepted last, and its claims.
+  var accepted: (authorization: String, claims: ProviderClaims)?
+}
+
+/// A reply other than 200.
+struct APNsRefusal: Hashable, Sendable {
+  var status: Int
+  var reason: String
+  var since: Date?
+
+  static let badDeviceToken = APNsRefusal(status: 400, reason: "BadDeviceToken")
+
+  var reply: SimulatedAPNs.Reply { .refuse(status: status, reason: reason, since: since) }
+}

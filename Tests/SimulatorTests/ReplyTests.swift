@@ -1,0 +1,84 @@
+import FoundationEssentials
+import Support
+import Testing
+
+@testable import Simulator
+
+/// Replies selected by test tokens and by rules.
+@Suite struct ReplyTests {
+  private func request(_ token: String) -> TestRequest {
+    var request = TestRequest()
+    request.path = "/3/device/" + token
+    return request
+  }
+
+  @Test func `A test token selects its reply`() async throws {
+    let now = Date(timeIntervalSince1970: 1_800_000_000)
+    try await withRequests(now: { now }) { _, requests in
+      let authorization = TestToken(issuedAt: now).authorization
+      for entry in TestTokens.table {
+        guard case .refuse(let status, let reason, let since) = entry.reply(now) else { continue }
+        let answer = try await requests.answer(
+          request(entry.prefix.uppercased() + "00ff").with("authorization", authorization))
+        #expect(answer == TestAnswer(status, reason), "\(entry.prefix)")
+        #expect(answer.timestamp == since.map { $0.timeIntervalSince1970 * 1000 })
+        #expect(entry.meaning.hasPrefix("\(status) \(reason)"))
+      }
+      try await requests.expect(request("fade0001").with("authorization", authorization), 200)
+    }
+  }
+
+  @Test func `Other tokens select no reply`() {
+    let now = Date()
+    for token in ["", "fade", "fade9999", "00fade0410"] { #expect(TestTokens.reply(to: token, now: now) == nil) }
+    #expect(Set(TestTokens.table.map(\.prefix)).count == TestTokens.table.count)
+    #expect(TestTokens.table.allSatisfy { $0.prefix.utf8.count == TestTokens.length })
+  }
+
+  @Test func `The first matching rule decides, as often as it applies`() {
+    var rules = ReplyRules()
+    #expect(rules.add(.token("AB"), .cut, times: 1) == 1)
+    #expect(rules.add(.nth(2), .ignore, times: nil) == 2)
+    #expect(rules.add(SimulatedAPNs.Match(environment: .sandbox), .refuseStream, times: nil) == 3)
+    #expect(rules.reply(token: "cd", environment: .production) == nil)
+    #expect(rules.reply(token: "abcd", environment: .production) == .cut)
+    // The second request matched the first rule, and was counted by the second rule too.
+    #expect(rules.reply(token: "abcd", environment: .production) == nil)
+    #expect(rules.reply(token: "abcd", environment: .sandbox) == .refuseStream)
+  }
+
+  @Test func `A rule for the n-th request counts matching requests only`() {
+    var rules = ReplyRules()
+    _ = rules.add(SimulatedAPNs.Match(tokenPrefix: "ab", nth: 2), .cut, times: nil)
+    let replies = ["ab", "cd", "ab", "ab"].map { rules.reply(token: $0, environment: .production) }
+    #expect(replies == [nil, nil, .cut, nil])
+  }
+
+  @Test func `Rules apply after the checks, and can be removed`() async throws {
+    try await withRequests { simulator, requests in
+      simulator.apns.rule(.any, .refuse(status: 503, reason: "ServiceUnavailable"))
+      try await requests.expect(TestRequest(), 503, "ServiceUnavailable")
+      try await requests.expect(TestRequest().with("apns-topic", nil), 400, "MissingTopic")
+      simulator.apns.removeRules()
+      try await requests.expect(TestRequest(), 200)
+    }
+  }
+
+  @Test func `The last requests are kept, with all their details`() async throws {
+    try await withRequests(configure: { $0.requestsKept = 3 }) { simulator, requests in
+      async let waiting = simulator.apns.received(count: 5)
+      for number in 1...5 {
+        _ = try await requests.answer(request("0\(number)").with("apns-collapse-id", "c\(number)"))
+      }
+      let received = await waiting
+      #expect(received.map(\.number) == [3, 4, 5])
+      #expect(received.map(\.token) == ["03", "04", "05"])
+      #expect(received.map { $0.header("apns-collapse-id") } == ["c3", "c4", "c5"])
+      #expect(received.map(\.stream) == [5, 7, 9])
+      #expect(Set(received.map(\.connection)) == [1])
+      #expect(received.allSatisfy { $0.isAccepted && $0.reply == .accept })
+      #expect(received.allSatisfy { String(decoding: $0.payload, as: UTF8.self) == TestRequest().payload })
+      #expect(simulator.apns.count == 5)
+    }
+  }
+}
