@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// The header `retry-after` (RFC 9110, section 10.2.3): seconds, or a date.
 enum RetryAfter {
-  /// How long to wait from `now`; nil if the value is neither. A date in the past is no wait.
+  /// The delay from `now`; nil if the value is neither. It is zero for a date in the past.
   static func duration(_ value: String, now: Date) -> Duration? {
     if let seconds = UInt32(value) { return .seconds(Int64(seconds)) }
     guard let date = date(value) else { return nil }

@@ -1,11 +1,11 @@
 import FoundationEssentials
 
-/// Where a push service listens: always by TLS.
+/// The address of a push service, which always uses TLS.
 struct ServiceAddress: Hashable, Sendable {
   let host: String
   let port: Int
 
-  /// `https://host[:port]`, and nothing behind it.
+  /// Reads `https://host[:port]`; nil for anything else.
   init?(url text: String) {
     guard
       let url = URLComponents(string: text), url.scheme?.lowercased() == "https",
@@ -24,8 +24,27 @@ struct ServiceAddress: Hashable, Sendable {
     return port == 443 ? name : "\(name):\(port)"
   }
 
-  /// An IP address: TLS names hosts only.
+  /// Whether the host is an IP address, which TLS does not send as a server name.
   var isNumeric: Bool {
     host.contains(":") || host.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (0x30...0x39).contains($0) }
+  }
+}
+
+/// Errors in the settings of a push service. Outcomes of pushes are values (`Verdict`), never errors.
+public enum ProviderError: Error, Hashable, Sendable {
+  /// The service's address is not `https://host[:port]`.
+  case addressUnusable(setting: String)
+  /// The file of trusted certificates is missing, or is not PEM.
+  case caFileUnusable(path: String)
+}
+
+extension ProviderError: CustomStringConvertible {
+  /// A sentence for the operator.
+  public var description: String {
+    switch self {
+    case .addressUnusable(let setting): "\(setting) must be an address of the form https://host or https://host:port."
+    case .caFileUnusable(let path):
+      "PUSHCART_PROVIDER_CA_FILE must name a readable file of certificates in PEM, and \(path) is none."
+    }
   }
 }

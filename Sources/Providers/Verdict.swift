@@ -1,34 +1,49 @@
 public import FoundationEssentials
 
-/// What became of one push, in words that every push service shares; the caller decides what to do about it.
+/// The result of one push, in terms that all push services share; the caller decides what to do about it.
 ///
-/// Three things are judged apart, so that a bad payload never kills a token and a bad credential never kills tokens:
-/// the message (`payloadRefused`), the token (`tokenDead`) and the app (`credentialsRefused`). `reason` is the service's
-/// own word for it, such as `Unregistered`, or ours, such as `RequestTimeout`.
+/// The message (`payloadRefused`), the token (`tokenInvalid`) and the app (`credentialsRefused`) are told apart, so that neither a
+/// bad payload nor a bad credential retires devices. `reason` is the service's own word, such as `Unregistered`, or ours, such as
+/// `RequestTimeout`.
 public enum Verdict: Sendable, Hashable {
-  /// The service took the push over. Whether a phone shows it, it does not tell.
+  /// The service accepted the push. It does not tell whether a phone shows it.
   case accepted
-  /// Not delivered; may be tried again, not before `after` has passed (nil: the caller's own back-off).
+  /// Not delivered; may be tried again after `after` (nil: after the caller's own delay).
   case retry(after: Duration?, reason: String)
-  /// The token reaches nobody (any more), or nobody here. It may be retired unless it was registered again after `since`; nil stands
-  /// for the moment the request was sent.
-  case tokenDead(TokenDeath, since: Date?, reason: String)
+  /// The token reaches no device of this app. Its device may be retired unless the token was registered again after `since`; nil
+  /// stands for the moment the request was sent.
+  case tokenInvalid(InvalidTokenCause, since: Date?, reason: String)
   /// This message will never be accepted unchanged.
   case payloadRefused(reason: String)
-  /// The app's key, certificate, team or topic is refused: stop the app, or its whole backlog is burnt.
+  /// The app's key, certificate, team or topic is refused, as it will be for every further push.
   case credentialsRefused(reason: String)
-  /// Certainly not processed: it never left, or the service said so. Sending it again costs and risks nothing.
+  /// Certainly not processed: it never left, or the service said so. It can be sent again without risk.
   case unsent(reason: String)
-  /// Its bytes left and no answer came: it may or may not have been delivered, and policy decides.
+  /// It left and was not answered: it may have been delivered, and the caller's policy decides.
   case uncertain(reason: String)
 }
 
-/// Why a token reaches nobody, in words that every push service shares.
-public enum TokenDeath: Sendable, Hashable {
+/// Why a token is invalid, in terms that all push services share.
+public enum InvalidTokenCause: Sendable, Hashable {
   /// It is no token, or none any more.
-  case gone
+  case unregistered
   /// It belongs to the service's other environment, as far as the service tells.
   case wrongEnvironment
   /// It belongs to another app.
   case wrongApp
+}
+
+/// The verdict on one push.
+public struct PushOutcome: Sendable, Hashable {
+  /// The push's index in the array that was sent.
+  public var index: Int
+  public var verdict: Verdict
+  /// When it left, the last time if it was sent twice; `nil` if it never left.
+  public var sentAt: Date?
+
+  public init(index: Int, verdict: Verdict, sentAt: Date?) {
+    self.index = index
+    self.verdict = verdict
+    self.sentAt = sentAt
+  }
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Lets a few tasks through at a time; the others wait in the order they came.
+/// Limits how many tasks run something at the same time; the others wait in order.
 final class AsyncSemaphore: Sendable {
   private struct State {
     var free: Int
@@ -10,24 +10,24 @@ final class AsyncSemaphore: Sendable {
 
   private let state: Mutex<State>
 
-  init(_ places: Int) { state = Mutex(State(free: places)) }
+  init(_ permits: Int) { state = Mutex(State(free: permits)) }
 
-  /// Runs `body` when there is a place.
+  /// Runs `body` with a permit.
   /// - Throws: `CancellationError` when the task is cancelled while it waits.
-  func pass<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
-    try await enter()
-    defer { leave() }
+  func withPermit<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
+    try await acquire()
+    defer { release() }
     return try await body()
   }
 
-  private func enter() async throws {
+  private func acquire() async throws {
     let id = state.withLock { state in
       state.lastID += 1
       return state.lastID
     }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        let mayPass = state.withLock { state in
+        let hasPermit = state.withLock { state in
           if state.free > 0 {
             state.free -= 1
             return true
@@ -35,7 +35,7 @@ final class AsyncSemaphore: Sendable {
           state.waiting.append((id, continuation))
           return false
         }
-        if mayPass { continuation.resume() }
+        if hasPermit { continuation.resume() }
         if Task.isCancelled { cancel(id) }
       }
     } onCancel: {
@@ -43,7 +43,7 @@ final class AsyncSemaphore: Sendable {
     }
   }
 
-  private func leave() {
+  private func release() {
     let next = state.withLock { state -> CheckedContinuation<Void, any Error>? in
       guard !state.waiting.isEmpty else {
         state.free += 1

@@ -1,6 +1,7 @@
 import Delivery
 import FoundationEssentials
 import Postgres
+import Registry
 import Wire
 
 /// A row of `sendout`.
@@ -10,7 +11,7 @@ struct Sendout: Sendable {
   let name: String
   let state: SendoutState
   let haltReason: String?
-  /// As JSON text, as is the message: long audiences are decoded only where they are needed.
+  /// Audience and message as JSON: long audiences are decoded only where they are needed.
   let audienceJSON: String
   let messageJSON: String
   let template: (name: String, version: Int32)?
@@ -41,5 +42,31 @@ extension Sendout {
       template: templateName.flatMap { name in templateVersion.map { (name, $0) } },
       unknownIDs: try row.get("unknown_ids"), onUncertain: policy, createdAt: try row.get("created_at"),
       startedAt: try row.get("started_at"), frozenAt: try row.get("frozen_at"), finishedAt: try row.get("finished_at"))
+  }
+}
+
+extension Sendout {
+  func reply(app: PushApp, counts: SendoutCounts) throws -> SendoutReply {
+    var reply = summary(app: app)
+    reply.audience = try audience()
+    reply.message = try message()
+    reply.counts = counts
+    return reply
+  }
+
+  /// Without audience, message and counts.
+  func summary(app: PushApp) -> SendoutReply {
+    SendoutReply(
+      sendoutId: key.sendout, name: name, pushAppId: app.id, appId: app.appID, appType: app.type, state: state,
+      haltReason: haltReason, unknownOriginalIds: unknownIDs.map(Int.init), template: template?.name,
+      templateVersion: template?.version, onUncertain: onUncertain, createdAt: Wire.Timestamp(createdAt),
+      startedAt: startedAt.map(Wire.Timestamp.init), frozenAt: frozenAt.map(Wire.Timestamp.init),
+      finishedAt: finishedAt.map(Wire.Timestamp.init))
+  }
+}
+
+extension JSONB {
+  init(encoding value: some Encodable) throws {
+    self.init(String(decoding: try JSONEncoder().encode(value), as: UTF8.self))
   }
 }

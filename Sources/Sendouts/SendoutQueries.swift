@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Postgres
+package import Postgres
 import Wire
 
 /// Statements on `sendout`. `$1` is the customer; where one sendout is meant, `$2` is its number.
@@ -32,7 +32,7 @@ enum SendoutQueries {
     "sendout.lock", .write,
     "SELECT \(columns) FROM sendout WHERE customer_id = $1::bigint AND sendout_id = $2::bigint FOR UPDATE")
 
-  /// The newest first, from behind `$2`. Audience and message stay behind: they may be long, and nobody reads them in a list.
+  /// The newest first, after `$2`. Audience and message are left out: they may be long, and a list does not show them.
   static let list = Statement(
     "sendout.list", .read,
     """
@@ -44,9 +44,8 @@ enum SendoutQueries {
      LIMIT $3::bigint
     """)
 
-  /// Writes the new state `$3`, with the moments that go with it, and the template's version `$4`, unless it is NULL; a sendout
-  /// started before keeps its moment. Citus takes no `now()` within a CASE of SET, and OFFSET 0 keeps the planner from putting
-  /// it there.
+  /// Writes the new state `$3` with its moments, and the template's version `$4` unless that is NULL. A sendout that was started
+  /// before keeps its start. Citus accepts no `now()` within a CASE of SET, and OFFSET 0 keeps the planner from moving it there.
   static let change = Statement(
     "sendout.change", .write,
     """
@@ -60,7 +59,7 @@ enum SendoutQueries {
     RETURNING \(columns)
     """)
 
-  /// The hub itself pauses it, and `$3` says why.
+  /// Pauses the sendout on the hub's own behalf, for the reason `$3`.
   static let halt = Statement(
     "sendout.halt", .write,
     """
@@ -70,7 +69,7 @@ enum SendoutQueries {
     RETURNING sendout_id
     """)
 
-  /// Locks the sendout if it is to be frozen and no other hub is about it.
+  /// Locks the sendout if it is to be frozen and no other hub has locked it.
   static let freezable = Statement(
     "sendout.freezable", .write,
     """
@@ -96,15 +95,20 @@ enum SendoutQueries {
     RETURNING sendout_id
     """)
 
-  /// What there is to do for a customer.
+  /// The customer's sendouts that are to be frozen or sent.
   static let active = Statement(
     "sendout.active", .read,
     "SELECT sendout_id FROM sendout WHERE customer_id = $1::bigint AND state IN ('freezing', 'running')")
 
-  /// Every customer, from the reference table, to ask for each of them what there is to do.
+  /// Every customer, from the reference table, to scan each one's sendouts.
   static let customers = Statement("sendout.customers", .read, "SELECT customer_id FROM customer ORDER BY customer_id")
 
-  /// Tells every hub that a sendout has changed, when the transaction commits. A statement of its own, as it names no table:
-  /// on Citus one that did would run, and notify, on a worker.
+  /// Notifies every hub that a sendout has changed, when the transaction commits. It is a statement of its own that names no table:
+  /// otherwise Citus would run it, and notify, on a worker.
   static let notify = Statement("sendout.notify", .write, "SELECT pg_notify('pushcart_sendout', $1::text)")
+}
+
+/// Every statement of this room, so that a test can prepare each of them on a real server.
+package enum SendoutStatements {
+  package static let all: [Statement] = SendoutQueries.all + ReportQueries.all
 }

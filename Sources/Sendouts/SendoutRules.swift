@@ -1,12 +1,12 @@
 import Registry
 import Wire
 
-/// What a sendout may be made of, checked before anything is written.
+/// Checks of a request for a sendout, before anything is written.
 enum SendoutRules {
-  /// Characters of a name.
+  /// Most characters of a name.
   static let longestName = 200
 
-  /// The name given, or else the beginning of the alert.
+  /// The given name, or the beginning of the alert.
   static func name(_ request: SendoutRequest) throws -> String {
     guard let name = request.name else {
       let alert = (request.message.alert ?? "").unicodeScalars.filter { !$0.properties.isWhitespace || $0 == " " }
@@ -27,7 +27,7 @@ enum SendoutRules {
     guard ids.count <= Audience.originalIdLimit else {
       throw SendoutError.invalid(
         field: "audience.originalIds",
-        problem: "holds \(ids.count) ids, and at most \(Audience.originalIdLimit) are taken: put more of them on a list"
+        problem: "holds \(ids.count) ids, and at most \(Audience.originalIdLimit) are allowed: use a list for more"
       )
     }
     for (index, id) in ids.enumerated() where id.utf8.contains(0) {

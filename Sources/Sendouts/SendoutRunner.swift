@@ -5,14 +5,14 @@ public import Registry
 public import ServiceLifecycle
 import Wire
 
-/// The service that brings sendouts from their start to their end, on as many hubs as there are.
+/// The service that runs sendouts from start to end; any number of hubs can run it.
 ///
-/// It hears of sendouts by NOTIFY on `pushcart_sendout`, and looks at every customer now and then for what no notification
-/// told of. When the service group shuts down it claims nothing more, lets what is on its way be answered and settled, and
-/// gives the rest back; when its task is cancelled it drops everything, as if it had been killed.
+/// It learns of sendouts by NOTIFY on `pushcart_sendout`, and scans all customers periodically for missed notifications. On
+/// graceful shutdown it claims nothing more, waits for pushes in flight, and releases the rest. When its task is cancelled it
+/// drops everything, as if the hub had been killed.
 public struct SendoutRunner: Service {
   private let pool: Pool
-  private let conductor: SendoutWorker
+  private let worker: SendoutWorker
   private let settings: RunnerSettings
   private let logger: Logger
 
@@ -22,74 +22,78 @@ public struct SendoutRunner: Service {
     self.pool = pool
     self.settings = settings
     self.logger = logger
-    conductor = SendoutWorker(
+    worker = SendoutWorker(
       pool: pool, dispatcher: dispatcher, vault: vault, credentials: SigningCredentialVault(pool, vault: vault),
       settings: settings, semaphore: AsyncSemaphore(settings.sendoutsAtOnce), logger: logger)
   }
 
   public func run() async throws {
-    let sendouts = ActiveSendouts()
+    let tasks = SendoutTasks()
     await withTaskGroup(of: Void.self) { group in
-      group.addTask { await work(on: sendouts) }
+      group.addTask { await work(tasks) }
       group.addTask {
         guard (try? await gracefulShutdown()) != nil else { return }
-        sendouts.close()
-        guard (try? await Task.sleep(for: settings.grace)) != nil else { return }
+        tasks.close()
+        guard (try? await Task.sleep(for: settings.shutdownTimeout)) != nil else { return }
         logger.warning(
-          "not all pushes under way could settle in time; the rest are looked after once their leases are over",
-          metadata: ["grace": "\(settings.grace)"])
+          "shutdown timeout: some pushes in flight have no outcome yet; a hub continues with them when their leases expire",
+          metadata: ["timeout": "\(settings.shutdownTimeout)"])
       }
       await group.next()
       group.cancelAll()
     }
   }
 
-  /// Until `sendouts` is closed and everything under way has come to an end.
-  private func work(on sendouts: ActiveSendouts) async {
+  /// Runs until `tasks` is closed and every task has ended.
+  private func work(_ tasks: SendoutTasks) async {
     await withTaskGroup(of: Void.self) { group in
-      group.addTask { await listen(sendouts) }
+      group.addTask { await listen(tasks) }
       group.addTask {
-        repeat { await scan(sendouts) } while (try? await Task.sleep(for: settings.scanEvery)) != nil
+        repeat { await scan(tasks) } while (try? await Task.sleep(for: settings.scanEvery)) != nil
       }
-      await withDiscardingTaskGroup { tasks in
-        for await sendout in sendouts.wanted {
-          tasks.addTask { await lookAfter(sendout, among: sendouts) }
+      await withDiscardingTaskGroup { running in
+        for await task in tasks.added {
+          running.addTask { await run(task, of: tasks) }
         }
       }
       group.cancelAll()
     }
   }
 
-  // MARK: Hearing of sendouts
+  // MARK: Finding sendouts
 
-  private func listen(_ sendouts: ActiveSendouts) async {
+  private func listen(_ tasks: SendoutTasks) async {
     do {
       for try await event in pool.notifications(on: ["pushcart_sendout"]) {
         switch event {
         case .mayHaveMissed:
-          await scan(sendouts)
-          for sendout in sendouts.all { await check(sendout) }
+          await scan(tasks)
+          for task in tasks.all { await check(task) }
         case .notification(_, let payload):
-          if let sendout = SendoutKey(payload).flatMap({ sendouts.want($0) }) { await check(sendout) }
+          if let task = SendoutKey(payload).flatMap({ tasks.add($0) }) { await check(task) }
         }
       }
     } catch {
-      logger.error("no notifications any more", metadata: ["error": "\(error)"])
+      logger.error(
+        "stopped listening for sendouts, which are now found by the periodic scan only", metadata: ["error": "\(error)"]
+      )
     }
   }
 
-  /// Whether pushes of it may still leave; if not, none do from now on.
-  private func check(_ sendout: ActiveSendout) async {
+  /// Wakes the task of a running sendout; interrupts that of any other, so that nothing more leaves.
+  private func check(_ task: SendoutTask) async {
     do {
-      if try await conductor.find(sendout.key)?.state == .running { return sendout.wake() }
+      if try await worker.find(task.key)?.state == .running { return task.wake() }
     } catch {
-      logger.warning("cannot look at a sendout", metadata: ["sendout": "\(sendout.key)", "error": "\(error)"])
+      logger.warning(
+        "could not read a sendout, its sending is interrupted",
+        metadata: ["sendout": "\(task.key)", "error": "\(error)"])
     }
-    sendout.interrupt()
+    task.interrupt()
   }
 
-  /// Asks for every customer what there is to do, a few at a time.
-  private func scan(_ sendouts: ActiveSendouts) async {
+  /// Adds a task for every sendout that has something to do, a few customers at a time.
+  private func scan(_ tasks: SendoutTasks) async {
     do {
       let customers = try await pool.query(SendoutQueries.customers).map { try $0.decode(Int64.self) }
       for start in stride(from: 0, to: customers.count, by: 50) {
@@ -97,15 +101,17 @@ public struct SendoutRunner: Service {
           for customer in customers[start..<min(start + 50, customers.count)] {
             group.addTask { try await active(CustomerID(customer)) }
           }
-          for try await keys in group { for key in keys { sendouts.want(key) } }
+          for try await keys in group { for key in keys { tasks.add(key) } }
         }
       }
     } catch {
-      if !Task.isCancelled { logger.warning("cannot look for sendouts", metadata: ["error": "\(error)"]) }
+      if !Task.isCancelled {
+        logger.warning("could not scan for sendouts, retrying later", metadata: ["error": "\(error)"])
+      }
     }
   }
 
-  /// The customer's sendouts that are to be frozen or sent, and those that a dead hub has left something of in mid-air.
+  /// The customer's sendouts that are to be frozen or sent, and those with batches whose lease has expired.
   private func active(_ customer: CustomerID) async throws -> [SendoutKey] {
     async let lost = Ledger(pool).lost(customer)
     return try await pool.query(SendoutQueries.active, customer.rawValue).map {
@@ -113,22 +119,38 @@ public struct SendoutRunner: Service {
     } + lost
   }
 
-  // MARK: Looking after them
+  // MARK: Running them
 
-  private func lookAfter(_ sendout: ActiveSendout, among sendouts: ActiveSendouts) async {
+  private func run(_ task: SendoutTask, of tasks: SendoutTasks) async {
     var consecutiveFailures = 0
-    while !sendout.isStopped, !Task.isCancelled {
+    while !task.isStopped, !Task.isCancelled {
       do {
-        switch try await conductor.step(sendout, consecutiveFailures: &consecutiveFailures) {
-        case .done: if sendouts.remove(sendout) { return }
-        case .look(let delay): if delay > .zero { await sendout.sleep(atMost: delay) }
+        switch try await worker.step(task, consecutiveFailures: &consecutiveFailures) {
+        case .done: if tasks.remove(task) { return }
+        case .continue(let delay): if delay > .zero { await task.sleep(atMost: delay) }
         }
       } catch is CancellationError {
         return
       } catch {
-        logger.error("a sendout stumbled", metadata: ["sendout": "\(sendout.key)", "error": "\(error)"])
-        await sendout.sleep(atMost: settings.lookEvery)
+        logger.error("sendout step failed, retrying", metadata: ["sendout": "\(task.key)", "error": "\(error)"])
+        await task.sleep(atMost: settings.checkEvery)
       }
     }
   }
+}
+
+/// How the runner works. The defaults are for production; tests choose smaller values.
+public struct RunnerSettings: Sendable {
+  /// Most sendouts that this hub sends at the same time; others wait. Each holds a few thousand pushes in memory.
+  public var sendoutsAtOnce = 8
+  /// How often the tables are scanned for sendouts whose notification was missed.
+  public var scanEvery: Duration = .seconds(15)
+  /// Longest time between two checks of a sendout that waits for retries or for the leases of other hubs.
+  public var checkEvery: Duration = .seconds(3)
+  /// How long shutdown waits for pushes in flight; those without an outcome by then are uncertain.
+  public var shutdownTimeout: Duration = .seconds(25)
+  /// Pushes in a batch of the ledger.
+  public var batchSize = 1000
+
+  public init() {}
 }

@@ -5,10 +5,10 @@ public import Postgres
 import Registry
 public import Wire
 
-/// The store of sendouts: writes them, starts, pauses, resumes and cancels them, and tells how far they are.
+/// The store of sendouts: creates, starts, pauses, resumes and cancels them, and tells their progress.
 ///
-/// Every verb is done in one transaction with what it means for the ledger, so that once it has returned no hub claims what
-/// it must not. Saying a verb twice is fine; one that is impossible in the sendout's state is refused.
+/// Every verb changes sendout and ledger in one transaction: once it has returned, no hub claims what it must not. Repeating a
+/// verb is fine; one that is impossible in the sendout's state is refused.
 public struct SendoutStore: Sendable {
   private enum Place {
     case pool(Pool)
@@ -38,14 +38,14 @@ public struct SendoutStore: Sendable {
     }
   }
 
-  /// Writes a sendout, and starts it if it says so.
+  /// Creates a sendout, and starts it if the request says so.
   /// - Returns: the sendout; its counts are 0, as a hub has yet to freeze its audience.
   /// - Throws: `SendoutError.invalid`, `.platformNotServed`; `RegistryError.appUnknown`, `.appAmbiguous`;
   ///   `ContentError.invalid`, `.unparsable` with fields such as `message.alert`.
   public func create(_ customer: CustomerID, _ request: SendoutRequest) async throws -> SendoutReply {
     let name = try SendoutRules.name(request)
     try SendoutRules.audience(request.audience)
-    // Made ready only to see that it can be: every hub makes its own.
+    // Compiled only as a check: every hub compiles its own.
     _ = try MessageTemplate(request.message)
     return try await atomically { database in
       let app = try await PushApps(database).resolve(
@@ -75,7 +75,7 @@ public struct SendoutStore: Sendable {
     }
   }
 
-  /// Checks that the list is there, and counts the ids that nobody has.
+  /// Checks that the list exists, and counts the ids that no contact has.
   private func unknownIDs(_ customer: CustomerID, _ audience: Audience, in database: any Querying) async throws -> Int?
   {
     switch audience {
@@ -93,27 +93,27 @@ public struct SendoutStore: Sendable {
   /// - Throws: `SendoutError.sendoutUnknown`, `.wrongState`; so do the other verbs.
   @discardableResult
   public func start(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await say(.start, SendoutKey(customer, sendout))
+    try await apply(.start, SendoutKey(customer, sendout))
   }
 
-  /// Nothing more is claimed once this has returned; pushes that a hub has in hand, a few thousand at most, may still leave.
+  /// Once this has returned nothing more is claimed; pushes in flight, a few thousand at most, may still leave.
   @discardableResult
   public func pause(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await say(.pause, SendoutKey(customer, sendout))
+    try await apply(.pause, SendoutKey(customer, sendout))
   }
 
   @discardableResult
   public func resume(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await say(.resume, SendoutKey(customer, sendout))
+    try await apply(.resume, SendoutKey(customer, sendout))
   }
 
-  /// Ends the sendout for good; pushes that a hub has in hand may still leave, and are counted.
+  /// Ends the sendout for good; pushes in flight may still leave, and are counted.
   @discardableResult
   public func cancel(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await say(.cancel, SendoutKey(customer, sendout))
+    try await apply(.cancel, SendoutKey(customer, sendout))
   }
 
-  private func say(_ verb: SendoutVerb, _ key: SendoutKey) async throws -> SendoutReply {
+  private func apply(_ verb: SendoutVerb, _ key: SendoutKey) async throws -> SendoutReply {
     try await atomically { database in
       let (customer, number) = (key.customer.rawValue, key.sendout.rawValue)
       guard let row = try await database.query(SendoutQueries.lock, customer, number).first else {
@@ -124,7 +124,7 @@ public struct SendoutStore: Sendable {
       case .stays: break
       case .impossible: throw SendoutError.wrongState(key.sendout, sendout.state, verb)
       case .becomes(let state):
-        // A draft is started with the template as it is now, not as it was when the draft was written.
+        // A draft starts with the current version of its template, not with that of its creation.
         let template =
           verb == .start ? try await currentTemplate(key.customer, sendout.template?.name, in: database) : nil
         sendout = try Sendout(

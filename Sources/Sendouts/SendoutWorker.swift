@@ -5,13 +5,13 @@ import Postgres
 import Registry
 import Wire
 
-/// Brings one sendout a step on, from the table it stands in.
+/// Takes one sendout a step further, by the state in its row.
 struct SendoutWorker: Sendable {
   /// What to do after a step.
   enum Next: Sendable, Equatable {
-    /// Look again, at the latest after that time.
-    case look(after: Duration)
-    /// Nothing is left to do for this hub.
+    /// Take another step, at the latest after that time.
+    case `continue`(after: Duration)
+    /// This hub has nothing left to do.
     case done
   }
 
@@ -23,15 +23,15 @@ struct SendoutWorker: Sendable {
   let semaphore: AsyncSemaphore
   let logger: Logger
 
-  /// - Parameter consecutiveFailures: how often in a row its pushes could not be sent.
-  func step(_ active: ActiveSendout, consecutiveFailures: inout Int) async throws -> Next {
-    guard let sendout = try await find(active.key) else { return .done }
+  /// - Parameter consecutiveFailures: how often in a row the push service was unavailable.
+  func step(_ task: SendoutTask, consecutiveFailures: inout Int) async throws -> Next {
+    guard let sendout = try await find(task.key) else { return .done }
     switch sendout.state {
     case .freezing:
-      return try await freeze(sendout.key) ? .look(after: .zero) : .look(after: settings.lookEvery)
-    case .running: return try await send(sendout, active, &consecutiveFailures)
+      return try await freeze(sendout.key) ? .continue(after: .zero) : .continue(after: settings.checkEvery)
+    case .running: return try await send(sendout, task, &consecutiveFailures)
     case .draft, .paused, .cancelled, .finished:
-      try await takeBack(sendout)
+      try await requeueLost(sendout)
       return .done
     }
   }
@@ -42,8 +42,8 @@ struct SendoutWorker: Sendable {
 
   // MARK: Freezing
 
-  /// Writes the audience into the ledger, all of it or, when this hub dies, nothing of it.
-  /// - Returns: `false` if another hub is about it.
+  /// Writes the audience into the ledger, in one transaction.
+  /// - Returns: `false` if another hub is doing it.
   private func freeze(_ key: SendoutKey) async throws -> Bool {
     try await pool.transaction(limit: Ledger.wholeSendoutLimit) { database in
       guard
@@ -59,68 +59,69 @@ struct SendoutWorker: Sendable {
         key, app: sendout.app, audience: audience, batchSize: settings.batchSize)
       try await database.query(SendoutQueries.frozen, key.customer.rawValue, key.sendout.rawValue, unknown)
       try await database.query(SendoutQueries.notify, key.description)
-      logger.info("frozen", metadata: ["sendout": "\(key)", "audience": "\(count)"])
+      logger.info("audience frozen, sending starts", metadata: ["sendout": "\(key)", "audience": "\(count)"])
       return true
     }
   }
 
   // MARK: Sending
 
-  private func send(_ sendout: Sendout, _ active: ActiveSendout, _ consecutiveFailures: inout Int) async throws -> Next
-  {
-    try await takeBack(sendout)
-    let end = try await semaphore.pass {
+  private func send(_ sendout: Sendout, _ task: SendoutTask, _ consecutiveFailures: inout Int) async throws -> Next {
+    try await requeueLost(sendout)
+    let end = try await semaphore.withPermit {
       switch try await order(for: sendout) {
-      case .order(let order): await active.dispatching { await dispatcher.dispatch(order, stop: $0) }
-      case .impossible(let reason): DispatchEnd.halted(reason: reason)
+      case .order(let order): await task.dispatching { await dispatcher.dispatch(order, stop: $0) }
+      case .notPossible(let reason): DispatchEnd.refused(reason: reason)
       }
     }
     switch end {
-    case .halted(let reason):
+    case .refused(let reason):
       try await halt(sendout, reason)
       return .done
-    case .putOff(let reason):
+    case .unavailable(let reason):
       consecutiveFailures += 1
       let delay = min(Duration.seconds(1 << min(consecutiveFailures - 1, 5)), .seconds(30))
       logger.warning(
-        "cannot send for now",
-        metadata: ["sendout": "\(sendout.key)", "reason": "\(reason)", "againInSeconds": "\(delay / .seconds(1))"])
-      return .look(after: delay)
-    case .stopped: return .look(after: .zero)
+        "push service unavailable, retrying later",
+        metadata: ["sendout": "\(sendout.key)", "reason": "\(reason)", "retryInSeconds": "\(delay / .seconds(1))"])
+      return .continue(after: delay)
+    case .stopped: return .continue(after: .zero)
     case .drained:
       consecutiveFailures = 0
       return try await finishOrWait(sendout.key)
     }
   }
 
-  /// Takes back what dead hubs had in hand.
-  private func takeBack(_ sendout: Sendout) async throws {
+  /// Requeues batches of hubs that stopped without releasing them.
+  private func requeueLost(_ sendout: Sendout) async throws {
     let lost = try await Ledger(pool).requeueLost(sendout.key, sendout.onUncertain)
     guard lost.batches > 0 else { return }
     logger.warning(
-      "took back what a hub left behind",
+      "requeued batches of a hub that stopped",
       metadata: ["sendout": "\(sendout.key)", "batches": "\(lost.batches)", "uncertain": "\(lost.pushes)"])
   }
 
   private func finishOrWait(_ key: SendoutKey) async throws -> Next {
-    let outlook = try await Ledger(pool).outlook(key)
-    guard outlook.isDone else {
-      let due = [outlook.nextClaim, outlook.nextLeaseEnd, settings.lookEvery].compactMap(\.self).min()
-      return .look(after: due ?? settings.lookEvery)
+    let remaining = try await Ledger(pool).remainingWork(key)
+    guard remaining.isDone else {
+      let due = [remaining.nextClaim, remaining.nextLeaseEnd, settings.checkEvery].compactMap(\.self).min()
+      return .continue(after: due ?? settings.checkEvery)
     }
     let finished = try await pool.transaction { database in
       let rows = try await database.query(SendoutQueries.finish, key.customer.rawValue, key.sendout.rawValue)
       if !rows.isEmpty { try await database.query(SendoutQueries.notify, key.description) }
       return !rows.isEmpty
     }
-    if finished { logger.info("finished", metadata: ["sendout": "\(key)"]) }
+    if finished { logger.info("sendout finished", metadata: ["sendout": "\(key)"]) }
     return .done
   }
 
-  /// Pauses the sendout and raises the app's alarm: what was refused for one push would be for all.
+  /// Pauses the sendout and raises the app's alarm, since every further push would be refused too.
   private func halt(_ sendout: Sendout, _ reason: String) async throws {
     let key = sendout.key
-    logger.error("halted", metadata: ["sendout": "\(key)", "reason": "\(reason)"])
+    logger.error(
+      "sendout paused: nothing can be sent until the app is corrected",
+      metadata: ["sendout": "\(key)", "reason": "\(reason)"])
     try await pool.transaction { database in
       guard
         try await !database.query(SendoutQueries.halt, key.customer.rawValue, key.sendout.rawValue, reason).isEmpty
@@ -135,20 +136,20 @@ struct SendoutWorker: Sendable {
 
   private enum Readiness {
     case order(SendoutOrder)
-    case impossible(reason: String)
+    case notPossible(reason: String)
   }
 
   private func order(for sendout: Sendout) async throws -> Readiness {
     guard let app = try await PushApps(pool, vault: vault).find(sendout.key.customer, sendout.app) else {
-      return .impossible(reason: "the app is gone")
+      return .notPossible(reason: "the app no longer exists")
     }
     let signing: SigningCredentials?
     do {
       signing = try await credentials.credentials(for: app)
     } catch RegistryError.sealed {
-      return .impossible(reason: "the app's signing key does not open under the hub's master key")
+      return .notPossible(reason: "the app's signing key cannot be decrypted with the hub's master key")
     }
-    guard let signing else { return .impossible(reason: "the app has no signing key") }
+    guard let signing else { return .notPossible(reason: "the app has no signing key") }
     let message = try sendout.message()
     return .order(
       SendoutOrder(
@@ -159,7 +160,7 @@ struct SendoutWorker: Sendable {
 }
 
 extension Sendout {
-  /// What templates can say of the sendout. In a message, its own alert and info are not among it.
+  /// What templates can name of the sendout. A message cannot name its own alert and info.
   func fields(of message: MessageBody) -> SendoutFields {
     SendoutFields(id: key.sendout.rawValue, name: name, fields: message.fields ?? [:])
   }

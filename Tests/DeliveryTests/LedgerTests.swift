@@ -83,7 +83,7 @@ import Wire
       let pushes = try await bench.pushes(key)
       #expect(pushes.allSatisfy { $0.state == .accepted && $0.attempts == 1 && $0.notBefore == nil })
       try await ledger.release(batch.claim, batch.devices)
-      #expect(try await bench.ledger.outlook(key).isDone)
+      #expect(try await bench.ledger.remainingWork(key).isDone)
     }
   }
 
@@ -106,7 +106,7 @@ import Wire
       #expect(try await bench.pushes(key).map(\.resentBecause) == [nil, "X", "X", nil])
       try await ledger.settle(accepted(again.pushes))
       try await ledger.release(again.claim, again.devices)
-      let next = try #require(try await bench.ledger.outlook(key).nextClaim)
+      let next = try #require(try await bench.ledger.remainingWork(key).nextClaim)
       #expect(next > .seconds(3000))
       #expect(try await ledger.claim() == nil)
     }
@@ -140,7 +140,7 @@ import Wire
       try await ledger.release(batch.claim, batch.devices)
       #expect(
         try await bench.show(key).counts == SendoutCounts(audience: 20, sent: 5, accepted: 3, cancelled: 17))
-      #expect(try await bench.ledger.outlook(key).isDone)
+      #expect(try await bench.ledger.remainingWork(key).isDone)
     }
   }
 
@@ -189,7 +189,7 @@ import Wire
       try await bench.ledger.requeueLost(key, .resend)
       #expect(
         try await bench.show(key).counts == SendoutCounts(audience: 10, sent: 10, uncertain: 7, cancelled: 3))
-      #expect(try await bench.ledger.outlook(key).isDone)
+      #expect(try await bench.ledger.remainingWork(key).isDone)
     }
   }
 

@@ -56,7 +56,7 @@ import Wire
   @Test func `What was refused for the app is written nowhere`() {
     #expect(
       outcomePolicy().action(of: outcome(.credentialsRefused(reason: "X")), for: push, in: .sandbox)
-        == .halts(reason: "X"))
+        == .refused(reason: "X"))
   }
 
   @Test func `What could not leave waits as long again as it has, counts no attempt, and is given up in time`() {
@@ -91,20 +91,20 @@ import Wire
 
   @Test func `A push held up by refused credentials is not given up for it`() {
     let late = QueuedPush(device: push.device, contact: push.contact, attempts: 0, giveUpAt: noon)
-    let settlement = outcomePolicy().settlement(of: late, heldUpBy: .refused(reason: "X"))
+    let settlement = outcomePolicy().settlement(of: late, blockedBy: .refused(reason: "X"))
     #expect(settlement.state == .waiting && settlement.timeout == nil)
   }
 
   @Test func `A dead token fails its push, unless the device is kept`() {
-    let outcome = outcome(.tokenDead(.wrongEnvironment, since: nil, reason: "BadDeviceToken"))
-    guard case .dead(let dead) = outcomePolicy().action(of: outcome, for: push, in: .sandbox) else {
-      Issue.record("not dead")
+    let outcome = outcome(.tokenInvalid(.wrongEnvironment, since: nil, reason: "BadDeviceToken"))
+    guard case .invalid(let token) = outcomePolicy().action(of: outcome, for: push, in: .sandbox) else {
+      Issue.record("not invalid")
       return
     }
-    #expect(dead.moment == noon && !dead.isDated && dead.cause == .wrongEnvironment && dead.environment == .sandbox)
-    #expect(outcomePolicy().settlement(of: dead, deviceIsKept: false) == written(.failed, "BadDeviceToken"))
+    #expect(token.moment == noon && !token.isDated && token.cause == .wrongEnvironment && token.environment == .sandbox)
+    #expect(outcomePolicy().settlement(of: token, deviceIsKept: false) == written(.failed, "BadDeviceToken"))
     #expect(
-      outcomePolicy().settlement(of: dead, deviceIsKept: true)
+      outcomePolicy().settlement(of: token, deviceIsKept: true)
         == written(.waiting, "BadDeviceToken", delay: .seconds(1)))
   }
 

@@ -3,32 +3,32 @@ import Testing
 @testable import Delivery
 
 @Suite struct SendWindowTests {
-  @Test func `There is room for so many, and then for as many as leave`() async {
+  @Test func `It has room for a number of pushes, and for as many as are released`() async {
     let window = SendWindow(10)
-    #expect(await window.enter(6))
-    #expect(await window.enter(4))
-    async let waits = window.enter(5)
-    window.leave(3)
-    window.leave(2)
+    #expect(await window.acquire(6))
+    #expect(await window.acquire(4))
+    async let waits = window.acquire(5)
+    window.release(3)
+    window.release(2)
     #expect(await waits)
     #expect(window.end == nil)
   }
 
-  @Test func `Once closed nobody enters, whoever waits is told, and the first reason stays`() async {
+  @Test func `Closing refuses waiting and later tasks, and keeps the first reason`() async {
     let window = SendWindow(1)
-    #expect(await window.enter(1))
-    async let waits = window.enter(1)
-    window.close(.halted(reason: "x"))
+    #expect(await window.acquire(1))
+    async let waits = window.acquire(1)
+    window.close(.refused(reason: "x"))
     window.close(.stopped)
     #expect(await !waits)
-    #expect(await !window.enter(1))
-    #expect(window.end == .halted(reason: "x"))
+    #expect(await !window.acquire(1))
+    #expect(window.end == .refused(reason: "x"))
   }
 
-  @Test func `A task that is cancelled while it waits does not enter`() async {
+  @Test func `A task that is cancelled while it waits is refused`() async {
     let window = SendWindow(1)
-    #expect(await window.enter(1))
-    let task = Task { await window.enter(1) }
+    #expect(await window.acquire(1))
+    let task = Task { await window.acquire(1) }
     task.cancel()
     #expect(await !task.value)
   }

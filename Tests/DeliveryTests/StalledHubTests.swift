@@ -11,7 +11,7 @@ import Wire
 
 /// A hub that stood still for longer than its leases hold.
 @Suite struct StalledHubTests {
-  @Test func `Pushes handed over do not leave once their batch may be another hub's`() async throws {
+  @Test func `Waiting pushes do not leave once their lease may have expired`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(40)
       let key = try await bench.send("Hello")
@@ -44,18 +44,18 @@ import Wire
     }
   }
 
-  @Test func `A lease holds until it may be over, unless it was extended, or was another claim's`() {
+  @Test func `A lease is valid until its end, unless it was extended or is another claim's`() {
     let leases = Leases()
     let claim = Claim(batch: 1, ordinal: 1), again = Claim(batch: 1, ordinal: 2)
-    leases.take(claim, until: .now + .seconds(3600))
+    leases.add(claim, until: .now + .seconds(3600))
     #expect(leases.holds(claim) && !leases.holds(again))
     leases.extend([claim], kept: [claim], until: .now)
     #expect(!leases.holds(claim))
     leases.extend([claim], kept: [], until: .now + .seconds(3600))
     #expect(leases.held.isEmpty && leases.batches == [1])
-    leases.take(again, until: .now + .seconds(3600))
+    leases.add(again, until: .now + .seconds(3600))
     #expect(leases.holds(again) && !leases.holds(claim))
-    leases.release(again)
+    leases.remove(again)
     #expect(leases.batches.isEmpty)
   }
 }

@@ -11,13 +11,13 @@ import Testing
     func leave() { inside.withLock { $0.now -= 1 } }
   }
 
-  @Test func `So many are let through at a time, and in the end all`() async throws {
+  @Test func `It limits how many run at a time, and all run in the end`() async throws {
     let semaphore = AsyncSemaphore(3)
     let count = Count()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<50 {
         group.addTask {
-          try await semaphore.pass {
+          try await semaphore.withPermit {
             count.enter()
             await Task.yield()
             count.leave()
@@ -29,21 +29,21 @@ import Testing
     #expect((1...3).contains(count.inside.withLock(\.most)))
   }
 
-  @Test func `Who is cancelled while waiting gives way to the next`() async throws {
+  @Test func `A waiting task that is cancelled leaves the queue`() async throws {
     let semaphore = AsyncSemaphore(1)
     let (gate, open) = AsyncStream.makeStream(of: Void.self)
     let (entered, enter) = AsyncStream.makeStream(of: Void.self)
     let first = Task {
-      try await semaphore.pass {
+      try await semaphore.withPermit {
         enter.yield()
         for await _ in gate { break }
       }
     }
     for await _ in entered { break }
-    let second = Task { try await semaphore.pass {} }
+    let second = Task { try await semaphore.withPermit {} }
     second.cancel()
     await #expect(throws: CancellationError.self) { try await second.value }
-    let third = Task { try await semaphore.pass { 3 } }
+    let third = Task { try await semaphore.withPermit { 3 } }
     open.yield()
     try await first.value
     #expect(try await third.value == 3)

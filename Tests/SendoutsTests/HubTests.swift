@@ -115,7 +115,7 @@ import Wire
       let log = LogCapture()
       var hub = TestHub()
       hub.dispatch.lease = .seconds(4)
-      hub.runner.grace = .zero
+      hub.runner.shutdownTimeout = .zero
       let runner = SendoutRunner(
         bench.pool, dispatcher: bench.dispatcher(hub), vault: bench.vault, settings: hub.runner, logger: log.logger)
       let group = ServiceGroup(
@@ -128,7 +128,7 @@ import Wire
         try await tasks.waitForAll()
         return key
       }
-      #expect(log.lines.count { $0.hasPrefix("warning") && $0.contains("could settle in time") } == 1)
+      #expect(log.lines.count { $0.hasPrefix("warning") && $0.contains("shutdown timeout") } == 1)
       bench.simulator.apns.removeRules()
       bench.simulator.apns.answerIgnored()
       try await bench.withHubs { try await bench.until(key, .finished) }

@@ -91,7 +91,7 @@ import Wire
       await refuses(
         SendoutError.invalid(
           field: "audience.originalIds",
-          problem: "holds 10001 ids, and at most 10000 are taken: put more of them on a list")
+          problem: "holds 10001 ids, and at most 10000 are allowed: use a list for more")
       ) { $0.audience = .originalIds((0...10_000).map(String.init)) }
       await refuses(ContentError.invalid(field: "message.sound", problem: "holds U+0000")) { $0.message.sound = "\0" }
       await refuses(ContentError.invalid(field: "message.fields.a.b[0]", problem: "holds U+0000")) {

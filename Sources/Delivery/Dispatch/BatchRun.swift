@@ -1,64 +1,65 @@
 import Providers
 import Synchronization
 
-/// A claimed batch on its way: which of its slices are out, and what has to wait until all are back.
+/// A claimed batch while it is sent: counts its running slices, and collects what is decided once all have ended.
 final class BatchRun: Sendable {
-  struct Tally: Sendable {
+  /// What a batch came to.
+  struct Result: Sendable {
     /// Pushes that the push service answered, by environment.
     var answered: [APNsEnvironment: Int] = [:]
-    /// Those whose token is dead without a moment given: whether the devices are retired is decided on the whole batch.
-    var dead: [DeadToken] = []
-    /// Whether some have left of which nothing is going to be written.
+    /// Tokens reported as invalid without a date: whether their devices are retired is decided for the whole batch.
+    var invalid: [InvalidToken] = []
+    /// Whether outcomes of some sent pushes cannot be written.
     var isIncomplete = false
   }
 
   private struct State {
-    var tally = Tally()
-    /// Slices out, and one for whoever still hands over.
-    var out = 1
-    var hasHandedOver = false
+    var result = Result()
+    /// Slices that have not ended, and one for the task that starts them.
+    var running = 1
+    var hasSent = false
   }
 
   let claim: Claim
   let devices: ClosedRange<Int64>
   let outcomePolicy: OutcomePolicy
-  /// Whether some of its pushes were put off before.
-  let isDueAgain: Bool
+  /// Whether some of its pushes were tried before.
+  let isRetry: Bool
   private let state = Mutex(State())
 
   init(_ batch: ClaimedBatch, _ outcomePolicy: OutcomePolicy) {
     claim = batch.claim
     devices = batch.devices
     self.outcomePolicy = outcomePolicy
-    isDueAgain = batch.isDueAgain
+    isRetry = batch.isRetry
   }
 
-  func handOver() {
+  func beginSlice() {
     state.withLock { state in
-      state.out += 1
-      state.hasHandedOver = true
+      state.running += 1
+      state.hasSent = true
     }
   }
 
   /// Whether any of its pushes may have left.
-  var mayHaveLeft: Bool { state.withLock(\.hasHandedOver) }
+  var mayHaveSent: Bool { state.withLock(\.hasSent) }
 
-  /// A slice is back, or all are handed over.
-  /// - Returns: what the whole batch came to, if this was the last thing to wait for.
-  func back() -> Tally? {
+  /// A slice has ended, or all are started.
+  /// - Returns: what the batch came to, if nothing more is running.
+  func endSlice() -> Result? {
     state.withLock { state in
-      state.out -= 1
-      return state.out == 0 ? state.tally : nil
+      state.running -= 1
+      return state.running == 0 ? state.result : nil
     }
   }
 
-  /// What became of some pushes cannot be written.
-  func lose() { state.withLock { $0.tally.isIncomplete = true } }
+  /// Some outcomes cannot be written.
+  func markIncomplete() { state.withLock { $0.result.isIncomplete = true } }
 
-  func count(answered: Int, dead: [DeadToken], in environment: APNsEnvironment) {
+  func count(answered: Int, invalid: [InvalidToken], in environment: APNsEnvironment) {
     state.withLock { state in
-      state.tally.answered[environment, default: 0] += answered
-      state.tally.dead += dead
+      state.result.answered[environment, default: 0] += answered
+      state.result.invalid += invalid
     }
   }
 }

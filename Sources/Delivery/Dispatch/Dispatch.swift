@@ -8,9 +8,9 @@ import Wire
 
 /// One sendout's run on this hub.
 ///
-/// One task claims, makes ready and hands over, a batch ahead of what is leaving; each slice that is handed over has a task
-/// that takes its outcomes; one extends the leases; the outcome writer writes what comes in. The window holds them together: it
-/// has room for so many pushes between being handed over and being written, and is closed when no more shall leave.
+/// One task claims and prepares batches, one ahead of the batch that is being sent. Each slice of a batch has a task that sends it
+/// and takes its outcomes. One task extends leases, and the outcome writer writes what comes in. The window bounds how many pushes are between being sent
+/// and being written; it is closed when no more may leave.
 final class Dispatch: Sendable {
   let dispatcher: Dispatcher
   let order: SendoutOrder
@@ -43,11 +43,13 @@ final class Dispatch: Sendable {
       do {
         try await ledger.settle(settlements)
       } catch  where !Task.isCancelled {
-        if !Self.mayPass(error, "settle", logger) { window.close(.putOff(reason: "the hub failed to settle")) }
+        if !Self.isRetryable(error, "write outcomes", logger) {
+          window.close(.unavailable(reason: "the hub failed to write outcomes"))
+        }
         throw error
       }
     } onWritten: {
-      window.leave($0)
+      window.release($0)
     }
   }
 
@@ -68,18 +70,18 @@ final class Dispatch: Sendable {
     return end
   }
 
-  // MARK: Claiming and handing over
+  // MARK: Claiming and sending
 
   private func sendLoop(_ slices: inout DiscardingTaskGroup) async {
     var next = await claimNext()
     while let batch = next {
       async let following = claimNext()
-      await handOver(batch, &slices)
+      await send(batch, &slices)
       next = await following
     }
   }
 
-  /// The next batch, claimed and made ready; `nil` when there is none now, or the window is closed.
+  /// The next batch, claimed and prepared; `nil` when there is none now, or the window is closed.
   private func claimNext() async -> PreparedBatch? {
     guard window.end == nil, let batch = await claim() else { return nil }
     let outcomePolicy = OutcomePolicy(
@@ -98,11 +100,11 @@ final class Dispatch: Sendable {
   }
 
   private func claim() async -> ClaimedBatch? {
-    await persistently("claim") {
+    await persistently("claim a batch") {
       guard self.window.end == nil else { return nil }
       do {
         let batch = try await self.ledger.claim()
-        if let batch { self.leases.take(batch.claim, until: batch.leaseEnd) }
+        if let batch { self.leases.add(batch.claim, until: batch.leaseEnd) }
         return batch
       } catch PostgresError.unknownOutcome(let statement) {
         try await self.ledger.releaseUnknownClaims(except: self.leases.batches)
@@ -111,47 +113,48 @@ final class Dispatch: Sendable {
     } ?? nil
   }
 
-  private func handOver(_ batch: PreparedBatch, _ slices: inout DiscardingTaskGroup) async {
-    // Batches that are due again come first, and may all be of the environment that is closed: they say nothing of the others.
-    if !batch.run.isDueAgain, !batch.slices.isEmpty,
+  /// Starts a task for each slice of a batch, as far as the window and the environments are open.
+  private func send(_ batch: PreparedBatch, _ slices: inout DiscardingTaskGroup) async {
+    // Retries come first, and may all be of the closed environment: they say nothing about the other one.
+    if !batch.run.isRetry, !batch.slices.isEmpty,
       let end = environmentStatus.end(with: batch.slices.map(\.environment)),
-      await !meetsAnother()
+      await !hasPushesForOpenEnvironment()
     {
       window.close(end)
     }
-    let room = min(batch.settlements.count, dispatcher.settings.window)
-    if room > 0, await window.enter(room) { outcomeWriter.add(batch.settlements, room: room) }
+    let count = min(batch.settlements.count, dispatcher.settings.window)
+    if count > 0, await window.acquire(count) { outcomeWriter.add(batch.settlements, room: count) }
     for slice in batch.slices {
-      guard await window.enter(slice.pushes.count) else { break }
+      guard await window.acquire(slice.pushes.count) else { break }
       guard leases.holds(batch.run.claim) else {
-        window.leave(slice.pushes.count)
+        window.release(slice.pushes.count)
         break
       }
-      if let closureReason = environmentStatus.closureReason(to: slice.environment) {
-        guard batch.run.isDueAgain || environmentStatus.end() == nil else {
-          // The run ends: what it has not tried stays queued.
-          window.leave(slice.pushes.count)
+      if let closureReason = environmentStatus.closureReason(of: slice.environment) {
+        guard batch.run.isRetry || environmentStatus.end() == nil else {
+          // The run ends: pushes that it has not tried stay queued.
+          window.release(slice.pushes.count)
           continue
         }
         outcomeWriter.add(
-          slice.pushes.map { batch.run.outcomePolicy.settlement(of: $0, heldUpBy: closureReason) },
+          slice.pushes.map { batch.run.outcomePolicy.settlement(of: $0, blockedBy: closureReason) },
           room: slice.pushes.count)
         continue
       }
-      environmentStatus.meet(slice.environment)
-      batch.run.handOver()
+      environmentStatus.use(slice.environment)
+      batch.run.beginSlice()
       slices.addTask { await self.send(slice, of: batch.run) }
     }
-    slices.addTask { await self.back(batch.run) }
+    slices.addTask { await self.endSlice(of: batch.run) }
   }
 
-  /// Whether further batches hold pushes for an environment that is open.
-  private func meetsAnother() async -> Bool {
-    for environment in APNsEnvironment.allCases where environmentStatus.closureReason(to: environment) == nil {
-      guard await persistently("look ahead", { try await self.ledger.hasQueued(for: environment) }) == true else {
-        continue
-      }
-      environmentStatus.meet(environment)
+  /// Whether further batches have pushes for an environment that is open.
+  private func hasPushesForOpenEnvironment() async -> Bool {
+    for environment in APNsEnvironment.allCases where environmentStatus.closureReason(of: environment) == nil {
+      guard
+        await persistently("look for queued pushes", { try await self.ledger.hasQueued(for: environment) }) == true
+      else { continue }
+      environmentStatus.use(environment)
       return true
     }
     return false
@@ -162,83 +165,88 @@ final class Dispatch: Sendable {
   private func send(_ slice: PreparedBatch.Slice, of run: BatchRun) async {
     var isUnanswered = [Bool](repeating: true, count: slice.pushes.count)
     var wasAnswered = false
-    var lastProblem = ""
+    var unsentReason: String?
     let isOurs = { @Sendable [leases] in leases.holds(run.claim) }
     for await outcomes in dispatcher.apns.send(
       slice.requests, to: slice.environment, as: order.credentials, while: isOurs)
     {
       for outcome in outcomes { isUnanswered[outcome.index] = false }
-      let sorted = OutcomePartition(outcomes, slice, run.outcomePolicy)
-      if sorted.answered > 0 { wasAnswered = true }
-      if let problem = sorted.unsentReason { lastProblem = problem }
-      await take(sorted, in: slice.environment, of: run)
+      let partition = OutcomePartition(outcomes, slice, run.outcomePolicy)
+      if partition.answered > 0 { wasAnswered = true }
+      unsentReason = partition.unsentReason ?? unsentReason
+      await take(partition, in: slice.environment, of: run)
     }
     guard !Task.isCancelled else { return }
-    let lost = slice.pushes.indices.filter { isUnanswered[$0] }.map {
+    let missing = slice.pushes.indices.filter { isUnanswered[$0] }.map {
       PushOutcome(index: $0, verdict: .uncertain(reason: "NoOutcome"), sentAt: dispatcher.now())
     }
-    if !lost.isEmpty { await take(OutcomePartition(lost, slice, run.outcomePolicy), in: slice.environment, of: run) }
-    if !wasAnswered, !lastProblem.isEmpty, isOurs() {
-      environmentStatus.close(slice.environment, .outOfReach(reason: lastProblem))
+    if !missing.isEmpty {
+      await take(OutcomePartition(missing, slice, run.outcomePolicy), in: slice.environment, of: run)
     }
-    await back(run)
+    if !wasAnswered, let unsentReason, isOurs() {
+      environmentStatus.close(slice.environment, .unavailable(reason: unsentReason))
+    }
+    await endSlice(of: run)
   }
 
-  private func take(_ sorted: OutcomePartition, in environment: APNsEnvironment, of run: BatchRun) async {
-    DeliveryMetrics.count(sorted.outcomes)
-    if sorted.outcomes.contains(where: { $0.verdict == .accepted }) { hasAccepted.store(true, ordering: .relaxed) }
-    outcomeWriter.add(sorted.settlements, room: sorted.settlements.count)
-    // Those dead without a date wait for the rest of their batch, which must not wait for them.
-    run.count(answered: sorted.answered, dead: sorted.undatedDead, in: environment)
-    window.leave(sorted.halted.count + sorted.undatedDead.count)
-    if let reason = sorted.haltReason { refuse(sorted.halted, reason, in: environment, of: run) }
-    if let settlements = await retire(sorted.datedDead, of: run) {
-      outcomeWriter.add(settlements, room: sorted.datedDead.count)
+  private func take(_ partition: OutcomePartition, in environment: APNsEnvironment, of run: BatchRun) async {
+    DeliveryMetrics.count(partition.outcomes)
+    if partition.outcomes.contains(where: { $0.verdict == .accepted }) { hasAccepted.store(true, ordering: .relaxed) }
+    outcomeWriter.add(partition.settlements, room: partition.settlements.count)
+    // Invalid tokens without a date wait for the rest of their batch, which must not wait for them.
+    run.count(answered: partition.answered, invalid: partition.undatedInvalid, in: environment)
+    window.release(partition.refused.count + partition.undatedInvalid.count)
+    if let reason = partition.refusalReason { refuse(partition.refused, reason, in: environment, of: run) }
+    if let settlements = await retire(partition.datedInvalid, of: run) {
+      outcomeWriter.add(settlements, room: partition.datedInvalid.count)
     }
   }
 
-  /// Nothing more is sent to an environment that refuses the app's credentials. Pushes that it refused stay queued, or wait if
-  /// the run goes on with others.
+  /// Closes an environment that refuses the app's credentials. The refused pushes stay queued, or wait if the run continues
+  /// with others.
   func refuse(_ pushes: [QueuedPush], _ reason: String, in environment: APNsEnvironment, of run: BatchRun) {
     environmentStatus.close(environment, .refused(reason: reason))
-    guard run.isDueAgain || environmentStatus.end() == nil else { return }
-    outcomeWriter.add(pushes.map { run.outcomePolicy.settlement(of: $0, heldUpBy: .refused(reason: reason)) }, room: 0)
+    guard run.isRetry || environmentStatus.end() == nil else { return }
+    outcomeWriter.add(pushes.map { run.outcomePolicy.settlement(of: $0, blockedBy: .refused(reason: reason)) }, room: 0)
   }
 
-  /// Retires the devices of dead tokens, and says what is written of their pushes: nothing, when that failed.
-  func retire(_ dead: [DeadToken], of run: BatchRun) async -> [Settlement]? {
-    guard !dead.isEmpty else { return [] }
+  /// Retires the devices of invalid tokens.
+  /// - Returns: what to write of their pushes; `nil` when retiring failed, so that nothing is to be written.
+  func retire(_ tokens: [InvalidToken], of run: BatchRun) async -> [Settlement]? {
+    guard !tokens.isEmpty else { return [] }
     let devices = Devices(dispatcher.database)
-    let retirements = dead.map { dead in
+    let retirements = tokens.map { token in
       Retirement(
-        device: dead.push.device, moment: dead.moment, reason: dead.reason,
-        type: dead.cause == .wrongEnvironment ? .wrongEnvironment : .refused, isSandbox: dead.environment == .sandbox)
+        device: token.push.device, moment: token.moment, reason: token.reason,
+        type: token.cause == .wrongEnvironment ? .wrongEnvironment : .refused, isSandbox: token.environment == .sandbox)
     }
     guard
-      let outcomes = await persistently("retire", { try await devices.retire(self.order.key.customer, retirements) })
+      let outcomes = await persistently(
+        "retire devices", { try await devices.retire(self.order.key.customer, retirements) })
     else {
-      run.lose()
+      run.markIncomplete()
       return nil
     }
-    return dead.map { run.outcomePolicy.settlement(of: $0, deviceIsKept: outcomes[$0.push.device] == .kept) }
+    return tokens.map { run.outcomePolicy.settlement(of: $0, deviceIsKept: outcomes[$0.push.device] == .kept) }
   }
 
-  // MARK: Letting go
+  // MARK: Releasing
 
-  /// Lets go of a batch once all of it is back and written. If not all can be written it is left to its lease, as if this hub
-  /// had been killed: pushes that left stand there as queued, and whether they are sent again is the policy's to say.
-  private func back(_ run: BatchRun) async {
-    guard let tally = run.back(), !Task.isCancelled else { return }
-    let isComplete = await judge(tally, of: run)
+  /// Releases a batch once all its slices have ended and their outcomes are written. If some cannot be written, the batch is left
+  /// to its lease, as if this hub had been killed: its sent pushes are still queued in the ledger, and the sendout's policy
+  /// decides whether they are sent again.
+  private func endSlice(of run: BatchRun) async {
+    guard let result = run.endSlice(), !Task.isCancelled else { return }
+    let isComplete = await evaluate(result, of: run)
     let isWritten = await outcomeWriter.flush() && isComplete
-    guard isWritten || !run.mayHaveLeft else { return leases.leave(run.claim) }
+    guard isWritten || !run.mayHaveSent else { return leases.abandon(run.claim) }
     await release(run)
   }
 
   private func release(_ run: BatchRun) async {
     guard !Task.isCancelled else { return }
-    await persistently("release") { try await self.ledger.release(run.claim, run.devices) }
-    leases.release(run.claim)
+    await persistently("release a batch") { try await self.ledger.release(run.claim, run.devices) }
+    leases.remove(run.claim)
   }
 
   // MARK: The database
@@ -250,14 +258,14 @@ final class Dispatch: Sendable {
         let (kept, until) = try await ledger.extend(asked)
         leases.extend(asked, kept: kept, until: until)
       } catch {
-        logger.warning("leases were not extended", metadata: ["error": "\(error)"])
+        logger.warning("could not extend leases, retrying", metadata: ["error": "\(error)"])
       }
     }
   }
 
-  /// Does something that has to be done, however long the database is away.
-  /// - Returns: `nil` when the task was cancelled, or the failure is not one of the database being away; then the run ends
-  ///   and what it has claimed is left to the leases.
+  /// Runs a statement until it succeeds, however long the database is away.
+  /// - Returns: `nil` when the task was cancelled, or the statement failed although the database was there; then the run ends and
+  ///   its claims are left to their leases.
   @discardableResult
   func persistently<Answer>(_ what: String, _ body: () async throws -> Answer) async -> Answer? {
     var pause = Duration.milliseconds(50)
@@ -265,8 +273,8 @@ final class Dispatch: Sendable {
       do {
         return try await body()
       } catch {
-        guard Self.mayPass(error, what, logger) else {
-          window.close(.putOff(reason: "the hub failed to \(what)"))
+        guard Self.isRetryable(error, what, logger) else {
+          window.close(.unavailable(reason: "the hub failed to \(what)"))
           return nil
         }
         try? await Task.sleep(for: pause)
@@ -276,13 +284,14 @@ final class Dispatch: Sendable {
     return nil
   }
 
-  /// Whether a failure to do something is one of the database being away; it is logged either way.
-  private static func mayPass(_ error: any Error, _ what: String, _ logger: Logger) -> Bool {
+  /// Logs a failed statement.
+  /// - Returns: whether it failed because the database is away, so that it can be run again.
+  private static func isRetryable(_ error: any Error, _ what: String, _ logger: Logger) -> Bool {
     guard DatabaseUnavailable(error) == nil else {
-      logger.warning("could not \(what) yet", metadata: ["error": "\(error)"])
+      logger.warning("could not \(what) while the database is away, retrying", metadata: ["error": "\(error)"])
       return true
     }
-    logger.error("failed to \(what)", metadata: ["error": "\(error)"])
+    logger.error("failed to \(what), this run ends", metadata: ["error": "\(error)"])
     return false
   }
 }

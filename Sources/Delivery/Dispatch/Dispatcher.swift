@@ -3,13 +3,15 @@ public import FoundationEssentials
 public import Logging
 public import Postgres
 public import Providers
+public import Registry
+import Synchronization
+public import Wire
 
 /// Works through the ledger of one sendout after another: claims its batches, sends their pushes, settles the outcomes.
 ///
-/// What makes it safe to stop at any moment is the order of things: the claim of a batch is committed before the first byte of
-/// it leaves, and an outcome is committed when it is known. Whatever stands between, in a claimed batch whose lease has run
-/// out, may have left or not, and the sendout's policy decides. A commit for each push would say the same at a thousand times
-/// the price.
+/// The order of commits makes it safe to stop at any moment. A batch's claim is committed before its first byte leaves, and an
+/// outcome is committed when it is known. Pushes without an outcome, in a claimed batch whose lease has expired, are uncertain,
+/// and the sendout's policy decides about them. A commit for each push would cost a thousand times as much.
 public struct Dispatcher: Sendable {
   let database: any Querying
   let apns: APNsProvider
@@ -20,8 +22,8 @@ public struct Dispatcher: Sendable {
   let random: @Sendable () -> Double
 
   /// - Parameters:
-  ///   - now: the clock by which pushes are dated and given up.
-  ///   - random: 0 to 1, for back-off.
+  ///   - now: the clock by which pushes are dated and expire.
+  ///   - random: 0 to 1, for the jitter of retries.
   public init(
     _ database: any Querying, apns: APNsProvider, links: PublicLinks, settings: DispatchSettings = DispatchSettings(),
     logger: Logger, now: @escaping @Sendable () -> Date = { Date() },
@@ -38,9 +40,103 @@ public struct Dispatcher: Sendable {
 
   /// Sends what can be claimed of a sendout now, and returns when all that this hub has claimed is settled and released.
   ///
-  /// Told to stop, it claims and hands over no more, and waits for what is on its way. When its task is cancelled it drops
-  /// everything, as a killed hub does, and leaves it to the leases.
+  /// After `stop` it claims and sends nothing more, and waits for pushes in flight. When its task is cancelled it drops
+  /// everything, as a killed hub does, and leaves its claims to their leases.
   public func dispatch(_ order: SendoutOrder, stop: StopSignal = StopSignal()) async -> DispatchEnd {
     await Dispatch(self, order).run(until: stop)
   }
+}
+
+/// What a hub needs to know to send a sendout's pushes.
+public struct SendoutOrder: Sendable {
+  public var key: SendoutKey
+  public var app: PushAppID
+  /// For `{{app.name}}`; its `appId` is APNs' topic.
+  public var appFields: AppFields
+  public var topic: String
+  var credentials: APNsCredentials
+  public var message: MessageTemplate
+  /// For `{{sendout.name}}` and so on.
+  public var sendoutFields: SendoutFields
+  /// Whether there is a rich page, and so a `url`.
+  public var hasPage: Bool
+  public var onUncertain: UncertainPolicy
+
+  public init(
+    key: SendoutKey, app: PushAppID, appFields: AppFields, topic: String, credentials: SigningCredentials,
+    message: MessageTemplate, sendoutFields: SendoutFields, hasPage: Bool, onUncertain: UncertainPolicy
+  ) {
+    self.key = key
+    self.app = app
+    self.appFields = appFields
+    self.topic = topic
+    self.credentials = APNsCredentials(
+      teamID: credentials.teamID, keyID: credentials.keyID, signingKey: credentials.signingKey.text)
+    self.message = message
+    self.sendoutFields = sendoutFields
+    self.hasPage = hasPage
+    self.onUncertain = onUncertain
+  }
+}
+
+/// Why a dispatch ended.
+public enum DispatchEnd: Sendable, Equatable {
+  /// Nothing can be claimed for now; `Ledger.remainingWork` tells whether there is work for later.
+  case drained
+  /// It was told to stop.
+  case stopped
+  /// The app's credentials are refused, or there are none: nothing can be sent until somebody corrects them.
+  case refused(reason: String)
+  /// The push service could not be reached, or a statement failed: try again later.
+  case unavailable(reason: String)
+}
+
+/// Tells a dispatch to stop claiming and sending; it still waits for pushes in flight.
+public final class StopSignal: Sendable {
+  private struct State {
+    var isStopped = false
+    var handlers: [@Sendable () -> Void] = []
+  }
+  private let state = Mutex(State())
+
+  public init() {}
+
+  public var isStopped: Bool { state.withLock(\.isStopped) }
+
+  public func stop() {
+    let handlers = state.withLock { state in
+      defer { state.handlers = [] }
+      state.isStopped = true
+      return state.handlers
+    }
+    for handler in handlers { handler() }
+  }
+
+  /// Calls `handler` once: when stopped, or now if already stopped.
+  func onStop(_ handler: @escaping @Sendable () -> Void) {
+    let isStopped = state.withLock { state in
+      if !state.isStopped { state.handlers.append(handler) }
+      return state.isStopped
+    }
+    if isStopped { handler() }
+  }
+}
+
+/// How a hub works through the ledger. The defaults are for production; tests choose smaller values.
+public struct DispatchSettings: Sendable {
+  /// Most pushes in flight: sent to a push service, and their outcome not written yet. So many may still leave after a pause.
+  public var window = 4000
+  /// Most pushes sent in one call.
+  public var slice = 250
+  /// How long a claim is valid without being extended. After it, any hub may continue with the pushes of a killed one.
+  public var lease: Duration = .seconds(10)
+  /// How often claims are extended.
+  public var extendEvery: Duration = .seconds(2)
+  public var retrySchedule = RetrySchedule()
+  /// Share of invalid tokens above which no device is retired any more: see `CircuitBreaker`.
+  public var circuitBreakerShare = 0.2
+  /// Answers needed before that share says anything.
+  public var circuitBreakerEvidence = 50
+
+  public init() {}
 }

@@ -6,32 +6,32 @@ import Wire
 enum OutcomeAction: Sendable, Equatable {
   /// It is written so.
   case settled(Settlement)
-  /// Nothing of it was looked at: it is written so, and no attempt is counted.
+  /// The push was not processed: it is written so, and no attempt is counted.
   case unsent(Settlement)
   /// The app's credentials are refused, for this push and all others to its environment.
-  case halts(reason: String)
-  /// The token is dead, unless it was registered again after that moment.
-  case dead(DeadToken)
+  case refused(reason: String)
+  /// The token is invalid, unless it was registered again after that moment.
+  case invalid(InvalidToken)
 }
 
-/// A push whose token the push service says is dead.
-struct DeadToken: Sendable, Equatable {
+/// A push whose token the push service reports as invalid.
+struct InvalidToken: Sendable, Equatable {
   var outcome: PushOutcome
   var push: QueuedPush
   var environment: APNsEnvironment
-  var cause: TokenDeath
+  var cause: InvalidTokenCause
   var reason: String
-  /// Whether the push service says since when. If not, the moment of sending has to do.
+  /// Whether the push service says since when. If not, `moment` is when the push was sent.
   var isDated: Bool
-  /// What the registry compares the token's registration with.
+  /// The registry keeps a device whose token was registered after it.
   var moment: Date
 }
 
-/// The table from verdicts to consequences (protocols, sections 1 and 2.6), for one sendout.
+/// The table from verdicts to actions, for one sendout.
 struct OutcomePolicy: Sendable {
   let policy: UncertainPolicy
   let retrySchedule: RetrySchedule
-  /// The share of every delay, 0 to 1: drawn once for a batch, so that pushes put off together come due together.
+  /// The share of every delay, 0 to 1. It is one for a batch, so that pushes delayed together become due together.
   let jitter: Double
   let now: @Sendable () -> Date
 
@@ -39,40 +39,40 @@ struct OutcomePolicy: Sendable {
     switch outcome.verdict {
     case .accepted: .settled(settled(.accepted, push, outcome))
     case .retry(let after, let reason):
-      .settled(putOff(push, outcome, reason, atLeast: after ?? .zero, inTheEnd: .failed))
-    case .tokenDead(let cause, let since, let reason):
-      .dead(
-        DeadToken(
+      .settled(retry(push, outcome, reason, atLeast: after ?? .zero, finally: .failed))
+    case .tokenInvalid(let cause, let since, let reason):
+      .invalid(
+        InvalidToken(
           outcome: outcome, push: push, environment: environment, cause: cause, reason: reason.forLedger,
           isDated: since != nil, moment: since ?? outcome.sentAt ?? now()))
     case .payloadRefused(let reason): .settled(settled(.failed, push, outcome, reason))
-    case .credentialsRefused(let reason): .halts(reason: reason.forLedger)
-    case .unsent(let reason): .unsent(settlement(of: push, heldUpBy: .outOfReach(reason: reason.forLedger)))
+    case .credentialsRefused(let reason): .refused(reason: reason.forLedger)
+    case .unsent(let reason): .unsent(settlement(of: push, blockedBy: .unavailable(reason: reason.forLedger)))
     case .uncertain(let reason):
       switch policy {
       case .skip: .settled(settled(.uncertain, push, outcome, reason))
-      case .resend: .settled(putOff(push, outcome, reason, inTheEnd: .uncertain))
+      case .resend: .settled(retry(push, outcome, reason, finally: .uncertain))
       }
     }
   }
 
-  /// What is written of a push whose token is dead: it has failed; but if the registry kept the device, since it was
-  /// registered again in the meantime, the push is tried again.
-  func settlement(of dead: DeadToken, deviceIsKept: Bool) -> Settlement {
+  /// What is written of a push whose token is invalid. It has failed; but it is tried again if the registry kept the device,
+  /// because the token was registered again in the meantime.
+  func settlement(of token: InvalidToken, deviceIsKept: Bool) -> Settlement {
     deviceIsKept
-      ? putOff(dead.push, dead.outcome, dead.reason, inTheEnd: .failed)
-      : settled(.failed, dead.push, dead.outcome, dead.reason)
+      ? retry(token.push, token.outcome, token.reason, finally: .failed)
+      : settled(.failed, token.push, token.outcome, token.reason)
   }
 
-  /// What is written of a push that did not leave, since nothing can be sent to its environment: it waits. Refused credentials
-  /// are mended by people: until then it is not given up.
-  func settlement(of push: QueuedPush, heldUpBy closureReason: ClosureReason) -> Settlement {
+  /// What is written of a push that did not leave because its environment is closed: it waits. It does not expire while
+  /// credentials are refused, since people have to correct those.
+  func settlement(of push: QueuedPush, blockedBy closureReason: ClosureReason) -> Settlement {
     var settlement = Settlement(device: push.device, state: .waiting, left: false)
     switch closureReason {
     case .refused(let reason):
       settlement.reason = reason
-      settlement.delay = Self.mendingTime
-    case .outOfReach(let reason):
+      settlement.delay = Self.refusedDelay
+    case .unavailable(let reason):
       settlement.reason = reason
       let left = push.giveUpAt.map { Duration.seconds($0.timeIntervalSince(now())) } ?? retrySchedule.timeout
       let delay = retrySchedule.delay(unsentFor: retrySchedule.timeout - left)
@@ -86,8 +86,8 @@ struct OutcomePolicy: Sendable {
     return settlement
   }
 
-  /// How long a run keeps away from pushes whose credentials were refused, if it has others to send.
-  private static let mendingTime = Duration.seconds(60)
+  /// How long a run waits with pushes whose credentials were refused, if it has others to send.
+  private static let refusedDelay = Duration.seconds(60)
 
   private func settled(
     _ state: PushState, _ push: QueuedPush, _ outcome: PushOutcome, _ reason: String? = nil
@@ -97,10 +97,10 @@ struct OutcomePolicy: Sendable {
       sentAt: outcome.sentAt)
   }
 
-  /// Waiting, unless it would be due only after it is given up.
-  private func putOff(
+  /// Waiting for another attempt; in its final state if that would be due after the push expires.
+  private func retry(
     _ push: QueuedPush, _ outcome: PushOutcome, _ reason: String, atLeast: Duration = .zero,
-    inTheEnd end: PushState
+    finally end: PushState
   ) -> Settlement {
     let delay = retrySchedule.delay(after: push.attempts + 1, jitter: jitter, atLeast: atLeast)
     let giveUpAt = push.giveUpAt ?? now().addingTimeInterval(retrySchedule.timeout.inSeconds)
@@ -113,6 +113,37 @@ struct OutcomePolicy: Sendable {
 }
 
 extension String {
-  /// A push service's word, as the ledger keeps it: nothing PostgreSQL cannot hold, and not without end.
+  /// A push service's reason as the ledger keeps it: at most 100 characters, and without U+0000, which PostgreSQL refuses.
   var forLedger: String { String(filter { $0 != "\0" }.prefix(100)) }
+}
+
+/// When a failed push is tried again.
+///
+/// The delay is a second, or what the push service asks for, and doubles with each attempt up to a quarter of an hour. Of what
+/// exceeds the push service's wish, a random share is taken ("full jitter"), so that pushes that failed together are not retried
+/// together. After two hours the push expires.
+public struct RetrySchedule: Sendable, Equatable {
+  public var first: Duration = .seconds(1)
+  public var longest: Duration = .seconds(15 * 60)
+  /// Longest delay of a push that could not leave.
+  public var longestUnsent: Duration = .seconds(5 * 60)
+  /// How long after its first delay a push expires.
+  public var timeout: Duration = .seconds(2 * 60 * 60)
+
+  public init() {}
+
+  /// The delay before the next attempt.
+  /// - Parameters:
+  ///   - attempts: how often the push has left, at least 1.
+  ///   - jitter: 0 to 1, the share of the delay to take.
+  ///   - atLeast: what the push service asked for.
+  func delay(after attempts: Int, jitter: Double, atLeast: Duration = .zero) -> Duration {
+    let longest = max(longest, atLeast)
+    var delay = max(first, atLeast)
+    for _ in 1..<max(attempts, 1) where delay < longest { delay *= 2 }
+    return atLeast + (min(delay, longest) - atLeast) * jitter
+  }
+
+  /// The delay of a push that could not leave: as long as it has waited so far, on any hub.
+  func delay(unsentFor waited: Duration) -> Duration { min(max(first, waited), longestUnsent) }
 }

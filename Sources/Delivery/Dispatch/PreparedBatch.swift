@@ -1,12 +1,13 @@
 import Content
+import Crypto
 import FoundationEssentials
 import Providers
 import Registry
 import Wire
 
-/// A claimed batch, made ready to leave: what is sent, and what is settled without being sent.
+/// A claimed batch, prepared: pushes to be sent, and outcomes of pushes that are not.
 struct PreparedBatch: Sendable {
-  /// Some pushes to one environment, handed over together.
+  /// Pushes to one environment that are sent in one call.
   struct Slice: Sendable {
     var environment: APNsEnvironment
     var pushes: [QueuedPush] = []
@@ -18,13 +19,13 @@ struct PreparedBatch: Sendable {
   var settlements: [Settlement]
 }
 
-/// Makes pushes ready.
+/// Prepares a batch's pushes.
 struct Preparation: Sendable {
   let order: SendoutOrder
   let links: PublicLinks
   let sliceSize: Int
 
-  /// - Parameter recipients: those that are there, in any order.
+  /// - Parameter recipients: of the devices that still exist, in any order.
   func prepare(_ batch: ClaimedBatch, _ run: BatchRun, for recipients: [Recipient]) -> PreparedBatch {
     let recipients = Dictionary(recipients.map { ($0.device.id, $0) }) { first, _ in first }
     var open: [APNsEnvironment: PreparedBatch.Slice] = [:]
@@ -57,7 +58,7 @@ struct Preparation: Sendable {
     return prepared
   }
 
-  /// A phone that changed hands must not show what was meant for its former user.
+  /// A phone with a new user must not show what was meant for the former one.
   private func reasonToSkip(_ push: QueuedPush, _ recipient: Recipient) -> String? {
     if recipient.device.invalidatedAt != nil { return "device_invalidated" }
     return recipient.contact.id == push.contact ? nil : "device_reassigned"
@@ -81,4 +82,26 @@ extension Settlement {
   fileprivate static func withoutSending(_ push: QueuedPush, _ state: PushState, _ reason: String) -> Settlement {
     Settlement(device: push.device, state: state, reason: reason, left: false)
   }
+}
+
+/// Ids of a push for push services, derived from its key in the ledger.
+enum PushIdentity {
+  /// The header `apns-id`: the same for every attempt, so that Apple's logs can be compared with the ledger. SHA-256 of the
+  /// key, as a UUID of version 8 (RFC 9562, section 5.8).
+  static func id(_ key: SendoutKey, _ device: DeviceID) -> UUID {
+    var hash = SHA256()
+    hash.update(data: Array("pushcart push".utf8))
+    for number in [key.customer.rawValue, key.sendout.rawValue, device.rawValue] {
+      withUnsafeBytes(of: number.bigEndian) { hash.update(bufferPointer: $0) }
+    }
+    return hash.finalize().withUnsafeBytes { digest in
+      var uuid = digest.loadUnaligned(as: uuid_t.self)
+      uuid.6 = uuid.6 & 0x0F | 0x80
+      uuid.8 = uuid.8 & 0x3F | 0x80
+      return UUID(uuid: uuid)
+    }
+  }
+
+  /// The header `apns-collapse-id`: a push that is sent again replaces the one already on the screen.
+  static func collapseID(_ key: SendoutKey) -> String { "s\(key.sendout)" }
 }

@@ -1,15 +1,15 @@
 import Synchronization
 
-/// How many pushes may be on their way at once, from being handed over until their outcome is written; and the door that is
-/// closed when no more shall follow. One task enters, many leave.
+/// Bounds how many pushes are in flight, from being sent until their outcome is written. It is closed when no more may follow.
+/// One task acquires, many release.
 final class SendWindow: Sendable {
   private struct State {
     var room: Int
     var end: DispatchEnd?
     var waiting: (count: Int, continuation: CheckedContinuation<Bool, Never>)?
 
-    /// The waiting task and what to tell it, if it need not wait any more.
-    mutating func wake() -> (CheckedContinuation<Bool, Never>, Bool)? {
+    /// The waiting task and its result, if it need not wait any more.
+    mutating func resumable() -> (CheckedContinuation<Bool, Never>, Bool)? {
       guard let (count, continuation) = waiting, end != nil || room >= count else { return nil }
       waiting = nil
       if end == nil { room -= count }
@@ -25,8 +25,8 @@ final class SendWindow: Sendable {
   var end: DispatchEnd? { state.withLock(\.end) }
 
   /// Waits for room and takes it.
-  /// - Returns: whether the pushes may go; `false` once the window is closed, or when the task is cancelled.
-  func enter(_ count: Int) async -> Bool {
+  /// - Returns: whether the pushes may leave; `false` once the window is closed, or when the task is cancelled.
+  func acquire(_ count: Int) async -> Bool {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         change { state in
@@ -39,17 +39,17 @@ final class SendWindow: Sendable {
     }
   }
 
-  /// Gives room back.
-  func leave(_ count: Int) { change { $0.room += count } }
+  /// Releases room.
+  func release(_ count: Int) { change { $0.room += count } }
 
-  /// Lets nobody in any more. The first reason counts.
+  /// Closes the window. The first reason counts.
   func close(_ end: DispatchEnd) { change { $0.end = $0.end ?? end } }
 
   private func change(_ body: (inout State) -> Void) {
-    let woken = state.withLock { state in
+    let resumed = state.withLock { state in
       body(&state)
-      return state.wake()
+      return state.resumable()
     }
-    if let (continuation, mayGo) = woken { continuation.resume(returning: mayGo) }
+    if let (continuation, mayLeave) = resumed { continuation.resume(returning: mayLeave) }
   }
 }

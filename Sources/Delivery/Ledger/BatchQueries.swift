@@ -5,11 +5,10 @@ import Registry
 enum BatchQueries {
   static let all: [Statement] = [claim, extend, settle, release, claimedBy, hasQueued]
 
-  /// Claims a batch for the run `$3` for `$4` seconds and gives its pushes that are to be sent now; a batch that has none
-  /// gives one row without a device. Once this is committed, a push of the batch that has no outcome counts as sent,
-  /// perhaps: that is what makes it safe to let its bytes leave. Those that are due for another attempt say now, and not
-  /// when their outcome is known, why they are sent again: nobody is ever sent to twice without a reason on record.
-  /// Locks the batch, passing over those that others have locked.
+  /// Claims a batch for the run `$3` for `$4` seconds and returns its pushes that are to be sent now; a batch that has none
+  /// returns one row without a device. Once this is committed, pushes of the batch without an outcome are uncertain, so it is
+  /// safe to let their bytes leave. Pushes due for another attempt record now why they are sent again: nobody is sent a push
+  /// twice without a reason in the ledger. Locks the batch, and skips batches that others have locked.
   static let claim = Statement(
     "batch.claim", .write,
     """
@@ -54,8 +53,8 @@ enum BatchQueries {
     SELECT *, true FROM due_again
     """)
 
-  /// Extends the leases of what the run `$3` has claimed, the batches `$5` in their claims `$6`, by `$4` seconds from now, and
-  /// gives those that are its own still: a lease that is over is not extended, even if nobody has taken the batch back yet.
+  /// Extends the leases of the run `$3`, on the batches `$5` in their claims `$6`, to `$4` seconds from now. Returns those that are
+  /// extended: an expired lease is not, even if nobody has requeued the batch yet.
   static let extend = Statement(
     "batch.extend", .write,
     """
@@ -68,12 +67,12 @@ enum BatchQueries {
     RETURNING push_batch.batch_no, push_batch.claims
     """)
 
-  /// Writes outcomes: `$3` devices, `$4` states, `$5` reasons, `$6` attempts to add, `$7` when they left, `$8` seconds to
-  /// wait before the next attempt or NULL, `$9` seconds until such a push is given up or NULL. Only a push that is still queued
-  /// takes one, so writing them twice, or late, after the batch was taken for lost, changes nothing; and only the run that has
-  /// claimed its batch, `$10`, may let it wait. Moments are rounded up to a quarter of a second, so that pushes put off
-  /// together come due together; they are computed beside the push, as Citus takes no sum of `now()` and a column in SET, and
-  /// OFFSET 0 keeps the planner from putting them there. Locks the pushes in the order of their ids, as opens do.
+  /// Writes outcomes: `$3` devices, `$4` states, `$5` reasons, `$6` attempts to add, `$7` when they left, `$8` seconds until the
+  /// next attempt or NULL, `$9` seconds until such a push expires or NULL. Only queued pushes are changed, so that writing twice,
+  /// or late after the batch was requeued, changes nothing. Only the run `$10` that has claimed the batch may let a push wait.
+  /// Due times are rounded up to a quarter of a second, so that pushes delayed together become due together. They are computed
+  /// beside the push, as Citus accepts no sum of `now()` and a column in SET; OFFSET 0 keeps the planner from moving them there.
+  /// Locks the pushes in the order of their ids, as opens do.
   static let settle = Statement(
     "push.settle", .write,
     """
@@ -97,9 +96,9 @@ enum BatchQueries {
                           AND push_batch.hub_id = $10::uuid))
     """)
 
-  /// Lets go of the batch `$3`, of the devices from `$5` to `$6`, that the run `$4` has claimed in its claim `$7`: settled if
-  /// every push has its outcome; otherwise it can be claimed again, at once if some did not leave, or else when the first push is due,
-  /// unless the sendout was paused or cancelled meanwhile. Gives the new state, or nothing if the batch was taken for lost.
+  /// Releases the batch `$3`, of the devices from `$5` to `$6`, that the run `$4` has claimed in its claim `$7`. It is settled if every
+  /// push has its outcome. Otherwise it can be claimed again, at once if some pushes are queued, else when the first is due, unless
+  /// the sendout was paused or cancelled meanwhile. Returns the new state, or nothing if the batch was requeued.
   static let release = Statement(
     "batch.release", .write,
     """
@@ -128,7 +127,7 @@ enum BatchQueries {
     SELECT state FROM released
     """)
 
-  /// What the run `$3` has claimed.
+  /// The batches that the run `$3` has claimed.
   static let claimedBy = Statement(
     "batch.claimed_by", .read,
     """
@@ -137,7 +136,7 @@ enum BatchQueries {
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'claimed' AND hub_id = $3::uuid
     """)
 
-  /// Whether there are pushes that have not been tried yet, to devices of the sandbox or, if `$3` is false, of production.
+  /// Whether there are queued pushes to devices of the sandbox or, if `$3` is false, of production.
   static let hasQueued = Statement(
     "push.has_queued", .read,
     """

@@ -3,20 +3,20 @@ import Registry
 
 /// Statements that write an audience into the ledger.
 ///
-/// The selection in the middle is Registry's (`AudienceSelection`), as it owns contacts and devices; what stands around it is
-/// the ledger's. `$1` is the customer, `$2` the push app, `$3` the audience, `$4` the sendout and `$5` the size of a batch.
+/// The selection in the middle is Registry's (`AudienceSelection`), which owns contacts and devices. `$1` is the customer, `$2` the
+/// push app, `$3` the audience, `$4` the sendout and `$5` the size of a batch.
 enum FreezeQueries {
   static let all: [Statement] = [everyone, list, originalIDs, batches, analyze, unlimited]
 
   static let list = freeze("ledger.freeze_list", AudienceSelection.list, sendout: "$4", size: "$5")
   static let originalIDs = freeze(
     "ledger.freeze_original_ids", AudienceSelection.originalIDs, sendout: "$4", size: "$5")
-  /// Has no `$3` of its own, so the sendout and the size move up.
+  /// Needs no audience, so `$3` is the sendout and `$4` the size.
   static let everyone = freeze("ledger.freeze_all", AudienceSelection.all, sendout: "$3", size: "$4")
 
-  /// Devices are numbered in the order of their ids, so that a batch is a range of the ledger's primary key. The customer is
-  /// taken from the devices, and the numbers are said to be the customer's: so on Citus rows go from shard to shard, and not
-  /// by way of the coordinator.
+  /// Devices are numbered in the order of their ids, so that a batch is a range of the ledger's primary key. The customer comes
+  /// from the devices, and the numbers are partitioned by it: so on Citus rows go from shard to shard, not through the
+  /// coordinator.
   private static func freeze(_ name: String, _ audience: String, sendout: String, size: String) -> Statement {
     Statement(
       name, .write,
@@ -28,7 +28,7 @@ enum FreezeQueries {
       """)
   }
 
-  /// The batches of the pushes that were just written.
+  /// Writes the batches of the pushes that were just written.
   static let batches = Statement(
     "ledger.freeze_batches", .write,
     """
@@ -39,11 +39,11 @@ enum FreezeQueries {
      GROUP BY customer_id, sendout_id, batch_no
     """)
 
-  /// Without statistics of the new rows the planner takes a sendout of a million pushes for a handful, and reads all of them
+  /// Without statistics of the new rows, the planner expects a handful of pushes where there are a million, and reads all of them
   /// to settle a thousand.
   static let analyze = Statement("ledger.analyze", .write, "SELECT refresh_statistics('push', 'push_batch')")
 
-  /// Lifts the time limit for the rest of the transaction: the time of a freeze, or of a cancellation, grows with the audience.
+  /// Lifts the time limit for the rest of the transaction: a freeze or cancellation takes longer the larger the audience is.
   static let unlimited = Statement(
     "ledger.unlimited", .write, "SELECT set_config('statement_timeout', '0', true)")
 }

@@ -1,24 +1,25 @@
+import FoundationEssentials
 public import Postgres
 import Registry
 public import Wire
 
-/// The send ledger as whoever starts, stops and watches sendouts sees it: one row for each sendout and device, from intent
-/// to outcome to open. How a hub works through it is `BatchLedger`.
+/// The send ledger: one row for each sendout and device, from intent to outcome to open.
+///
+/// This is what starts, stops and watches sendouts; a run works through the ledger by `BatchLedger`.
 public struct Ledger: Sendable {
   let database: any Querying
 
-  /// How many pushes travel in one batch. A claim is committed for each, and so many are uncertain when a hub dies.
+  /// Pushes in a batch. Each batch is claimed with a commit, and as many pushes are uncertain when a hub is killed.
   public static let usualBatchSize = 1000
 
-  /// Time limit for a transaction that freezes or cancels a sendout: both take longer the larger it is, a few seconds for a
-  /// million pushes. On the server's side they lift the limit themselves.
+  /// Time limit for a transaction that freezes or cancels a sendout. Both take longer the larger it is, a few seconds for a
+  /// million pushes. They lift the server's own limit themselves.
   public static let wholeSendoutLimit = Duration.seconds(30 * 60)
 
-  /// What freezes, holds, resumes or cancels has to be given a transaction, together with the change of the sendout itself.
+  /// - Parameter database: to freeze, hold, resume or cancel, the transaction that also changes the sendout itself.
   public init(_ database: any Querying) { self.database = database }
 
-  /// Writes the audience into the ledger, a row for each of its valid devices, as it is now. The sendout's row has to be
-  /// locked by the caller.
+  /// Writes the audience into the ledger as it is now, a row for each valid device. The caller has to lock the sendout's row.
   /// - Returns: the count of devices.
   public func freeze(
     _ key: SendoutKey, app: PushAppID, audience: Audience, batchSize: Int = Self.usualBatchSize
@@ -39,26 +40,26 @@ public struct Ledger: Sendable {
     return count
   }
 
-  /// Rows from which on a freeze is followed by an ANALYZE; for fewer a wrong plan costs less than it.
+  /// Least rows after which a freeze runs ANALYZE; with fewer, a wrong plan costs less.
   private static let worthAnalyzing = 5000
 
-  /// Nothing more is claimed until `resume`. Hubs that have pushes in hand are not waited for.
+  /// Nothing more is claimed until `resume`. It does not wait for pushes in flight.
   public func hold(_ key: SendoutKey) async throws {
     try await database.query(LedgerQueries.hold, key.customer.rawValue, key.sendout.rawValue)
   }
 
-  /// What was held can be claimed again.
+  /// Held batches can be claimed again.
   public func resume(_ key: SendoutKey) async throws {
     try await database.query(LedgerQueries.resume, key.customer.rawValue, key.sendout.rawValue)
   }
 
-  /// Nothing more is claimed, ever. Pushes in no hub's hand are cancelled now, the others unless they leave.
+  /// Nothing more is claimed, ever. Unclaimed pushes are cancelled now, claimed ones at release unless they have left.
   public func cancel(_ key: SendoutKey) async throws {
     try await database.query(FreezeQueries.unlimited)
     try await database.query(LedgerQueries.cancel, key.customer.rawValue, key.sendout.rawValue)
   }
 
-  /// How many pushes stand where; all 0 before the freeze.
+  /// How many pushes are in which state; all 0 before the freeze.
   public func counts(_ key: SendoutKey) async throws -> SendoutCounts {
     try await database.query(LedgerQueries.counts, key.customer.rawValue, key.sendout.rawValue).first
       .map(SendoutCounts.init) ?? SendoutCounts()
@@ -73,5 +74,95 @@ public struct Ledger: Sendable {
       LedgerQueries.pushes, key.customer.rawValue, key.sendout.rawValue, state?.rawValue, page.after?.rawValue ?? 0,
       page.limit + 1)
     return page.page(of: try rows.map(PushReply.init), cursor: \.deviceId)
+  }
+}
+
+/// What is left to do for a sendout.
+public struct RemainingWork: Sendable, Equatable {
+  /// How long until a batch may be claimed; zero if one may now, `nil` if none is queued.
+  public var nextClaim: Duration?
+  /// How long until a lease expires; `nil` if nothing is claimed.
+  public var nextLeaseEnd: Duration?
+  /// Whether batches are held.
+  public var isHeld: Bool
+
+  /// Whether every push has its outcome.
+  public var isDone: Bool { nextClaim == nil && nextLeaseEnd == nil && !isHeld }
+}
+
+extension Ledger {
+  /// What is left to do for a sendout.
+  public func remainingWork(_ key: SendoutKey) async throws -> RemainingWork {
+    let (claim, lease, isHeld) = try await database.query(
+      LedgerQueries.remainingWork, key.customer.rawValue, key.sendout.rawValue)[0].decode(
+        Double?.self, Double?.self, Bool.self)
+    return RemainingWork(
+      nextClaim: claim.map { .seconds($0) }, nextLeaseEnd: lease.map { .seconds($0) }, isHeld: isHeld)
+  }
+
+  /// The customer's sendouts, in any state, that have claimed batches with an expired lease.
+  public func lost(_ customer: CustomerID) async throws -> [SendoutKey] {
+    try await database.query(LedgerQueries.lost, customer.rawValue).map {
+      SendoutKey(customer, SendoutID(try $0.decode(Int64.self)))
+    }
+  }
+
+  /// Requeues claimed batches whose lease has expired, as after a hub was killed.
+  /// - Returns: how many batches there were, and how many of their pushes may have left.
+  @discardableResult
+  public func requeueLost(_ key: SendoutKey, _ policy: UncertainPolicy) async throws -> (batches: Int, pushes: Int) {
+    try await database.query(
+      LedgerQueries.requeueLost, key.customer.rawValue, key.sendout.rawValue, policy.rawValue)[0].decode(
+        Int.self, Int.self)
+  }
+}
+
+/// A sendout of a customer: the first part of its pushes' key in the ledger.
+public struct SendoutKey: Sendable, Hashable {
+  public let customer: CustomerID
+  public let sendout: SendoutID
+
+  public init(_ customer: CustomerID, _ sendout: SendoutID) {
+    self.customer = customer
+    self.sendout = sendout
+  }
+}
+
+extension SendoutKey: LosslessStringConvertible {
+  /// `<customerId>/<sendoutId>`, as the channel `pushcart_sendout` carries it.
+  public var description: String { "\(customer)/\(sendout)" }
+
+  public init?(_ description: String) {
+    let parts = description.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 2, let customer = CustomerID(String(parts[0])), let sendout = SendoutID(String(parts[1]))
+    else {
+      return nil
+    }
+    self.init(customer, sendout)
+  }
+}
+
+extension SendoutCounts {
+  init(_ row: Row) throws {
+    self.init(
+      audience: try row.get("audience"), queued: try row.get("queued"), sending: try row.get("sending"),
+      waiting: try row.get("waiting"), sent: try row.get("sent"), accepted: try row.get("accepted"),
+      failed: try row.get("failed"), uncertain: try row.get("uncertain"), skipped: try row.get("skipped"),
+      cancelled: try row.get("cancelled"), opened: try row.get("opened"))
+  }
+}
+
+extension PushReply {
+  init(_ row: Row) throws {
+    let (device, contact, state, attempts, reason, resent, sent, settled, due, opened) = try row.decode(
+      Int64.self, Int64.self, String.self, Int32.self, String?.self, String?.self, Date?.self, Date?.self, Date?.self,
+      Date?.self)
+    guard let state = PushState(rawValue: state) else {
+      throw PostgresError.decoding(statement: LedgerQueries.pushes.name, column: "state", .format("an unknown state"))
+    }
+    self.init(
+      deviceId: DeviceID(device), contactId: ContactID(contact), state: state, attempts: Int(attempts), reason: reason,
+      resentBecause: resent, sentAt: sent.map(Wire.Timestamp.init), settledAt: settled.map(Wire.Timestamp.init),
+      notBefore: due.map(Wire.Timestamp.init), openedAt: opened.map(Wire.Timestamp.init))
   }
 }

@@ -1,11 +1,11 @@
-import Postgres
+package import Postgres
 
-/// Statements that stop and release a sendout's batches as a whole, and tell how far it is. `$1` is the customer, `$2` the
-/// sendout. Batches are locked before pushes everywhere, so these never wait for each other in a circle.
+/// Statements that hold, resume and cancel a sendout's batches as a whole, and tell its progress. `$1` is the customer, `$2` the
+/// sendout. Batches are locked before pushes everywhere, so these never deadlock with each other.
 enum LedgerQueries {
-  static let all: [Statement] = [hold, resume, cancel, lost, requeueLost, outlook, counts, pushes]
+  static let all: [Statement] = [hold, resume, cancel, lost, requeueLost, remainingWork, counts, pushes]
 
-  /// What no hub has in hand is held, and what a hub has in hand will be once it lets go. Locks the batches it changes.
+  /// Unclaimed batches are held now, claimed ones when they are released. Locks the batches it changes.
   static let hold = Statement(
     "ledger.hold", .write,
     """
@@ -22,7 +22,7 @@ enum LedgerQueries {
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('held', 'claimed')
     """)
 
-  /// Pushes that a hub has in hand keep their outcome; those it lets go of are cancelled then (`BatchQueries.release`).
+  /// Unclaimed pushes are cancelled now. Claimed ones keep their outcome, or are cancelled at release (`BatchQueries.release`).
   static let cancel = Statement(
     "ledger.cancel", .write,
     """
@@ -40,7 +40,7 @@ enum LedgerQueries {
        AND push.state IN ('queued', 'waiting')
     """)
 
-  /// The customer's sendouts that have batches in the hands of dead hubs.
+  /// The customer's sendouts that have claimed batches with an expired lease.
   static let lost = Statement(
     "ledger.lost", .read,
     """
@@ -48,9 +48,8 @@ enum LedgerQueries {
      WHERE customer_id = $1::bigint AND state = 'claimed' AND lease_until < now()
     """)
 
-  /// Takes back what hubs had claimed whose lease has run out. Their pushes that are still queued may have left or not:
-  /// `$3`, the policy, says whether they are sent again (`resend`) or left alone (`skip`). What of a cancelled sendout may
-  /// have left is uncertain whatever the policy.
+  /// Requeues claimed batches whose lease has expired. Their pushes that are still queued are uncertain: the policy `$3` says
+  /// whether they are sent again (`resend`) or not (`skip`). In a cancelled sendout they stay uncertain, whatever the policy.
   static let requeueLost = Statement(
     "ledger.requeue_lost", .write,
     """
@@ -71,7 +70,7 @@ enum LedgerQueries {
          AND push_batch.batch_no = lost.batch_no
       RETURNING push_batch.batch_no, push_batch.first_device_id, push_batch.last_device_id, push_batch.state,
                 push_batch.claimed_at),
-    taken_back AS (
+    requeued AS (
       UPDATE push
          SET attempts = attempts + CASE push.state WHEN 'queued' THEN 1 ELSE 0 END,
              sent_at = CASE push.state WHEN 'queued' THEN released.claimed_at ELSE sent_at END,
@@ -89,10 +88,10 @@ enum LedgerQueries {
          AND push.device_id BETWEEN released.first_device_id AND released.last_device_id
          AND (push.state = 'queued' OR push.state = 'waiting' AND released.state = 'cancelled')
       RETURNING 1)
-    SELECT (SELECT count(*) FROM released), (SELECT count(*) FROM taken_back)
+    SELECT (SELECT count(*) FROM released), (SELECT count(*) FROM requeued)
     """)
 
-  /// What is left of a batch: pushes to be sent, pushes to be tried again, and when the first of these is due.
+  /// The rest of a batch: queued pushes, waiting pushes, and when the first of these is due.
   static let restOfBatch = """
     SELECT count(*) FILTER (WHERE push.state = 'queued') AS queued,
            count(*) FILTER (WHERE push.state = 'waiting') AS waiting,
@@ -102,10 +101,10 @@ enum LedgerQueries {
        AND push.device_id BETWEEN push_batch.first_device_id AND push_batch.last_device_id
     """
 
-  /// Seconds until the next batch may be claimed and until the next lease runs out, 0 for those past, NULL for none; and
-  /// whether anything is held. Counted by the server's clock, so that no hub's own matters.
-  static let outlook = Statement(
-    "ledger.outlook", .read,
+  /// Seconds until the next batch may be claimed and until the next lease expires, 0 for those past, NULL for none; and whether
+  /// anything is held. They are computed by the server's clock, so that a hub's own does not matter.
+  static let remainingWork = Statement(
+    "ledger.remaining_work", .read,
     """
     SELECT (SELECT extract(epoch FROM greatest(not_before, now()) - now())::float8
               FROM push_batch
@@ -127,7 +126,7 @@ enum LedgerQueries {
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     """)
 
-  /// `$3` the state or NULL for all, `$4` the device behind which to begin, `$5` how many.
+  /// `$3` is the state or NULL for all, `$4` the device after which to begin, `$5` how many.
   static let pushes = Statement(
     "ledger.pushes", .read,
     """
@@ -138,4 +137,9 @@ enum LedgerQueries {
      ORDER BY device_id
      LIMIT $5::bigint
     """)
+}
+
+/// Every statement of this room, so that a test can prepare each of them on a real server.
+package enum DeliveryStatements {
+  package static let all: [Statement] = FreezeQueries.all + LedgerQueries.all + BatchQueries.all + OpenQueries.all
 }

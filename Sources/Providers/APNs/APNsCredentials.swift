@@ -1,9 +1,9 @@
 import Crypto
 import FoundationEssentials
 
-/// A team's signing key, which proves to APNs who sends (Apple, "Establishing a token-based connection to APNs").
+/// A team's signing key, which authenticates it to APNs (Apple, "Establishing a token-based connection to APNs").
 ///
-/// Together with an environment it is the identity of a connection pool: APNs binds a connection to one team.
+/// Each key has its own connections in each environment, since APNs binds a connection to one team.
 public struct APNsCredentials: Sendable {
   /// Apple's team id, usually ten characters; the claim `iss`.
   public let teamID: String
@@ -11,7 +11,7 @@ public struct APNsCredentials: Sendable {
   public let keyID: String
   /// The `.p8` file's text: PEM, PKCS#8, EC P-256.
   public let signingKey: String
-  /// SHA-256 of the key, by which credentials are told apart.
+  /// SHA-256 of the key, to compare credentials.
   private let fingerprint: SHA256.Digest
 
   public init(teamID: String, keyID: String, signingKey: String) {

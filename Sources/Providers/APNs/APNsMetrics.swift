@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Metrics
 
-/// What operators see of one pool; `environment` tells sandbox from production.
+/// The metrics of one pool, with the environment as a dimension.
 final class APNsMetrics {
   private struct Kind: Hashable {
     var status: Int
@@ -12,11 +12,11 @@ final class APNsMetrics {
   private var responses: [Kind: Counter] = [:]
   private let accepted: Counter
   private let lostPushes: Counter
-  private let turnedBackPushes: Counter
+  private let unprocessedPushes: Counter
   private let latency: Metrics.Timer
   private let connections: Meter
   private let streams: Meter
-  private var streamsShown = 0
+  private var lastStreamCount = 0
 
   init(_ environment: APNsEnvironment) {
     self.environment = ("environment", environment.rawValue)
@@ -24,18 +24,18 @@ final class APNsMetrics {
     accepted = Counter(
       label: "pushcart_apns_responses_total", dimensions: dimensions + [("status", "200"), ("reason", "")])
     lostPushes = Counter(label: "pushcart_apns_lost_total", dimensions: dimensions)
-    turnedBackPushes = Counter(label: "pushcart_apns_turned_back_total", dimensions: dimensions)
+    unprocessedPushes = Counter(label: "pushcart_apns_unprocessed_total", dimensions: dimensions)
     latency = Metrics.Timer(label: "pushcart_apns_response_seconds", dimensions: dimensions)
     connections = Meter(label: "pushcart_apns_connections", dimensions: dimensions)
     streams = Meter(label: "pushcart_apns_open_streams", dimensions: dimensions)
   }
 
-  func answered(_ answer: APNsAnswer, after seconds: TimeInterval) {
+  func answered(_ response: APNsResponse, after seconds: TimeInterval) {
     latency.recordNanoseconds(Int64(max(0, seconds) * 1e9))
-    if answer.status == 200 { return accepted.increment() }
-    // A word that Apple has not documented would be a label without end.
-    let reason = answer.reason.map { APNsReason(rawValue: $0)?.rawValue ?? "other" } ?? ""
-    let kind = Kind(status: answer.status, reason: reason)
+    if response.status == 200 { return accepted.increment() }
+    // Reasons that Apple has not documented would make an unbounded number of labels.
+    let reason = response.reason.map { APNsReason(rawValue: $0)?.rawValue ?? "other" } ?? ""
+    let kind = Kind(status: response.status, reason: reason)
     let counter =
       responses[kind]
       ?? Counter(
@@ -46,14 +46,14 @@ final class APNsMetrics {
   }
 
   func lost() { lostPushes.increment() }
-  func turnedBack() { turnedBackPushes.increment() }
+  func notProcessed() { unprocessedPushes.increment() }
   func connectionOpened() { connections.increment() }
   func connectionClosed() { connections.decrement() }
 
-  /// Several pools share a meter: each adds its own change.
+  /// Pools share a meter, so each adds the change of its own count.
   func openStreams(_ count: Int) {
-    guard count != streamsShown else { return }
-    streams.increment(by: Double(count - streamsShown))
-    streamsShown = count
+    guard count != lastStreamCount else { return }
+    streams.increment(by: Double(count - lastStreamCount))
+    lastStreamCount = count
   }
 }

@@ -6,10 +6,10 @@ import NIOSSL
 public import ServiceLifecycle
 import Synchronization
 
-/// Sends pushes through APNs over HTTP/2 with token authentication; returns verdicts and decides nothing.
+/// Sends pushes through APNs over HTTP/2 with token authentication, and returns verdicts.
 ///
-/// Each key has, in each environment, a pool of connections that open when first needed and stay until nothing was sent for
-/// an hour, as when the key was replaced. One provider token a key is shared by all of them and renewed after 50 minutes.
+/// Each key has, in each environment, a pool of connections. They open when needed, and close when nothing was sent for an hour,
+/// as after the key was replaced. All connections of a key share one provider token, which is renewed after 50 minutes.
 public final class APNsProvider: Service {
   private struct PoolKey: Hashable {
     var environment: APNsEnvironment
@@ -32,17 +32,17 @@ public final class APNsProvider: Service {
     }
   }
 
-  /// Time without a push after which a pool is closed: longer than any push stays in it.
+  /// Seconds without a push after which a pool is closed: longer than any push stays in it.
   private static let idleLimit: TimeInterval = 3600
 
   private let settings: APNsSettings
-  private let dialers: [APNsEnvironment: HTTP2Connector]
+  private let connectors: [APNsEnvironment: HTTP2Connector]
   private let tokens: ProviderTokens
   private let logger: Logger
   private let group: any EventLoopGroup
   private let pools = Mutex(Pools())
 
-  /// - Parameter now: the clock that provider tokens and pushes are dated by.
+  /// - Parameter now: the clock by which provider tokens and pushes are dated.
   /// - Throws: `ProviderError` if an address or the file of trusted certificates is unusable.
   public init(
     _ settings: APNsSettings, logger: Logger, now: @escaping @Sendable () -> Date = { Date() }
@@ -57,15 +57,15 @@ public final class APNsProvider: Service {
     guard let sandbox = ServiceAddress(url: settings.sandboxURL) else {
       throw .addressUnusable(setting: "PUSHCART_APNS_SANDBOX_URL")
     }
-    let trust = try TLSTrust.context(caFile: settings.caFile)
+    let tls = try NIOSSLContext.pushService(caFile: settings.caFile)
     let timeout = TimeAmount(settings.connectTimeout)
-    dialers = [
-      .production: HTTP2Connector(address: production, trust: trust, connectTimeout: timeout),
-      .sandbox: HTTP2Connector(address: sandbox, trust: trust, connectTimeout: timeout),
+    connectors = [
+      .production: HTTP2Connector(address: production, tls: tls, connectTimeout: timeout),
+      .sandbox: HTTP2Connector(address: sandbox, tls: tls, connectTimeout: timeout),
     ]
   }
 
-  /// Closes what is idle until graceful shutdown or cancellation, then shuts down. `send` works without it.
+  /// Closes idle pools until graceful shutdown or cancellation, then shuts down. `send` works without it.
   public func run() async throws {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { try? await gracefulShutdown() }
@@ -78,20 +78,19 @@ public final class APNsProvider: Service {
     await shutDown()
   }
 
-  /// Closes the pools that have had nothing to send for an hour, and forgets their provider tokens.
+  /// Closes the pools that have sent nothing for an hour, and drops their provider tokens.
   func closeIdle() {
     let now = tokens.now()
     let idle = pools.withLock { pools in
       let idle = pools.byKey.filter { now.timeIntervalSince($0.value.lastUse) > Self.idleLimit }
       for key in idle.keys { pools.byKey[key] = nil }
-      tokens.forget(except: Set(pools.byKey.keys.map(\.credentials)))
+      tokens.removeAll(except: Set(pools.byKey.keys.map(\.credentials)))
       return idle.values
     }
     for pool in idle { _ = pool.shutDown() }
   }
 
-  /// Takes no more pushes, hands back what has not left, awaits the answers to what has, for at most `requestTimeout`, and
-  /// closes all connections.
+  /// Returns waiting pushes as `unsent`, waits for responses to sent ones for at most `requestTimeout`, and closes all connections.
   public func shutDown() async {
     let open = pools.withLock { pools in
       pools.isShutDown = true
@@ -104,31 +103,30 @@ public final class APNsProvider: Service {
     }
   }
 
-  /// Sends all of `pushes` and yields their outcomes in groups, in the order they arrive; each push has exactly one, and
-  /// then the stream ends.
+  /// Sends all of `pushes` and yields their outcomes in groups as they come; each push has exactly one, and then the stream ends.
   ///
-  /// When the reader gives up (its task is cancelled), pushes that have not left yet do not leave any more.
-  /// - Parameter isWanted: asked just before each push leaves; once it says no, the rest come back `unsent`.
+  /// When the reader's task is cancelled, pushes that have not left yet do not leave any more.
+  /// - Parameter isWanted: called just before each push leaves; once it returns false, the rest come back `unsent`.
   public func send(
     _ pushes: [APNsPush], to environment: APNsEnvironment, as credentials: APNsCredentials,
     while isWanted: @escaping @Sendable () -> Bool = { true }
   ) -> AsyncStream<[PushOutcome]> {
     let refused = pushes.indices.compactMap { index in
-      APNsPreflight.refusal(of: pushes[index]).map { PushOutcome(index: index, verdict: $0, sentAt: nil) }
+      pushes[index].refusal.map { PushOutcome(index: index, verdict: $0, sentAt: nil) }
     }
     return enqueue(pushes, refused: refused, to: environment, as: credentials, while: isWanted)
   }
 
   /// Asks APNs whether it accepts a key for a topic, without a push to any phone.
   ///
-  /// It sends an empty payload to a well-formed token that no device has. APNs looks at the provider token before it looks
-  /// at what the push is about, so each answer tells on which side of that it was given:
-  /// - 400 PayloadEmpty, BadDeviceToken, DeviceTokenNotForTopic, or 410: the key was accepted, and then the push was not.
+  /// It sends an empty payload to a well-formed token that no device has. APNs checks the provider token before the push, so the
+  /// response tells about the key:
+  /// - 400 PayloadEmpty, BadDeviceToken, DeviceTokenNotForTopic, or 410: the key was accepted, and then the push refused.
   /// - 403, BadTopic, TopicDisallowed: the key, its team, its environment or the topic is refused.
-  /// - anything else, and no answer: APNs said nothing about the key.
+  /// - anything else, and no response: nothing is known about the key.
   public func check(topic: String, environment: APNsEnvironment, credentials: APNsCredentials) async -> APNsCheck {
     let probe = APNsPush(token: String(repeating: "0", count: 64), topic: topic, id: UUID(), payload: [])
-    if case .credentialsRefused(let reason) = APNsPreflight.refusal(of: probe) { return .refused(reason: reason) }
+    if case .credentialsRefused(let reason) = probe.refusal { return .refused(reason: reason) }
     for await outcomes in enqueue([probe], refused: [], to: environment, as: credentials) {
       for outcome in outcomes { return APNsCheck(outcome.verdict) }
     }
@@ -144,12 +142,12 @@ public final class APNsProvider: Service {
       continuation.finish()
       return stream
     }
-    let withdrawal = Cancellation()
-    continuation.onTermination = { _ in withdrawal.withdraw() }
+    let cancellation = Cancellation()
+    continuation.onTermination = { _ in cancellation.cancel() }
     let pool = pool(environment, credentials)
     pool.loop.execute {
       pool.box.value.enqueue(
-        PushBatch(pushes, outcomes: continuation, withdrawal: withdrawal, while: isWanted), refused: refused)
+        PushBatch(pushes, outcomes: continuation, cancellation: cancellation, while: isWanted), refused: refused)
     }
     return stream
   }
@@ -176,10 +174,33 @@ public final class APNsProvider: Service {
     var logger = logger
     logger[metadataKey: "environment"] = "\(environment.rawValue)"
     logger[metadataKey: "team"] = "\(credentials.teamID)"
-    guard let connector = dialers[environment] else { preconditionFailure("an environment without a dialer") }
+    guard let connector = connectors[environment] else { preconditionFailure("an environment without a connector") }
     return HTTP2ConnectionPool(
       credentials, tokens: tokens, connector: connector, timeouts: settings.timeouts, settings: settings.pool,
       loop: loop,
       metrics: APNsMetrics(environment), logger: logger)
+  }
+}
+
+/// Whether APNs accepts a key, as `APNsProvider.check` found without a push to any phone.
+public enum APNsCheck: Sendable, Hashable {
+  /// The key, its team and the topic are accepted.
+  case accepted
+  /// APNs refused them, for this reason.
+  case refused(reason: String)
+  /// APNs could not be asked, or said nothing about the key.
+  case unreachable(reason: String)
+}
+
+extension APNsCheck {
+  /// What the verdict on the push of `APNsProvider.check` says about the key.
+  init(_ verdict: Verdict) {
+    switch verdict {
+    case .accepted, .tokenInvalid: self = .accepted
+    case .payloadRefused(let reason) where reason == APNsReason.payloadEmpty.rawValue: self = .accepted
+    case .credentialsRefused(let reason): self = .refused(reason: reason)
+    case .payloadRefused(let reason), .retry(_, let reason), .unsent(let reason), .uncertain(let reason):
+      self = .unreachable(reason: reason)
+    }
   }
 }

@@ -4,11 +4,11 @@ public import FoundationEssentials
 public struct APNsPush: Sendable, Hashable {
   /// The device token in hexadecimal digits.
   public var token: String
-  /// The app's bundle id; the suffix that the push type asks for is added here.
+  /// The app's bundle id; the suffix of the push type is added when it is sent.
   public var topic: String
-  /// The header `apns-id`: names the push in APNs's answer and in Apple's logs. Sending one twice delivers twice.
+  /// The header `apns-id`: names the push in APNs' response and in Apple's logs. A push that is sent twice is delivered twice.
   public var id: UUID
-  /// A later push with the same one replaces this one on the screen; at most 64 bytes.
+  /// A later push with the same id replaces this one on the screen; at most 64 bytes.
   public var collapseID: String?
   /// Until when APNs keeps trying to deliver, to the second; nil leaves it to APNs.
   public var expiration: Date?
@@ -30,4 +30,85 @@ public struct APNsPush: Sendable, Hashable {
     self.pushType = pushType
     self.payload = payload
   }
+}
+
+/// The header `apns-push-type`, which must match the payload (Apple, "Sending notification requests to APNs").
+public enum APNsPushType: String, Sendable, Hashable, CaseIterable {
+  case alert
+  case background
+  case voip
+  case complication
+  case fileprovider
+  case location
+  case liveactivity
+  case pushtotalk
+  case controls
+  case widgets
+  case mdm
+
+  /// The suffix of the bundle id in the header `apns-topic`.
+  var topicSuffix: String {
+    switch self {
+    case .alert, .background, .mdm: ""
+    case .voip: ".voip"
+    case .complication: ".complication"
+    case .fileprovider: ".pushkit.fileprovider"
+    case .location: ".location-query"
+    case .liveactivity: ".push-type.liveactivity"
+    case .pushtotalk: ".voip-ptt"
+    case .controls: ".push-type.controls"
+    case .widgets: ".push-type.widgets"
+    }
+  }
+
+  /// The largest payload that APNs accepts, in bytes.
+  public var payloadLimit: Int { self == .voip ? 5120 : 4096 }
+}
+
+/// The header `apns-priority`.
+public enum APNsPriority: Int, Sendable, Hashable, CaseIterable {
+  /// Immediately.
+  case immediate = 10
+  /// When the device's power allows; the only priority for `background`.
+  case considerate = 5
+  /// Never wakes the device.
+  case passive = 1
+}
+
+/// The environment in which a device token is valid: `production` for TestFlight and the App Store, `sandbox` for builds run from
+/// Xcode. The other one responds with 400 BadDeviceToken.
+public enum APNsEnvironment: String, Sendable, Hashable, CaseIterable {
+  case production
+  case sandbox
+}
+
+extension APNsPush {
+  /// The verdict on a push that APNs would certainly refuse; nil for others. Nothing passes that could break out of a header.
+  var refusal: Verdict? {
+    if token.isEmpty { return ResponseClassification(.missingDeviceToken).verdict }
+    guard token.utf8.allSatisfy(Self.isHexDigit) else {
+      return ResponseClassification(.badDeviceToken).verdict
+    }
+    if topic.isEmpty { return ResponseClassification(.missingTopic).verdict }
+    guard topic.utf8.allSatisfy(Self.isVisible) else { return ResponseClassification(.badTopic).verdict }
+    if let collapseID = collapseID, collapseID.utf8.count > 64 || !collapseID.utf8.allSatisfy(Self.isVisible) {
+      return ResponseClassification(.badCollapseID).verdict
+    }
+    if payload.isEmpty { return ResponseClassification(.payloadEmpty).verdict }
+    if payload.count > pushType.payloadLimit {
+      return ResponseClassification(.payloadTooLarge).verdict
+    }
+    return nil
+  }
+
+  private static func isHexDigit(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+      UInt8(ascii: "A")...UInt8(ascii: "F"):
+      true
+    default: false
+    }
+  }
+
+  private static func isVisible(_ byte: UInt8) -> Bool { byte > 0x20 && byte < 0x7F }
 }

@@ -1,6 +1,7 @@
 import NIOCore
+import NIOSSL
 
-/// Where APNs is and how patient to be with it; read once, on the roof.
+/// APNs' addresses and timeouts.
 public struct APNsSettings: Sendable {
   /// `PUSHCART_APNS_PRODUCTION_URL`; Apple also answers on port 2197.
   public var productionURL: String = "https://api.push.apple.com"
@@ -8,28 +9,26 @@ public struct APNsSettings: Sendable {
   public var sandboxURL: String = "https://api.sandbox.push.apple.com"
   /// `PUSHCART_PROVIDER_CA_FILE`: PEM of the certificates to trust; nil for the system's.
   public var caFile: String?
-  /// Connections of one pool, that is of one key in one environment. APNs allows several; the second opens when hundreds
-  /// of pushes wait.
+  /// Most connections of one key in one environment. APNs allows several; the second opens when hundreds of pushes wait.
   public var connectionsPerPool = 2
-  /// Name look-up and TCP together; then the same again for TLS and the server's SETTINGS.
+  /// For the name look-up and TCP together; then the same again for TLS and the server's SETTINGS.
   public var connectTimeout: Duration = .seconds(10)
-  /// From a request's first byte to its answer; past it the push is `uncertain`.
+  /// From a request's first byte to its response; after it the push is `uncertain`.
   public var requestTimeout: Duration = .seconds(60)
-  /// How long pushes wait while none at all is answered, before they come back `unsent`.
+  /// How long pushes wait while none is answered, before they come back `unsent`.
   public var queueTimeout: Duration = .seconds(30)
-  /// How many connections may fail in a row before waiting pushes come back `unsent`; from then on, each that fails gives
-  /// back what came meanwhile.
+  /// How many connections may fail in a row before waiting pushes come back `unsent`. From then on they do with every further
+  /// failure.
   public var connectAttempts = 5
-  /// The wait before a lost connection is replaced. It doubles with each loss until one is answered on; half of it is
-  /// random.
+  /// The delay before a lost connection is replaced. It doubles with each loss until a request is answered; half of it is random.
   public var reconnectDelay: Duration = .milliseconds(500)
-  /// Up to this.
+  /// The longest such delay.
   public var reconnectDelayLimit: Duration = .seconds(60)
   /// Silence on an idle connection after which a PING keeps it alive.
   public var pingWhenIdle: Duration = .seconds(3600)
-  /// Silence while answers are awaited after which a PING asks whether the connection still lives.
+  /// Silence while responses are awaited, after which a PING checks the connection.
   public var pingWhenWaiting: Duration = .seconds(15)
-  /// How long a PING's answer may take before the connection counts as dead.
+  /// How long the reply to a PING may take before the connection is closed.
   public var pingTimeout: Duration = .seconds(15)
 
   public init() {}
@@ -37,14 +36,14 @@ public struct APNsSettings: Sendable {
   /// Whether the text is `https://host[:port]`, as an address here must be.
   public static func isAddress(_ text: String) -> Bool { ServiceAddress(url: text) != nil }
 
-  /// Whether the file of certificates to trust, if one is named, holds some in PEM.
-  public var hasUsableCAFile: Bool { (try? TLSTrust.context(caFile: caFile)) != nil }
+  /// Whether the file of certificates to trust, if there is one, holds some in PEM.
+  public var hasUsableCAFile: Bool { (try? NIOSSLContext.pushService(caFile: caFile)) != nil }
 }
 
 extension APNsSettings {
   var timeouts: HTTP2ConnectionTimeouts {
     HTTP2ConnectionTimeouts(
-      greeting: TimeAmount(connectTimeout), request: TimeAmount(requestTimeout), idle: TimeAmount(pingWhenIdle),
+      settings: TimeAmount(connectTimeout), request: TimeAmount(requestTimeout), idle: TimeAmount(pingWhenIdle),
       silence: TimeAmount(pingWhenWaiting), ping: TimeAmount(pingTimeout))
   }
 

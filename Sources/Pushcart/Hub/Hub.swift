@@ -67,7 +67,7 @@ struct Hub: Sendable {
 
   private func runner(_ parts: HubParts) -> SendoutRunner {
     var runnerSettings = RunnerSettings()
-    runnerSettings.grace = settings.drain
+    runnerSettings.shutdownTimeout = settings.drain
     let dispatcher = Dispatcher(parts.pool, apns: parts.apns, links: parts.links, logger: logger)
     return SendoutRunner(
       parts.pool, dispatcher: dispatcher, vault: parts.vault, settings: runnerSettings, logger: logger)
@@ -93,7 +93,7 @@ struct Hub: Sendable {
   private func pages(_ parts: HubParts) -> PageRoutes {
     // A phone may wait for two statements: the one under way, and then the one that answers it.
     let database = parts.pool.limited(to: .seconds(2))
-    let pages = RichPages(
+    let pages = RichPageService(
       database, templates: PageTemplateCache(database), links: parts.links, vault: parts.vault, logger: logger)
     return PageRoutes(pages, opens: Opens(database), signer: parts.signer, settings: settings.pages)
   }

@@ -5,7 +5,7 @@ import Postgres
 import Registry
 import Wire
 
-/// What all pages of a sendout have in common. Nothing of it ever changes but the app's name.
+/// What all pages of a sendout have in common. Only the app's name can change.
 final class PageSource: Sendable {
   /// The template's name and version; `nil` for a sendout without pages.
   let template: (name: String, version: Int32)?
@@ -23,23 +23,23 @@ final class PageSource: Sendable {
   }
 }
 
-/// Reads what the pages of a sendout have in common, and remembers it for a minute.
+/// Reads what the pages of a sendout have in common, and caches it for a minute.
 final class PageSources: Sendable {
   private let database: any Querying
   private let vault: Vault
-  private let known = ExpiringCache<SendoutKey, PageSource?>(timeToLive: .seconds(60), capacity: 1000)
+  private let cache = ExpiringCache<SendoutKey, PageSource?>(timeToLive: .seconds(60), capacity: 1000)
 
   init(_ database: any Querying, vault: Vault) {
     self.database = database
     self.vault = vault
   }
 
-  /// - Returns: `nil` if it is not at hand, and one of `nil` if there is no such sendout.
-  func cached(_ key: SendoutKey) -> PageSource?? { known.cached(key) }
+  /// - Returns: `nil` if it is not cached, and `.some(nil)` if it is cached that there is no such sendout.
+  func cached(_ key: SendoutKey) -> PageSource?? { cache.cached(key) }
 
   /// - Returns: `nil` if there is no such sendout.
   func source(_ key: SendoutKey) async throws -> PageSource? {
-    try await known.value(key) { try await self.load(key) }
+    try await cache.value(key) { try await self.load(key) }
   }
 
   private func load(_ key: SendoutKey) async throws -> PageSource? {

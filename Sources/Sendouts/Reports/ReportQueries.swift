@@ -1,8 +1,8 @@
 import Postgres
-import Wire
+public import Wire
 
-/// Statements on the views of schema `report`, one a report; each row comes as a JSON object. `$1` is the customer, `$2` the
-/// count of rows, `$3` what the report is narrowed to, if it can be.
+/// Statements on the views of schema `report`, one for each report; a row is a JSON object. `$1` is the customer, `$2` the
+/// limit of rows, `$3` the sendout or contact that the report is limited to, if it can be.
 enum ReportQueries {
   static let all = Report.allCases.map(statement)
 
@@ -24,4 +24,107 @@ enum ReportQueries {
        LIMIT $2::bigint
       """)
   }
+}
+
+/// The documented view that a report is read from, and the names of its columns in JSON.
+public struct ReportView: Sendable {
+  /// What a report can be limited to.
+  enum Scope: Sendable {
+    case customer
+    /// One sendout, optionally.
+    case sendout
+    /// One contact, always.
+    case contact
+  }
+
+  public struct Column: Sendable {
+    /// As in JSON.
+    public let name: String
+    let sql: String
+  }
+
+  let view: String
+  let scope: Scope
+  let order: String
+  /// In the order in which people read them.
+  public let columns: [Column]
+
+  private init(_ view: String, _ scope: Scope = .customer, by order: String, _ columns: [Column]) {
+    self.view = view
+    self.scope = scope
+    self.order = order
+    self.columns = columns
+  }
+}
+
+extension ReportView {
+  /// The newest rows come first, so that a limit leaves out the oldest.
+  public static func of(_ report: Report) -> ReportView {
+    switch report {
+    case .devices:
+      ReportView(
+        "devices", by: "app_id, app_type, environment, state DESC",
+        app + ["platform", "environment", "state", "devices", "contacts"])
+    case .registrations:
+      ReportView(
+        "registrations_by_day", by: "day DESC, app_id, app_type",
+        ["day"] + app + ["registered", "moved", "revived", "environment"])
+    case .invalidations:
+      ReportView(
+        "invalidations_by_day", by: "day DESC, app_id, app_type, devices DESC, reason",
+        ["day"] + app + [text("reason"), "devices"])
+    case .sendouts:
+      ReportView(
+        "sendout_totals", .sendout, by: "sendout_id DESC",
+        [sendout, text("name")] + app + ["state"] + counts + [rate("openRate", "open_rate")]
+          + [moment("createdAt", "created_at"), moment("startedAt", "started_at"), moment("finishedAt", "finished_at")])
+    case .funnel:
+      ReportView(
+        "funnel", .sendout, by: "sendout_id DESC, step",
+        [
+          sendout, text("name"), "stage", "pushes", rate("ofAudience", "of_audience"),
+          rate("ofPrevious", "of_previous"),
+        ])
+    case .failures:
+      ReportView(
+        "failures", .sendout, by: "sendout_id DESC, pushes DESC, state, reason",
+        [sendout, "state", text("reason"), "pushes"])
+    case .opens:
+      ReportView(
+        "opens_by_hour", .sendout, by: "hour DESC, sendout_id DESC",
+        [
+          moment("hour", "hour"), sendout, "opens", Column(name: "firstOpens", sql: "first_opens"),
+          Column(name: "byMachines", sql: "by_machines"),
+        ])
+    case .timeline:
+      ReportView(
+        "contact_timeline", .contact, by: "at DESC, event, device_id",
+        [moment("at", "at"), "event", text("detail"), Column(name: "deviceId", sql: "device_id"), sendout])
+    }
+  }
+
+  private static let app = [Column(name: "appId", sql: "app_id"), Column(name: "appType", sql: "app_type")]
+  private static let sendout = Column(name: "sendoutId", sql: "sendout_id")
+  private static let counts: [Column] = [
+    "audience", "queued", "sending", "waiting", "sent", "accepted", "failed", "uncertain", "skipped", "cancelled",
+    "opened",
+  ]
+
+  /// Free text, exact: the view's cell is made for spreadsheets.
+  private static func text(_ column: String) -> Column { Column(name: column, sql: "report.exact(\(column))") }
+
+  /// In the form of `Timestamp`.
+  private static func moment(_ name: String, _ column: String) -> Column {
+    Column(name: name, sql: #"to_char(\#(column) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"#)
+  }
+
+  /// From 0 to 1.
+  private static func rate(_ name: String, _ column: String) -> Column {
+    Column(name: name, sql: "\(column)::float8")
+  }
+}
+
+extension ReportView.Column: ExpressibleByStringLiteral {
+  /// A column with the same name in JSON and in the view.
+  public init(stringLiteral name: String) { self.init(name: name, sql: name) }
 }

@@ -2,21 +2,21 @@ import FoundationEssentials
 public import Postgres
 public import Wire
 
-/// Reads the documented views of schema `report`: the same numbers that psql shows.
+/// Reads the documented views of schema `report`, with the same numbers as psql.
 public struct Reports: Sendable {
   private let database: any Querying
 
   public init(_ database: any Querying) { self.database = database }
 
-  /// How many rows a report may have, and has unless told otherwise.
+  /// How many rows a report may have, and has by default.
   public static let limits = 1...1000
   public static let usualLimit = 100
 
   /// The report's rows, the newest first.
   /// - Parameters:
-  ///   - sendout: only of this one; all of them when `nil`.
-  ///   - contact: whose timeline, by original id.
-  /// - Throws: `SendoutError.invalid` when the report cannot be narrowed to what is given, or must be and is not.
+  ///   - sendout: limits the report to one sendout; `nil` for all.
+  ///   - contact: original id of the contact whose timeline is read.
+  /// - Throws: `SendoutError.invalid` when the report does not take the argument, or needs one that is missing.
   public func read(
     _ report: Report, _ customer: CustomerID, sendout: SendoutID? = nil, contact: String? = nil,
     limit: Int = usualLimit
@@ -38,7 +38,7 @@ public struct Reports: Sendable {
   /// No contact can have an id with U+0000, and PostgreSQL would refuse it.
   private func named(_ contact: String?) throws -> String {
     guard let contact else {
-      throw SendoutError.invalid(field: "contact", problem: "is missing: this report is of one")
+      throw SendoutError.invalid(field: "contact", problem: "is missing: this report is about one contact")
     }
     return contact.utf8.contains(0) ? "" : contact
   }

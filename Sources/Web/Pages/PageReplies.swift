@@ -32,7 +32,7 @@ final class PageReplies: Sendable {
     }
   }
 
-  func page(_ page: RichPage) -> Response {
+  func page(_ page: RenderedPage) -> Response {
     var headers = headers
     headers[.contentType] = page.contentType
     return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: page.body)))

@@ -12,12 +12,12 @@ public import Sendouts
 /// A token that this hub did not sign, one of a push that is gone, and a page of a phone that changed hands all get the same
 /// plain 404.
 public struct PageRoutes: RouteSet {
-  private let pages: RichPages
+  private let pages: RichPageService
   private let opens: Opens
   private let signer: LinkSigner
   private let replies: PageReplies
 
-  public init(_ pages: RichPages, opens: Opens, signer: LinkSigner, settings: PageSettings = PageSettings()) {
+  public init(_ pages: RichPageService, opens: Opens, signer: LinkSigner, settings: PageSettings = PageSettings()) {
     self.pages = pages
     self.opens = opens
     self.signer = signer

@@ -72,7 +72,7 @@ import Testing
 
   @Test(arguments: [
     (Verdict.accepted, APNsCheck.accepted),
-    (.tokenDead(.wrongEnvironment, since: nil, reason: "BadDeviceToken"), .accepted),
+    (.tokenInvalid(.wrongEnvironment, since: nil, reason: "BadDeviceToken"), .accepted),
     (.payloadRefused(reason: "PayloadEmpty"), .accepted),
     (.payloadRefused(reason: "BadPath"), .unreachable(reason: "BadPath")),
     (.credentialsRefused(reason: "Forbidden"), .refused(reason: "Forbidden")),

@@ -11,7 +11,7 @@ import Testing
 
   private func state(firstStream: Int = 1) -> HTTP2ConnectionState<Int> {
     let timeouts = HTTP2ConnectionTimeouts(
-      greeting: .seconds(10), request: .seconds(60), idle: .hours(1), silence: .seconds(15), ping: .seconds(5))
+      settings: .seconds(10), request: .seconds(60), idle: .hours(1), silence: .seconds(15), ping: .seconds(5))
     return HTTP2ConnectionState(timeouts, now: start, firstStream: firstStream)
   }
 
@@ -27,7 +27,7 @@ import Testing
   /// Begins a request and lets all of it leave.
   private func begin(_ state: inout HTTP2ConnectionState<Int>, _ request: Int, at now: NIODeadline? = nil) -> Int {
     let stream = state.begin(request, sentAt: sentAt, now: now ?? start)
-    state.left(stream)
+    state.sent(stream)
     return stream
   }
 
@@ -65,7 +65,7 @@ import Testing
     #expect(stream == 1)
     #expect(state.room == 0)
     #expect(
-      endings(state.head(1, status: 200, retryAfter: nil, isEnd: true)) == [7: .answered(APNsAnswer(status: 200))])
+      endings(state.head(1, status: 200, retryAfter: nil, isEnd: true)) == [7: .answered(APNsResponse(status: 200))])
     #expect(state.room == 1000)
     #expect(begin(&state, 8) == 3)
   }
@@ -104,7 +104,7 @@ import Testing
     let stream = begin(&state, 1)
     #expect(state.room == 0)
     let actions = state.head(stream, status: 200, retryAfter: nil, isEnd: true)
-    #expect(endings(actions) == [1: .answered(APNsAnswer(status: 200))])
+    #expect(endings(actions) == [1: .answered(APNsResponse(status: 200))])
     #expect(closes(actions) == ["Drained"])
   }
 
@@ -116,7 +116,7 @@ import Testing
     #expect(state.head(stream, status: 410, retryAfter: nil, isEnd: false).isEmpty)
     #expect(state.body(stream, Array(#"{"reason":"Unregis"#.utf8), isEnd: false).isEmpty)
     let actions = state.body(stream, Array(#"tered","timestamp":1700000000123}"#.utf8), isEnd: true)
-    let answer = APNsAnswer(
+    let answer = APNsResponse(
       status: 410, reason: "Unregistered", timestamp: Date(timeIntervalSince1970: 1_700_000_000.123))
     #expect(endings(actions) == [1: .answered(answer)])
   }
@@ -126,7 +126,7 @@ import Testing
     let stream = begin(&state, 1)
     _ = state.head(stream, status: 502, retryAfter: .seconds(3), isEnd: false)
     let actions = state.body(stream, Array("<html>".utf8), isEnd: true)
-    #expect(endings(actions) == [1: .answered(APNsAnswer(status: 502, retryAfter: .seconds(3)))])
+    #expect(endings(actions) == [1: .answered(APNsResponse(status: 502, retryAfter: .seconds(3)))])
   }
 
   @Test func `A body without end is cut short`() {
@@ -134,7 +134,7 @@ import Testing
     let stream = begin(&state, 1)
     _ = state.head(stream, status: 500, retryAfter: nil, isEnd: false)
     let actions = state.body(stream, [UInt8](repeating: 32, count: 5000), isEnd: false)
-    #expect(endings(actions) == [1: .answered(APNsAnswer(status: 500))])
+    #expect(endings(actions) == [1: .answered(APNsResponse(status: 500))])
     #expect(resets(actions) == [stream])
     #expect(state.body(stream, [1], isEnd: true).isEmpty)
   }
@@ -150,7 +150,7 @@ import Testing
     var state = open()
     let stream = state.begin(1, sentAt: sentAt, now: start)
     let actions = state.head(stream, status: 413, retryAfter: nil, isEnd: true)
-    #expect(endings(actions) == [1: .answered(APNsAnswer(status: 413))])
+    #expect(endings(actions) == [1: .answered(APNsResponse(status: 413))])
     #expect(resets(actions) == [stream])
   }
 
@@ -160,13 +160,13 @@ import Testing
     var state = open()
     for request in 1...5 { _ = begin(&state, request) }
     // Streams 3, 5, 7, 9 and 11.
-    let turnedBack = state.goAway(lastStream: 7, reason: "Shutdown")
-    #expect(endings(turnedBack) == [4: .turnedBack(reason: "Shutdown"), 5: .turnedBack(reason: "Shutdown")])
-    #expect(closes(turnedBack).isEmpty)
+    let unprocessed = state.goAway(lastStream: 7, reason: "Shutdown")
+    #expect(endings(unprocessed) == [4: .notProcessed(reason: "Shutdown"), 5: .notProcessed(reason: "Shutdown")])
+    #expect(closes(unprocessed).isEmpty)
     #expect(state.room == 0)
 
     #expect(
-      endings(state.head(3, status: 200, retryAfter: nil, isEnd: true)) == [1: .answered(APNsAnswer(status: 200))])
+      endings(state.head(3, status: 200, retryAfter: nil, isEnd: true)) == [1: .answered(APNsResponse(status: 200))])
     let lost = state.closed(reason: "ConnectionReset")
     #expect(endings(lost) == [2: .lost(reason: "Shutdown"), 3: .lost(reason: "Shutdown")])
   }
@@ -182,14 +182,14 @@ import Testing
     var state = open()
     for request in 1...3 { _ = begin(&state, request) }
     #expect(endings(state.goAway(lastStream: Int(Int32.max), reason: nil)).isEmpty)
-    #expect(endings(state.goAway(lastStream: 5, reason: nil)) == [3: .turnedBack(reason: "GOAWAY")])
+    #expect(endings(state.goAway(lastStream: 5, reason: nil)) == [3: .notProcessed(reason: "GOAWAY")])
   }
 
   @Test func `A refused stream was not processed; any other reset leaves it open`() {
     var state = open()
     for request in 1...2 { _ = begin(&state, request) }
     #expect(
-      endings(state.reset(3, refused: true, code: "REFUSED_STREAM")) == [1: .turnedBack(reason: "REFUSED_STREAM")])
+      endings(state.reset(3, refused: true, code: "REFUSED_STREAM")) == [1: .notProcessed(reason: "REFUSED_STREAM")])
     #expect(endings(state.reset(5, refused: false, code: "INTERNAL_ERROR")) == [2: .lost(reason: "INTERNAL_ERROR")])
     #expect(state.reset(5, refused: false, code: "INTERNAL_ERROR").isEmpty)
   }
@@ -200,9 +200,9 @@ import Testing
       let stream = begin(&state, request)
       _ = state.head(stream, status: request == 1 ? 200 : 403, retryAfter: nil, isEnd: false)
     }
-    #expect(endings(state.reset(3, refused: false, code: "CANCEL")) == [1: .answered(APNsAnswer(status: 200))])
+    #expect(endings(state.reset(3, refused: false, code: "CANCEL")) == [1: .answered(APNsResponse(status: 200))])
     // Refused, though nobody knows why: not delivered for certain, and worth asking again.
-    #expect(endings(state.reset(5, refused: false, code: "CANCEL")) == [2: .turnedBack(reason: "CANCEL")])
+    #expect(endings(state.reset(5, refused: false, code: "CANCEL")) == [2: .notProcessed(reason: "CANCEL")])
   }
 
   @Test func `When the connection breaks, what had not left was not processed`() {
@@ -211,7 +211,7 @@ import Testing
     _ = state.begin(2, sentAt: sentAt, now: start)
     let actions = state.closed(reason: "ConnectionReset")
     #expect(
-      endings(actions) == [1: .lost(reason: "ConnectionReset"), 2: .turnedBack(reason: "ConnectionReset")])
+      endings(actions) == [1: .lost(reason: "ConnectionReset"), 2: .notProcessed(reason: "ConnectionReset")])
     #expect(state.closed(reason: "again").isEmpty)
     #expect(state.phase == .closed)
   }
@@ -251,29 +251,29 @@ import Testing
     var state = open()
     let late = begin(&state, 1, at: start)
     _ = begin(&state, 2, at: start + .seconds(30))
-    state.heard(now: start + .seconds(59))
+    state.received(now: start + .seconds(59))
     #expect(endings(state.wake(now: start + .seconds(59))).isEmpty)
     let actions = state.wake(now: start + .seconds(60))
     #expect(endings(actions) == [1: .lost(reason: "RequestTimeout")])
     #expect(resets(actions) == [late])
     #expect(state.openStreams == 1)
     #expect(state.room == 999)
-    state.heard(now: start + .seconds(89))
+    state.received(now: start + .seconds(89))
     #expect(state.nextWake == start + .seconds(90))
   }
 
   @Test func `A request kept back by flow control until it is too late was not processed`() {
     var state = open()
     _ = state.begin(1, sentAt: sentAt, now: start)
-    state.heard(now: start + .seconds(60))
-    #expect(endings(state.wake(now: start + .seconds(60))) == [1: .turnedBack(reason: "RequestTimeout")])
+    state.received(now: start + .seconds(60))
+    #expect(endings(state.wake(now: start + .seconds(60))) == [1: .notProcessed(reason: "RequestTimeout")])
   }
 
   @Test func `A connection that does not answer its first request gives way to another`() {
     var state = state()
     state.settings(maxConcurrentStreams: 1)
     _ = begin(&state, 1)
-    state.heard(now: start + .seconds(60))
+    state.received(now: start + .seconds(60))
     let actions = state.wake(now: start + .seconds(60))
     #expect(endings(actions) == [1: .lost(reason: "RequestTimeout")])
     #expect(closes(actions) == ["Drained"])
@@ -296,7 +296,7 @@ import Testing
     var state = open()
     _ = begin(&state, 1)
     #expect(pings(state.wake(now: start + .seconds(15))) == 1)
-    state.heard(now: start + .seconds(16))
+    state.received(now: start + .seconds(16))
     #expect(closes(state.wake(now: start + .seconds(25))).isEmpty)
     #expect(state.nextWake == start + .seconds(31))
   }

@@ -38,7 +38,7 @@ import Testing
     var now = start
     #expect(pool.review(waiting: 1, now: now) == [.open(1)])
     for (index, wait) in [1, 2, 4, 8, 16, 32, 60, 60].enumerated() {
-      pool.gone(index + 1, reason: "ConnectionRefused", jitter: 1, now: now)
+      pool.closed(index + 1, reason: "ConnectionRefused", jitter: 1, now: now)
       _ = pool.review(waiting: 0, now: now)
       now = now + .seconds(Int64(wait))
       #expect(pool.review(waiting: 1, now: now - .nanoseconds(1)).isEmpty)
@@ -46,14 +46,14 @@ import Testing
     }
     _ = pool.opened(9)
     pool.answered(on: 9, now: now)
-    pool.gone(9, reason: "ConnectionReset", jitter: 1, now: now)
+    pool.closed(9, reason: "ConnectionReset", jitter: 1, now: now)
     #expect(pool.review(waiting: 1, now: now + .seconds(1)) == [.open(10)])
   }
 
   @Test func `Half of the wait is random`() {
     var pool = pool()
     _ = pool.review(waiting: 1, now: start)
-    pool.gone(1, reason: "ConnectionRefused", jitter: 0, now: start)
+    pool.closed(1, reason: "ConnectionRefused", jitter: 0, now: start)
     #expect(pool.review(waiting: 1, now: start + .milliseconds(499)).isEmpty)
     #expect(pool.review(waiting: 1, now: start + .milliseconds(500)) == [.open(2)])
   }
@@ -61,8 +61,8 @@ import Testing
   @Test func `What waits in vain is given back with the last failure`() {
     var pool = pool()
     _ = pool.review(waiting: 5, now: start)
-    pool.gone(1, reason: "ConnectionRefused", jitter: 1, now: start + .seconds(1))
-    #expect(pool.review(waiting: 5, now: start + .seconds(30)) == [.giveBack(reason: "ConnectionRefused")])
+    pool.closed(1, reason: "ConnectionRefused", jitter: 1, now: start + .seconds(1))
+    #expect(pool.review(waiting: 5, now: start + .seconds(30)) == [.failWaiting(reason: "ConnectionRefused")])
     #expect(pool.review(waiting: 0, now: start + .seconds(30)).isEmpty)
     // What comes later waits as long again.
     _ = pool.review(waiting: 1, now: start + .seconds(40))
@@ -74,20 +74,20 @@ import Testing
     var now = start
     for serial in 1...4 {
       #expect(pool.review(waiting: 5, now: now) == [.open(serial)])
-      pool.gone(serial, reason: "ConnectionRefused", jitter: 0, now: now)
+      pool.closed(serial, reason: "ConnectionRefused", jitter: 0, now: now)
       if serial < 4 { #expect(pool.review(waiting: 5, now: now).isEmpty) }
       now = now + .seconds(4)
     }
-    #expect(pool.review(waiting: 5, now: now) == [.giveBack(reason: "ConnectionRefused")])
+    #expect(pool.review(waiting: 5, now: now) == [.failWaiting(reason: "ConnectionRefused")])
     #expect(pool.review(waiting: 1, now: now) == [.open(5)])
-    pool.gone(5, reason: "ConnectTimeout", jitter: 0, now: now)
-    #expect(pool.review(waiting: 1, now: now) == [.giveBack(reason: "ConnectTimeout")])
+    pool.closed(5, reason: "ConnectTimeout", jitter: 0, now: now)
+    #expect(pool.review(waiting: 1, now: now) == [.failWaiting(reason: "ConnectTimeout")])
   }
 
   @Test func `Failures while nobody waited concern nobody`() {
     var pool = pool(attempts: 1)
     _ = pool.review(waiting: 1, now: start)
-    pool.gone(1, reason: "ConnectionReset", jitter: 0, now: start)
+    pool.closed(1, reason: "ConnectionReset", jitter: 0, now: start)
     _ = pool.review(waiting: 0, now: start)
     #expect(pool.review(waiting: 1, now: start + .seconds(1)) == [.open(2)])
   }
@@ -110,7 +110,7 @@ import Testing
     pool.retiring(1)
     #expect(pool.ready.isEmpty)
     #expect(pool.review(waiting: 1, now: start) == [.open(2)])
-    pool.gone(1, reason: "Drained", jitter: 1, now: start)
+    pool.closed(1, reason: "Drained", jitter: 1, now: start)
     #expect(pool.opened(2).isEmpty)
     #expect(pool.ready == [2])
   }
@@ -120,7 +120,7 @@ import Testing
     _ = pool.review(waiting: 1, now: start)
     _ = pool.opened(1)
     pool.retiring(1)
-    pool.gone(1, reason: "Drained", jitter: 1, now: start)
+    pool.closed(1, reason: "Drained", jitter: 1, now: start)
     #expect(pool.review(waiting: 1, now: start).isEmpty)
     #expect(pool.review(waiting: 1, now: start + .seconds(1)) == [.open(2)])
   }
@@ -140,8 +140,8 @@ import Testing
     #expect(pool.renew(for: .topicDisallowed, on: 2, now: start) == (true, []))
     #expect(pool.opened(3).isEmpty)
     // Let go, not lost: nobody waits.
-    pool.gone(1, reason: "Drained", jitter: 1, now: start)
-    pool.gone(2, reason: "Drained", jitter: 1, now: start)
+    pool.closed(1, reason: "Drained", jitter: 1, now: start)
+    pool.closed(2, reason: "Drained", jitter: 1, now: start)
     #expect(pool.review(waiting: 300, now: start) == [.open(4)])
   }
 
@@ -170,6 +170,6 @@ import Testing
     var pool = pool()
     _ = pool.review(waiting: 1, now: start)
     #expect(pool.shutDown() == [.retire(1)])
-    #expect(pool.review(waiting: 1, now: start) == [.giveBack(reason: "ShuttingDown")])
+    #expect(pool.review(waiting: 1, now: start) == [.failWaiting(reason: "ShuttingDown")])
   }
 }

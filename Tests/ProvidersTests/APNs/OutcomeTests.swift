@@ -7,13 +7,13 @@ import Testing
 /// What becomes of a push, over TLS and HTTP/2.
 @Suite struct OutcomeTests {
   @Test(arguments: [
-    (400, "BadDeviceToken", Verdict.tokenDead(.wrongEnvironment, since: nil, reason: "BadDeviceToken")),
+    (400, "BadDeviceToken", Verdict.tokenInvalid(.wrongEnvironment, since: nil, reason: "BadDeviceToken")),
     (400, "BadCollapseId", .payloadRefused(reason: "BadCollapseId")),
     (400, "BadTopic", .credentialsRefused(reason: "BadTopic")),
     (403, "InvalidProviderToken", .credentialsRefused(reason: "InvalidProviderToken")),
     (
       410, "ExpiredToken",
-      .tokenDead(.gone, since: Date(timeIntervalSince1970: 1_700_000_000.5), reason: "ExpiredToken")
+      .tokenInvalid(.unregistered, since: Date(timeIntervalSince1970: 1_700_000_000.5), reason: "ExpiredToken")
     ),
     (413, "PayloadTooLarge", .payloadRefused(reason: "PayloadTooLarge")),
     (429, "TooManyRequests", .retry(after: .seconds(60), reason: "TooManyRequests")),
@@ -38,9 +38,9 @@ import Testing
       let pushes = [APNsPush.sample(token: "aa00"), tooLong, .sample(token: "bb00"), .sample(token: "not hex")]
       #expect(
         await apns.verdicts(pushes) == [
-          .tokenDead(.wrongApp, since: nil, reason: "DeviceTokenNotForTopic"),
+          .tokenInvalid(.wrongApp, since: nil, reason: "DeviceTokenNotForTopic"),
           .payloadRefused(reason: "PayloadTooLarge"),
-          .accepted, .tokenDead(.wrongEnvironment, since: nil, reason: "BadDeviceToken"),
+          .accepted, .tokenInvalid(.wrongEnvironment, since: nil, reason: "BadDeviceToken"),
         ])
       // Neither the long one nor the one that is no token has travelled.
       #expect(simulator.apns.count == 2)
@@ -69,7 +69,7 @@ import Testing
       simulator.apns.restrict(token: "aa", to: .sandbox)
       simulator.apns.restrict(token: "bb", to: .production)
       let pushes = [APNsPush.sample(token: "AA"), .sample(token: "BB"), .sample(token: "cc")]
-      let refused = Verdict.tokenDead(.wrongEnvironment, since: nil, reason: "BadDeviceToken")
+      let refused = Verdict.tokenInvalid(.wrongEnvironment, since: nil, reason: "BadDeviceToken")
       #expect(await apns.verdicts(pushes, to: .sandbox) == [.accepted, refused, .accepted])
       #expect(await apns.verdicts(pushes, to: .production) == [refused, .accepted, .accepted])
     }
@@ -106,9 +106,9 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", "com.acme.app", nil, Verdict.tokenDead(.gone, since: nil, reason: "MissingDeviceToken")),
-    ("ab/../cd", "com.acme.app", nil, .tokenDead(.wrongEnvironment, since: nil, reason: "BadDeviceToken")),
-    ("äb", "com.acme.app", nil, .tokenDead(.wrongEnvironment, since: nil, reason: "BadDeviceToken")),
+    ("", "com.acme.app", nil, Verdict.tokenInvalid(.unregistered, since: nil, reason: "MissingDeviceToken")),
+    ("ab/../cd", "com.acme.app", nil, .tokenInvalid(.wrongEnvironment, since: nil, reason: "BadDeviceToken")),
+    ("äb", "com.acme.app", nil, .tokenInvalid(.wrongEnvironment, since: nil, reason: "BadDeviceToken")),
     ("abcd", "", nil, .credentialsRefused(reason: "MissingTopic")),
     ("abcd", "com.acme\r\napp", nil, .credentialsRefused(reason: "BadTopic")),
     ("abcd", "com.acme.app", String(repeating: "x", count: 65), .payloadRefused(reason: "BadCollapseId")),

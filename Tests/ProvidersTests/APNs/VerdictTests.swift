@@ -7,7 +7,7 @@ import Testing
 @Suite struct VerdictTests {
   private enum Expected {
     case payload, credentials
-    case token(TokenDeath), retry(Int)
+    case token(InvalidTokenCause), retry(Int)
   }
 
   private static let table: [(status: Int, reason: String, verdict: Expected, recovery: Recovery)] = [
@@ -20,27 +20,27 @@ import Testing
     (400, "DuplicateHeaders", .payload, .none),
     (400, "BadDeviceToken", .token(.wrongEnvironment), .none),
     (400, "DeviceTokenNotForTopic", .token(.wrongApp), .none),
-    (400, "MissingDeviceToken", .token(.gone), .none),
+    (400, "MissingDeviceToken", .token(.unregistered), .none),
     (400, "BadTopic", .credentials, .none),
     (400, "MissingTopic", .credentials, .none),
-    (400, "TopicDisallowed", .credentials, .freshConnection),
+    (400, "TopicDisallowed", .credentials, .newConnection),
     (400, "IdleTimeout", .retry(1), .reopen),
     (403, "BadCertificate", .credentials, .none),
     (403, "BadCertificateEnvironment", .credentials, .none),
-    (403, "ExpiredProviderToken", .credentials, .freshToken),
+    (403, "ExpiredProviderToken", .credentials, .newToken),
     (403, "InvalidProviderToken", .credentials, .none),
     (403, "MissingProviderToken", .credentials, .none),
     (403, "BadEnvironmentKeyIdInToken", .credentials, .none),
     (403, "BadEnvironmentKeyInToken", .credentials, .none),
-    (403, "UnrelatedKeyIdInToken", .credentials, .freshConnection),
-    (403, "Forbidden", .credentials, .freshConnection),
+    (403, "UnrelatedKeyIdInToken", .credentials, .newConnection),
+    (403, "Forbidden", .credentials, .newConnection),
     (404, "BadPath", .payload, .none),
     (405, "MethodNotAllowed", .payload, .none),
-    (410, "Unregistered", .token(.gone), .none),
-    (410, "ExpiredToken", .token(.gone), .none),
+    (410, "Unregistered", .token(.unregistered), .none),
+    (410, "ExpiredToken", .token(.unregistered), .none),
     (413, "PayloadTooLarge", .payload, .none),
     (429, "TooManyRequests", .retry(60), .none),
-    (429, "TooManyProviderTokenUpdates", .retry(1200), .formerToken),
+    (429, "TooManyProviderTokenUpdates", .retry(1200), .previousToken),
     (500, "InternalServerError", .retry(900), .none),
     (503, "ServiceUnavailable", .retry(900), .none),
     (503, "Shutdown", .retry(1), .reopen),
@@ -56,41 +56,42 @@ import Testing
     let verdict: Verdict =
       switch expected {
       case .payload: .payloadRefused(reason: reason)
-      case .token(let cause): .tokenDead(cause, since: nil, reason: reason)
+      case .token(let cause): .tokenInvalid(cause, since: nil, reason: reason)
       case .credentials: .credentialsRefused(reason: reason)
       case .retry(let seconds): .retry(after: .seconds(seconds), reason: reason)
       }
-    let classification = APNsVerdicts.classification(on: APNsAnswer(status: status, reason: reason))
+    let classification = ResponseClassification(APNsResponse(status: status, reason: reason))
     #expect(classification == ResponseClassification(verdict: verdict, recovery: recovery))
   }
 
   @Test func `Success is a status, not a word`() {
-    #expect(APNsVerdicts.classification(on: APNsAnswer(status: 200)) == ResponseClassification(verdict: .accepted))
+    #expect(ResponseClassification(APNsResponse(status: 200)) == ResponseClassification(verdict: .accepted))
   }
 
   @Test func `A dead token is dead since the moment APNs names, to the millisecond`() {
-    let answer = APNsAnswer(
+    let answer = APNsResponse(
       status: 410, body: Array(#"{"reason":"Unregistered","timestamp":1454948015990}"#.utf8), retryAfter: nil)
     let since = Date(timeIntervalSince1970: 1_454_948_015.990)
-    #expect(APNsVerdicts.classification(on: answer).verdict == .tokenDead(.gone, since: since, reason: "Unregistered"))
+    #expect(
+      ResponseClassification(answer).verdict == .tokenInvalid(.unregistered, since: since, reason: "Unregistered"))
   }
 
   @Test(arguments: [
-    (APNsAnswer(status: 400, reason: "BrandNew"), Verdict.payloadRefused(reason: "BrandNew")),
-    (APNsAnswer(status: 503, reason: "BrandNew"), .retry(after: nil, reason: "BrandNew")),
-    (APNsAnswer(status: 404), .payloadRefused(reason: "HTTP404")),
-    (APNsAnswer(status: 502, retryAfter: .seconds(7)), .retry(after: .seconds(7), reason: "HTTP502")),
-    (APNsAnswer(status: 302), .retry(after: nil, reason: "HTTP302")),
+    (APNsResponse(status: 400, reason: "BrandNew"), Verdict.payloadRefused(reason: "BrandNew")),
+    (APNsResponse(status: 503, reason: "BrandNew"), .retry(after: nil, reason: "BrandNew")),
+    (APNsResponse(status: 404), .payloadRefused(reason: "HTTP404")),
+    (APNsResponse(status: 502, retryAfter: .seconds(7)), .retry(after: .seconds(7), reason: "HTTP502")),
+    (APNsResponse(status: 302), .retry(after: nil, reason: "HTTP302")),
   ])
-  func `An unknown reason is judged by its status`(_ answer: APNsAnswer, _ verdict: Verdict) {
-    #expect(APNsVerdicts.classification(on: answer) == ResponseClassification(verdict: verdict))
+  func `An unknown reason is judged by its status`(_ answer: APNsResponse, _ verdict: Verdict) {
+    #expect(ResponseClassification(answer) == ResponseClassification(verdict: verdict))
   }
 
   @Test(arguments: [(30, 60), (90, 90)])
   func `The longer wait wins`(_ asked: Int, _ waited: Int) {
-    let answer = APNsAnswer(status: 429, reason: "TooManyRequests", retryAfter: .seconds(asked))
+    let answer = APNsResponse(status: 429, reason: "TooManyRequests", retryAfter: .seconds(asked))
     #expect(
-      APNsVerdicts.classification(on: answer).verdict == .retry(after: .seconds(waited), reason: "TooManyRequests"))
+      ResponseClassification(answer).verdict == .retry(after: .seconds(waited), reason: "TooManyRequests"))
   }
 
   @Test(arguments: [

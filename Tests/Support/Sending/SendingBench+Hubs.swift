@@ -12,7 +12,7 @@ public struct TestHub: Sendable {
 
   public init() {
     dispatch.extendEvery = .milliseconds(500)
-    runner.lookEvery = .milliseconds(200)
+    runner.checkEvery = .milliseconds(200)
     runner.scanEvery = .milliseconds(500)
     runner.batchSize = 40
   }

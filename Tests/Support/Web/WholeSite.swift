@@ -48,7 +48,7 @@ public struct WholeSite: Sendable {
 
   private var pages: PageRoutes {
     let opens = Opens(pool)
-    let pages = RichPages(
+    let pages = RichPageService(
       pool, templates: PageTemplateCache(pool), links: PublicLinks(base: publicURL, signer: signer),
       vault: vault, logger: logger)
     return PageRoutes(pages, opens: opens, signer: signer)

@@ -27,7 +27,7 @@ import Wire
       let refused = [
         ("devices?sendout=1", 400, "sendout does not belong to the report devices."),
         ("opens?contact=x", 400, "contact does not belong to the report opens."),
-        ("timeline", 400, "contact is missing: this report is of one."),
+        ("timeline", 400, "contact is missing: this report is about one contact."),
         ("opens?sendout=x", 400, "sendout must be a whole number from 1 to 9223372036854775807."),
         ("opens?limit=1001", 400, "limit must be a whole number from 1 to 1000."),
         (

@@ -51,7 +51,7 @@ func withPages(
     }
     let pool = database(bench)
     let opens = Opens(pool)
-    let pages = RichPages(
+    let pages = RichPageService(
       pool, templates: PageTemplateCache(pool), links: bench.links, vault: bench.vault,
       logger: TestServer.logger)
     let face = PageRoutes(pages, opens: opens, signer: bench.signer, settings: settings)

@@ -3,8 +3,8 @@ import FoundationEssentials
 import Logging
 import NIOCore
 
-/// The connections of one key in one environment, and the pushes that wait for them. Belongs to one event loop, and so do
-/// its connections: nothing in it is locked.
+/// The connections of one key in one environment, and the pushes that wait for them. The pool and its connections belong to one
+/// event loop, so nothing is locked.
 final class HTTP2ConnectionPool {
   let logger: Logger
   let headers: RequestHeaders
@@ -23,9 +23,9 @@ final class HTTP2ConnectionPool {
   private var timer: (at: NIODeadline, task: Scheduled<Void>)?
   private var whenEmpty: EventLoopPromise<Void>?
 
-  /// A push that is certainly not processed goes again at once, this often; then its owner decides.
-  private static let turnsAllowed = 3
-  /// Pushes a connection takes before the next one has its turn: some full TLS records' worth.
+  /// How often a push that was certainly not processed is sent again; then it comes back `unsent`.
+  private static let resendLimit = 3
+  /// Most pushes that a connection takes before the next one has its turn: some full TLS records.
   private static let slice = 128
 
   init(
@@ -48,10 +48,10 @@ final class HTTP2ConnectionPool {
 // MARK: - Pushes
 
 extension HTTP2ConnectionPool {
-  /// The clock that pushes are dated by.
+  /// The clock by which pushes are dated.
   var now: Date { tokens.now() }
 
-  /// Takes a batch in; those of its pushes that are refused already only need telling.
+  /// Enqueues a batch's pushes, but those that are refused already.
   func enqueue(_ batch: PushBatch, refused: [PushOutcome]) {
     let without = Set(refused.map(\.index))
     for outcome in refused { finish(PushJob(batch: batch, index: outcome.index), outcome.verdict, outcome.sentAt) }
@@ -64,23 +64,23 @@ extension HTTP2ConnectionPool {
   /// The next push to send, for a connection that has room.
   func next() -> PushJob? {
     while let job = queue.popFirst() {
-      if job.batch.isWithdrawn { continue }
+      if job.batch.isCancelled { continue }
       if job.batch.mayLeave { return job }
-      finish(job, .unsent(reason: "Withdrawn"))
+      finish(job, .unsent(reason: "Cancelled"))
     }
     return nil
   }
 
-  /// Lets everything move that can, and hands out what has been settled.
+  /// Sends what can be sent, and delivers outcomes.
   func pump() {
     guard !isPumping else { return }
     isPumping = true
     if !queue.isEmpty, let token = token() {
-      var isMoving = false
-      for serial in state.ready where connections[serial]?.pull(slice: Self.slice, token: token) == true {
-        isMoving = true
+      var hasSent = false
+      for serial in state.ready where connections[serial]?.sendWaiting(slice: Self.slice, token: token) == true {
+        hasSent = true
       }
-      if isMoving, !queue.isEmpty { pumpAgain() }
+      if hasSent, !queue.isEmpty { pumpAgain() }
     }
     review()
     isPumping = false
@@ -89,7 +89,7 @@ extension HTTP2ConnectionPool {
     metrics.openStreams(connections.values.reduce(0) { $0 + $1.openStreams })
   }
 
-  /// A slice at a time, so that others on this event loop have their turn.
+  /// Continues later, so that others on this event loop have their turn.
   private func pumpAgain() {
     guard !willPump else { return }
     willPump = true
@@ -99,7 +99,7 @@ extension HTTP2ConnectionPool {
     }
   }
 
-  /// The token to send with; without one, all that waits gets its verdict.
+  /// The token to send with. Without one, all waiting pushes get their verdict.
   private func token() -> ProviderToken? {
     switch tokens.availableToken(for: credentials) {
     case .token(let token): return token
@@ -111,7 +111,7 @@ extension HTTP2ConnectionPool {
     return nil
   }
 
-  /// - Parameter sentAt: `nil` if it never left.
+  /// - Parameter sentAt: `nil` if the push never left.
   private func finish(_ job: PushJob, _ verdict: Verdict, _ sentAt: Date? = nil) {
     if job.batch.settle(PushOutcome(index: job.index, verdict: verdict, sentAt: sentAt)) { touched.append(job.batch) }
   }
@@ -127,33 +127,33 @@ extension HTTP2ConnectionPool {
   /// A request has ended on a connection; `pump` follows.
   func settle(_ job: PushJob, _ ending: RequestEnding, sentAt: Date, on connection: HTTP2Connection) {
     switch ending {
-    case .answered(let answer):
-      metrics.answered(answer, after: now.timeIntervalSince(sentAt))
+    case .answered(let response):
+      metrics.answered(response, after: now.timeIntervalSince(sentAt))
       state.answered(on: connection.serial, now: .now())
-      obey(APNsVerdicts.classification(on: answer), answer, job, sentAt: sentAt, on: connection)
-    case .turnedBack(let reason):
-      metrics.turnedBack()
-      turnBack(job, reason: reason)
+      apply(ResponseClassification(response), response, job, sentAt: sentAt, on: connection)
+    case .notProcessed(let reason):
+      metrics.notProcessed()
+      resend(job, reason: reason)
     case .lost(let reason):
       metrics.lost()
       finish(job, .uncertain(reason: reason), sentAt)
     }
   }
 
-  private func turnBack(_ job: PushJob, reason: String) {
+  private func resend(_ job: PushJob, reason: String) {
     if let known = APNsReason(rawValue: reason),
-      case .credentialsRefused = APNsVerdicts.classification(on: known).verdict
+      case .credentialsRefused = ResponseClassification(known).verdict
     {
       return finish(job, .credentialsRefused(reason: reason))
     }
     var job = job
-    job.turnedBack += 1
-    if job.turnedBack > Self.turnsAllowed { return finish(job, .unsent(reason: reason)) }
+    job.unprocessedCount += 1
+    if job.unprocessedCount > Self.resendLimit { return finish(job, .unsent(reason: reason)) }
     queue.prepend(job)
   }
 
-  private func obey(
-    _ classification: ResponseClassification, _ answer: APNsAnswer, _ job: PushJob, sentAt: Date,
+  private func apply(
+    _ classification: ResponseClassification, _ response: APNsResponse, _ job: PushJob, sentAt: Date,
     on connection: HTTP2Connection
   ) {
     var isCurable = false
@@ -162,22 +162,22 @@ extension HTTP2ConnectionPool {
     case .reopen:
       retiring(connection)
       connection.retire()
-    case .freshConnection: isCurable = true
-    case .freshToken:
+    case .newConnection: isCurable = true
+    case .newToken:
       if let token = job.token { tokens.expired(token, of: credentials) }
       isCurable = true
-    case .formerToken:
+    case .previousToken:
       if let token = job.token { tokens.overused(token, of: credentials) }
       if case .token = tokens.availableToken(for: credentials) { isCurable = true }
     }
-    guard isCurable, !job.isSecondChance, let reason = answer.reason.flatMap(APNsReason.init(rawValue:)) else {
+    guard isCurable, !job.isRetry, let reason = response.reason.flatMap(APNsReason.init(rawValue:)) else {
       return finish(job, classification.verdict, sentAt)
     }
     let (isWorthwhile, actions) = state.renew(for: reason, on: connection.serial, now: .now())
     perform(actions)
     guard isWorthwhile else { return finish(job, classification.verdict, sentAt) }
     var job = job
-    job.isSecondChance = true
+    job.isRetry = true
     queue.prepend(job)
   }
 }
@@ -187,7 +187,7 @@ extension HTTP2ConnectionPool {
 extension HTTP2ConnectionPool {
   /// A connection may take pushes.
   func opened(_ connection: HTTP2Connection) {
-    logger.info("APNs connection open", metadata: ["connection": "\(connection.serial)"])
+    logger.info("connected to APNs", metadata: ["connection": "\(connection.serial)"])
     perform(state.opened(connection.serial))
   }
 
@@ -196,15 +196,15 @@ extension HTTP2ConnectionPool {
     state.retiring(connection.serial)
   }
 
-  /// A connection is closed, and has given all its pushes back.
-  func gone(_ connection: HTTP2Connection, reason: String) {
-    gone(connection.serial, reason: reason)
+  /// A connection is closed, and has settled all its pushes.
+  func closed(_ connection: HTTP2Connection, reason: String) {
+    closed(connection.serial, reason: reason)
   }
 
-  private func gone(_ serial: Int, reason: String) {
+  private func closed(_ serial: Int, reason: String) {
     guard connections.removeValue(forKey: serial) != nil else { return }
     metrics.connectionClosed()
-    state.gone(serial, reason: reason, jitter: .random(in: 0...1), now: .now())
+    state.closed(serial, reason: reason, jitter: .random(in: 0...1), now: .now())
     logger.info("APNs connection closed", metadata: ["connection": "\(serial)", "reason": "\(reason)"])
     pump()
     if connections.isEmpty { whenEmpty?.succeed() }
@@ -215,7 +215,7 @@ extension HTTP2ConnectionPool {
       switch action {
       case .open(let serial): open(serial)
       case .retire(let serial): connections[serial]?.retire()
-      case .giveBack(let reason): finishAll(.unsent(reason: reason))
+      case .failWaiting(let reason): finishAll(.unsent(reason: reason))
       }
     }
   }
@@ -224,10 +224,10 @@ extension HTTP2ConnectionPool {
     let connection = HTTP2Connection(serial, pool: self, timeouts: timeouts)
     connections[serial] = connection
     metrics.connectionOpened()
-    connector.dial(connection, on: loop).assumeIsolated().whenFailure { error in
+    connector.connect(connection, on: loop).assumeIsolated().whenFailure { error in
       guard self.connections[serial] != nil else { return }
-      self.logger.warning("APNs cannot be reached", metadata: ["error": "\(error)"])
-      self.gone(serial, reason: HTTP2ConnectionFailure.reason(error))
+      self.logger.warning("could not connect to APNs", metadata: ["error": "\(error)"])
+      self.closed(serial, reason: HTTP2ConnectionFailure.reason(error))
     }
   }
 
@@ -245,7 +245,7 @@ extension HTTP2ConnectionPool {
     timer = (at, task)
   }
 
-  /// Takes no more pushes, hands back what waits, and finishes once the last connection has closed.
+  /// Returns waiting pushes as `unsent`, and finishes once the last connection has closed.
   func shutDown() -> EventLoopFuture<Void> {
     if let whenEmpty { return whenEmpty.futureResult }
     let promise = loop.makePromise(of: Void.self)

@@ -1,3 +1,41 @@
+import FoundationEssentials
+
+/// A response of APNs.
+struct APNsResponse: Hashable, Sendable {
+  var status: Int
+  /// The reason in the JSON body; nil if there is none.
+  var reason: String?
+  /// With 410: since when the token has been invalid, to the millisecond.
+  var timestamp: Date?
+  /// The header `retry-after`, which APNs does not document.
+  var retryAfter: Duration?
+
+  init(status: Int, reason: String? = nil, timestamp: Date? = nil, retryAfter: Duration? = nil) {
+    self.status = status
+    self.reason = reason
+    self.timestamp = timestamp
+    self.retryAfter = retryAfter
+  }
+
+  /// - Parameter body: `{"reason":"…","timestamp":1700000000000}`; anything else gives no reason.
+  init(status: Int, body: [UInt8], retryAfter: Duration?) {
+    let refusal = body.isEmpty ? nil : try? JSONDecoder().decode(Refusal.self, from: Data(body))
+    self.init(
+      status: status, reason: refusal?.reason,
+      timestamp: refusal?.timestamp.map { Date(timeIntervalSince1970: $0 / 1000) }, retryAfter: retryAfter)
+  }
+
+  /// The reason in a GOAWAY frame's debug data, which is the same JSON.
+  static func reason(in debugData: [UInt8]) -> String? {
+    (try? JSONDecoder().decode(Refusal.self, from: Data(debugData)))?.reason
+  }
+
+  private struct Refusal: Decodable {
+    var reason: String
+    var timestamp: Double?
+  }
+}
+
 /// Every reason APNs gives for refusing a push (Apple, "Handling notification responses from APNs").
 enum APNsReason: String, CaseIterable, Sendable {
   // 400
@@ -18,7 +56,7 @@ enum APNsReason: String, CaseIterable, Sendable {
   // 403
   case badCertificate = "BadCertificate"
   case badCertificateEnvironment = "BadCertificateEnvironment"
-  /// Both spellings are met.
+  /// Both spellings occur.
   case badEnvironmentKeyIDInToken = "BadEnvironmentKeyIdInToken"
   case badEnvironmentKeyInToken = "BadEnvironmentKeyInToken"
   case expiredProviderToken = "ExpiredProviderToken"

@@ -8,16 +8,16 @@ public struct CredentialCheck: Sendable {
   private let apns: APNsProvider
   private let timeout: Duration
 
-  /// - Parameter timeout: how long the push service may take, since somebody waits for the answer.
+  /// - Parameter timeout: how long the push service may take; somebody waits for the result.
   public init(keys: SigningCredentialVault, apns: APNsProvider, timeout: Duration = .seconds(15)) {
     self.keys = keys
     self.apns = apns
     self.timeout = timeout
   }
 
-  /// Asks both of APNs' environments, at once.
+  /// Asks both of APNs' environments, concurrently.
   /// - Returns: `nil` if the app has no credentials to ask about.
-  /// - Throws: `RegistryError.sealed` when no master key at hand opens them.
+  /// - Throws: `RegistryError.sealed` when none of the hub's master keys opens them.
   public func check(_ app: PushApp) async throws -> PushAppCheckReply? {
     guard let stored = try await keys.credentials(for: app) else { return nil }
     let credentials = APNsCredentials(
@@ -38,7 +38,7 @@ public struct CredentialCheck: Sendable {
     }
   }
 
-  /// What APNs says, if it says so in time.
+  /// APNs' answer, or `unreachable` when it takes too long.
   private func answer(
     _ environment: APNsEnvironment, topic: String, _ credentials: APNsCredentials
   ) async -> APNsCheck {

@@ -5,10 +5,10 @@ import NIOHPACK
 import NIOHTTP2
 import NIOTLS
 
-/// One connection to APNs: does what its `HTTP2ConnectionState` says, frame by frame. Belongs to the pool's event loop.
+/// One connection to APNs: carries out what its `HTTP2ConnectionState` decides. Belongs to the pool's event loop.
 ///
-/// It stands where a stream multiplexer would: only on the level of frames can a push that was certainly not processed be
-/// told from one whose fate is unknown, and a channel for each stream costs more than the push itself.
+/// It works on frames, without a stream multiplexer: only frames tell a push that was certainly not processed from one that is
+/// uncertain, and a channel for each stream costs more than the push itself.
 final class HTTP2Connection: ChannelInboundHandler, NIOHTTP2FrameDelegate {
   typealias InboundIn = HTTP2Frame
   typealias OutboundOut = HTTP2Frame
@@ -28,22 +28,23 @@ final class HTTP2Connection: ChannelInboundHandler, NIOHTTP2FrameDelegate {
     state = HTTP2ConnectionState(timeouts, now: .now())
   }
 
-  /// Requests that wait for an answer.
+  /// Requests that wait for a response.
   var openStreams: Int { state.openStreams }
 
-  /// Sends waiting pushes, at most `slice`, as far as the server and the socket allow; says whether it sent any.
-  func pull(slice: Int, token: ProviderToken) -> Bool {
+  /// Sends waiting pushes, at most `slice`, as far as the server and the socket allow.
+  /// - Returns: whether it sent any.
+  func sendWaiting(slice: Int, token: ProviderToken) -> Bool {
     guard let context, context.channel.isWritable, state.room > 0 else { return false }
     let now = NIODeadline.now()
     let sentAt = pool.now
-    var taken = 0
-    while taken < slice, state.room > 0, var job = pool.next() {
+    var count = 0
+    while count < slice, state.room > 0, var job = pool.next() {
       job.token = token
       let stream = HTTP2StreamID(state.begin(job, sentAt: sentAt, now: now))
       write(job.push, token: token, on: stream, context)
-      taken += 1
+      count += 1
     }
-    guard taken > 0 else { return false }
+    guard count > 0 else { return false }
     context.flush()
     arm()
     return true
@@ -64,27 +65,27 @@ final class HTTP2Connection: ChannelInboundHandler, NIOHTTP2FrameDelegate {
     context.write(wrapOutboundOut(HTTP2Frame(streamID: stream, payload: payload)), promise: nil)
   }
 
-  /// NIOHTTP2 keeps DATA back while flow control forbids it; here it says that a frame really went out.
+  /// NIOHTTP2 holds DATA back while flow control forbids it; this is called when a frame is really written.
   func wroteFrame(_ frame: HTTP2Frame) {
     switch frame.payload {
-    case .data(let data) where data.endStream: state.left(Int(frame.streamID))
-    case .headers(let headers) where headers.endStream: state.left(Int(frame.streamID))
+    case .data(let data) where data.endStream: state.sent(Int(frame.streamID))
+    case .headers(let headers) where headers.endStream: state.sent(Int(frame.streamID))
     default: break
     }
   }
 
-  /// Takes no more pushes, and closes when those under way are answered.
+  /// Takes no more pushes, and closes when the open ones are answered.
   func retire() {
     perform(state.retire())
-    settleDown()
+    finishTurn()
   }
 }
 
-// MARK: - What comes in
+// MARK: - Inbound
 
 extension HTTP2Connection {
   func handlerAdded(context: ChannelHandlerContext) {
-    // Let go while it was being dialed; the pool has forgotten it.
+    // Closed while it was connecting; the pool has removed it.
     guard lastError == nil else { return context.close(promise: nil) }
     self.context = context
     arm()
@@ -106,14 +107,14 @@ extension HTTP2Connection {
     case .rstStream(let code):
       perform(state.reset(stream, refused: code == .refusedStream, code: "RST_STREAM: \(code)"))
     case .goAway(let lastStream, let code, let debugData):
-      let reason = debugData.flatMap { APNsAnswer.reason(in: Array($0.readableBytesView)) }
-      pool.logger.info("APNs says good-bye", metadata: ["code": "\(code)", "reason": "\(reason ?? "none")"])
+      let reason = debugData.flatMap { APNsResponse.reason(in: Array($0.readableBytesView)) }
+      pool.logger.info("received GOAWAY", metadata: ["code": "\(code)", "reason": "\(reason ?? "none")"])
       pool.retiring(self)
       perform(state.goAway(lastStream: Int(lastStream), reason: reason))
     case .settings(.settings(let settings)):
-      let isGreeting = state.phase == .greeting
+      let isFirst = state.phase == .connecting
       state.settings(maxConcurrentStreams: settings.last { $0.parameter == .maxConcurrentStreams }?.value)
-      if isGreeting { pool.opened(self) }
+      if isFirst { pool.opened(self) }
     default: break
     }
   }
@@ -126,8 +127,8 @@ extension HTTP2Connection {
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
-    state.heard(now: .now())
-    settleDown()
+    state.received(now: .now())
+    finishTurn()
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -142,7 +143,7 @@ extension HTTP2Connection {
     }
   }
 
-  /// Opens the connection's window again once half of it is used up. Streams need none: an answer is shorter than theirs.
+  /// Widens the connection's window when half of it is used. Streams need no such: a response is shorter than their window.
   private func widenWindow(_ event: NIOHTTP2WindowUpdatedEvent, _ context: ChannelHandlerContext) {
     guard let size = event.inboundWindowSize, size < Self.window / 2 else { return }
     send(.windowUpdate(windowSizeIncrement: Self.window - size), on: .rootStream, context)
@@ -166,11 +167,11 @@ extension HTTP2Connection {
     self.context = nil
     let reason = lastError ?? "ConnectionClosed"
     perform(state.closed(reason: reason))
-    pool.gone(self, reason: reason)
+    pool.closed(self, reason: reason)
   }
 }
 
-// MARK: - What is to be done
+// MARK: - Actions
 
 extension HTTP2Connection {
   private func perform(_ actions: [HTTP2ConnectionAction<PushJob>]) {
@@ -190,8 +191,8 @@ extension HTTP2Connection {
     }
   }
 
-  /// After anything happened: sends what that gave rise to, and sets the clock.
-  private func settleDown() {
+  /// Flushes, sends further pushes and sets the timer, after anything happened.
+  private func finishTurn() {
     if mustFlush {
       mustFlush = false
       context?.flush()
@@ -200,15 +201,15 @@ extension HTTP2Connection {
     arm()
   }
 
-  /// Nothing more leaves: what is written to a closing socket would count as sent.
+  /// Stops sending first, since anything written to a closing socket would count as sent.
   private func close(reason: String) {
     if lastError == nil { lastError = reason }
     if state.isReady { pool.retiring(self) }
     state.close()
-    if let context { context.close(promise: nil) } else { pool.gone(self, reason: reason) }
+    if let context { context.close(promise: nil) } else { pool.closed(self, reason: reason) }
   }
 
-  /// One timer, set to the earliest moment that may matter.
+  /// Sets the timer to the earliest moment at which the state needs `wake`.
   private func arm() {
     guard let context else { return }
     let at = state.nextWake
@@ -220,7 +221,7 @@ extension HTTP2Connection {
       self.timer = nil
       self.perform(self.state.wake(now: .now()))
       if self.state.phase == .draining { self.pool.retiring(self) }
-      self.settleDown()
+      self.finishTurn()
     }
     timer = (at, task)
   }

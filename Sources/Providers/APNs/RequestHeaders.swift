@@ -1,8 +1,8 @@
 import FoundationEssentials
 import NIOHPACK
 
-/// The header block of a push, as Apple advises to compress it: `:path` and `authorization` never enter the dynamic
-/// table; what changes from push to push enters once, for its name, and what stays the same is sent as one byte.
+/// The header block of a push, compressed as Apple advises. `:path` and `authorization` never enter the dynamic table; headers that
+/// change with each push enter it once, for their name; headers that stay the same are sent as one byte.
 struct RequestHeaders {
   private let beginning: HPACKHeaders
 
@@ -36,13 +36,13 @@ struct RequestHeaders {
     return headers
   }
 
-  /// Whole seconds since 1970; none for a date beyond all calendars.
+  /// Whole seconds since 1970; nil for a date that is too far in the future.
   private static func seconds(_ date: Date?) -> String? {
     guard let seconds = date?.timeIntervalSince1970, seconds.isFinite, seconds < 1e12 else { return nil }
     return String(Int64(max(0, seconds)))
   }
 
-  /// Lower case, with hyphens: any other form is a BadMessageId.
+  /// Lower case with hyphens; APNs refuses any other form.
   private static func canonical(_ id: UUID) -> String {
     withUnsafeBytes(of: id.uuid) { bytes in
       String(unsafeUninitializedCapacity: 36) { text in

@@ -4,7 +4,7 @@ public import Registry
 import Wire
 
 extension PageContext {
-  /// What a page or a message can say to this recipient.
+  /// What a page or a message for this recipient can name.
   public init(_ recipient: Recipient, app: AppFields, sendout: SendoutFields) {
     let contact = recipient.contact, device = recipient.device
     var fields = ContactFields()

@@ -1,0 +1,57 @@
+import FoundationEssentials
+import NIOCore
+
+/// What `HTTP2ConnectionState` tells its connection to do.
+enum HTTP2ConnectionAction<Request> {
+  /// The request has ended; `sentAt` is when it was written.
+  case settle(Request, RequestEnding, sentAt: Date)
+  /// Send RST_STREAM with CANCEL.
+  case reset(Int)
+  case ping
+  case close(reason: String)
+}
+
+/// How a request on a connection ended.
+enum RequestEnding: Hashable, Sendable {
+  case answered(APNsResponse)
+  /// Certainly not processed: it may be sent again at once.
+  case notProcessed(reason: String)
+  /// Sent, and not answered.
+  case lost(reason: String)
+}
+
+/// A request that waits for its response.
+struct OpenStream<Request> {
+  var request: Request
+  var sentAt: Date
+  var deadline: NIODeadline
+  /// Whether its last byte was written to the socket.
+  var isSent = false
+  /// 0 until the response's head was received.
+  var status = 0
+  var retryAfter: Duration?
+  var body: [UInt8] = []
+
+  var response: APNsResponse { APNsResponse(status: status, body: body, retryAfter: retryAfter) }
+
+  /// How it ends if nothing more of its response comes. A refusal without its reason is still a refusal: the push was not delivered,
+  /// and sending it again will tell why.
+  func ending(reason: String) -> RequestEnding {
+    if status / 100 == 2 { return .answered(response) }
+    return isSent && status == 0 ? .lost(reason: reason) : .notProcessed(reason: reason)
+  }
+}
+
+/// The timeouts of a connection.
+struct HTTP2ConnectionTimeouts: Sendable {
+  /// For the server's SETTINGS, after connecting.
+  var settings: TimeAmount
+  /// For a response.
+  var request: TimeAmount
+  /// Silence before a PING while no request is open: keeps the connection alive.
+  var idle: TimeAmount
+  /// Silence before a PING while requests are open: finds dead sockets.
+  var silence: TimeAmount
+  /// For the reply to a PING.
+  var ping: TimeAmount
+}

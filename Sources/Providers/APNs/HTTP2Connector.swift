@@ -1,0 +1,91 @@
+import FoundationEssentials
+import NIOCore
+import NIOHTTP2
+import NIOPosix
+import NIOSSL
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Opens connections to one of APNs' addresses.
+struct HTTP2Connector: Sendable {
+  let address: ServiceAddress
+  let tls: NIOSSLContext
+  let connectTimeout: TimeAmount
+
+  /// Resolves the name, connects and adds the connection's handlers. Fails when no address answers; later errors, such as in the
+  /// TLS handshake, are reported to the connection.
+  func connect(_ connection: HTTP2Connection, on loop: any EventLoop) -> EventLoopFuture<Void> {
+    let bound = NIOLoopBound(connection, eventLoop: loop)
+    return ClientBootstrap(group: loop)
+      .connectTimeout(connectTimeout)
+      .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+      .channelOption(.writeBufferWaterMark, value: .init(low: 128 << 10, high: 512 << 10))
+      .connect(host: address.host, port: address.port)
+      .flatMapThrowing { channel in
+        // Not in a channel initializer, which runs once for each address of a name.
+        try channel.pipeline.syncOperations.addHandlers(
+          NIOSSLClientHandler(context: tls, serverHostname: address.isNumeric ? nil : address.host),
+          FlushCoalescer(), http2(bound.value), bound.value)
+      }
+  }
+
+  /// Without a stream multiplexer. The limits that protect a server from its clients are off or wide: when APNs lowers its stream
+  /// limit it may refuse a thousand streams at once, and replies may come long after a stream was cancelled.
+  private func http2(_ connection: HTTP2Connection) -> NIOHTTP2Handler {
+    var settings = NIOHTTP2Handler.ConnectionConfiguration()
+    settings.initialSettings = [
+      HTTP2Setting(parameter: .enablePush, value: 0),
+      HTTP2Setting(parameter: .maxHeaderListSize, value: 16 << 10),
+    ]
+    settings.maximumRecentlyResetStreams = 4096
+    settings.maximumConnectionGlitches = .max
+    var streams = NIOHTTP2Handler.StreamConfiguration()
+    streams.streamResetFrameRateLimit.windowLength = .nanoseconds(0)
+    streams.streamErrorRateLimit.windowLength = .nanoseconds(0)
+    return NIOHTTP2Handler(
+      mode: .client, frameDelegate: connection, connectionConfiguration: settings, streamConfiguration: streams)
+  }
+}
+
+extension NIOSSLContext {
+  /// For connections to a push service: TLS 1.2 or newer, ALPN `h2`, full verification.
+  /// - Parameter caFile: PEM of the certificates to trust; nil for the system's.
+  static func pushService(caFile: String?) throws(ProviderError) -> NIOSSLContext {
+    var configuration = TLSConfiguration.makeClientConfiguration()
+    configuration.minimumTLSVersion = .tlsv12
+    configuration.applicationProtocols = ["h2"]
+    do {
+      if let caFile {
+        let certificates = try NIOSSLCertificate.fromPEMFile(caFile)
+        guard !certificates.isEmpty else { throw ProviderError.caFileUnusable(path: caFile) }
+        configuration.trustRoots = .certificates(certificates)
+      }
+      return try NIOSSLContext(configuration: configuration)
+    } catch {
+      throw .caFileUnusable(path: caFile ?? "the system's certificates")
+    }
+  }
+}
+
+/// Reasons why a connection failed, short enough for the ledger.
+enum HTTP2ConnectionFailure {
+  static func reason(_ error: any Error) -> String {
+    switch error {
+    case let error as NIOConnectionError:
+      if error.connectionErrors.isEmpty { return "NameUnknown" }
+      return error.connectionErrors.first.map { reason($0.error) } ?? "ConnectionFailed"
+    case let error as IOError where error.errnoCode == ECONNREFUSED: return "ConnectionRefused"
+    case let error as IOError where error.errnoCode == ECONNRESET: return "ConnectionReset"
+    case ChannelError.connectTimeout: return "ConnectTimeout"
+    case is NIOSSLExtraError: return "CertificateUntrusted"
+    case NIOSSLError.handshakeFailed(let cause):
+      return "\(cause)".contains("CERTIFICATE_VERIFY_FAILED") ? "CertificateUntrusted" : "HandshakeFailed"
+    case is NIOSSLError: return "HandshakeFailed"
+    default: return "ConnectionFailed"
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import FoundationEssentials
+
+/// What a response of APNs means: the verdict on the push, and what the connection pool does first.
+///
+/// This is the only place that knows what a reason means.
+struct ResponseClassification: Hashable, Sendable {
+  var verdict: Verdict
+  var recovery: Recovery = .none
+}
+
+/// What the pool does about a refusal before it reports the verdict.
+enum Recovery: Hashable, Sendable {
+  case none
+  /// Open another connection, since this one is of no more use.
+  case reopen
+  /// Try the push once more on a new connection; the verdict is reported if that refuses it too.
+  case newConnection
+  /// The same, with a new provider token: the old connection keeps refusing it.
+  case newToken
+  /// Create no provider token for 20 minutes; try once more with the previous one, on a new connection, if it is still valid.
+  case previousToken
+}
+
+extension ResponseClassification {
+  /// A reason that is not in the table is classified by its status: 4xx refuses the message, anything else passes with time. The
+  /// server's `retry-after` applies if it is longer than ours.
+  init(_ response: APNsResponse) {
+    guard response.status / 100 != 2 else {
+      self.init(verdict: .accepted)
+      return
+    }
+    if let reason = response.reason.flatMap(APNsReason.init(rawValue:)) {
+      self.init(reason, timestamp: response.timestamp)
+      if case .retry(let after, let reason) = verdict {
+        verdict = .retry(after: Self.longer(after, response.retryAfter), reason: reason)
+      }
+      return
+    }
+    let reason = response.reason ?? "HTTP\(response.status)"
+    self.init(
+      verdict: response.status / 100 == 4
+        ? .payloadRefused(reason: reason) : .retry(after: response.retryAfter, reason: reason))
+  }
+
+  /// The table.
+  init(_ reason: APNsReason, timestamp: Date? = nil) {
+    self = Self.classification(of: reason, timestamp: timestamp)
+  }
+
+  private static func classification(of reason: APNsReason, timestamp: Date?) -> ResponseClassification {
+    let word = reason.rawValue
+    let outageDelay = Duration.seconds(15 * 60)
+    switch reason {
+    // The message is at fault; it will be refused again if nothing about it changes.
+    case .badCollapseID, .badExpirationDate, .badMessageID, .badPriority, .invalidPushType, .payloadEmpty,
+      .payloadTooLarge, .duplicateHeaders, .badPath, .methodNotAllowed:
+      return ResponseClassification(verdict: .payloadRefused(reason: word))
+
+    // The token is at fault: malformed, of the other environment, or of another app.
+    case .badDeviceToken:
+      return ResponseClassification(verdict: .tokenInvalid(.wrongEnvironment, since: nil, reason: word))
+    case .deviceTokenNotForTopic:
+      return ResponseClassification(verdict: .tokenInvalid(.wrongApp, since: nil, reason: word))
+    case .missingDeviceToken:
+      return ResponseClassification(verdict: .tokenInvalid(.unregistered, since: nil, reason: word))
+    // The token was valid until the moment that APNs reports.
+    case .unregistered, .expiredToken:
+      return ResponseClassification(verdict: .tokenInvalid(.unregistered, since: timestamp, reason: word))
+
+    // The app's configuration is at fault.
+    case .badTopic, .missingTopic, .badCertificate, .badCertificateEnvironment, .invalidProviderToken,
+      .missingProviderToken, .badEnvironmentKeyIDInToken, .badEnvironmentKeyInToken:
+      return ResponseClassification(verdict: .credentialsRefused(reason: word))
+    // Perhaps only the connection is at fault: it stays bound to the team, keys and bundle ids of its first push.
+    case .topicDisallowed, .unrelatedKeyIDInToken, .forbidden:
+      return ResponseClassification(verdict: .credentialsRefused(reason: word), recovery: .newConnection)
+    // If a new token is expired too, a clock is wrong.
+    case .expiredProviderToken:
+      return ResponseClassification(verdict: .credentialsRefused(reason: word), recovery: .newToken)
+
+    // Later.
+    case .tooManyRequests:
+      return ResponseClassification(verdict: .retry(after: .seconds(60), reason: word))
+    case .tooManyProviderTokenUpdates:
+      return ResponseClassification(verdict: .retry(after: .seconds(20 * 60), reason: word), recovery: .previousToken)
+    case .internalServerError, .serviceUnavailable:
+      return ResponseClassification(verdict: .retry(after: outageDelay, reason: word))
+    case .shutdown, .idleTimeout:
+      return ResponseClassification(verdict: .retry(after: .seconds(1), reason: word), recovery: .reopen)
+    }
+  }
+
+  private static func longer(_ ours: Duration?, _ theirs: Duration?) -> Duration? {
+    guard let ours, let theirs else { return ours ?? theirs }
+    return max(ours, theirs)
+  }
+}

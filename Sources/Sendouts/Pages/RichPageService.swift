@@ -1,0 +1,146 @@
+public import Content
+public import Delivery
+public import Logging
+public import Postgres
+public import Registry
+import Wire
+
+/// Opens the rich page behind a push: records the open, and finds what to render.
+///
+/// Pages are requested by the thousand, so they are served in batches: while one batch is under way, the next is collected. One
+/// statement reads all its recipients, and one records all its opens.
+public final class RichPageService: Sendable {
+  private let templates: PageTemplateCache
+  private let links: PublicLinks
+  private let sources: PageSources
+  private let batcher: Batcher<Open, RecordedOpen>
+
+  public init(
+    _ database: any Querying, templates: PageTemplateCache, links: PublicLinks, vault: Vault, logger: Logger
+  ) {
+    self.templates = templates
+    self.links = links
+    sources = PageSources(database, vault: vault)
+    let recorder = OpenRecorder(database: database, logger: logger)
+    batcher = .ofOpens { customer, opens in
+      try await recorder.record(opens, of: customer)
+    }
+  }
+
+  /// Records an open, and gives the page of that device and user once it is committed. The page has the template version that the
+  /// sendout was started with. If only the open cannot be written, the page is shown nevertheless.
+  /// - Parameter done: called exactly once, on any thread; must return soon. It gets `nil` if there is nothing to show: no such
+  ///   push, a sendout without pages, or a phone that has a new user, who must not see what was meant for the former one.
+  public func open(
+    _ link: PushLink, by reader: Open.Reader, then done: @escaping @Sendable (Result<OpenedPage?, any Error>) -> Void
+  ) {
+    if let page = cachedPage(of: link) { return open(link, by: reader, page, then: done) }
+    Task {
+      do {
+        guard let page = try await page(of: link) else { return done(.success(nil)) }
+        open(link, by: reader, page, then: done)
+      } catch {
+        done(.failure(error))
+      }
+    }
+  }
+
+  private func open(
+    _ link: PushLink, by reader: Open.Reader, _ page: SendoutPageTemplate,
+    then done: @escaping @Sendable (Result<OpenedPage?, any Error>) -> Void
+  ) {
+    batcher.answer(link.customer.rawValue, Open(link, via: .page, by: reader)) { [links] result in
+      done(
+        result.map { open in
+          guard let recipient = open.recipient, open.contact == recipient.contact.id else { return nil }
+          return OpenedPage(page: page, recipient: recipient, link: link, links: links)
+        })
+    }
+  }
+
+  private func cachedPage(of link: PushLink) -> SendoutPageTemplate? {
+    guard let source = sources.cached(SendoutKey(link.customer, link.sendout)) ?? nil, let name = source.template else {
+      return nil
+    }
+    let template = templates.cached(link.customer, name: name.name, version: name.version)
+    return template.map { SendoutPageTemplate(source: source, template: $0) }
+  }
+
+  private func page(of link: PushLink) async throws -> SendoutPageTemplate? {
+    guard let source = try await sources.source(SendoutKey(link.customer, link.sendout)), let name = source.template
+    else { return nil }
+    let template = try await templates.template(link.customer, name: name.name, version: name.version)
+    return SendoutPageTemplate(source: source, template: template)
+  }
+}
+
+/// A rich page, rendered for one recipient.
+public struct RenderedPage: Sendable, Equatable {
+  /// Its media type with parameters.
+  public let contentType: String
+  /// In UTF-8.
+  public let body: [UInt8]
+}
+
+/// The template of a sendout's pages, with what they have in common.
+struct SendoutPageTemplate: Sendable {
+  let source: PageSource
+  let template: PageTemplate
+}
+
+/// A page whose open is committed, and that may be shown to its recipient.
+public struct OpenedPage: Sendable {
+  let page: SendoutPageTemplate
+  let recipient: Recipient
+  let link: PushLink
+  let links: PublicLinks
+
+  public func render() -> RenderedPage {
+    let (source, template) = (page.source, page.template)
+    var context = PageContext(recipient, app: source.app, sendout: source.sendout)
+    if template.namesLinks || source.message.namesLinks {
+      context.url = links.page(link)
+      context.pushreadurl = links.read(link)
+    }
+    source.message.fill(&context)
+    return RenderedPage(contentType: template.format.contentType, body: template.bytes(for: context))
+  }
+}
+
+/// An open of a page, with what decides whether it may be shown.
+struct RecordedOpen: Sendable {
+  /// The contact that the push was for; `nil` if there is no such push.
+  let contact: ContactID?
+  /// The device and its contact of now; `nil` if there is no such device any more.
+  let recipient: Recipient?
+}
+
+/// Records the opens of one customer's pages together.
+struct OpenRecorder: Sendable {
+  let database: any Querying
+  let logger: Logger
+
+  /// Records the opens and reads the recipients, concurrently.
+  func record(_ opens: [Open], of customer: CustomerID) async throws -> [RecordedOpen] {
+    async let contacts = contacts(of: opens, customer)
+    let found = try await Devices(database).recipients(customer, Array(Set(opens.map(\.link.device))))
+    let recipients = Dictionary(found.map { ($0.device.id, $0) }) { first, _ in first }
+    return zip(opens, try await contacts).map { open, contact in
+      RecordedOpen(contact: contact, recipient: recipients[open.link.device])
+    }
+  }
+
+  /// Records the opens, and returns the contacts of their pushes even if that fails.
+  private func contacts(of opens: [Open], _ customer: CustomerID) async throws -> [ContactID?] {
+    let log = OpenLog(database)
+    do {
+      return try await log.record(opens, of: customer)
+    } catch {
+      let contacts = try await log.contacts(of: opens, of: customer)
+      logger.warning(
+        "could not record opens of pages, which were shown without",
+        metadata: ["count": "\(opens.count)", "error": "\(error)"])
+      return contacts
+    }
+  }
+}

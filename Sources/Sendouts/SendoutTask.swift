@@ -1,0 +1,134 @@
+import Delivery
+import Synchronization
+
+/// The task that works on a sendout on this hub, as others wake and stop it.
+final class SendoutTask: Sendable {
+  private struct State {
+    var isWoken = false
+    var isStopped = false
+    var sleeper: CheckedContinuation<Void, Never>?
+    var dispatch: StopSignal?
+  }
+
+  let key: SendoutKey
+  private let state = Mutex(State())
+
+  init(_ key: SendoutKey) { self.key = key }
+
+  /// Wakes the task, since something has changed.
+  func wake() { wake { $0.isWoken = true } }
+
+  /// Whether it was woken since the last call.
+  func takeWake() -> Bool {
+    state.withLock { state in
+      defer { state.isWoken = false }
+      return state.isWoken
+    }
+  }
+
+  /// Stops the current dispatch; then the task reads the sendout's state again.
+  func interrupt() {
+    state.withLock(\.dispatch)?.stop()
+    wake()
+  }
+
+  /// Stops the current dispatch and every later one.
+  func stop() {
+    state.withLock { $0.isStopped = true }
+    interrupt()
+  }
+
+  var isStopped: Bool { state.withLock(\.isStopped) }
+
+  /// Runs a dispatch that `interrupt` stops.
+  func dispatching(_ body: (StopSignal) async -> DispatchEnd) async -> DispatchEnd {
+    let signal = StopSignal()
+    let isStopped = state.withLock { state in
+      state.dispatch = signal
+      return state.isStopped
+    }
+    if isStopped { signal.stop() }
+    defer { state.withLock { $0.dispatch = nil } }
+    return await body(signal)
+  }
+
+  /// Sleeps until woken, for `duration` at most, or until the task is cancelled.
+  func sleep(atMost duration: Duration) async {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { try? await Task.sleep(for: duration) }
+      group.addTask { await self.sleepUntilWoken() }
+      await group.next()
+      group.cancelAll()
+    }
+    _ = takeWake()
+  }
+
+  private func sleepUntilWoken() async {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in wake { $0.sleeper = continuation } }
+    } onCancel: {
+      wake()
+    }
+  }
+
+  private func wake(_ change: (inout State) -> Void) {
+    let sleeper = state.withLock { state -> CheckedContinuation<Void, Never>? in
+      change(&state)
+      guard state.isWoken else { return nil }
+      defer { state.sleeper = nil }
+      return state.sleeper
+    }
+    sleeper?.resume()
+  }
+}
+
+/// The tasks of this hub, one for each sendout that it works on.
+final class SendoutTasks: Sendable {
+  private struct State {
+    var tasks: [SendoutKey: SendoutTask] = [:]
+    var isClosed = false
+  }
+
+  private let state = Mutex(State())
+  private let continuation: AsyncStream<SendoutTask>.Continuation
+  /// Tasks to be run.
+  let added: AsyncStream<SendoutTask>
+
+  init() { (added, continuation) = AsyncStream.makeStream() }
+
+  /// Adds a task for a sendout, unless it has one.
+  /// - Returns: the task that it has already.
+  @discardableResult
+  func add(_ key: SendoutKey) -> SendoutTask? {
+    state.withLock { state in
+      if let task = state.tasks[key] { return task }
+      guard !state.isClosed else { return nil }
+      let task = SendoutTask(key)
+      state.tasks[key] = task
+      continuation.yield(task)
+      return nil
+    }
+  }
+
+  var all: [SendoutTask] { state.withLock { Array($0.tasks.values) } }
+
+  /// Removes a task that has nothing left to do.
+  /// - Returns: `false` if it was woken in the meantime, so that it has to continue.
+  func remove(_ task: SendoutTask) -> Bool {
+    state.withLock { state in
+      guard !task.takeWake() || state.isClosed else { return false }
+      state.tasks[task.key] = nil
+      return true
+    }
+  }
+
+  /// Adds nothing more, and stops every task.
+  func close() {
+    let tasks = state.withLock { state in
+      state.isClosed = true
+      return Array(state.tasks.values)
+    }
+    continuation.finish()
+    for task in tasks { task.stop() }
+  }
+}
