@@ -1,6 +1,6 @@
 import Foundation
 
-/// Texts that break what is put together carelessly.
+/// Texts that break careless escaping.
 let hostileTexts = [
   "", "\"", "\\", "\\\"", "\u{1}\u{2}\u{1F}\u{7F}", "\u{8}\u{9}\u{A}\u{C}\u{D}", "</script>", "{{firstName}}",
   "\\u0000",
@@ -9,7 +9,7 @@ let hostileTexts = [
   "'; DROP TABLE contact; --", "%s%n%d", "$(reboot)", "\u{0600}\"", "\r\n\"\r\n", String(repeating: "\"", count: 100),
 ]
 
-/// The strings of a public list that break programs; they lie beside the project, not in it.
+/// A public list of strings that break programs. It is kept beside the project, not in it.
 enum NaughtyStrings {
   static let file = URL(filePath: #filePath).deletingLastPathComponent()
     .appending(path: "../../../shared/corpora/naughty_strings.json.gz").standardized

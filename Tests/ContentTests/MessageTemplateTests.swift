@@ -10,13 +10,13 @@ import Wire
     String(decoding: try MessageTemplate(message).payload(for: context), as: UTF8.self)
   }
 
-  @Test func `An alert alone is the alert`() throws {
+  @Test func `An alert without info is a plain alert`() throws {
     #expect(
       try payload(MessageBody(alert: "Hi {{firstName}}"), PageContext(contact: lars.contact))
         == #"{"aps":{"alert":"Hi Lars"},"source":"carma","alert":"Hi Lars"}"#)
   }
 
-  @Test func `An info makes the alert a title, and everything stands where it always stands`() throws {
+  @Test func `With an info the alert is the title, and the members have a fixed order`() throws {
     let message = MessageBody(
       alert: "Hi {{firstName}}", info: "Fancy some {{food}}?", badge: 3, sound: "ping.caf", category: "OFFER",
       fields: ["zeta": "{{lastName}}", "alpha": ["n": 1, "b": [true, nil, "{{device.model}}"]], "empty": ""])
@@ -29,13 +29,13 @@ import Wire
         """)
   }
 
-  @Test func `An info that turns out empty is none`() throws {
+  @Test func `An empty info is left out`() throws {
     #expect(
       try payload(MessageBody(alert: "Hi", info: "{{unknown}}"), PageContext())
         == #"{"aps":{"alert":"Hi"},"source":"carma","alert":"Hi"}"#)
   }
 
-  @Test func `A message's texts are text: nothing in them is escaped for HTML`() throws {
+  @Test func `A message's texts are not escaped for HTML`() throws {
     var context = PageContext()
     context.contact.firstName = "Tom & <Jerry> \"x\""
     for alert in ["{{firstName}}", "{{{firstName}}}", "{{#firstName}}{{.}}{{/firstName}}"] {
@@ -44,7 +44,7 @@ import Wire
   }
 
   @Test(arguments: hostileTexts)
-  func `A payload is JSON whatever stands in it, and says exactly that`(text: String) throws {
+  func `A payload is valid JSON with exactly the given texts, however hostile`(text: String) throws {
     var context = lars
     context.contact.firstName = text
     context.url = text
@@ -75,7 +75,7 @@ import Wire
       ("{{firstName}}", nil),
       ("-{{properties.unread}}", nil), ("{{properties.unread}}.5", nil), ("{{properties.unread}}000000000000", nil),
     ] as [(String, String?)])
-  func `A badge is a whole number or is left alone`(badge: String, number: String?) throws {
+  func `A badge that is no whole number is left out`(badge: String, number: String?) throws {
     var context = lars
     context.properties = Properties(json: "{\"unread\": 12}")
     let payload = try payload(MessageBody(alert: "x", badge: .template(badge)), context)
@@ -104,7 +104,7 @@ import Wire
     Refused(message: MessageBody(alert: "x", fields: ["a": .number(.infinity)]), field: "message.fields.a"),
     Refused(message: MessageBody(alert: String(repeating: "å", count: 2000)), field: "message"),
   ])
-  func `A message that cannot be sent is refused by the field that is wrong`(refused: Refused) {
+  func `An invalid message is refused with the name of the field`(refused: Refused) {
     let error = #expect(throws: ContentError.self) { try MessageTemplate(refused.message) }
     switch error {
     case .invalid(let field, _), .unparsable(let field, _, _): #expect(field == refused.field)
@@ -113,18 +113,18 @@ import Wire
   }
 
   @Test(arguments: MessageTemplate.reservedFields.sorted())
-  func `A further field cannot take a name of the hub's own`(name: String) {
+  func `A further field with a reserved name is refused`(name: String) {
     #expect(throws: ContentError.invalid(field: "message.fields.\(name)", problem: "has a name that is taken")) {
       try MessageTemplate(MessageBody(alert: "x", fields: [name: "y"]))
     }
   }
 
-  @Test func `A badge or a sound may come without an alert`() throws {
+  @Test func `A badge or a sound needs no alert`() throws {
     #expect(try payload(MessageBody(badge: 0), PageContext()) == #"{"aps":{"badge":0},"source":"carma"}"#)
     #expect(try payload(MessageBody(sound: "x"), PageContext()) == #"{"aps":{"sound":"x"},"source":"carma"}"#)
   }
 
-  @Test func `The page behind a message can say what the message said`() throws {
+  @Test func `The page behind a message can name the message's texts and fields`() throws {
     var context = PageContext(contact: lars.contact)
     let fields: [String: JSONValue] = ["for": "{{lastName}}", "list": [1, "{{firstName}}", ["x": nil]], "same": true]
     let message = MessageBody(alert: "Hi {{firstName}}", info: "{{unknown}}", fields: fields)
@@ -133,7 +133,7 @@ import Wire
     #expect(context.sendout.fields == ["for": "Hansson", "list": [1, "Lars", ["x": nil]], "same": true])
   }
 
-  @Test func `It is known whether a message is the same for all`() throws {
+  @Test func `A message knows whether it is personal and names properties`() throws {
     for alert in ["Hi", "Hi {{sendout.name}} of {{app.name}}", "{{! nobody }}Hi"] {
       #expect(try !MessageTemplate(MessageBody(alert: alert)).isPersonal)
     }

@@ -3,7 +3,7 @@
 import Mustache
 import Wire
 
-/// A recipient whose pages swift-mustache renders: the same data as in `context`, given to it as values of its own.
+/// A recipient whose pages swift-mustache renders, from the same data as in `context`.
 struct MustacheOracle {
   let context: PageContext
   private let page: OracleObject
@@ -90,7 +90,7 @@ extension String? {
 }
 
 extension JSONValue {
-  /// The value in the form in which swift-mustache understands it; what is empty is nothing.
+  /// The value as swift-mustache takes it; an empty one is nothing.
   fileprivate var oracle: Any? {
     switch self {
     case .null, .string(""): nil

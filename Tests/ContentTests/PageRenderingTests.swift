@@ -44,11 +44,11 @@ import Wire
     ("{{count(tags)}}{{first(tags)}}{{last(tags)}}", "2ab"), ("{{quote}} {{emoji}}", "say \"hi\" 😀"),
     ("{{#visits}}{{firstName}}-{{shop}} {{/visits}}", "Lars-North Lars-South "),
   ])
-  func `A variable is what the guide calls it`(body: String, page: String) throws {
+  func `A variable has the name of the guide`(body: String, page: String) throws {
     #expect(try render(body) == page)
   }
 
-  @Test func `A contact's field goes before a property of its name, which has its own way`() throws {
+  @Test func `A contact's field hides a property of the same name, which properties still reaches`() throws {
     #expect(try render("{{firstName}} {{properties.firstName}}") == "Lars other")
   }
 
@@ -58,11 +58,11 @@ import Wire
     "{{#empty}}x{{/empty}}",
     "{{#none}}x{{/none}}", "{{middleName}}", "{{token}}", "{{device.token}}", "{{nothing(firstName)}}",
   ])
-  func `What is unknown is empty`(body: String) throws {
+  func `An unknown name is empty`(body: String) throws {
     #expect(try render(body) == "")
   }
 
-  @Test func `Properties that are no JSON object hold none`() throws {
+  @Test func `Properties that are no JSON object are empty`() throws {
     for json in ["", "null", "[]", "{", "{\"food\"", "{\"food\":", "{\"food\": tru", "{\"food\" 1}", "\u{0}"] {
       var context = Self.lars
       context.properties = Properties(json: json)
@@ -71,7 +71,7 @@ import Wire
   }
 
   @Test(arguments: [TemplateFormat.html, .xml, .textXML])
-  func `Markup in a contact's fields is only text on the page`(format: TemplateFormat) throws {
+  func `Markup in a contact's fields is escaped`(format: TemplateFormat) throws {
     var context = Self.lars
     context.contact.firstName = "<script>alert('x')</script>"
     context.contact.lastName = "\" onload=\"steal()\" & more"
@@ -84,27 +84,27 @@ import Wire
     #expect(inside.hasPrefix("&quot; onload=&quot;steal()&quot; &amp; more\">"))
   }
 
-  @Test func `What looks like a tag in a value is none`() throws {
+  @Test func `A tag in a value is not rendered`() throws {
     var context = Self.lars
     context.contact.firstName = "{{lastName}}{{#tags}}"
     context.properties = Properties(json: #"{"tags": ["{{firstName}}"]}"#)
     #expect(try render("{{firstName}}{{#tags}}{{.}}{{/tags}}", .text, context) == "{{lastName}}{{#tags}}{{firstName}}")
   }
 
-  @Test func `Three braces leave a value as it is, for those who ask for it`() throws {
+  @Test func `Three braces leave a value unescaped`() throws {
     var context = Self.lars
     context.contact.firstName = "<b>Lars</b>"
     #expect(try render("{{{firstName}}}{{&firstName}}", .html, context) == "<b>Lars</b><b>Lars</b>")
   }
 
-  @Test func `Characters that XML cannot hold are replaced`() throws {
+  @Test func `Characters that XML does not allow are replaced`() throws {
     var context = Self.lars
     context.contact.firstName = "a\u{1}b\u{FFFE}c\td\nÅ😀"
     #expect(try render("<a>{{firstName}}</a>", .xml, context) == "<a>a\u{FFFD}b\u{FFFD}c\td\nÅ😀</a>")
   }
 
   @Test(arguments: hostileTexts)
-  func `A JSON page stays JSON whatever a contact is called`(text: String) throws {
+  func `A JSON page stays valid JSON, however hostile the values`(text: String) throws {
     var context = Self.lars
     context.contact.firstName = text
     context.properties = Properties(json: #"{"list": ["\"", "\\", "\u0001"]}"#)
@@ -115,15 +115,15 @@ import Wire
     #expect(object["list"] as? [String] == ["\"", "\\", "\u{1}"])
   }
 
-  @Test func `A page without a tag is served as it is`() throws {
+  @Test func `A page without tags is rendered unchanged`() throws {
     #expect(try render("<p>} { }} {</p>", .html) == "<p>} { }} {</p>")
   }
 
-  @Test func `Sections that stand on lines of their own leave no lines behind, the first line's too`() throws {
+  @Test func `Section tags on lines of their own leave no lines behind`() throws {
     #expect(try render("{{#firstName}}\nHi\n{{/firstName}}\nBye\n") == "Hi\nBye\n")
   }
 
-  @Test func `A page cannot grow without end, however long the lists in it are`() throws {
+  @Test func `A page's size is bounded, however long its lists are`() throws {
     var context = Self.lars
     let list = Array(repeating: "1", count: 10_000).joined(separator: ",")
     context.properties = Properties(json: "{\"list\": [\(list)]}")
@@ -133,7 +133,7 @@ import Wire
     #expect(try render(nested, .html, context).utf8.count < 32 << 20)
   }
 
-  @Test func `A property reads the same however often a page asks for it`() throws {
+  @Test func `A property has the same value however often a page names it`() throws {
     let body = String(repeating: "{{food}}{{price}}{{none}}{{address.city}}{{unknown}};", count: 20)
     #expect(try render(body) == String(repeating: "meat12.50Malmö;", count: 20))
     for json in ["", "[]", "{\"food\"", "{\"food\": tru"] {
@@ -143,7 +143,7 @@ import Wire
     }
   }
 
-  @Test func `It is known whether a page needs the contact's properties`() throws {
+  @Test func `A page knows whether it names properties`() throws {
     #expect(try !PageTemplate("{{firstName}} {{device.model}} {{sendout.fields.x}}", format: .html).namesProperties)
     for body in [
       "{{food}}", "{{properties.food}}", "{{#properties}}{{app.name}}{{/properties}}", "{{uppercased(food)}}",
@@ -153,7 +153,7 @@ import Wire
     }
   }
 
-  @Test func `It is known whether a page or a message needs links`() throws {
+  @Test func `Pages and messages know whether they name links`() throws {
     for text in ["{{firstName}}", "{{! url }}", "{{url.x}}", "{{properties.url}}", "url"] {
       #expect(try !PageTemplate(text, format: .html).namesLinks, "\(text)")
       #expect(try !MessageTemplate(MessageBody(alert: text)).namesLinks, "\(text)")

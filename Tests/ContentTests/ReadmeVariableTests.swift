@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import Wire
 
-/// README's table of what texts and pages can say.
+/// README's table of what texts and pages can name.
 @Suite struct ReadmeVariableTests {
   private let rows: [(written: String, told: String)]
 
@@ -17,14 +17,14 @@ import Wire
     }
   }
 
-  @Test func `It names every variable, and none that there is not`() throws {
+  @Test func `It lists every variable and no other`() throws {
     let told = rows.flatMap { $0.told.matches(of: #/`([\w.]+)`/#).map { String($0.1) } }
     let links = rows.flatMap { $0.written.matches(of: #/{{(url|pushreadurl)}}/#).map { String($0.1) } }
     #expect(Set(told + links) == Set(PageContext.variables))
     for variable in PageContext.variables { #expect(try said("{{\(variable)}}") != "", "\(variable)") }
   }
 
-  @Test func `What it says to write says something`() throws {
+  @Test func `Every example renders as described`() throws {
     let written = rows.flatMap { row in row.written.matches(of: #/`(.+?)`/#).map { String($0.1) } }
     #expect(written.count >= 10)
     for text in written {
@@ -33,7 +33,7 @@ import Wire
     }
   }
 
-  /// What a page says of somebody of whom everything is known.
+  /// The page of a recipient all of whose fields are set.
   private func said(_ text: String) throws -> String {
     var context = PageContext(
       properties: Properties(json: #"{"food": "meat", "likes": ["tea", "cake"]}"#),

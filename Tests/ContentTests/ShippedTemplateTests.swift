@@ -5,9 +5,9 @@ import FoundationXML
 import Testing
 import Wire
 
-/// The samples in `Templates/`, as they travel inside the binary.
+/// The samples of `Templates/`, as embedded in the binary.
 @Suite struct ShippedTemplateTests {
-  /// Recipients of whom all is known, of whom nothing is, and who mean harm.
+  /// A recipient with all fields, one with none, and a hostile one.
   static let contexts: [PageContext] = {
     var lars = PageRenderingTests.lars
     lars.properties = Properties(json: #"{"food": "meat", "drink": "tea"}"#)
@@ -31,13 +31,12 @@ import Wire
     return Self.contexts.map(template.render)
   }
 
-  @Test func `There is a sample of every kind`() {
+  @Test func `There is a sample of every format`() {
     #expect(EmbeddedFile.templates.map(\.name) == ["news.html", "offer.html", "offer.json", "offer.xml", "plain.txt"])
   }
 
   @Test(arguments: EmbeddedFile.templates.map(\.name).filter { $0.hasSuffix(".html") })
-  func `A page works under a strict Content-Security-Policy, and nobody's name changes its markup`(name: String) throws
-  {
+  func `A page fits a strict Content-Security-Policy, and no value changes its markup`(name: String) throws {
     let file = try #require(EmbeddedFile.templates.first { $0.name == name })
     for page in try pages(file) {
       for forbidden in ["<script", "<link", "<img", "<iframe", "@import", "url(", " onload", "javascript:"] {
@@ -48,7 +47,7 @@ import Wire
     }
   }
 
-  @Test func `The JSON sample is JSON for everybody`() throws {
+  @Test func `The JSON sample is valid JSON for every recipient`() throws {
     let file = try #require(EmbeddedFile.templates.first { $0.name == "offer.json" })
     for page in try pages(file) {
       let object = try JSONSerialization.jsonObject(with: Data(page.utf8)) as? [String: Any]
@@ -56,7 +55,7 @@ import Wire
     }
   }
 
-  @Test func `The XML sample is XML for everybody`() throws {
+  @Test func `The XML sample is valid XML for every recipient`() throws {
     let file = try #require(EmbeddedFile.templates.first { $0.name == "offer.xml" })
     for page in try pages(file) {
       let parser = XMLParser(data: Data(page.utf8))
@@ -64,7 +63,7 @@ import Wire
     }
   }
 
-  @Test func `The offer speaks to its reader`() throws {
+  @Test func `The offer names its recipient`() throws {
     let file = try #require(EmbeddedFile.templates.first { $0.name == "offer.html" })
     let page = try pages(file)[0]
     for text in ["Hi Lars", "Hello Lars,", "SPRING", "<li>meat</li>", "<li>tea</li>", "a=1&amp;b=2", "iphone 6"] {

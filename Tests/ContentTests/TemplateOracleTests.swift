@@ -28,7 +28,7 @@ import Wire
     return name
   }
 
-  /// A template of random parts, its sections balanced. At the very end, swift-mustache does not understand a brace.
+  /// A template of random parts, its sections balanced. It does not end with a brace, which swift-mustache cannot parse.
   private static func body(_ random: inout SeededGenerator) -> String {
     let body = template(&random)
     return body.hasSuffix("{") ? body + "." : body
@@ -68,7 +68,7 @@ import Wire
     return Dictionary(uniqueKeysWithValues: names.map { ($0, value(&random, depth: depth)) })
   }
 
-  /// A recipient of whom random things are known.
+  /// A recipient with random properties and fields.
   private static func recipient(_ random: inout SeededGenerator) -> MustacheOracle {
     var context = PageRenderingTests.lars
     if Bool.random(using: &random) { context.contact.firstName = hostileTexts.randomElement(using: &random) }
@@ -130,7 +130,7 @@ import Wire
     ("\u{600}{{a}}", "\u{600}1"), ("{{a}}\u{301}", "1\u{301}"), ("{{\n a \n}}", "1"),
     ("{{#a}}\u{2028}{{/a}}\u{85}", "\u{2028}\u{85}"), ("{{#a}}\r{{/a}}", "\r"),
   ])
-  func `A tag is a tag whatever character is beside it, and only LF and CR LF end a line`(body: String, page: String)
+  func `Tags are found beside combining characters, and only LF and CR LF end a line`(body: String, page: String)
     throws
   {
     let context = PageContext(properties: Properties(json: #"{"a": 1}"#))

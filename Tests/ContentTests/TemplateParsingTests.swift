@@ -48,7 +48,7 @@ import Testing
     "{{#a}}{{^b}}{{/b}}{{/a}}", "{{uppercased(firstName)}}", "{{#reversed(x)}}{{/reversed(x)}}",
     "{{#x}}{{^last()}},{{/last()}}{{/x}}", "{{.}}", "{\"a\":{\"b\":\"{{c}}\"}}",
   ])
-  func `What Mustache allows otherwise is taken, or refused, but never brings the hub down`(body: String) {
+  func `Other Mustache is rendered or refused, without a crash`(body: String) {
     _ = try? PageTemplate(body, format: .text).render(PageContext())
   }
 
@@ -77,7 +77,7 @@ import Testing
     "", "html", "text/css", "image/svg+xml", "application/javascript", "text/html; charset=latin1", "text/html; x=y",
     "text/html, text/plain", "\r\ntext/html\r\nX: y",
   ])
-  func `Any other content type is refused by name`(contentType: String) {
+  func `Any other content type is refused`(contentType: String) {
     let error = #expect(throws: ContentError.self) { try TemplateFormat(contentType: contentType) }
     guard case .invalid(field: "contentType", _) = error else {
       Issue.record("refused otherwise: \(String(describing: error))")
@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  @Test func `A file's name tells its format`() {
+  @Test func `A format is derived from a file's name`() {
     #expect(TemplateFormat(fileName: "offer.HTML") == .html)
     #expect(TemplateFormat(fileName: "a/b.c/offer.json") == .json)
     #expect(TemplateFormat(fileName: "offer.xml") == .xml)

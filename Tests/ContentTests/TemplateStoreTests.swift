@@ -6,14 +6,14 @@ import Testing
 import Wire
 
 @Suite struct TemplateStoreTests {
-  /// A customer, written by hand, as this room knows nothing of customers.
+  /// A customer, inserted by SQL, since this room does not know customers.
   func customer(_ database: TestDatabase) async throws -> CustomerID {
     CustomerID(
       try await database.query("INSERT INTO customer (name) VALUES ('ACME') RETURNING customer_id")[0]
         .decode(Int64.self))
   }
 
-  @Test func `Saving makes a new version, and the old ones stay`() async throws {
+  @Test func `Saving adds a version and keeps the old ones`() async throws {
     try await withDatabase { database in
       let customer = try await customer(database)
       let templates = Templates(database.pool)
@@ -30,7 +30,7 @@ import Wire
     }
   }
 
-  @Test func `Savers at the same time each get a version of their own`() async throws {
+  @Test func `Concurrent saves each get a version of their own`() async throws {
     try await withDatabase { database in
       let customer = try await customer(database)
       let versions = try await withThrowingTaskGroup { group in
@@ -48,7 +48,7 @@ import Wire
     }
   }
 
-  @Test func `Savers in transactions wait for each other and do not fail`() async throws {
+  @Test func `Concurrent saves in transactions wait for each other`() async throws {
     try await withDatabase { database in
       let customer = try await customer(database)
       try await withThrowingTaskGroup { group in
@@ -84,7 +84,7 @@ import Wire
     }
   }
 
-  @Test func `A name or a text that cannot be one is refused, and nothing is kept`() async throws {
+  @Test func `An invalid name or text is refused, and nothing is saved`() async throws {
     try await withDatabase { database in
       let customer = try await customer(database)
       let templates = Templates(database.pool)
@@ -104,7 +104,7 @@ import Wire
     }
   }
 
-  @Test func `A version is read and compiled once, however many pages want it`() async throws {
+  @Test func `A version is read and compiled once for concurrent pages`() async throws {
     try await withDatabase { database in
       let customer = try await customer(database)
       _ = try await Templates(database.pool).put(customer, name: "offer", format: .text, body: "Hi {{firstName}}")
@@ -126,7 +126,7 @@ import Wire
     }
   }
 
-  @Test func `The templates kept ready stay within their bound, and the least lately used goes first`() async throws {
+  @Test func `The cache keeps to its capacity, and drops the least recently used template first`() async throws {
     try await withDatabase { database in
       let customer = try await customer(database)
       for name in ["a", "b", "c"] {
@@ -143,7 +143,7 @@ import Wire
   }
 }
 
-/// Passes statements on, and counts them.
+/// Counts statements.
 private final class Counting: Querying {
   private let database: any Querying
   private let calls = Mutex(0)

@@ -11,7 +11,7 @@ import Wire
 #endif
 
 @Suite struct CredentialCheckTests {
-  @Test func `A push service that does not answer keeps nobody waiting`() async throws {
+  @Test func `A push service that does not answer is reported as unreachable after the timeout`() async throws {
     let (silent, port) = try listener()
     defer { close(silent) }
     let configure = { (settings: inout APNsSettings) in
@@ -27,7 +27,7 @@ import Wire
     }
   }
 
-  /// A port that takes connections and never says a word.
+  /// A port that accepts connections and never replies.
   private func listener() throws -> (socket: Int32, port: UInt16) {
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in()

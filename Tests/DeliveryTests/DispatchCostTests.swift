@@ -10,7 +10,7 @@ import Testing
 import Wire
 
 @Suite struct DispatchCostTests {
-  @Test func `Statements go by the batch, not by the push`() async throws {
+  @Test func `A dispatch runs a few statements per batch, none per push`() async throws {
     try await withSendingBench(simulator: { $0.requestsKept = 1 }) { bench in
       try await bench.addDevices(3000)
       let key = try await bench.send("Hello")
@@ -33,7 +33,7 @@ import Wire
 }
 
 extension SendingBench {
-  /// What a hub is told to send.
+  /// The order to send a sendout.
   func order(_ key: SendoutKey, _ message: MessageBody) async throws -> SendoutOrder {
     let credentials = try #require(try await SigningCredentialVault(pool, vault: vault).credentials(for: app))
     return SendoutOrder(

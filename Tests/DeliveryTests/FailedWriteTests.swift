@@ -6,9 +6,9 @@ import Support
 import Testing
 import Wire
 
-/// What a hub does when PostgreSQL refuses to take down what became of pushes that have left.
+/// A hub whose outcomes PostgreSQL refuses to write.
 @Suite struct FailedWriteTests {
-  /// A sendout to 100 phones whose first statement that writes what `trigger` watches is refused, once it has finished.
+  /// A finished sendout to 100 phones, whose first statement that fires `trigger` was refused.
   private func finished(
     _ policy: UncertainPolicy, refusing trigger: String, rule: SimulatedAPNs.Reply = .accept,
     _ check: (SendingBench, SendoutCounts, [PushReply]) async throws -> Void
@@ -39,7 +39,7 @@ import Wire
   private static let outcomes = "BEFORE UPDATE ON push FOR EACH ROW WHEN (NEW.state = 'accepted')"
   private static let retirements = "BEFORE UPDATE ON device FOR EACH ROW WHEN (NEW.invalidated_at IS NOT NULL)"
 
-  @Test func `Accepted pushes that could not be written down are not sent again under skip`() async throws {
+  @Test func `With skip, accepted pushes whose outcome could not be written are not sent again`() async throws {
     try await finished(.skip, refusing: Self.outcomes) { bench, counts, pushes in
       #expect(bench.simulator.apns.count == 100)
       #expect(counts.uncertain >= 1 && counts.accepted + counts.uncertain == 100)
@@ -47,7 +47,7 @@ import Wire
     }
   }
 
-  @Test func `Under resend those that may go twice say why`() async throws {
+  @Test func `With resend, pushes that may be sent twice record why`() async throws {
     try await finished(.resend, refusing: Self.outcomes) { bench, counts, pushes in
       #expect(counts.accepted == 100)
       let tokens = try await bench.tokens()
@@ -58,7 +58,7 @@ import Wire
     }
   }
 
-  @Test func `Dead tokens whose devices could not be retired are not sent to again under skip`() async throws {
+  @Test func `With skip, invalid tokens whose devices could not be retired are not sent to again`() async throws {
     let reply = SimulatedAPNs.Reply.refuse(status: 410, reason: "Unregistered", since: Date(timeIntervalSinceNow: -60))
     try await finished(.skip, refusing: Self.retirements, rule: reply) { bench, counts, _ in
       #expect(bench.simulator.apns.count == 100)

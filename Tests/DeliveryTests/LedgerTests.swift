@@ -40,7 +40,7 @@ import Wire
     }
   }
 
-  @Test func `An audience is frozen in batches that hold every push once`() async throws {
+  @Test func `Freezing writes batches that contain every push once`() async throws {
     try await withFrozen(25, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
       var devices: [DeviceID] = []
@@ -55,7 +55,7 @@ import Wire
     }
   }
 
-  @Test func `A batch is claimed by one of many who want it at once`() async throws {
+  @Test func `A batch is claimed by one of many concurrent runs`() async throws {
     try await withFrozen(40, batchSize: 1) { bench, key in
       let claimed = try await withThrowingTaskGroup(of: [Int32].self) { group in
         for _ in 0..<8 {
@@ -74,7 +74,7 @@ import Wire
     }
   }
 
-  @Test func `Outcomes are written once, however often they are told`() async throws {
+  @Test func `Writing outcomes again changes nothing`() async throws {
     try await withFrozen(3, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
       let batch = try #require(try await ledger.claim())
@@ -87,7 +87,7 @@ import Wire
     }
   }
 
-  @Test func `A batch with pushes that wait is claimed again when they are due, with these alone`() async throws {
+  @Test func `A batch with waiting pushes is claimed again when they are due, with only these`() async throws {
     try await withFrozen(4, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
       let batch = try #require(try await ledger.claim())
@@ -112,7 +112,7 @@ import Wire
     }
   }
 
-  @Test func `Held batches are nobody's, and one in hand is held when it is let go`() async throws {
+  @Test func `Held batches are not claimed, and a claimed one is held at release`() async throws {
     try await withFrozen(20, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
       let batch = try #require(try await ledger.claim())
@@ -129,7 +129,7 @@ import Wire
     }
   }
 
-  @Test func `A batch in hand when its sendout is cancelled is cancelled when it is let go`() async throws {
+  @Test func `A batch claimed when its sendout is cancelled is cancelled at release`() async throws {
     try await withFrozen(20, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
       let batch = try #require(try await ledger.claim())
@@ -144,7 +144,7 @@ import Wire
     }
   }
 
-  @Test func `What a dead hub had in hand comes back when its lease is over, not before`() async throws {
+  @Test func `A killed hub's batches are requeued when their lease expires, not before`() async throws {
     try await withFrozen(10, batchSize: 10) { bench, key in
       let dead = ledger(bench, key)
       let batch = try #require(try await dead.claim())
@@ -161,7 +161,7 @@ import Wire
     }
   }
 
-  @Test func `A lease that is over is not extended, and lets nothing be released that was claimed anew`() async throws {
+  @Test func `An expired lease is neither extended, nor does it release a later claim`() async throws {
     try await withFrozen(20, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
       let held = try #require(try await ledger.claim())
@@ -179,7 +179,7 @@ import Wire
     }
   }
 
-  @Test func `What may have left of a cancelled sendout is uncertain, whatever the policy`() async throws {
+  @Test func `Uncertain pushes of a cancelled sendout stay uncertain, whatever the policy`() async throws {
     try await withFrozen(10, batchSize: 10) { bench, key in
       let dead = ledger(bench, key)
       let batch = try #require(try await dead.claim())
@@ -193,7 +193,7 @@ import Wire
     }
   }
 
-  @Test func `A claim whose answer was lost is given back`() async throws {
+  @Test func `A claim whose reply was lost is released`() async throws {
     try await withFrozen(20, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
       let known = try #require(try await ledger.claim())
@@ -205,7 +205,7 @@ import Wire
     }
   }
 
-  @Test func `Pushes are given by state, a page at a time`() async throws {
+  @Test func `Pushes are listed by state, a page at a time`() async throws {
     try await withFrozen(10, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
       let batch = try #require(try await ledger.claim())
@@ -217,6 +217,24 @@ import Wire
       #expect(
         Set((first.items + second.items).map(\.deviceId)) == Set(batch.pushes.prefix(6).map(\.device)))
       #expect(try await bench.ledger.pushes(key, state: .failed).items.isEmpty)
+    }
+  }
+}
+
+@Suite struct PushIdentityTests {
+  @Test func `A push's apns-id is a UUID that never changes and is unique`() {
+    let key = SendoutKey(CustomerID(1), SendoutID(2))
+    let id = PushIdentity.id(key, DeviceID(3))
+    #expect(id == PushIdentity.id(key, DeviceID(3)))
+    #expect(id.uuidString == "0CD5FB93-B148-8FD4-818B-C8E1583650FB")
+    #expect(id != PushIdentity.id(SendoutKey(CustomerID(2), SendoutID(1)), DeviceID(3)))
+    #expect(PushIdentity.collapseID(key) == "s2")
+  }
+
+  @Test func `A sendout's key is parsed from its description only`() {
+    #expect(SendoutKey("12/34") == SendoutKey(CustomerID(12), SendoutID(34)))
+    for text in ["", "/", "1/", "1/2/3", "a/b", "-1/2", "1/0", " 1/2", "1/99999999999999999999"] {
+      #expect(SendoutKey(text) == nil)
     }
   }
 }

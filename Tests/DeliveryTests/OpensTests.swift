@@ -9,7 +9,7 @@ import Testing
 import Wire
 
 @Suite struct OpensTests {
-  /// A sendout whose audience of so many is frozen, and the links to its pushes.
+  /// A frozen sendout with an audience of that size, and the links of its pushes.
   private func withFrozen(
     _ count: Int, _ body: (SendingBench, Opens, SendoutKey, [PushLink]) async throws -> Void
   ) async throws {

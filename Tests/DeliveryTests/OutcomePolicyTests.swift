@@ -28,17 +28,17 @@ import Wire
       timeout: delay == nil ? nil : RetrySchedule().timeout)
   }
 
-  @Test func `Accepted and refused payloads are the end of it`() {
+  @Test func `Accepted pushes and refused payloads are final`() {
     #expect(settlement(.accepted) == written(.accepted))
     #expect(settlement(.payloadRefused(reason: "BadTopic")) == written(.failed, "BadTopic"))
   }
 
-  @Test func `What may be tried again waits, as long as the push service asks or longer`() {
+  @Test func `A retry waits at least as long as the push service asks`() {
     #expect(settlement(.retry(after: nil, reason: "X")) == written(.waiting, "X", delay: .seconds(1)))
     #expect(settlement(.retry(after: .seconds(60), reason: "X")) == written(.waiting, "X", delay: .seconds(60)))
   }
 
-  @Test func `It is given up when it would be due after its time`() {
+  @Test func `A push expires when its retry would be due too late`() {
     let late = QueuedPush(
       device: push.device, contact: push.contact, attempts: 0, giveUpAt: noon.addingTimeInterval(59))
     #expect(settlement(.retry(after: .seconds(60), reason: "X"), late) == written(.failed, "X"))
@@ -48,18 +48,18 @@ import Wire
     #expect(settlement(.uncertain(reason: "X"), gone) == written(.uncertain, "X"))
   }
 
-  @Test func `What may have left follows the policy`() {
+  @Test func `Uncertain pushes follow the policy`() {
     #expect(settlement(.uncertain(reason: "X"), nil, .skip) == written(.uncertain, "X"))
     #expect(settlement(.uncertain(reason: "X"), nil, .resend) == written(.waiting, "X", delay: .seconds(1)))
   }
 
-  @Test func `What was refused for the app is written nowhere`() {
+  @Test func `Refused credentials write no outcome`() {
     #expect(
       outcomePolicy().action(of: outcome(.credentialsRefused(reason: "X")), for: push, in: .sandbox)
         == .refused(reason: "X"))
   }
 
-  @Test func `What could not leave waits as long again as it has, counts no attempt, and is given up in time`() {
+  @Test func `An unsent push waits as long as it has so far, counts no attempt, and expires`() {
     func settlement(waited: TimeInterval?) -> Settlement? {
       let giveUpAt = waited.map { noon.addingTimeInterval(7200 - $0) }
       let push = QueuedPush(device: DeviceID(7), contact: ContactID(8), attempts: 0, giveUpAt: giveUpAt)
@@ -82,20 +82,20 @@ import Wire
       settlement(waited: 7000) == Settlement(device: DeviceID(7), state: .failed, reason: "X", left: false))
   }
 
-  @Test func `What was refused without leaving counts no attempt`() {
+  @Test func `A push refused before it left counts no attempt`() {
     let outcome = PushOutcome(index: 0, verdict: .payloadRefused(reason: "X"), sentAt: nil)
     #expect(
       outcomePolicy().action(of: outcome, for: push, in: .production)
         == .settled(Settlement(device: DeviceID(7), state: .failed, reason: "X", left: false)))
   }
 
-  @Test func `A push held up by refused credentials is not given up for it`() {
+  @Test func `A push does not expire while credentials are refused`() {
     let late = QueuedPush(device: push.device, contact: push.contact, attempts: 0, giveUpAt: noon)
     let settlement = outcomePolicy().settlement(of: late, blockedBy: .refused(reason: "X"))
     #expect(settlement.state == .waiting && settlement.timeout == nil)
   }
 
-  @Test func `A dead token fails its push, unless the device is kept`() {
+  @Test func `An invalid token fails its push, unless the device is kept`() {
     let outcome = outcome(.tokenInvalid(.wrongEnvironment, since: nil, reason: "BadDeviceToken"))
     guard case .invalid(let token) = outcomePolicy().action(of: outcome, for: push, in: .sandbox) else {
       Issue.record("not invalid")
@@ -108,8 +108,28 @@ import Wire
         == written(.waiting, "BadDeviceToken", delay: .seconds(1)))
   }
 
-  @Test func `A reason is kept short and without what PostgreSQL cannot hold`() {
+  @Test func `A reason is cut to 100 characters and has no U+0000`() {
     let reason = "a\0b" + String(repeating: "x", count: 500)
     #expect(settlement(.payloadRefused(reason: reason))?.reason == "ab" + String(repeating: "x", count: 98))
+  }
+}
+
+@Suite struct BackOffTests {
+  @Test func `Delays double from a second to a quarter of an hour`() {
+    let delays = (1...13).map { RetrySchedule().delay(after: $0, jitter: 1) / .seconds(1) }
+    #expect(delays == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900])
+  }
+
+  @Test func `Jitter takes a share of the delay, never less than the push service asked for`() {
+    #expect(RetrySchedule().delay(after: 3, jitter: 0.5) == .seconds(2))
+    #expect(RetrySchedule().delay(after: 3, jitter: 0) == .zero)
+    #expect(RetrySchedule().delay(after: 3, jitter: 0, atLeast: .seconds(60)) == .seconds(60))
+  }
+
+  @Test func `The doubling begins with the delay that the push service asked for`() {
+    let delays = (1...6).map { RetrySchedule().delay(after: $0, jitter: 1, atLeast: .seconds(60)) / .seconds(1) }
+    #expect(delays == [60, 120, 240, 480, 900, 900])
+    #expect(RetrySchedule().delay(after: 2, jitter: 0.5, atLeast: .seconds(60)) == .seconds(90))
+    #expect(RetrySchedule().delay(after: 5, jitter: 1, atLeast: .seconds(1200)) == .seconds(1200))
   }
 }

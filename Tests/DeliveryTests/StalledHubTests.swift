@@ -9,7 +9,7 @@ import Wire
 
 @testable import Delivery
 
-/// A hub that stood still for longer than its leases hold.
+/// A hub that was suspended for longer than its leases.
 @Suite struct StalledHubTests {
   @Test func `Waiting pushes do not leave once their lease may have expired`() async throws {
     try await withSendingBench { bench in

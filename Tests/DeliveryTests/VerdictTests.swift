@@ -9,7 +9,7 @@ import Testing
 import Wire
 
 @Suite struct VerdictTests {
-  /// One push to a token that begins with `bb`, beside two that are taken, once it has the outcome asked for.
+  /// A push to a token that begins with `bb`, beside two that are accepted, once it has the expected outcome.
   private func outcome(
     of reply: SimulatedAPNs.Reply, times: Int? = nil, policy: UncertainPolicy = .resend,
     registeredAt: Date = Date(timeIntervalSinceNow: -3600), _ configure: (inout TestHub) -> Void = { _ in },
@@ -35,7 +35,7 @@ import Wire
     }
   }
 
-  @Test func `410 since a moment after the registration retires the device`() async throws {
+  @Test func `A 410 dated after the registration retires the device`() async throws {
     let since = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded() - 60)
     try await outcome(of: .refuse(status: 410, reason: "Unregistered", since: since), is: .failed) { bench, push in
       #expect(push.reason == "Unregistered" && push.attempts == 1 && push.sentAt != nil)
@@ -44,7 +44,7 @@ import Wire
     }
   }
 
-  @Test func `410 since a moment before the registration keeps the device, and the push is sent again`() async throws {
+  @Test func `A 410 dated before the registration keeps the device, and the push is sent again`() async throws {
     let since = Date(timeIntervalSinceNow: -7200)
     try await outcome(
       of: .refuse(status: 410, reason: "Unregistered", since: since), times: 1, hurries: true, is: .accepted
@@ -83,7 +83,7 @@ import Wire
     }
   }
 
-  @Test func `Too many requests put it off by a minute at least`() async throws {
+  @Test func `TooManyRequests delays a push by at least a minute`() async throws {
     try await outcome(of: .refuse(status: 429, reason: "TooManyRequests"), is: .waiting) { _, push in
       #expect(push.reason == "TooManyRequests" && push.attempts == 1 && push.resentBecause == nil)
       let wait = try #require(push.notBefore).date.timeIntervalSince(try #require(push.settledAt).date)
@@ -91,7 +91,7 @@ import Wire
     }
   }
 
-  @Test func `A push that was put off is sent again when it is due, and says why`() async throws {
+  @Test func `A delayed push is sent again when it is due, and records why`() async throws {
     try await outcome(of: .refuse(status: 503, reason: "ServiceUnavailable"), times: 2, hurries: true, is: .accepted) {
       _, push in
       #expect(push.attempts == 3 && push.resentBecause == "ServiceUnavailable")
@@ -99,7 +99,7 @@ import Wire
     }
   }
 
-  @Test func `A push without an answer is sent again, or left alone, by the policy`() async throws {
+  @Test func `An unanswered push is sent again or not, by the policy`() async throws {
     try await outcome(of: .resetStream, times: 1, policy: .resend, hurries: true, is: .accepted) { _, push in
       #expect(push.attempts == 2 && push.resentBecause != nil)
     }
@@ -108,13 +108,13 @@ import Wire
     }
   }
 
-  @Test func `A push that certainly was not looked at goes again free of charge`() async throws {
+  @Test func `A push that was certainly not processed is sent again without counting an attempt`() async throws {
     try await outcome(of: .goAway(), times: 1, is: .accepted) { _, push in
       #expect(push.attempts == 1 && push.resentBecause == nil)
     }
   }
 
-  @Test func `A push is given up when its time is over`() async throws {
+  @Test func `A push expires`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(1, prefix: "bb")
       bench.simulator.apns.rule(.any, .refuse(status: 503, reason: "ServiceUnavailable"))

@@ -76,14 +76,14 @@ import Wire
     }
   }
 
-  @Test func `A sendout to nobody finishes at once`() async throws {
+  @Test func `A sendout with an empty audience finishes immediately`() async throws {
     try await withSendingBench { bench in
       let key = try await bench.withHubs { try await bench.finishedSendout() }
       #expect(try await bench.show(key).counts == SendoutCounts())
     }
   }
 
-  @Test func `Each device is pushed to in its own environment`() async throws {
+  @Test func `Each device is sent to in its own environment`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(3)
       try await bench.addDevices(2, from: 4, sandbox: true)
@@ -94,7 +94,7 @@ import Wire
     }
   }
 
-  @Test func `The audience is as it was at the start, whoever registers later`() async throws {
+  @Test func `Devices registered after the start are not in the audience`() async throws {
     try await withSendingBench { bench in
       let devices = try await bench.addDevices(3)
       let key = try await bench.send()

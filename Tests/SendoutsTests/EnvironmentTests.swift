@@ -7,9 +7,9 @@ import Support
 import Testing
 import Wire
 
-/// An audience of both environments, of which one cannot be sent to.
+/// Sendouts to both environments, of which one is closed.
 @Suite struct EnvironmentTests {
-  /// Waits until the sendout is in that state, with nothing that waits for its time.
+  /// Waits until the sendout is in that state without waiting pushes.
   private func hurried(_ bench: SendingBench, _ key: SendoutKey, _ state: SendoutState) async throws -> SendoutReply {
     while true {
       try await bench.makeDue(key)
@@ -18,7 +18,7 @@ import Wire
     }
   }
 
-  @Test func `A sandbox out of reach keeps nobody else waiting, and its pushes are given up in time`() async throws {
+  @Test func `An unavailable sandbox does not delay production, and its pushes expire`() async throws {
     try await withSendingBench({
       $0.sandboxURL = "https://localhost:1"
       $0.connectAttempts = 1
@@ -40,7 +40,7 @@ import Wire
   }
 
   @Test(arguments: [false, true])
-  func `A key that the sandbox refuses pauses the sendout when all others are sent to, not before`(sandboxFirst: Bool)
+  func `A key refused by the sandbox pauses the sendout after production is sent`(sandboxFirst: Bool)
     async throws
   {
     try await withSendingBench { bench in
@@ -74,4 +74,12 @@ import Wire
       }
     }
   }
+}
+
+/// Signing keys as in .p8 files.
+enum APNsKey {
+  /// The key that every test Simulator trusts.
+  static let sample = APNsCredentials.sample.signingKey
+  /// A key that none trusts.
+  static func fresh() -> String { APNsCredentials.fresh().signingKey }
 }

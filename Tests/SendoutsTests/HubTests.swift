@@ -33,7 +33,7 @@ import Wire
     }
   }
 
-  @Test func `After a hub was killed another sends what it left behind, and says of what may go twice why`()
+  @Test func `After a hub was killed, another sends the rest and records why pushes may be sent twice`()
     async throws
   {
     try await withSendingBench { bench in
@@ -56,7 +56,7 @@ import Wire
     }
   }
 
-  @Test func `A sendout that must reach nobody twice leaves alone what may have left`() async throws {
+  @Test func `With skip, a killed hub's uncertain pushes are not sent again`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(100)
       try await bench.addDevices(20, from: 101, prefix: "bb")
@@ -74,7 +74,7 @@ import Wire
     }
   }
 
-  @Test func `What a killed hub had in hand is not forgotten when its sendout is cancelled meanwhile`() async throws {
+  @Test func `A killed hub's batches are settled although the sendout was cancelled meanwhile`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(100)
       try await bench.addDevices(20, from: 101, prefix: "bb")
@@ -89,7 +89,7 @@ import Wire
     }
   }
 
-  /// A sendout whose hub was killed while pushes to tokens that begin with `bb` had no answer.
+  /// A sendout whose hub was killed while pushes to tokens that begin with `bb` were unanswered.
   private func killedHub(_ bench: SendingBench, _ policy: UncertainPolicy) async throws -> SendoutKey {
     try await bench.withHubs(1, { $0.dispatch.lease = .seconds(4) }) {
       let key = try await bench.send("Hello", onUncertain: policy)
@@ -98,7 +98,7 @@ import Wire
     }
   }
 
-  /// A phone that got a push twice has a row that says why.
+  /// Expects that a push sent twice has a row with the reason.
   private func expectNobodySentTwiceUnnoticed(_ bench: SendingBench, _ pushes: [PushReply]) async throws {
     let tokens = try await bench.tokens()
     let received = Dictionary(grouping: bench.simulator.apns.requests, by: \.token)
@@ -108,7 +108,7 @@ import Wire
     }
   }
 
-  @Test func `A hub whose pushes have no time to settle says so, and the next one looks after them`() async throws {
+  @Test func `A hub that reaches its shutdown timeout logs it, and the next hub continues`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(20)
       bench.simulator.apns.rule(.any, .ignore)
@@ -136,7 +136,7 @@ import Wire
     }
   }
 
-  @Test func `A hub that is told to end waits for what is on its way, and gives the rest back at once`() async throws {
+  @Test func `A hub that shuts down waits for pushes in flight, and releases the rest at once`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(200)
       bench.simulator.apns.rule(.nth(1), .accept)
@@ -165,7 +165,7 @@ import Wire
     }
   }
 
-  @Test func `A push arrives under the id of its ledger row, and under the same when it is sent again`() async throws {
+  @Test func `A push has the same apns-id, derived from its ledger row, in every attempt`() async throws {
     try await withSendingBench { bench in
       let devices = try await bench.addDevices(3)
       bench.simulator.apns.rule(.nth(2), .resetStream, times: 1)
@@ -185,7 +185,7 @@ import Wire
     }
   }
 
-  @Test func `A hub that starts finds what was started while there was none`() async throws {
+  @Test func `A hub finds sendouts that were started before it`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(5)
       let key = try await bench.send()
@@ -195,7 +195,7 @@ import Wire
   }
 
   @Test
-  func `Database connections lost again and again in mid-sendout lose nobody, and nobody is sent to twice unnoticed`()
+  func `Lost database connections lose no push, and record every push that is sent twice`()
     async throws
   {
     try await withSendingBench { bench in

@@ -9,7 +9,7 @@ import Testing
 import Wire
 
 @Suite struct MessageTests {
-  @Test func `A push speaks of its recipient and leads to its own page`() async throws {
+  @Test func `A push names its recipient and links to its own page`() async throws {
     try await withSendingBench { bench in
       let devices = try await bench.addDevices(2)
       try await bench.database.query(
@@ -36,7 +36,7 @@ import Wire
     }
   }
 
-  @Test func `What grows too large for one recipient fails for that one alone, unsent`() async throws {
+  @Test func `A payload that is too large for one recipient fails for that one only, unsent`() async throws {
     try await withSendingBench { bench in
       let devices = try await bench.addDevices(3)
       try await bench.database.query(
@@ -55,7 +55,7 @@ import Wire
     }
   }
 
-  @Test func `A phone that changed hands after the freeze is passed over, and so is one that was invalidated`()
+  @Test func `Devices that were reassigned or invalidated after the freeze are skipped`()
     async throws
   {
     try await withSendingBench { bench in

@@ -8,7 +8,7 @@ import Wire
 @testable import Sendouts
 
 @Suite struct SendoutStateTests {
-  @Test func `Every verb in every state does what the table says`() {
+  @Test func `Every verb in every state leads to the state of the table`() {
     let states = SendoutState.allCases
     func becomes(_ verb: SendoutVerb, isFrozen: Bool = true) -> [SendoutState: SendoutStep] {
       Dictionary(uniqueKeysWithValues: states.map { ($0, verb.step(from: $0, isFrozen: isFrozen)) })
@@ -63,7 +63,7 @@ import Wire
     }
   }
 
-  @Test func `A sendout is refused for what it cannot be, by the name of the field`() async throws {
+  @Test func `An invalid sendout is refused with the name of the field`() async throws {
     try await withSendingBench { bench in
       _ = try await PushApps(bench.pool, vault: bench.vault).add(
         bench.customer, NewPushApp(appID: "com.acme.android", type: .firebase, name: "Android"))
@@ -106,7 +106,7 @@ import Wire
     }
   }
 
-  @Test func `Sendouts are listed the newest first, a page at a time`() async throws {
+  @Test func `Sendouts are listed newest first, a page at a time`() async throws {
     try await withSendingBench { bench in
       var keys: [SendoutID] = []
       for _ in 1...5 { keys.append(try await bench.send().sendout) }

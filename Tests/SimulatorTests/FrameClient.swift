@@ -4,7 +4,7 @@ import NIOHTTP2
 import NIOPosix
 import NIOSSL
 
-/// A client that sends frames as a test writes them, and keeps every frame that comes.
+/// A client that sends the frames of a test, and keeps every frame it receives.
 final class FrameClient: Sendable {
   private let channel: any Channel
   private let frames: AsyncStream<HTTP2Frame>
@@ -30,7 +30,7 @@ final class FrameClient: Sendable {
 
   func close() async throws { try await channel.close() }
 
-  /// Begins a request; without `payload` its end does not come.
+  /// Begins a request; without `payload` it is not ended.
   func send(_ headers: HPACKHeaders, payload: String? = nil, stream: Int) {
     let head = HTTP2Frame.FramePayload.headers(.init(headers: headers, endStream: false))
     channel.write(HTTP2Frame(streamID: HTTP2StreamID(stream), payload: head), promise: nil)
@@ -45,7 +45,7 @@ final class FrameClient: Sendable {
     channel.writeAndFlush(HTTP2Frame(streamID: HTTP2StreamID(stream), payload: body), promise: nil)
   }
 
-  /// The next thing of its kind that comes; `nil` once the connection is closed.
+  /// The next frame of its kind; `nil` once the connection is closed.
   func next<Found: Sendable>(_ pick: @Sendable (HTTP2Frame) -> Found?) async -> Found? {
     for await frame in frames {
       if let found = pick(frame) { return found }
@@ -53,7 +53,7 @@ final class FrameClient: Sendable {
     return nil
   }
 
-  /// The status of the answer on a stream.
+  /// The status of the reply on a stream.
   func status(on stream: Int) async -> String? {
     await next { frame in
       guard case .headers(let head) = frame.payload, Int(frame.streamID) == stream else { return nil }
@@ -61,7 +61,7 @@ final class FrameClient: Sendable {
     }
   }
 
-  /// The next limit of streams that the server announces.
+  /// The next stream limit that the server announces.
   func streamLimit() async -> Int? {
     await next { frame in
       guard case .settings(.settings(let settings)) = frame.payload else { return nil }

@@ -4,7 +4,7 @@ import Simulator
 import Support
 import Testing
 
-/// Provider tokens, forged and otherwise wrong.
+/// Invalid provider tokens.
 @Suite struct ProviderTokenTests {
   @Test func `A token signed with another key is refused, even after a valid one`() async throws {
     try await withRequests { _, requests in

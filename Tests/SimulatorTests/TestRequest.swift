@@ -42,7 +42,7 @@ struct TestRequest {
   }
 }
 
-/// A provider token, written by hand so that it may be wrong.
+/// A provider token that a test can make wrong.
 struct TestToken {
   var header = #"{"alg":"ES256","kid":"\#(APNsCredentials.sample.keyID)"}"#
   var team = APNsCredentials.sample.teamID
@@ -50,7 +50,7 @@ struct TestToken {
   var claims: String?
   var key = APNsCredentials.sample.signingKey
 
-  /// One for all requests: APNs counts them.
+  /// One token for all requests, since APNs counts them.
   static let shared = TestToken().authorization
 
   var authorization: String { "bearer \(text)" }
@@ -69,7 +69,7 @@ struct TestToken {
   }
 }
 
-/// An answer of the Simulator, read by a client of another make.
+/// A reply of the Simulator, read by an independent client.
 struct TestAnswer: Equatable, CustomStringConvertible {
   var status: Int
   var reason: String?

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Providers
 
-/// Whether APNs accepts a key, asked without a push to any phone.
+/// The check whether APNs accepts a key.
 @Suite struct CheckTests {
-  @Test func `A good key is accepted, and no phone gets anything`() async throws {
+  @Test func `A valid key is accepted, and no phone gets anything`() async throws {
     try await withAPNs { simulator, apns in
       let check = await apns.check(topic: "com.acme.app", environment: .production, credentials: .sample)
       #expect(check == .accepted)
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  @Test func `What is no key is refused without asking`() async throws {
+  @Test func `A text that is no key is refused without a request`() async throws {
     try await withAPNs { simulator, apns in
       let broken = APNsCredentials(teamID: "T", keyID: "K", signingKey: "")
       #expect(
@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  @Test func `An APNs that cannot be reached says nothing about the key`() async throws {
+  @Test func `When APNs cannot be reached, nothing is known about the key`() async throws {
     try await withSimulator { simulator in
       let deaf = ClosedPort()
       var settings = APNsSettings(simulator, isPatient: false)
@@ -80,7 +80,7 @@ import Testing
     (.uncertain(reason: "RequestTimeout"), .unreachable(reason: "RequestTimeout")),
     (.unsent(reason: "ConnectTimeout"), .unreachable(reason: "ConnectTimeout")),
   ])
-  func `Only an answer that follows the look at the key accepts it`(_ verdict: Verdict, _ check: APNsCheck) {
+  func `Only a response that depends on the key accepts it`(_ verdict: Verdict, _ check: APNsCheck) {
     #expect(APNsCheck(verdict) == check)
   }
 }

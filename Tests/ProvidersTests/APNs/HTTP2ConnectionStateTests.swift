@@ -4,7 +4,7 @@ import Testing
 
 @testable import Providers
 
-/// The connection's decisions, without a socket: requests are numbers, and time is what the test says.
+/// A connection's decisions, without a socket: requests are numbers, and the test sets the time.
 @Suite struct ConnectionStateTests {
   private let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
   private let sentAt = Date(timeIntervalSince1970: 1_800_000_000)
@@ -24,7 +24,7 @@ import Testing
     return state
   }
 
-  /// Begins a request and lets all of it leave.
+  /// Begins a request and sends it completely.
   private func begin(_ state: inout HTTP2ConnectionState<Int>, _ request: Int, at now: NIODeadline? = nil) -> Int {
     let stream = state.begin(request, sentAt: sentAt, now: now ?? start)
     state.sent(stream)
@@ -58,7 +58,7 @@ import Testing
     #expect(state.room == 1)
   }
 
-  @Test func `A fresh connection sends one request and waits for its answer, whatever the server allows`() {
+  @Test func `A new connection sends one request and waits for its response, whatever the server allows`() {
     var state = state()
     state.settings(maxConcurrentStreams: 1000)
     let stream = begin(&state, 7)
@@ -70,7 +70,7 @@ import Testing
     #expect(begin(&state, 8) == 3)
   }
 
-  @Test func `The server's limit is obeyed, also when it changes`() {
+  @Test func `The server's limit is respected, even when it changes`() {
     var state = open(streams: 2)
     #expect(begin(&state, 1) == 3)
     #expect(state.room == 1)
@@ -84,7 +84,7 @@ import Testing
     #expect(state.room == 0)
   }
 
-  @Test func `A limit of nought stops even the first request`() {
+  @Test func `A limit of zero stops even the first request`() {
     var state = state()
     state.settings(maxConcurrentStreams: 0)
     #expect(state.room == 0)
@@ -98,7 +98,7 @@ import Testing
     #expect(state.room == 100)
   }
 
-  @Test func `The last stream id ends the connection once it is answered`() {
+  @Test func `The connection ends after the response on the last stream id`() {
     var state = state(firstStream: Int(Int32.max))
     state.settings(maxConcurrentStreams: 1000)
     let stream = begin(&state, 1)
@@ -121,7 +121,7 @@ import Testing
     #expect(endings(actions) == [1: .answered(answer)])
   }
 
-  @Test func `A body that is no JSON leaves the status to be judged`() {
+  @Test func `Without JSON in the body, the status decides`() {
     var state = open()
     let stream = begin(&state, 1)
     _ = state.head(stream, status: 502, retryAfter: .seconds(3), isEnd: false)
@@ -129,7 +129,7 @@ import Testing
     #expect(endings(actions) == [1: .answered(APNsResponse(status: 502, retryAfter: .seconds(3)))])
   }
 
-  @Test func `A body without end is cut short`() {
+  @Test func `An endless body is dropped`() {
     var state = open()
     let stream = begin(&state, 1)
     _ = state.head(stream, status: 500, retryAfter: nil, isEnd: false)
@@ -139,14 +139,14 @@ import Testing
     #expect(state.body(stream, [1], isEnd: true).isEmpty)
   }
 
-  @Test func `An interim answer is no answer`() {
+  @Test func `An interim response is ignored`() {
     var state = open()
     let stream = begin(&state, 1)
     #expect(state.head(stream, status: 103, retryAfter: nil, isEnd: false).isEmpty)
     #expect(state.openStreams == 1)
   }
 
-  @Test func `What is answered before it has left is not sent to its end`() {
+  @Test func `A request that is answered early is not sent to its end`() {
     var state = open()
     let stream = state.begin(1, sentAt: sentAt, now: start)
     let actions = state.head(stream, status: 413, retryAfter: nil, isEnd: true)
@@ -156,7 +156,7 @@ import Testing
 
   // MARK: Endings without an answer
 
-  @Test func `GOAWAY parts what was not processed from what may have been`() {
+  @Test func `GOAWAY tells unprocessed requests from the others`() {
     var state = open()
     for request in 1...5 { _ = begin(&state, request) }
     // Streams 3, 5, 7, 9 and 11.
@@ -171,21 +171,21 @@ import Testing
     #expect(endings(lost) == [2: .lost(reason: "Shutdown"), 3: .lost(reason: "Shutdown")])
   }
 
-  @Test func `After GOAWAY the last answer closes the connection`() {
+  @Test func `After GOAWAY the last response closes the connection`() {
     var state = open()
     let stream = begin(&state, 1)
     #expect(closes(state.goAway(lastStream: stream, reason: nil)).isEmpty)
     #expect(closes(state.head(stream, status: 200, retryAfter: nil, isEnd: true)) == ["Drained"])
   }
 
-  @Test func `A second GOAWAY may take more back`() {
+  @Test func `A second GOAWAY can lower the last stream`() {
     var state = open()
     for request in 1...3 { _ = begin(&state, request) }
     #expect(endings(state.goAway(lastStream: Int(Int32.max), reason: nil)).isEmpty)
     #expect(endings(state.goAway(lastStream: 5, reason: nil)) == [3: .notProcessed(reason: "GOAWAY")])
   }
 
-  @Test func `A refused stream was not processed; any other reset leaves it open`() {
+  @Test func `A refused stream was not processed; another reset leaves that open`() {
     var state = open()
     for request in 1...2 { _ = begin(&state, request) }
     #expect(
@@ -194,7 +194,7 @@ import Testing
     #expect(state.reset(5, refused: false, code: "INTERNAL_ERROR").isEmpty)
   }
 
-  @Test func `A reset behind the answer's head cannot take it back`() {
+  @Test func `A reset after the response's head does not change it`() {
     var state = open()
     for request in 1...2 {
       let stream = begin(&state, request)
@@ -205,7 +205,7 @@ import Testing
     #expect(endings(state.reset(5, refused: false, code: "CANCEL")) == [2: .notProcessed(reason: "CANCEL")])
   }
 
-  @Test func `When the connection breaks, what had not left was not processed`() {
+  @Test func `When the connection breaks, unsent requests were not processed`() {
     var state = open()
     _ = begin(&state, 1)
     _ = state.begin(2, sentAt: sentAt, now: start)
@@ -216,7 +216,7 @@ import Testing
     #expect(state.phase == .closed)
   }
 
-  @Test func `A closing connection takes nothing more, and what is open ends with it`() {
+  @Test func `A closing connection begins no request, and open ones end with it`() {
     var state = open()
     _ = begin(&state, 1)
     #expect(state.isReady)
@@ -228,7 +228,7 @@ import Testing
     #expect(state.phase == .closed)
   }
 
-  @Test func `A retired connection awaits its answers and closes`() {
+  @Test func `A retired connection waits for its responses and closes`() {
     var state = open()
     let stream = begin(&state, 1)
     #expect(closes(state.retire()).isEmpty)
@@ -240,14 +240,14 @@ import Testing
 
   // MARK: Time
 
-  @Test func `A server that sends no SETTINGS is given up`() {
+  @Test func `A server that sends no SETTINGS times out`() {
     var state = state()
     #expect(state.nextWake == start + .seconds(10))
     #expect(closes(state.wake(now: start + .seconds(9))).isEmpty)
     #expect(closes(state.wake(now: start + .seconds(10))) == ["NoSettings"])
   }
 
-  @Test func `A request that is not answered in time is lost, and others are not`() {
+  @Test func `A request that times out is lost, and others are not`() {
     var state = open()
     let late = begin(&state, 1, at: start)
     _ = begin(&state, 2, at: start + .seconds(30))
@@ -262,14 +262,14 @@ import Testing
     #expect(state.nextWake == start + .seconds(90))
   }
 
-  @Test func `A request kept back by flow control until it is too late was not processed`() {
+  @Test func `A request that flow control holds until its timeout was not processed`() {
     var state = open()
     _ = state.begin(1, sentAt: sentAt, now: start)
     state.received(now: start + .seconds(60))
     #expect(endings(state.wake(now: start + .seconds(60))) == [1: .notProcessed(reason: "RequestTimeout")])
   }
 
-  @Test func `A connection that does not answer its first request gives way to another`() {
+  @Test func `A connection that does not answer its first request takes no more`() {
     var state = state()
     state.settings(maxConcurrentStreams: 1)
     _ = begin(&state, 1)
@@ -279,7 +279,7 @@ import Testing
     #expect(closes(actions) == ["Drained"])
   }
 
-  @Test func `Silence while answers are awaited is asked about, and ends a dead connection`() {
+  @Test func `Silence while requests are open sends a PING, and then closes the connection`() {
     var state = open()
     let asked = start + .seconds(100)
     _ = begin(&state, 1, at: asked)
@@ -292,7 +292,7 @@ import Testing
     #expect(closes(actions) == ["ConnectionDead"])
   }
 
-  @Test func `Any byte proves that the connection lives`() {
+  @Test func `Any received byte shows that the connection works`() {
     var state = open()
     _ = begin(&state, 1)
     #expect(pings(state.wake(now: start + .seconds(15))) == 1)
@@ -301,7 +301,7 @@ import Testing
     #expect(state.nextWake == start + .seconds(31))
   }
 
-  @Test func `An idle connection is kept alive by a PING an hour`() {
+  @Test func `An idle connection sends a PING every hour`() {
     var state = open()
     #expect(state.nextWake == start + .hours(1))
     #expect(pings(state.wake(now: start + .hours(1))) == 1)

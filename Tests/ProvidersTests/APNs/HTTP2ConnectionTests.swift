@@ -10,7 +10,7 @@ import Testing
 @Suite struct ConnectionTests {
   private static func one(_ settings: inout APNsSettings) { settings.connectionsPerPool = 1 }
 
-  @Test func `A fresh connection sends one push until it is answered`() async throws {
+  @Test func `A new connection sends one push until it is answered`() async throws {
     try await withAPNs(provider: Self.one) { simulator, apns in
       simulator.apns.rule(.nth(1), .ignore)
       async let verdicts = apns.verdicts(APNsPush.samples(50))
@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  @Test func `What a lowered limit refuses is sent again, and counts once`() async throws {
+  @Test func `Pushes refused by a lowered limit are sent again, and counted once`() async throws {
     try await withAPNs(provider: Self.one) { simulator, apns in
       #expect(await apns.verdicts([.sample()]) == [.accepted])
       simulator.apns.rule(.any, .ignore, times: 20)
@@ -53,7 +53,7 @@ import Testing
     }
   }
 
-  @Test func `A push that is refused for ever comes back unsent`() async throws {
+  @Test func `A push whose stream is always refused comes back unsent`() async throws {
     try await withAPNs { simulator, apns in
       simulator.apns.rule(.any, .refuseStream)
       #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "REFUSED_STREAM")])
@@ -61,7 +61,7 @@ import Testing
     }
   }
 
-  @Test func `GOAWAY parts what is sent again from what is uncertain`() async throws {
+  @Test func `GOAWAY tells pushes to be sent again from uncertain ones`() async throws {
     try await withAPNs(provider: Self.one) { simulator, apns in
       #expect(await apns.verdicts([.sample()]) == [.accepted])
       simulator.apns.rule(.any, .ignore, times: 10)
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  @Test func `What GOAWAY leaves in is still answered`() async throws {
+  @Test func `Streams up to GOAWAY's last one are still answered`() async throws {
     try await withAPNs(provider: Self.one) { simulator, apns in
       simulator.apns.rule(.nth(2), .goAway())
       let verdicts = await apns.verdicts(APNsPush.samples(100))
@@ -89,7 +89,7 @@ import Testing
     }
   }
 
-  @Test func `A GOAWAY that refuses the credentials is not run against again and again`() async throws {
+  @Test func `A GOAWAY that refuses the credentials is not retried`() async throws {
     try await withAPNs(provider: Self.one) { simulator, apns in
       simulator.apns.rule(.any, .goAway(reason: "BadCertificate"))
       #expect(await apns.verdicts([.sample()]) == [.credentialsRefused(reason: "BadCertificate")])
@@ -97,7 +97,7 @@ import Testing
     }
   }
 
-  @Test func `A cut connection leaves what had left uncertain, and the rest goes on`() async throws {
+  @Test func `On a cut connection sent pushes are uncertain, and the rest is sent on another`() async throws {
     try await withAPNs(provider: Self.one) { simulator, apns in
       simulator.apns.rule(.nth(1), .cut)
       let verdicts = await apns.verdicts(APNsPush.samples(20))
@@ -120,7 +120,7 @@ import Testing
     }
   }
 
-  @Test func `A reply that never comes makes the push uncertain, and holds nothing up`() async throws {
+  @Test func `An unanswered push becomes uncertain without delaying others`() async throws {
     try await withAPNs(provider: {
       $0.connectionsPerPool = 1
       $0.requestTimeout = .seconds(10)
@@ -150,7 +150,7 @@ import Testing
     }
   }
 
-  @Test func `Connections are kept for the next push`() async throws {
+  @Test func `Connections are reused`() async throws {
     try await withAPNs { simulator, apns in
       for _ in 0..<5 { #expect(await apns.verdicts([.sample()]) == [.accepted]) }
       #expect(simulator.apns.connectionsOpened == 1)
@@ -169,7 +169,7 @@ import Testing
     }
   }
 
-  @Test func `Where nobody listens, pushes come back unsent`() async throws {
+  @Test func `Without a server, pushes come back unsent`() async throws {
     try await withSimulator { simulator in
       let deaf = ClosedPort()
       var settings = APNsSettings(simulator, isPatient: false)
@@ -182,7 +182,7 @@ import Testing
     }
   }
 
-  @Test func `A server of another certificate authority gets nothing`() async throws {
+  @Test func `Nothing is sent to a server of another certificate authority`() async throws {
     try await withSimulator { simulator in
       try await withSimulator { stranger in
         var settings = APNsSettings(simulator, isPatient: false)
@@ -195,7 +195,7 @@ import Testing
     }
   }
 
-  @Test func `A host whose name is not in the certificate gets nothing`() async throws {
+  @Test func `Nothing is sent to a host whose name is not in the certificate`() async throws {
     // 127.0.0.2 is this machine too, and in no certificate.
     try await withSimulator(configure: { $0.host = "127.0.0.2" }) { simulator in
       var settings = APNsSettings(simulator, isPatient: false)
@@ -207,7 +207,7 @@ import Testing
     }
   }
 
-  @Test func `An address may be a number`() async throws {
+  @Test func `An address can be an IP address`() async throws {
     try await withSimulator { simulator in
       var settings = APNsSettings(simulator)
       settings.productionURL = simulator.productionURL.replacing("localhost", with: "127.0.0.1")
@@ -217,7 +217,7 @@ import Testing
     }
   }
 
-  @Test func `A name that does not exist is no address`() async throws {
+  @Test func `Pushes to a name that does not resolve come back unsent`() async throws {
     try await withSimulator { simulator in
       var settings = APNsSettings(simulator, isPatient: false)
       settings.productionURL = "https://apns.invalid"
@@ -227,7 +227,7 @@ import Testing
     }
   }
 
-  @Test func `A server that takes the connection and says nothing is given up`() async throws {
+  @Test func `A server that sends no SETTINGS times out`() async throws {
     let silent = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .bind(host: "127.0.0.1", port: 0).get()
     try await withSimulator { simulator in
@@ -241,7 +241,7 @@ import Testing
     try await silent.close()
   }
 
-  @Test func `A server without HTTP/2 gets nothing`() async throws {
+  @Test func `Nothing is sent to a server without HTTP/2`() async throws {
     try await withSimulator(configure: { $0.phonePort = 0 }) { simulator in
       var settings = APNsSettings(simulator, isPatient: false)
       settings.productionURL = try #require(simulator.phoneURL).replacing("http:", with: "https:")

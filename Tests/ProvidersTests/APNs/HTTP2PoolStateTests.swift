@@ -3,7 +3,7 @@ import Testing
 
 @testable import Providers
 
-/// When a pool opens connections, without a socket.
+/// A pool's decisions, without a socket.
 @Suite struct PoolStateTests {
   private let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 
@@ -14,7 +14,7 @@ import Testing
       ))
   }
 
-  @Test func `Nothing is opened while nothing waits`() {
+  @Test func `No connection is opened while no push waits`() {
     var pool = pool()
     #expect(pool.review(waiting: 0, now: start).isEmpty)
     #expect(pool.nextReview() == .distantFuture)
@@ -33,7 +33,7 @@ import Testing
     #expect(pool.ready == [1, 2])
   }
 
-  @Test func `Each loss doubles the wait, up to the limit, and an answer ends it`() {
+  @Test func `Each loss doubles the delay, up to the limit, and a response resets it`() {
     var pool = pool(attempts: 100)
     var now = start
     #expect(pool.review(waiting: 1, now: now) == [.open(1)])
@@ -50,7 +50,7 @@ import Testing
     #expect(pool.review(waiting: 1, now: now + .seconds(1)) == [.open(10)])
   }
 
-  @Test func `Half of the wait is random`() {
+  @Test func `Half of the delay is random`() {
     var pool = pool()
     _ = pool.review(waiting: 1, now: start)
     pool.closed(1, reason: "ConnectionRefused", jitter: 0, now: start)
@@ -58,7 +58,7 @@ import Testing
     #expect(pool.review(waiting: 1, now: start + .milliseconds(500)) == [.open(2)])
   }
 
-  @Test func `What waits in vain is given back with the last failure`() {
+  @Test func `Pushes that wait too long come back with the last failure`() {
     var pool = pool()
     _ = pool.review(waiting: 5, now: start)
     pool.closed(1, reason: "ConnectionRefused", jitter: 1, now: start + .seconds(1))
@@ -69,7 +69,7 @@ import Testing
     #expect(pool.review(waiting: 1, now: start + .seconds(69)).isEmpty)
   }
 
-  @Test func `What waits is given back after some failures in a row, and after each one more`() {
+  @Test func `Waiting pushes come back after some failures in a row, and after each further one`() {
     var pool = pool()
     var now = start
     for serial in 1...4 {
@@ -84,7 +84,7 @@ import Testing
     #expect(pool.review(waiting: 1, now: now) == [.failWaiting(reason: "ConnectTimeout")])
   }
 
-  @Test func `Failures while nobody waited concern nobody`() {
+  @Test func `Failures while no push waited do not count`() {
     var pool = pool(attempts: 1)
     _ = pool.review(waiting: 1, now: start)
     pool.closed(1, reason: "ConnectionReset", jitter: 0, now: start)
@@ -92,7 +92,7 @@ import Testing
     #expect(pool.review(waiting: 1, now: start + .seconds(1)) == [.open(2)])
   }
 
-  @Test func `As long as pushes are answered, none is given back`() {
+  @Test func `As long as pushes are answered, waiting ones stay`() {
     var pool = pool(size: 1)
     _ = pool.review(waiting: 5000, now: start)
     _ = pool.opened(1)
@@ -102,7 +102,7 @@ import Testing
     }
   }
 
-  @Test func `A connection that the server ends after its work is replaced at once`() {
+  @Test func `A connection that the server ends after some responses is replaced at once`() {
     var pool = pool()
     _ = pool.review(waiting: 1, now: start)
     _ = pool.opened(1)
@@ -115,7 +115,7 @@ import Testing
     #expect(pool.ready == [2])
   }
 
-  @Test func `A server that turns every connection away is not stormed`() {
+  @Test func `A server that closes every connection is reconnected to with a delay`() {
     var pool = pool()
     _ = pool.review(waiting: 1, now: start)
     _ = pool.opened(1)
@@ -125,7 +125,7 @@ import Testing
     #expect(pool.review(waiting: 1, now: start + .seconds(1)) == [.open(2)])
   }
 
-  @Test func `A recovery lets all connections go, and opens a fresh one`() {
+  @Test func `A recovery retires all connections, and opens a new one`() {
     var pool = pool()
     _ = pool.review(waiting: 300, now: start)
     _ = pool.opened(1)
@@ -145,7 +145,7 @@ import Testing
     #expect(pool.review(waiting: 300, now: start) == [.open(4)])
   }
 
-  @Test func `The same recovery is not tried again within a minute`() {
+  @Test func `The same recovery is not repeated within a minute`() {
     var pool = pool()
     _ = pool.review(waiting: 1, now: start)
     _ = pool.opened(1)
@@ -157,7 +157,7 @@ import Testing
     #expect(pool.renew(for: .topicDisallowed, on: 2, now: start + .seconds(59)) == (true, [.retire(2)]))
   }
 
-  @Test func `A connection that was opening when a recovery came is let go as soon as it is open`() {
+  @Test func `A connection that was opening at a recovery is retired as soon as it is open`() {
     var pool = pool()
     _ = pool.review(waiting: 300, now: start)
     _ = pool.opened(1)
@@ -166,7 +166,7 @@ import Testing
     #expect(pool.opened(2) == [.retire(2)])
   }
 
-  @Test func `After shutdown nothing opens, and what waits is given back`() {
+  @Test func `After shutdown no connection opens, and waiting pushes come back`() {
     var pool = pool()
     _ = pool.review(waiting: 1, now: start)
     #expect(pool.shutDown() == [.retire(1)])

@@ -4,7 +4,7 @@ import Simulator
 import Support
 import Testing
 
-/// What becomes of a push, over TLS and HTTP/2.
+/// Outcomes of pushes, over TLS and HTTP/2.
 @Suite struct OutcomeTests {
   @Test(arguments: [
     (400, "BadDeviceToken", Verdict.tokenInvalid(.wrongEnvironment, since: nil, reason: "BadDeviceToken")),
@@ -21,7 +21,7 @@ import Testing
     (503, "ServiceUnavailable", .retry(after: .seconds(900), reason: "ServiceUnavailable")),
     (418, "BrandNew", .payloadRefused(reason: "BrandNew")),
   ])
-  func `A refusal becomes its verdict`(_ status: Int, _ reason: String, _ verdict: Verdict) async throws {
+  func `A refusal is reported as its verdict`(_ status: Int, _ reason: String, _ verdict: Verdict) async throws {
     try await withAPNs { simulator, apns in
       let since = status == 410 ? Date(timeIntervalSince1970: 1_700_000_000.5) : nil
       simulator.apns.rule(.any, .refuse(status: status, reason: reason, since: since))
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  @Test func `Calls that overlap do not mix`() async throws {
+  @Test func `Concurrent calls get their own outcomes`() async throws {
     try await withAPNs { simulator, apns in
       simulator.apns.rule(.token("aa"), .refuse(status: 429, reason: "TooManyRequests"))
       async let refused = apns.verdicts((0..<300).map { _ in .sample(token: "aa00") })
@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  @Test func `Nothing to send is done at once`() async throws {
+  @Test func `Sending nothing ends at once`() async throws {
     try await withAPNs { simulator, apns in
       #expect(await apns.verdicts([]).isEmpty)
       #expect(simulator.apns.connectionsOpened == 0)
@@ -93,7 +93,7 @@ import Testing
     }
   }
 
-  @Test func `A call may be larger than other pushes`() async throws {
+  @Test func `A VoIP push may be larger than others`() async throws {
     try await withAPNs { _, apns in
       var call = APNsPush.sample(pushType: .voip)
       call.payload = Array(#"{"aps":{}}"#.utf8) + [UInt8](repeating: 32, count: 5110)
@@ -114,7 +114,7 @@ import Testing
     ("abcd", "com.acme.app", String(repeating: "x", count: 65), .payloadRefused(reason: "BadCollapseId")),
     ("abcd", "com.acme.app", "x\ny", .payloadRefused(reason: "BadCollapseId")),
   ])
-  func `What can only be refused does not travel`(
+  func `A push that APNs would refuse is not sent`(
     _ token: String, _ topic: String, _ collapseID: String?, _ verdict: Verdict
   ) async throws {
     try await withAPNs { simulator, apns in
@@ -126,7 +126,7 @@ import Testing
     }
   }
 
-  @Test func `When nobody waits for outcomes any more, what has not left stays`() async throws {
+  @Test func `When the reader is cancelled, waiting pushes do not leave`() async throws {
     try await withAPNs(provider: { $0.connectionsPerPool = 1 }) { simulator, apns in
       simulator.apns.rule(.nth(1), .ignore)
       // A fresh connection sends one push and waits: the others are still here.

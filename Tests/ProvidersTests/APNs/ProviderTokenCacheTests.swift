@@ -6,7 +6,7 @@ import Testing
 
 @testable import Providers
 
-/// When provider tokens are minted; time is what the test says.
+/// When provider tokens are created, by a clock that the test sets.
 @Suite struct TokenShelfTests {
   private let start = Date(timeIntervalSince1970: 1_800_000_000)
 
@@ -23,7 +23,7 @@ import Testing
     func verify(using algorithm: some JWTAlgorithm) throws {}
   }
 
-  @Test func `A token is ES256, names key, team and time, and bears a good signature`() async throws {
+  @Test func `A token is ES256, has key, team and time, and a valid signature`() async throws {
     let credentials = APNsCredentials.sample
     var shelf = ProviderTokenCache(credentials)
     let authorization = try token(shelf.availableToken(now: start)).authorization
@@ -42,7 +42,7 @@ import Testing
     #expect(String(decoding: json, as: UTF8.self) == #"{"alg":"ES256","kid":"\#(credentials.keyID)"}"#)
   }
 
-  @Test func `A token serves for fifty minutes`() throws {
+  @Test func `A token is used for fifty minutes`() throws {
     var shelf = ProviderTokenCache(.sample)
     let first = try token(shelf.availableToken(now: start))
     #expect(try token(shelf.availableToken(now: start.addingTimeInterval(2999))) == first)
@@ -51,14 +51,14 @@ import Testing
     #expect(try token(shelf.availableToken(now: start.addingTimeInterval(5999))) == second)
   }
 
-  @Test func `A clock set back by more than a minute asks for a new token`() throws {
+  @Test func `A clock set back by more than a minute creates a new token`() throws {
     var shelf = ProviderTokenCache(.sample)
     let first = try token(shelf.availableToken(now: start))
     #expect(try token(shelf.availableToken(now: start.addingTimeInterval(-60))) == first)
     #expect(try token(shelf.availableToken(now: start.addingTimeInterval(-61))) != first)
   }
 
-  @Test func `An expired token is replaced once, whoever says so first`() throws {
+  @Test func `An expired token is replaced once, however many responses report it`() throws {
     var shelf = ProviderTokenCache(.sample)
     let first = try token(shelf.availableToken(now: start))
     shelf.expired(first, now: start)
@@ -73,7 +73,7 @@ import Testing
     #expect(try token(shelf.availableToken(now: start.addingTimeInterval(1200))) != second)
   }
 
-  @Test func `Too many tokens bring the former one back while it holds`() throws {
+  @Test func `After too many tokens the previous one is used while it is valid`() throws {
     var shelf = ProviderTokenCache(.sample)
     let first = try token(shelf.availableToken(now: start))
     let later = start.addingTimeInterval(3000)
@@ -87,7 +87,7 @@ import Testing
     #expect(try token(shelf.availableToken(now: later.addingTimeInterval(1200))) != second)
   }
 
-  @Test func `Without a former token there is none for twenty minutes`() throws {
+  @Test func `Without a previous token there is none for twenty minutes`() throws {
     var shelf = ProviderTokenCache(.sample)
     let only = try token(shelf.availableToken(now: start))
     shelf.overused(only, now: start)
@@ -104,7 +104,7 @@ import Testing
     #expect(shelf.availableToken(now: start) == .keyUnusable)
   }
 
-  @Test func `All who ask at once get the same token`() async throws {
+  @Test func `Concurrent callers get the same token`() async throws {
     let tokens = ProviderTokens(now: { [start] in start })
     let supplied = await withTaskGroup(of: ProviderTokenCache.AvailableToken.self) { group in
       for _ in 0..<100 { group.addTask { tokens.availableToken(for: .sample) } }
@@ -113,7 +113,7 @@ import Testing
     #expect(supplied.count == 1)
   }
 
-  @Test func `A credential never shows its key`() {
+  @Test func `Credentials never print their key`() {
     let credentials = APNsCredentials.sample
     var dumped = ""
     dump(credentials, to: &dumped)

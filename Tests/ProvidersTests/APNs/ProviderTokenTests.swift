@@ -6,7 +6,7 @@ import Testing
 
 @testable import Providers
 
-/// Provider tokens on the wire: shared, renewed, and the remedies for their refusal.
+/// Provider tokens over HTTP/2: shared, renewed, and recovery from their refusal.
 @Suite struct ProviderTokenTests {
   /// A clock that the test sets.
   private final class Clock: Sendable {
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  @Test func `The connections of a key that was replaced are closed once nothing was sent with it for an hour`()
+  @Test func `A key's connections are closed when nothing was sent with it for an hour`()
     async throws
   {
     let clock = Clock()
@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  @Test func `Pushes are dated by the clock that was given`() async throws {
+  @Test func `Pushes are dated by the injected clock`() async throws {
     let clock = Clock()
     try await withAPNs(now: clock.now) { _, apns in
       var dates: [Date?] = []
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  @Test func `An expired token gives way to a new one on a new connection`() async throws {
+  @Test func `An expired token is replaced, and the push is sent on a new connection`() async throws {
     try await withAPNs { simulator, apns in
       simulator.apns.rule(.nth(1), .refuse(status: 403, reason: "ExpiredProviderToken"))
       #expect(Set(await apns.verdicts(APNsPush.samples(5))) == [.accepted])
@@ -91,7 +91,7 @@ import Testing
     }
   }
 
-  @Test func `A token that is expired again stops the app: the clock is wrong`() async throws {
+  @Test func `A new token that is expired too is reported as refused credentials`() async throws {
     try await withAPNs { simulator, apns in
       simulator.apns.rule(.any, .refuse(status: 403, reason: "ExpiredProviderToken"))
       let refused = Verdict.credentialsRefused(reason: "ExpiredProviderToken")
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test func `A hub whose clock is an hour slow is refused, and says why`() async throws {
+  @Test func `A hub whose clock is an hour slow gets refused credentials`() async throws {
     let now = Date()
     try await withSimulator(now: { now }) { simulator in
       try await withProvider(APNsSettings(simulator), now: { now.addingTimeInterval(-3700) }) { apns in
@@ -133,7 +133,7 @@ import Testing
     }
   }
 
-  @Test func `A bundle id added to the team is known on the fresh connection`() async throws {
+  @Test func `A bundle id added to the team is accepted on a new connection`() async throws {
     try await withAPNs { simulator, apns in
       let key = APNsCredentials.sample
       try simulator.apns.trust(
@@ -145,7 +145,7 @@ import Testing
     }
   }
 
-  @Test func `Too many tokens: the former one serves while it holds, on another connection`() async throws {
+  @Test func `After too many tokens, the previous one is used on another connection`() async throws {
     let clock = Clock()
     try await withAPNs(now: clock.now) { simulator, apns in
       #expect(await apns.verdicts([.sample()]) == [.accepted])
@@ -159,7 +159,7 @@ import Testing
     }
   }
 
-  @Test func `Too many tokens and no former one: nothing is sent for twenty minutes`() async throws {
+  @Test func `After too many tokens without a previous one, nothing is sent for twenty minutes`() async throws {
     let clock = Clock()
     try await withAPNs(now: clock.now) { simulator, apns in
       simulator.apns.rule(.nth(1), .refuse(status: 429, reason: "TooManyProviderTokenUpdates"))
@@ -173,7 +173,7 @@ import Testing
     }
   }
 
-  @Test func `Shutdown drops the connection; the push is to come again soon`() async throws {
+  @Test func `Shutdown closes the connection, and the push is to be retried soon`() async throws {
     try await withAPNs { simulator, apns in
       simulator.apns.rule(.nth(1), .refuse(status: 503, reason: "Shutdown"))
       #expect(

@@ -5,7 +5,7 @@ import Support
 import Synchronization
 import Testing
 
-/// What the log may not tell.
+/// What the log must not contain.
 @Suite struct SecrecyTests {
   private final class Lines: Sendable {
     private let text = Mutex("")

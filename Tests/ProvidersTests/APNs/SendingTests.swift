@@ -5,7 +5,7 @@ import Support
 import Testing
 
 @Suite struct SendingTests {
-  @Test func `A push arrives whole and is accepted`() async throws {
+  @Test func `A push is received completely and accepted`() async throws {
     try await withAPNs { simulator, apns in
       var push = APNsPush.sample(alert: "Grüße")
       push.collapseID = "s17"

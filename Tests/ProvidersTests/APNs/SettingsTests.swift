@@ -10,7 +10,7 @@ import Testing
     "", "api.push.apple.com", "http://api.push.apple.com", "https://", "https://host:0", "https://host:65536",
     "https://host/path", "https://user@host", "https://host?x",
   ])
-  func `What is no address by TLS is refused by the setting's name`(_ url: String) {
+  func `An invalid address is refused with the setting's name`(_ url: String) {
     var settings = APNsSettings()
     settings.sandboxURL = url
     #expect(throws: ProviderError.addressUnusable(setting: "PUSHCART_APNS_SANDBOX_URL")) {
@@ -37,7 +37,7 @@ import Testing
     #expect(address.isNumeric == (host == "::1" || host == "127.0.0.1"))
   }
 
-  @Test func `A missing file of certificates is named`() {
+  @Test func `A missing certificate file is reported with its path`() {
     var settings = APNsSettings()
     settings.caFile = "/nowhere/ca.pem"
     #expect(throws: ProviderError.caFileUnusable(path: "/nowhere/ca.pem")) {

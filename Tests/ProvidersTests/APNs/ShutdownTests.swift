@@ -5,9 +5,9 @@ import Simulator
 import Support
 import Testing
 
-/// How a provider ends, and what becomes of its connections.
+/// A provider's shutdown.
 @Suite struct ShutdownTests {
-  @Test func `Shutting down awaits the answers to what has left and hands back the rest`() async throws {
+  @Test func `Shutdown waits for responses to sent pushes, and returns the rest`() async throws {
     try await withAPNs(provider: { $0.connectionsPerPool = 1 }) { simulator, apns in
       simulator.apns.rule(.nth(1), .ignore)
       async let verdicts = apns.verdicts(APNsPush.samples(5))
@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  @Test func `A connection still being made holds up no shutdown, and is closed once it is made`() async throws {
+  @Test func `A connection that is opening does not delay shutdown, and is closed when open`() async throws {
     let group = MultiThreadedEventLoopGroup.singleton
     let (closings, closed) = AsyncStream.makeStream(of: Void.self)
     // Its queue has room for one; whoever comes next waits until somebody is let in.

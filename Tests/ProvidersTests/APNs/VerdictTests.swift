@@ -3,7 +3,7 @@ import Testing
 
 @testable import Providers
 
-/// The table of section "Handling notification responses", written down a second time.
+/// The table of Apple's "Handling notification responses", written a second time.
 @Suite struct VerdictTests {
   private enum Expected {
     case payload, credentials
@@ -46,7 +46,7 @@ import Testing
     (503, "Shutdown", .retry(1), .reopen),
   ]
 
-  @Test func `Every reason has its row`() {
+  @Test func `The table has every reason`() {
     #expect(Set(Self.table.map(\.reason)) == Set(APNsReason.allCases.map(\.rawValue)))
   }
 
@@ -64,11 +64,11 @@ import Testing
     #expect(classification == ResponseClassification(verdict: verdict, recovery: recovery))
   }
 
-  @Test func `Success is a status, not a word`() {
+  @Test func `Status 200 is accepted whatever the body says`() {
     #expect(ResponseClassification(APNsResponse(status: 200)) == ResponseClassification(verdict: .accepted))
   }
 
-  @Test func `A dead token is dead since the moment APNs names, to the millisecond`() {
+  @Test func `An invalid token has the date of the response, to the millisecond`() {
     let answer = APNsResponse(
       status: 410, body: Array(#"{"reason":"Unregistered","timestamp":1454948015990}"#.utf8), retryAfter: nil)
     let since = Date(timeIntervalSince1970: 1_454_948_015.990)
@@ -83,7 +83,7 @@ import Testing
     (APNsResponse(status: 502, retryAfter: .seconds(7)), .retry(after: .seconds(7), reason: "HTTP502")),
     (APNsResponse(status: 302), .retry(after: nil, reason: "HTTP302")),
   ])
-  func `An unknown reason is judged by its status`(_ answer: APNsResponse, _ verdict: Verdict) {
+  func `An unknown reason is classified by its status`(_ answer: APNsResponse, _ verdict: Verdict) {
     #expect(ResponseClassification(answer) == ResponseClassification(verdict: verdict))
   }
 

@@ -8,12 +8,14 @@ import Support
 import Testing
 import Wire
 
-@Suite struct MassDeathTests {
+@testable import Delivery
+
+@Suite struct InvalidTokenTests {
   private func invalidated(_ bench: SendingBench) async throws -> Int {
     try await bench.database.query("SELECT count(*) FROM device WHERE invalidated_at IS NOT NULL")[0].decode(Int.self)
   }
 
-  @Test func `Too many bad tokens at once retire nobody and raise the app's alarm`() async throws {
+  @Test func `Too many invalid tokens at once retire no device and raise the app's alarm`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(60, prefix: "bb")
       bench.simulator.apns.rule(.any, .refuse(status: 400, reason: "BadDeviceToken"))
@@ -27,7 +29,7 @@ import Wire
     }
   }
 
-  @Test func `A few bad tokens among many are retired`() async throws {
+  @Test func `A few invalid tokens among many are retired`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(60)
       try await bench.addDevices(10, from: 61, prefix: "bb")
@@ -41,7 +43,7 @@ import Wire
     }
   }
 
-  @Test func `Tokens that the push service itself dates are retired however many they are`() async throws {
+  @Test func `Invalid tokens reported with a date are retired however many they are`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(60, prefix: "bb")
       bench.simulator.apns.rule(
@@ -55,7 +57,7 @@ import Wire
     }
   }
 
-  @Test func `One environment's dead say nothing about the other`() async throws {
+  @Test func `Invalid tokens of one environment do not count for the other`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(100)
       try await bench.addDevices(5, from: 101, prefix: "bb")
@@ -70,7 +72,7 @@ import Wire
     }
   }
 
-  @Test func `When most tokens belong to other apps the sendout is paused and burns nothing`() async throws {
+  @Test func `When most tokens belong to other apps, the sendout is paused and its pushes stay queued`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(60)
       bench.simulator.apns.rule(.any, .refuse(status: 400, reason: "DeviceTokenNotForTopic"))
@@ -82,5 +84,35 @@ import Wire
       }
       #expect(try await invalidated(bench) == 0)
     }
+  }
+}
+
+@Suite struct FuseTests {
+  @Test func `It opens above a fifth of invalid tokens`() {
+    var circuitBreaker = CircuitBreaker(share: 0.2, evidence: 50)
+    let first = circuitBreaker.record(answered: 100, invalid: 20)
+    let second = circuitBreaker.record(answered: 100, invalid: 21)
+    #expect(first && !second)
+  }
+
+  @Test func `Fewer answers than the evidence count together only`() {
+    var circuitBreaker = CircuitBreaker(share: 0.2, evidence: 50)
+    let first = circuitBreaker.record(answered: 49, invalid: 49)
+    let second = circuitBreaker.record(answered: 1, invalid: 0)
+    #expect(first && !second)
+  }
+
+  @Test func `One bad batch opens it, however good the run was`() {
+    var circuitBreaker = CircuitBreaker(share: 0.2, evidence: 50)
+    let good = circuitBreaker.record(answered: 100_000, invalid: 10)
+    let bad = circuitBreaker.record(answered: 50, invalid: 50)
+    #expect(good && !bad)
+  }
+
+  @Test func `Once open it stays open`() {
+    var circuitBreaker = CircuitBreaker(share: 0.2, evidence: 50)
+    _ = circuitBreaker.record(answered: 50, invalid: 50)
+    let later = circuitBreaker.record(answered: 100_000, invalid: 0)
+    #expect(!later && circuitBreaker.isOpen)
   }
 }

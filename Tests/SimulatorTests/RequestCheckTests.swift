@@ -4,8 +4,8 @@ import Simulator
 import Support
 import Testing
 
-/// The checks of the stand-in for APNs, each alone and one after the other.
-@Suite struct CheckOrderTests {
+/// The checks of the simulated APNs, each alone and in order.
+@Suite struct RequestCheckTests {
   @Test func `A valid request is accepted, and the reply has its id`() async throws {
     try await withRequests { _, requests in
       let answer = try await requests.answer(TestRequest())

@@ -7,9 +7,9 @@ import Support
 import Testing
 import Wire
 
-@Suite struct SteeringTests {
+@Suite struct SendoutVerbTests {
   @Test(arguments: [1, 2])
-  func `Pausing lets out what was handed over and no more; resuming sends the rest, each push once`(_ hubs: Int)
+  func `After a pause only pushes in flight leave; resuming sends the rest, each push once`(_ hubs: Int)
     async throws
   {
     try await withSendingBench { bench in
@@ -40,8 +40,7 @@ import Wire
   }
 
   @Test(arguments: [1, 2])
-  func `Cancelling ends it: what has left is counted, the rest is cancelled and never leaves`(_ hubs: Int) async throws
-  {
+  func `Cancelling counts sent pushes, and the rest never leaves`(_ hubs: Int) async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(200)
       bench.simulator.apns.rule(.any, .ignore)
@@ -63,7 +62,7 @@ import Wire
     }
   }
 
-  @Test func `Paused before its audience is frozen, it is frozen when resumed`() async throws {
+  @Test func `A sendout that was paused before its freeze is frozen when resumed`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(3)
       let key = try await bench.send()
@@ -93,7 +92,7 @@ import Wire
     }
   }
 
-  @Test func `A draft is sent with the template as it is when it is started`() async throws {
+  @Test func `A draft uses its template's version at the start`() async throws {
     try await withSendingBench { bench in
       let templates = Templates(bench.pool)
       _ = try await templates.put(bench.customer, name: "offer", format: .html, body: "one")
@@ -111,7 +110,8 @@ import Wire
     }
   }
 
-  @Test func `Refused credentials pause the sendout, unsent pushes stay, and mended ones let it go on`() async throws {
+  @Test func `Refused credentials pause the sendout, and corrected ones let it continue with all pushes`() async throws
+  {
     try await withSendingBench { bench in
       try await bench.addDevices(100)
       let apps = PushApps(bench.pool, vault: bench.vault)
