@@ -1,9 +1,9 @@
 public import Wire
 
-/// What a page or a message can speak of: the contact, the device, the app and the sendout.
+/// What a page or a message can name: the contact, the device, the app and the sendout.
 ///
-/// Variables carry the guide's names: `{{firstName}}`, `{{properties.food}}`, `{{device.model}}`, `{{sendout.name}}`. A
-/// property can also be named alone, as `{{food}}`, unless one of the other names is the same. What is unknown is empty.
+/// Variables have the guide's names: `{{firstName}}`, `{{properties.food}}`, `{{device.model}}`, `{{sendout.name}}`. A property
+/// can also be named alone, as `{{food}}`, unless another variable has that name. An unknown name is empty.
 public struct PageContext: Sendable {
   public var contact: ContactFields
   /// The contact's further fields.
@@ -11,9 +11,9 @@ public struct PageContext: Sendable {
   public var device: DeviceFields
   public var app: AppFields
   public var sendout: SendoutFields
-  /// `{{url}}`: where the rich page is; `nil` without one.
+  /// `{{url}}`: the address of the rich page; `nil` without one.
   public var url: String?
-  /// `{{pushreadurl}}`: what marks the push as read.
+  /// `{{pushreadurl}}`: the address that marks the push as read.
   public var pushreadurl: String?
 
   public init(
@@ -51,7 +51,7 @@ public struct ContactFields: Sendable, Equatable {
   public init() {}
 }
 
-/// `{{device.model}}` and so on. The token is not among them: it opens nothing, but it is nobody's business either.
+/// `{{device.model}}` and so on. The device token is not among them, so that no page can show it.
 public struct DeviceFields: Sendable, Equatable {
   public var manufacturer: String?
   public var model: String?
@@ -79,7 +79,7 @@ public struct AppFields: Sendable, Equatable {
   }
 }
 
-/// `{{sendout.name}}`, `{{sendout.id}}`, and what its message says: `{{sendout.alert}}`, `{{sendout.info}}`,
+/// `{{sendout.name}}`, `{{sendout.id}}`, and the texts of its message: `{{sendout.alert}}`, `{{sendout.info}}`,
 /// `{{sendout.fields.campaign}}`.
 public struct SendoutFields: Sendable, Equatable {
   public var id: Int64?
@@ -88,7 +88,7 @@ public struct SendoutFields: Sendable, Equatable {
   public var alert: String?
   /// The info as this recipient got it.
   public var info: String?
-  /// The message's further fields, as this recipient got them where `MessageTemplate.fill` has been.
+  /// The message's further fields; as this recipient got them, after `MessageTemplate.fill`.
   public var fields: [String: JSONValue]
 
   public init(

@@ -33,7 +33,7 @@ public struct Properties: Sendable, Equatable {
   }
 }
 
-/// A value that a template can name beside plain texts: a contact's property, or a further field of a message.
+/// A contact's property, or a further field of a message.
 enum PropertyValue: Sendable, Equatable {
   case null
   case text(String)
@@ -75,7 +75,7 @@ enum PropertyValue: Sendable, Equatable {
     }
   }
 
-  /// The value as a template prints it: a list with commas, an object not at all.
+  /// The value as a template prints it: a list with commas, an object as nothing.
   var printed: String {
     switch self {
     case .null, .object: ""
@@ -86,7 +86,7 @@ enum PropertyValue: Sendable, Equatable {
     }
   }
 
-  /// What stands at the end of a path into this value.
+  /// The value at the end of a path into this value.
   func value(at path: ArraySlice<String>) -> PropertyValue? {
     guard let name = path.first else { return self }
     guard case .object(let members) = self else { return nil }

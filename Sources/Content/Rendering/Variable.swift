@@ -1,4 +1,4 @@
-/// What a name in a template stands for, found out once when the template is compiled.
+/// What a name in a template stands for; resolved once, when the template is compiled.
 enum Variable: Sendable, Equatable {
   case contact(ContactField)
   case property([String])
@@ -8,7 +8,7 @@ enum Variable: Sendable, Equatable {
   case sendoutField([String])
   case url
   case pushreadurl
-  /// Known to be empty, as a field of a text.
+  /// Always empty, as is a field of a text.
   case nothing
 
   enum ContactField: String, Sendable, CaseIterable {
@@ -47,7 +47,7 @@ enum Variable: Sendable, Equatable {
     return variable(field)
   }
 
-  /// Whether its value is one recipient's.
+  /// Whether its value differs between recipients.
   var isPersonal: Bool {
     switch self {
     case .app, .sendoutField, .sendout(.id), .sendout(.name), .nothing: false
@@ -59,8 +59,8 @@ enum Variable: Sendable, Equatable {
 }
 
 extension PageContext {
-  /// The names that templates and texts can use, such as `firstName` and `device.model`. A contact's properties and a message's
-  /// further fields have names of their own: `properties.food`, `sendout.fields.campaign`.
+  /// The names that templates and texts can use, such as `firstName` and `device.model`. Besides these there are a contact's
+  /// properties (`properties.food`) and a message's further fields (`sendout.fields.campaign`).
   public static let variables =
     Variable.ContactField.allCases.map(\.rawValue) + Variable.DeviceField.allCases.map { "device.\($0.rawValue)" }
     + Variable.AppField.allCases.map { "app.\($0.rawValue)" }
@@ -124,7 +124,7 @@ extension SendoutFields {
     }
   }
 
-  /// What stands at the end of a path into the message's further fields.
+  /// The value at the end of a path into the message's further fields.
   func field(at path: ArraySlice<String>) -> PropertyValue? {
     path.first.flatMap { fields[$0] }.flatMap { PropertyValue($0).value(at: path.dropFirst()) }
   }

@@ -22,7 +22,7 @@ public struct TemplateSummary: Sendable, Equatable {
   public let createdAt: Date
 }
 
-/// What a template makes, and with it how values are escaped.
+/// The format of a template's pages, which decides how values are escaped.
 public enum TemplateFormat: String, Sendable, Hashable, CaseIterable {
   case html = "text/html"
   case xml = "application/xml"
@@ -49,7 +49,7 @@ public enum TemplateFormat: String, Sendable, Hashable, CaseIterable {
     self = format
   }
 
-  /// What a file's name tells of its format: `html`, `htm`, `xml`, `json`, `txt`, in any case; `nil` for others.
+  /// The format of a file by its extension: `html`, `htm`, `xml`, `json`, `txt` or `text`, in any case; `nil` for others.
   public init?(fileName: String) {
     switch fileName.split(separator: ".").last?.lowercased() {
     case "html", "htm": self = .html
@@ -59,4 +59,17 @@ public enum TemplateFormat: String, Sendable, Hashable, CaseIterable {
     default: return nil
     }
   }
+}
+
+/// Every error of this room. Web turns them into a status and a sentence.
+public enum ContentError: Error, Sendable, Hashable {
+  /// The customer has no template of that name, or not that version of it.
+  case templateUnknown(name: String, version: Int32?)
+  /// There is no customer of that number.
+  case customerUnknown
+  /// A template does not parse, for `reason` in `line`, counted from 1. `field` is `body` for a page's template, or a field such as
+  /// `message.alert` for a message's text.
+  case unparsable(field: String, line: Int, reason: String)
+  /// A field has an invalid value. `problem` ends a sentence that begins with the field's name, as in "is empty".
+  case invalid(field: String, problem: String)
 }

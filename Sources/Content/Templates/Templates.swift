@@ -1,16 +1,16 @@
 public import Postgres
 public import Wire
 
-/// The store of templates: saving makes a new version, and versions never change.
+/// The store of templates. Saving adds a version; versions never change.
 public struct Templates: Sendable {
   private let database: any Querying
 
   public init(_ database: any Querying) { self.database = database }
 
-  /// Saves a template's next version; savers at the same time get versions of their own.
+  /// Saves a template's next version. Concurrent saves get versions of their own.
   /// - Parameters:
   ///   - name: 1 to 100 letters, digits, dots, hyphens and underscores.
-  ///   - format: what the template makes.
+  ///   - format: the format of its pages.
   ///   - body: the Mustache text, at most 256 KiB of UTF-8.
   /// - Throws: `ContentError.invalid`, `.unparsable`, `.customerUnknown`.
   public func put(_ customer: CustomerID, name: String, format: TemplateFormat, body: String) async throws -> Template {
@@ -20,7 +20,7 @@ public struct Templates: Sendable {
     }
     _ = try PageTemplate(body, format: format)
     do {
-      // Each round without a row means that somebody else has saved a version meanwhile.
+      // A round without a row means that a concurrent save took the version.
       while true {
         let rows = try await database.query(
           TemplateQueries.put, customer.rawValue, name, format.contentType, body)
@@ -32,7 +32,7 @@ public struct Templates: Sendable {
     }
   }
 
-  /// A version of a template, the current one unless told otherwise.
+  /// A version of a template; by default the current one.
   /// - Throws: `ContentError.templateUnknown`.
   public func get(_ customer: CustomerID, name: String, version: Int32? = nil) async throws -> Template {
     let unknown = ContentError.templateUnknown(name: name, version: version)
@@ -52,7 +52,7 @@ public struct Templates: Sendable {
     try await database.query(TemplateQueries.list, customer.rawValue).map(TemplateSummary.init)
   }
 
-  /// Every version of one template, the newest first; empty if there is none.
+  /// Every version of a template, newest first; empty if there is none.
   public func versions(_ customer: CustomerID, name: String) async throws -> [TemplateSummary] {
     guard Self.isName(name) else { return [] }
     return try await database.query(TemplateQueries.versions, customer.rawValue, name).map(TemplateSummary.init)

@@ -27,3 +27,9 @@ public struct Open: Sendable, Hashable {
     self.reader = reader
   }
 }
+
+/// Every error of this room. Outcomes of pushes are values, not errors.
+public enum DeliveryError: Error, Sendable, Hashable {
+  /// Too many opens wait to be written: try again in a moment.
+  case opensOverflow
+}

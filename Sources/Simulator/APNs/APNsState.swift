@@ -33,13 +33,13 @@ struct APNsState {
       ?? PayloadChecks.refusal(of: request)
   }
 
-  /// Checks the token's environment, whether it is dead, and its topic, in this order.
+  /// Checks the token's environment, whether it is invalid, and its topic, in this order.
   private func tokenRefusal(_ token: String, of request: APNsRequest) -> APNsRefusal? {
     if token.hasPrefix(TestTokens.sandbox), request.environment != .sandbox { return .badDeviceToken }
     guard let known = tokens[token] else { return nil }
     if let environment = known.environment, environment != request.environment { return .badDeviceToken }
-    if let deadSince = known.deadSince {
-      return APNsRefusal(status: 410, reason: "Unregistered", since: deadSince)
+    if let invalidSince = known.invalidSince {
+      return APNsRefusal(status: 410, reason: "Unregistered", since: invalidSince)
     }
     if let topic = known.topic, topic != request.topic {
       return APNsRefusal(status: 400, reason: "DeviceTokenNotForTopic")
@@ -52,7 +52,7 @@ struct APNsState {
 struct KnownToken: Hashable, Sendable {
   var environment: SimulatedAPNs.Environment?
   var topic: String?
-  var deadSince: Date?
+  var invalidSince: Date?
 }
 
 /// What APNs remembers of a connection's authentication.

@@ -5,11 +5,11 @@ extension SimulatedAPNs {
   public indirect enum Reply: Sendable, Hashable {
     /// 200.
     case accept
-    /// A refusal with a reason, and, on 410, since when the token has been dead.
+    /// A refusal with a reason, and, on 410, since when the token has been invalid.
     case refuse(status: Int, reason: String, since: Date? = nil)
     /// The reply, after a delay.
     case after(Duration, Reply)
-    /// Never answered, unless `answerIgnored` is called.
+    /// No reply, unless `answerIgnored` is called.
     case ignore
     /// RST_STREAM with REFUSED_STREAM: not processed.
     case refuseStream

@@ -61,9 +61,9 @@ extension SimulatedAPNs {
     }
   }
 
-  /// Makes a device token dead: it gets 410 with that timestamp, as after an app was deleted.
+  /// Makes a device token invalid: it gets 410 with that timestamp, as after an app was deleted.
   public func expire(token: String, since: Date) {
-    state.withLock { $0.tokens[token.lowercased(), default: KnownToken()].deadSince = since }
+    state.withLock { $0.tokens[token.lowercased(), default: KnownToken()].invalidSince = since }
   }
 
   /// Adds a rule for requests that pass all checks. The first rule that matches decides.
@@ -121,7 +121,7 @@ extension SimulatedAPNs {
     onEveryConnection { $0.limitStreams(to: limit) }
   }
 
-  /// Accepts every request that was left without an answer by `Reply.ignore`.
+  /// Accepts every request that has no reply because of `Reply.ignore`.
   public func answerIgnored() {
     onEveryConnection { $0.answerIgnored() }
   }

@@ -18,9 +18,9 @@ enum TestTokens {
     refusal("fade1400", 400, "DeviceTokenNotForTopic"),
     refusal("fade0403", 403, "InvalidProviderToken"),
     refusal("fade1403", 403, "ExpiredProviderToken"),
-    dead("fade0410", "Unregistered", "dead since now", after: 0),
-    dead("fade1410", "Unregistered", "dead for a year", after: -365 * 86_400),
-    dead("fade2410", "ExpiredToken", "dead since now", after: 0),
+    invalid("fade0410", "Unregistered", "unregistered since now", after: 0),
+    invalid("fade1410", "Unregistered", "unregistered for a year", after: -365 * 86_400),
+    invalid("fade2410", "ExpiredToken", "unregistered since now", after: 0),
     refusal("fade0413", 413, "PayloadTooLarge"),
     refusal("fade0429", 429, "TooManyRequests"),
     refusal("fade0500", 500, "InternalServerError"),
@@ -46,7 +46,7 @@ enum TestTokens {
     Entry(prefix: prefix, meaning: "\(status) \(reason)") { _ in .refuse(status: status, reason: reason) }
   }
 
-  private static func dead(_ prefix: String, _ reason: String, _ since: String, after: TimeInterval) -> Entry {
+  private static func invalid(_ prefix: String, _ reason: String, _ since: String, after: TimeInterval) -> Entry {
     Entry(prefix: prefix, meaning: "410 \(reason), \(since)") {
       .refuse(status: 410, reason: reason, since: $0.addingTimeInterval(after))
     }
