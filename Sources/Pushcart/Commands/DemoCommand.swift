@@ -20,7 +20,7 @@ struct DemoCommand: AsyncParsableCommand {
   @Option(
     name: .customLong("phone-name"),
     help: ArgumentHelp(
-      "Name under which the phone page may be opened, besides localhost and the address; may be given again.",
+      "Further name of the phone page, besides localhost and the address; can be repeated.",
       valueName: "name"))
   var phoneNames: [String] = []
   @Option(help: "TCP port of the hub.") var port = 8080

@@ -25,7 +25,7 @@ struct SimulatorCommand: AsyncParsableCommand {
   @Option(
     name: .customLong("phone-name"),
     help: ArgumentHelp(
-      "Name under which the phone page may be opened, besides localhost, --name and the address; may be given again.",
+      "Further name of the phone page, besides localhost, --name and the address; can be repeated.",
       valueName: "name"))
   var phoneNames: [String] = []
 

@@ -54,7 +54,7 @@ struct Welcome: Sendable {
     if host == "localhost" || host == "::1" || host.hasPrefix("127.") { return "" }
     return """
       Warning: it listens on \(host). Whoever can reach this machine can open the phone page and read every push, send \
-      pushes through the simulated APNs, and try keys on the hub. There is no TLS on the hub. Use it in a network you trust.
+      pushes through the simulated APNs, and try keys on the hub. There is no TLS on the hub. Use it in a network you trust. Another name for the phone page needs --phone-name.
 
       """
   }
