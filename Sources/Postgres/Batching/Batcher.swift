@@ -115,48 +115,47 @@ package final class Batcher<Item: Sendable, Answer: Sendable>: Sendable {
     startTimer(&state)
   }
 
-  /// Runs a batch, and then others in its place.
-  private func drive(_ first: BatchQueue.Batch) async {
-    var batch = first
-    while true {
-      await run(batch, batch.entries.indices)
-      let (next, dismissed) = state.withLock { state in
-        state.queue.end(batch)
-        let dismissed = state.isCancelled ? state.queue.dismissAll() : []
-        let now = BatchQueue.Instant.now
-        let next = state.queue.next(at: now)
-        if next == nil { state.calls[first.id] = nil }
-        begin(&state, at: now)
-        return (next, dismissed)
-      }
-      fail(dismissed, CancellationError())
-      guard let next else { return }
-      batch = next
-    }
+  /// What became of some items of a batch.
+  private struct Outcome {
+    var results: [Result<Answer, any Error>]
+    /// Whether those who wait behind them need not wait any longer.
+    var isOutage = false
   }
 
-  private func run(_ batch: BatchQueue.Batch, _ range: Range<Int>) async {
+  /// Runs a batch. The next one begins before this one's callers are told, which takes a while when they are many.
+  private func drive(_ batch: BatchQueue.Batch) async {
+    let outcome = await outcome(batch, batch.entries.indices)
+    let (awaited, dismissed) = state.withLock { state in
+      state.calls[batch.id] = nil
+      let awaited = state.queue.answer(batch, batch.entries.indices)
+      state.queue.end(batch)
+      let dismissed =
+        state.isCancelled ? state.queue.dismissAll() : outcome.isOutage ? state.queue.dismiss(batch.key) : []
+      begin(&state, at: .now)
+      return (awaited, dismissed)
+    }
+    for index in awaited { waiter(batch.entries[index]).done(outcome.results[index]) }
+    fail(dismissed, PostgresError.unavailable("what was asked before had no answer"))
+  }
+
+  private func outcome(_ batch: BatchQueue.Batch, _ range: Range<Int>) async -> Outcome {
     let start = BatchQueue.Instant.now
     do {
-      let answers = try await answers(batch, range)
-      let awaited = state.withLock { $0.queue.answer(batch, range) }
-      for index in awaited { waiter(batch.entries[index]).done(.success(answers[index - range.lowerBound])) }
+      return Outcome(results: try await answers(batch, range).map { .success($0) })
     } catch {
       if range.count > 1, policy.concernsSomeItems(error) {
         let middle = range.lowerBound + range.count / 2
-        await run(batch, range.lowerBound..<middle)
-        await run(batch, middle..<range.upperBound)
-        return
+        var outcome = await outcome(batch, range.lowerBound..<middle)
+        let other = await self.outcome(batch, middle..<range.upperBound)
+        outcome.results += other.results
+        outcome.isOutage = outcome.isOutage || other.isOutage
+        return outcome
       }
       if policy.endsBatcher { cancel() }
       let isOutage =
         (error as? PostgresError)?.isOutage == true && !policy.isWorthRetrying(error)
         && start.duration(to: .now) >= policy.outageAfter
-      let (awaited, dismissed) = state.withLock { state in
-        (state.queue.answer(batch, range), isOutage ? state.queue.dismiss(batch.key) : [])
-      }
-      fail(awaited.map { batch.entries[$0] }, error)
-      fail(dismissed, PostgresError.unavailable("what was asked before had no answer"))
+      return Outcome(results: range.map { _ in .failure(error) }, isOutage: isOutage)
     }
   }
 

@@ -25,8 +25,6 @@ struct KeyQueue {
   var unanswered = 0
   /// Batches under way that have not stalled.
   private var active = 0
-  /// Batches that may be under way now: an ended one is followed by another while anything is ready.
-  private var open = 0
   private var stalled = 0
   private var hasTurn = false
 
@@ -41,9 +39,13 @@ struct KeyQueue {
 
   /// Whether a batch may begin, and its turn is yet to be awaited.
   mutating func takeTurn() -> Bool {
-    guard !hasTurn, active < open, !ready.isEmpty else { return false }
+    guard !hasTurn, mayBegin else { return false }
     hasTurn = true
     return true
+  }
+
+  private var mayBegin: Bool {
+    !ready.isEmpty && (active == 0 || active < limits.batchesPerKey && ready.count >= limits.worthAnother)
   }
 
   mutating func add(_ entry: BatchQueue.Entry) {
@@ -58,14 +60,13 @@ struct KeyQueue {
       }
     }
     if obstacles == 0 { ready.append(entry) } else { blocked[entry.id] = Blocked(entry: entry, obstacles: obstacles) }
-    openMore()
   }
 
   /// Takes the next batch.
   /// - Returns: `nil` if none may begin after all.
   mutating func begin() -> [BatchQueue.Entry]? {
     hasTurn = false
-    guard active < open, !ready.isEmpty else { return nil }
+    guard mayBegin else { return nil }
     active += 1
     var count = 0
     var weight = 0
@@ -82,7 +83,6 @@ struct KeyQueue {
   mutating func end(_ entries: [BatchQueue.Entry], hasStalled: Bool) {
     if hasStalled { stalled -= 1 } else { active -= 1 }
     for entry in entries { leaveChains(entry) }
-    openMore()
   }
 
   /// A batch under way holds up the others no longer.
@@ -91,8 +91,6 @@ struct KeyQueue {
     guard stalled < BatchLimits.maximumStalled else { return false }
     stalled += 1
     active -= 1
-    open -= 1
-    openMore()
     return true
   }
 
@@ -104,7 +102,6 @@ struct KeyQueue {
     for entry in removed { blocked[entry.id] = nil }
     for entry in removed { leaveChains(entry) }
     unanswered -= removed.count
-    openMore()
     return removed
   }
 
@@ -130,14 +127,6 @@ struct KeyQueue {
       blocked[id]?.obstacles -= 1
     } else if let free = blocked.removeValue(forKey: id) {
       ready.append(free.entry)
-    }
-  }
-
-  private mutating func openMore() {
-    if ready.isEmpty {
-      open = active
-    } else if open == 0 || open < limits.batchesPerKey && ready.count >= limits.worthAnother {
-      open += 1
     }
   }
 }

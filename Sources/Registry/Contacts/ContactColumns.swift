@@ -3,42 +3,73 @@ import Postgres
 import Wire
 
 /// The columns by which every statement that tells of contacts and devices tells of them, so that one reader reads all:
-/// `ordinal`, a flag, eight of the contact and eleven of the device. A row with no device has NULLs for it.
+/// `ordinal`, `refusal`, six of the contact and eleven of the device. No statement tells of a row as a whole, which Citus
+/// cannot take apart again.
 enum ContactColumns {
-  /// - Parameters:
-  ///   - contact: what stands for the contact's row, an alias or a parenthesised composite.
-  ///   - device: an alias for the device's row.
+  /// The columns of both.
+  /// - Parameters: aliases for the contact's row and the device's.
   static func sql(contact: String, device: String) -> String {
-    let texts = ContactField.allCases.map { "\(contact).\($0.column)" }.joined(separator: ", ")
-    return """
-      \(contact).contact_id, \(contact).original_id, \(contact).list_id, \(contact).date_of_birth,
-      \(contact).properties, ARRAY[\(texts)]::text[],
-      \(device).device_id, \(device).push_app_id, \(device).token, \(device).sandbox, \(device).manufacturer,
-      \(device).model, \(device).os_version, \(device).country, \(device).registered_at, \(device).invalidated_at,
-      \(device).invalidation_type
-      """
+    "\(Self.contact(contact)),\n  \(Self.device(device))"
   }
+
+  /// The columns of a contact by the alias of its row.
+  static func contact(_ alias: String) -> String {
+    "\(alias).contact_id, \(alias).original_id, \(alias).list_id, \(alias).date_of_birth, \(alias).properties,\n"
+      + "  \(texts(alias)) AS texts"
+  }
+
+  /// What `contact` calls its columns.
+  static let names = "contact_id, original_id, list_id, date_of_birth, properties, texts"
+
+  /// The columns of `ContactField` as one array.
+  static func texts(_ alias: String) -> String {
+    "ARRAY[\(ContactField.allCases.map { "\(alias).\($0.column)" }.joined(separator: ", "))]::text[]"
+  }
+
+  /// The columns of a device by the alias of its row.
+  static func device(_ alias: String) -> String {
+    deviceColumns.map { "\(alias).\($0.name)" }.joined(separator: ", ")
+  }
+
+  /// What stands for a device where there is none.
+  static let noDevice = deviceColumns.map { "NULL::\($0.type) AS \($0.name)" }.joined(separator: ", ")
+
+  private static let deviceColumns = [
+    ("device_id", "bigint"), ("push_app_id", "bigint"), ("token", "text"), ("sandbox", "bool"),
+    ("manufacturer", "text"),
+    ("model", "text"), ("os_version", "text"), ("country", "text"), ("registered_at", "timestamptz"),
+    ("invalidated_at", "timestamptz"), ("invalidation_type", "int2"),
+  ].map { (name: $0.0, type: $0.1) }
 }
 
 /// One row of a statement that tells of contacts and devices.
 struct ContactRow {
   /// Which of the things asked for the row answers, counted from 1.
   let ordinal: Int
-  let flag: Bool
+  /// Why a registration was left out; `none` in every other row.
+  let refusal: Refusal
+  /// The contact's number, with a device too whose contact the row does not tell of.
+  let contactID: ContactID?
   /// Without its devices.
   let contact: Contact?
   let device: Device?
 
+  /// Why a registration was left out.
+  enum Refusal: Int16 {
+    case none, listUnknown, appUnknown
+  }
+
   init(_ row: Row) throws {
     let (
-      ordinal, flag, contactID, originalID, listID, dateOfBirth, properties, texts, deviceID, app, token, isSandbox,
+      ordinal, refusal, contactID, originalID, listID, dateOfBirth, properties, texts, deviceID, app, token, isSandbox,
       manufacturer, model, osVersion, country, registeredAt, invalidatedAt, invalidationType
     ) = try row.decode(
-      Int.self, Bool.self, Int64?.self, String?.self, Int64?.self, CalendarDate?.self, JSONB?.self, [String?]?.self,
+      Int.self, Int16.self, Int64?.self, String?.self, Int64?.self, CalendarDate?.self, JSONB?.self, [String?]?.self,
       Int64?.self, Int64?.self, String?.self, Bool?.self, String?.self, String?.self, String?.self, String?.self,
       Date?.self, PostgresTimestamp?.self, Int16?.self)
     self.ordinal = ordinal
-    self.flag = flag
+    self.refusal = Refusal(rawValue: refusal) ?? .none
+    self.contactID = contactID.map(ContactID.init)
     if let contactID, let originalID, let texts {
       contact = Contact(
         id: ContactID(contactID), originalID: originalID, listID: listID.map(ListID.init), texts: texts,

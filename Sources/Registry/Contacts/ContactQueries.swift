@@ -8,7 +8,7 @@ enum ContactQueries {
   static let find = Statement(
     "contact.find", .read,
     """
-    SELECT 1::bigint, false, \(ContactColumns.sql(contact: "c", device: "d"))
+    SELECT 1::bigint, 0::int2, \(ContactColumns.sql(contact: "c", device: "d"))
     FROM contact c
     LEFT JOIN LATERAL (
       SELECT * FROM device
@@ -22,7 +22,7 @@ enum ContactQueries {
   static let findMany = Statement(
     "contact.find_many", .read,
     """
-    SELECT i.ordinal, false, \(ContactColumns.sql(contact: "c", device: "d"))
+    SELECT i.ordinal, 0::int2, \(ContactColumns.sql(contact: "c", device: "d"))
     FROM unnest($2::text[]) WITH ORDINALITY AS i(original_id, ordinal)
     CROSS JOIN LATERAL (
       SELECT * FROM contact WHERE customer_id = $1::bigint AND original_id = i.original_id LIMIT 1

@@ -77,7 +77,7 @@ enum DeviceQueries {
   static let recipients = Statement(
     "device.recipients", .read,
     """
-    SELECT i.ordinal, false, \(ContactColumns.sql(contact: "c", device: "d"))
+    SELECT i.ordinal, 0::int2, \(ContactColumns.sql(contact: "c", device: "d"))
     FROM unnest($2::bigint[]) WITH ORDINALITY AS i(device_id, ordinal)
     CROSS JOIN LATERAL (
       SELECT * FROM device WHERE customer_id = $1::bigint AND device_id = i.device_id LIMIT 1

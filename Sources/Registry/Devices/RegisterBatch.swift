@@ -7,6 +7,9 @@ struct RegistrationRequest: Sendable {
   let returnsContact: Bool
 }
 
+/// One of the requests names an app that there is not, so nothing was written.
+struct AppUnknown: Error {}
+
 /// Registrations of one customer on their way into `RegisterQueries.register`, and its answer on the way out.
 struct RegisterBatch {
   /// Committed, with the contact if it was asked for; or left out.
@@ -32,12 +35,10 @@ struct RegisterBatch {
   }
 
   private func write(to database: any Querying) async throws -> [Outcome] {
-    guard requests.contains(where: \.returnsContact) else {
-      return try outcomesWithoutContacts(try await database.run(RegisterQueries.register, parameters))
-    }
-    var parameters = parameters
-    parameters.append(Set(requests.lazy.flatMap(\.registration.apps)).map(\.rawValue))
-    return try outcomes(try await database.run(RegisterQueries.registerAndTell, parameters))
+    let statement =
+      requests.contains(where: \.returnsContact) ? RegisterQueries.registerAndTell : RegisterQueries.register
+    let rows = try await database.run(statement, parameters)
+    return statement.name == RegisterQueries.register.name ? try refusals(rows) : try outcomes(rows)
   }
 
   private var parameters: ParameterBuffer {
@@ -57,6 +58,7 @@ struct RegisterBatch {
     for field in ContactField.allCases { parameters.append(registrations.map { $0.texts[field.rawValue] }) }
     parameters.append(registrations.enumerated().flatMap { index, each in each.devices.map { _ in index + 1 } })
     append(registrations.flatMap(\.devices), to: &parameters)
+    parameters.append(Set(registrations.lazy.flatMap(\.apps)).map(\.rawValue))
     return parameters
   }
 
@@ -73,41 +75,62 @@ struct RegisterBatch {
     parameters.append(devices.map { $0.invalidatedAt.map(PostgresTimestamp.init(milliseconds:)) })
   }
 
-  private static let listUnknown = RegistryError.invalid(field: "listId", problem: "names no list of this customer")
-
-  private func outcomesWithoutContacts(_ rows: Rows) throws -> [Outcome] {
+  private func refusals(_ rows: Rows) throws -> [Outcome] {
     var outcomes = [Outcome](repeating: .success(nil), count: requests.count)
-    for row in rows { outcomes[try row.decode(Int.self) - 1] = .failure(Self.listUnknown) }
+    for row in rows {
+      let (ordinal, refusal) = try row.decode(Int.self, Int16.self)
+      if let error = try error(ContactRow.Refusal(rawValue: refusal) ?? .none) {
+        outcomes[ordinal - 1] = .failure(error)
+      }
+    }
     return outcomes
   }
 
   private func outcomes(_ rows: Rows) throws -> [Outcome] {
     var outcomes = [Outcome](repeating: .success(nil), count: requests.count)
-    var contact: Contact?
-    var at = -1
+    var contacts = [Contact?](repeating: nil, count: requests.count)
+    var places: [ContactID: Int] = [:]
+    var devices: [(ContactID, Device)] = []
     for row in rows {
       let row = try ContactRow(row)
-      if row.ordinal - 1 != at {
-        if let contact { outcomes[at] = .success(contact) }
-        at = row.ordinal - 1
-        contact = row.contact
-        if row.flag { outcomes[at] = .failure(Self.listUnknown) }
-      }
-      // Others in the batch may have asked about other apps.
-      if let device = row.device, requests[at].registration.apps.contains(device.app) {
-        contact?.devices.append(device)
+      if let device = row.device, let contact = row.contactID {
+        devices.append((contact, device))
+      } else if let error = try error(row.refusal) {
+        outcomes[row.ordinal - 1] = .failure(error)
+      } else if let contact = row.contact, requests[row.ordinal - 1].returnsContact {
+        contacts[row.ordinal - 1] = contact
+        places[contact.id] = row.ordinal - 1
       }
     }
-    if let contact { outcomes[at] = .success(contact) }
+    for (contact, device) in devices {
+      // Others in the batch may have asked about other apps.
+      guard let place = places[contact], requests[place].registration.apps.contains(device.app) else { continue }
+      contacts[place]?.devices.append(device)
+    }
+    for place in places.values {
+      contacts[place]?.devices.sort { $0.id < $1.id }
+      outcomes[place] = .success(contacts[place])
+    }
     return outcomes
+  }
+
+  private static let listUnknown = RegistryError.invalid(field: "listId", problem: "names no list of this customer")
+
+  /// - Throws: `AppUnknown`, if one of several requests names an app that there is not.
+  private func error(_ refusal: ContactRow.Refusal) throws -> RegistryError? {
+    switch refusal {
+    case .none: return nil
+    case .listUnknown: return Self.listUnknown
+    case .appUnknown:
+      guard requests.count == 1 else { throw AppUnknown() }
+      return .appUnknown(appID: requests[0].registration.appID)
+    }
   }
 
   /// What the failure of a statement with this one registration means to its sender; `nil` if it is not the sender's affair.
   private func refusal(_ failure: ServerError, of registration: Registration) -> RegistryError? {
     switch failure.constraint {
-    case "contact_customer_id_fkey": .customerUnknown(customer)
     case "contact_list_id_fkey": Self.listUnknown
-    case "device_push_app_id_fkey": .appUnknown(appID: registration.appID)
     case "contact_properties_size":
       .invalid(field: "properties", problem: "would grow beyond 64 KiB for this contact")
     default:

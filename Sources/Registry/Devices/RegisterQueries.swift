@@ -1,92 +1,104 @@
 import Postgres
 
 /// The one statement that registers: any number of requests of one customer, each a contact and its devices, all or none
-/// but for requests that name an unknown list, which are left out and told so.
+/// but for requests that name an unknown list, which are left out and told so. An unknown app leaves all of them out.
 ///
-/// Within it no contact and no token may come twice (`RegistrationBatcher` sees to that by conflict keys). Rows are locked contacts first, then
-/// devices, each kind in one order, so that statements of several hubs do not deadlock in ordinary company. Contacts that
-/// do not change are not written; devices always are, since `registered_at` moves.
+/// Within it no contact and no token may come twice (`RegistrationBatcher` sees to that by conflict keys). Rows are locked
+/// contacts first, then devices, each kind in one order, so that statements of several hubs do not deadlock in ordinary
+/// company. Contacts that do not change are not written; devices always are, since `registered_at` moves.
 ///
 /// What a device was is read from its locked row. A contact or token that somebody else adds after this statement has looked
-/// fails it (`contact_original_id_key`, `device_token_key`): run again, it finds them.
+/// fails it (`contact_original_id_key`, `device_token_key`): run again, it finds them. So does a contact erased meanwhile.
 ///
-/// Lookups stand in LATERAL … LIMIT 1, which the planner can only answer row by row from the unique index, whatever it
-/// believes the size of the tables to be.
+/// What each part costs is told in Tests/Bench/NOTES.md. Lookups stand in LATERAL … LIMIT 1, which the planner can only answer
+/// row by row from the unique index, whatever it believes the size of the tables to be. Nothing else joins more than it must:
+/// the planner takes every array for ten elements, and a nested loop over 256 by 256 rows costs more than all the rest.
 enum RegisterQueries {
   private static let fields = ContactField.allCases
   private static let columns = fields.map(\.column).joined(separator: ", ")
 
-  /// Tells only of the requests that were left out.
+  /// Tells only of the requests that were left out: their ordinals, and why (`ContactRow.Refusal`).
   static let register = Statement(
     "device.register", .write,
     """
-    WITH request AS MATERIALIZED (\(request(telling: false))),
+    WITH app AS MATERIALIZED (\(app)),
+    request AS MATERIALIZED (\(request(telling: false))),
     changed AS (\(changed) RETURNING 1),
     fresh AS (\(fresh) RETURNING contact_id, original_id),
-    owner AS MATERIALIZED (
-      SELECT r.ordinal, coalesce(r.contact_id, f.contact_id) AS contact_id
-      FROM request r
-      LEFT JOIN fresh f ON f.original_id = r.original_id
-      WHERE NOT r.list_unknown
-    ),
+    owner AS MATERIALIZED (\(owner)),
     looked_up AS MATERIALIZED (\(lookedUp)),
     wanted AS MATERIALIZED (\(wanted)),
-    written AS (\(written)),
+    updated AS (\(updated)),
+    added AS (\(added)),
     event AS (\(event))
-    SELECT ordinal FROM request WHERE list_unknown
+    SELECT ordinal, refusal FROM request WHERE refusal <> 0
     """)
 
-  /// Tells also of the contacts of the requests that ask for it, with all their devices in the apps `$28`.
+  /// Tells also of the contacts, each in a row with its ordinal, and of their devices in the apps `$28`, each in a row with
+  /// ordinal 0. Of requests that do not ask for it, only the devices they name are told.
   static let registerAndTell = Statement(
     "device.register_and_tell", .write,
     """
-    WITH request AS MATERIALIZED (\(request(telling: true))),
-    changed AS (\(changed) RETURNING r.ordinal, c AS contact),
-    fresh AS (\(fresh) RETURNING contact_id, original_id, contact),
-    owner AS MATERIALIZED (
-      SELECT r.ordinal, coalesce(r.contact_id, f.contact_id) AS contact_id,
-        coalesce(c.contact, f.contact, r.known) AS contact
-      FROM request r
-      LEFT JOIN changed c ON c.ordinal = r.ordinal
-      LEFT JOIN fresh f ON f.original_id = r.original_id
-      WHERE NOT r.list_unknown
-    ),
+    WITH app AS MATERIALIZED (\(app)),
+    request AS MATERIALIZED (\(request(telling: true))),
+    changed AS (\(changed) RETURNING r.ordinal, \(ContactColumns.contact("c"))),
+    fresh AS (\(fresh) RETURNING \(ContactColumns.contact("contact"))),
+    owner AS MATERIALIZED (\(owner)),
     looked_up AS MATERIALIZED (\(lookedUp)),
     wanted AS MATERIALIZED (\(wanted)),
-    written AS (\(written) RETURNING *),
+    updated AS (\(updated) RETURNING d.contact_id, \(ContactColumns.device("d"))),
+    added AS (\(added) RETURNING contact_id, \(ContactColumns.device("device"))),
     event AS (\(event)),
     other AS (\(other))
-    SELECT r.ordinal, r.list_unknown, \(ContactColumns.sql(contact: "(o.contact)", device: "d"))
-    FROM request r
-    LEFT JOIN owner o ON o.ordinal = r.ordinal
-    LEFT JOIN (SELECT * FROM written UNION ALL SELECT * FROM other) d ON d.contact_id = o.contact_id
-    WHERE r.tells OR r.list_unknown
-    ORDER BY r.ordinal, d.device_id
+    SELECT ordinal, refusal, contact_id, original_id, known_list_id, known_date_of_birth, known_properties, known_texts,
+      \(ContactColumns.noDevice)
+    FROM request WHERE unchanged OR refusal <> 0
+    UNION ALL
+    SELECT ordinal, 0::int2, \(ContactColumns.names), \(ContactColumns.noDevice) FROM changed
+    UNION ALL
+    SELECT r.ordinal, 0::int2, f.*, \(ContactColumns.noDevice)
+    FROM fresh f JOIN request r ON r.original_id = f.original_id
+    UNION ALL
+    SELECT 0::bigint, 0::int2, contact_id, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.device("d"))
+    FROM (SELECT * FROM updated UNION ALL SELECT * FROM added UNION ALL SELECT * FROM other) d
     """)
+
+  /// How many of the apps `$28` there are. Customers and apps are not deleted while anybody registers with them; a foreign key
+  /// would lock the same row of each anew for every device.
+  private static let app = """
+    SELECT count(*) AS count FROM push_app WHERE customer_id = $1::bigint AND push_app_id = ANY ($28::bigint[])
+    """
 
   /// The requests, what is known of their contacts, and whether anything of that would change.
   private static func request(telling: Bool) -> String {
-    """
-    SELECT i.*, c.*, coalesce(i.list_id > 0, false) AND l.list_id IS NULL AS list_unknown
-    FROM unnest($2::text[], $3::bigint[], $4::date[], $5::jsonb[], $6::bool[],
-      \(fields.map { "$\($0.rawValue + 7)::text[]" }.joined(separator: ", "))) WITH ORDINALITY
-      AS i(original_id, list_id, date_of_birth, properties, tells, \(columns), ordinal)
-    LEFT JOIN LATERAL (
-      SELECT contact_id, \(unchanged) AS unchanged\(telling ? ", c AS known" : "")
-      FROM contact c WHERE c.customer_id = $1::bigint AND c.original_id = i.original_id LIMIT 1
-    ) c ON true
-    LEFT JOIN LATERAL (
-      SELECT list_id FROM list WHERE customer_id = $1::bigint AND list_id = i.list_id LIMIT 1
-    ) l ON true
-    """
+    let known = """
+      , c.list_id AS known_list_id, c.date_of_birth AS known_date_of_birth, c.properties AS known_properties,
+            \(ContactColumns.texts("c")) AS known_texts
+      """
+    return """
+      SELECT i.*, c.*,
+        (CASE WHEN (SELECT count FROM app) < cardinality($28::bigint[]) THEN \(ContactRow.Refusal.appUnknown.rawValue)
+          WHEN i.list_id > 0 AND l.list_id IS NULL THEN \(ContactRow.Refusal.listUnknown.rawValue)
+          ELSE 0 END)::int2 AS refusal
+      FROM unnest($2::text[], $3::bigint[], $4::date[], $5::jsonb[], $6::bool[],
+        \(fields.map { "$\($0.rawValue + 7)::text[]" }.joined(separator: ", "))) WITH ORDINALITY
+        AS i(original_id, list_id, date_of_birth, properties, tells, \(columns), ordinal)
+      LEFT JOIN LATERAL (
+        SELECT c.contact_id, \(unchanged) AS unchanged\(telling ? known : "")
+        FROM contact c WHERE c.customer_id = $1::bigint AND c.original_id = i.original_id LIMIT 1
+      ) c ON true
+      LEFT JOIN LATERAL (
+        SELECT list_id FROM list WHERE customer_id = $1::bigint AND list_id = i.list_id LIMIT 1
+      ) l ON true
+      """
   }
 
   private static let unchanged = """
     (i.list_id IS NULL OR i.list_id = coalesce(c.list_id, 0))
       AND (i.date_of_birth IS NULL OR i.date_of_birth = coalesce(c.date_of_birth, 'infinity'))
-      AND (i.properties IS NULL OR jsonb_strip_nulls(c.properties || i.properties) = c.properties)
       \(fields.map { "AND (i.\($0.column) IS NULL OR i.\($0.column) = coalesce(c.\($0.column), ''))" }
         .joined(separator: "\n  "))
+      AND (i.properties IS NULL OR jsonb_strip_nulls(c.properties || i.properties) = c.properties)
     """
 
   /// Merges with the row as it is by then, not as it was looked up: another hub may have changed other fields of it.
@@ -100,7 +112,7 @@ enum RegisterQueries {
       \(fields.map { "\($0.column) = nullif(coalesce(r.\($0.column), c.\($0.column)), '')" }.joined(separator: ", ")),
       updated_at = now()
     FROM (
-      SELECT * FROM request WHERE contact_id IS NOT NULL AND NOT unchanged AND NOT list_unknown ORDER BY contact_id
+      SELECT * FROM request WHERE contact_id IS NOT NULL AND NOT unchanged AND refusal = 0 ORDER BY contact_id
     ) r
     WHERE c.customer_id = $1::bigint AND c.contact_id = r.contact_id
     """
@@ -110,27 +122,33 @@ enum RegisterQueries {
     INSERT INTO contact (customer_id, original_id, list_id, date_of_birth, properties, \(columns))
     SELECT $1::bigint, original_id, nullif(list_id, 0), nullif(date_of_birth, 'infinity'),
       coalesce(jsonb_strip_nulls(properties), '{}'), \(fields.map { "nullif(\($0.column), '')" }.joined(separator: ", "))
-    FROM request WHERE contact_id IS NULL AND NOT list_unknown AND (SELECT count(*) FROM changed) >= 0
+    FROM request WHERE contact_id IS NULL AND refusal = 0 AND (SELECT count(*) FROM changed) >= 0
     ORDER BY original_id COLLATE "C"
     """
 
-  /// The devices, each numbered. A step of its own: Citus sends no statement to a shard that takes a number as it reads.
-  private static let wanted = """
-    SELECT *, coalesce(known_device_id, nextval('device_device_id_seq')) AS device_id, known_device_id IS NULL AS is_new
-    FROM looked_up
+  /// The contact of every ordinal, NULL for requests that are left out: an array, as looking into it costs the same whatever
+  /// the planner thinks.
+  private static let owner = """
+    SELECT array_agg(contact_id ORDER BY ordinal) AS contact_ids FROM (
+      SELECT ordinal, CASE WHEN refusal = 0 THEN contact_id END AS contact_id
+      FROM request WHERE contact_id IS NOT NULL OR refusal <> 0
+      UNION ALL
+      SELECT r.ordinal, f.contact_id FROM fresh f JOIN request r ON r.original_id = f.original_id
+    ) o
     """
 
   /// The devices, and what is known of them, each locked as it is looked up.
   private static let lookedUp = """
     SELECT i.*, d.device_id AS known_device_id, d.contact_id AS known_contact_id, d.sandbox AS known_sandbox,
-      d.invalidation_type AS known_type, d.invalidation_reason AS known_reason, d.invalidated_at AS known_at, d.manufacturer AS known_manufacturer,
-      d.model AS known_model, d.os_version AS known_os_version, d.country AS known_country
+      d.invalidation_type AS known_type, d.invalidation_reason AS known_reason, d.invalidated_at AS known_at,
+      d.manufacturer AS known_manufacturer, d.model AS known_model, d.os_version AS known_os_version,
+      d.country AS known_country
     FROM (
-      SELECT i.*, o.contact_id
-      FROM unnest($17::bigint[], $18::bigint[], $19::text[], $20::bytea[], $21::bool[], $22::text[], $23::text[],
+      SELECT i.*, owner.contact_ids[i.ordinal] AS contact_id
+      FROM owner, unnest($17::bigint[], $18::bigint[], $19::text[], $20::bytea[], $21::bool[], $22::text[], $23::text[],
           $24::text[], $25::text[], $26::int2[], $27::timestamptz[])
         AS i(ordinal, push_app_id, token, token_key, sandbox, manufacturer, model, os_version, country, type, at)
-      JOIN owner o ON o.ordinal = i.ordinal
+      WHERE owner.contact_ids[i.ordinal] IS NOT NULL
       ORDER BY i.push_app_id, i.token_key
     ) i
     LEFT JOIN LATERAL (
@@ -140,51 +158,65 @@ enum RegisterQueries {
     ) d ON true
     """
 
+  /// The devices as they are to be, each numbered. A step of its own: Citus sends no statement to a shard that takes a number as
+  /// it reads.
+  private static let wanted = """
+    SELECT push_app_id, contact_id, token, token_key, sandbox, type, known_contact_id, known_sandbox, known_type,
+      known_device_id, coalesce(known_device_id, nextval('device_device_id_seq')) AS device_id,
+      nullif(coalesce(manufacturer, known_manufacturer), '') AS manufacturer,
+      nullif(coalesce(model, known_model), '') AS model,
+      nullif(coalesce(os_version, known_os_version), '') AS os_version,
+      nullif(coalesce(country, known_country), '') AS country,
+      CASE WHEN type <> 0 THEN coalesce(at, known_at, now()) END AS invalidated_at,
+      CASE WHEN type = 0 THEN NULL WHEN type = known_type THEN known_reason ELSE 'app' END AS invalidation_reason
+    FROM looked_up
+    """
+
+  private static let updated = """
+    UPDATE device d SET
+      contact_id = w.contact_id, token = w.token, sandbox = w.sandbox, manufacturer = w.manufacturer, model = w.model,
+      os_version = w.os_version, country = w.country, registered_at = now(), invalidation_type = w.type,
+      invalidated_at = w.invalidated_at, invalidation_reason = w.invalidation_reason
+    FROM wanted w
+    WHERE d.customer_id = $1::bigint AND d.device_id = w.known_device_id
+    """
+
   /// In the order in which `wanted` gives them.
-  private static let written = """
+  private static let added = """
     INSERT INTO device (customer_id, device_id, push_app_id, contact_id, token, token_key, sandbox, manufacturer, model,
       os_version, country, registered_at, invalidation_type, invalidated_at, invalidation_reason)
-    SELECT $1::bigint, device_id, push_app_id, contact_id, token, token_key, sandbox,
-      nullif(coalesce(manufacturer, known_manufacturer), ''), nullif(coalesce(model, known_model), ''),
-      nullif(coalesce(os_version, known_os_version), ''), nullif(coalesce(country, known_country), ''),
-      now(), type, CASE WHEN type <> 0 THEN coalesce(at, known_at, now()) END,
-      CASE WHEN type <> 0 THEN CASE WHEN known_type = type THEN known_reason ELSE 'app' END END
-    FROM wanted
-    ON CONFLICT (customer_id, device_id) DO UPDATE SET
-      contact_id = excluded.contact_id, token = excluded.token, sandbox = excluded.sandbox,
-      manufacturer = excluded.manufacturer, model = excluded.model, os_version = excluded.os_version,
-      country = excluded.country, invalidation_type = excluded.invalidation_type,
-      invalidated_at = excluded.invalidated_at, invalidation_reason = excluded.invalidation_reason,
-      registered_at = excluded.registered_at
+    SELECT $1::bigint, device_id, push_app_id, contact_id, token, token_key, sandbox, manufacturer, model,
+      os_version, country, now(), type, invalidated_at, invalidation_reason
+    FROM wanted WHERE known_device_id IS NULL
     """
 
+  /// What changed, a row for each kind of change.
   private static let event = """
     INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason)
-    SELECT $1::bigint, w.device_id, w.contact_id, e.kind, CASE e.kind WHEN 'invalidated' THEN 'app' END
-    FROM wanted w
-    CROSS JOIN LATERAL (VALUES
-      ('registered', w.is_new),
-      ('moved', w.known_contact_id <> w.contact_id),
-      ('environment', w.known_sandbox <> w.sandbox),
-      ('revived', w.known_type <> 0 AND w.type = 0),
-      ('invalidated', coalesce(w.known_type, 0) = 0 AND w.type <> 0)
-    ) AS e(kind, happened)
-    WHERE e.happened
+    \([
+      ("registered", "known_device_id IS NULL"),
+      ("moved", "known_contact_id <> contact_id"),
+      ("environment", "known_sandbox <> sandbox"),
+      ("revived", "known_type <> 0 AND type = 0"),
+      ("invalidated", "coalesce(known_type, 0) = 0 AND type <> 0"),
+    ].map { kind, happened in
+      let reason = kind == "invalidated" ? "'app'" : "NULL"
+      return "SELECT $1::bigint, device_id, contact_id, '\(kind)', \(reason) FROM wanted WHERE \(happened)"
+    }.joined(separator: "\nUNION ALL\n"))
     """
 
-  /// The contacts' devices that these requests do not speak of. The sum in ORDER BY keeps the planner from reading all of the
-  /// customer's devices in the order of the primary key.
+  /// The contacts' devices that no request speaks of. The sum in ORDER BY keeps the planner from reading all of the customer's
+  /// devices in the order of the primary key.
   private static let other = """
-    SELECT d.*
+    SELECT d.contact_id, \(ContactColumns.device("d"))
     FROM request r
     CROSS JOIN LATERAL (
       SELECT * FROM device
       WHERE customer_id = $1::bigint AND contact_id = r.contact_id AND push_app_id = ANY ($28::bigint[])
       ORDER BY device_id + 0 LIMIT \(Device.maximumOfContact)
     ) d
-    WHERE r.tells AND NOT r.list_unknown AND NOT EXISTS (
-      SELECT FROM wanted w WHERE w.push_app_id = d.push_app_id AND w.token_key = d.token_key
-    )
+    WHERE r.tells AND r.refusal = 0
+      AND d.device_id NOT IN (SELECT known_device_id FROM looked_up WHERE known_device_id IS NOT NULL)
     """
 
   /// What a run fails by when the contact was erased, or the contact or a token added, after the run had looked.

@@ -11,9 +11,11 @@ public import Wire
 public final class RegistrationBatcher: Sendable {
   /// How much may wait, and for how long.
   public struct Limits: Sendable {
-    /// Statements of one customer under way at once. With one, all that arrives meanwhile shares the next: a
-    /// statement has a price of its own, of several devices, so that fewer and fuller ones carry more.
-    public var statementsPerCustomer = 1
+    /// Statements of one customer under way at once: with two, PostgreSQL works on the one while the other waits for the disk.
+    public var statementsPerCustomer = 2
+    /// How many requests have to wait before there is a second statement. A statement has a price of its own, of a dozen
+    /// devices, so that fewer and fuller ones carry more.
+    public var worthAnotherStatement = 32
     /// Requests waiting or under way, of all customers. One customer's may be half of them; one more is refused at once.
     public var requests = 8192
     /// How long a request waits before it is told that the database is away.
@@ -32,7 +34,8 @@ public final class RegistrationBatcher: Sendable {
     let limited = database.limited(to: limits.timeout)
     batcher = Batcher(
       BatchLimits(
-        batchWeight: Self.maximumDevices, batchesPerKey: limits.statementsPerCustomer, items: limits.requests,
+        batchWeight: Self.maximumDevices, batchesPerKey: limits.statementsPerCustomer,
+        worthAnother: limits.worthAnotherStatement, items: limits.requests,
         timeout: limits.timeout, stallsAfter: .milliseconds(500)),
       full: PostgresError.busy("too many registrations are waiting already"), onFailure: .ofRegistrations
     ) { customer, requests in
@@ -84,7 +87,7 @@ extension Batcher.FailurePolicy {
   fileprivate static var ofRegistrations: Self {
     var policy = Self()
     policy.isWorthRetrying = { ($0 as? PostgresError)?.isWorthRetrying == true }
-    policy.concernsSomeItems = { ($0 as? PostgresError)?.isOfData == true }
+    policy.concernsSomeItems = { $0 is AppUnknown || ($0 as? PostgresError)?.isOfData == true }
     return policy
   }
 }
