@@ -6,12 +6,12 @@ import CLibpq
   import Darwin
 #endif
 
-/// A program started by posix_spawn. Everything here blocks: only for threads of our own.
+/// A program started by posix_spawn. Everything here blocks: only for dedicated threads.
 struct ChildProcess {
   let processID: pid_t
 
-  /// Starts a program in a process group of its own (Ctrl-C in a terminal is then ours to pass on), with signals as a new
-  /// program expects them and an environment that steers PostgreSQL in no way.
+  /// Starts a program in a process group of its own, so that Ctrl-C in a terminal does not reach it. Signals have their
+  /// defaults, and the environment holds nothing that PostgreSQL reads.
   /// - Parameter output: where stdout and stderr go.
   init(_ path: String, _ arguments: [String], output: Int32) throws(ClusterError) {
     var actions = FileActions()
@@ -72,7 +72,7 @@ struct ChildProcess {
     status & 0x7f == 0 ? (status >> 8) & 0xff : 128 + (status & 0x7f)
   }
 
-  /// Runs a program to its end and gives what it wrote.
+  /// Runs a program to its end and returns its output.
   static func output(of path: String, _ arguments: [String]) throws(ClusterError) -> String {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { throw .system("no more file descriptors") }

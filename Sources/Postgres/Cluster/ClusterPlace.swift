@@ -6,21 +6,21 @@
 
 /// The paths of a cluster, and the lock that keeps a second hub out.
 final class ClusterPlace: Sendable {
-  /// The directory of the cluster, or where it is instead if the server cannot reach that.
+  /// The directory of the cluster, or its replacement if the server cannot reach that.
   let home: String
   let data: String
   let socketDirectory: String
   let log: String
   private let lock: Int32
 
-  /// Makes what is missing and takes the lock.
+  /// Creates missing directories and takes the lock.
   init(_ directory: String, _ account: ServerAccount) throws(ClusterError) {
     try Self.makeParents(directory, account)
     log = "\(directory)/postgres.log"
     if !account.isOther || account.canReach(directory) {
       home = directory
     } else {
-      // root's own home is closed to the user postgres, and so is a checkout in it.
+      // The user postgres cannot enter root's home directory, nor a checkout in it.
       home = "/var/lib/pushcart/\(Self.digest(directory))"
       try Self.makeParents(home, account)
       guard account.canReach(home) else {
@@ -29,7 +29,7 @@ final class ClusterPlace: Sendable {
     }
     lock = try Self.takeLock("\(home)/lock", of: directory)
     data = "\(home)/data"
-    // An address of a unix socket has at most 107 bytes (103 on macOS), name and all.
+    // The path of a unix socket has at most 107 bytes (103 on macOS).
     let inside = "\(home)/socket"
     socketDirectory =
       inside.utf8.count + "/.s.PGSQL.5432".utf8.count <= 103 ? inside : "/tmp/pushcart-\(Self.digest(directory))"
@@ -38,7 +38,7 @@ final class ClusterPlace: Sendable {
 
   deinit { close(lock) }
 
-  /// Lets another hub in.
+  /// Releases the lock, so that another hub may start.
   func unlock() { flock(lock, LOCK_UN) }
 
   /// The server's user must be able to enter the directory, whatever our umask is.
@@ -55,7 +55,7 @@ final class ClusterPlace: Sendable {
     }
   }
 
-  /// The lock ends with this process, however it ends; the number in the file is only for the message.
+  /// The lock ends with this process, however it ends; the number in the file is only for the error message.
   private static func takeLock(_ path: String, of directory: String) throws(ClusterError) -> Int32 {
     let lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
     guard lock >= 0 else { throw .system("cannot open \(path): \(String(cString: strerror(errno)))") }

@@ -4,7 +4,7 @@
   import Darwin
 #endif
 
-/// What a running server writes of itself into `postmaster.pid` (`miscadmin.h`: process in line 1, status in line 8).
+/// The contents of a running server's `postmaster.pid` (`miscadmin.h`: process in line 1, status in line 8).
 struct PostmasterFile {
   let processID: pid_t
   let isReady: Bool
@@ -18,7 +18,7 @@ struct PostmasterFile {
     isReady = lines.count > 7 && lines[7].hasPrefix("ready")
   }
 
-  /// Whether a server runs under that number and on that data; another program may have inherited the number.
+  /// Whether that process is a server on that data; another program may have the number by now.
   func isAlive(data: String) -> Bool {
     guard kill(processID, 0) == 0 || errno == EPERM else { return false }
     #if canImport(Glibc)
@@ -53,7 +53,7 @@ struct PostmasterFile {
   #endif
 }
 
-/// A small file's text, or what stands behind its first bytes.
+/// A small file's text, from an offset on.
 func readText(_ path: String, from start: off_t = 0) -> String? {
   let file = open(path, O_RDONLY | O_CLOEXEC)
   guard file >= 0 else { return nil }

@@ -14,7 +14,7 @@ import Synchronization
 /// A server that crashes is started again. When the hub crashes, the server shuts down on Linux; elsewhere it is found and
 /// stopped at the next start. The data is safe in each case.
 public final class PrivateCluster: Service {
-  /// What it was started with.
+  /// The configuration it was started with.
   public let configuration: ClusterConfiguration
   private let server: ServerProcess
   private let logger: Logger
@@ -49,7 +49,7 @@ public final class PrivateCluster: Service {
   /// Process of the server, while it runs.
   public var processID: Int32? { server.processID }
 
-  /// Where the data is: in the directory it was started with, unless that is closed to the user the server runs as.
+  /// Where the data is: in the configured directory, unless the server's user cannot reach that.
   public var home: String { server.home }
 
   /// Where the server's log is.
@@ -80,13 +80,13 @@ public final class PrivateCluster: Service {
   public func signalStop() { server.signalStop() }
 }
 
-/// Where a private cluster lives and how it is to run.
+/// Where a private cluster is, and how it runs.
 public struct ClusterConfiguration: Sendable {
   /// Absolute path of a directory of the cluster's own; made if it is missing.
   public var directory: String
-  /// The only role there is at first; it owns everything.
+  /// The only role at first; it owns everything.
   public var superuser = "pushcart"
-  /// Whether a commit survives a power cut. Tests can do without, and are quicker for it.
+  /// Whether a commit survives a power cut. Tests turn it off to be faster.
   public var isDurable = true
   /// Further settings, as in postgresql.conf.
   public var settings: [String: String] = [:]
@@ -95,12 +95,12 @@ public struct ClusterConfiguration: Sendable {
 
   public init(directory: String) { self.directory = directory }
 
-  /// Every setting as PostgreSQL takes them. There is no TCP: whoever may open the socket is the owner.
+  /// Every setting, as PostgreSQL takes them. There is no TCP, and only the owner may open the socket.
   func allSettings(socketDirectory: String) -> [String: String] {
     var all = [
       "listen_addresses": "", "port": "5432", "unix_socket_directories": "\"\(socketDirectory)\"",
       "unix_socket_permissions": "0700", "logging_collector": "off", "cluster_name": "pushcart",
-      // Errors are the hub's to report; the server would write the offending values beside them.
+      // The hub reports errors; the server would log the offending values with them.
       "log_min_messages": "log", "log_min_error_statement": "panic", "log_error_verbosity": "terse",
     ]
     if !isDurable { all.merge(["fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"]) { $1 } }
@@ -110,17 +110,17 @@ public struct ClusterConfiguration: Sendable {
 
 /// Why a private cluster does not run.
 public enum ClusterError: Error, Sendable, Equatable {
-  /// PostgreSQL's server programs are nowhere to be found.
+  /// PostgreSQL's server programs were not found.
   case notInstalled
   /// Another hub runs in this directory.
   case inUse(directory: String, processID: Int32?)
   /// Started as root, and there is no user `postgres` to run the server as.
   case noAccount
-  /// Started as root, and there is no `setpriv` to hand the server to that user.
+  /// Started as root, and there is no `setpriv` to change the user with.
   case noSetpriv
-  /// The system refused something.
+  /// A system call failed.
   case system(String)
-  /// A program of PostgreSQL failed; `log` is the end of what it said.
+  /// A program of PostgreSQL failed; `log` is the end of its output.
   case failed(program: String, log: String)
 }
 

@@ -31,7 +31,8 @@ final class ServerProcess: Sendable {
   var home: String { place.home }
   var processID: pid_t? { state.withLock { $0.processID } }
 
-  /// Finds programs and places, takes the lock, makes the cluster if there is none, and ends a server left behind. Blocks.
+  /// Finds the programs and directories, takes the lock, makes the cluster if there is none, and stops a server left behind.
+  /// Blocks.
   init(_ configuration: ClusterConfiguration, logger: Logger) throws(ClusterError) {
     self.configuration = configuration
     self.logger = logger
@@ -62,7 +63,7 @@ final class ServerProcess: Sendable {
     guard rename(unfinished, place.data) == 0 else { throw .system("cannot rename \(unfinished)") }
   }
 
-  /// The lock is ours, so a server that runs on the data has lost its hub.
+  /// We hold the lock, so a server that still runs on the data was left behind by a hub that has ended.
   private func endLeftover() throws(ClusterError) {
     let data = place.data
     if let leftover = PostmasterFile(data: data), leftover.isAlive(data: data) { try end(leftover, on: data) }

@@ -14,7 +14,7 @@ final class LibpqConnection: @unchecked Sendable {
   private let pointer: OpaquePointer
   private var traceFile: UnsafeMutablePointer<FILE>?
 
-  /// Takes over the connection, which ends with this object.
+  /// Takes ownership of the connection: it is closed with this object.
   init(adopting pointer: OpaquePointer) {
     self.pointer = pointer
     // By default libpq prints notices to stderr; they may quote values.
@@ -78,8 +78,8 @@ final class LibpqConnection: @unchecked Sendable {
 
   /// Marks the end of a segment: the server commits what came since the last mark, and answers.
   ///
-  /// A surprise of libpq 15: this also flushes, one write to the socket for every Sync; `PQsendPipelineSync`, which does
-  /// not, came with 17. So each Sync saved is a system call saved, on both sides.
+  /// In libpq 15 this also flushes, with one write to the socket for every Sync; `PQsendPipelineSync`, which does not, came
+  /// with 17. So each Sync less is a system call less, on both sides.
   func sync() -> Bool { PQpipelineSync(pointer) == 1 }
 
   /// Simple protocol: many statements in one text, none of them prepared. Only outside pipeline mode.
@@ -161,7 +161,7 @@ final class LibpqCancellation: @unchecked Sendable {
   }
 }
 
-/// Room for the arrays of pointers that libpq wants with each call, kept so that no call allocates them.
+/// Buffers for the arrays of pointers that libpq takes with each call, kept so that no call allocates them.
 struct ParameterScratch {
   private var values: [UnsafePointer<CChar>?] = []
   private var lengths: [Int32] = []
@@ -189,7 +189,7 @@ struct ParameterScratch {
   }
 }
 
-/// Somewhere to point for a value of no bytes. Never written to, never freed.
+/// The address of an empty value. Never written to, never freed.
 nonisolated(unsafe) private let emptyBytes: UnsafePointer<CChar> = {
   let byte = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
   byte.initialize(to: 0)

@@ -83,7 +83,7 @@ final class Listener {
   }
 
   private func run(_ verb: String, _ channel: String, _ completion: @escaping (Result<ResultBox, any Error>) -> Void) {
-    // Channels are many, and statements' names label metrics.
+    // There may be many channels, and the names of statements become labels of metrics.
     let quoted = channel.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"")
     let statement = Statement("notification.\(verb)", .write, "\(verb.uppercased()) \"\(quoted)\"")
     let call = Call(statement, ParameterBuffer(), role: .within, limit: driver.configuration.statementTimeout)

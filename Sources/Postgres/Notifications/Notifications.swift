@@ -6,9 +6,9 @@ import Synchronization
 /// All of a pool's sequences share one connection, opened when the first of them is iterated. Each iterator listens from
 /// its first `next()` until it is released. The sequence ends when the task is cancelled or the pool closes.
 public struct Notifications: AsyncSequence, Sendable {
-  /// What the reader gets.
+  /// An element of the sequence.
   public enum Element: Sendable, Equatable {
-    /// What was given to NOTIFY.
+    /// The channel and payload given to NOTIFY.
     case notification(channel: String, payload: String)
     /// Listening has begun, or begun again after the connection was lost, or the reader fell behind. The reader is to look
     /// at the tables once.

@@ -4,15 +4,13 @@
 ///
 /// - **closed**: nothing sent since the last Sync. A read, or a `begin`, opens a segment; any other call is a segment of its
 ///   own, Sync included. → open, closed
-/// - **open**: reads, or a `begin`, were sent and no Sync yet. A call that is no read closes it (reads get their Sync
-///   first, so that the write commits or fails alone; a `begin` is closed together with its successor); so does the end of
-///   a batch. → closed
+/// - **open**: reads, or a `begin`, were sent and no Sync yet. Any other call closes it: reads get their Sync first, so that
+///   a write commits or fails alone; a `begin` shares the Sync of its successor. The end of a batch closes it too. → closed
 ///
 /// Results that the server has yet to send stand in `pending`, in the order of the requests; results are matched from its
 /// front. When a call fails, those behind it in its segment come back aborted: they never ran and are sent again.
 ///
-/// A call that is no read is answered only when its Sync is. Its result comes before the commit, which can still fail; and
-/// once it is answered, nothing more is pending for it.
+/// A call other than a read is answered only when its Sync is. Its result comes before the commit, which can still fail.
 ///
 /// A cancel request hits whatever the server runs when it arrives. While one may hit, a call that is cancelled though nobody
 /// asked for that is sent again.
@@ -45,7 +43,7 @@ struct PipelineState {
   /// Calls sent and not yet answered.
   private(set) var callsInFlight = 0
   private var bytesInFlight = 0
-  /// What there is to do on the connection.
+  /// How busy the connection is.
   var load: ConnectionLoad {
     ConnectionLoad(
       callsInFlight: callsInFlight, bytesInFlight: bytesInFlight,
@@ -58,7 +56,7 @@ struct PipelineState {
   /// Whether a cancel request may yet hit whatever runs next.
   var cancelIsPending: Bool { cancelRequest.mayHit }
 
-  /// The statement whose result comes next: a result bears its name.
+  /// The statement whose result comes next, to name it in the result.
   var headStatement: String {
     (pending.headCall ?? unsettled?.call)?.statement.name ?? "sync"
   }

@@ -38,7 +38,7 @@ struct CallQueue {
   }
 }
 
-/// What a connection has to do.
+/// How busy a connection is.
 struct ConnectionLoad: Equatable {
   /// Calls sent and not yet answered.
   var callsInFlight = 0

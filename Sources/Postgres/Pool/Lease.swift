@@ -21,7 +21,7 @@ final class Lease: Sendable {
 
   /// Runs one statement.
   /// - Parameters:
-  ///   - prelude: a statement that nobody waits for, sent in front and under the same Sync.
+  ///   - prelude: a statement sent in front, under the same Sync, whose result is ignored.
   ///   - isLast: whether nothing but the release may follow.
   ///   - isCancellable: whether the end of the task cancels the statement on the server.
   ///   - deadline: when the caller is answered at the latest.
@@ -49,7 +49,7 @@ final class Lease: Sendable {
     }
   }
 
-  /// Runs many statements by the simple protocol. It cannot be cancelled, nor does it time out by itself.
+  /// Runs many statements by the simple protocol. They can be neither cancelled nor timed out.
   func runScript(_ name: String, _ sql: String) async throws {
     let script = ScriptOperation(name: name, sql: sql)
     let (session, id) = (session, id)
@@ -72,7 +72,7 @@ final class Lease: Sendable {
 }
 
 extension PostgresError {
-  /// A statement came after the connection had been released, or its transaction been ended.
+  /// A statement came after the connection was released, or after its transaction had ended.
   static func leaseOver(_ statement: String) -> PostgresError {
     .misuse("\(statement): the transaction has ended already")
   }
@@ -102,7 +102,7 @@ extension Reactor {
 final class ConnectionWaiter: @unchecked Sendable {
   var continuation: UnsafeContinuation<Lease, any Error>?
   var expires = MonotonicInstant.distantFuture
-  /// Whether it has come out of the inbox: a cancellation can overtake it there.
+  /// Whether the reactor has taken it from the inbox: a cancellation can overtake it there.
   var isTaken = false
   private(set) var isCancelled = false
   private(set) var isFinished = false

@@ -53,7 +53,7 @@ struct PoolState {
     fileprivate(set) var phase = Phase.closed
     /// Whether the server has answered on it: a proxy may open connections to nowhere.
     fileprivate(set) var isProven = false
-    /// What it has to do. The driver sets it once a turn.
+    /// How busy it is. The driver sets it once a turn.
     var load = ConnectionLoad()
   }
 

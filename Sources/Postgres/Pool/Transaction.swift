@@ -19,7 +19,7 @@ public final class Transaction: Querying {
     _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
   ) async throws -> Rows {
     try parameters.validate(for: statement)
-    // BEGIN waits for the first statement and shares its Sync: a round trip saved.
+    // BEGIN is sent with the first statement and shares its Sync, which saves a round trip.
     let isFresh = try enter(statement.name)
     return try await lease.run(
       statement, parameters, role: .within, after: isFresh ? Self.begin : nil, deadline: .init(deadline))
@@ -70,7 +70,7 @@ public final class Transaction: Querying {
     defer { lease.release() }
     guard leave() else { return }
     let answer = try await lease.run(Self.commit, role: .commit, isLast: true, isCancellable: false)
-    // A transaction with a failed statement, whose error the body swallowed, answers COMMIT with ROLLBACK.
+    // If a statement failed and the body caught its error, the answer to COMMIT is ROLLBACK.
     guard answer.commandTag == "COMMIT" else { throw PostgresError.rolledBack }
   }
 

@@ -4,15 +4,15 @@
   import Darwin
 #endif
 
-/// A thread of our own for what blocks: Swift's cooperative pool must never wait in the kernel.
+/// A thread for code that blocks: Swift's cooperative pool must never wait in the kernel.
 enum DedicatedThread {
-  /// Runs `body` on a new thread, which ends with it. Traps when the system gives no more threads.
+  /// Runs `body` on a new thread, which ends with it. Traps when the system has no thread left.
   static func start(_ body: @escaping @Sendable () -> Void) {
-    precondition(startIfPossible(body), "the system gives no more threads")
+    precondition(startIfPossible(body), "the system has no thread left")
   }
 
   /// Runs `body` on a new thread, which ends with it.
-  /// - Returns: `false` when the system gives no more threads, and `body` will not run.
+  /// - Returns: `false` when the system has no thread left, so that `body` will not run.
   static func startIfPossible(_ body: @escaping @Sendable () -> Void) -> Bool {
     let box = Unmanaged.passRetained(Body(body))
     var attributes = pthread_attr_t()
@@ -30,7 +30,7 @@ enum DedicatedThread {
     return failure == 0
   }
 
-  /// Runs `body` on a new thread and suspends the caller until it is done; on the caller's own if there is no other to be had.
+  /// Runs `body` on a new thread and suspends the caller until it is done; on the caller's own if the system has none left.
   static func value<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
     await withUnsafeContinuation { continuation in
       if !startIfPossible({ continuation.resume(returning: body()) }) { continuation.resume(returning: body()) }

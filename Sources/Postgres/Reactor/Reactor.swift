@@ -6,11 +6,11 @@ import Synchronization
   import Darwin
 #endif
 
-/// The one place that waits: a thread that sleeps in poll(2) over all sockets of a pool, and wakes for its inbox.
+/// A pool's event loop: a thread that sleeps in poll(2) over all its sockets, and wakes for its inbox.
 ///
 /// Tasks post to the inbox and suspend. The thread empties the inbox, hands everything to libpq, writes once for each
-/// connection, and resumes tasks as results arrive. So no task ever waits in the kernel, a call costs one
-/// suspension, and the calls that came meanwhile leave in one write.
+/// connection, and resumes tasks as results arrive. So no task waits in the kernel, a call costs one suspension,
+/// and calls that arrive together leave in one write.
 final class Reactor: Sendable {
   enum Message: Sendable {
     case call(Call)
@@ -140,7 +140,7 @@ struct WakePipe: Sendable {
 
   init() {
     var ends: [Int32] = [-1, -1]
-    precondition(pipe(&ends) == 0, "the system gives no more file descriptors")
+    precondition(pipe(&ends) == 0, "the system has no file descriptor left")
     for end in ends {
       _ = fcntl(end, F_SETFD, FD_CLOEXEC)
       _ = fcntl(end, F_SETFL, O_NONBLOCK)

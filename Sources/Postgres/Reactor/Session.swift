@@ -9,7 +9,7 @@ import CLibpq
 /// One live connection on the reactor's thread: it carries out what the pipeline's state machine decides, and reports the
 /// results to it.
 ///
-/// `@unchecked Sendable`: others hold it only to name it to the reactor; every member is used on the reactor's thread alone.
+/// `@unchecked Sendable`: other threads only pass it on to the reactor; every member is used on the reactor's thread alone.
 final class Session: @unchecked Sendable {
   /// What the connection is doing; only a leased one does anything but a pipeline.
   enum Mode {
@@ -28,7 +28,7 @@ final class Session: @unchecked Sendable {
   private(set) var isProven = false
   /// The lease whose statements it takes; another number with each lease, and once its transaction has ended.
   private(set) var leaseID = 0
-  /// Whether the socket could not take all there was to write.
+  /// Whether the socket did not take everything.
   private(set) var wantsToWrite = false
   /// Whether it will be flushed at the end of this turn.
   var awaitsFlush = false
@@ -124,10 +124,10 @@ final class Session: @unchecked Sendable {
     if !isAlive { lose(connection.errorMessage) } else if wantsToWrite { flush() }
   }
 
-  /// Whether what waits in the socket begins with an ErrorResponse: `E`, a length of less than 16 KiB, and the field `S`.
+  /// Whether the socket's next bytes are an ErrorResponse: `E`, a length of less than 16 KiB, and the field `S`.
   ///
-  /// Nothing else of the protocol looks like that, not even from the middle of a message: after two bytes of zero a text and
-  /// its message are at their end, and the letter of the next message follows. An encrypted connection never shows it.
+  /// Nothing else of the protocol looks like that, not even the middle of a message: two zero bytes end a text and its
+  /// message, so that a message's first letter follows. An encrypted connection never shows it.
   private func errorIsNext() -> Bool {
     withUnsafeTemporaryAllocation(byteCount: 6, alignment: 1) { bytes in
       recv(socket, bytes.baseAddress, bytes.count, Int32(MSG_PEEK)) == bytes.count
@@ -208,7 +208,7 @@ final class Session: @unchecked Sendable {
     }
   }
 
-  /// libpq refuses to send only on a broken connection, or for want of memory.
+  /// libpq refuses to send only on a broken connection, or when it is out of memory.
   private func sent(_ isSent: Bool) {
     if !isSent { lose(connection.errorMessage) } else { driver.needsFlush(self) }
   }
@@ -230,7 +230,7 @@ final class Session: @unchecked Sendable {
     return pipeline.isIdle && !pipeline.cancelIsPending && !connection.isInTransaction
   }
 
-  /// Whether the server may be at work for this connection.
+  /// Whether the server may be running something for this connection.
   private var isWorking: Bool { if case .operation = mode { true } else { !pipeline.isIdle } }
 
   /// Closes the connection, and has the server stop what it may still run on it.

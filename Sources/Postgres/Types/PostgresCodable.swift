@@ -11,14 +11,14 @@ public protocol PostgresDecodable: Sendable {
   /// Column types this value can be read from.
   static func accepts(_ type: PostgresType) -> Bool
   /// - Parameter bytes: `nil` for NULL.
-  /// - Throws: `DecodingProblem` when the bytes are not of the format that `type` has.
+  /// - Throws: `DecodingProblem` when the bytes do not have the format of `type`.
   init(postgres bytes: UnsafeRawBufferPointer?, type: PostgresType) throws(DecodingProblem)
 }
 
 /// A value that can be sent and read.
 public typealias PostgresCodable = PostgresEncodable & PostgresDecodable
 
-/// A value that may stand in an array; its own arrays, and arrays with NULLs in them, follow from it.
+/// A value that may be an element of an array, with or without NULLs.
 public protocol PostgresArrayElement: PostgresCodable {}
 
 /// Why a column could not be read as the expected type.

@@ -112,7 +112,7 @@ extension UUID: PostgresArrayElement {
 
 /// bytea.
 public struct Bytes: PostgresArrayElement, Hashable {
-  /// As many as there are, none at all included.
+  /// Any number of bytes.
   public var bytes: [UInt8]
   public init(_ bytes: some Sequence<UInt8>) { self.bytes = Array(bytes) }
 
@@ -127,7 +127,7 @@ public struct Bytes: PostgresArrayElement, Hashable {
   }
 }
 
-/// jsonb, as its text; encoding and decoding the document is the caller's.
+/// jsonb, as text; the caller encodes and decodes the document.
 public struct JSONB: PostgresArrayElement, Hashable {
   /// A whole document; PostgreSQL refuses anything else.
   public var text: String

@@ -12,9 +12,9 @@ extension Lease {
     let run = CopyInOperation(sql, isWithinTransaction: isWithinTransaction)
     guard try await begin(run) else { return try await close(run, nil) }
     do {
-      // Not all was fed, so nothing is to be kept. The server then reports the error it had met.
+      // Not all was sent, so nothing is to be kept. The server then reports the error it had met.
       guard try await feed(chunks, to: run) else { return try await close(run, "the server refused to take more") }
-      // A sequence may simply end when its task is cancelled; that is no reason to keep half of it.
+      // A sequence may end when its task is cancelled; half of it must not be kept.
       try Task.checkCancellation()
     } catch {
       // The server reports that the COPY was aborted, which is no news.
@@ -24,7 +24,7 @@ extension Lease {
     return try await close(run, nil)
   }
 
-  /// Feeds until the chunks end.
+  /// Sends chunks until they end.
   /// - Returns: `false` if the server took no more before that; `close` then throws the reason.
   private func feed<Chunks: AsyncSequence>(
     _ chunks: Chunks, to run: CopyInOperation

@@ -15,7 +15,7 @@ public struct CopyOut: AsyncSequence, Sendable {
     self.sql = sql
   }
 
-  /// Begins nothing before the first `next()`.
+  /// Does nothing before the first `next()`.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reading: Reading(pool, sql)) }
 
   /// One run of the COPY.
@@ -100,7 +100,7 @@ extension Lease {
         }
       }
     } onCancel: {
-      // A reactor that has ended has turned the reader away, or is about to, on its own thread.
+      // A reactor that has ended fails the reader itself, on its own thread.
       perform { driver in if driver != nil { run.cancel() } }
     }
   }

@@ -5,15 +5,15 @@ import CLibpq
 protocol UnpipelinedOperation: AnyObject {
   /// Its name in errors and logs.
   var name: String { get }
-  /// What begins it, by the simple protocol.
+  /// The text that begins it, by the simple protocol.
   var sql: String { get }
   /// Whether there is room for more of what the server sends.
   var wantsToRead: Bool { get }
   /// Whether an error is of interest before libpq reads it.
   var watchesForError: Bool { get }
-  /// An error of the server is the next to be read.
+  /// The server's next message is an error.
   func errorIsComing()
-  /// Something has arrived.
+  /// Data has arrived.
   func advance(_ session: Session)
   /// The kernel has taken all that was to be written.
   func flushed()

@@ -115,7 +115,7 @@ import Testing
     try await withDirectory { configuration in
       var configuration = configuration
       configuration.settings["no_such_setting"] = "on"
-      // What an earlier server said is not about this one.
+      // Earlier log lines are about another server.
       try FileManager.default.createDirectory(atPath: configuration.directory, withIntermediateDirectories: true)
       try "FATAL: pre-existing shared memory block is still in use\n".write(
         toFile: "\(configuration.directory)/postgres.log", atomically: true, encoding: .utf8)

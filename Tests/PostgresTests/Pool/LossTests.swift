@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  @Test func `A wire cut in mid-pipeline leaves the writes in flight in doubt, and the reads without effect`()
+  @Test func `A connection cut in mid-pipeline leaves writes in flight with unknown outcome, and reads without effect`()
     async throws
   {
     let server = try await TestServer.shared
@@ -141,7 +141,7 @@ import Testing
     }
   }
 
-  @Test func `While backends are terminated again and again, every write is accounted for`() async throws {
+  @Test func `While backends are terminated again and again, every write has its true outcome`() async throws {
     try await withDatabase { database in
       try await database.query("CREATE TABLE event (number int8 NOT NULL)")
       let record = Statement("event.record", .write, "INSERT INTO event VALUES ($1)")

@@ -33,7 +33,7 @@ import Testing
     if case .connectionLost = error { true } else { false }
   }
 
-  @Test func `A COPY in that is lost in mid-way keeps nothing`() async throws {
+  @Test func `A COPY in that is lost halfway keeps nothing`() async throws {
     try await withProxy { database, pool, proxy in
       let (chunks, feed) = AsyncStream.makeStream(of: [UInt8].self)
       async let copying = #expect(throws: PostgresError.self) { try await pool.copyIn(Self.toFruit, chunks) }
@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  @Test func `A COPY out that is lost in mid-way throws, and does not end as if that were all`() async throws {
+  @Test func `A COPY out that is lost halfway throws, and does not end as if complete`() async throws {
     try await withProxy { _, pool, proxy in
       let error = await #expect(throws: PostgresError.self) {
         for try await row in pool.copyOut("COPY (SELECT generate_series(1, 10000000)) TO STDOUT") {
@@ -89,7 +89,7 @@ import Testing
 
   @Test func `A script or a COPY on a connection just lost fails as lost`() async throws {
     try await withDatabase { database in
-      // The socket ends on the reactor's own turn, so that it is the sending that finds out.
+      // The socket is shut down in the same turn, so that the loss is noticed when sending.
       let first = try await database.pool.leaseConnection()
       let script = await #expect(throws: PostgresError.self) {
         try await withUnsafeThrowingContinuation { continuation in

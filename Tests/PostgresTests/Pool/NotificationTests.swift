@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  @Test func `A slow reader's overflow is dropped and said`() async throws {
+  @Test func `A slow reader's overflow is dropped and reported as a gap`() async throws {
     try await withDatabase { database in
       var slow = database.pool.notifications(on: ["flood"]).makeAsyncIterator()
       var quick = database.pool.notifications(on: ["end"]).makeAsyncIterator()
@@ -90,7 +90,7 @@ import Testing
     }
   }
 
-  @Test func `A name that PostgreSQL would cut off, or refuses, is refused to the reader`() async throws {
+  @Test func `A channel name that PostgreSQL would truncate or refuse is an error for its reader`() async throws {
     try await withDatabase { database in
       var long = database.pool.notifications(on: [String(repeating: "é", count: 32)]).makeAsyncIterator()
       let misuse = await #expect(throws: PostgresError.self) { try await long.next() }
@@ -105,7 +105,7 @@ import Testing
         return
       }
       #expect(error.statement == "notification.listen")
-      // The connection is none the worse for it.
+      // The connection is still good.
       var good = database.pool.notifications(on: [String(repeating: "x", count: 63)]).makeAsyncIterator()
       let element = try await good.next()
       #expect(element == .mayHaveMissed)

@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  @Test func `A statement goes on when its tables change beneath it`() async throws {
+  @Test func `A prepared statement works on when its tables change`() async throws {
     try await withDatabase({ $0.sharedConnections = 1 }) { database in
       let all = Statement("test.all", .read, "SELECT * FROM fruit")
       try await database.query("CREATE TABLE fruit (name text)")

@@ -68,7 +68,7 @@ import Testing
 
   // MARK: Connections
 
-  @Test mutating func `One shared connection is kept open though nobody asks`() {
+  @Test mutating func `One shared connection is kept open without any call`() {
     #expect(actions() == ["open 0 shared"])
     #expect(actions() == [])
     state.opened(0)
@@ -125,8 +125,8 @@ import Testing
 
   // MARK: Calls
 
-  @Test mutating func `A call goes to the connection that has least to do, and is not sent behind a slow one in vain`()
-  {
+  @Test
+  mutating func `A call goes to the least loaded connection, and waits for a new one rather than behind a slow one`() {
     openShared()
     #expect(state.enqueue(call(), at: now) == nil)
     #expect(actions() == ["send 0"])
@@ -141,7 +141,7 @@ import Testing
     #expect(actions() == ["send 0"])
   }
 
-  @Test mutating func `A connection whose server hangs gets nothing more, and what waits expires`() {
+  @Test mutating func `A connection whose server hangs gets nothing more, and waiting calls expire`() {
     openShared()
     #expect(state.enqueue(call(), at: now) == nil)
     #expect(actions() == ["send 0"])
@@ -249,7 +249,7 @@ import Testing
     #expect(actions() == ["open 1 dedicated"])
   }
 
-  @Test mutating func `Nobody waits for a lease for ever, and no more wait than may`() {
+  @Test mutating func `Waiters for a lease expire, and their number is limited`() {
     openShared()
     for _ in 0..<200 { #expect(state.enqueue(ConnectionWaiter(), at: now) == nil) }
     #expect(state.enqueue(ConnectionWaiter(), at: now).map(name) == "busy")
@@ -289,7 +289,9 @@ import Testing
 
   // MARK: Any order
 
-  @Test(arguments: 0..<50) func `In any order of events nobody is forgotten and no limit is broken`(seed: UInt64) {
+  @Test(arguments: 0..<50) func `In any order of events no call or waiter is forgotten and no limit is exceeded`(
+    seed: UInt64
+  ) {
     var run = RandomRun(seed: seed)
     for _ in 0..<300 { run.step() }
     run.finish()
@@ -297,7 +299,7 @@ import Testing
   }
 }
 
-/// Events in random order, as a server and its clients may cause them, and what must hold whatever the order.
+/// Events in random order, as a server and its clients may cause them, and the invariants.
 private struct RandomRun {
   private var random: SeededGenerator
   private var state: PoolState
@@ -347,7 +349,7 @@ private struct RandomRun {
     settle()
   }
 
-  /// The server answers everything, everybody gives back what they have: nothing may be left.
+  /// The server answers everything, and every lease ends: nothing may be left.
   mutating func finish() {
     state.needsListener = false
     state.drain()
@@ -491,7 +493,7 @@ private struct RandomRun {
     }
   }
 
-  // MARK: What must hold
+  // MARK: Invariants
 
   private mutating func require(_ isSo: Bool, _ problem: String) {
     if !isSo { problems.insert(problem) }

@@ -103,7 +103,7 @@ import Testing
     }
   }
 
-  @Test func `No more transactions wait for a connection than the queue's limit lets`() async throws {
+  @Test func `No more transactions wait for a connection than the queue's limit allows`() async throws {
     try await withDatabase({
       $0.dedicatedConnections = 1
       $0.queueLimit = 1
@@ -125,7 +125,7 @@ import Testing
     }
   }
 
-  @Test func `The pool's limit for statements stands, whatever the connection string or the environment says`()
+  @Test func `The pool's time limit for statements overrides that of the connection string and the environment`()
     async throws
   {
     try await withDatabase { database in

@@ -2,7 +2,7 @@ import Postgres
 import Support
 
 extension TestDatabase {
-  /// The server takes a breath before it looks, so that a test that asks until it is so does not keep a processor busy.
+  /// The server pauses before it looks, so that a test that polls does not keep a processor busy.
   private static let backends = Statement(
     "test.backends", .read,
     """
@@ -11,7 +11,7 @@ extension TestDatabase {
       AND ($2 = '' OR state = $2) AND ($3 = '' OR wait_event_type = $3)
     """)
 
-  /// Processes that run, or ran last, a statement like this one, waiting for that kind of event.
+  /// Backends whose current or last statement is like this, and that wait for that kind of event.
   func backends(running pattern: String, state: String = "active", waitingFor event: String = "") async throws -> [Int]
   {
     try await pool.query(Self.backends, pattern, state, event).map { row throws(PostgresError) in
