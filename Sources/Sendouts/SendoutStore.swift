@@ -71,7 +71,7 @@ public struct SendoutStore: Sendable {
     do {
       return try await Templates(database).get(customer, name: name)
     } catch ContentError.templateUnknown {
-      throw SendoutError.invalid(field: "template", problem: "is the name of no template of this customer")
+      throw SendoutError.invalid(field: "template", problem: "names no template of this customer")
     }
   }
 
@@ -82,7 +82,7 @@ public struct SendoutStore: Sendable {
     case .all: return nil
     case .list(let list):
       guard try await ContactLists(database).find(customer, list) != nil else {
-        throw SendoutError.invalid(field: "audience.listId", problem: "is the number of no list of this customer")
+        throw SendoutError.invalid(field: "audience.listId", problem: "names no list of this customer")
       }
       return nil
     case .originalIds(let ids):

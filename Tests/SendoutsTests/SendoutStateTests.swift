@@ -76,11 +76,11 @@ import Wire
       await refuses(RegistryError.appUnknown(appID: "com.none")) { $0.appId = "com.none" }
       await refuses(SendoutError.platformNotServed(.firebase)) { $0.appId = "com.acme.android" }
       await refuses(SendoutError.invalid(field: "name", problem: "is empty")) { $0.name = " " }
-      await refuses(SendoutError.invalid(field: "template", problem: "is the name of no template of this customer")) {
+      await refuses(SendoutError.invalid(field: "template", problem: "names no template of this customer")) {
         $0.template = "nothing"
       }
       await refuses(
-        SendoutError.invalid(field: "audience.listId", problem: "is the number of no list of this customer")
+        SendoutError.invalid(field: "audience.listId", problem: "names no list of this customer")
       ) { $0.audience = .list(ListID(99)) }
       await refuses(SendoutError.invalid(field: "audience.originalIds", problem: "is empty")) {
         $0.audience = .originalIds([])

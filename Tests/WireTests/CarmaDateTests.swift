@@ -26,7 +26,7 @@ import Wire
     "2023-01-01T10:00:00.Z", "2023-01-01T10:00+", "2023-01-01T10:00+1", "2023-01-01T10:00+19:00", "2023-01-01Z",
     "2023-01-01T10:00Zx", "01/02/2023", "0001-01-01T00:00+18:00",
   ])
-  func `Anything else is no date`(_ text: String) {
+  func `Anything else is not a date`(_ text: String) {
     #expect(CarmaDate(text) == nil)
   }
 }

@@ -15,7 +15,7 @@ import Wire
     #"""#, #""a"#, #""\"#, #""\x""#, #""\u12""#, #""\u12g4""#, "\"\u{1}\"", "\"\n\"", #""\ud800""#, #""\ud800x""#,
     #""\ud800\u0041""#, #""\udc00""#, #""\u0000""#, "\u{FEFF}\"a\"", "'a'", #""a" "b""#, #""a","#, "",
   ])
-  func `What is no string is refused`(_ json: String) {
+  func `Invalid strings are refused`(_ json: String) {
     #expect(throws: JSONProblem.self) { try readString(json) }
   }
 
@@ -25,7 +25,7 @@ import Wire
   }
 
   @Test(arguments: ["01", "+1", "-", "1.", ".5", "1e", "1e+", "0x1", "NaN", "Infinity", "--1", "1 2", "1a"])
-  func `What is no number is refused`(_ json: String) {
+  func `Invalid numbers are refused`(_ json: String) {
     #expect(throws: JSONProblem.self) { try readNumber(json) }
   }
 
@@ -33,7 +33,7 @@ import Wire
     "{}", "[]", "null", "true", "false", "1", #""x""#, "[1,[2,{}],null]", #"{"a":{"b":[true]},"c":""}"#, " [ ] ", "{ }",
     #"{"\u0000":"\u0000"}"#,
   ])
-  func `Any well-formed value can be passed over`(_ json: String) throws {
+  func `Any well-formed value can be skipped`(_ json: String) throws {
     try skip(json)
   }
 
@@ -42,11 +42,11 @@ import Wire
     "truex", "fals", "nullnull", #"{"a":1 "b":2}"#, #"{1:2}"#, "[1]]", "//", "[1]/**/", #"["\q"]"#, #"{"\u12":1}"#,
     "\0",
   ])
-  func `What is not well-formed is refused, read or passed over`(_ json: String) {
+  func `Malformed JSON is refused, whether read or skipped`(_ json: String) {
     #expect(throws: JSONProblem.self) { try skip(json) }
   }
 
-  @Test func `Nesting ends at thirty-two, in arrays and objects alike`() throws {
+  @Test func `Arrays and objects nest up to 32 deep`() throws {
     func nested(_ depth: Int) -> [String] {
       [
         String(repeating: "[", count: depth) + String(repeating: "]", count: depth),
@@ -74,7 +74,7 @@ import Wire
     #expect(problem?.sentence == "The body is not valid UTF-8")
   }
 
-  @Test func `A problem leads to its field`() {
+  @Test func `A problem has the path of its field`() {
     let bytes = Array(#"{"a":[{"b":1},{"b":[0,"x"]}]}"#.utf8)
     let problem = #expect(throws: JSONProblem.self) {
       try bytes.withUnsafeBytes { try JSONReader.read($0, numbersOnly) }
@@ -91,7 +91,7 @@ import Wire
     }
   }
 
-  @Test func `Keys are compared as they are meant, escaped or not`() throws {
+  @Test func `Keys are compared decoded, escaped or not`() throws {
     let bytes = Array(#"{"name":1,"n\u0061me":2,"nam":3,"names":4}"#.utf8)
     let seen = try bytes.withUnsafeBytes { try JSONReader.read($0, names) }
     #expect(seen == ["1", "2"])
@@ -109,7 +109,7 @@ import Wire
     return seen
   }
 
-  @Test func `No input at all breaks the reader`() {
+  @Test func `No input crashes the reader`() {
     var random = SeededGenerator(seed: 20_261_120)
     let alphabet = Array(#"{}[]":,\/truefalsn0123456789.eE+-u "#.utf8) + [0, 0x1F, 0x80, 0xC3, 0xA5, 0xF0, 0xFF]
     for _ in 0..<20_000 {

@@ -3,7 +3,7 @@ import Testing
 import Wire
 
 @Suite struct JSONWriterTests {
-  @Test func `What is written can be read by anybody`() throws {
+  @Test func `Written JSON can be read by Foundation`() throws {
     let hostile = "\"\\/\u{0}\u{1}\u{1F}\u{7F}\n\r\tå😀\u{2028}"
     var writer = JSONWriter()
     writer.open("{")

@@ -7,7 +7,7 @@ import Wire
     #"{"originalid":"a","originalId":null,"deviceInfo":[{"deviceToken":"t","devicetoken":null}]}"#,
     #"{"originalId":null,"originalid":"a","deviceInfo":[{"devicetoken":null,"deviceToken":"t"}]}"#,
   ])
-  func `A null in one spelling of a name takes nothing from the other`(_ json: String) throws {
+  func `A null in one spelling of a name leaves the other alone`(_ json: String) throws {
     let body = try Array(json.utf8).withUnsafeBytes { try PushDevicesBody(json: $0) }
     #expect(body.originalId == "a")
     #expect(body.deviceInfo.map(\.deviceToken) == ["t"])
@@ -123,7 +123,7 @@ import Wire
     #expect(problem(#"{"properties":\#(json)}"#)?.sentence == sentence)
   }
 
-  @Test func `There are limits to properties`() throws {
+  @Test func `Properties have limits`() throws {
     func keys(_ count: Int) -> String { (0..<count).map { #""k\#($0)":1"# }.joined(separator: ",") }
     _ = try body(#"{"properties":{\#(keys(100))}}"#)
     #expect(problem(#"{"properties":{\#(keys(101))}}"#)?.sentence == "properties.k100 is one more than 100")

@@ -51,8 +51,8 @@ public enum ErrorReplies {
       .conflict("This request was done before, but its reply can no longer be read: its master key is gone.")
     case .sealed(let what):
       .conflict(
-        "\(what) opens under none of the hub's master keys. "
-          + "Put the one it was sealed under into PUSHCART_OLD_MASTER_KEYS, or store it anew.")
+        "\(what) cannot be decrypted: its master key is missing. "
+          + "Add that key to PUSHCART_OLD_MASTER_KEYS, or store the value again.")
     }
   }
 
@@ -72,7 +72,7 @@ public enum ErrorReplies {
     case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
     case .platformNotServed: .badRequest("appType is of a platform that this hub cannot send to yet; it sends to iOS.")
     case .wrongState(let sendout, let state, let verb):
-      .conflict("Sendout \(sendout) is \(state.rawValue), so it cannot be told to \(verb.rawValue).")
+      .conflict("Sendout \(sendout) is \(state.rawValue). \(verb.rawValue) is not possible.")
     }
   }
 

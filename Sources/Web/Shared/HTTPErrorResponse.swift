@@ -21,7 +21,7 @@ extension HTTPErrorResponse {
 
   /// No key, a wrong one, a revoked one, or one of another customer: they all look the same.
   public static let unauthorized = HTTPErrorResponse(
-    .unauthorized, "The access key is missing or not good for this customer.",
+    .unauthorized, "The access key is missing or invalid for this customer.",
     headers: [.wwwAuthenticate: "Bearer realm=\"pushcart\""])
 
   public static func forbidden(needs scope: String) -> HTTPErrorResponse {
@@ -32,7 +32,7 @@ extension HTTPErrorResponse {
     HTTPErrorResponse(.contentTooLarge, "The body is larger than \(limit) bytes.")
   }
 
-  public static let brokenBody = badRequest("The body broke off, or was not framed as HTTP has it.")
+  public static let brokenBody = badRequest("The body is incomplete or its framing is invalid.")
 
   public static let notHTTP = badRequest(
     "What was sent is not a request of HTTP/1.1, or its head is too large: 100 fields, 16 KiB each, 32 KiB in all.")
@@ -46,8 +46,8 @@ extension HTTPErrorResponse {
   }
 
   /// Of a push app whose push service the hub does not speak yet.
-  public static let uncheckable = HTTPErrorResponse.conflict("Only apps of iOS can be checked so far.")
-  public static let noSigningKey = HTTPErrorResponse.conflict("The app has no signingKey yet; PATCH it first.")
+  public static let uncheckable = HTTPErrorResponse.conflict("Only iOS apps can be checked so far.")
+  public static let noSigningKey = HTTPErrorResponse.conflict("The app has no signingKey yet. Add it by PATCH first.")
 
   /// The database is away: nothing was done.
   public static let unavailable = HTTPErrorResponse(
@@ -55,15 +55,15 @@ extension HTTPErrorResponse {
 
   /// The hub, or its database, does not get round to it: nothing was done.
   public static let busy = HTTPErrorResponse(
-    .serviceUnavailable, "The hub has too much to do just now. Try again in a moment.", headers: [.retryAfter: "2"])
+    .serviceUnavailable, "The hub is overloaded. Try again in a moment.", headers: [.retryAfter: "2"])
 
   /// The database went away in the middle: it may have been done or not.
   public static let outcomeUnknown = HTTPErrorResponse(
-    .serviceUnavailable, "The hub lost its database while doing this, and cannot tell whether it was done.",
+    .serviceUnavailable, "The hub lost its database connection. Whether this was done is unknown.",
     headers: [.retryAfter: "2"])
 
   public static func internalError(requestID: String) -> HTTPErrorResponse {
     HTTPErrorResponse(
-      .internalServerError, "Something went wrong in the hub; its log tells more under request id \(requestID).")
+      .internalServerError, "The hub failed. Its log has details under request id \(requestID).")
   }
 }

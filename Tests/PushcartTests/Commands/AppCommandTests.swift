@@ -60,7 +60,7 @@ import Wire
       try await pushcart.run(
         "app", "add", "--customer", "\(bench.customer)", "--type", "android", "--app-id", "a.b", "--name", "Acme")
       let android = try await pushcart.run("app", "check", "a.b", "--customer", "\(bench.customer)")
-      #expect(android.errors == "Error: Only apps of iOS can be checked so far.\n")
+      #expect(android.errors == "Error: Only iOS apps can be checked so far.\n")
     }
   }
 

@@ -43,7 +43,7 @@ import Wire
     }
   }
 
-  @Test func `A key of scope device does not learn whose a token is`() async throws {
+  @Test func `A key of scope device does not learn who has a token`() async throws {
     try await withCarmaSite { carma in
       _ = try await carma.put("owner", token: "t")
       let json = #"{"originalId":"stranger","deviceInfo":[{"devicetoken":"t"}]}"#
@@ -54,7 +54,7 @@ import Wire
     }
   }
 
-  @Test func `Keys of scope backend and admin may do all of it`() async throws {
+  @Test func `Keys of scope backend and admin may do everything`() async throws {
     try await withCarmaSite { carma in
       for (index, key) in [carma.acme.backend, carma.acme.admin].enumerated() {
         let json = #"{"originalId":"a\#(index)","deviceInfo":[{"devicetoken":"t\#(index)"}]}"#
@@ -84,7 +84,7 @@ import Wire
           let headers = key.map { [("X-Carma-Authentication-Token", $0)] } ?? []
           let reply = try await carma.site.send(method, path, headers: headers, json: json)
           #expect(reply.status == 401)
-          #expect(reply.error == "The access key is missing or not good for this customer.")
+          #expect(reply.error == "The access key is missing or invalid for this customer.")
           #expect(reply.header("WWW-Authenticate") != nil)
         }
       }
@@ -103,7 +103,7 @@ import Wire
     }
   }
 
-  @Test func `No id of another customer leads anywhere`() async throws {
+  @Test func `Another customer's ids look unknown`() async throws {
     try await withCarmaSite { carma in
       try await carma.database.query(
         "INSERT INTO push_app (customer_id, app_id, app_type, name) VALUES ($1, 'com.other.only', 1, 'Other')",

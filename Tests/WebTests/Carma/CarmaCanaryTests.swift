@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct CarmaCanaryTests {
   /// What belongs to the customer's users, and the keys: the log says which route was answered how, and nothing of these.
-  @Test func `No key, token, original id or value of a field is in the log or in a refusal`() async throws {
+  @Test func `Neither the log nor an error contains a key, token, original id or field value`() async throws {
     let log = LogCapture()
     try await withCarmaSite(logger: log.logger) { carma in
       let key = carma.acme.backend

@@ -5,7 +5,7 @@ import Wire
 
 /// Bodies, headers and paths that nobody means well with. Each run tries the same ones.
 @Suite struct CarmaHostilityTests {
-  @Test func `Bodies that were tampered with get a 200 or a 4xx`() async throws {
+  @Test func `Corrupted bodies get a 200 or a 4xx`() async throws {
     try await withCarmaSite { carma in
       let good = Array(
         #"{"originalId":"u","listId":null,"firstName":"å","dateOfBirth":"1980-01-01","properties":{"a":"b","c":1.5,"d":null},"deviceInfo":[{"devicetoken":"abc","appType":"1","sandboxToken":"true","invalidationType":0,"dateOfInvalidation":null}]}"#
@@ -77,7 +77,7 @@ import Wire
     }
   }
 
-  @Test func `Requests that are no HTTP get a 4xx or a closed connection`() async throws {
+  @Test func `Requests that are not HTTP get a 4xx or a closed connection`() async throws {
     try await withCarmaSite { carma in
       let raw = try RawHTTP(carma.site.url)
       let key = "X-Carma-Authentication-Token: \(carma.acme.backend)\r\n"
@@ -117,7 +117,7 @@ import Wire
     }
   }
 
-  @Test func `Paths that were tampered with get a 4xx`() async throws {
+  @Test func `Corrupted paths get a 4xx`() async throws {
     try await withCarmaSite { carma in
       let raw = try RawHTTP(carma.site.url)
       let good = Array(carma.path("pushdevices/lars%40somewhere.se").utf8)

@@ -26,7 +26,7 @@ import Wire
     }
   }
 
-  @Test func `Repeating it is fine and changes nothing`() async throws {
+  @Test func `Repeating an invalidation changes nothing`() async throws {
     try await withCarmaSite { carma in
       _ = try await carma.put("a", token: "t")
       let json = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","invalidationType":1}]}"#
@@ -39,7 +39,7 @@ import Wire
     }
   }
 
-  @Test func `The date is the one given`() async throws {
+  @Test func `The date of invalidation is the given one`() async throws {
     try await withCarmaSite { carma in
       _ = try await carma.put("a", token: "t")
       for date in ["1700000000123", #""2023-11-14T22:13:20.123Z""#, #""1700000000123""#] {
@@ -60,7 +60,7 @@ import Wire
     }
   }
 
-  @Test func `A pair that is not registered is a 404 that names it, and changes nothing for the others`() async throws {
+  @Test func `An unregistered token is a 404 that names it, and no other token is invalidated`() async throws {
     try await withCarmaSite { carma in
       _ = try await carma.put("a", token: "mine")
       _ = try await carma.put("b", token: "theirs")
@@ -127,7 +127,7 @@ import Wire
     }
   }
 
-  @Test func `A type of 0 would invalidate as valid, and is refused`() async throws {
+  @Test func `An invalidation of type 0 is refused`() async throws {
     try await withCarmaSite { carma in
       _ = try await carma.put("a", token: "t")
       let reply = try await carma.invalidate(

@@ -50,7 +50,7 @@ import Wire
     nil, "", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", "application/jso", "json",
     "application",
   ])
-  func `Another content type is a 415`(_ type: String?) async throws {
+  func `A missing or different content type is a 415`(_ type: String?) async throws {
     try await withCarmaSite { carma in
       for path in ["pushdevices", "pushdevices/invalidation"] {
         let raw = try RawHTTP(carma.site.url)
@@ -145,7 +145,7 @@ import Wire
     }
   }
 
-  @Test func `Every reply names its request, each another`() async throws {
+  @Test func `Every reply has its own request id`() async throws {
     try await withCarmaSite { carma in
       let replies = [
         try await carma.put("a", token: "t"), try await carma.get("a"), try await carma.get("b"),

@@ -34,7 +34,7 @@ import Wire
   }
 
   @Test(arguments: ["%", "%4", "%zz", "%FF", "%C3", "%00", "a%00b", "%ED%A0%80"])
-  func `A path that is no percent-encoded text is a 400`(_ encoded: String) async throws {
+  func `A path that is not percent-encoded text is a 400`(_ encoded: String) async throws {
     try await withCarmaSite { carma in
       let raw = try RawHTTP(carma.site.url)
       let reply = try await raw.send(

@@ -80,7 +80,7 @@ import Web
     }
   }
 
-  @Test func `A statement that an administrator cancels is a 503, or done after all`() async throws {
+  @Test func `A statement that an administrator cancels is a 503, or succeeds`() async throws {
     try await withDatabase { database in
       let acme = try await customer("ACME", database.pool)
       try await withSite([CarmaRoutes(database.pool)]) { site in
@@ -119,7 +119,7 @@ import Web
     }
   }
 
-  @Test func `A database that hangs is no reason to hang, and what it was asked is done or asked again`() async throws {
+  @Test func `A hanging database delays no reply, and pending requests are executed or retried`() async throws {
     try await withDatabase({ $0.applicationName = "hub" }) { database in
       let acme = try await customer("ACME", database.pool)
       try await database.withPool { spare in

@@ -204,7 +204,7 @@ import Wire
       "dateOfBirth must be a date: milliseconds since 1970, or as in 1980-02-29."
     ),
   ])
-  func `A refusal names the field and writes nothing`(_ json: String, _ error: String) async throws {
+  func `An invalid body is refused by its field and writes nothing`(_ json: String, _ error: String) async throws {
     try await withCarmaSite { carma in
       let reply = try await carma.put(json)
       #expect(reply.status == 400)

@@ -24,7 +24,7 @@ import Wire
     }
   }
 
-  @Test func `The page shows every operation, and leads nowhere that is not there`() async throws {
+  @Test func `The page shows every operation, and all its links work`() async throws {
     try await withManagedSite { managed in
       let page = try await managed.site.send("GET", "/swagger/")
       #expect(page.status == 200)
@@ -41,7 +41,7 @@ import Wire
     }
   }
 
-  @Test func `The page's address without its slash leads to it`() async throws {
+  @Test func `The page's path without its slash redirects to it`() async throws {
     try await withManagedSite { managed in
       let reply = try await managed.site.send("GET", "/swagger")
       #expect(reply.status == 308)

@@ -27,7 +27,7 @@ import Wire
   /// What a refusal says that is about the meaning of a value, after its form was accepted.
   private static let refusalsOfMeaning = [
     "names no list of this customer", "names a platform that this appId has no push app for", "come together",
-    "holds a character other than letters", "signingKey: ", "is the name of no template", "is the number of no list",
+    "holds a character other than letters", "signingKey: ", "names no template of this customer",
     "is not one of text/html", "is not a whole number",
     "is missing beside info", "is missing: a message has", "makes ",
   ]
@@ -39,7 +39,8 @@ import Wire
       of: variant.body, against: operation.schema)
     let headers = operation.path.hasPrefix("/rest/") ? [("X-Carma-Authentication-Token", managed.key)] : []
     let json = String(decoding: try JSONEncoder().encode(variant.body), as: UTF8.self)
-    let reply = try await managed.send(operation.method, operation.path, headers: headers, json: json)
+    let reply = try await managed.site.send(
+      operation.method, operation.path, key: managed.key, headers: headers, json: json)
     let what: Comment = "\(operation.name) \(variant.name): \(reply.status) \(reply.text.prefix(200)), \(problems)"
     let error = reply.status == 400 ? reply.error ?? "" : nil
     if problems.isEmpty {

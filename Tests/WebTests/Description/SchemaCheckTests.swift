@@ -15,7 +15,7 @@ import Wire
     ],
   ]
 
-  @Test func `What is as the schema says has no problems`() {
+  @Test func `Matching values have no problems`() {
     let values: [JSONValue] = [
       ["name": "abc"], ["name": "", "at": nil, "counts": [0, 1], "either": "x"],
       ["name": "a", "at": "2026-11-20T09:00:00.000Z", "either": true],
@@ -31,12 +31,12 @@ import Wire
     (#"{"name":"a","counts":[1,2,3]}"#, "$.counts: 3 breaks maxItems 2"),
     (#"{"name":"a","either":"y"}"#, "$.either: fits no choice of anyOf"),
   ])
-  func `What is not is found`(json: String, problem: String) throws {
+  func `Each mismatch is found`(json: String, problem: String) throws {
     let problems = check.problems(of: try JSONValue(parsing: json.utf8), against: schema)
     #expect(problems.contains(problem))
   }
 
-  @Test func `A keyword that the check does not know is a problem`() {
+  @Test func `An unknown keyword is a problem`() {
     #expect(!check.problems(of: 1, against: ["multipleOf": 1]).isEmpty)
   }
 }

@@ -13,7 +13,7 @@ import Wire
       let reply = try await site.send("GET", "/faulty")
       #expect(reply.status == 500)
       let id = try #require(reply.header("X-Request-Id"))
-      #expect(reply.error == "Something went wrong in the hub; its log tells more under request id \(id).")
+      #expect(reply.error == "The hub failed. Its log has details under request id \(id).")
       #expect(log.lines.count { $0.hasPrefix("error") && $0.contains(id) && $0.contains("unforeseen") } == 1)
     }
   }

@@ -2,10 +2,10 @@ import Support
 import Testing
 import Wire
 
-@Suite struct AdminIdempotencyTests {
+@Suite struct ManagementIdempotencyTests {
   private let body = #"{"name":"app push user","scope":"backend"}"#
 
-  @Test func `A repeated POST is done once and answered alike, the second time marked`() async throws {
+  @Test func `A repeated POST is executed once and gets the same reply, marked as a repetition`() async throws {
     try await withManagedSite { managed in
       let header = [("Idempotency-Key", "one")]
       let first = try await managed.send("POST", "/api/v1/keys", headers: header, json: body)
@@ -19,7 +19,7 @@ import Wire
     }
   }
 
-  @Test func `Twins at the same time are done once`() async throws {
+  @Test func `Two equal requests at the same time are executed once`() async throws {
     try await withManagedSite { managed in
       let replies = try await withThrowingTaskGroup(of: TestReply.self) { group in
         for _ in 0..<16 {
@@ -37,7 +37,7 @@ import Wire
     }
   }
 
-  @Test func `Another request under the same key is refused, naming the header`() async throws {
+  @Test func `Another request with the same key is refused, naming the header`() async throws {
     try await withManagedSite { managed in
       let header = [("Idempotency-Key", "one")]
       _ = try await managed.send("POST", "/api/v1/lists", headers: header, json: #"{"name":"a"}"#)
@@ -49,7 +49,7 @@ import Wire
     }
   }
 
-  @Test func `The same key of two customers stands for two requests`() async throws {
+  @Test func `Two customers may use the same key for different requests`() async throws {
     try await withManagedSite { managed in
       for key in [managed.key, managed.otherKey] {
         let reply = try await managed.site.send(
@@ -60,7 +60,7 @@ import Wire
     }
   }
 
-  @Test func `A refused request may be mended under the same key`() async throws {
+  @Test func `A refused request may be corrected with the same key`() async throws {
     try await withManagedSite { managed in
       let header = [("Idempotency-Key", "one")]
       let refused = try await managed.send("POST", "/api/v1/lists", headers: header, json: #"{"name":""}"#)

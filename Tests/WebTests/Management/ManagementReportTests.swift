@@ -2,8 +2,8 @@ import Support
 import Testing
 import Wire
 
-@Suite struct AdminReportTests {
-  @Test func `A report is of the key's own customer alone`() async throws {
+@Suite struct ManagementReportTests {
+  @Test func `A report shows only the key's own customer`() async throws {
     try await withManagedSite { managed in
       try await managed.addApp()
       _ = try await managed.send(
@@ -22,7 +22,7 @@ import Wire
     }
   }
 
-  @Test func `What a report cannot be narrowed to is refused`() async throws {
+  @Test func `A filter that a report does not have is refused`() async throws {
     try await withManagedSite { managed in
       let refused = [
         ("devices?sendout=1", 400, "sendout does not belong to the report devices."),

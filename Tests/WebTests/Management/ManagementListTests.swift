@@ -2,8 +2,8 @@ import Support
 import Testing
 import Wire
 
-@Suite struct AdminListTests {
-  @Test func `A list takes the number that apps ship, once`() async throws {
+@Suite struct ManagementListTests {
+  @Test func `A list takes the number that apps send, once`() async throws {
     try await withManagedSite { managed in
       let added = try await managed.send(
         "POST", "/api/v1/lists", json: #"{"name":"newsletter","listId":1000000005}"#)
@@ -30,7 +30,7 @@ import Wire
   }
 
   @Test(arguments: ["0", "-1", "9223372036854775808", "1.5", #""5""#, "[]"])
-  func `A number that no list can have is refused`(_ number: String) async throws {
+  func `An impossible list number is refused`(_ number: String) async throws {
     try await withManagedSite { managed in
       let reply = try await managed.send("POST", "/api/v1/lists", json: #"{"name":"x","listId":\#(number)}"#)
       #expect(reply.status == 400)

@@ -5,10 +5,10 @@ import Support
 import Testing
 import Wire
 
-@Suite struct AdminTenantTests {
+@Suite struct ManagementTenantTests {
   /// What another customer has is to a key as if it were not there: the reply is the same as for what nobody has. Whatever is
   /// described and wants a key must have a crossing, so that a new operation is not forgotten.
-  @Test func `No name of another customer leads anywhere, in any operation`() async throws {
+  @Test func `Another customer's ids look unknown in every operation`() async throws {
     try await withManagedSite { managed in
       try await settle(managed)
       let crossings = Crossing.all(from: "\(managed.other)", into: "\(managed.customer)")
@@ -27,7 +27,7 @@ import Wire
   }
 
   /// Audiences name contacts, not rows: those of another customer are as unknown as anybody's.
-  @Test func `The original ids of another customer are nobody's`() async throws {
+  @Test func `Another customer's original ids look unknown in an audience`() async throws {
     try await withManagedSite { managed in
       try await settle(managed)
       let made = try await managed.send(

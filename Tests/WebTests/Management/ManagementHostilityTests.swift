@@ -3,14 +3,14 @@ import Support
 import Testing
 
 /// Bodies, headers and paths that nobody means well with, on every face but Carma's. Each run tries the same ones.
-@Suite struct AdminHostilityTests {
+@Suite struct ManagementHostilityTests {
   private static let bodyless = [
     "/api/v1/apps/1/check", "/api/v1/sendouts/1/start", "/api/v1/sendouts/1/pause", "/api/v1/sendouts/1/resume",
     "/api/v1/sendouts/1/cancel",
   ]
   private static let bodied = ["/api/v1/keys", "/api/v1/apps", "/api/v1/lists", "/api/v1/sendouts"]
 
-  @Test func `A body that breaks off, or is no HTTP, is a 400 and no fault of the hub`() async throws {
+  @Test func `An incomplete or malformed body is a 400 without a warning in the log`() async throws {
     let log = LogCapture()
     try await withManagedSite(logger: log.logger) { managed in
       try await setUp(managed)
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test func `Requests that were tampered with get no 5xx`() async throws {
+  @Test func `Corrupted requests get no 5xx`() async throws {
     let log = LogCapture()
     try await withManagedSite(logger: log.logger) { managed in
       try await setUp(managed)
@@ -87,7 +87,7 @@ import Testing
     }
   }
 
-  @Test func `Headers and paths that nobody can mean get a 4xx`() async throws {
+  @Test func `Nonsensical headers and paths get a 4xx`() async throws {
     try await withManagedSite { managed in
       let key = "Authorization: Bearer \(managed.key)\r\n"
       let raw = try RawHTTP(managed.site.url)

@@ -2,8 +2,8 @@ import Support
 import Testing
 import Wire
 
-@Suite struct AdminTemplateTests {
-  @Test func `Saving makes versions, and each can be had`() async throws {
+@Suite struct ManagementTemplateTests {
+  @Test func `Saving adds versions, and each can be read`() async throws {
     try await withManagedSite { managed in
       for version in 1...2 {
         let saved = try await managed.send(
@@ -33,7 +33,7 @@ import Wire
     }
   }
 
-  @Test func `A template that is not there, or not in that version, is 404`() async throws {
+  @Test func `An unknown template or version is a 404`() async throws {
     try await withManagedSite { managed in
       _ = try await managed.send("PUT", "/api/v1/templates/offer", json: #"{"body":"x"}"#)
       for path in ["/api/v1/templates/other", "/api/v1/templates/offer?version=2"] {
@@ -43,7 +43,7 @@ import Wire
     }
   }
 
-  @Test func `A text of 256 KiB fits however it is escaped, a longer one does not`() async throws {
+  @Test func `A text of 256 KiB fits however it is escaped, and a longer one is refused`() async throws {
     try await withManagedSite { managed in
       let escaped = String(repeating: #"\u00e9"#, count: 128 * 1024)
       let fits = try await managed.send("PUT", "/api/v1/templates/large", json: #"{"body":"\#(escaped)"}"#)

@@ -2,7 +2,7 @@ import Support
 import Testing
 import Wire
 
-@Suite struct AdminKeyTests {
+@Suite struct ManagementKeyTests {
   @Test func `A key is made, listed without its token, and revoked`() async throws {
     try await withManagedSite { managed in
       let made = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"app push user","scope":"backend"}"#)

@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 /// `Idempotency-Key` on every POST that is described: one that is new is missed here until it has its request below.
-@Suite struct AdminRepetitionTests {
+@Suite struct ManagementRepetitionTests {
   /// A request, and what its sendout must be told first.
   private struct Case {
     var path: String
@@ -26,7 +26,7 @@ import Wire
     "/api/v1/sendouts/{id}/cancel": Case(path: "/api/v1/sendouts/1/cancel", state: "paused"),
   ]
 
-  @Test func `Every POST is done once for a key, and its repetition answered alike`() async throws {
+  @Test func `Every POST is executed once for a key, and its repetition gets the same reply`() async throws {
     try await withSimulator { simulator in
       try await withManagedSite(apns: .init(simulator)) { managed in
         let posts = managed.contract.operations.filter { $0.method == "POST" && $0.path.hasPrefix("/api/v1/") }

@@ -3,7 +3,7 @@ import Support
 import Testing
 import Wire
 
-@Suite struct AdminAppTests {
+@Suite struct ManagementAppTests {
   @Test func `An app is added, shown, listed and changed, and its signing key is never given back`() async throws {
     try await withManagedSite { managed in
       let pem = P256.Signing.PrivateKey().pemRepresentation
@@ -27,7 +27,7 @@ import Wire
     }
   }
 
-  @Test func `A file that is no signing key is refused with what it is`() async throws {
+  @Test func `A wrong file in place of a signing key is refused with what it is`() async throws {
     try await withManagedSite { managed in
       let body =
         #"{"name":"Acme","appId":"a.b","appType":1,"teamId":"A1B2C3D4E5","keyId":"F6G7H8J9K0","signingKey":"hello"}"#
@@ -38,7 +38,7 @@ import Wire
     }
   }
 
-  @Test func `The same appId may be there once per platform`() async throws {
+  @Test func `The same appId may exist once per platform`() async throws {
     try await withManagedSite { managed in
       for (type, status) in [(1, 201), (2, 201), (1, 409)] {
         let reply = try await managed.send(
@@ -53,32 +53,33 @@ import Wire
       let id = try await managed.addApp()
       let reply = try await managed.send("POST", "/api/v1/apps/\(id)/check")
       #expect(reply.status == 409)
-      #expect(reply.error == "The app has no signingKey yet; PATCH it first.")
+      #expect(reply.error == "The app has no signingKey yet. Add it by PATCH first.")
     }
   }
 
-  @Test func `An app of another platform is not told to do what it cannot`() async throws {
+  @Test func `An app of another platform cannot be checked`() async throws {
     try await withManagedSite { managed in
       let added = try await managed.send("POST", "/api/v1/apps", json: #"{"name":"A","appId":"a.b","appType":2}"#)
       let reply = try await managed.send("POST", "/api/v1/apps/\(try added.json.integer("pushAppId") ?? 0)/check")
       #expect(reply.status == 409)
-      #expect(reply.error == "Only apps of iOS can be checked so far.")
+      #expect(reply.error == "Only iOS apps can be checked so far.")
     }
   }
 
-  @Test func `Credentials under a master key that is gone are told with what to do`() async throws {
+  @Test func `Credentials of a lost master key are reported with the fix`() async throws {
     try await withManagedSite { managed in
       let id = try await managed.addApp(credentials: .sample)
       try await managed.database.query("UPDATE push_credential SET master_key_id = '00000000'")
       let reply = try await managed.send("POST", "/api/v1/apps/\(id)/check")
       #expect(reply.status == 409)
       #expect(
-        reply.error?.hasPrefix("push_credential/\(managed.customer)/\(id)/apns_signing_key opens under none") == true)
+        reply.error?.hasPrefix("push_credential/\(managed.customer)/\(id)/apns_signing_key cannot be decrypted") == true
+      )
       #expect(reply.error?.contains("PUSHCART_OLD_MASTER_KEYS") == true)
     }
   }
 
-  @Test func `A check says what the push service says of each environment`() async throws {
+  @Test func `A check returns the push service's answer for each environment`() async throws {
     try await withSimulator { simulator in
       try await withManagedSite(apns: .init(simulator)) { managed in
         let known = try await managed.addApp("com.acme.known", credentials: .sample)

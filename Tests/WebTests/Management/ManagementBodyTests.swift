@@ -2,7 +2,7 @@ import Support
 import Testing
 import Wire
 
-@Suite struct AdminBodyTests {
+@Suite struct ManagementBodyTests {
   @Test func `An unknown field is named and refused`() async throws {
     try await withManagedSite { managed in
       let bodies = [
@@ -79,7 +79,7 @@ import Wire
     }
   }
 
-  @Test func `A body must be JSON, say so, and be of a size`() async throws {
+  @Test func `A body must be JSON, be labelled JSON, and not be too large`() async throws {
     try await withManagedSite { managed in
       let plain = try await managed.send("POST", "/api/v1/lists", headers: [("Content-Type", "text/plain")])
       #expect(plain.status == 415)
@@ -88,7 +88,7 @@ import Wire
     }
   }
 
-  @Test func `A parameter of the query that is not known, twice there, or out of range is refused`() async throws {
+  @Test func `An unknown, repeated or out-of-range query parameter is refused`() async throws {
     try await withManagedSite { managed in
       for query in ["stat=failed", "limit=0", "limit=1001", "limit=x", "after=0", "after=+1", "limit=1&limit=2"] {
         #expect(try await managed.send("GET", "/api/v1/sendouts?\(query)").status == 400, "\(query)")

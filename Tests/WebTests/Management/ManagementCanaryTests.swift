@@ -3,10 +3,10 @@ import Support
 import Testing
 import Wire
 
-@Suite struct AdminCanaryTests {
+@Suite struct ManagementCanaryTests {
   /// Secrets that go in: a signing key, access keys, and an Idempotency-Key's reply that holds one. They must not come out,
   /// but for the one reply that shows a new key's token.
-  @Test func `No secret that goes in comes out, in a reply or in the log`() async throws {
+  @Test func `Neither a reply nor the log contains a secret`() async throws {
     let log = LogCapture()
     try await withManagedSite(logger: log.logger) { managed in
       let pem = P256.Signing.PrivateKey().pemRepresentation

@@ -4,13 +4,13 @@ import Support
 import Testing
 import Wire
 
-@Suite struct AdminSendoutTests {
+@Suite struct ManagementSendoutTests {
   private let draft = """
     {"name":"Friday","appId":"com.acme.app","audience":{"all":true},"message":{"alert":"Hi {{firstName}}","badge":1,
     "fields":{"campaign":"friday","nested":{"a":[1,2.5,null,true]}}}}
     """
 
-  @Test func `A sendout is a draft until it is started, and says what it was asked`() async throws {
+  @Test func `A sendout is a draft until it is started, and shows what was requested`() async throws {
     try await withManagedSite { managed in
       try await managed.addApp()
       let made = try await managed.send("POST", "/api/v1/sendouts", json: draft)
@@ -27,7 +27,7 @@ import Wire
     }
   }
 
-  @Test func `Start, pause, resume and cancel change its state, and saying one twice is fine`() async throws {
+  @Test func `Start, pause, resume and cancel change the state, and repeating one changes nothing`() async throws {
     try await withManagedSite { managed in
       try await managed.addApp()
       let id = try await managed.send("POST", "/api/v1/sendouts", json: draft).json.integer("sendoutId") ?? 0
@@ -41,11 +41,11 @@ import Wire
       }
       let reply = try await managed.send("POST", "/api/v1/sendouts/\(id)/start")
       #expect(reply.status == 409)
-      #expect(reply.error == "Sendout \(id) is cancelled, so it cannot be told to start.")
+      #expect(reply.error == "Sendout \(id) is cancelled. start is not possible.")
     }
   }
 
-  @Test func `What a sendout cannot be is refused, naming the field`() async throws {
+  @Test func `An impossible sendout is refused, naming the field`() async throws {
     try await withManagedSite { managed in
       try await managed.addApp()
       let bodies = [
@@ -73,7 +73,7 @@ import Wire
   }
 
   /// A cancellation is slow when it is large; here it is, since somebody holds its batch for longer than a statement may take.
-  @Test func `A verb may take longer than other requests, as by command line`() async throws {
+  @Test func `Start, pause, resume and cancel may take longer than other requests`() async throws {
     try await withManagedSite(database: { $0.statementTimeout = .seconds(2) }) { managed in
       let app = PushAppID(try await managed.addApp())
       try await managed.database.query(
