@@ -23,12 +23,11 @@ extension ReferencePage {
     switch shape {
     case .object(let fields, _, let count):
       (fields.isEmpty ? "object" : "object: " + fields.map(summary).joined(separator: ", "))
-        + (count.map { ", up to \($0.upperBound) fields" } ?? "")
+        + (count.map { " (up to \($0.upperBound) fields)" } ?? "")
     case .array(let item, let count):
       "array of \(count.map { "\($0.lowerBound)–\($0.upperBound) " } ?? "")\(type(item))"
     case .string(let length, _): "string" + (length.map(characters) ?? "")
-    case .strings(let strings):
-      strings.map { "<code>\($0.isEmpty ? "\"\"" : $0.htmlEscaped)</code>" }.joined(separator: " | ")
+    case .strings(let strings): strings.map { "<code>\"\($0.htmlEscaped)\"</code>" }.joined(separator: " | ")
     case .timestamp: "timestamp"
     case .integer(let range): "integer" + bounds(range)
     case .integers(let integers): integers.map { "<code>\($0)</code>" }.joined(separator: " | ")
@@ -48,15 +47,15 @@ extension ReferencePage {
 
   private func characters(_ length: ClosedRange<Int>) -> String {
     length.lowerBound == 0
-      ? ", up to \(length.upperBound) characters" : ", \(length.lowerBound)–\(length.upperBound) characters"
+      ? " (up to \(length.upperBound) characters)" : " (\(length.lowerBound)–\(length.upperBound) characters)"
   }
 
   private func bounds(_ range: ClosedRange<Int64>) -> String {
     switch (range.lowerBound, range.upperBound) {
     case (.min, .max): ""
-    case (let low, .max): ", from \(low)"
-    case (.min, let high): ", to \(high)"
-    case (let low, let high): ", \(low)–\(high)"
+    case (let low, .max): " (from \(low))"
+    case (.min, let high): " (to \(high))"
+    case (let low, let high): " (\(low) to \(high))"
     }
   }
 

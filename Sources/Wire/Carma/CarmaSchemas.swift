@@ -3,13 +3,14 @@ public enum CarmaSchemas {
   /// Body of `PUT …/pushdevices`.
   public static let registration = Schema.openObject(
     [
-      originalId, devices(registeredDevice, "The contact's devices."),
+      originalId,
       maybe("listId", either(.id, .string(matching: "^(0*[1-9][0-9]*)?$")), "The contact's list. `\"\"` removes it."),
       maybe("dateOfBirth", date, "Milliseconds since 1970, or as in 1980-02-29. `\"\"` clears it."),
       maybe(
         "properties", Schema(.object([], others: property, count: 0...PropertyLimits.count)),
         "Further fields, merged key by key. Null removes a key."),
-    ] + texts.map { maybe($0, text(0...255), "Absent or null keeps it, `\"\"` clears it.") },
+    ] + texts.map { maybe($0, text(0...255), "Absent or null keeps it, `\"\"` clears it.") }
+      + [devices(registeredDevice, "The contact's devices.")],
     name: "PushDevicesRequest", "A contact and its devices.")
 
   /// Body of `PUT …/pushdevices/invalidation`.
@@ -51,8 +52,10 @@ public enum CarmaSchemas {
     maybe(
       "appType", either(AppType.schema, Schema(.strings(AppType.allCases.map { "\($0.rawValue)" } + [""]))),
       "1 iOS, 2 Android, 3 Windows, 6 Firebase. Needed only if the appId exists on several platforms."),
-    maybe("dateOfInvalidation", date, "Since when, in milliseconds since 1970 or as in 1980-02-29. Now if absent."),
   ]
+
+  private static let dateOfInvalidation = maybe(
+    "dateOfInvalidation", date, "Since when, in milliseconds since 1970 or as in 1980-02-29. Now if absent.")
 
   private static let registeredDevice = Schema.openObject(
     deviceIdentity + [
@@ -65,13 +68,15 @@ public enum CarmaSchemas {
       maybe(
         "invalidationType", either(.integer(0...Int64(Int16.max)), .string(matching: "^[0-9]{0,4}$")),
         "0 valid. Any other number invalidates the device: 1 by the app or its user."),
+      dateOfInvalidation,
     ], name: "DeviceInfoRequest", "One device.")
 
   private static let invalidatedDevice = Schema.openObject(
     deviceIdentity + [
       maybe(
         "invalidationType", either(.integer(1...Int64(Int16.max)), .string(matching: "^([1-9][0-9]{0,3})?$")),
-        "1 by the app or its user, which is what an absent one means too.")
+        "1 by the app or its user, which is the default."),
+      dateOfInvalidation,
     ], name: "DeviceInvalidationRequest", "One device to invalidate.")
 
   private static let device = Schema(
