@@ -23,6 +23,14 @@ import Testing
     }
   }
 
+  @Test func `ARCHITECTURE names only source files that exist`() throws {
+    let named = Set(
+      try House.text("ARCHITECTURE.md").matches(of: #/`(?:[\w\/]*\/)?([\w+]+\.swift)`/#).map { String($0.1) })
+    let files = Set(House.swiftFiles(in: "Sources").map(\.lastPathComponent)).union(["Package.swift"])
+    #expect(named.count > 30)
+    #expect(named.subtracting(files) == [])
+  }
+
   @Test func `Every make target that README names exists`() throws {
     let targets = Set(try House.text("Makefile").matches(of: #/(?m)^([a-z]+):/#).map { String($0.1) })
     let named = try House.text("README.md").matches(of: #/(?:`|\n)make ([a-z]+)/#).map { String($0.1) }
