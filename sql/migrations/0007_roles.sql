@@ -18,6 +18,10 @@ BEGIN
   EXECUTE format('GRANT USAGE ON SCHEMA public, report TO %I', hub);
   EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO %I', hub);
   EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON schema_migration FROM %I', hub);
+  -- Whoever takes a hub over cannot rewrite what was done before.
+  IF to_regclass('public.audit_log') IS NOT NULL THEN
+    EXECUTE format('REVOKE UPDATE, DELETE ON audit_log FROM %I', hub);
+  END IF;
   EXECUTE format('GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO %I', hub);
   EXECUTE format('GRANT EXECUTE ON FUNCTION refresh_statistics TO %I', hub);
   EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA report TO %I', hub);
