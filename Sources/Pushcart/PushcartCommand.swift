@@ -15,7 +15,7 @@ struct PushcartCommand: AsyncParsableCommand {
         name: "Management",
         subcommands: [
           CustomerCommand.self, KeyCommand.self, AppCommand.self, ListCommand.self, TemplateCommand.self,
-          SendCommand.self, SendoutCommand.self, ReportCommand.self,
+          SendCommand.self, SendoutCommand.self, ReportCommand.self, LinksCommand.self, AuditCommand.self,
         ]),
     ])
 }

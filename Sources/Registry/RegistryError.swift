@@ -25,6 +25,8 @@ public enum RegistryError: Error, Sendable, Hashable {
   case contactUnknown(originalID: String)
   /// The contact has no device of that token in this app. `field` leads to the token in the request.
   case deviceUnknown(field: String)
+  /// A request with a device key lacks `X-Pushcart-Identity`, or it is wrong, for an app that requires it.
+  case identityRefused
   /// A field does not hold what it may. `problem` ends the sentence that begins with the field's name, as in "is empty".
   case invalid(field: String, problem: String)
   /// The file in a field is not the credential that belongs there. `sentence` says what it is and which one is wanted.

@@ -4,6 +4,6 @@ package import Postgres
 package enum RegistryStatements {
   package static let all: [Statement] =
     CustomerQueries.all + AccessKeyQueries.all + PushAppQueries.all + ContactListQueries.all + HubSecretQueries.all
-    + RekeyQueries.all + IdempotentReplyQueries.all + NotificationQueries.all + AudienceQueries.all
+    + RekeyQueries.all + AuditQueries.all + IdempotentReplyQueries.all + NotificationQueries.all + AudienceQueries.all
     + ContactQueries.all + RegisterQueries.all + DeviceQueries.all
 }

@@ -93,36 +93,42 @@ public struct SendoutStore: Sendable {
   /// - Throws: `SendoutError.sendoutUnknown`, `.wrongState`; so do the other verbs.
   @discardableResult
   public func start(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await apply(.start, SendoutKey(customer, sendout))
+    try await apply(.start, to: sendout, of: customer).sendout
   }
 
   /// Once this has returned nothing more is claimed; pushes in flight, a few thousand at most, may still leave.
   @discardableResult
   public func pause(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await apply(.pause, SendoutKey(customer, sendout))
+    try await apply(.pause, to: sendout, of: customer).sendout
   }
 
   @discardableResult
   public func resume(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await apply(.resume, SendoutKey(customer, sendout))
+    try await apply(.resume, to: sendout, of: customer).sendout
   }
 
   /// Ends the sendout for good; pushes in flight may still leave, and are counted.
   @discardableResult
   public func cancel(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await apply(.cancel, SendoutKey(customer, sendout))
+    try await apply(.cancel, to: sendout, of: customer).sendout
   }
 
-  private func apply(_ verb: SendoutVerb, _ key: SendoutKey) async throws -> SendoutReply {
-    try await atomically { database in
+  /// Starts, pauses, resumes or cancels a sendout.
+  /// - Returns: the sendout as it is now, and the state it was in before.
+  public func apply(
+    _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID
+  ) async throws -> (before: SendoutState, sendout: SendoutReply) {
+    let key = SendoutKey(customer, sendout)
+    return try await atomically { database in
       let (customer, number) = (key.customer.rawValue, key.sendout.rawValue)
       guard let row = try await database.query(SendoutQueries.lock, customer, number).first else {
         throw SendoutError.sendoutUnknown(key.sendout)
       }
       var sendout = try Sendout(row)
-      switch verb.step(from: sendout.state, isFrozen: sendout.frozenAt != nil) {
+      let before = sendout.state
+      switch verb.step(from: before, isFrozen: sendout.frozenAt != nil) {
       case .stays: break
-      case .impossible: throw SendoutError.wrongState(key.sendout, sendout.state, verb)
+      case .impossible: throw SendoutError.wrongState(key.sendout, before, verb)
       case .becomes(let state):
         // A draft starts with the current version of its template, not with that of its creation.
         let template =
@@ -138,7 +144,7 @@ public struct SendoutStore: Sendable {
         }
         try await database.query(SendoutQueries.notify, key.description)
       }
-      return try await reply(sendout, in: database)
+      return (before, try await reply(sendout, in: database))
     }
   }
 

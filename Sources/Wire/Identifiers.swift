@@ -63,3 +63,9 @@ public struct SendoutID: Identifier {
   public let rawValue: Int64
   public init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
+
+/// A line of the audit log.
+public struct AuditEntryID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}

@@ -3,7 +3,7 @@ import Testing
 import Wire
 
 @Suite struct LinkSignerTests {
-  let signer = LinkSigner(key: (0..<32).map { UInt8($0) })
+  let signer = LinkSigner(keys: [1: (0..<32).map { UInt8($0) }])
   let link = PushLink(customer: CustomerID(7), sendout: SendoutID(40_123), device: DeviceID(9_876_543))
 
   @Test(arguments: PushLink.Kind.allCases)
@@ -17,7 +17,7 @@ import Wire
   }
 
   @Test func `Another hub's key signs nothing here`() {
-    let other = LinkSigner(key: (0..<32).map { UInt8($0 + 1) })
+    let other = LinkSigner(keys: [1: (0..<32).map { UInt8($0 + 1) }])
     #expect(signer.verify(other.token(for: link, .page), .page) == nil)
   }
 
@@ -25,7 +25,7 @@ import Wire
     for number in [1, 127, 128, 16_383, 16_384, Int64.max] {
       let link = PushLink(customer: CustomerID(number), sendout: SendoutID(number), device: DeviceID(number))
       let token = signer.token(for: link, .page)
-      #expect(token.utf8.count <= 58)
+      #expect(token.utf8.count <= 82)
       #expect(signer.verify(token, .page) == link)
     }
   }
@@ -50,8 +50,8 @@ import Wire
   }
 
   @Test(arguments: [
-    "", "a", "..", "../../etc/passwd", "%00", "\0\0\0\0", "😀😀😀😀😀😀😀😀😀😀", String(repeating: "A", count: 26),
-    String(repeating: "A", count: 58), String(repeating: "_", count: 58), String(repeating: "-", count: 1_000_000),
+    "", "a", "..", "../../etc/passwd", "%00", "\0\0\0\0", "😀😀😀😀😀😀😀😀😀😀", String(repeating: "A", count: 28),
+    String(repeating: "A", count: 82), String(repeating: "_", count: 82), String(repeating: "-", count: 1_000_000),
     String(repeating: "gICAgICAgICA", count: 4), "é̂́\u{200D}{{firstName}}",
   ])
   func `Garbage of any length and alphabet is no token`(garbage: String) {
@@ -72,5 +72,36 @@ import Wire
       #expect(links.page(link) == "https://push.example.com/c/\(signer.token(for: link, .page))")
       #expect(links.read(link) == "https://push.example.com/r/\(signer.token(for: link, .read))")
     }
+  }
+
+  @Test func `A link is short`() {
+    #expect(signer.token(for: link, .page).utf8.count == 36)
+  }
+
+  @Test func `After a rotation new links are signed with the new key, and old ones still open`() {
+    let signer = LinkSigner(keys: [1: [UInt8](repeating: 1, count: 32)])
+    let old = signer.token(for: link, .page)
+    let keys = [1: [UInt8](repeating: 1, count: 32), 2: [UInt8](repeating: 2, count: 32)] as [Int64: [UInt8]]
+    signer.replace(keys: keys, maximumAges: [:])
+    let new = signer.token(for: link, .page)
+    #expect(new != old)
+    #expect(signer.verify(old, .page) == link && signer.verify(new, .page) == link)
+    #expect(LinkSigner(keys: [2: [UInt8](repeating: 2, count: 32)]).verify(new, .page) == link)
+    #expect(LinkSigner(keys: [2: [UInt8](repeating: 2, count: 32)]).verify(old, .page) == nil)
+    #expect(LinkSigner(keys: [1: [UInt8](repeating: 2, count: 32)]).verify(new, .page) == nil)
+  }
+
+  @Test func `A link expires by its customer's maximum age, and never without one`() throws {
+    let key: [Int64: [UInt8]] = [1: Array(0..<32)]
+    let token = LinkSigner(keys: key, today: { LinkDay(100) }).token(for: link, .page)
+    for (age, day, opens) in [(90, 190, true), (90, 191, false), (1, 101, true), (1, 102, false), (90, 99, true)] {
+      let signer = LinkSigner(keys: key, maximumAges: [link.customer: Int32(age)], today: { LinkDay(Int64(day)) })
+      #expect((signer.verify(token, .page) != nil) == opens, "\(age) \(day)")
+    }
+    let others = LinkSigner(keys: key, maximumAges: [CustomerID(8): 1], today: { LinkDay(100_000) })
+    let old = try #require(others.verify(token, .page))
+    #expect(old.signedOn == LinkDay(100))
+    // A page shows the link that it was opened by: it must not become younger by that.
+    #expect(others.token(for: old, .page) == token)
   }
 }

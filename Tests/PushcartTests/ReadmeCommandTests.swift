@@ -9,7 +9,7 @@ import Testing
 
   @Test func `Every command that README names exists`() throws {
     let readme = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
-    let named = readme.matches(of: #/(?:`|\n|&& )pushcart ([a-z]+)(?: ([a-z]+)\b)?/#)
+    let named = readme.matches(of: #/(?:`|\n|&& )pushcart ([a-z]+)(?: ([a-z][a-z-]*)\b)?/#)
     #expect(named.count >= 10)
     for name in named {
       let command = try #require(Self.subcommand(String(name.1), of: PushcartCommand.self), "pushcart \(name.1)")

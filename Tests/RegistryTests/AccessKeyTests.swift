@@ -32,7 +32,7 @@ import Wire
       var tokens: Set<String> = []
       for _ in 0..<20 {
         let token = try await AccessKeys(database.pool).make(customer, name: "x", scope: .device).token
-        #expect(token.wholeMatch(of: /pck_(\d+)_[A-Za-z0-9_-]{43}/)?.1 == "\(customer)")
+        #expect(token.wholeMatch(of: /pck_(\d+)_[A-Za-z0-9_-]{49}/)?.1 == "\(customer)")
         tokens.insert(token)
       }
       #expect(tokens.count == 20)
@@ -43,7 +43,7 @@ import Wire
     try await withDatabase { database in
       let customer = try await database.customer()
       let token = try await AccessKeys(database.pool).make(customer, name: "x", scope: .admin).token
-      let random = String(token.suffix(43))
+      let random = String(token.suffix(49).prefix(43))
       let base64 = random.replacing("-", with: "+").replacing("_", with: "/") + "="
       let bits = try #require(Data(base64Encoded: base64))
       let dump = try await database.dump()
@@ -61,18 +61,32 @@ import Wire
       for customer in [other, CustomerID(4711), CustomerID(-1), CustomerID(0)] {
         #expect(try await AccessKeys(counting).authenticate(token, for: customer) == nil)
       }
-      #expect(counting.count == 0)
       let forged = token.replacing("pck_\(acme)_", with: "pck_\(other)_")
       #expect(try await AccessKeys(counting).authenticate(forged, for: other) == nil)
-      #expect(counting.count == 1)
+      #expect(counting.count == 0)
+    }
+  }
+
+  @Test func `A token with one character changed is refused without the database`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let token = try await AccessKeys(database.pool).make(customer, name: "x", scope: .device).token
+      let characters = Array(token)
+      for position in characters.indices {
+        var mistyped = characters
+        mistyped[position] = mistyped[position] == "A" ? "B" : "A"
+        #expect(try await AccessKeys(NoDatabase()).authenticate(String(mistyped)) == nil)
+        #expect(try await AccessKeyCache(NoDatabase()).authenticate(String(mistyped)) == nil)
+      }
     }
   }
 
   @Test(arguments: [
-    "", "pck_", "pck__", "pck_1", "pck_1_", "pck_1_\(String(repeating: "A", count: 42))", "bearer x", "\0",
-    "pck_0_\(String(repeating: "A", count: 43))", "pck_-1_\(String(repeating: "A", count: 43))",
-    "pck_+1_\(String(repeating: "A", count: 43))", "pck_99999999999999999999_\(String(repeating: "A", count: 43))",
-    "pck_1_\(String(repeating: "é", count: 43))", String(repeating: "x", count: 100_000),
+    "", "pck_", "pck__", "pck_1", "pck_1_", "pck_1_\(String(repeating: "A", count: 48))", "bearer x", "\0",
+    "pck_0_\(String(repeating: "A", count: 49))", "pck_-1_\(String(repeating: "A", count: 49))",
+    "pck_+1_\(String(repeating: "A", count: 49))", "pck_99999999999999999999_\(String(repeating: "A", count: 49))",
+    "pck_1_\(String(repeating: "é", count: 49))", String(repeating: "x", count: 100_000),
+    "pck_1_\(String(repeating: "A", count: 49))",
   ])
   func `What is no token opens nothing and asks nothing of the database`(text: String) async throws {
     #expect(try await AccessKeys(NoDatabase()).authenticate(text) == nil)
@@ -87,9 +101,9 @@ import Wire
       let keys = AccessKeys(database.pool)
       let new = try await keys.make(acme, name: "x", scope: .backend)
       await #expect(throws: RegistryError.accessKeyUnknown(new.key.id)) { try await keys.revoke(other, new.key.id) }
-      let revoked = try await keys.revoke(acme, new.key.id)
+      let revoked = try await keys.revoke(acme, new.key.id).key
       #expect(revoked.revokedAt != nil)
-      #expect(try await keys.revoke(acme, new.key.id) == revoked)
+      #expect(try await keys.revoke(acme, new.key.id).key == revoked)
       #expect(try await keys.authenticate(new.token) == nil)
       #expect(try await keys.list(acme) == [revoked])
     }
@@ -99,6 +113,99 @@ import Wire
     try await withDatabase { database in
       await #expect(throws: RegistryError.customerUnknown(CustomerID(4711))) {
         try await AccessKeys(database.pool).make(CustomerID(4711), name: "x", scope: .device)
+      }
+    }
+  }
+
+  @Test func `Revoking a key tells which keys it created, directly or through others, and can revoke them too`()
+    async throws
+  {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let keys = AccessKeys(database.pool)
+      func make(by creator: AccessKeyID?) async throws -> AccessKeyID {
+        try await keys.make(customer, name: "x", scope: .admin, createdBy: creator).key.id
+      }
+      let root = try await make(by: nil)
+      let child = try await make(by: root)
+      let grandchild = try await make(by: child)
+      let stranger = try await make(by: nil)
+      let revoked = try await make(by: root)
+      try await keys.revoke(customer, revoked)
+
+      let alone = try await keys.revoke(customer, root)
+      #expect(alone.stillValid == [child, grandchild] && alone.alsoRevoked == [])
+      let all = try await keys.revoke(customer, root, withCreated: true)
+      #expect(all.alsoRevoked == [child, grandchild] && all.stillValid == [])
+      let valid = try await keys.list(customer).filter { $0.revokedAt == nil }.map(\.id)
+      #expect(valid == [stranger])
+    }
+  }
+
+  @Test func `An expired key opens nothing, even when the hub has it in its cache`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let expiry = Date(timeIntervalSinceNow: 3600)
+      let keys = AccessKeys(database.pool)
+      let new = try await keys.make(customer, name: "x", scope: .device, expiresAt: expiry)
+      let clock = SteerableDate()
+      let cache = AccessKeyCache(database.pool, timeToLive: .seconds(1_000_000), date: { clock.now })
+      #expect(try await cache.authenticate(new.token) != nil)
+      #expect(cache.cached(new.token, for: customer) != nil)
+      clock.now = expiry.addingTimeInterval(1)
+      #expect(try await cache.authenticate(new.token) == nil)
+      #expect(cache.cached(new.token, for: customer) == nil)
+
+      try await database.query("UPDATE access_key SET expires_at = now() - interval '1 second'")
+      #expect(try await keys.authenticate(new.token) == nil)
+      await #expect(throws: RegistryError.invalid(field: "expiresAt", problem: "must be in the future")) {
+        try await keys.make(customer, name: "x", scope: .device, expiresAt: Date(timeIntervalSinceNow: -1))
+      }
+    }
+  }
+
+  @Test func `When a key was last used is written with the others of its customer, once a minute at most`() async throws
+  {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let keys = AccessKeys(database.pool)
+      let used = try await keys.make(customer, name: "used", scope: .device)
+      let other = try await keys.make(customer, name: "other", scope: .device)
+      _ = try await keys.make(customer, name: "unused", scope: .device)
+      let counting = CountingDatabase(database.pool)
+      let clock = SteerableDate()
+      let cache = AccessKeyCache(counting, date: { clock.now })
+      for token in [used.token, other.token, used.token] { _ = try await cache.authenticate(token) }
+      #expect(try await keys.list(customer).allSatisfy { $0.lastUsedAt == nil })
+      await cache.usage.write()
+      #expect(counting.count == 3)
+      let first = try await keys.list(customer).map(\.lastUsedAt)
+      #expect(first[0] != nil && first[0] == first[1] && first[2] == nil)
+
+      for (seconds, isWritten) in [(59.0, false), (61, true)] {
+        clock.now = try #require(first[0]).addingTimeInterval(seconds)
+        cache.flush()
+        _ = try await cache.authenticate(used.token)
+        await cache.usage.write()
+        let last = try await keys.list(customer)[0].lastUsedAt
+        #expect((last != first[0]) == isWritten)
+      }
+    }
+  }
+
+  @Test func `A key is bound to an app that exists, and a key of scope admin to none`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let keys = AccessKeys(database.pool)
+      await #expect(throws: RegistryError.appUnknown(appID: "com.acme.app")) {
+        try await keys.make(customer, name: "x", scope: .device, appID: "com.acme.app")
+      }
+      _ = try await PushApps(database.pool, vault: try .fresh()).add(customer, .ios())
+      let bound = try await keys.make(customer, name: "x", scope: .device, appID: "com.acme.app")
+      let access = try #require(try await keys.authenticate(bound.token))
+      #expect(access.opens(appID: "com.acme.app") && !access.opens(appID: "com.acme.other"))
+      await #expect(throws: RegistryError.self) {
+        try await keys.make(customer, name: "x", scope: .admin, appID: "com.acme.app")
       }
     }
   }

@@ -6,11 +6,13 @@ import Wire
 
 @Suite struct IdempotentReplyTests {
   let fingerprint = [UInt8](repeating: 1, count: 32)
+  let actor = ChangeAuthor.key(AccessKeyID(1), address: "203.0.113.7")
 
   /// Adds a list and says its number.
-  func addList(_ customer: CustomerID, _ name: String = "x") -> @Sendable (Database) async throws -> StoredReply {
-    { transaction in
-      let list = try await ContactLists(transaction).add(customer, name: name)
+  func addList(_ customer: CustomerID, _ name: String = "x") -> @Sendable (ManagementChange) async throws -> StoredReply
+  {
+    { change in
+      let list = try await ContactLists(change.transaction).add(customer, name: name)
       return StoredReply(status: 201, body: Array("{\"listId\":\(list.id)}".utf8))
     }
   }
@@ -19,8 +21,8 @@ import Wire
     try await withDatabase { database in
       let customer = try await database.customer()
       let replies = IdempotentReplies(database.pool, vault: try .fresh())
-      let first = try await replies.once(customer, key: "k", fingerprint: fingerprint, addList(customer))
-      let second = try await replies.once(customer, key: "k", fingerprint: fingerprint, addList(customer))
+      let first = try await replies.once(customer, by: actor, key: "k", fingerprint: fingerprint, addList(customer))
+      let second = try await replies.once(customer, by: actor, key: "k", fingerprint: fingerprint, addList(customer))
       #expect(first == second && first.status == 201)
       #expect(try await ContactLists(database.pool).all(customer).count == 1)
     }
@@ -34,8 +36,8 @@ import Wire
       let answers = try await withThrowingTaskGroup { group in
         for _ in 0..<16 {
           group.addTask {
-            try await replies.once(customer, key: "k", fingerprint: fingerprint) { transaction in
-              try await addList(customer, "list \(runs.next())")(transaction)
+            try await replies.once(customer, by: actor, key: "k", fingerprint: fingerprint) { change in
+              try await addList(customer, "list \(runs.next())")(change)
             }
           }
         }
@@ -53,13 +55,13 @@ import Wire
       let customer = try await database.customer()
       let replies = IdempotentReplies(database.pool, vault: try .fresh())
       await #expect(throws: Failure.self) {
-        try await replies.once(customer, key: "k", fingerprint: fingerprint) { transaction in
-          _ = try await addList(customer)(transaction)
+        try await replies.once(customer, by: actor, key: "k", fingerprint: fingerprint) { change in
+          _ = try await addList(customer)(change)
           throw Failure()
         }
       }
       #expect(try await ContactLists(database.pool).all(customer).isEmpty)
-      let reply = try await replies.once(customer, key: "k", fingerprint: fingerprint, addList(customer))
+      let reply = try await replies.once(customer, by: actor, key: "k", fingerprint: fingerprint, addList(customer))
       #expect(reply.status == 201)
     }
   }
@@ -68,11 +70,11 @@ import Wire
     try await withDatabase { database in
       let (acme, other) = (try await database.customer(), try await database.customer("Other"))
       let replies = IdempotentReplies(database.pool, vault: try .fresh())
-      _ = try await replies.once(acme, key: "k", fingerprint: fingerprint, addList(acme))
+      _ = try await replies.once(acme, by: actor, key: "k", fingerprint: fingerprint, addList(acme))
       await #expect(throws: RegistryError.idempotencyKeyReused) {
-        try await replies.once(acme, key: "k", fingerprint: fingerprint.map { $0 + 1 }, addList(acme))
+        try await replies.once(acme, by: actor, key: "k", fingerprint: fingerprint.map { $0 + 1 }, addList(acme))
       }
-      _ = try await replies.once(other, key: "k", fingerprint: fingerprint.map { $0 + 1 }, addList(other))
+      _ = try await replies.once(other, by: actor, key: "k", fingerprint: fingerprint.map { $0 + 1 }, addList(other))
       #expect(try await ContactLists(database.pool).all(other).count == 1)
     }
   }
@@ -82,7 +84,7 @@ import Wire
       let customer = try await database.customer()
       let replies = IdempotentReplies(database.pool, vault: try .fresh())
       for name in ["a", "b"] {
-        _ = try await replies.once(customer, key: nil, fingerprint: fingerprint, addList(customer, name))
+        _ = try await replies.once(customer, by: actor, key: nil, fingerprint: fingerprint, addList(customer, name))
       }
       #expect(try await ContactLists(database.pool).all(customer).count == 2)
     }
@@ -92,11 +94,12 @@ import Wire
     try await withDatabase { database in
       let customer = try await database.customer()
       let replies = IdempotentReplies(database.pool, vault: try .fresh())
-      _ = try await replies.once(customer, key: "k", fingerprint: fingerprint, addList(customer, "a"))
-      _ = try await replies.once(customer, key: "l", fingerprint: fingerprint, addList(customer, "b"))
+      _ = try await replies.once(customer, by: actor, key: "k", fingerprint: fingerprint, addList(customer, "a"))
+      _ = try await replies.once(customer, by: actor, key: "l", fingerprint: fingerprint, addList(customer, "b"))
       #expect(try await replies.forgetExpired(customer) == 0)
       try await database.query("UPDATE idempotent_reply SET created_at = now() - interval '24 hours 1 second'")
-      _ = try await replies.once(customer, key: "k", fingerprint: fingerprint.map { $0 + 1 }, addList(customer, "c"))
+      _ = try await replies.once(
+        customer, by: actor, key: "k", fingerprint: fingerprint.map { $0 + 1 }, addList(customer, "c"))
       #expect(try await ContactLists(database.pool).all(customer).count == 3)
       #expect(try await replies.forgetExpired(customer) == 1)
     }
@@ -108,12 +111,12 @@ import Wire
       let canary = "pck_canary"
       let reply = StoredReply(status: 201, body: Array(canary.utf8))
       _ = try await IdempotentReplies(database.pool, vault: try .fresh())
-        .once(customer, key: "k", fingerprint: fingerprint) { _ in reply }
+        .once(customer, by: actor, key: "k", fingerprint: fingerprint) { _ in reply }
       let dump = try await database.dump()
       #expect(!dump.contains(canary) && !dump.contains(Array(canary.utf8).map { String($0, radix: 16) }.joined()))
       await #expect(throws: RegistryError.idempotentReplyLost) {
         try await IdempotentReplies(database.pool, vault: try .fresh())
-          .once(customer, key: "k", fingerprint: fingerprint) { _ in reply }
+          .once(customer, by: actor, key: "k", fingerprint: fingerprint) { _ in reply }
       }
     }
   }
@@ -124,12 +127,12 @@ import Wire
       let replies = IdempotentReplies(database.pool, vault: try .fresh())
       for key in ["", String(repeating: "k", count: 256), "a\u{7F}", "a\0"] {
         await #expect(throws: RegistryError.self) {
-          try await replies.once(customer, key: key, fingerprint: fingerprint, addList(customer))
+          try await replies.once(customer, by: actor, key: key, fingerprint: fingerprint, addList(customer))
         }
       }
       let nobody = CustomerID(4711)
       await #expect(throws: RegistryError.customerUnknown(nobody)) {
-        try await replies.once(nobody, key: "k", fingerprint: fingerprint, addList(nobody))
+        try await replies.once(nobody, by: actor, key: "k", fingerprint: fingerprint, addList(nobody))
       }
     }
   }

@@ -45,6 +45,16 @@ final class SteerableClock: Sendable {
   func advance(by duration: Duration) { time.withLock { $0 += duration } }
 }
 
+/// A wall clock that moves when it is told to.
+final class SteerableDate: Sendable {
+  private let date = Mutex(Date())
+
+  var now: Date {
+    get { date.withLock { $0 } }
+    set { date.withLock { $0 = newValue } }
+  }
+}
+
 /// Counts how often something happened.
 final class Tally: Sendable {
   private let value = Mutex(0)

@@ -10,7 +10,7 @@ import Wire
   /// Two customers with three apps each, and a hub's secret, all sealed under `key`.
   func furnish(_ database: TestDatabase, _ key: MasterKeys) async throws -> [PushApp] {
     let vault = Vault(key)
-    _ = try await HubSecrets(database.pool, vault: vault).load("links")
+    _ = try await HubSecrets(database.pool, vault: vault).make("links/1")
     var apps: [PushApp] = []
     for name in ["ACME", "Other"] {
       let customer = try await database.customer(name)
@@ -31,7 +31,8 @@ import Wire
 
       let both = Vault(try MasterKeys(current: new, older: [old]))
       let reports = Mutex<[Rekey.Progress]>([])
-      let total = try await Rekey(database.pool, vault: both).run { progress in reports.withLock { $0.append(progress) }
+      let total = try await Rekey(database.pool, vault: both, by: "root").run { progress in
+        reports.withLock { $0.append(progress) }
       }
       #expect(total.resealed == 7 && total.current == 0 && total.unreadable.isEmpty)
       #expect(reports.withLock { $0.map(\.resealed) } == [1, 4, 7])
@@ -39,8 +40,11 @@ import Wire
       let after = SigningCredentialVault(database.pool, vault: Vault(try MasterKeys(current: new)))
       for (app, credentials) in zip(apps, before) { #expect(try await after.credentials(for: app) == credentials) }
       #expect(try await PushApps(database.pool, vault: both).list(apps[0].customer) == Array(apps.prefix(3)))
-      let again = try await Rekey(database.pool, vault: both).run()
+      let again = try await Rekey(database.pool, vault: both, by: "root").run()
       #expect(again.resealed == 0 && again.current == 7)
+      let log = try await AuditLog(database.pool).list(apps[0].customer).items
+      #expect(log.map(\.target).sorted() == apps.prefix(3).map { "app \($0.id)" }.sorted())
+      #expect(log.allSatisfy { $0.action == "rekey" && $0.osUser == "root" })
     }
   }
 
@@ -59,16 +63,18 @@ import Wire
           """, app.customer.rawValue, app.id.rawValue, kind.rawValue, Bytes(sealed.bytes), sealed.masterKeyID)
       }
       func once(_ vault: Vault) async throws -> StoredReply {
-        try await IdempotentReplies(database.pool, vault: vault).once(app.customer, key: "k", fingerprint: [1]) { _ in
+        try await IdempotentReplies(database.pool, vault: vault).once(
+          app.customer, by: .commandLine(user: "root"), key: "k", fingerprint: [1]
+        ) { _ in
           StoredReply(status: 201, body: Array("a reply".utf8))
         }
       }
       let reply = try await once(Vault(old))
       let both = Vault(try MasterKeys(current: new, older: [first]))
-      #expect(try await PushApps(database.pool, vault: both).find(app.customer, app.id)?.credentials.count == 7)
+      #expect(try await PushApps(database.pool, vault: both).find(app.customer, app.id)?.credentials.count == 9)
 
-      let total = try await Rekey(database.pool, vault: both).run()
-      #expect(total.resealed == 7 + 6 + 1 && total.unreadable.isEmpty)
+      let total = try await Rekey(database.pool, vault: both, by: "root").run()
+      #expect(total.resealed == 7 + 8 + 1 && total.unreadable.isEmpty)
       let vault = Vault(try MasterKeys(current: new))
       let rows = try await database.query(
         "SELECT kind, sealed, master_key_id FROM push_credential WHERE push_app_id = $1", app.id.rawValue)
@@ -80,7 +86,7 @@ import Wire
           #expect(PushCredential.Kind(rawValue: kind).map { "secret of \($0)" } == secret.text)
         }
       }
-      #expect(rows.count == 7)
+      #expect(rows.count == 9)
       #expect(try await once(vault) == reply)
     }
   }
@@ -91,11 +97,11 @@ import Wire
       let apps = try await furnish(database, try MasterKeys(current: old))
       let both = Vault(try MasterKeys(current: new, older: [old]))
       let failing = FailingDatabase(database.pool, after: 6)
-      await #expect(throws: PostgresError.self) { try await Rekey(failing, vault: both).run() }
+      await #expect(throws: PostgresError.self) { try await Rekey(failing, vault: both, by: "root").run() }
 
       let all = SigningCredentialVault(database.pool, vault: both)
       for app in apps { #expect(try await all.credentials(for: app) != nil) }
-      let rest = try await Rekey(database.pool, vault: both).run()
+      let rest = try await Rekey(database.pool, vault: both, by: "root").run()
       #expect(rest.current > 0 && rest.resealed > 0 && rest.current + rest.resealed == 7)
     }
   }
@@ -103,9 +109,9 @@ import Wire
   @Test func `What no key opens is named and left as it is`() async throws {
     try await withDatabase { database in
       let apps = try await furnish(database, try MasterKeys(current: MasterKeys.generate()))
-      let total = try await Rekey(database.pool, vault: try .fresh()).run()
+      let total = try await Rekey(database.pool, vault: try .fresh(), by: "root").run()
       #expect(total.resealed == 0 && total.unreadable.count == 7)
-      #expect(total.unreadable.contains("hub_secret/links"))
+      #expect(total.unreadable.contains("hub_secret/links/1"))
       #expect(total.unreadable.contains("push_credential/\(apps[0].customer)/\(apps[0].id)/apns_signing_key"))
     }
   }
@@ -120,7 +126,7 @@ import Wire
         _ = try await PushApps(database.pool, vault: both).update(
           app.customer, app.id, PushAppUpdate(signingKey: fresh))
       }
-      _ = try await Rekey(meddling, vault: both).run()
+      _ = try await Rekey(meddling, vault: both, by: "root").run()
       let kept = try await PushApps(database.pool, vault: both).find(app.customer, app.id)
       let credentials = try await SigningCredentialVault(database.pool, vault: both).credentials(for: #require(kept))
       #expect(credentials?.signingKey == fresh)

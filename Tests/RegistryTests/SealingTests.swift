@@ -90,13 +90,12 @@ import Wire
     try await withDatabase { database in
       let vault = try Vault.fresh()
       let secrets = try await withThrowingTaskGroup { group in
-        for _ in 0..<20 { group.addTask { try await HubSecrets(database.pool, vault: vault).load("links") } }
+        for _ in 0..<20 { group.addTask { try await LinkKeys(database.pool, vault: vault).load().keys } }
         return try await group.reduce(into: []) { $0.append($1) }
       }
-      #expect(secrets.allSatisfy { $0 == secrets[0] && $0.bytes.count == 32 })
-      #expect(try await HubSecrets(database.pool, vault: vault).load("other") != secrets[0])
-      await #expect(throws: RegistryError.sealed(what: "hub_secret/links")) {
-        try await HubSecrets(database.pool, vault: try .fresh()).load("links")
+      #expect(secrets.allSatisfy { $0 == secrets[0] && $0[1]?.bytes.count == 32 })
+      await #expect(throws: RegistryError.sealed(what: "hub_secret/links/1")) {
+        try await LinkKeys(database.pool, vault: try .fresh()).load()
       }
     }
   }

@@ -8,6 +8,8 @@ CREATE TABLE push_app (
   name        text        NOT NULL CONSTRAINT push_app_name_present CHECK (name <> ''),
   team_id     text,
   key_id      text,
+  identity_required boolean NOT NULL DEFAULT false,
+  device_fields     text[],
   alarm       text,
   alarm_at    timestamptz,
   created_at  timestamptz NOT NULL DEFAULT now(),
@@ -23,6 +25,8 @@ COMMENT ON COLUMN push_app.app_type    IS 'Platform, in Carma''s numbers: 1 iOS,
 COMMENT ON COLUMN push_app.name        IS 'Display name.';
 COMMENT ON COLUMN push_app.team_id     IS 'Apple''s Team Id (iOS).';
 COMMENT ON COLUMN push_app.key_id      IS 'Apple''s Key Id of the signing key (iOS).';
+COMMENT ON COLUMN push_app.identity_required IS 'Whether requests with a device key must carry X-Pushcart-Identity.';
+COMMENT ON COLUMN push_app.device_fields     IS 'Contact fields and properties that a device key may write; NULL for all.';
 COMMENT ON COLUMN push_app.alarm       IS 'Why the app needs attention: refused credentials, or too many invalid tokens at once. NULL when all is well.';
 COMMENT ON COLUMN push_app.alarm_at    IS 'When the alarm was raised.';
 COMMENT ON COLUMN push_app.created_at  IS 'When the app was added.';
@@ -33,7 +37,8 @@ CREATE TABLE push_credential (
   push_app_id   bigint      NOT NULL,
   kind          text        NOT NULL CONSTRAINT push_credential_kind_known CHECK (kind IN (
                   'apns_signing_key', 'apns_development_certificate', 'apns_production_certificate',
-                  'fcm_service_account', 'hms_client_secret', 'wns_client_secret', 'vapid_key')),
+                  'fcm_service_account', 'hms_client_secret', 'wns_client_secret', 'vapid_key',
+                  'identity_secret', 'previous_identity_secret')),
   sealed        bytea       NOT NULL,
   master_key_id text        NOT NULL,
   fingerprint   text        NOT NULL,

@@ -110,6 +110,7 @@ CREATE TABLE device_event (
   contact_id      bigint      NOT NULL,
   kind            text        NOT NULL CONSTRAINT device_event_kind_known CHECK (kind IN ('registered', 'moved', 'revived', 'environment', 'invalidated')),
   reason          text,
+  access_key_id   bigint,
   at              timestamptz NOT NULL DEFAULT now(),
   -- The key leads to a contact's events, so that an event costs one index entry; times come in order, which BRIN takes nearly free.
   PRIMARY KEY (customer_id, contact_id, device_event_id)
@@ -121,5 +122,6 @@ COMMENT ON COLUMN device_event.device_event_id IS 'Number of the event.';
 COMMENT ON COLUMN device_event.device_id       IS 'The device.';
 COMMENT ON COLUMN device_event.contact_id      IS 'The contact that had the device after the event.';
 COMMENT ON COLUMN device_event.kind            IS 'registered: first seen. moved: to another contact. revived: valid again. environment: sandbox changed. invalidated: see reason.';
-COMMENT ON COLUMN device_event.reason          IS 'Why it was invalidated: ''app'', or the push service''s own reason.';
+COMMENT ON COLUMN device_event.reason          IS 'Why it was invalidated: ''app'', ''too_many_devices'', or the push service''s own reason.';
+COMMENT ON COLUMN device_event.access_key_id   IS 'The access key of the request; NULL for what a push service said.';
 COMMENT ON COLUMN device_event.at              IS 'When the event happened.';

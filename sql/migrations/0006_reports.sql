@@ -188,6 +188,22 @@ COMMENT ON COLUMN report.contact_timeline.detail      IS 'Reason of an invalidat
 COMMENT ON COLUMN report.contact_timeline.device_id   IS 'The device.';
 COMMENT ON COLUMN report.contact_timeline.sendout_id  IS 'The sendout; NULL for events of the device alone.';
 
+CREATE VIEW report.audit_log AS
+SELECT customer_id, audit_log_id, at, access_key_id, report.cell(os_user) AS os_user, report.cell(address) AS address,
+  action, report.cell(target) AS target, before, after
+FROM audit_log;
+COMMENT ON VIEW   report.audit_log               IS 'Every management change: who made it, when, and what it changed.';
+COMMENT ON COLUMN report.audit_log.customer_id   IS 'Whose data was changed.';
+COMMENT ON COLUMN report.audit_log.audit_log_id  IS 'Number of the line; the newest has the highest.';
+COMMENT ON COLUMN report.audit_log.at            IS 'When.';
+COMMENT ON COLUMN report.audit_log.access_key_id IS 'The access key that made the change; NULL for the command line.';
+COMMENT ON COLUMN report.audit_log.os_user       IS 'Who made the change at the command line; NULL for the API.';
+COMMENT ON COLUMN report.audit_log.address       IS 'Where the API was called from. Behind a proxy this is the proxy''s address.';
+COMMENT ON COLUMN report.audit_log.action        IS 'What was done, as in key.add, app.change or sendout.start.';
+COMMENT ON COLUMN report.audit_log.target        IS 'What it was done to, as in key 7.';
+COMMENT ON COLUMN report.audit_log.before        IS 'The target before the change, as the management API showed it, without secrets.';
+COMMENT ON COLUMN report.audit_log.after         IS 'The target after the change, as the management API showed it, without secrets.';
+
 CREATE FUNCTION report.admit(reader name) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   EXECUTE format('GRANT USAGE ON SCHEMA report TO %I', reader);

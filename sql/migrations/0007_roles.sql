@@ -19,9 +19,7 @@ BEGIN
   EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO %I', hub);
   EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON schema_migration FROM %I', hub);
   -- Whoever takes a hub over cannot rewrite what was done before.
-  IF to_regclass('public.audit_log') IS NOT NULL THEN
-    EXECUTE format('REVOKE UPDATE, DELETE ON audit_log FROM %I', hub);
-  END IF;
+  EXECUTE format('REVOKE UPDATE, DELETE ON audit_log FROM %I', hub);
   EXECUTE format('GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO %I', hub);
   EXECUTE format('GRANT EXECUTE ON FUNCTION refresh_statistics TO %I', hub);
   EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA report TO %I', hub);
@@ -30,7 +28,7 @@ BEGIN
   EXECUTE format('ALTER DEFAULT PRIVILEGES IN SCHEMA report GRANT SELECT ON TABLES TO %I', hub);
 END $$;
 REVOKE EXECUTE ON FUNCTION admit_hub FROM PUBLIC;
-COMMENT ON FUNCTION admit_hub IS 'Lets a role do what a hub does: read and write rows of all tables, later ones too, and change no schema.';
+COMMENT ON FUNCTION admit_hub IS 'Lets a role do what a hub does: read and write rows of all tables, later ones too, but for lines of the audit log that are there, and change no schema.';
 
 -- As for pushcart_report: the role can exist already, and a managed server can refuse. Then an administrator creates the role
 -- and runs SELECT admit_hub('pushcart_serve').

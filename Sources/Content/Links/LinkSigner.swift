@@ -1,56 +1,129 @@
 import Crypto
-import Wire
+import FoundationEssentials
+import Synchronization
+public import Wire
 
-/// Makes and reads the tokens in links.
+/// Signs and verifies the tokens in links.
 ///
-/// A token is base64url of three variable-length integers, the numbers of customer, sendout and device, and 16 bytes of
-/// HMAC-SHA256 over the link's kind and these numbers: short, unguessable, and without anything personal in it.
-public struct LinkSigner: Sendable {
-  /// Keyed once; each signature works on a copy.
-  private let mac: HMAC<SHA256>
-
-  private static let signatureLength = 16
-  /// Three numbers of at most 9 bytes each.
-  private static let lengths = 26...58
-
-  /// - Parameter key: 32 random bytes, the same on every hub.
-  public init(key: [UInt8]) { mac = HMAC<SHA256>(key: SymmetricKey(data: key)) }
-
-  /// The token that stands for a push in links of this kind: at most 58 characters of base64url.
-  public func token(for link: PushLink, _ kind: PushLink.Kind) -> String {
-    String(decoding: bytes(for: link, kind), as: UTF8.self)
+/// A token is base64url of five variable-length integers (the signing key's number, customer, sendout, device, the day it was
+/// signed) and 16 bytes of HMAC-SHA256 over the link's kind and these numbers: short, unguessable, and without personal data.
+/// Keys can be replaced while the hub serves. The database is never asked.
+public final class LinkSigner: Sendable {
+  private struct Keys: Sendable {
+    var current: Int64
+    /// Keyed once; each signature works on a copy.
+    var macs: [Int64: HMAC<SHA256>]
+    var maximumAges: [CustomerID: Int32]
   }
 
-  /// The push that a token stands for; `nil` for anything this hub did not sign for links of this kind.
+  private static let signatureLength = 16
+  /// Five numbers of at most 9 bytes each.
+  private static let lengths = 28...82
+
+  private let keys: Mutex<Keys>
+  private let today: @Sendable () -> LinkDay
+
+  /// - Parameters:
+  ///   - keys: 32 random bytes each, by number, at least one; the highest number signs.
+  ///   - maximumAges: days after which a customer's links are refused; customers without one have links that never expire.
+  ///   - today: the clock, which tests steer.
+  public init(
+    keys: [Int64: [UInt8]], maximumAges: [CustomerID: Int32] = [:],
+    today: @escaping @Sendable () -> LinkDay = { .today }
+  ) {
+    self.keys = Mutex(Self.keyed(keys, maximumAges))
+    self.today = today
+  }
+
+  /// Signs with the highest of these keys from now on, and verifies with all of them.
+  public func replace(keys: [Int64: [UInt8]], maximumAges: [CustomerID: Int32]) {
+    let new = Self.keyed(keys, maximumAges)
+    self.keys.withLock { $0 = new }
+  }
+
+  private static func keyed(_ keys: [Int64: [UInt8]], _ maximumAges: [CustomerID: Int32]) -> Keys {
+    precondition(!keys.isEmpty, "a link signer needs a key")
+    return Keys(
+      current: keys.keys.max() ?? 1, macs: keys.mapValues { HMAC<SHA256>(key: SymmetricKey(data: $0)) },
+      maximumAges: maximumAges)
+  }
+
+  /// The token that stands for a push in links of this kind: at most 82 characters of base64url, mostly 36.
   ///
-  /// The numbers are read first and their token is made anew, so that there is exactly one text that is accepted for a link:
-  /// no other spelling of the same bytes is. The comparison takes the same time wherever they differ.
+  /// A link that was verified keeps its day, so that a page cannot prolong the links on it.
+  public func token(for link: PushLink, _ kind: PushLink.Kind) -> String {
+    let (number, mac) = keys.withLock { ($0.current, $0.macs[$0.current]) }
+    guard let mac else { preconditionFailure("the current key is one of the keys") }
+    return String(
+      decoding: Self.bytes(for: link, kind, on: link.signedOn ?? today(), with: mac, number: number), as: UTF8.self)
+  }
+
+  /// The push that a token stands for; `nil` for anything that was not signed for links of this kind, or is too old.
+  ///
+  /// The numbers are read first and their token is made again, so that exactly one text is accepted for a link: no other spelling
+  /// of the same bytes is. The comparison takes the same time wherever they differ.
   public func verify(_ token: String, _ kind: PushLink.Kind) -> PushLink? {
     let given = Array(token.utf8)
     guard Self.lengths.contains(given.count), let packed = Base64URL.decode(given) else { return nil }
     var numbers = VariableLength(bytes: packed.dropLast(Self.signatureLength))
-    guard let customer = numbers.next(), let sendout = numbers.next(), let device = numbers.next(), numbers.isAtEnd
+    guard let number = numbers.next(), let customer = numbers.next(), let sendout = numbers.next(),
+      let device = numbers.next(), let day = numbers.next(), numbers.isAtEnd
     else { return nil }
-    let link = PushLink(customer: CustomerID(customer), sendout: SendoutID(sendout), device: DeviceID(device))
-    let made = bytes(for: link, kind)
+    let link = PushLink(
+      customer: CustomerID(customer), sendout: SendoutID(sendout), device: DeviceID(device), signedOn: LinkDay(day))
+    let (mac, maximumAge) = keys.withLock { ($0.macs[number], $0.maximumAges[link.customer]) }
+    guard let mac else { return nil }
+    let made = Self.bytes(for: link, kind, on: LinkDay(day), with: mac, number: number)
     guard made.count == given.count else { return nil }
     let difference = zip(made, given).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) }
-    return difference == 0 ? link : nil
+    guard difference == 0 else { return nil }
+    if let maximumAge, today().number - day > Int64(maximumAge) { return nil }
+    return link
   }
 
-  private func bytes(for link: PushLink, _ kind: PushLink.Kind) -> [UInt8] {
-    let numbers = [link.customer.rawValue, link.sendout.rawValue, link.device.rawValue]
+  private static func bytes(
+    for link: PushLink, _ kind: PushLink.Kind, on day: LinkDay, with mac: HMAC<SHA256>, number: Int64
+  ) -> [UInt8] {
     var signed: [UInt8] = [kind.rawValue]
     var packed: [UInt8] = []
-    signed.reserveCapacity(25)
-    packed.reserveCapacity(43)
-    for number in numbers {
+    signed.reserveCapacity(41)
+    packed.reserveCapacity(61)
+    for number in [number, link.customer.rawValue, link.sendout.rawValue, link.device.rawValue, day.number] {
       withUnsafeBytes(of: number.bigEndian) { signed.append(contentsOf: $0) }
       VariableLength.append(number, to: &packed)
     }
     var mac = mac
     mac.update(data: signed)
-    packed.append(contentsOf: mac.finalize().prefix(Self.signatureLength))
+    packed.append(contentsOf: mac.finalize().prefix(signatureLength))
     return Base64URL.encode(packed)
+  }
+}
+
+/// Integers in 7-bit groups, the least significant first, the top bit set on all but the last (LEB128).
+private struct VariableLength {
+  private var rest: ArraySlice<UInt8>
+
+  init(bytes: ArraySlice<UInt8>) { rest = bytes }
+
+  var isAtEnd: Bool { rest.isEmpty }
+
+  /// The next number; `nil` when there is none, or it is not positive or has more than 63 bits.
+  mutating func next() -> Int64? {
+    var number: Int64 = 0
+    for shift in stride(from: Int64(0), through: 56, by: 7) {
+      guard let byte = rest.popFirst() else { return nil }
+      number |= Int64(byte & 0x7F) << shift
+      if byte & 0x80 == 0 { return number > 0 ? number : nil }
+    }
+    return nil
+  }
+
+  static func append(_ number: Int64, to bytes: inout [UInt8]) {
+    var rest = UInt64(bitPattern: number)
+    while rest > 0x7F {
+      bytes.append(UInt8(rest & 0x7F) | 0x80)
+      rest >>= 7
+    }
+    bytes.append(UInt8(rest))
   }
 }

@@ -1,15 +1,29 @@
+public import FoundationEssentials
 public import Wire
 
-/// What a link stands for: one push of the ledger.
+/// What a link stands for: one push of the ledger. Two links of one push are equal, whenever they were signed.
 public struct PushLink: Sendable, Hashable {
   public let customer: CustomerID
   public let sendout: SendoutID
   public let device: DeviceID
+  /// The day on which the link was signed; `nil` for one that is yet to be signed.
+  public let signedOn: LinkDay?
 
-  public init(customer: CustomerID, sendout: SendoutID, device: DeviceID) {
+  public init(customer: CustomerID, sendout: SendoutID, device: DeviceID, signedOn: LinkDay? = nil) {
     self.customer = customer
     self.sendout = sendout
     self.device = device
+    self.signedOn = signedOn
+  }
+
+  public static func == (left: PushLink, right: PushLink) -> Bool {
+    left.customer == right.customer && left.sendout == right.sendout && left.device == right.device
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(customer)
+    hasher.combine(sendout)
+    hasher.combine(device)
   }
 
   /// What opening it does. A token of one kind is none of the other.
@@ -19,4 +33,37 @@ public struct PushLink: Sendable, Hashable {
     /// `/r/{token}`: marks the push as read.
     case read = 2
   }
+}
+
+/// A day in UTC, counted from 4 October 2024, which is 1: two bytes of a link until the year 2069.
+public struct LinkDay: Sendable, Hashable {
+  /// From 1.
+  public let number: Int64
+
+  public init(_ number: Int64) { self.number = number }
+
+  /// The day of a moment; days before the first count as the first.
+  public init(of moment: Date) { number = max(1, Int64(moment.timeIntervalSince1970 / 86_400) - 19_999) }
+
+  public static var today: LinkDay { LinkDay(of: Date()) }
+}
+
+/// Where recipients find the hub.
+public struct PublicLinks: Sendable {
+  private let base: String
+  private let signer: LinkSigner
+
+  /// - Parameter base: the hub's public URL; a slash at its end is ignored.
+  public init(base: String, signer: LinkSigner) {
+    var base = base[...]
+    while base.hasSuffix("/") { base = base.dropLast() }
+    self.base = String(base)
+    self.signer = signer
+  }
+
+  /// The push's rich page.
+  public func page(_ link: PushLink) -> String { "\(base)/c/\(signer.token(for: link, .page))" }
+
+  /// What marks the push as read.
+  public func read(_ link: PushLink) -> String { "\(base)/r/\(signer.token(for: link, .read))" }
 }

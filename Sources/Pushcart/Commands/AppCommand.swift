@@ -6,7 +6,7 @@ import Wire
 struct AppCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "app", abstract: "Add, list, change and check push apps.",
-    subcommands: [Add.self, List.self, Update.self, Check.self])
+    subcommands: [Add.self, List.self, Update.self, Check.self, Identity.self])
 
   struct Add: ManagementCommand {
     static let needsMasterKey = true
@@ -22,16 +22,16 @@ struct AppCommand: AsyncParsableCommand {
     @Option(help: "Bundle id or package name.") var appId: String
     @Option(parsing: .unconditional, help: "Display name.") var name: String
     @OptionGroup var apple: AppleOptions
+    @OptionGroup var device: DeviceKeyOptions
     @OptionGroup var options: ManagementOptions
 
     func run(in stores: ManagementStores) async throws {
       let app = NewPushApp(
         appID: appId, type: type, name: name, teamID: apple.teamId, keyID: apple.keyId,
-        signingKey: try apple.secret())
-      let added = PushAppReply(try await stores.changingApps.add(customer, app))
-      try options.output.show(added) {
-        "App \($0.pushAppId), \($0.appId.onOneLine), is added.\n" + $0.warningLines
-      }
+        signingKey: try apple.secret(), identityRequired: device.identity == .required, deviceFields: device.fields)
+      let vault = try stores.vault
+      let added = try await stores.change(customer) { try await $0.addApp(app, vault: vault) }
+      try options.output.show(added) { "App \($0.pushAppId), \($0.appId.onOneLine), is added.\n" + $0.warningLines }
     }
   }
 
@@ -65,15 +65,47 @@ struct AppCommand: AsyncParsableCommand {
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(parsing: .unconditional, help: "Display name.") var name: String?
     @OptionGroup var apple: AppleOptions
+    @OptionGroup var device: DeviceKeyOptions
     @OptionGroup var options: ManagementOptions
 
     func run(in stores: ManagementStores) async throws {
       let update = PushAppUpdate(
-        name: name, teamID: apple.teamId, keyID: apple.keyId, signingKey: try apple.secret())
+        name: name, teamID: apple.teamId, keyID: apple.keyId, signingKey: try apple.secret(),
+        identityRequired: device.identity.map { $0 == .required }, deviceFields: device.fields)
       let id = try await app.find(customer, in: stores).id
-      let changed = PushAppReply(try await stores.changingApps.update(customer, id, update))
-      try options.output.show(changed) {
-        "App \($0.pushAppId), \($0.appId.onOneLine), is changed.\n" + $0.warningLines
+      let vault = try stores.vault
+      let changed = try await stores.change(customer) { try await $0.changeApp(id, update, vault: vault) }
+      try options.output.show(changed) { "App \($0.pushAppId), \($0.appId.onOneLine), is changed.\n" + $0.warningLines }
+    }
+  }
+
+  struct Identity: ManagementCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "Make an app's identity secret and show it once.",
+      discussion: """
+        Your back end computes X-Pushcart-Identity with it, the HMAC-SHA256 of a user's original id:
+        printf %s "$ORIGINAL_ID" | openssl dgst -sha256 -hmac "$SECRET"
+
+        The secret before it is accepted until the next one is made. Then: pushcart app update APP --identity required
+
+        Example: pushcart app identity com.acme.app --customer 1 --json
+        """)
+
+    @Argument(help: "Number of the app, or its app id.") var app: AppName
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      let id = try await app.find(customer, in: stores).id
+      let vault = try stores.vault
+      let identity = try await stores.change(customer) { try await $0.rotateIdentity(of: id, vault: vault) }
+      try options.output.show(identity) {
+        """
+        The identity secret of app \($0.pushAppId), \($0.appId.onOneLine), is shown this once:
+        \($0.identitySecret)
+        \($0.previousAccepted ? "The one before it is accepted until the next one is made.\n" : "")
+        """
       }
     }
   }
@@ -110,6 +142,18 @@ struct AppCommand: AsyncParsableCommand {
       if !reply.checks.contains(where: { $0.verdict == .accepted }) { throw ExitCode.failure }
     }
   }
+}
+
+/// Options of what a device key may do, which lies in every copy of the app.
+struct DeviceKeyOptions: ParsableArguments {
+  @Option(help: "Whether requests with a device key must carry X-Pushcart-Identity.") var identity: IdentityMode?
+  @Option(
+    help: ArgumentHelp(
+      "Contact fields and properties that a device key may write, by comma; all for no limit.",
+      valueName: "firstName,properties.food"))
+  var deviceFields: String?
+
+  var fields: [String]? { deviceFields.map { $0.split(separator: ",").map(String.init) } }
 }
 
 /// Options of Apple's signing key.

@@ -8,10 +8,12 @@ extension PushAppID: ExpressibleByArgument {}
 extension ListID: ExpressibleByArgument {}
 extension DeviceID: ExpressibleByArgument {}
 extension SendoutID: ExpressibleByArgument {}
+extension AuditEntryID: ExpressibleByArgument {}
 extension AccessScope: ExpressibleByArgument {}
 extension PushState: ExpressibleByArgument {}
 extension UncertainPolicy: ExpressibleByArgument {}
 extension Report: ExpressibleByArgument {}
+extension IdentityMode: ExpressibleByArgument {}
 
 extension AppType: ExpressibleByArgument {
   /// By name, as in `ios`, or in Carma's numbers.

@@ -24,7 +24,8 @@ struct ListCommand: AsyncParsableCommand {
     @OptionGroup var options: ManagementOptions
 
     func run(in stores: ManagementStores) async throws {
-      let list = ListReply(try await stores.lists.add(customer, name: name, id: listId))
+      let request = ListRequest(name: name, listId: listId)
+      let list = try await stores.change(customer) { try await $0.addList(request) }
       try options.output.show(list) { "List \($0.listId), \($0.name.onOneLine), is added.\n" }
     }
   }

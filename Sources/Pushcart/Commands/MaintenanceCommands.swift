@@ -85,7 +85,7 @@ struct RekeyCommand: AsyncParsableCommand {
     guard let keys = settings.masterKeys else { return }
     Logs.start(settings)
     let done = try await settings.withPool { pool in
-      try await Rekey(pool, vault: Vault(keys)).run { progress in
+      try await Rekey(pool, vault: Vault(keys), by: ManagementStores.osUser).run { progress in
         StandardStream.output.line("resealed: \(progress.resealed), already current: \(progress.current)")
       }
     }

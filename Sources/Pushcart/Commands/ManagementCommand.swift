@@ -1,6 +1,7 @@
 import ArgumentParser
 import Content
 import Delivery
+import FoundationEssentials
 import Logging
 import Postgres
 import Providers
@@ -48,8 +49,8 @@ struct ManagementStores: Sendable {
   let pool: Pool
   let customers: Customers
   let keys: AccessKeys
+  let audit: AuditLog
   let lists: ContactLists
-  /// For reading; `changingApps` is for changes.
   let apps: PushApps
   let sendouts: SendoutStore
   let templates: Templates
@@ -61,6 +62,7 @@ struct ManagementStores: Sendable {
     pool = Pool(settings.database, logger: logger)
     customers = Customers(pool)
     keys = AccessKeys(pool)
+    audit = AuditLog(pool)
     lists = ContactLists(pool)
     apps = PushApps(pool)
     sendouts = SendoutStore(pool)
@@ -77,8 +79,19 @@ struct ManagementStores: Sendable {
     }
   }
 
-  /// The store of push apps with a vault, which seals new credentials.
-  var changingApps: PushApps { get throws { PushApps(pool, vault: try vault) } }
+  /// Who runs the command.
+  static var actor: ChangeAuthor { .commandLine(user: osUser) }
+  /// The same, as the operating system calls them.
+  static var osUser: String { ProcessInfo.processInfo.userName }
+
+  /// Makes a change together with its line in the audit log.
+  func change<Answer: Sendable>(
+    _ customer: CustomerID, _ work: @escaping @Sendable (ManagementChange) async throws -> Answer
+  ) async throws -> Answer {
+    try await pool.transaction(limit: Ledger.wholeSendoutLimit) {
+      try await work(ManagementChange($0, customer: customer, actor: Self.actor))
+    }
+  }
 
   /// Runs `work` with the stores, then closes their connections.
   /// - Throws: `CommandFailure`, or `SettingsError`.

@@ -1,5 +1,7 @@
 import ArgumentParser
+import Registry
 import Sendouts
+import Web
 import Wire
 
 struct SendCommand: ManagementCommand {
@@ -34,7 +36,7 @@ struct SendCommand: ManagementCommand {
     let request = SendoutRequest(
       name: name, appId: app, appType: type, audience: audience.audience, message: try message.body,
       template: template, onUncertain: onUncertain, start: !draft)
-    let sendout = try await stores.sendouts.create(customer, request)
+    let sendout = try await stores.change(customer) { try await $0.addSendout(request) }
     guard wait else {
       try options.output.show(sendout) { draft ? $0.text : "Sendout \($0.sendoutId) is started.\n" }
       return

@@ -1,5 +1,7 @@
 import ArgumentParser
+import Registry
 import Sendouts
+import Web
 import Wire
 
 struct SendoutCommand: AsyncParsableCommand {
@@ -74,9 +76,7 @@ struct SendoutCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Start a draft.", discussion: "Example: pushcart sendout start 7 --customer 1")
     @OptionGroup var target: SendoutTarget
-    func run(_ store: SendoutStore) async throws -> SendoutReply {
-      try await store.start(target.customer, target.sendout)
-    }
+    var verb: SendoutVerb { .start }
   }
 
   struct Pause: SendoutVerbCommand {
@@ -84,18 +84,14 @@ struct SendoutCommand: AsyncParsableCommand {
       abstract: "Send no further push until the sendout is resumed.",
       discussion: "Example: pushcart sendout pause 7 --customer 1")
     @OptionGroup var target: SendoutTarget
-    func run(_ store: SendoutStore) async throws -> SendoutReply {
-      try await store.pause(target.customer, target.sendout)
-    }
+    var verb: SendoutVerb { .pause }
   }
 
   struct Resume: SendoutVerbCommand {
     static let configuration = CommandConfiguration(
       abstract: "Continue a paused sendout.", discussion: "Example: pushcart sendout resume 7 --customer 1")
     @OptionGroup var target: SendoutTarget
-    func run(_ store: SendoutStore) async throws -> SendoutReply {
-      try await store.resume(target.customer, target.sendout)
-    }
+    var verb: SendoutVerb { .resume }
   }
 
   struct Cancel: SendoutVerbCommand {
@@ -103,9 +99,7 @@ struct SendoutCommand: AsyncParsableCommand {
       abstract: "End a sendout for good; pushes that are not sent yet never are.",
       discussion: "Example: pushcart sendout cancel 7 --customer 1")
     @OptionGroup var target: SendoutTarget
-    func run(_ store: SendoutStore) async throws -> SendoutReply {
-      try await store.cancel(target.customer, target.sendout)
-    }
+    var verb: SendoutVerb { .cancel }
   }
 }
 
@@ -119,14 +113,15 @@ struct SendoutTarget: ParsableArguments {
 /// A command that applies one verb to a sendout and shows the result.
 protocol SendoutVerbCommand: ManagementCommand {
   var target: SendoutTarget { get }
-  func run(_ store: SendoutStore) async throws -> SendoutReply
+  var verb: SendoutVerb { get }
 }
 
 extension SendoutVerbCommand {
   var options: ManagementOptions { target.options }
 
   func run(in stores: ManagementStores) async throws {
-    let reply = try await run(stores.sendouts)
+    let (id, verb) = (target.sendout, verb)
+    let reply = try await stores.change(target.customer) { try await $0.apply(verb, to: id) }
     try options.output.show(reply) { $0.text }
   }
 }

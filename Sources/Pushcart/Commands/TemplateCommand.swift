@@ -27,10 +27,11 @@ struct TemplateCommand: AsyncParsableCommand {
     @OptionGroup var options: ManagementOptions
 
     func run(in stores: ManagementStores) async throws {
-      let format =
-        try contentType.map { try TemplateFormat(contentType: $0) } ?? TemplateFormat(fileName: file) ?? .html
-      let body = try InputFile(file).text
-      let template = TemplateReply(try await stores.templates.put(customer, name: name, format: format, body: body))
+      let format = contentType == nil ? TemplateFormat(fileName: file) : nil
+      let request = TemplateRequest(contentType: contentType, body: try InputFile(file).text)
+      let template = try await stores.change(customer) { [name] in
+        try await $0.saveTemplate(name, request, format: format)
+      }
       try options.output.show(template) {
         "Template \($0.name.onOneLine) is saved as version \($0.version), \($0.contentType).\n"
       }

@@ -3,6 +3,8 @@ import Postgres
 import Registry
 
 #if canImport(Glibc)
+  // Modules that bring Foundation along make this the one that `stat` is declared by.
+  import CoreFoundation
   import Glibc
 #else
   import Darwin

@@ -80,7 +80,7 @@ struct Diagnostics: Sendable {
   private func masterKey(_ pool: Pool) async -> Finding {
     guard let keys = settings.masterKeys else { return Finding(part: "master key", isWell: false, sentence: "not set") }
     do {
-      let all = try await Rekey(pool, vault: Vault(keys)).run(trial: true)
+      let all = try await Rekey(pool, vault: Vault(keys), by: ManagementStores.osUser).run(trial: true)
       if !all.unreadable.isEmpty {
         return Finding(
           part: "master key", isWell: false,

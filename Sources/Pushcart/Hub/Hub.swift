@@ -32,7 +32,8 @@ struct Hub: Sendable {
     try await requireSchema(migrator)
 
     let vault = Vault(masterKeys)
-    let signer = LinkSigner(key: try await HubSecrets(pool, vault: vault).load("links").bytes)
+    let linkKeys = LinkKeys(pool, vault: vault)
+    let signer = LinkSigner(try await linkKeys.load())
     let parts = HubParts(
       pool: pool, vault: vault, links: PublicLinks(base: settings.publicURL, signer: signer), signer: signer,
       apns: try APNsProvider(settings.apns, logger: logger), readiness: Readiness(pool, migrator))
@@ -42,7 +43,9 @@ struct Hub: Sendable {
     serverSettings.connections = OpenFiles.forClients
     let server = WebServer(faces: try routes(parts).all, settings: serverSettings, logger: logger)
     try await serve(
-      first + [pool, caches, parts.apns],
+      first + [
+        pool, caches, LinkRefresh(pool, linkKeys, signer, logger: logger), parts.accessKeys.usage, parts.apns,
+      ],
       [
         runner(parts), Housekeeping(pool, vault: vault), parts.readiness,
         ShutdownTimeout(
@@ -79,13 +82,14 @@ struct Hub: Sendable {
     return HubRoutes(
       carma: CarmaRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, registrar: RegistrationBatcher(pool),
-        contacts: ContactLookup(parts.requestDatabase), devices: Devices(parts.requestDatabase)),
+        contacts: ContactLookup(parts.requestDatabase), devices: Devices(parts.requestDatabase),
+        identities: IdentityVerifier(parts.requestDatabase, vault: vault)),
       admin: ManagementRoutes(
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
         apps: PushApps(pool, vault: vault), vault: vault,
         credentials: CredentialCheck(keys: SigningCredentialVault(pool, vault: vault), apns: parts.apns),
         lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool),
-        reports: Reports(pool)),
+        reports: Reports(pool), customers: Customers(pool), audit: AuditLog(pool), appCache: parts.pushApps),
       pages: pages(parts), description: try DescriptionRoutes(publicURL: settings.publicURL),
       hub: healthRoutes(parts.readiness))
   }

@@ -1,55 +1,69 @@
 import Crypto
+public import FoundationEssentials
 public import Postgres
 public import Wire
 
-/// Authenticates requests, remembering what each token opens for a few seconds.
+/// Authenticates requests, remembering for a while what each token opens.
 ///
-/// A revoked key is refused as soon as this hub hears of it (`RegistryCaches`); should that word be lost, within `timeToLive`. Unknown tokens are remembered in a cache of their own, so that guessing cannot
-/// push good tokens out.
+/// A revoked key is refused as soon as this hub hears of it (`RegistryCaches`); should that notification be lost, within
+/// `timeToLive`. An expired key is refused at once. Unknown tokens are remembered longer, since none ever becomes valid, and in a
+/// cache of their own, so that guesses push no valid token out.
 public final class AccessKeyCache: Sendable {
+  /// Notes which keys are used, and writes it now and then.
+  public let usage: AccessKeyUsage
   private let keys: AccessKeys
   private let known: ExpiringCache<SHA256Digest, Access>
   private let unknown: ExpiringCache<SHA256Digest, Bool>
+  private let date: @Sendable () -> Date
 
   /// - Parameters:
-  ///   - timeToLive: how long an answer is believed when no word of a change comes.
-  ///   - now: the clock, which tests steer.
+  ///   - timeToLive: how long a valid token is believed without a notification; an unknown one for 60 seconds.
+  ///   - now: the monotonic clock, which tests steer.
+  ///   - date: the wall clock, which tests steer.
   public init(
     _ database: any Querying, timeToLive: Duration = .seconds(5),
-    now: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now }
+    now: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now },
+    date: @escaping @Sendable () -> Date = { Date() }
   ) {
     keys = AccessKeys(database)
+    usage = AccessKeyUsage(database)
     known = ExpiringCache(timeToLive: timeToLive, capacity: 10_000, now: now)
-    unknown = ExpiringCache(timeToLive: timeToLive, capacity: 1_000, now: now)
+    unknown = ExpiringCache(timeToLive: .seconds(60), capacity: 4_096, now: now)
+    self.date = date
   }
 
-  /// What a token opens, as `AccessKeys.authenticate` says; without a suspension when the answer is at hand.
+  /// What a token opens, as `AccessKeys.authenticate` says; without a suspension when the answer is cached.
   public func authenticate(_ token: String, for customer: CustomerID? = nil) async throws -> Access? {
     guard let token = AccessToken(token), customer == nil || customer == token.customer else { return nil }
-    if let access = known.cached(token.hash) { return access }
+    if let access = known.cached(token.hash) { return valid(access) }
     if unknown.cached(token.hash) != nil { return nil }
     do {
-      return try await known.value(token.hash) { [keys] in
-        guard let access = try await keys.authenticate(token) else { throw Unknown() }
-        return access
-      }
+      return valid(
+        try await known.value(token.hash) { [keys, usage, date] in
+          guard let access = try await keys.authenticate(token) else { throw Unknown() }
+          // Often enough: a key in use is looked up anew each time the cache's answer has expired.
+          usage.note(access, at: date())
+          return access
+        })
     } catch is Unknown {
       unknown.remember(token.hash, true)
       return nil
     }
   }
 
-  /// The same, if it is at hand and the token opens anything.
+  /// The same, if it is cached and the token opens anything.
   public func cached(_ token: String, for customer: CustomerID) -> Access? {
     guard let token = AccessToken(token), customer == token.customer else { return nil }
-    return known.cached(token.hash)
+    return known.cached(token.hash).flatMap(valid)
+  }
+
+  private func valid(_ access: Access) -> Access? {
+    guard let expiry = access.expiresAt else { return access }
+    return expiry > date() ? access : nil
   }
 
   private struct Unknown: Error {}
 
-  /// Forgets everything.
-  public func flush() {
-    known.flush()
-    unknown.flush()
-  }
+  /// Forgets every valid token.
+  public func flush() { known.flush() }
 }

@@ -1,3 +1,4 @@
+public import FoundationEssentials
 public import Postgres
 public import Wire
 
@@ -7,34 +8,81 @@ public struct AccessKeys: Sendable {
 
   public init(_ database: any Querying) { self.database = database }
 
-  /// Makes a key with a token of 256 random bits, of which only a hash is stored. The name has 1 to 200 characters.
-  /// - Throws: `RegistryError.invalid`, `.customerUnknown`.
-  public func make(_ customer: CustomerID, name: String, scope: AccessScope) async throws -> NewAccessKey {
+  /// Creates a key with a token of 256 random bits, of which only a hash is stored. The name has 1 to 200 characters.
+  /// - Parameters:
+  ///   - appID: the only app whose routes the key is to open; not for scope admin.
+  ///   - expiresAt: when it is to stop opening anything; in the future.
+  ///   - createdBy: the key that creates it; `nil` for the command line.
+  /// - Throws: `RegistryError.invalid`, `.appUnknown`, `.customerUnknown`.
+  public func make(
+    _ customer: CustomerID, name: String, scope: AccessScope, appID: String? = nil, expiresAt: Date? = nil,
+    createdBy: AccessKeyID? = nil
+  ) async throws -> NewAccessKey {
     let name = try TextRule("name", maximum: 200).require(name)
+    if let expiresAt, expiresAt <= Date() {
+      throw RegistryError.invalid(field: "expiresAt", problem: "must be in the future")
+    }
+    if let appID { try await checkBinding(customer, to: appID, scope) }
     let token = AccessToken.make(for: customer)
     let rows = try await database.meaning(["access_key_customer_id_fkey": .customerUnknown(customer)]) {
       try await $0.query(
-        AccessKeyQueries.add, customer.rawValue, name, scope.rawValue, Bytes(token.hash))
+        AccessKeyQueries.add, customer.rawValue, name, scope.rawValue, Bytes(token.hash), appID, expiresAt,
+        createdBy?.rawValue)
     }
     return NewAccessKey(key: try AccessKey(rows[0]), token: token.text)
   }
 
-  /// Makes a key open nothing from now on; hubs that have it in their cache hear of it as soon as this is committed. Revoking it
-  /// again changes nothing.
-  /// - Throws: `RegistryError.accessKeyUnknown`.
-  public func revoke(_ customer: CustomerID, _ key: AccessKeyID) async throws -> AccessKey {
-    let rows = try await database.query(AccessKeyQueries.revoke, customer.rawValue, key.rawValue)
-    guard let row = rows.first else { throw RegistryError.accessKeyUnknown(key) }
-    try await database.notify(.accessKey, customer.description)
-    return try AccessKey(row)
+  private func checkBinding(_ customer: CustomerID, to appID: String, _ scope: AccessScope) async throws {
+    guard scope != .admin else {
+      throw RegistryError.invalid(field: "appId", problem: "cannot bind a key of scope admin, which manages all apps")
+    }
+    guard try await !PushApps.apps(database, customer, appID).isEmpty else {
+      throw RegistryError.appUnknown(appID: appID)
+    }
   }
 
-  /// Every key of a customer, revoked ones too, in the order they were made.
+  /// Revokes a key: it opens nothing from now on. Hubs that have it in their cache hear of it as soon as this is committed.
+  /// Revoking it again changes nothing.
+  /// - Parameter withCreated: whether to revoke also the keys that it created, and those that these created, and so on.
+  /// - Throws: `RegistryError.accessKeyUnknown`.
+  @discardableResult
+  public func revoke(_ customer: CustomerID, _ key: AccessKeyID, withCreated: Bool = false) async throws
+    -> AccessKeyRevocation
+  {
+    guard let revoked = try await revoke(customer, [key]).first else { throw RegistryError.accessKeyUnknown(key) }
+    let descendants = Self.validDescendants(of: key, among: try await list(customer))
+    if withCreated, !descendants.isEmpty { _ = try await revoke(customer, descendants) }
+    try await database.notify(.accessKey, customer.description)
+    return AccessKeyRevocation(
+      key: revoked, alsoRevoked: withCreated ? descendants : [], stillValid: withCreated ? [] : descendants)
+  }
+
+  private func revoke(_ customer: CustomerID, _ keys: [AccessKeyID]) async throws -> [AccessKey] {
+    try await database.query(AccessKeyQueries.revoke, customer.rawValue, keys.map(\.rawValue)).map(AccessKey.init)
+  }
+
+  /// What a key created, directly or through others that may be revoked by now, in the order of the numbers: a key is always
+  /// created after its creator.
+  private static func validDescendants(of key: AccessKeyID, among keys: [AccessKey]) -> [AccessKeyID] {
+    var family: Set<AccessKeyID> = [key]
+    return keys.filter { candidate in
+      guard let creator = candidate.createdBy, family.contains(creator) else { return false }
+      family.insert(candidate.id)
+      return candidate.revokedAt == nil && candidate.expiresAt.map { $0 > Date() } ?? true
+    }.map(\.id)
+  }
+
+  /// Every key of a customer, revoked ones too, in the order they were created.
   public func list(_ customer: CustomerID) async throws -> [AccessKey] {
     try await database.query(AccessKeyQueries.list, customer.rawValue).map(AccessKey.init)
   }
 
-  /// What a token opens; `nil` for a token that is unknown, revoked, no token at all, or not of `customer`.
+  /// The customer's key of that number; `nil` if there is none.
+  public func find(_ customer: CustomerID, _ key: AccessKeyID) async throws -> AccessKey? {
+    try await list(customer).first { $0.id == key }
+  }
+
+  /// What a token opens; `nil` for a token that is unknown, revoked, expired, no token at all, or not of `customer`.
   ///
   /// A foreign customer and an unknown one look the same: neither is ever looked up, only the token's own customer is.
   /// - Parameter customer: whose data the caller asks for; `nil` for that of the token's own customer.
@@ -47,7 +95,9 @@ public struct AccessKeys: Sendable {
     let rows = try await database.query(
       AccessKeyQueries.authenticate, token.customer.rawValue, Bytes(token.hash))
     guard let row = rows.first else { return nil }
-    let (id, scope) = try row.decode(Int64.self, String.self)
-    return Access(customer: token.customer, key: AccessKeyID(id), scope: try AccessScope(stored: scope))
+    let (id, scope, appID, expiresAt) = try row.decode(Int64.self, String.self, String?.self, Date?.self)
+    return Access(
+      customer: token.customer, key: AccessKeyID(id), scope: try AccessScope(stored: scope), appID: appID,
+      expiresAt: expiresAt)
   }
 }

@@ -13,6 +13,8 @@ enum NotificationQueries {
 package enum RegistryChannel: String, CaseIterable, Sendable {
   case accessKey = "pushcart_access_key"
   case pushApp = "pushcart_push_app"
+  /// The keys that sign page links, or how long a customer's links live; the payload is empty for the keys.
+  case links = "pushcart_links"
 }
 
 extension Querying {

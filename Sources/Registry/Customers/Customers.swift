@@ -1,9 +1,43 @@
-import FoundationEssentials
+public import FoundationEssentials
 public import Postgres
 public import Wire
 
+/// A tenant: everything else belongs to exactly one.
+public struct Customer: Sendable, Equatable {
+  public let id: CustomerID
+  /// For people; not unique.
+  public let name: String
+  public let settings: CustomerSettings
+  public let createdAt: Date
+}
+
+/// What a customer may set for all of their apps.
+public struct CustomerSettings: Sendable, Equatable {
+  /// Days after which a page link answers 404; `nil` for never.
+  public var linkMaximumAgeDays: Int32?
+  /// Most valid devices a contact may have.
+  public var devicesPerContact: Int32
+}
+
+/// What is to change about a customer; `nil` leaves a field as it is.
+public struct CustomerUpdate: Sendable, Equatable {
+  /// 0 for links that never expire.
+  public var linkMaximumAgeDays: Int32?
+  public var devicesPerContact: Int32?
+
+  public init(linkMaximumAgeDays: Int32? = nil, devicesPerContact: Int32? = nil) {
+    self.linkMaximumAgeDays = linkMaximumAgeDays
+    self.devicesPerContact = devicesPerContact
+  }
+}
+
 /// The store of customers.
 public struct Customers: Sendable {
+  /// Days that page links may be set to live; 0 for ever.
+  public static let linkAges: ClosedRange<Int32> = 0...3650
+  /// Valid devices that a contact may be allowed.
+  public static let deviceLimits: ClosedRange<Int32> = 1...1000
+
   private let database: any Querying
 
   public init(_ database: any Querying) { self.database = database }
@@ -13,6 +47,30 @@ public struct Customers: Sendable {
   public func add(name: String) async throws -> Customer {
     let name = try TextRule("name", maximum: 200).require(name)
     return try await database.query(CustomerQueries.add, name).map(Customer.init)[0]
+  }
+
+  /// Changes a customer's settings; hubs that serve hear of it as soon as this is committed.
+  /// - Throws: `RegistryError.invalid`, `.customerUnknown`.
+  public func update(_ id: CustomerID, _ update: CustomerUpdate) async throws -> Customer {
+    let age = try update.linkMaximumAgeDays.map { days throws(RegistryError) in
+      try Self.check("linkMaxAgeDays", days, Self.linkAges)
+    }
+    let devices = try update.devicesPerContact.map { limit throws(RegistryError) in
+      try Self.check("devicesPerContact", limit, Self.deviceLimits)
+    }
+    let rows = try await database.query(CustomerQueries.update, id.rawValue, age, devices)
+    guard let row = rows.first else { throw RegistryError.customerUnknown(id) }
+    try await database.notify(.links, id.description)
+    return try Customer(row)
+  }
+
+  private static func check(_ field: String, _ number: Int32, _ range: ClosedRange<Int32>) throws(RegistryError)
+    -> Int32
+  {
+    guard range.contains(number) else {
+      throw .invalid(field: field, problem: "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return number
   }
 
   /// Every customer, in the order they were added.
@@ -26,9 +84,37 @@ public struct Customers: Sendable {
   }
 }
 
+/// Statements on `customer`, a reference table: they need no customer_id to be routed by.
+enum CustomerQueries {
+  private static let columns = "customer_id, name, link_max_age_days, devices_per_contact, created_at"
+
+  static let add = Statement(
+    "customer.add", .write, "INSERT INTO customer (name) VALUES ($1::text) RETURNING \(columns)")
+
+  /// A maximum age `$2` of 0 stands for none, NULL leaves it as it is.
+  static let update = Statement(
+    "customer.update", .write,
+    """
+    UPDATE customer SET
+      link_max_age_days = nullif(coalesce($2::int4, link_max_age_days), 0),
+      devices_per_contact = coalesce($3::int4, devices_per_contact)
+    WHERE customer_id = $1::bigint
+    RETURNING \(columns)
+    """)
+
+  static let list = Statement("customer.list", .read, "SELECT \(columns) FROM customer ORDER BY customer_id")
+
+  static let find = Statement("customer.find", .read, "SELECT \(columns) FROM customer WHERE customer_id = $1::bigint")
+
+  static let all: [Statement] = [add, update, list, find]
+}
+
 extension Customer {
-  init(_ row: Row) throws {
-    let (id, name, createdAt) = try row.decode(Int64.self, String.self, Date.self)
-    self.init(id: CustomerID(id), name: name, createdAt: createdAt)
+  fileprivate init(_ row: Row) throws {
+    let (id, name, age, devices, createdAt) = try row.decode(
+      Int64.self, String.self, Int32?.self, Int32.self, Date.self)
+    self.init(
+      id: CustomerID(id), name: name,
+      settings: CustomerSettings(linkMaximumAgeDays: age, devicesPerContact: devices), createdAt: createdAt)
   }
 }

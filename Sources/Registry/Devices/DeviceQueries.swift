@@ -3,7 +3,7 @@ import Postgres
 /// Statements on `device` that are not part of a registration.
 enum DeviceQueries {
   /// Invalidates the pairs of the contact `$2` and the tokens `$3`, `$4` (app and key), all or none, with the types `$5` and
-  /// the moments `$6`. Gives the ordinals of the pairs that are not registered. Locks the devices in the order in which a
+  /// the moments `$6`, for the access key `$7`. Gives the ordinals of the pairs that are not registered. Locks the devices in the order in which a
   /// registration does, and goes by what the locked rows say.
   static let invalidate = Statement(
     "device.invalidate", .write,
@@ -38,8 +38,8 @@ enum DeviceQueries {
       RETURNING d.device_id, d.contact_id, p.known_type
     ),
     event AS (
-      INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason)
-      SELECT $1::bigint, device_id, contact_id, 'invalidated', 'app' FROM changed WHERE known_type = 0
+      INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason, access_key_id)
+      SELECT $1::bigint, device_id, contact_id, 'invalidated', 'app', $7::bigint FROM changed WHERE known_type = 0
     )
     SELECT ordinal FROM pair WHERE device_id IS NULL ORDER BY ordinal
     """)

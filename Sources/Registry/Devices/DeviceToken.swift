@@ -30,7 +30,7 @@ public struct DeviceToken: Sendable, Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(key) }
 
   /// The bytes that pairs of hexadecimal digits stand for; `nil` for any other text.
-  private static func bytes(hex text: String) -> [UInt8]? {
+  static func bytes(hex text: String) -> [UInt8]? {
     guard text.utf8.count.isMultiple(of: 2) else { return nil }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.utf8.count / 2)

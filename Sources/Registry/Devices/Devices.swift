@@ -16,7 +16,7 @@ public struct Devices: Sendable {
       try await $0.query(
         DeviceQueries.invalidate, customer.rawValue, invalidation.originalID, pairs.map(\.app.rawValue),
         pairs.map { Bytes($0.token.key) }, pairs.map(\.type.rawValue),
-        pairs.map { $0.moment.map(PostgresTimestamp.init(milliseconds:)) })
+        pairs.map { $0.moment.map(PostgresTimestamp.init(milliseconds:)) }, invalidation.key?.rawValue)
     }
     guard let first = unknown.first else { return }
     throw RegistryError.deviceUnknown(field: pairs[try first.decode(Int.self) - 1].field)

@@ -14,12 +14,17 @@ public struct Invalidation: Sendable {
   }
 
   public let originalID: String
+  /// The access key of the request.
+  let key: AccessKeyID?
   let pairs: [Pair]
 
   /// Checks what an app sent. Of a token given twice the last one counts; a type that is left out is 1, by app or user.
-  /// - Parameter apps: what the path's appId stands for, one per platform, at least one.
+  /// - Parameters:
+  ///   - apps: what the path's appId stands for, one per platform, at least one.
+  ///   - access: what the request was let in by; `nil` for the hub itself.
   /// - Throws: `RegistryError.invalid`, naming the field.
-  public init(_ body: PushDevicesBody, apps: [PushApp]) throws(RegistryError) {
+  public init(_ body: PushDevicesBody, apps: [PushApp], access: Access? = nil) throws(RegistryError) {
+    key = access?.key
     originalID = try Registration.originalID(body.originalId)
     guard !body.deviceInfo.isEmpty else {
       throw .invalid(field: "deviceInfo", problem: "must hold 1 to \(PushDevicesBody.maximumDevices) devices")

@@ -1,9 +1,10 @@
+import Metrics
 import Postgres
 import Wire
 
 /// A registration, and whether its sender is told of the contact and all its devices.
 struct RegistrationRequest: Sendable {
-  let registration: Registration
+  var registration: Registration
   let returnsContact: Bool
 }
 
@@ -30,9 +31,23 @@ struct RegisterBatch {
     do {
       return try await write(to: database)
     } catch PostgresError.server(let failure) where requests.count == 1 {
+      if failure.constraint == "contact_properties_size", requests[0].registration.isOfDeviceKey {
+        return try await withoutProperties(on: database)
+      }
       throw refusal(failure, of: requests[0].registration) ?? PostgresError.server(failure)
     }
   }
+
+  /// A device key lies in every copy of an app. If it were told that a contact's properties are full, it could measure what is
+  /// stored of anybody; so its properties are dropped and the rest is registered.
+  private func withoutProperties(on database: any Querying) async throws -> [Outcome] {
+    Self.droppedProperties.increment()
+    var request = requests[0]
+    request.registration.properties = nil
+    return try await RegisterBatch(customer, [request]).run(on: database)
+  }
+
+  private static let droppedProperties = Counter(label: "pushcart_registrations_without_properties_total")
 
   private func write(to database: any Querying) async throws -> [Outcome] {
     let statement =
@@ -59,6 +74,7 @@ struct RegisterBatch {
     parameters.append(registrations.enumerated().flatMap { index, each in each.devices.map { _ in index + 1 } })
     append(registrations.flatMap(\.devices), to: &parameters)
     parameters.append(Set(registrations.lazy.flatMap(\.apps)).map(\.rawValue))
+    parameters.append(registrations.map { $0.key?.rawValue })
     return parameters
   }
 

@@ -30,6 +30,8 @@ enum RegisterQueries {
     wanted AS MATERIALIZED (\(wanted)),
     updated AS (\(updated)),
     added AS (\(added)),
+    surplus AS MATERIALIZED (\(surplus)),
+    dropped AS (\(dropped)),
     event AS (\(event))
     SELECT ordinal, refusal FROM request WHERE refusal <> 0
     """)
@@ -48,6 +50,8 @@ enum RegisterQueries {
     wanted AS MATERIALIZED (\(wanted)),
     updated AS (\(updated) RETURNING d.contact_id, \(ContactColumns.device("d"))),
     added AS (\(added) RETURNING contact_id, \(ContactColumns.device("device"))),
+    surplus AS MATERIALIZED (\(surplus)),
+    dropped AS (\(dropped) RETURNING d.contact_id, \(ContactColumns.device("d"))),
     event AS (\(event)),
     other AS (\(other))
     SELECT ordinal, refusal, contact_id, original_id, known_list_id, known_date_of_birth, known_properties, known_texts,
@@ -60,7 +64,9 @@ enum RegisterQueries {
     FROM fresh f JOIN request r ON r.original_id = f.original_id
     UNION ALL
     SELECT 0::bigint, 0::int2, contact_id, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.device("d"))
-    FROM (SELECT * FROM updated UNION ALL SELECT * FROM added UNION ALL SELECT * FROM other) d
+    FROM (
+      SELECT * FROM updated UNION ALL SELECT * FROM added UNION ALL SELECT * FROM dropped UNION ALL SELECT * FROM other
+    ) d
     """)
 
   /// How many of the apps `$28` there are. Customers and apps are not deleted while anybody registers with them; a foreign key
@@ -161,7 +167,7 @@ enum RegisterQueries {
   /// The devices as they are to be, each numbered. A step of its own: Citus sends no statement to a shard that takes a number as
   /// it reads.
   private static let wanted = """
-    SELECT push_app_id, contact_id, token, token_key, sandbox, type, known_contact_id, known_sandbox, known_type,
+    SELECT ordinal, push_app_id, contact_id, token, token_key, sandbox, type, known_contact_id, known_sandbox, known_type,
       known_device_id, coalesce(known_device_id, nextval('device_device_id_seq')) AS device_id,
       nullif(coalesce(manufacturer, known_manufacturer), '') AS manufacturer,
       nullif(coalesce(model, known_model), '') AS model,
@@ -192,7 +198,7 @@ enum RegisterQueries {
 
   /// What changed, a row for each kind of change.
   private static let event = """
-    INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason)
+    INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason, access_key_id)
     \([
       ("registered", "known_device_id IS NULL"),
       ("moved", "known_contact_id <> contact_id"),
@@ -201,8 +207,45 @@ enum RegisterQueries {
       ("invalidated", "coalesce(known_type, 0) = 0 AND type <> 0"),
     ].map { kind, happened in
       let reason = kind == "invalidated" ? "'app'" : "NULL"
-      return "SELECT $1::bigint, device_id, contact_id, '\(kind)', \(reason) FROM wanted WHERE \(happened)"
+      return """
+        SELECT $1::bigint, device_id, contact_id, '\(kind)', \(reason), ($29::bigint[])[ordinal::int4]
+        FROM wanted WHERE \(happened)
+        """
     }.joined(separator: "\nUNION ALL\n"))
+    UNION ALL
+    SELECT $1::bigint, device_id, contact_id, 'invalidated', 'too_many_devices', ($29::bigint[])[ordinal::int4]
+    FROM surplus
+    """
+
+  /// The valid devices that contacts have too many of by now, those registered the longest time ago: looked for when a contact
+  /// that was there gets a further one. Devices of the request stay, however many they are.
+  private static let surplus = """
+    SELECT n.ordinal, n.contact_id, x.device_id
+    FROM (
+      SELECT w.ordinal, w.contact_id, count(*) FILTER (WHERE w.type = 0) AS named
+      FROM wanted w
+      JOIN request r ON r.ordinal = w.ordinal AND r.contact_id IS NOT NULL
+      GROUP BY w.ordinal, w.contact_id
+      HAVING bool_or(
+        w.type = 0 AND (w.known_device_id IS NULL OR w.known_contact_id <> w.contact_id OR w.known_type <> 0))
+    ) n
+    CROSS JOIN LATERAL (
+      SELECT d.device_id, row_number() OVER (ORDER BY d.registered_at DESC, d.device_id DESC) AS place
+      FROM (
+        SELECT device_id, registered_at FROM device
+        WHERE customer_id = $1::bigint AND contact_id = n.contact_id AND invalidated_at IS NULL
+        ORDER BY device_id + 0 LIMIT \(Device.maximumOfContact)
+      ) d
+      WHERE d.device_id NOT IN (SELECT known_device_id FROM looked_up WHERE known_device_id IS NOT NULL)
+    ) x
+    WHERE x.place > (SELECT devices_per_contact FROM customer WHERE customer_id = $1::bigint) - n.named
+    """
+
+  private static let dropped = """
+    UPDATE device d
+    SET invalidated_at = now(), invalidation_type = 1, invalidation_reason = 'too_many_devices'
+    FROM (SELECT device_id FROM surplus ORDER BY device_id) s
+    WHERE d.customer_id = $1::bigint AND d.device_id = s.device_id AND d.invalidated_at IS NULL
     """
 
   /// The contacts' devices that no request speaks of. The sum in ORDER BY keeps the planner from reading all of the customer's
@@ -217,6 +260,7 @@ enum RegisterQueries {
     ) d
     WHERE r.tells AND r.refusal = 0
       AND d.device_id NOT IN (SELECT known_device_id FROM looked_up WHERE known_device_id IS NOT NULL)
+      AND d.device_id NOT IN (SELECT device_id FROM surplus)
     """
 
   /// What a run fails by when the contact was erased, or the contact or a token added, after the run had looked.

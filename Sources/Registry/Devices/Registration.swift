@@ -14,14 +14,22 @@ public struct Registration: Sendable {
   let texts: [String?]
   let dateOfBirth: Change<CarmaDate>
   /// A flat JSON object; `null` removes a key.
-  let properties: String?
+  var properties: String?
+  /// The access key of the request; `nil` for a registration by the hub itself.
+  let key: AccessKeyID?
+  /// Whether that key ships inside an app, so that nothing may be learned by it of what is stored.
+  let isOfDeviceKey: Bool
   /// In the order of the request; of a token given twice the last one counts.
   let devices: [DeviceRegistration]
 
   /// Checks what an app sent.
-  /// - Parameter apps: what the path's appId stands for, one per platform, at least one.
+  /// - Parameters:
+  ///   - apps: what the path's appId stands for, one per platform, at least one.
+  ///   - access: what the request was let in by; `nil` for a registration by the hub itself.
   /// - Throws: `RegistryError.invalid`, naming the field.
-  public init(_ body: PushDevicesBody, apps: [PushApp]) throws(RegistryError) {
+  public init(_ body: PushDevicesBody, apps: [PushApp], access: Access? = nil) throws(RegistryError) {
+    key = access?.key
+    isOfDeviceKey = access?.scope == .device
     appID = apps[0].appID
     self.apps = apps.map(\.id)
     originalID = try Self.originalID(body.originalId)

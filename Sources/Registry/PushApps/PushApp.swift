@@ -14,6 +14,10 @@ public struct PushApp: Sendable, Equatable {
   public let teamID: String?
   /// Apple's Key Id of the signing key (iOS).
   public let keyID: String?
+  /// Whether requests with a device key must carry `X-Pushcart-Identity`.
+  public let identityRequired: Bool
+  /// What requests with a device key may write; `nil` for everything.
+  public let deviceFields: DeviceKeyFields?
   /// What is stored to open its push service, without the secrets themselves.
   public let credentials: [PushCredential]
   /// Why the app needs somebody's attention; `nil` when all is well.
@@ -42,6 +46,10 @@ public struct PushApp: Sendable, Equatable {
     if type == .ios, !hasSigningKey {
       warnings.append("There is no signingKey, so nothing can be sent to this app yet.")
     }
+    if identityRequired, !credentials.contains(where: { $0.kind == .identitySecret }) {
+      warnings.append(
+        "identity is required but there is no identity secret, so every request with a device key is refused.")
+    }
     return warnings
   }
 }
@@ -55,10 +63,16 @@ public struct NewPushApp: Sendable {
   public var keyID: String?
   /// The AuthKey_….p8 file as it was downloaded.
   public var signingKey: Secret?
+  public var identityRequired: Bool
+  /// Names as `DeviceKeyFields` takes them; `nil`, or `["all"]`, for no limit.
+  public var deviceFields: [String]?
 
   public init(
-    appID: String, type: AppType, name: String, teamID: String? = nil, keyID: String? = nil, signingKey: Secret? = nil
+    appID: String, type: AppType, name: String, teamID: String? = nil, keyID: String? = nil, signingKey: Secret? = nil,
+    identityRequired: Bool = false, deviceFields: [String]? = nil
   ) {
+    self.identityRequired = identityRequired
+    self.deviceFields = deviceFields
     self.appID = appID
     self.type = type
     self.name = name
@@ -74,8 +88,16 @@ public struct PushAppUpdate: Sendable {
   public var teamID: String?
   public var keyID: String?
   public var signingKey: Secret?
+  public var identityRequired: Bool?
+  /// Names as `DeviceKeyFields` takes them; `["all"]` for no limit.
+  public var deviceFields: [String]?
 
-  public init(name: String? = nil, teamID: String? = nil, keyID: String? = nil, signingKey: Secret? = nil) {
+  public init(
+    name: String? = nil, teamID: String? = nil, keyID: String? = nil, signingKey: Secret? = nil,
+    identityRequired: Bool? = nil, deviceFields: [String]? = nil
+  ) {
+    self.identityRequired = identityRequired
+    self.deviceFields = deviceFields
     self.name = name
     self.teamID = teamID
     self.keyID = keyID

@@ -6,8 +6,8 @@ import Wire
 enum PushAppQueries {
   /// The app's own columns, then its credentials as four arrays of one order. `$1` is the customer.
   private static let columns = """
-    app.push_app_id, app.customer_id, app.app_id, app.app_type, app.name, app.team_id, app.key_id, app.alarm,
-    app.alarm_at, app.created_at, app.updated_at,
+    app.push_app_id, app.customer_id, app.app_id, app.app_type, app.name, app.team_id, app.key_id,
+    app.identity_required, app.device_fields, app.alarm, app.alarm_at, app.created_at, app.updated_at,
     \(credentials("kind")), \(credentials("fingerprint")), \(credentials("not_after")), \(credentials("updated_at"))
     """
 
@@ -28,8 +28,10 @@ enum PushAppQueries {
     "push_app.add", .write,
     """
     WITH app AS (
-      INSERT INTO push_app (customer_id, push_app_id, app_id, app_type, name, team_id, key_id)
-      VALUES ($1::bigint, $2::bigint, $3::text, $4::int2, $5::text, $6::text, $7::text)
+      INSERT INTO push_app (customer_id, push_app_id, app_id, app_type, name, team_id, key_id, identity_required,
+        device_fields)
+      VALUES ($1::bigint, $2::bigint, $3::text, $4::int2, $5::text, $6::text, $7::text, $11::bool,
+        nullif($12::text[], '{all}'))
     )
     INSERT INTO push_credential (customer_id, push_app_id, kind, sealed, master_key_id, fingerprint)
     SELECT $1::bigint, $2::bigint, 'apns_signing_key', $8::bytea, $9::text, $10::text WHERE $8::bytea IS NOT NULL
@@ -45,6 +47,8 @@ enum PushAppQueries {
         name = coalesce($3::text, name),
         team_id = coalesce($4::text, team_id),
         key_id = coalesce($5::text, key_id),
+        identity_required = coalesce($9::bool, identity_required),
+        device_fields = nullif(coalesce($10::text[], device_fields), '{all}'),
         alarm = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND $6::bytea IS NULL THEN alarm END,
         alarm_at = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND $6::bytea IS NULL THEN alarm_at END,
         updated_at = greatest(
@@ -58,6 +62,32 @@ enum PushAppQueries {
     ON CONFLICT (customer_id, push_app_id, kind) DO UPDATE SET
       sealed = excluded.sealed, master_key_id = excluded.master_key_id, fingerprint = excluded.fingerprint,
       updated_at = excluded.updated_at
+    """)
+
+  /// Saves one credential over the one of its kind, and changes the app's `updated_at`, which caches go by.
+  static let storeCredential = Statement(
+    "push_app.store_credential", .write,
+    """
+    WITH app AS (
+      UPDATE push_app SET updated_at = greatest(
+        now(), (updated_at AT TIME ZONE 'UTC' + interval '1 microsecond') AT TIME ZONE 'UTC')
+      WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
+      RETURNING customer_id
+    )
+    INSERT INTO push_credential (customer_id, push_app_id, kind, sealed, master_key_id, fingerprint, updated_at)
+    SELECT $1::bigint, $2::bigint, $3::text, $4::bytea, $5::text, $6::text, now() FROM app
+    ON CONFLICT (customer_id, push_app_id, kind) DO UPDATE SET
+      sealed = excluded.sealed, master_key_id = excluded.master_key_id, fingerprint = excluded.fingerprint,
+      updated_at = excluded.updated_at
+    """)
+
+  /// Of the apps `$2`, the current ones and those before them.
+  static let identitySecrets = Statement(
+    "push_app.identity_secrets", .read,
+    """
+    SELECT push_app_id, kind, sealed, master_key_id FROM push_credential
+    WHERE customer_id = $1::bigint AND push_app_id = ANY ($2::bigint[])
+      AND kind IN ('identity_secret', 'previous_identity_secret')
     """)
 
   static let list = Statement(
@@ -101,24 +131,26 @@ enum PushAppQueries {
     """)
 
   static let all: [Statement] = [
-    number, add, update, list, find, resolve, signing, raiseAlarm, clearAlarm,
+    number, add, update, storeCredential, identitySecrets, list, find, resolve, signing, raiseAlarm, clearAlarm,
   ]
 }
 
 extension PushApp {
   init(_ row: Row) throws {
     let (
-      id, customer, appID, type, name, teamID, keyID, alarm, alarmAt, createdAt, updatedAt, kinds, prints, ends, dates
+      id, customer, appID, type, name, teamID, keyID, identityRequired, deviceFields, alarm, alarmAt, createdAt,
+      updatedAt, kinds, prints, ends, dates
     ) =
       try row.decode(
-        Int64.self, Int64.self, String.self, Int16.self, String.self, String?.self, String?.self, String?.self,
-        Date?.self, Date.self, Date.self, [String].self, [String].self, [Date?].self, [Date].self)
+        Int64.self, Int64.self, String.self, Int16.self, String.self, String?.self, String?.self, Bool.self,
+        [String]?.self, String?.self, Date?.self, Date.self, Date.self, [String].self, [String].self, [Date?].self,
+        [Date].self)
     guard let type = AppType(rawValue: type) else {
       throw PostgresError.decoding(statement: "push_app", column: "app_type", .format("no platform: \(type)"))
     }
     self.init(
       id: PushAppID(id), customer: CustomerID(customer), appID: appID, type: type, name: name, teamID: teamID,
-      keyID: keyID,
+      keyID: keyID, identityRequired: identityRequired, deviceFields: deviceFields.map { DeviceKeyFields(stored: $0) },
       credentials: kinds.indices.compactMap { index in
         PushCredential.Kind(rawValue: kinds[index]).map {
           PushCredential(kind: $0, fingerprint: prints[index], notAfter: ends[index], updatedAt: dates[index])

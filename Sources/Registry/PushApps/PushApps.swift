@@ -3,7 +3,7 @@ public import Wire
 
 /// The store of push apps and of what opens their push services.
 public struct PushApps: Sendable {
-  private let database: any Querying
+  let database: any Querying
   private let vault: Vault?
 
   /// - Parameter vault: seals credentials. A store without one is for reading: to add or update with it is a mistake of the
@@ -25,6 +25,8 @@ public struct PushApps: Sendable {
       app.type, teamID: teamID != nil, keyID: keyID != nil, signingKey: app.signingKey != nil)
     let file = try app.signingKey.map { file throws(RegistryError) in try SigningKeyFile(file) }
 
+    let fields = try checked(app.deviceFields)
+
     let id = PushAppID(try await database.query(PushAppQueries.number)[0].decode(Int64.self))
     let sealed = try seal(file, customer, id)
     let constraints: [String: RegistryError] = [
@@ -34,9 +36,15 @@ public struct PushApps: Sendable {
     try await database.meaning(constraints) {
       _ = try await $0.query(
         PushAppQueries.add, customer.rawValue, id.rawValue, appID, app.type.rawValue, name, teamID, keyID,
-        sealed.map { Bytes($0.bytes) }, sealed?.masterKeyID, file?.fingerprint)
+        sealed.map { Bytes($0.bytes) }, sealed?.masterKeyID, file?.fingerprint, app.identityRequired, fields)
     }
     return try await changed(customer, id)
+  }
+
+  /// - Throws: `RegistryError.invalid`.
+  private func checked(_ fields: [String]?) throws(RegistryError) -> [String]? {
+    guard let fields, fields != [DeviceKeyFields.all] else { return fields }
+    return try DeviceKeyFields(fields).names
   }
 
   /// Changes an app; new credentials end its alarm.
@@ -50,20 +58,25 @@ public struct PushApps: Sendable {
       app.type, teamID: (teamID ?? app.teamID) != nil, keyID: (keyID ?? app.keyID) != nil,
       signingKey: update.signingKey != nil || app.hasSigningKey)
     let file = try update.signingKey.map { file throws(RegistryError) in try SigningKeyFile(file) }
+    let fields = try checked(update.deviceFields)
     let sealed = try seal(file, customer, id)
     try await database.query(
       PushAppQueries.update, customer.rawValue, id.rawValue, name, teamID, keyID, sealed.map { Bytes($0.bytes) },
-      sealed?.masterKeyID, file?.fingerprint)
+      sealed?.masterKeyID, file?.fingerprint, update.identityRequired, fields)
     return try await changed(customer, id)
   }
 
   private func seal(_ file: SigningKeyFile?, _ customer: CustomerID, _ app: PushAppID) throws -> Sealed? {
     guard let file else { return nil }
-    guard let vault else { preconditionFailure("a store of push apps without a vault was told to seal") }
-    return try vault.seal(file.key, context: PushCredential.context(customer, app, .apnsSigningKey))
+    return try requiredVault.seal(file.key, context: PushCredential.context(customer, app, .apnsSigningKey))
   }
 
-  private func changed(_ customer: CustomerID, _ id: PushAppID) async throws -> PushApp {
+  var requiredVault: Vault {
+    guard let vault else { preconditionFailure("a store of push apps without a vault was told to seal") }
+    return vault
+  }
+
+  func changed(_ customer: CustomerID, _ id: PushAppID) async throws -> PushApp {
     try await database.notify(.pushApp, customer.description)
     guard let app = try await find(customer, id) else { throw RegistryError.pushAppUnknown(id) }
     return app

@@ -1,32 +1,51 @@
 import Crypto
-public import Postgres
+import Postgres
 
-/// Secrets the hub makes for itself once, and then shares with every other hub on the same database.
-public struct HubSecrets: Sendable {
+/// Secrets the hub makes for itself, and shares with every other hub on the same database.
+struct HubSecrets: Sendable {
   private let database: any Querying
   private let vault: Vault
 
-  public init(_ database: any Querying, vault: Vault) {
+  init(_ database: any Querying, vault: Vault) {
     self.database = database
     self.vault = vault
   }
 
-  /// The 32 random bytes kept under `name`, made now if they are not there yet. Hubs that start together agree on one value.
-  /// - Throws: `RegistryError.sealed` when no master key at hand opens them.
-  public func load(_ name: String) async throws -> Secret {
-    if let secret = try await find(name) { return secret }
+  /// Makes 32 random bytes and keeps them under `name`, unless there are some already.
+  /// - Returns: whether they were made: hubs that do this together agree on one value.
+  func make(_ name: String) async throws -> Bool {
     let made = Secret(bytes: SymmetricKey(size: .bits256).withUnsafeBytes { Array($0) })
     let sealed = try vault.seal(made, context: Self.context(name))
-    try await database.query(HubSecretQueries.add, name, Bytes(sealed.bytes), sealed.masterKeyID)
-    guard let secret = try await find(name) else { throw RegistryError.sealed(what: Self.context(name)) }
-    return secret
+    return try await database.query(HubSecretQueries.add, name, Bytes(sealed.bytes), sealed.masterKeyID).affected == 1
   }
 
-  private func find(_ name: String) async throws -> Secret? {
-    guard let row = try await database.query(HubSecretQueries.find, name).first else { return nil }
-    let (bytes, key) = try row.decode(Bytes.self, String.self)
-    return try vault.open(Sealed(bytes: bytes.bytes, masterKeyID: key), context: Self.context(name))
+  /// The secrets whose names begin so, by name.
+  /// - Throws: `RegistryError.sealed` when no master key at hand opens one of them.
+  func load(namesBeginningWith prefix: String) async throws -> [String: Secret] {
+    var secrets: [String: Secret] = [:]
+    for row in try await database.query(HubSecretQueries.find, prefix) {
+      let (name, bytes, key) = try row.decode(String.self, Bytes.self, String.self)
+      secrets[name] = try vault.open(Sealed(bytes: bytes.bytes, masterKeyID: key), context: Self.context(name))
+    }
+    return secrets
   }
 
   static func context(_ name: String) -> String { "hub_secret/\(name)" }
+}
+
+/// Statements on `hub_secret`, a reference table: they need no customer_id to be routed by.
+enum HubSecretQueries {
+  /// Adds nothing when another hub was quicker.
+  static let add = Statement(
+    "hub_secret.add", .write,
+    """
+    INSERT INTO hub_secret (name, sealed, master_key_id) VALUES ($1::text, $2::bytea, $3::text)
+    ON CONFLICT (name) DO NOTHING
+    """)
+
+  static let find = Statement(
+    "hub_secret.find", .read,
+    "SELECT name, sealed, master_key_id FROM hub_secret WHERE starts_with(name, $1::text) ORDER BY name")
+
+  static let all: [Statement] = [add, find]
 }

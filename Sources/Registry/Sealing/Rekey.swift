@@ -1,15 +1,15 @@
 public import Postgres
 import Wire
 
-/// Seals everything under the current master key, so that older ones can be put away.
+/// Seals everything under the current master key, so that older ones can be dropped.
 public struct Rekey: Sendable {
   /// How far it is.
   public struct Progress: Sendable, Equatable {
-    /// Sealed anew by this run.
+    /// Sealed again by this run.
     public var resealed = 0
-    /// Sealed under the current key before.
+    /// Sealed under the current key already.
     public var current = 0
-    /// Left as they were, since no master key at hand opens them; each named by its place.
+    /// Left as they were, since no known master key opens them; each named by its place.
     public var unreadable: [String] = []
 
     public init() {}
@@ -17,10 +17,13 @@ public struct Rekey: Sendable {
 
   private let database: any Querying
   private let vault: Vault
+  private let user: String
 
-  public init(_ database: any Querying, vault: Vault) {
+  /// - Parameter user: who does it at the command line, for the audit log of each customer.
+  public init(_ database: any Querying, vault: Vault, by user: String) {
     self.database = database
     self.vault = vault
+    self.user = user
   }
 
   /// Goes over all sealed values, each on its own, so that it may be stopped and started at any time.
@@ -52,7 +55,8 @@ public struct Rekey: Sendable {
       let context = PushCredential.context(customer, PushAppID(app), kind)
       guard let new = try renew(sealed, context, &progress), !trial else { continue }
       try await database.query(
-        RekeyQueries.replaceCredential, customer.rawValue, app, kind, bytes, Bytes(new.bytes), new.masterKeyID)
+        RekeyQueries.replaceCredential, customer.rawValue, app, kind, bytes, Bytes(new.bytes), new.masterKeyID, user,
+        AuditAction.rekey.rawValue, "app \(app)")
     }
     for row in try await database.query(RekeyQueries.replies, customer.rawValue) {
       let (key, body) = try row.decode(String.self, Bytes.self)
@@ -62,7 +66,7 @@ public struct Rekey: Sendable {
     }
   }
 
-  /// The value sealed anew; `nil` when there is nothing to do or nothing that could be done.
+  /// The value, sealed again; `nil` when it needs no sealing or cannot be opened.
   private func renew(_ sealed: Sealed, _ context: String, _ progress: inout Progress) throws -> Sealed? {
     guard sealed.masterKeyID != vault.currentID else {
       progress.current += 1
@@ -75,4 +79,58 @@ public struct Rekey: Sendable {
     progress.resealed += 1
     return try vault.seal(secret, context: context)
   }
+}
+
+/// Statements that `Rekey` reads and replaces sealed values with.
+///
+/// Each replaces a value only if it still is what was read, so a credential that is saved meanwhile is never overwritten.
+enum RekeyQueries {
+  /// Of one customer.
+  static let credentials = Statement(
+    "rekey.credentials", .read,
+    """
+    SELECT push_app_id, kind, sealed, master_key_id FROM push_credential
+    WHERE customer_id = $1::bigint ORDER BY push_app_id, kind
+    """)
+
+  /// Together with the line of the audit log: `$7` did the action `$8` to the target `$9`.
+  static let replaceCredential = Statement(
+    "rekey.replace_credential", .write,
+    """
+    WITH replaced AS (
+      UPDATE push_credential SET sealed = $5::bytea, master_key_id = $6::text
+      WHERE customer_id = $1::bigint AND push_app_id = $2::bigint AND kind = $3::text AND sealed = $4::bytea
+      RETURNING customer_id
+    )
+    INSERT INTO audit_log (customer_id, os_user, action, target, after)
+    SELECT $1::bigint, $7::text, $8::text, $9::text, jsonb_build_object('kind', $3::text, 'masterKeyId', $6::text)
+    FROM replaced
+    """)
+
+  /// Of one customer, those that still answer a repeated request.
+  static let replies = Statement(
+    "rekey.replies", .read,
+    """
+    SELECT idempotency_key, body FROM idempotent_reply
+    WHERE customer_id = $1::bigint AND created_at >= now() - interval '24 hours' AND body <> ''
+    ORDER BY idempotency_key
+    """)
+
+  static let replaceReply = Statement(
+    "rekey.replace_reply", .write,
+    """
+    UPDATE idempotent_reply SET body = $4::bytea
+    WHERE customer_id = $1::bigint AND idempotency_key = $2::text AND body = $3::bytea
+    """)
+
+  static let secrets = Statement(
+    "rekey.secrets", .read, "SELECT name, sealed, master_key_id FROM hub_secret ORDER BY name")
+
+  static let replaceSecret = Statement(
+    "rekey.replace_secret", .write,
+    "UPDATE hub_secret SET sealed = $3::bytea, master_key_id = $4::text WHERE name = $1::text AND sealed = $2::bytea")
+
+  static let all: [Statement] = [
+    credentials, replaceCredential, replies, replaceReply, secrets, replaceSecret,
+  ]
 }

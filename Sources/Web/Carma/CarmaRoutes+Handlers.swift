@@ -8,7 +8,8 @@ extension CarmaRoutes {
     let access = try await authenticator.access(request, context, needs: .device)
     let body = try await request.pushDevices()
     let apps = try await apps(access, context)
-    let registration = try Registration(body, apps: apps)
+    try await checkIdentity(request, body, access, apps)
+    let registration = try Registration(try allowed(body, access, apps), apps: apps, access: access)
     let returnsContact = access.opens(.backend)
     let contact = try await registrar.register(access.customer, registration, returnsContact: returnsContact)
     return reply(contact.map { ContactReply($0, apps) } ?? ContactReply(echo: body))
@@ -18,7 +19,8 @@ extension CarmaRoutes {
     let access = try await authenticator.access(request, context, needs: .device)
     let body = try await request.pushDevices()
     let apps = try await apps(access, context)
-    let invalidation = try Invalidation(body, apps: apps)
+    try await checkIdentity(request, body, access, apps)
+    let invalidation = try Invalidation(body, apps: apps, access: access)
     try await devices.invalidate(access.customer, invalidation)
     guard access.opens(.backend) else { return reply(ContactReply(echo: body, invalidated: true)) }
     return try await show(invalidation.originalID, apps, access)
@@ -40,7 +42,8 @@ extension CarmaRoutes {
     let words = request.words
     guard let customer = CustomerID(String(words[0])),
       let access = authenticator.accessAtHand(request, to: customer, needs: .backend),
-      let appID = PathPart.decode(words[1]), let apps = pushApps.cached(access.customer, appID: appID),
+      let appID = PathPart.decode(words[1]), access.opens(appID: appID),
+      let apps = pushApps.cached(access.customer, appID: appID),
       let originalID = PathPart.decode(words[2])
     else { return false }
     contacts.find(access.customer, originalID: originalID, apps: apps.map(\.id)) { found in
@@ -57,9 +60,24 @@ extension CarmaRoutes {
   /// The push apps that the path's appId stands for, one per platform.
   private func apps(_ access: Access, _ context: WebRequestContext) async throws -> [PushApp] {
     let appID = try context.part("appId")
+    guard access.opens(appID: appID) else { throw HTTPErrorResponse.boundElsewhere }
     let found = try await pushApps.apps(access.customer, appID: appID)
     guard !found.isEmpty else { throw RegistryError.appUnknown(appID: appID) }
     return found
+  }
+
+  /// A device key lies in every copy of the app: with it alone, nobody shows whose contact they may change.
+  private func checkIdentity(
+    _ request: Request, _ body: PushDevicesBody, _ access: Access, _ apps: [PushApp]
+  ) async throws {
+    guard access.scope == .device else { return }
+    try await identities.verify(request.headers[.identity], of: body.originalId, for: apps)
+  }
+
+  /// What the key may write. Where the platforms of an appId have lists of their own, each has to allow a field.
+  private func allowed(_ body: PushDevicesBody, _ access: Access, _ apps: [PushApp]) throws -> PushDevicesBody {
+    guard access.scope == .device else { return body }
+    return try apps.compactMap(\.deviceFields).reduce(body) { try $1.restrict($0) }
   }
 
   private func reply(_ contact: ContactReply) -> Response {

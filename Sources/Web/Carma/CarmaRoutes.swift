@@ -11,16 +11,18 @@ public struct CarmaRoutes: RouteSet {
   let registrar: RegistrationBatcher
   let contacts: ContactLookup
   let devices: Devices
+  let identities: IdentityVerifier
 
   public init(
     authenticator: Authenticator, pushApps: PushAppCache, registrar: RegistrationBatcher, contacts: ContactLookup,
-    devices: Devices
+    devices: Devices, identities: IdentityVerifier
   ) {
     self.authenticator = authenticator
     self.pushApps = pushApps
     self.registrar = registrar
     self.contacts = contacts
     self.devices = devices
+    self.identities = identities
   }
 
   public func addRoutes(to routes: RouteTable) {

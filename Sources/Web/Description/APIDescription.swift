@@ -65,7 +65,7 @@ extension APIDescription {
         tag: .keys,
         description: """
           The customer's access keys. A `device` key ships inside an app. A `backend` key opens all of Carma's API. An \
-          `admin` key opens the management API too.
+          `admin` key opens the management API too. The audit log tells who changed what.
           """),
       TagDescription(
         tag: .apps, description: "The apps that receive pushes, and the credentials of their push services."),

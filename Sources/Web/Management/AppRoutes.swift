@@ -8,6 +8,7 @@ import Wire
 struct AppRoutes: Sendable {
   let endpoint: IdempotentEndpoint
   let apps: PushApps
+  let cache: PushAppCache
   let vault: Vault
   let credentials: CredentialCheck
 
@@ -19,9 +20,8 @@ struct AppRoutes: Sendable {
   }
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    try await endpoint.respond(to: request, body: PushAppRequest.self) { [vault] access, body, transaction in
-      let app = try await PushApps(transaction, vault: vault).add(access.customer, NewPushApp(body))
-      return IdempotentEndpoint.Reply(status: .created, body: PushAppReply(app))
+    try await endpoint.respond(to: request, context, body: PushAppRequest.self) { [vault] change, body in
+      IdempotentEndpoint.Reply(status: .created, body: try await change.addApp(NewPushApp(body), vault: vault))
     }
   }
 
@@ -30,11 +30,25 @@ struct AppRoutes: Sendable {
     return try JSONReply.make(.ok, PushAppReply(try await find(access, try context.number("id"))))
   }
 
+  /// A change counts here as soon as it is answered; other hubs are notified.
   func change(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await endpoint.authenticate(request)
     let id: PushAppID = try context.number("id")
-    let change = PushAppUpdate(try await request.json(PushAppChangeRequest.self))
-    return try JSONReply.make(.ok, PushAppReply(try await apps.update(access.customer, id, change)))
+    let update = PushAppUpdate(try await request.json(PushAppChangeRequest.self))
+    let response = try await endpoint.change(access, context) { [vault] change in
+      try await change.changeApp(id, update, vault: vault)
+    }
+    cache.flush()
+    return response
+  }
+
+  func rotateIdentity(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let id: PushAppID = try context.number("id")
+    let response = try await endpoint.respond(to: request, context) { [vault] change in
+      IdempotentEndpoint.Reply(status: .created, body: try await change.rotateIdentity(of: id, vault: vault))
+    }
+    cache.flush()
+    return response
   }
 
   /// The push service is asked before the transaction begins, so that no transaction waits for it.
@@ -44,7 +58,9 @@ struct AppRoutes: Sendable {
     let bytes = try await request.bytes()
     guard app.type == .ios else { throw HTTPErrorResponse.uncheckable }
     guard let reply = try await credentials.check(app) else { throw HTTPErrorResponse.noSigningKey }
-    return try await endpoint.respondOnce(to: request, bytes, access) { _ in IdempotentEndpoint.Reply(body: reply) }
+    return try await endpoint.respondOnce(to: request, context, bytes, access) { _ in
+      IdempotentEndpoint.Reply(body: reply)
+    }
   }
 
   private func find(_ access: Access, _ id: PushAppID) async throws -> PushApp {
@@ -66,9 +82,8 @@ struct ListRoutes: Sendable {
   }
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    try await endpoint.respond(to: request, body: ListRequest.self) { access, body, transaction in
-      let list = try await ContactLists(transaction).add(access.customer, name: body.name, id: body.listId)
-      return IdempotentEndpoint.Reply(status: .created, body: ListReply(list))
+    try await endpoint.respond(to: request, context, body: ListRequest.self) { change, body in
+      IdempotentEndpoint.Reply(status: .created, body: try await change.addList(body))
     }
   }
 }

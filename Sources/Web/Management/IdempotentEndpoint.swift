@@ -7,7 +7,7 @@ import Registry
 import Synchronization
 import Wire
 
-/// Authenticates management requests, and executes a POST once for each `Idempotency-Key`.
+/// Authenticates management requests, makes their changes, and executes a POST once for each `Idempotency-Key`.
 struct IdempotentEndpoint: Sendable {
   let authenticator: Authenticator
   let replies: IdempotentReplies
@@ -29,28 +29,36 @@ struct IdempotentEndpoint: Sendable {
   ///   - limit: the body's limit in bytes.
   ///   - action: runs in the transaction that also stores the reply.
   func respond<Body: APIRequest>(
-    to request: Request, body _: Body.Type, limit: Int = Limits.body,
-    _ action: @escaping @Sendable (Access, Body, Database) async throws -> Reply
+    to request: Request, _ context: WebRequestContext, body _: Body.Type, limit: Int = Limits.body,
+    _ action: @escaping @Sendable (ManagementChange, Body) async throws -> Reply
   ) async throws -> Response {
     let access = try await authenticate(request)
     let bytes = try await request.jsonBytes(upTo: limit)
     let body = try JSONBody.decode(Body.self, from: bytes)
-    return try await respondOnce(to: request, bytes, access) { transaction in
-      try await action(access, body, transaction)
-    }
+    return try await respondOnce(to: request, context, bytes, access) { change in try await action(change, body) }
   }
 
   /// Answers a POST that needs no body.
   /// - Parameter statementTimeout: as of `respondOnce`.
   func respond(
-    to request: Request, statementTimeout: Duration? = nil,
-    _ action: @escaping @Sendable (Access, Database) async throws -> Reply
+    to request: Request, _ context: WebRequestContext, statementTimeout: Duration? = nil,
+    _ action: @escaping @Sendable (ManagementChange) async throws -> Reply
   ) async throws -> Response {
     let access = try await authenticate(request)
     let bytes = try await request.bytes()
-    return try await respondOnce(to: request, bytes, access, statementTimeout: statementTimeout) { transaction in
-      try await action(access, transaction)
-    }
+    return try await respondOnce(to: request, context, bytes, access, statementTimeout: statementTimeout, action)
+  }
+
+  /// Makes the change of a PATCH, PUT or DELETE, which can be repeated without an `Idempotency-Key`.
+  func change<Body: Encodable & Sendable>(
+    _ access: Access, _ context: WebRequestContext,
+    _ action: @escaping @Sendable (ManagementChange) async throws -> Body
+  ) async throws -> Response {
+    try JSONReply.make(.ok, try await replies.change(access.customer, by: actor(access, context), action))
+  }
+
+  private func actor(_ access: Access, _ context: WebRequestContext) -> ChangeAuthor {
+    .key(access.key, address: context.remoteAddress)
   }
 
   /// Executes `action` once for an `Idempotency-Key`. A repetition gets the same reply with `Idempotent-Replayed: true`.
@@ -58,15 +66,15 @@ struct IdempotentEndpoint: Sendable {
   ///   - body: of the request; a repetition must have the same.
   ///   - statementTimeout: of each statement in `action`; `nil` for the pool's own.
   func respondOnce(
-    to request: Request, _ body: ByteBuffer, _ access: Access, statementTimeout: Duration? = nil,
-    _ action: @escaping @Sendable (Database) async throws -> Reply
+    to request: Request, _ context: WebRequestContext, _ body: ByteBuffer, _ access: Access,
+    statementTimeout: Duration? = nil, _ action: @escaping @Sendable (ManagementChange) async throws -> Reply
   ) async throws -> Response {
     let isExecuted = Atomic(false)
     let stored = try await replies.once(
-      access.customer, key: request.headers[.idempotencyKey], fingerprint: Self.fingerprint(request, body),
-      limit: statementTimeout
-    ) { transaction in
-      let reply = try await action(transaction)
+      access.customer, by: actor(access, context), key: request.headers[.idempotencyKey],
+      fingerprint: Self.fingerprint(request, body), limit: statementTimeout
+    ) { change in
+      let reply = try await action(change)
       isExecuted.store(true, ordering: .releasing)
       return StoredReply(status: reply.status.code, body: Array(try JSONReply.encode(reply.body)))
     }

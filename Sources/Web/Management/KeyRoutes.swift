@@ -16,16 +16,51 @@ struct KeyRoutes: Sendable {
   }
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    try await endpoint.respond(to: request, body: AccessKeyRequest.self) { access, body, transaction in
-      let new = try await AccessKeys(transaction).make(access.customer, name: body.name, scope: body.scope)
-      return IdempotentEndpoint.Reply(status: .created, body: IssuedAccessKey(new))
+    try await endpoint.respond(to: request, context, body: AccessKeyRequest.self) { change, body in
+      IdempotentEndpoint.Reply(status: .created, body: try await change.addKey(body))
     }
   }
 
   func revoke(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await endpoint.authenticate(request)
-    let key = try await keys.revoke(access.customer, try context.number("id"))
+    let id: AccessKeyID = try context.number("id")
+    let withCreated = try QueryParameters(request, known: ["withCreated"]).flag("withCreated") ?? false
+    let response = try await endpoint.change(access, context) { change in
+      try await change.revokeKey(id, withCreated: withCreated)
+    }
     endpoint.authenticator.forget()
-    return try JSONReply.make(.ok, AccessKeyReply(key))
+    return response
+  }
+}
+
+/// `/api/v1/audit`.
+struct AuditRoutes: Sendable {
+  let endpoint: IdempotentEndpoint
+  let log: AuditLog
+
+  func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let access = try await endpoint.authenticate(request)
+    let page = try QueryParameters(request, known: ["after", "limit"]).page(AuditEntryID.self)
+    return try JSONReply.make(.ok, try await log.list(access.customer, page))
+  }
+}
+
+/// `/api/v1/customer`: the customer of the access key.
+struct CustomerRoutes: Sendable {
+  let endpoint: IdempotentEndpoint
+  let customers: Customers
+
+  func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let access = try await endpoint.authenticate(request)
+    guard let customer = try await customers.find(access.customer) else {
+      throw RegistryError.customerUnknown(access.customer)
+    }
+    return try JSONReply.make(.ok, CustomerReply(customer))
+  }
+
+  func change(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let access = try await endpoint.authenticate(request)
+    let body = try await request.json(CustomerChangeRequest.self)
+    return try await endpoint.change(access, context) { change in try await change.changeCustomer(body) }
   }
 }

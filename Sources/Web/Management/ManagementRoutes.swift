@@ -7,6 +7,8 @@ public import Sendouts
 /// The management API under `/api/v1`: everything the command line does, for the customer of the access key.
 public struct ManagementRoutes: RouteSet {
   private let keys: KeyRoutes
+  private let customer: CustomerRoutes
+  private let audit: AuditRoutes
   private let apps: AppRoutes
   private let lists: ListRoutes
   private let templates: TemplateRoutes
@@ -16,14 +18,17 @@ public struct ManagementRoutes: RouteSet {
   /// - Parameters:
   ///   - vault: encrypts the credentials of apps.
   ///   - credentials: asks push services about them.
+  ///   - appCache: the hub's, which forgets what is changed here.
   public init(
     authenticator: Authenticator, replies: IdempotentReplies, keys: AccessKeys, apps: PushApps, vault: Vault,
     credentials: CredentialCheck, lists: ContactLists, templates: Templates,
-    sendouts: SendoutStore, reports: Reports
+    sendouts: SendoutStore, reports: Reports, customers: Customers, audit: AuditLog, appCache: PushAppCache
   ) {
     let endpoint = IdempotentEndpoint(authenticator: authenticator, replies: replies)
     self.keys = KeyRoutes(endpoint: endpoint, keys: keys)
-    self.apps = AppRoutes(endpoint: endpoint, apps: apps, vault: vault, credentials: credentials)
+    customer = CustomerRoutes(endpoint: endpoint, customers: customers)
+    self.audit = AuditRoutes(endpoint: endpoint, log: audit)
+    self.apps = AppRoutes(endpoint: endpoint, apps: apps, cache: appCache, vault: vault, credentials: credentials)
     self.lists = ListRoutes(endpoint: endpoint, lists: lists)
     self.templates = TemplateRoutes(endpoint: endpoint, templates: templates)
     self.sendouts = SendoutRoutes(endpoint: endpoint, sendouts: sendouts)
@@ -35,11 +40,16 @@ public struct ManagementRoutes: RouteSet {
     routes.post("/api/v1/keys", use: keys.add)
     routes.delete("/api/v1/keys/{id}", use: keys.revoke)
 
+    routes.get("/api/v1/customer", use: customer.show)
+    routes.patch("/api/v1/customer", use: customer.change)
+    routes.get("/api/v1/audit", use: audit.list)
+
     routes.get("/api/v1/apps", use: apps.list)
     routes.post("/api/v1/apps", use: apps.add)
     routes.get("/api/v1/apps/{id}", use: apps.show)
     routes.patch("/api/v1/apps/{id}", use: apps.change)
     routes.post("/api/v1/apps/{id}/check", use: apps.check)
+    routes.post("/api/v1/apps/{id}/identity", use: apps.rotateIdentity)
 
     routes.get("/api/v1/lists", use: lists.list)
     routes.post("/api/v1/lists", use: lists.add)
@@ -52,10 +62,10 @@ public struct ManagementRoutes: RouteSet {
     routes.post("/api/v1/sendouts", use: sendouts.add)
     routes.get("/api/v1/sendouts/{id}", use: sendouts.show)
     routes.get("/api/v1/sendouts/{id}/pushes", use: sendouts.pushes)
-    routes.post("/api/v1/sendouts/{id}/start", use: sendouts.control { try await $0.start($1, $2) })
-    routes.post("/api/v1/sendouts/{id}/pause", use: sendouts.control { try await $0.pause($1, $2) })
-    routes.post("/api/v1/sendouts/{id}/resume", use: sendouts.control { try await $0.resume($1, $2) })
-    routes.post("/api/v1/sendouts/{id}/cancel", use: sendouts.control { try await $0.cancel($1, $2) })
+    routes.post("/api/v1/sendouts/{id}/start", use: sendouts.control(.start))
+    routes.post("/api/v1/sendouts/{id}/pause", use: sendouts.control(.pause))
+    routes.post("/api/v1/sendouts/{id}/resume", use: sendouts.control(.resume))
+    routes.post("/api/v1/sendouts/{id}/cancel", use: sendouts.control(.cancel))
 
     routes.get("/api/v1/reports/{report}", use: reports.show)
   }

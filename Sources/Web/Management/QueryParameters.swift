@@ -47,6 +47,14 @@ struct QueryParameters: Sendable {
     return choice
   }
 
+  /// The value as `true` or `false`; `nil` when it is absent.
+  /// - Throws: `HTTPErrorResponse` (400), naming the parameter.
+  func flag(_ name: String) throws -> Bool? {
+    guard let text = values[name] else { return nil }
+    guard let flag = Bool(text) else { throw HTTPErrorResponse.badRequest("\(name) must be true or false.") }
+    return flag
+  }
+
   /// The page of a list whose items are numbered.
   /// - Throws: `HTTPErrorResponse` (400), naming the parameter.
   func page<ID: Identifier>(_: ID.Type = ID.self) throws -> PageRequest<ID> {

@@ -4,23 +4,36 @@ public import Wire
 
 extension CustomerReply {
   public init(_ customer: Customer) {
-    self.init(customerId: customer.id, name: customer.name, createdAt: Timestamp(customer.createdAt))
+    self.init(
+      customerId: customer.id, name: customer.name, linkMaxAgeDays: customer.settings.linkMaximumAgeDays,
+      devicesPerContact: customer.settings.devicesPerContact, createdAt: Timestamp(customer.createdAt))
   }
 }
 
 extension AccessKeyReply {
   public init(_ key: AccessKey) {
     self.init(
-      keyId: key.id, name: key.name, scope: key.scope, createdAt: Timestamp(key.createdAt),
-      revokedAt: key.revokedAt.map { Timestamp($0) })
+      keyId: key.id, name: key.name, scope: key.scope, appId: key.appID, createdBy: key.createdBy,
+      createdAt: Timestamp(key.createdAt), expiresAt: key.expiresAt.map { Timestamp($0) },
+      lastUsedAt: key.lastUsedAt.map { Timestamp($0) }, revokedAt: key.revokedAt.map { Timestamp($0) })
   }
 }
 
 extension IssuedAccessKey {
   public init(_ new: NewAccessKey) {
     self.init(
-      keyId: new.key.id, name: new.key.name, scope: new.key.scope, createdAt: Timestamp(new.key.createdAt),
-      token: new.token)
+      keyId: new.key.id, name: new.key.name, scope: new.key.scope, appId: new.key.appID,
+      createdAt: Timestamp(new.key.createdAt), expiresAt: new.key.expiresAt.map { Timestamp($0) }, token: new.token)
+  }
+}
+
+extension RevokedAccessKey {
+  public init(_ revocation: AccessKeyRevocation) {
+    let key = revocation.key
+    self.init(
+      keyId: key.id, name: key.name, scope: key.scope, appId: key.appID, createdAt: Timestamp(key.createdAt),
+      revokedAt: Timestamp(key.revokedAt ?? key.createdAt), alsoRevoked: revocation.alsoRevoked,
+      validKeysCreated: revocation.stillValid.count)
   }
 }
 
@@ -28,6 +41,7 @@ extension PushAppReply {
   public init(_ app: PushApp) {
     self.init(
       pushAppId: app.id, appId: app.appID, appType: app.type, name: app.name, teamId: app.teamID, keyId: app.keyID,
+      identity: app.identityRequired ? .required : .off, deviceFields: app.deviceFields?.names,
       credentials: app.credentials.map { Credential($0) },
       alarm: app.alarm.map { Alarm(reason: $0.reason, since: Timestamp($0.since)) }, warnings: app.warnings,
       createdAt: Timestamp(app.createdAt), updatedAt: Timestamp(app.updatedAt))
@@ -52,7 +66,8 @@ extension NewPushApp {
   public init(_ request: PushAppRequest) {
     self.init(
       appID: request.appId, type: request.appType, name: request.name, teamID: request.teamId, keyID: request.keyId,
-      signingKey: request.signingKey.map { Secret($0) })
+      signingKey: request.signingKey.map { Secret($0) }, identityRequired: request.identity == .required,
+      deviceFields: request.deviceFields)
   }
 }
 
@@ -60,7 +75,16 @@ extension PushAppUpdate {
   public init(_ request: PushAppChangeRequest) {
     self.init(
       name: request.name, teamID: request.teamId, keyID: request.keyId,
-      signingKey: request.signingKey.map { Secret($0) })
+      signingKey: request.signingKey.map { Secret($0) }, identityRequired: request.identity.map { $0 == .required },
+      deviceFields: request.deviceFields)
+  }
+}
+
+extension AppIdentityReply {
+  public init(_ identity: AppIdentity) {
+    self.init(
+      pushAppId: identity.app.id, appId: identity.app.appID, identitySecret: identity.secret,
+      previousAccepted: identity.hasPrevious)
   }
 }
 

@@ -20,10 +20,8 @@ struct SendoutRoutes: Sendable {
   }
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    try await endpoint.respond(to: request, body: SendoutRequest.self, limit: Self.bodyLimit) {
-      access, body, transaction in
-      let sendout = try await SendoutStore(within: transaction).create(access.customer, body)
-      return IdempotentEndpoint.Reply(status: .created, body: sendout)
+    try await endpoint.respond(to: request, context, body: SendoutRequest.self, limit: Self.bodyLimit) { change, body in
+      IdempotentEndpoint.Reply(status: .created, body: try await change.addSendout(body))
     }
   }
 
@@ -41,14 +39,11 @@ struct SendoutRoutes: Sendable {
   }
 
   /// The handler of one verb. The larger the sendout, the longer it takes.
-  func control(
-    _ verb: @escaping @Sendable (SendoutStore, CustomerID, SendoutID) async throws -> SendoutReply
-  ) -> @Sendable (Request, WebRequestContext) async throws -> Response {
+  func control(_ verb: SendoutVerb) -> @Sendable (Request, WebRequestContext) async throws -> Response {
     { [endpoint] request, context in
       let id: SendoutID = try context.number("id")
-      return try await endpoint.respond(to: request, statementTimeout: Ledger.wholeSendoutLimit) {
-        access, transaction in
-        IdempotentEndpoint.Reply(body: try await verb(SendoutStore(within: transaction), access.customer, id))
+      return try await endpoint.respond(to: request, context, statementTimeout: Ledger.wholeSendoutLimit) { change in
+        IdempotentEndpoint.Reply(body: try await change.apply(verb, to: id))
       }
     }
   }

@@ -29,8 +29,6 @@ struct TemplateRoutes: Sendable {
     let access = try await endpoint.authenticate(request)
     let name = try context.part("name")
     let body = try await request.json(TemplateRequest.self, upTo: Self.bodyLimit)
-    let format = try body.contentType.map { try TemplateFormat(contentType: $0) } ?? .html
-    let template = try await templates.put(access.customer, name: name, format: format, body: body.body)
-    return try JSONReply.make(.ok, TemplateReply(template))
+    return try await endpoint.change(access, context) { change in try await change.saveTemplate(name, body) }
   }
 }

@@ -42,6 +42,7 @@ public enum ErrorReplies {
     case .listNameTaken: .conflict("There is a list of this name already.")
     case .contactUnknown: .notFound("originalId names no contact of this customer.")
     case .deviceUnknown(let field): .notFound("\(field) is not registered for this originalId.")
+    case .identityRefused: .identityRefused
     case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
     case .credential(let field, let sentence): .badRequest("\(field): \(sentence)")
     case .idempotencyKeyReused:

@@ -5,6 +5,8 @@ extension HTTPField.Name {
   public static let requestID = known("X-Request-Id")
   /// `X-Carma-Authentication-Token`: the access key (Carma iOS Integration Guide, "Carma Authentication").
   public static let carmaToken = known("X-Carma-Authentication-Token")
+  /// `X-Pushcart-Identity`: HMAC-SHA256 over the originalId, by the customer's back end.
+  public static let identity = known("X-Pushcart-Identity")
   /// `Idempotency-Key`: makes a repeated POST safe.
   public static let idempotencyKey = known("Idempotency-Key")
 

@@ -28,6 +28,14 @@ extension HTTPErrorResponse {
     HTTPErrorResponse(.forbidden, "This needs an access key of scope \(scope).")
   }
 
+  /// Of a key that is bound to one app, at the routes of another.
+  public static let boundElsewhere = HTTPErrorResponse(.forbidden, "This access key is bound to another app.")
+
+  public static let identityRefused = HTTPErrorResponse(
+    .forbidden,
+    "X-Pushcart-Identity is missing or wrong. It must be the HMAC-SHA256 of originalId, in hexadecimal or base64url, "
+      + "with the app's identity secret as the key.")
+
   public static func tooLarge(limit: Int) -> HTTPErrorResponse {
     HTTPErrorResponse(.contentTooLarge, "The body is larger than \(limit) bytes.")
   }

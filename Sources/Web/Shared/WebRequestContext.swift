@@ -7,9 +7,12 @@ public struct WebRequestContext: RequestContext {
   public var coreContext: CoreRequestContextStorage
   /// Names the request in the log and in the reply's `X-Request-Id`.
   public let requestID: String
+  /// Where the request came from, without its port; behind a proxy, the proxy's address.
+  let remoteAddress: String?
 
   public init(source: ApplicationRequestContextSource) {
     coreContext = CoreRequestContextStorage(source: source)
+    remoteAddress = source.channel.remoteAddress?.ipAddress
     requestID = RequestID().description
   }
 

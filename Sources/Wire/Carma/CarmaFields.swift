@@ -86,7 +86,8 @@ extension JSONReader {
   ///
   /// Numbers keep the digits they were sent with. Nested objects and arrays are refused: templates could not show them, and
   /// merging them key by key would be ambiguous.
-  mutating func properties() throws(JSONProblem) -> String? {
+  /// - Parameter isKept: whether to keep the property of that name.
+  mutating func properties(where isKept: (String) -> Bool = { _ in true }) throws(JSONProblem) -> String? {
     if try null() { return nil }
     guard try kind() == .object else { throw JSONProblem("must be an object") }
     var writer = JSONWriter()
@@ -99,6 +100,7 @@ extension JSONReader {
       guard !name.isEmpty, name.unicodeScalars.count <= PropertyLimits.name, !name.utf8.contains(0) else {
         throw JSONProblem("must have a name of 1 to \(PropertyLimits.name) characters without U+0000")
       }
+      guard isKept(name) else { return try reader.skip() }
       writer.name(name)
       try reader.property(into: &writer)
     }
@@ -141,4 +143,16 @@ enum PropertyLimits {
   static let name = 100
   /// Longest value, in bytes of UTF-8.
   static let value = 4096
+}
+
+extension PushDevicesBody {
+  /// Drops every property but these.
+  /// - Throws: `JSONProblem` when `properties` is not a flat object.
+  public mutating func keepProperties(_ names: Set<String>) throws {
+    guard let text = properties else { return }
+    let kept = try Array(text.utf8).withUnsafeBytes { bytes in
+      try JSONReader.read(bytes) { reader throws(JSONProblem) in try reader.properties(where: names.contains) }
+    }
+    properties = kept == "{}" ? nil : kept
+  }
 }

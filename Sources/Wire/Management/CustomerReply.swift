@@ -1,12 +1,74 @@
-/// A customer, as `pushcart customer` prints it. The REST API has no customers: each key belongs to one.
-public struct CustomerReply: Codable, Sendable, Equatable {
+/// A customer with their settings.
+public struct CustomerReply: APIObject, Equatable {
   public var customerId: CustomerID
   public var name: String
+  public var linkMaxAgeDays: Int32?
+  public var devicesPerContact: Int32
   public var createdAt: Timestamp
 
-  public init(customerId: CustomerID, name: String, createdAt: Timestamp) {
+  public init(
+    customerId: CustomerID, name: String, linkMaxAgeDays: Int32? = nil, devicesPerContact: Int32, createdAt: Timestamp
+  ) {
     self.customerId = customerId
     self.name = name
+    self.linkMaxAgeDays = linkMaxAgeDays
+    self.devicesPerContact = devicesPerContact
     self.createdAt = createdAt
   }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case customerId, name, linkMaxAgeDays, devicesPerContact, createdAt
+  }
+  public static let schemaName: String? = "Customer"
+  public static let schemaDescription = "A customer and the settings of all their apps."
+  public static let example = CustomerReply(
+    customerId: CustomerID(1), name: "ACME", linkMaxAgeDays: 90, devicesPerContact: 50, createdAt: .example)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .customerId: "The number in the paths of Carma's API."
+    case .name: "A name for people."
+    case .linkMaxAgeDays:
+      FieldDescription("Days after which a page link answers 404. Absent for never.", limits: 1...3650)
+    case .devicesPerContact:
+      FieldDescription(
+        "Most valid devices of a contact. One more invalidates the one that was registered the longest time ago.",
+        limits: 1...1000)
+    case .createdAt: "When the customer was added."
+    }
+  }
+}
+
+/// Body of `PATCH /api/v1/customer`. A field that is absent or null stays as it is.
+public struct CustomerChangeRequest: APIRequest, Equatable {
+  public var linkMaxAgeDays: Int32?
+  public var devicesPerContact: Int32?
+
+  public init(linkMaxAgeDays: Int32? = nil, devicesPerContact: Int32? = nil) {
+    self.linkMaxAgeDays = linkMaxAgeDays
+    self.devicesPerContact = devicesPerContact
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case linkMaxAgeDays, devicesPerContact }
+  public static let schemaName: String? = "CustomerChangeRequest"
+  public static let schemaDescription = "What to change about a customer's settings."
+  public static let example = CustomerChangeRequest(linkMaxAgeDays: 90, devicesPerContact: 50)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .linkMaxAgeDays:
+      FieldDescription("Days after which a page link answers 404. 0 for never.", limits: 0...3650)
+    case .devicesPerContact:
+      FieldDescription(
+        "Most valid devices of a contact. One more invalidates the one that was registered the longest time ago.",
+        limits: 1...1000)
+    }
+  }
+}
+
+/// The key that signs page links from now on, as `pushcart links rotate` prints it. The REST API has none: all customers share it.
+public struct LinkKeyReply: Codable, Sendable, Equatable {
+  public var linkKeyId: Int64
+
+  public init(linkKeyId: Int64) { self.linkKeyId = linkKeyId }
 }

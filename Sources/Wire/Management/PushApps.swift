@@ -6,10 +6,12 @@ public struct PushAppRequest: APIRequest, Equatable {
   public var teamId: String?
   public var keyId: String?
   public var signingKey: String?
+  public var identity: IdentityMode?
+  public var deviceFields: [String]?
 
   public init(
     name: String, appId: String, appType: AppType, teamId: String? = nil, keyId: String? = nil,
-    signingKey: String? = nil
+    signingKey: String? = nil, identity: IdentityMode? = nil, deviceFields: [String]? = nil
   ) {
     self.name = name
     self.appId = appId
@@ -17,9 +19,13 @@ public struct PushAppRequest: APIRequest, Equatable {
     self.teamId = teamId
     self.keyId = keyId
     self.signingKey = signingKey
+    self.identity = identity
+    self.deviceFields = deviceFields
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case name, appId, appType, teamId, keyId, signingKey }
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case name, appId, appType, teamId, keyId, signingKey, identity, deviceFields
+  }
   public static let schemaName: String? = "PushAppRequest"
   public static let schemaDescription = "An app to add."
   public static let example = PushAppRequest(name: "Acme", appId: "com.acme.app", appType: .ios)
@@ -32,6 +38,13 @@ public struct PushAppRequest: APIRequest, Equatable {
     case .teamId: FieldDescription("Apple's Team Id. iOS only.", limits: 1...20)
     case .keyId: FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20)
     case .signingKey: "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again."
+    case .identity: "Whether requests with a device key must carry `X-Pushcart-Identity`."
+    case .deviceFields:
+      FieldDescription(
+        """
+        What requests with a device key may write: contact fields such as `firstName`, `listId`, `properties`, or one property \
+        as in `properties.food`. Other fields are ignored. `["all"]` for no limit.
+        """, limits: 0...100)
     }
   }
 }
@@ -44,15 +57,24 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
   public var teamId: String?
   public var keyId: String?
   public var signingKey: String?
+  public var identity: IdentityMode?
+  public var deviceFields: [String]?
 
-  public init(name: String? = nil, teamId: String? = nil, keyId: String? = nil, signingKey: String? = nil) {
+  public init(
+    name: String? = nil, teamId: String? = nil, keyId: String? = nil, signingKey: String? = nil,
+    identity: IdentityMode? = nil, deviceFields: [String]? = nil
+  ) {
     self.name = name
     self.teamId = teamId
     self.keyId = keyId
     self.signingKey = signingKey
+    self.identity = identity
+    self.deviceFields = deviceFields
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case name, teamId, keyId, signingKey }
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case name, teamId, keyId, signingKey, identity, deviceFields
+  }
   public static let schemaName: String? = "PushAppChangeRequest"
   public static let schemaDescription = "What to change about an app."
   public static let example = PushAppChangeRequest(name: "Acme for iPhone")
@@ -63,6 +85,13 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
     case .teamId: FieldDescription("Apple's Team Id. iOS only.", limits: 1...20)
     case .keyId: FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20)
     case .signingKey: "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again."
+    case .identity: "Whether requests with a device key must carry `X-Pushcart-Identity`."
+    case .deviceFields:
+      FieldDescription(
+        """
+        What requests with a device key may write: contact fields such as `firstName`, `listId`, `properties`, or one property \
+        as in `properties.food`. Other fields are ignored. `["all"]` for no limit.
+        """, limits: 0...100)
     }
   }
 }
@@ -75,6 +104,8 @@ public struct PushAppReply: APIObject, Equatable {
   public var name: String
   public var teamId: String?
   public var keyId: String?
+  public var identity: IdentityMode
+  public var deviceFields: [String]?
   public var credentials: [Credential]
   public var alarm: Alarm?
   public var warnings: [String]
@@ -83,7 +114,8 @@ public struct PushAppReply: APIObject, Equatable {
 
   public init(
     pushAppId: PushAppID, appId: String, appType: AppType, name: String, teamId: String? = nil, keyId: String? = nil,
-    credentials: [Credential] = [], alarm: Alarm? = nil, warnings: [String] = [], createdAt: Timestamp,
+    identity: IdentityMode = .off, deviceFields: [String]? = nil, credentials: [Credential] = [], alarm: Alarm? = nil,
+    warnings: [String] = [], createdAt: Timestamp,
     updatedAt: Timestamp
   ) {
     self.pushAppId = pushAppId
@@ -92,6 +124,8 @@ public struct PushAppReply: APIObject, Equatable {
     self.name = name
     self.teamId = teamId
     self.keyId = keyId
+    self.identity = identity
+    self.deviceFields = deviceFields
     self.credentials = credentials
     self.alarm = alarm
     self.warnings = warnings
@@ -100,7 +134,9 @@ public struct PushAppReply: APIObject, Equatable {
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case pushAppId, appId, appType, name, teamId, keyId, credentials, alarm, warnings, createdAt, updatedAt
+    case pushAppId, appId, appType, name, teamId, keyId, identity, deviceFields, credentials, alarm, warnings,
+      createdAt,
+      updatedAt
   }
   public static let schemaName: String? = "PushApp"
   public static let schemaDescription = "An app on one platform."
@@ -121,6 +157,8 @@ public struct PushAppReply: APIObject, Equatable {
     case .name: "A name for people."
     case .teamId: "Apple's Team Id. iOS only."
     case .keyId: "Apple's Key Id of the signing key. iOS only."
+    case .identity: "Whether requests with a device key must carry `X-Pushcart-Identity`."
+    case .deviceFields: "What requests with a device key may write. Absent for everything."
     case .credentials: "The stored credentials, without their secrets."
     case .alarm: "Why the app needs attention, such as refused credentials. Absent if all is well."
     case .warnings: "What looks odd but may be right, a sentence each."
@@ -192,6 +230,10 @@ public enum PushCredentialKind: String, Sendable, Codable, CaseIterable, SchemaP
   case hmsClientSecret = "hms_client_secret"
   case wnsClientSecret = "wns_client_secret"
   case vapidKey = "vapid_key"
+  /// What `X-Pushcart-Identity` is computed with.
+  case identitySecret = "identity_secret"
+  /// The one before it, which is accepted too.
+  case previousIdentitySecret = "previous_identity_secret"
 }
 
 /// A push service's answer about an app's credentials. Nothing is sent to a phone for it.
@@ -252,6 +294,45 @@ public struct PushAppCheckReply: APIObject, Equatable {
       case .verdict: "Whether the credentials were accepted."
       case .reason: "The push service's reason, or why it could not be reached. Absent if accepted."
       }
+    }
+  }
+}
+
+/// Whether an app asks requests with a device key for `X-Pushcart-Identity`.
+public enum IdentityMode: String, Codable, Sendable, CaseIterable, SchemaProviding {
+  /// Anyone who has the device key may register and invalidate for any contact.
+  case off
+  /// The customer's back end has to vouch for the contact.
+  case required
+}
+
+/// A new identity secret of an app. It is shown only here.
+public struct AppIdentityReply: APIObject, Equatable {
+  public var pushAppId: PushAppID
+  public var appId: String
+  public var identitySecret: String
+  public var previousAccepted: Bool
+
+  public init(pushAppId: PushAppID, appId: String, identitySecret: String, previousAccepted: Bool) {
+    self.pushAppId = pushAppId
+    self.appId = appId
+    self.identitySecret = identitySecret
+    self.previousAccepted = previousAccepted
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case pushAppId, appId, identitySecret, previousAccepted }
+  public static let schemaName: String? = "AppIdentity"
+  public static let schemaDescription = "A new identity secret of an app."
+  public static let example = AppIdentityReply(
+    pushAppId: PushAppID(1), appId: "com.acme.app",
+    identitySecret: "pis_Vt0c2nUe0nEJzN0bXwKpQy8sR4LmZ7aHd3fGjK5oTiU", previousAccepted: false)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .pushAppId: "The app's number in this API."
+    case .appId: "Bundle id or package name."
+    case .identitySecret: "The key of the HMAC, as it stands. It is shown only once."
+    case .previousAccepted: "Whether identities of the secret before it are still accepted."
     }
   }
 }

@@ -38,6 +38,68 @@ import Wire
     }
   }
 
+  @Test func `Every change by a command is in the audit log, with who made it`() async throws {
+    try await withPushcart { pushcart, _ in
+      let folder = try TemporaryDirectory(named: "audit")
+      defer { folder.remove() }
+      try "<p>Hi</p>".write(toFile: "\(folder.path)/offer.html", atomically: true, encoding: .utf8)
+      let send = ["send", "--app", "com.acme.app", "--all", "--alert", "Hi"]
+      let changes: [(command: [String], lines: [String])] = [
+        (["customer", "add", "--name", "ACME"], ["customer.add customer 1"]),
+        (["key", "add", "--name", "k", "--scope", "backend"], ["key.add key 1"]),
+        (["key", "revoke", "1"], ["key.revoke key 1"]),
+        (["customer", "update", "--devices-per-contact", "9"], ["customer.change customer 1"]),
+        (["links", "max-age", "--days", "90"], ["customer.change customer 1"]),
+        (["links", "rotate"], ["links.rotate links"]),
+        (["app", "add", "--type", "ios", "--app-id", "com.acme.app", "--name", "Acme"], ["app.add app 1"]),
+        (["app", "update", "1", "--name", "Acme II"], ["app.change app 1"]),
+        (["app", "identity", "1"], ["app.rotate_identity app 1"]),
+        (["list", "add", "--name", "news"], ["list.add list 1"]),
+        (
+          ["template", "put", "--name", "offer", "--file", "\(folder.path)/offer.html"],
+          ["template.save template offer"]
+        ),
+        (send + ["--draft"], ["sendout.add sendout 1"]),
+        (["sendout", "start", "1"], ["sendout.start sendout 1"]),
+        (["sendout", "pause", "1"], ["sendout.pause sendout 1"]),
+        (["sendout", "resume", "1"], ["sendout.resume sendout 1"]),
+        (["sendout", "cancel", "1"], ["sendout.cancel sendout 1"]),
+        (send, ["sendout.add sendout 2", "sendout.start sendout 2"]),
+      ]
+      let hubWide = [["customer", "add"], ["links", "rotate"]]
+      for (command, lines) in changes {
+        let customer = hubWide.contains(Array(command.prefix(2))) ? [] : ["--customer", "1"]
+        let outcome = try await pushcart.run(command + customer)
+        #expect(outcome.status == 0, "\(command): \(outcome.errors)")
+        let log = try await pushcart.run("audit", "--customer", "1", "--limit", "\(lines.count)", "--json").json
+        let new = log.array("items")?.reversed() ?? []
+        #expect(new.map { "\($0.string("action") ?? "") \($0.string("target") ?? "")" } == lines)
+        #expect(new.allSatisfy { $0.string("osUser") == ProcessInfo.processInfo.userName && $0["keyId"] == nil })
+      }
+      let table = try await pushcart.run("audit", "--customer", "1", "--limit", "1").output
+      #expect(table.contains("\(ProcessInfo.processInfo.userName), command line"))
+    }
+  }
+
+  @Test func `A key can expire, be bound to an app, and be revoked with the keys that it created`() async throws {
+    try await withPushcart { pushcart, database in
+      try await pushcart.run("customer", "add", "--name", "ACME")
+      try await pushcart.run(
+        "app", "add", "--customer", "1", "--type", "ios", "--app-id", "com.acme.app", "--name", "Acme")
+      let bound = try await pushcart.run(
+        "key", "add", "--customer", "1", "--name", "k", "--scope", "device", "--app", "com.acme.app", "--days", "30",
+        "--json"
+      ).json
+      #expect(bound.string("appId") == "com.acme.app" && bound.string("expiresAt") != nil)
+      try await pushcart.run("key", "add", "--customer", "1", "--name", "child", "--scope", "device")
+      try await database.query("UPDATE access_key SET created_by = 1 WHERE access_key_id = 2")
+      let alone = try await pushcart.run("key", "revoke", "1", "--customer", "1").output
+      #expect(alone.contains("still valid: 1") && alone.contains("--with-created"))
+      let all = try await pushcart.run("key", "revoke", "1", "--customer", "1", "--with-created").output
+      #expect(all.contains("So are the keys that it created: 2."))
+    }
+  }
+
   @Test func `A template from a file is listed and shown unchanged`() async throws {
     try await withPushcart { pushcart, _ in
       try await pushcart.run("customer", "add", "--name", "ACME")

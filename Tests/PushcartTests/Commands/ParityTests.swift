@@ -16,8 +16,10 @@ import Wire
       let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: MasterKeys.generate())
       let key = try await AccessKeys(bench.pool).make(bench.customer, name: "parity", scope: .admin).token
       let customer = ["--customer", "\(bench.customer)", "--json"]
+      for days in ["90", "30"] { _ = try await pushcart.run(["links", "max-age", "--days", days] + customer) }
       var pairs = [
-        ("keys", ["key", "list"]), ("apps", ["app", "list"]), ("lists", ["list", "list"]),
+        ("keys", ["key", "list"]), ("audit", ["audit"]), ("audit?limit=1", ["audit", "--limit", "1"]),
+        ("apps", ["app", "list"]), ("lists", ["list", "list"]),
         ("templates", ["template", "list"]), ("templates/offer", ["template", "show", "offer"]),
         ("templates/offer?version=1", ["template", "show", "offer", "--version", "1"]),
         ("sendouts", ["sendout", "list"]), ("sendouts?limit=1", ["sendout", "list", "--limit", "1"]),

@@ -29,8 +29,12 @@ import Wire
       (["com.secretive.app", "--name", "stolen"], ["com.nothing", "--name", "stolen"]),
     ],
     "app check": [(["1"], ["999999"]), (["com.secretive.app/ios"], ["com.nothing/ios"])],
+    "app identity": [(["1"], ["999999"]), (["com.secretive.app"], ["com.nothing"])],
     "list add": [(["--name", "secretive"], ["--name", "other"])],
     "list list": [([], [])],
+    "audit": [([], [])],
+    "links max-age": [(["--days", "90"], ["--days", "90"])],
+    "customer update": [(["--devices-per-contact", "9"], ["--devices-per-contact", "9"])],
     "template put": [(["--name", "mine", "--file", "TEMPLATE"], ["--name", "mine", "--file", "TEMPLATE"])],
     "template list": [([], [])],
     "template show": [

@@ -25,7 +25,8 @@ import Wire
 
       for refused in [
         "CREATE TABLE t (a int)", "DROP TABLE push", "ALTER TABLE push ADD a int", "TRUNCATE push",
-        "DELETE FROM schema_migration", "UPDATE schema_migration SET checksum = 'x'", "CREATE ROLE r",
+        "DELETE FROM audit_log", "UPDATE audit_log SET target = 'x'", "DELETE FROM schema_migration",
+        "UPDATE schema_migration SET checksum = 'x'", "CREATE ROLE r",
         "CREATE SCHEMA s", "CREATE TEMP TABLE t (a int)",
         "SELECT admit_hub('pushcart_report')",
       ] {

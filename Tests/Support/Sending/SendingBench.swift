@@ -77,7 +77,7 @@ public func withSendingBench<Answer: Sendable>(
         NewPushApp(
           appID: SendingBench.appID, type: .ios, name: "Acme", teamID: credentials.teamID, keyID: credentials.keyID,
           signingKey: Secret(credentials.signingKey)))
-      let signer = LinkSigner(key: (0..<32).map { _ in .random(in: 0...255) })
+      let signer = LinkSigner(keys: [1: (0..<32).map { _ in .random(in: 0...255) }])
       return try await body(
         SendingBench(
           database: database, simulator: simulator, apns: apns, vault: vault, masterKey: masterKey,

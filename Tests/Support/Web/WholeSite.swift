@@ -30,16 +30,17 @@ public struct WholeSite: Sendable {
   public var faces: [any RouteSet] {
     get throws {
       let authenticator = Authenticator(AccessKeyCache(pool))
+      let pushApps = PushAppCache(pool)
       return HubRoutes(
         carma: CarmaRoutes(
-          authenticator: authenticator, pushApps: PushAppCache(pool), registrar: RegistrationBatcher(pool),
-          contacts: ContactLookup(pool), devices: Devices(pool)),
+          authenticator: authenticator, pushApps: pushApps, registrar: RegistrationBatcher(pool),
+          contacts: ContactLookup(pool), devices: Devices(pool), identities: IdentityVerifier(pool, vault: vault)),
         admin: ManagementRoutes(
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
           apps: PushApps(pool, vault: vault), vault: vault,
           credentials: CredentialCheck(keys: SigningCredentialVault(pool, vault: vault), apns: apns),
           lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool),
-          reports: Reports(pool)),
+          reports: Reports(pool), customers: Customers(pool), audit: AuditLog(pool), appCache: pushApps),
         pages: pages, description: try DescriptionRoutes(publicURL: publicURL),
         hub: HealthRoutes(unavailableReason: { nil }, figures: { ("text/plain; version=0.0.4", "pushcart_up 1\n") })
       ).all

@@ -114,6 +114,14 @@ extension CarmaRoutes {
     self.init(
       authenticator: Authenticator(AccessKeyCache(database)), pushApps: PushAppCache(database),
       registrar: RegistrationBatcher(pool, limits: limits), contacts: ContactLookup(database),
-      devices: Devices(database))
+      devices: Devices(database), identities: IdentityVerifier(database, vault: Self.vault))
   }
+
+  /// Of apps that require no identity, nothing is ever opened.
+  private static let vault: Vault = {
+    guard let keys = try? MasterKeys(current: MasterKeys.generate()) else {
+      preconditionFailure("a generated key is one")
+    }
+    return Vault(keys)
+  }()
 }

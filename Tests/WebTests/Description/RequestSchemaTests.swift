@@ -52,6 +52,7 @@ import Wire
     "names no list of this customer", "names a platform that this appId has no push app for", "come together",
     "holds a character other than letters", "signingKey: ", "names no template of this customer",
     "is not one of text/html", "is not a whole number",
+    "must be in the future", "cannot bind a key of scope admin", "holds a name that is not one of",
     "is missing beside info", "is missing: a message has", "makes ",
   ]
 

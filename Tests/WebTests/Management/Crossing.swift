@@ -44,6 +44,10 @@ extension Crossing {
     Crossing("GET /api/v1/keys", at: "/api/v1/keys"), Crossing("GET /api/v1/keys", at: "/api/v1/keys?after=1"),
     Crossing("POST /api/v1/keys", at: "/api/v1/keys", json: #"{"name":"mine","scope":"device"}"#),
     Crossing("DELETE /api/v1/keys/{id}", { "/api/v1/keys/\($0)" }, number),
+    Crossing("DELETE /api/v1/keys/{id}", { "/api/v1/keys/\($0)?withCreated=true" }, number),
+    Crossing("GET /api/v1/audit", at: "/api/v1/audit"), Crossing("GET /api/v1/audit", at: "/api/v1/audit?after=99"),
+    Crossing("GET /api/v1/customer", at: "/api/v1/customer"),
+    Crossing("PATCH /api/v1/customer", at: "/api/v1/customer", json: #"{"linkMaxAgeDays":9}"#),
   ]
 
   private static let apps = [
@@ -51,6 +55,7 @@ extension Crossing {
     Crossing("POST /api/v1/apps", at: "/api/v1/apps", json: #"{"name":"Mine","appId":"com.mine","appType":2}"#),
     Crossing("GET /api/v1/apps/{id}", { "/api/v1/apps/\($0)" }, number),
     Crossing("PATCH /api/v1/apps/{id}", { "/api/v1/apps/\($0)" }, number, json: #"{"name":"stolen"}"#),
+    Crossing("POST /api/v1/apps/{id}/identity", { "/api/v1/apps/\($0)/identity" }, number),
     Crossing("POST /api/v1/apps/{id}/check", { "/api/v1/apps/\($0)/check" }, number),
   ]
 

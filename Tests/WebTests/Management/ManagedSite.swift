@@ -34,7 +34,7 @@ struct ManagedSite: Sendable {
   func rows() async throws -> [String] {
     let tables = [
       "access_key", "push_app", "push_credential", "list", "contact", "device", "device_event", "template", "sendout",
-      "push", "push_batch", "open_event",
+      "push", "push_batch", "open_event", "audit_log",
     ]
     let each = tables.map { "SELECT '\($0)' || t::text AS row FROM \($0) AS t WHERE customer_id = $1::bigint" }
     return try await database.query(
@@ -64,7 +64,7 @@ func withManagedSite(
     let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
     let pool = database.pool
     var whole = WholeSite(
-      pool, vault: vault, apns: try APNsProvider(apns, logger: logger), signer: LinkSigner(key: Array(0..<32)))
+      pool, vault: vault, apns: try APNsProvider(apns, logger: logger), signer: LinkSigner(keys: [1: Array(0..<32)]))
     whole.logger = logger
     let customers = Customers(pool)
     let keys = AccessKeys(pool)

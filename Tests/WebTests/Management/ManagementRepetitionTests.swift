@@ -17,6 +17,7 @@ import Wire
     "/api/v1/keys": Case(path: "/api/v1/keys", json: #"{"name":"k","scope":"device"}"#),
     "/api/v1/apps": Case(path: "/api/v1/apps", json: #"{"name":"New","appId":"com.new","appType":1}"#),
     "/api/v1/apps/{id}/check": Case(path: "/api/v1/apps/1/check"),
+    "/api/v1/apps/{id}/identity": Case(path: "/api/v1/apps/1/identity"),
     "/api/v1/lists": Case(path: "/api/v1/lists", json: #"{"name":"newsletter"}"#),
     "/api/v1/sendouts": Case(
       path: "/api/v1/sendouts", json: #"{"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x"}}"#),

@@ -4,7 +4,7 @@ import Wire
 
 /// `/api/v1/apps`.
 enum AppOperations {
-  static let all: [APIOperation] = [list, add, show, change, check]
+  static let all: [APIOperation] = [list, add, show, change, check, identity]
 
   private static let list = APIOperation(
     method: .get, path: "/api/v1/apps", id: "listApps", tag: .apps, security: .key(.admin),
@@ -63,6 +63,19 @@ enum AppOperations {
         "The app has no credentials to check, or they cannot be decrypted.", HTTPErrorResponse.noSigningKey,
         HTTPErrorResponse.uncheckable, RegistryError.sealed(what: "push_credential/1/1/apns_signing_key")),
     ])
+
+  private static let identity = APIOperation(
+    method: .post, path: "/api/v1/apps/{id}/identity", id: "rotateAppIdentity", tag: .apps, security: .key(.admin),
+    summary: "Make an app's identity secret",
+    description: """
+      The customer's back end computes `X-Pushcart-Identity` with it: the HMAC-SHA256 of `originalId`, in hexadecimal or \
+      base64url, with the secret's text as the key. The reply shows the secret once.
+
+      The secret before it is accepted until the next one is made. An app with `identity` `required` refuses every request \
+      with a device key that lacks the header.
+      """,
+    parameters: [id, .idempotencyKey],
+    responses: [.created("The secret.", AppIdentityReply.example)], errors: [unknown])
 
   private static let id = APIParameter.path("id", .id, "The app's `pushAppId`.", example: 1)
   private static let unknown = APIResponse.error(

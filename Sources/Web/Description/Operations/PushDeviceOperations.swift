@@ -29,13 +29,17 @@ enum PushDeviceOperations {
         A token belongs to one contact of an app: the last registration wins. Registering an invalidated token revives it.
 
         The reply is the contact with all its devices. A key of scope `device` gets back only what it sent. From a 400 \
-        such a key can learn only two stored facts: a `listId` is unknown, or a contact's `properties` are full.
+        such a key can learn only that a `listId` is unknown. Of what it sends, `properties` that would not fit are dropped, \
+        and so are fields that the app's `deviceFields` do not name.
+
+        A contact has up to `devicesPerContact` valid devices, 50 unless the customer sets another number. A further one \
+        invalidates those that were registered the longest time ago, but none that the same request names.
 
         Limits: a body has 64 KiB, a token 4096 bytes, and every other text 255 characters. A request has up to 100 \
         properties. A property's name has 1 to 100 characters and its value up to 4096 bytes. All properties of a contact \
         have 64 KiB together. No text may contain U+0000.
         """,
-      parameters: location,
+      parameters: location + [identity],
       requestBody: APIContent(
         CarmaSchemas.registration,
         examples: [
@@ -51,7 +55,8 @@ enum PushDeviceOperations {
         ]),
       responses: [contact],
       errors: [
-        .error("The app is unknown. An unknown list is a 400.", RegistryError.appUnknown(appID: "com.acme.app"))
+        .error("The app is unknown. An unknown list is a 400.", RegistryError.appUnknown(appID: "com.acme.app")),
+        refusedToDevice,
       ])
   }
 
@@ -62,7 +67,7 @@ enum PushDeviceOperations {
         Stops all pushes to these tokens of this contact. The rows are kept, and repeating the request changes nothing. If \
         one of the tokens is not registered, none is invalidated.
         """,
-      parameters: location,
+      parameters: location + [identity],
       requestBody: APIContent(
         CarmaSchemas.invalidation,
         examples: [
@@ -72,7 +77,8 @@ enum PushDeviceOperations {
       errors: [
         .error(
           "The app or the contact is unknown, or a token is not registered for this contact.",
-          RegistryError.deviceUnknown(field: "deviceInfo[0].devicetoken"))
+          RegistryError.deviceUnknown(field: "deviceInfo[0].devicetoken")),
+        refusedToDevice,
       ])
   }
 
@@ -87,9 +93,22 @@ enum PushDeviceOperations {
       ],
       responses: [contact],
       errors: [
-        .error("The app or the contact is unknown.", RegistryError.contactUnknown(originalID: "lars@example.com"))
+        .error("The app or the contact is unknown.", RegistryError.contactUnknown(originalID: "lars@example.com")),
+        .error("The key is bound to another app.", HTTPErrorResponse.boundElsewhere),
       ])
   }
+
+  private static let identity = APIParameter(
+    location: .header, name: "X-Pushcart-Identity", schema: .string(43...64),
+    description: """
+      Needed with a device key if the app has `identity` `required`: the HMAC-SHA256 of `originalId` with the app's identity \
+      secret, in hexadecimal or base64url, computed by the customer's back end.
+      """,
+    example: "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8")
+
+  private static let refusedToDevice = APIResponse.error(
+    "The key is bound to another app, or the app requires `X-Pushcart-Identity`.", HTTPErrorResponse.boundElsewhere,
+    HTTPErrorResponse.identityRefused)
 
   private static let location: [APIParameter] = [
     .path("customerId", .id, "The customer's number.", example: 1),

@@ -1,0 +1,50 @@
+import ArgumentParser
+import Registry
+import Web
+import Wire
+
+struct LinksCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "links", abstract: "Rotate the key that signs page links, and set how long links live.",
+    subcommands: [Rotate.self, MaxAge.self])
+
+  struct Rotate: ManagementCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "Sign all further page links with a new key.",
+      discussion: """
+        The key is shared by all customers. Hubs that serve take the new one up at once. Links that were signed before stay good \
+        until they reach their customer's maximum age.
+
+        Example: pushcart links rotate
+        """)
+
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      let key = try await LinkKeys(stores.pool, vault: try stores.vault).rotate(by: ManagementStores.actor)
+      try options.output.show(LinkKeyReply(linkKeyId: key)) {
+        "Page links are signed with key \($0.linkKeyId) from now on.\n"
+      }
+    }
+  }
+
+  struct MaxAge: ManagementCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "max-age", abstract: "Set after how many days a customer's page links answer 404.",
+      discussion: "Example: pushcart links max-age --customer 1 --days 90")
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(help: "Days, up to 3650; 0 for links that never expire.") var days: Int32
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      let request = CustomerChangeRequest(linkMaxAgeDays: days)
+      let changed = try await stores.change(customer) { try await $0.changeCustomer(request) }
+      try options.output.show(changed) {
+        $0.linkMaxAgeDays.map { "Page links of customer \(customer) expire after \($0) days.\n" }
+          ?? "Page links of customer \(customer) never expire.\n"
+      }
+    }
+  }
+}

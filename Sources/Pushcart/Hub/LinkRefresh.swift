@@ -1,0 +1,43 @@
+import Content
+import Logging
+import Postgres
+import Registry
+import ServiceLifecycle
+
+/// Keeps the hub's link signer up to date: `pushcart links rotate` and changed maximum ages reach it without a restart.
+struct LinkRefresh: Service {
+  private let pool: Pool
+  private let keys: LinkKeys
+  private let signer: LinkSigner
+  private let logger: Logger
+
+  init(_ pool: Pool, _ keys: LinkKeys, _ signer: LinkSigner, logger: Logger) {
+    self.pool = pool
+    self.keys = keys
+    self.signer = signer
+    self.logger = logger
+  }
+
+  func run() async throws {
+    for try await event in pool.notifications(on: [LinkKeys.channel]).cancelOnGracefulShutdown() {
+      // The settings of before stay in force until the database answers again, which is told as `mayHaveMissed`.
+      do {
+        signer.replace(try await keys.load())
+      } catch {
+        logger.error(
+          "link keys could not be read, links are signed and verified as before",
+          metadata: ["cause": "\(event)", "error": "\(error)"])
+      }
+    }
+  }
+}
+
+extension LinkSigner {
+  convenience init(_ settings: LinkSettings) {
+    self.init(keys: settings.keys.mapValues(\.bytes), maximumAges: settings.maximumAges)
+  }
+
+  func replace(_ settings: LinkSettings) {
+    replace(keys: settings.keys.mapValues(\.bytes), maximumAges: settings.maximumAges)
+  }
+}

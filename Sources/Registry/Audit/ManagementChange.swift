@@ -1,0 +1,58 @@
+import FoundationEssentials
+import Postgres
+public import Wire
+
+/// Who makes a management change.
+public enum ChangeAuthor: Sendable, Hashable {
+  /// An access key, used from this address; behind a proxy it is the proxy's.
+  case key(AccessKeyID, address: String?)
+  /// Somebody at the command line, by the name the operating system knows them by.
+  case commandLine(user: String)
+}
+
+/// A management change under way: one transaction, whose data it changes, and who makes it.
+///
+/// API and command line make every change through one of these (`ManagementChange+Operations` in room Web), so that the change and
+/// its line in the audit log are committed together or not at all.
+public struct ManagementChange: Sendable {
+  /// The transaction. Stores made upon it take part in the change.
+  package let transaction: Database
+  public let customer: CustomerID
+  public let actor: ChangeAuthor
+
+  package init(_ transaction: Database, customer: CustomerID, actor: ChangeAuthor) {
+    self.transaction = transaction
+    self.customer = customer
+    self.actor = actor
+  }
+
+  /// The access key that makes the change; `nil` at the command line.
+  package var key: AccessKeyID? { if case .key(let key, _) = actor { key } else { nil } }
+
+  /// Adds a line to the audit log, unless nothing has changed.
+  /// - Parameters:
+  ///   - target: what was changed, as in `key 7`.
+  ///   - before: what the management API showed of it; `nil` when it was not there.
+  ///   - after: what the management API shows of it now. Neither may hold a secret.
+  package func record(
+    _ action: AuditAction, _ target: String, before: (any Encodable)? = nil, after: (any Encodable)? = nil
+  ) async throws {
+    let (before, after) = (try before.map(Self.json), try after.map(Self.json))
+    guard before != after else { return }
+    var (key, user, address): (Int64?, String?, String?)
+    switch actor {
+    case .key(let id, let from): (key, address) = (id.rawValue, from)
+    case .commandLine(let name): user = name
+    }
+    try await transaction.query(
+      AuditQueries.add, customer.rawValue, key, user, address, action.rawValue, target, before.map { JSONB($0) },
+      after.map { JSONB($0) })
+  }
+
+  /// With sorted keys, so that equal values are equal texts.
+  private static func json(_ value: any Encodable) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return String(decoding: try encoder.encode(value), as: UTF8.self)
+  }
+}

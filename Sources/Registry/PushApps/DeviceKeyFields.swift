@@ -1,0 +1,61 @@
+public import Wire
+
+/// Which contact fields and properties a request with a device key may write.
+///
+/// A device key lies in every copy of an app, so whoever unpacks one can use it for any contact. What the list does not name is
+/// ignored and not refused: apps that are installed already send all fields, and must go on working.
+public struct DeviceKeyFields: Sendable, Equatable {
+  /// Names such as `firstName`, `listId`, `properties` for all of them, or `properties.food` for one.
+  public let names: [String]
+  private let properties: Set<String>
+  private let isLimited: Bool
+
+  /// What stands for no limit in requests.
+  public static let all = "all"
+  static let fixedNames = ContactField.allCases.map(\.name) + ["listId", "dateOfBirth", "properties"]
+
+  /// - Throws: `RegistryError.invalid`, for a name that is no contact field and no property.
+  public init(_ names: [String]) throws(RegistryError) {
+    guard names.count <= 100 else { throw .invalid(field: "deviceFields", problem: "holds more than 100 names") }
+    for name in names where !Self.fixedNames.contains(name) {
+      guard name.hasPrefix(Self.propertyPrefix), name.unicodeScalars.count > Self.propertyPrefix.count,
+        name.utf8.count <= 400, !name.utf8.contains(0)
+      else {
+        throw .invalid(
+          field: "deviceFields",
+          problem:
+            "holds a name that is not one of \(Self.fixedNames.joined(separator: ", ")) or, as in properties.food, a property"
+        )
+      }
+    }
+    self.init(stored: names)
+  }
+
+  init(stored names: [String]) {
+    self.names = names
+    properties = Set(
+      names.filter { $0.hasPrefix(Self.propertyPrefix) }.map { String($0.dropFirst(Self.propertyPrefix.count)) })
+    isLimited = !names.contains("properties")
+  }
+
+  private static let propertyPrefix = "properties."
+
+  /// The body without what it may not write.
+  /// - Throws: `JSONProblem` for properties that are not JSON, which no body that was read has.
+  public func restrict(_ body: PushDevicesBody) throws -> PushDevicesBody {
+    var body = body
+    for (name, path) in Self.texts where !names.contains(name) { body[keyPath: path] = nil }
+    if !names.contains("listId") { body.listId = .keep }
+    if !names.contains("dateOfBirth") { body.dateOfBirth = .keep }
+    if isLimited { try body.keepProperties(properties) }
+    return body
+  }
+
+  private static var texts: [(String, WritableKeyPath<PushDevicesBody, String?>)] {
+    [
+      ("firstName", \.firstName), ("middleName", \.middleName), ("lastName", \.lastName),
+      ("emailAddress", \.emailAddress), ("mobileNumber", \.mobileNumber), ("title", \.title), ("sex", \.sex),
+      ("city", \.city), ("zipcode", \.zipcode), ("country", \.country),
+    ]
+  }
+}

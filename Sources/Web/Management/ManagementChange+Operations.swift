@@ -1,0 +1,131 @@
+public import Content
+public import Registry
+public import Sendouts
+public import Wire
+
+/// Every management change that there is. API and command line both make changes by these alone: each changes something and adds
+/// the line to the audit log, in one transaction.
+extension ManagementChange {
+  public func addKey(_ request: AccessKeyRequest) async throws -> IssuedAccessKey {
+    let new = try await AccessKeys(transaction).make(
+      customer, name: request.name, scope: request.scope, appID: request.appId, expiresAt: request.expiresAt?.date,
+      createdBy: key)
+    try await record(.addKey, "key \(new.key.id)", after: AccessKeyReply(new.key))
+    return IssuedAccessKey(new)
+  }
+
+  /// - Parameter withCreated: whether to revoke also the keys that it created, and those that these created.
+  public func revokeKey(_ id: AccessKeyID, withCreated: Bool) async throws -> RevokedAccessKey {
+    let keys = AccessKeys(transaction)
+    let before = try await keys.list(customer)
+    let revocation = try await keys.revoke(customer, id, withCreated: withCreated)
+    for key in try await keys.list(customer) where key.id == id || revocation.alsoRevoked.contains(key.id) {
+      try await record(
+        .revokeKey, "key \(key.id)", before: before.first { $0.id == key.id }.map { AccessKeyReply($0) },
+        after: AccessKeyReply(key))
+    }
+    return RevokedAccessKey(revocation)
+  }
+
+  public func changeCustomer(_ request: CustomerChangeRequest) async throws -> CustomerReply {
+    let customers = Customers(transaction)
+    let before = try await customers.find(customer).map { CustomerReply($0) }
+    let after = CustomerReply(
+      try await customers.update(
+        customer,
+        CustomerUpdate(linkMaximumAgeDays: request.linkMaxAgeDays, devicesPerContact: request.devicesPerContact)))
+    try await record(.changeCustomer, "customer \(customer)", before: before, after: after)
+    return after
+  }
+
+  public func addApp(_ app: NewPushApp, vault: Vault) async throws -> PushAppReply {
+    let added = PushAppReply(try await PushApps(transaction, vault: vault).add(customer, app))
+    try await record(.addApp, "app \(added.pushAppId)", after: added)
+    return added
+  }
+
+  public func changeApp(_ id: PushAppID, _ update: PushAppUpdate, vault: Vault) async throws -> PushAppReply {
+    let apps = PushApps(transaction, vault: vault)
+    let before = try await apps.find(customer, id).map { PushAppReply($0) }
+    let after = PushAppReply(try await apps.update(customer, id, update))
+    try await record(.changeApp, "app \(id)", before: before, after: after)
+    return after
+  }
+
+  public func rotateIdentity(of id: PushAppID, vault: Vault) async throws -> AppIdentityReply {
+    let apps = PushApps(transaction, vault: vault)
+    let before = try await apps.find(customer, id).map { PushAppReply($0) }
+    let identity = try await apps.rotateIdentity(customer, id)
+    try await record(.rotateIdentity, "app \(id)", before: before, after: PushAppReply(identity.app))
+    return AppIdentityReply(identity)
+  }
+
+  public func addList(_ request: ListRequest) async throws -> ListReply {
+    let list = ListReply(
+      try await ContactLists(transaction).add(customer, name: request.name, id: request.listId))
+    try await record(.addList, "list \(list.listId)", after: list)
+    return list
+  }
+
+  /// - Parameter format: `nil` for the one that the request's Content-Type names, HTML without one.
+  public func saveTemplate(_ name: String, _ request: TemplateRequest, format: TemplateFormat? = nil) async throws
+    -> TemplateReply
+  {
+    let format = try format ?? request.contentType.map { try TemplateFormat(contentType: $0) } ?? .html
+    let templates = Templates(transaction)
+    let saved = try await templates.put(customer, name: name, format: format, body: request.body)
+    let before = try await templates.versions(customer, name: name).dropFirst().first.map { TemplateReply($0) }
+    let after = TemplateReply(saved)
+    try await record(.saveTemplate, "template \(name)", before: before, after: after.withoutBody)
+    return after
+  }
+
+  public func addSendout(_ request: SendoutRequest) async throws -> SendoutReply {
+    let sendout = try await SendoutStore(within: transaction).create(customer, request)
+    try await record(.addSendout, "sendout \(sendout.sendoutId)", after: sendout.forAudit)
+    if request.start == true {
+      try await record(
+        .startSendout, "sendout \(sendout.sendoutId)", before: ["state": SendoutState.draft.rawValue],
+        after: ["state": sendout.state.rawValue])
+    }
+    return sendout
+  }
+
+  /// Starts, pauses, resumes or cancels a sendout.
+  public func apply(_ verb: SendoutVerb, to id: SendoutID) async throws -> SendoutReply {
+    let (before, after) = try await SendoutStore(within: transaction).apply(verb, to: id, of: customer)
+    try await record(
+      verb.action, "sendout \(id)", before: ["state": before.rawValue], after: ["state": after.state.rawValue])
+    return after
+  }
+}
+
+extension TemplateReply {
+  fileprivate var withoutBody: TemplateReply {
+    var reply = self
+    reply.body = nil
+    return reply
+  }
+}
+
+extension SendoutReply {
+  /// Without audience and message, which may be long and name people.
+  fileprivate var forAudit: SendoutReply {
+    var reply = self
+    reply.audience = nil
+    reply.message = nil
+    reply.counts = nil
+    return reply
+  }
+}
+
+extension SendoutVerb {
+  fileprivate var action: AuditAction {
+    switch self {
+    case .start: .startSendout
+    case .pause: .pauseSendout
+    case .resume: .resumeSendout
+    case .cancel: .cancelSendout
+    }
+  }
+}

@@ -1,0 +1,75 @@
+/// A line of the audit log: one management change.
+public struct AuditEntryReply: APIObject, Equatable {
+  public var auditId: AuditEntryID
+  public var at: Timestamp
+  public var keyId: AccessKeyID?
+  public var osUser: String?
+  public var address: String?
+  /// One of `AuditAction`; later versions may write others.
+  public var action: String
+  public var target: String
+  public var before: JSONValue?
+  public var after: JSONValue?
+
+  public init(
+    auditId: AuditEntryID, at: Timestamp, keyId: AccessKeyID?, osUser: String?, address: String?, action: String,
+    target: String, before: JSONValue?, after: JSONValue?
+  ) {
+    self.auditId = auditId
+    self.at = at
+    self.keyId = keyId
+    self.osUser = osUser
+    self.address = address
+    self.action = action
+    self.target = target
+    self.before = before
+    self.after = after
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case auditId, at, keyId, osUser, address, action, target, before, after
+  }
+  public static let schemaName: String? = "AuditEntry"
+  public static let schemaDescription = "A management change: who made it, and what it changed."
+  public static let example = AuditEntryReply(
+    auditId: AuditEntryID(7), at: .example, keyId: AccessKeyID(1), osUser: nil, address: "203.0.113.7",
+    action: AuditAction.startSendout.rawValue, target: "sendout 3", before: ["state": "draft"],
+    after: ["state": "freezing"])
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .auditId: "The line's number."
+    case .at: "When the change was made."
+    case .keyId: "The access key that made the change. Absent for the command line."
+    case .osUser: "Who made the change at the command line, as the operating system calls them. Absent for the API."
+    case .address: "Where the API was called from. Behind a proxy this is the proxy's address."
+    case .action: "What was done: \(AuditAction.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", "))."
+    case .target: "What it was done to, as in `key 7`."
+    case .before: "What this API showed of it before, without secrets. Absent if it was not there."
+    case .after: "What this API showed of it afterwards, without secrets."
+    }
+  }
+}
+
+/// What a management change does, as the audit log writes it.
+public enum AuditAction: String, Sendable, Codable, CaseIterable {
+  case addCustomer = "customer.add"
+  case changeCustomer = "customer.change"
+  case addKey = "key.add"
+  case revokeKey = "key.revoke"
+  case addApp = "app.add"
+  case changeApp = "app.change"
+  /// A new secret that `X-Pushcart-Identity` is computed with.
+  case rotateIdentity = "app.rotate_identity"
+  case addList = "list.add"
+  case saveTemplate = "template.save"
+  case addSendout = "sendout.add"
+  case startSendout = "sendout.start"
+  case pauseSendout = "sendout.pause"
+  case resumeSendout = "sendout.resume"
+  case cancelSendout = "sendout.cancel"
+  /// A new key that signs page links.
+  case rotateLinks = "links.rotate"
+  /// Everything sealed anew under the current master key.
+  case rekey
+}

@@ -1,0 +1,48 @@
+import Content
+import Postgres
+import Registry
+import Support
+import Testing
+import Wire
+
+@testable import Pushcart
+
+@Suite struct LinkRefreshTests {
+  @Test func `A hub that serves signs with a rotated key and keeps a new maximum age, without a restart`() async throws
+  {
+    try await withDatabase { database in
+      let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
+      let customer = try await Customers(database.pool).add(name: "ACME").id
+      let keys = LinkKeys(database.pool, vault: vault)
+      let signer = LinkSigner(try await keys.load())
+      let link = PushLink(customer: customer, sendout: SendoutID(1), device: DeviceID(1))
+      let old = signer.token(for: link, .page)
+      let aged = PushLink(customer: customer, sendout: SendoutID(1), device: DeviceID(1), signedOn: LinkDay(1))
+      let ancient = signer.token(for: aged, .page)
+      let refresh = LinkRefresh(database.pool, keys, signer, logger: TestServer.logger)
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        defer { group.cancelAll() }
+        group.addTask { try await refresh.run() }
+        let rotated = try await database.withPool { other in
+          try await LinkKeys(other, vault: vault).rotate(by: .commandLine(user: "root"))
+        }
+        #expect(rotated == 2)
+        while signer.token(for: link, .page) == old { try await Task.checkCancellationAndYield() }
+        #expect(signer.verify(old, .page) == link && signer.verify(ancient, .page) == link)
+
+        _ = try await Customers(database.pool).update(customer, CustomerUpdate(linkMaximumAgeDays: 30))
+        while signer.verify(ancient, .page) != nil { try await Task.checkCancellationAndYield() }
+        #expect(signer.verify(old, .page) == link)
+      }
+      let log = try await AuditLog(database.pool).list(customer).items
+      #expect(log.map(\.action) == ["links.rotate"])
+    }
+  }
+}
+
+extension Task where Success == Never, Failure == Never {
+  fileprivate static func checkCancellationAndYield() async throws {
+    try checkCancellation()
+    await yield()
+  }
+}

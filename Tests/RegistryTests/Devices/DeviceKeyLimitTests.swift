@@ -1,0 +1,125 @@
+import Postgres
+import Registry
+import Support
+import Testing
+import Wire
+
+/// What keeps whoever unpacked an app from doing harm with its device key.
+@Suite struct DeviceKeyLimitTests {
+  @Test func `One device too many invalidates the one that was registered the longest time ago`() async throws {
+    try await withDatabase { database in
+      let registry = try await RegistryFixture(database)
+      _ = try await Customers(database.pool).update(registry.customer, CustomerUpdate(devicesPerContact: 3))
+      for number in 1...3 { try await registry.register("lars", token: "t\(number)") }
+      // Registered again, it is no longer the oldest.
+      try await registry.register("lars", token: "t1")
+      try await registry.register("eve", token: "e1")
+      let told = try await registry.register("lars", token: "t4")
+
+      #expect(try await valid("lars", registry) == ["t1", "t3", "t4"])
+      #expect(try await valid("eve", registry) == ["e1"])
+      // The reply says what is stored.
+      #expect(try await registry.contact("lars") == told)
+      let reasons = try await database.query(
+        "SELECT d.token || ' ' || e.reason FROM device_event e JOIN device d USING (device_id) WHERE e.kind = 'invalidated'"
+      )
+      #expect(try reasons.map { try $0.decode(String.self) } == ["t2 too_many_devices"])
+
+      // Registered once more it is valid again, and another one makes way.
+      try await registry.register("lars", token: "t2")
+      #expect(try await valid("lars", registry) == ["t1", "t2", "t4"])
+    }
+  }
+
+  @Test func `A device that comes from another contact counts, and devices of the same request all stay`() async throws
+  {
+    try await withDatabase { database in
+      let registry = try await RegistryFixture(database)
+      _ = try await Customers(database.pool).update(registry.customer, CustomerUpdate(devicesPerContact: 2))
+      for number in 1...2 { try await registry.register("lars", token: "t\(number)") }
+      try await registry.register("eve", token: "e1")
+      try await registry.register("lars", token: "e1")
+      #expect(try await valid("lars", registry) == ["e1", "t2"])
+      try await registry.register(
+        #"{"originalId":"lars","deviceInfo":[{"devicetoken":"a"},{"devicetoken":"b"},{"devicetoken":"c"}]}"#)
+      #expect(try await valid("lars", registry) == ["a", "b", "c"])
+      // An unchanged device, and one that is invalid anyway, drive nobody out.
+      try await registry.register("lars", token: "a")
+      try await registry.register("lars", token: "d", #","invalidationType":1"#)
+      #expect(try await valid("lars", registry) == ["a", "b", "c"])
+    }
+  }
+
+  @Test func `Registrations of many contacts in one statement keep the limit of each`() async throws {
+    try await withDatabase { database in
+      let registry = try await RegistryFixture(database)
+      _ = try await Customers(database.pool).update(registry.customer, CustomerUpdate(devicesPerContact: 2))
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for contact in 0..<8 {
+          for device in 0..<5 {
+            group.addTask { _ = try await registry.register("c\(contact)", token: "\(contact)x\(device)") }
+          }
+        }
+        try await group.waitForAll()
+      }
+      for contact in 0..<8 { #expect(try await valid("c\(contact)", registry).count == 2) }
+    }
+  }
+
+  @Test func `A device key cannot tell by the reply how full the properties of a contact are`() async throws {
+    try await withDatabase { database in
+      let registry = try await RegistryFixture(database)
+      let customer = registry.customer
+      let key = try await AccessKeys(database.pool).make(customer, name: "app", scope: .device)
+      let device = Access(customer: customer, key: key.key.id, scope: .device)
+      let backend = Access(customer: customer, key: key.key.id, scope: .backend)
+      func properties(_ name: String) -> String {
+        (0..<15).map { #""\#(name)\#($0)":"\#(String(repeating: "x", count: 4096))""# }.joined(separator: ",")
+      }
+      func put(_ name: String, _ access: Access) async throws {
+        let json =
+          #"{"originalId":"lars","city":"\#(name)","properties":{\#(properties(name))},"deviceInfo":[{"devicetoken":"aa"}]}"#
+        let registration = try Registration(try PushDevicesBody(json), apps: registry.app, access: access)
+        try await registry.registrar.register(customer, registration, returnsContact: false)
+      }
+      try await put("a", device)
+      let before = try #require(try await registry.contact("lars"))
+      try await put("b", device)
+      let after = try #require(try await registry.contact("lars"))
+      #expect(after.properties == before.properties && after[.city] == "b")
+      await #expect(
+        throws: RegistryError.invalid(field: "properties", problem: "would grow beyond 64 KiB for this contact")
+      ) { try await put("b", backend) }
+    }
+  }
+
+  @Test func `Every event of a registration and of an invalidation names the access key`() async throws {
+    try await withDatabase { database in
+      let registry = try await RegistryFixture(database)
+      let customer = registry.customer
+      let keys = AccessKeys(database.pool)
+      var accesses: [Access] = []
+      for name in ["one", "two"] {
+        let id = try await keys.make(customer, name: name, scope: .device).key.id
+        accesses.append(Access(customer: customer, key: id, scope: .device))
+      }
+      for (access, contact) in zip(accesses, ["lars", "eve"]) {
+        let body = try PushDevicesBody(#"{"originalId":"\#(contact)","deviceInfo":[{"devicetoken":"aa"}]}"#)
+        try await registry.registrar.register(
+          customer, try Registration(body, apps: registry.app, access: access), returnsContact: false)
+        try await Devices(database.pool).invalidate(
+          customer, try Invalidation(body, apps: registry.app, access: access))
+      }
+      let events = try await database.query(
+        "SELECT kind || ' ' || access_key_id FROM device_event ORDER BY device_event_id")
+      #expect(
+        try events.map { try $0.decode(String.self) }.sorted()
+          == ["invalidated 1", "invalidated 2", "moved 2", "registered 1", "revived 2"])
+    }
+  }
+
+  /// The tokens of the contact's valid devices, sorted.
+  private func valid(_ originalID: String, _ registry: RegistryFixture) async throws -> [String] {
+    try await registry.contact(originalID)?.devices.filter { $0.invalidatedAt == nil }.map(\.token).sorted() ?? []
+  }
+}

@@ -1,0 +1,202 @@
+import Crypto
+import Postgres
+import Registry
+import Support
+import Testing
+import Wire
+
+@Suite struct AuditTests {
+  /// A change by the API, and the lines that it adds to the audit log.
+  private struct Case {
+    var method: String
+    var path: String
+    var json: String?
+    var lines: [String]
+  }
+
+  /// By operation. The app, the list and the sendouts get the numbers 1, 2, …; key 1 makes the changes.
+  private let cases: [(operation: String, Case)] = [
+    (
+      "POST /api/v1/keys",
+      Case(method: "POST", path: "/api/v1/keys", json: #"{"name":"k","scope":"device"}"#, lines: ["key.add key 3"])
+    ),
+    (
+      "DELETE /api/v1/keys/{id}", Case(method: "DELETE", path: "/api/v1/keys/3", lines: ["key.revoke key 3"])
+    ),
+    ("DELETE /api/v1/keys/{id}", Case(method: "DELETE", path: "/api/v1/keys/3", lines: [])),
+    (
+      "PATCH /api/v1/customer",
+      Case(
+        method: "PATCH", path: "/api/v1/customer", json: #"{"linkMaxAgeDays":90}"#,
+        lines: ["customer.change customer 1"])
+    ),
+    (
+      "POST /api/v1/apps",
+      Case(
+        method: "POST", path: "/api/v1/apps", json: #"{"name":"A","appId":"com.acme.app","appType":1}"#,
+        lines: ["app.add app 1"])
+    ),
+    (
+      "PATCH /api/v1/apps/{id}",
+      Case(method: "PATCH", path: "/api/v1/apps/1", json: #"{"name":"B"}"#, lines: ["app.change app 1"])
+    ),
+    (
+      "POST /api/v1/apps/{id}/identity",
+      Case(method: "POST", path: "/api/v1/apps/1/identity", lines: ["app.rotate_identity app 1"])
+    ),
+    (
+      "POST /api/v1/lists",
+      Case(method: "POST", path: "/api/v1/lists", json: #"{"name":"news","listId":7}"#, lines: ["list.add list 7"])
+    ),
+    (
+      "PUT /api/v1/templates/{name}",
+      Case(
+        method: "PUT", path: "/api/v1/templates/offer", json: #"{"body":"<p>Hi</p>"}"#,
+        lines: ["template.save template offer"])
+    ),
+    (
+      "POST /api/v1/sendouts",
+      Case(method: "POST", path: "/api/v1/sendouts", json: sendout(start: false), lines: ["sendout.add sendout 1"])
+    ),
+    (
+      "POST /api/v1/sendouts/{id}/start",
+      Case(method: "POST", path: "/api/v1/sendouts/1/start", lines: ["sendout.start sendout 1"])
+    ),
+    ("POST /api/v1/sendouts/{id}/start", Case(method: "POST", path: "/api/v1/sendouts/1/start", lines: [])),
+    (
+      "POST /api/v1/sendouts/{id}/pause",
+      Case(method: "POST", path: "/api/v1/sendouts/1/pause", lines: ["sendout.pause sendout 1"])
+    ),
+    (
+      "POST /api/v1/sendouts/{id}/resume",
+      Case(method: "POST", path: "/api/v1/sendouts/1/resume", lines: ["sendout.resume sendout 1"])
+    ),
+    (
+      "POST /api/v1/sendouts/{id}/cancel",
+      Case(method: "POST", path: "/api/v1/sendouts/1/cancel", lines: ["sendout.cancel sendout 1"])
+    ),
+    (
+      "POST /api/v1/sendouts",
+      Case(
+        method: "POST", path: "/api/v1/sendouts", json: sendout(start: true),
+        lines: ["sendout.add sendout 2", "sendout.start sendout 2"])
+    ),
+  ]
+
+  private static func sendout(start: Bool) -> String {
+    #"{"name":"Offer","appId":"com.acme.app","audience":{"originalIds":["lars@example.com"]},"message":{"alert":"Secret offer"},"start":\#(start)}"#
+  }
+
+  @Test func `Every change by the API adds its lines to the audit log, with key, address, before and after`()
+    async throws
+  {
+    try await withManagedSite { managed in
+      let operations = managed.contract.operations.filter { operation in
+        operation.path.hasPrefix("/api/v1/") && !["GET", "HEAD"].contains(operation.method)
+      }
+      let unchanging: Set = ["POST /api/v1/apps/{id}/check"]
+      #expect(
+        Set(operations.map { "\($0.method) \($0.path)" }).subtracting(unchanging) == Set(cases.map(\.operation)))
+
+      var last: Int64 = 0
+      for (operation, change) in cases {
+        let reply = try await managed.send(change.method, change.path, json: change.json)
+        #expect(reply.status < 300, "\(operation): \(reply.text)")
+        let page = try await managed.send("GET", "/api/v1/audit").json
+        let new = (page.array("items") ?? []).filter { $0.integer("auditId") ?? 0 > last }.reversed()
+        #expect(new.map { "\($0.string("action") ?? "") \($0.string("target") ?? "")" } == change.lines, "\(operation)")
+        for line in new {
+          #expect(line.integer("keyId") == 1 && line.string("address") == "127.0.0.1" && line["osUser"] == nil)
+          #expect(line["after"] != nil && (line["before"] != nil) == !Self.adds(line.string("action") ?? ""))
+        }
+        last = new.last?.integer("auditId") ?? last
+      }
+      let log = try await managed.send("GET", "/api/v1/audit")
+      #expect(!log.text.contains("lars@example.com") && !log.text.contains("Secret offer"))
+      let view = try await managed.database.query("SELECT count(*) FROM report.audit_log WHERE customer_id = 1")
+      let lines = try log.json.array("items")
+      let count = try view[0].decode(Int.self)
+      #expect(lines?.count == count && count > 10)
+    }
+  }
+
+  private static func adds(_ action: String) -> Bool {
+    action.hasSuffix(".add") || action == "template.save"
+  }
+
+  @Test func `A change that fails, and one that is repeated, adds nothing`() async throws {
+    try await withManagedSite { managed in
+      let header = [("Idempotency-Key", "once")]
+      for _ in 0..<3 {
+        _ = try await managed.send("POST", "/api/v1/lists", headers: header, json: #"{"name":"news"}"#)
+      }
+      #expect(try await managed.send("POST", "/api/v1/lists", json: #"{"name":"news"}"#).status == 409)
+      #expect(try await managed.send("PATCH", "/api/v1/apps/99", json: #"{"name":"x"}"#).status == 404)
+      let log = try await managed.send("GET", "/api/v1/audit").json
+      #expect(log.array("items")?.map { $0.string("action") } == ["list.add"])
+    }
+  }
+
+  @Test func `When the line cannot be written, the change is not made`() async throws {
+    try await withManagedSite { managed in
+      try await managed.database.query("ALTER TABLE audit_log RENAME TO gone")
+      let reply = try await managed.site.send("POST", "/api/v1/lists", key: managed.key, json: #"{"name":"news"}"#)
+      #expect(reply.status == 500)
+      #expect(try await managed.send("GET", "/api/v1/lists").json.array("items") == [])
+    }
+  }
+
+  @Test func `No token and no credential gets into the audit log`() async throws {
+    try await withManagedSite { managed in
+      let pem = P256.Signing.PrivateKey().pemRepresentation
+      let made = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"k","scope":"admin"}"#)
+      let app =
+        #"{"name":"A","appId":"a.b","appType":1,"teamId":"A1B2C3D4E5","keyId":"F6G7H8J9K0","signingKey":\#(quoted(pem))}"#
+      #expect(try await managed.send("POST", "/api/v1/apps", json: app).status == 201)
+      let fresh = quoted(P256.Signing.PrivateKey().pemRepresentation)
+      #expect(try await managed.send("PATCH", "/api/v1/apps/1", json: #"{"signingKey":\#(fresh)}"#).status == 200)
+      let log = try await managed.send("GET", "/api/v1/audit")
+      let token = try #require(try made.json.string("token"))
+      #expect(!log.text.contains(token))
+      #expect(!log.text.contains("PRIVATE KEY") && !log.text.contains(pem.split(separator: "\n")[1]))
+      // What a credential was changed from and to is told by its fingerprint.
+      let change = try #require(try log.json.array("items")?.first)
+      let prints = ["before", "after"].map { change[$0]?.array("credentials")?.first?.string("fingerprint") }
+      #expect(prints[0] != nil && prints[1] != nil && prints[0] != prints[1])
+    }
+  }
+
+  @Test func `The audit log comes in pages, the newest first, to keys of scope admin alone`() async throws {
+    try await withManagedSite { managed in
+      for number in 1...3 {
+        _ = try await managed.send("POST", "/api/v1/lists", json: #"{"name":"\#(number)","listId":\#(number)}"#)
+      }
+      let first = try await managed.send("GET", "/api/v1/audit?limit=2").json
+      #expect(first.array("items")?.map { $0.string("target") } == ["list 3", "list 2"])
+      let next = try #require(first.integer("next"))
+      let rest = try await managed.send("GET", "/api/v1/audit?limit=2&after=\(next)").json
+      #expect(rest.array("items")?.map { $0.string("target") } == ["list 1"] && rest["next"] == nil)
+      #expect(try await managed.send("GET", "/api/v1/audit", key: managed.otherKey).json.array("items") == [])
+      let low = try await AccessKeys(managed.database.pool).make(managed.customer, name: "low", scope: .backend).token
+      #expect(try await managed.send("GET", "/api/v1/audit", key: low).status == 403)
+    }
+  }
+
+  @Test func `Revoking a key tells how many it had created, and revokes these too when asked to`() async throws {
+    try await withManagedSite { managed in
+      let made = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"leaked","scope":"admin"}"#).json
+      let (id, token) = (try #require(made.integer("keyId")), try #require(made.string("token")))
+      let child = try await managed.send("POST", "/api/v1/keys", key: token, json: #"{"name":"c","scope":"admin"}"#)
+        .json
+      let list = try await managed.send("GET", "/api/v1/keys").json.array("items")
+      #expect(list?.last?.integer("createdBy") == id)
+
+      let alone = try await managed.send("DELETE", "/api/v1/keys/\(id)").json
+      #expect(alone.integer("validKeysCreated") == 1 && alone.array("alsoRevoked") == [])
+      #expect(try await managed.send("GET", "/api/v1/keys", key: child.string("token")).status == 200)
+      let all = try await managed.send("DELETE", "/api/v1/keys/\(id)?withCreated=true").json
+      #expect(all.integer("validKeysCreated") == 0 && all.array("alsoRevoked") == [child["keyId"] ?? nil])
+      #expect(try await managed.send("GET", "/api/v1/keys", key: child.string("token")).status == 401)
+    }
+  }
+}
