@@ -15,7 +15,8 @@ public struct RegistryCaches: Service {
 
   /// Listens until the service group, or the task, ends. When a word may have been missed, everything is forgotten.
   public func run() async throws {
-    let notifications = pool.notifications(on: RegistryChannel.allCases.map(\.rawValue))
+    let channels = [RegistryChannel.accessKey, .pushApp]
+    let notifications = pool.notifications(on: channels.map(\.rawValue))
     for try await event in notifications.cancelOnGracefulShutdown() {
       switch event {
       case .mayHaveMissed:
