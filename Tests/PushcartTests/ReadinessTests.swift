@@ -66,7 +66,7 @@ import Web
   /// Sends ten probes at once, which get the same reply.
   private func probe(_ pool: Pool) async throws -> TestReply {
     let readiness = Readiness(pool, Migrator(pool, Migration.embedded))
-    let face = HealthRoutes(unavailableReason: readiness.unavailableReason, figures: { ("text/plain", "") })
+    let face = HealthRoutes(unavailableReason: readiness.unavailableReason)
     return try await withSite([face]) { site in
       let replies = try await withThrowingTaskGroup(of: TestReply.self) { group in
         for _ in 0..<10 { group.addTask { try await site.send("GET", "/readyz") } }

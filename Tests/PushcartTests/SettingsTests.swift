@@ -34,7 +34,7 @@ import Web
 
   @Test func `Two settings are enough`() async throws {
     let settings = try await read([], enough)
-    #expect(settings.site.host == "127.0.0.1" && settings.site.port == 8080)
+    #expect(settings.server.host == "127.0.0.1" && settings.server.port == 8080)
     #expect(settings.publicURL == "http://127.0.0.1:8080")
     #expect(settings.apns.productionURL == "https://api.push.apple.com")
     #expect(settings.apns.sandboxURL == "https://api.sandbox.push.apple.com")
@@ -47,8 +47,8 @@ import Web
       $1
     }
     let settings = try await read([(.port, "3")], environment)
-    #expect(settings.site.port == 3)
-    #expect(settings.site.host == "127.0.0.2")
+    #expect(settings.server.port == 3)
+    #expect(settings.server.host == "127.0.0.2")
     #expect(settings.logLevel == .error)
     #expect(settings.database.sharedConnections == 4)
   }
@@ -212,7 +212,7 @@ import Web
   }
 
   @Test func `An empty variable counts as absent`() async throws {
-    #expect(try await read([], enough.merging(["PUSHCART_PORT": ""]) { $1 }).site.port == 8080)
+    #expect(try await read([], enough.merging(["PUSHCART_PORT": ""]) { $1 }).server.port == 8080)
   }
 
   @Test func `README's table has every setting with the text of its help`() throws {

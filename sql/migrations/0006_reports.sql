@@ -141,13 +141,13 @@ COMMENT ON COLUMN report.failures.pushes      IS 'Number of pushes.';
 
 CREATE VIEW report.opens_by_hour AS
 SELECT customer_id, sendout_id, date_trunc('hour', at, 'UTC') AS hour,
-  count(*) FILTER (WHERE kind = 'person')  AS opens,
-  count(*) FILTER (WHERE kind = 'first')   AS first_opens,
-  count(*) FILTER (WHERE kind = 'machine') AS by_machines
+  coalesce(sum(opens) FILTER (WHERE kind = 'person'), 0)  AS opens,
+  coalesce(sum(opens) FILTER (WHERE kind = 'first'), 0)   AS first_opens,
+  coalesce(sum(opens) FILTER (WHERE kind = 'machine'), 0) AS by_machines
 FROM (
-  SELECT customer_id, sendout_id, at, reader AS kind FROM open_event
+  SELECT customer_id, sendout_id, at, reader AS kind, opens FROM open_event
   UNION ALL
-  SELECT customer_id, sendout_id, opened_at, 'first' FROM push WHERE opened_at IS NOT NULL
+  SELECT customer_id, sendout_id, opened_at, 'first', 1 FROM push WHERE opened_at IS NOT NULL
 ) o
 GROUP BY customer_id, sendout_id, hour;
 COMMENT ON VIEW   report.opens_by_hour             IS 'Opens per hour.';
@@ -184,7 +184,7 @@ COMMENT ON COLUMN report.contact_timeline.original_id IS 'The customer''s own id
 COMMENT ON COLUMN report.contact_timeline.contact_id  IS 'The hub''s number of the contact.';
 COMMENT ON COLUMN report.contact_timeline.at          IS 'When it happened.';
 COMMENT ON COLUMN report.contact_timeline.event       IS 'device registered, moved, revived, environment or invalidated; push and its state; push opened; push fetched by a machine.';
-COMMENT ON COLUMN report.contact_timeline.detail      IS 'Reason of an invalidation or of a push''s state, as a cell. For opens: page or pushreadurl.';
+COMMENT ON COLUMN report.contact_timeline.detail      IS 'Reason of an invalidation or of a push''s state, as a cell. For opens: page or pushreadurl. Opens of one push within one minute are one row.';
 COMMENT ON COLUMN report.contact_timeline.device_id   IS 'The device.';
 COMMENT ON COLUMN report.contact_timeline.sendout_id  IS 'The sendout; NULL for events of the device alone.';
 

@@ -3,7 +3,7 @@ import Metrics
 package import Postgres
 package import Wire
 
-/// Writes opens of one customer together: every one as an event, and the first by a person in the ledger.
+/// Writes opens of one customer together: every one is counted, and the first by a person is written to the ledger.
 package struct OpenLog: Sendable {
   private let database: any Querying
 

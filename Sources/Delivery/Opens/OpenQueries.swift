@@ -5,11 +5,12 @@ import Registry
 enum OpenQueries {
   static let all: [Statement] = [record, contacts]
 
-  /// Records opens of the customer `$1`: `$2` sendouts, `$3` devices, `$4` by what they were opened, `$5` by whom. Those of
-  /// pushes that are not in the ledger are passed over. The first open by a person is written to the push,
-  /// unless the phone is somebody else's by now: that person never got it. Gives one row of two arrays: of those that are
-  /// known, the places in what was given and the contacts the pushes were for; NULLs if none is. Locks the pushes it writes
-  /// to, in the order of their keys, as settlements do.
+  /// Records opens of the customer `$1`: `$2` sendouts, `$3` devices, `$4` by what they were opened, `$5` by whom. Opens of one
+  /// push within one minute are counted in one row. Opens of pushes that are not in the ledger are ignored. The first open by a
+  /// person is written to the push, unless the phone is somebody else's by now: that person never got it.
+  ///
+  /// Returns one row of two arrays: the places of the known opens in what was given, and the contacts of their pushes; NULLs
+  /// if none is known. Locks events, then pushes, each in the order of their keys, as settlements do.
   static let record = Statement(
     "open.record", .write,
     """
@@ -27,8 +28,11 @@ enum OpenQueries {
                  AND push.device_id = opened.device_id
               OFFSET 0) AS push),
     recorded AS (
-      INSERT INTO open_event (customer_id, sendout_id, device_id, via, reader)
-      SELECT $1::bigint, sendout_id, device_id, via, reader FROM known ORDER BY place),
+      INSERT INTO open_event (customer_id, sendout_id, device_id, via, reader, opens)
+      SELECT $1::bigint, sendout_id, device_id, via, reader, count(*) FROM known
+       GROUP BY sendout_id, device_id, via, reader ORDER BY sendout_id, device_id, via, reader
+      ON CONFLICT (customer_id, sendout_id, device_id, minute, via, reader)
+        DO UPDATE SET opens = open_event.opens + excluded.opens),
     firsts AS (
       UPDATE push
          SET opened_at = now()

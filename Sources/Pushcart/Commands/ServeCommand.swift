@@ -24,7 +24,10 @@ struct ServeCommand: AsyncParsableCommand {
     let settings = try await Settings.read(
       hub.given + database.given + masterKeys.given + providers.given, needsMasterKey: true)
     guard let masterKeys = settings.masterKeys else { return }
-    try TCPPort.require(settings.site.port, on: settings.site.host, flag: Setting.port.variable)
+    try TCPPort.require(settings.server.port, on: settings.server.host, flag: Setting.port.variable)
+    if let operations = settings.operations {
+      try TCPPort.require(operations.port, on: operations.host, flag: Setting.operationsPort.variable)
+    }
     Logs.start(settings, usual: .info)
     let metrics = MetricsRegistry()
     MetricsSystem.bootstrap(metrics)
@@ -36,7 +39,7 @@ struct ServeCommand: AsyncParsableCommand {
         logger.info(
           "listening",
           metadata: [
-            "host": "\(settings.site.host)", "port": "\(port)", "public_url": "\(settings.publicURL)",
+            "host": "\(settings.server.host)", "port": "\(port)", "public_url": "\(settings.publicURL)",
             "master_key": "\(masterKeys.currentID)",
           ])
       }

@@ -39,18 +39,36 @@ struct Hub: Sendable {
       apns: try APNsProvider(settings.apns, logger: logger), readiness: Readiness(pool, migrator))
     let caches = RegistryCaches(pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps)
     OpenFiles.raiseLimit()
-    var serverSettings = settings.site
-    serverSettings.connections = OpenFiles.forClients
-    let server = WebServer(faces: try routes(parts).all, settings: serverSettings, logger: logger)
     try await serve(
       first + [
         pool, caches, LinkRefresh(pool, linkKeys, signer, logger: logger), parts.accessKeys.usage, parts.apns,
       ],
-      [
-        runner(parts), Housekeeping(pool, vault: vault), parts.readiness,
-        ShutdownTimeout(
-          service: server.service(onListening: whenListening), limit: min(settings.drain, Self.requestGrace)),
-      ])
+      [runner(parts), Housekeeping(pool, vault: vault), parts.readiness]
+        + servers(try routes(parts), whenListening: whenListening))
+  }
+
+  /// One listener for all routes, or two: one for clients and one for operators.
+  private func servers(
+    _ routes: HubRoutes, whenListening: @escaping @Sendable (Int) async -> Void
+  ) -> [any Service] {
+    var settings = settings.server
+    settings.connections = OpenFiles.forClients
+    guard let operations = self.settings.operations else {
+      let server = WebServer(routes.all, settings: settings, logger: logger)
+      return [withTimeout(server.service(onListening: whenListening))]
+    }
+    let clients = WebServer(routes.clients, settings: settings, logger: logger)
+    let operators = WebServer(routes.operations, settings: operations, logger: logger)
+    return [
+      withTimeout(
+        operators.service { [logger] port in
+          logger.info("listening for operations", metadata: ["host": "\(operations.host)", "port": "\(port)"])
+        }), withTimeout(clients.service(onListening: whenListening)),
+    ]
+  }
+
+  private func withTimeout(_ server: some Service) -> any Service {
+    ShutdownTimeout(service: server, limit: min(settings.drain, Self.requestGrace))
   }
 
   /// How long requests may take to end after the signal. The hub's own work on a request ends sooner, so only clients that
@@ -78,20 +96,20 @@ struct Hub: Sendable {
 
   private func routes(_ parts: HubParts) throws -> HubRoutes {
     let (pool, vault) = (parts.pool, parts.vault)
-    let authenticator = Authenticator(parts.accessKeys)
+    let authenticator = Authenticator(parts.accessKeys, requestsPerKey: settings.requestsPerKey)
     return HubRoutes(
       carma: CarmaRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, registrar: RegistrationBatcher(pool),
         contacts: ContactLookup(parts.requestDatabase), devices: Devices(parts.requestDatabase),
         identities: IdentityVerifier(parts.requestDatabase, vault: vault)),
-      admin: ManagementRoutes(
+      management: ManagementRoutes(
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
         apps: PushApps(pool, vault: vault), vault: vault,
         credentials: CredentialCheck(keys: SigningCredentialVault(pool, vault: vault), apns: parts.apns),
         lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool),
         reports: Reports(pool), customers: Customers(pool), audit: AuditLog(pool), appCache: parts.pushApps),
       pages: pages(parts), description: try DescriptionRoutes(publicURL: settings.publicURL),
-      hub: healthRoutes(parts.readiness))
+      health: HealthRoutes(unavailableReason: parts.readiness.unavailableReason), metrics: metricsRoutes)
   }
 
   private func pages(_ parts: HubParts) -> PageRoutes {
@@ -102,10 +120,10 @@ struct Hub: Sendable {
     return PageRoutes(pages, opens: Opens(database), signer: parts.signer, settings: settings.pages)
   }
 
-  private func healthRoutes(_ readiness: Readiness) -> HealthRoutes {
-    let figures = ProcessFigures()
-    return HealthRoutes(unavailableReason: readiness.unavailableReason) { [metrics] in
-      figures.read()
+  private var metricsRoutes: MetricsRoutes {
+    let process = ProcessFigures()
+    return MetricsRoutes { [metrics] in
+      process.read()
       return (PrometheusText.contentType, PrometheusText.write(metrics))
     }
   }

@@ -40,6 +40,20 @@ extension Setting {
     "old-master-keys", "former master keys, separated by commas, until `pushcart rekey` has run", isSecret: true)
   static let host = Setting("host", "address to listen on", fallback: "127.0.0.1")
   static let port = Setting("port", "TCP port to listen on; 0 takes any free one", fallback: "8080")
+  static let operationsHost = Setting("operations-host", "address of the operations listener", fallback: "127.0.0.1")
+  static let operationsPort = Setting(
+    "operations-port",
+    "TCP port that alone serves /metrics, /api/v1, /swagger and /openapi.json; 0 serves them on the first one",
+    fallback: "0")
+  static let connectionsPerAddress = Setting(
+    "connections-per-address", "most connections of one client address, a reverse proxy's included; 0 for any number",
+    fallback: "4096")
+  static let addressRate = Setting(
+    "address-rate", "requests a second of one client address, a reverse proxy's included; 0 for any number",
+    fallback: "0")
+  static let keyRate = Setting("key-rate", "requests a second with one access key; 0 for any number", fallback: "0")
+  static let linkRate = Setting(
+    "link-rate", "requests a second with the links of one push; 0 for any number", fallback: "1000")
   static let publicURL = Setting(
     "public-url", "address that phones use, as in https://push.example.com", fallback: "http://HOST:PORT")
   static let pageFrameAncestors = Setting(
@@ -62,8 +76,9 @@ extension Setting {
 
   /// Every setting, in the order of help and README.
   static let all = [
-    databaseURL, databaseConnections, databaseTransactions, masterKey, oldMasterKeys, host, port, publicURL,
-    pageFrameAncestors, drainSeconds, apnsProductionURL, apnsSandboxURL, providerCAFile, logLevel, logFormat, config,
+    databaseURL, databaseConnections, databaseTransactions, masterKey, oldMasterKeys, host, port, operationsHost,
+    operationsPort, publicURL, connectionsPerAddress, addressRate, keyRate, linkRate, pageFrameAncestors, drainSeconds,
+    apnsProductionURL, apnsSandboxURL, providerCAFile, logLevel, logFormat, config,
   ]
   /// Settings whose value can be in a file: the variable with `_FILE`, the flag with `-file`.
   static let fileable = [databaseURL, masterKey, oldMasterKeys]

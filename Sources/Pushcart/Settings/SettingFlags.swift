@@ -41,7 +41,13 @@ struct ProviderFlags: ParsableArguments {
 struct ServeFlags: ParsableArguments {
   @Option(help: .setting(.host)) var host: String?
   @Option(help: .setting(.port)) var port: String?
+  @Option(help: .setting(.operationsHost)) var operationsHost: String?
+  @Option(help: .setting(.operationsPort)) var operationsPort: String?
   @Option(help: .setting(.publicURL)) var publicURL: String?
+  @Option(help: .setting(.connectionsPerAddress)) var connectionsPerAddress: String?
+  @Option(help: .setting(.addressRate)) var addressRate: String?
+  @Option(help: .setting(.keyRate)) var keyRate: String?
+  @Option(help: .setting(.linkRate)) var linkRate: String?
   @Option(help: .setting(.pageFrameAncestors)) var pageFrameAncestors: String?
   @Option(help: .setting(.drainSeconds)) var drainSeconds: String?
   @Option(help: .setting(.databaseConnections)) var databaseConnections: String?
@@ -49,7 +55,9 @@ struct ServeFlags: ParsableArguments {
 
   var given: [Given] {
     [
-      (.host, host), (.port, port), (.publicURL, publicURL),
+      (.host, host), (.port, port), (.operationsHost, operationsHost), (.operationsPort, operationsPort),
+      (.publicURL, publicURL), (.connectionsPerAddress, connectionsPerAddress), (.addressRate, addressRate),
+      (.keyRate, keyRate), (.linkRate, linkRate),
       (.pageFrameAncestors, pageFrameAncestors), (.drainSeconds, drainSeconds),
       (.databaseConnections, databaseConnections), (.databaseTransactions, databaseTransactions),
     ]

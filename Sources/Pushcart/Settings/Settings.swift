@@ -12,7 +12,11 @@ struct Settings: Sendable {
   var database: PoolConfiguration
   /// Nil only for a command that works without.
   var masterKeys: MasterKeys?
-  var site = WebServerSettings()
+  var server = WebServerSettings()
+  /// The listener for operators; nil if the first one serves them, too.
+  var operations: WebServerSettings?
+  /// Most requests a second with one access key; 0 for any number.
+  var requestsPerKey: Int
   var publicURL: String
   var pages = PageSettings()
   var drain: Duration
@@ -68,10 +72,15 @@ struct Settings: Sendable {
 
     masterKeys = Self.masterKeys(from: &reader, needed: needsMasterKey)
 
-    site.host = reader.text(.host) ?? site.host
-    if !TCPPort.isHere(site.host) { reader.wrong(.host, "must be an address of this machine") }
-    site.port = reader.number(.port, in: 0...65535)
-    publicURL = reader.url(.publicURL, schemes: ["http", "https"]) ?? Self.address(site)
+    server.host = reader.text(.host) ?? server.host
+    if !TCPPort.isHere(server.host) { reader.wrong(.host, "must be an address of this machine") }
+    server.port = reader.number(.port, in: 0...65535)
+    server.limits.connectionsPerAddress = reader.number(.connectionsPerAddress, in: 0...1_000_000)
+    server.requestsPerAddress = reader.number(.addressRate, in: 0...1_000_000)
+    operations = Self.operations(from: &reader)
+    requestsPerKey = reader.number(.keyRate, in: 0...1_000_000)
+    publicURL = reader.url(.publicURL, schemes: ["http", "https"]) ?? Self.address(server)
+    pages.requestsPerLink = reader.number(.linkRate, in: 0...1_000_000)
     pages.frameAncestors = reader.frameAncestors(.pageFrameAncestors) ?? pages.frameAncestors
     drain = .seconds(reader.number(.drainSeconds, in: 0...25))
 
@@ -98,10 +107,18 @@ struct Settings: Sendable {
     return configuration
   }
 
-  /// The hub's own address, for a hub without a proxy.
-  private static func address(_ site: WebServerSettings) -> String {
-    let host = ["0.0.0.0", "::"].contains(site.host) ? "localhost" : site.host
-    return "http://\(host.contains(":") ? "[\(host)]" : host):\(site.port)"
+  private static func operations(from reader: inout SettingsReader) -> WebServerSettings? {
+    var settings = WebServerSettings()
+    settings.host = reader.text(.operationsHost) ?? settings.host
+    if !TCPPort.isHere(settings.host) { reader.wrong(.operationsHost, "must be an address of this machine") }
+    settings.port = reader.number(.operationsPort, in: 0...65535)
+    return settings.port == 0 ? nil : settings
+  }
+
+  /// Where the hub answers itself, for a hub without a reverse proxy.
+  private static func address(_ server: WebServerSettings) -> String {
+    let host = ["0.0.0.0", "::"].contains(server.host) ? "localhost" : server.host
+    return "http://\(host.contains(":") ? "[\(host)]" : host):\(server.port)"
   }
 
   private static func apns(from reader: inout SettingsReader) -> APNsSettings {

@@ -44,7 +44,7 @@ struct CommandFailure: Error, CustomStringConvertible {
       CommandFailure("\(Setting.providerCAFile.variable) must name a PEM file of certificates.")
     case ProviderError.addressUnusable(let setting):
       CommandFailure("\(setting) must be https://host or https://host:port.")
-    default: CommandFailure(ErrorReplies.refusal(for: error)?.sentence ?? "\(error)")
+    default: CommandFailure(ErrorReplies.response(for: error)?.sentence ?? "\(error)")
     }
   }
 }

@@ -37,14 +37,13 @@ extension CarmaRoutes {
     return try reply(contact, originalID, apps)
   }
 
-  /// As `show`, when key and apps are at hand.
-  func showAtOnce(_ request: QuickRequest, _ answer: @escaping QuickAnswer) -> Bool {
-    let words = request.words
-    guard let customer = CustomerID(String(words[0])),
-      let access = authenticator.accessAtHand(request, to: customer, needs: .backend),
-      let appID = PathPart.decode(words[1]), access.opens(appID: appID),
-      let apps = pushApps.cached(access.customer, appID: appID),
-      let originalID = PathPart.decode(words[2])
+  /// As `show`, when key and apps are cached.
+  func showFromCaches(_ request: FastRequest, _ answer: @escaping FastCompletion) -> Bool {
+    let parameters = request.parameters
+    guard let customer = CustomerID(String(parameters[0])),
+      let appID = PathPart.decode(parameters[1]), let apps = pushApps.cached(customer, appID: appID),
+      let originalID = PathPart.decode(parameters[2]),
+      let access = authenticator.cachedAccess(request, to: customer, needs: .backend), access.opens(appID: appID)
     else { return false }
     contacts.find(access.customer, originalID: originalID, apps: apps.map(\.id)) { found in
       answer { try reply(found.get(), originalID, apps) }

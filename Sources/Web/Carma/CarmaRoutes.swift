@@ -31,7 +31,7 @@ public struct CarmaRoutes: RouteSet {
       routes.put(path, use: register)
       routes.put(path.appendingPath("invalidation"), use: invalidate)
       routes.get(path.appendingPath("{originalId}"), use: show)
-      routes.shortcut("/rest/{customerId}/apps/{appId}/\(name)/{originalId}", answer: showAtOnce)
+      routes.fastPath("/rest/{customerId}/apps/{appId}/\(name)/{originalId}", answer: showFromCaches)
       // A contact may be called so, too; the router looks at the plain word only.
       routes.get(path.appendingPath("invalidation"), use: show)
     }

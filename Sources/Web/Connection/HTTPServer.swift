@@ -3,16 +3,29 @@ import HummingbirdCore
 import Logging
 import NIOCore
 import NIOHTTP1
+import NIOHTTPTypesHTTP1
 import NIOPosix
 import ServiceLifecycle
 
 /// Listens, and serves connections until it is told to stop; then requests in flight are finished.
 struct HTTPServer: Service {
-  let requestHandler: RequestHandler
-  let settings: WebServerSettings
-  /// Called with the port once the socket accepts connections.
-  let onListening: @Sendable (Int) async -> Void
-  let logger: Logger
+  private let requestHandler: RequestHandler
+  private let settings: WebServerSettings
+  private let onListening: @Sendable (Int) async -> Void
+  private let logger: Logger
+  private let connections: ConnectionCounter
+
+  /// - Parameter onListening: called with the port once the socket accepts connections.
+  init(
+    requestHandler: RequestHandler, settings: WebServerSettings, onListening: @escaping @Sendable (Int) async -> Void,
+    logger: Logger
+  ) {
+    self.requestHandler = requestHandler
+    self.settings = settings
+    self.onListening = onListening
+    self.logger = logger
+    connections = ConnectionCounter(limit: settings.limits.connectionsPerAddress)
+  }
 
   func run() async throws {
     try await Server(
@@ -26,37 +39,98 @@ struct HTTPServer: Service {
   }
 }
 
-extension HTTPServer: ServerChildChannel {
+extension HTTPServer: HTTPChannelHandler {
   struct Value: ServerChildChannelValue {
     let channel: any Channel
-    let connection: NIOLoopBound<HTTP1Connection>
+    /// Nil for a connection that is closed at once.
+    let requests: HTTP1Channel.Value?
+  }
+
+  var responder: HTTPChannelHandler.Responder {
+    { [requestHandler] request, writer, channel in
+      try await requestHandler.respond(to: request, writer, on: channel)
+    }
   }
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     channel.eventLoop.makeCompletedFuture {
-      let connection = HTTP1Connection(requestHandler, idleTime: .seconds(settings.idleSeconds))
-      var limits = NIOHTTPDecoderLimitConfiguration()
-      limits.maxHeaderFieldSize = 16 * 1024
-      limits.maxHeaderListSize = 32 * 1024
-      limits.maxHeaderFieldCount = 100
-      let decoder = HTTPRequestDecoder(
-        leftOverBytesStrategy: .dropBytes, informationalResponseStrategy: .drop, limitConfiguration: limits)
-      let pipeline = channel.pipeline.syncOperations
-      try pipeline.addHandlers(ByteToMessageHandler(decoder), connection)
-      return Value(channel: channel, connection: NIOLoopBound(connection, eventLoop: channel.eventLoop))
+      let address = ClientAddress(channel.remoteAddress)
+      guard connections.add(address) else {
+        channel.close(promise: nil)
+        return Value(channel: channel, requests: nil)
+      }
+      channel.closeFuture.whenComplete { [connections] _ in connections.remove(address) }
+      return Value(channel: channel, requests: try makePipeline(of: channel, from: address))
     }
   }
 
-  /// Waits for the end of a connection, and of what still answers its last request.
+  private func makePipeline(of channel: any Channel, from address: ClientAddress) throws -> HTTP1Channel.Value {
+    var limits = NIOHTTPDecoderLimitConfiguration()
+    limits.maxHeaderFieldSize = 16 * 1024
+    limits.maxHeaderListSize = 32 * 1024
+    limits.maxHeaderFieldCount = 100
+    let decoder = HTTPRequestDecoder(
+      leftOverBytesStrategy: .dropBytes, informationalResponseStrategy: .drop, limitConfiguration: limits)
+    let connection = ConnectionHandler(requestHandler, address: address, limits: settings.limits)
+    let pipeline = channel.pipeline.syncOperations
+    try pipeline.addHandler(TransportHandler(connection))
+    try pipeline.addHandler(HTTPResponseEncoder())
+    try pipeline.addHandler(ByteToMessageHandler(decoder, maximumBufferSize: 64 * 1024))
+    try pipeline.addHandler(connection)
+    try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
+    return try HTTP1Channel.Value(
+      wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
+  }
+
+  /// Answers requests until the connection ends.
   func handle(value: Value, logger: Logger) async {
     await withTaskCancellationHandler {
-      try? await value.channel.closeFuture.get()
+      if let requests = value.requests {
+        await handleHTTP(asyncChannel: requests, logger: logger)
+      } else {
+        try? await value.channel.closeFuture.get()
+      }
     } onCancel: {
-      value.channel.close(promise: nil)
+      value.channel.triggerUserOutboundEvent(ConnectionHandler.Abort(), promise: nil)
     }
-    let connection = value.connection
-    let answering = try? await connection.eventLoop.submit { connection.value.answering }.get()
-    if Task.isCancelled { answering?.cancel() }
-    await answering?.value
   }
 }
+
+extension NIOLoopBound<ConnectionHandler> {
+  /// Does something with the connection on its event loop: now, if this is there.
+  func execute(_ body: @escaping @Sendable (ConnectionHandler) -> Void) {
+    if eventLoop.inEventLoop { body(value) } else { eventLoop.execute { body(value) } }
+  }
+}
+
+/// Stands next to the socket: counts input before it is decoded, and knows when all output is taken.
+final class TransportHandler: ChannelDuplexHandler {
+  typealias InboundIn = ByteBuffer
+  typealias InboundOut = ByteBuffer
+  typealias OutboundIn = IOData
+  typealias OutboundOut = IOData
+
+  private let connection: ConnectionHandler
+  private var context: ChannelHandlerContext?
+
+  init(_ connection: ConnectionHandler) {
+    self.connection = connection
+    connection.transport = self
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    if connection.receive(unwrapInboundIn(data).readableBytes) { context.fireChannelRead(data) }
+  }
+
+  /// - Parameter taken: completes once the system has taken all that was written.
+  func flush(_ taken: EventLoopPromise<Void>) {
+    guard let context else { return taken.succeed() }
+    context.writeAndFlush(wrapOutboundOut(.byteBuffer(ByteBuffer())), promise: taken)
+  }
+}
+
+@available(*, unavailable)
+extension TransportHandler: Sendable {}

@@ -1,119 +1,85 @@
 import HTTPTypes
 import Hummingbird
+import HummingbirdCore
 import Logging
 import NIOCore
 import NIOHTTP1
-import NIOHTTPTypesHTTP1
 
-/// Answers the requests of connections, by quick routes or by the tree of all others.
+/// Answers the requests of all connections: fast routes on the event loop, all others through the router.
 ///
-/// A class, so that what waits for an answer holds one object and not all of these: counting who holds what all requests share
-/// goes from core to core.
+/// A class, so that a waiting request holds one object instead of all of these: reference counts that all requests share move
+/// from core to core.
 final class RequestHandler: Sendable {
-  let responder: RouterResponder<WebRequestContext>
-  let quickRoutes: QuickRoutes
-  let errorMiddleware: ErrorMiddleware
+  private let responder: RouterResponder<WebRequestContext>
+  private let fastRoutes: FastRoutes
+  private let errorMiddleware: ErrorMiddleware
+  private let addressRate: RateLimit<ClientAddress>
   let logger: Logger
 
   init(
-    responder: RouterResponder<WebRequestContext>, quickRoutes: QuickRoutes, errorMiddleware: ErrorMiddleware,
-    logger: Logger
+    responder: RouterResponder<WebRequestContext>, fastRoutes: FastRoutes, errorMiddleware: ErrorMiddleware,
+    addressRate: RateLimit<ClientAddress>, logger: Logger
   ) {
     self.responder = responder
-    self.quickRoutes = quickRoutes
+    self.fastRoutes = fastRoutes
     self.errorMiddleware = errorMiddleware
+    self.addressRate = addressRate
     self.logger = logger
   }
 
-  /// A request's head, with as much made of it as its answer needs.
-  enum Head: Sendable {
-    case quick(QuickRoutes.Route, QuickRequest, HTTPRequestHead)
-    case other(HTTPRequest)
-
-    var expectsContinue: Bool {
-      guard case .other(let head) = self else { return false }
-      return head.headerFields[.expect]?.lowercased() == "100-continue"
-    }
-  }
-
-  /// - Returns: nil for what is no request.
-  func read(_ head: HTTPRequestHead, _ framing: RequestFraming) -> Head? {
-    if let (route, request) = quickRoutes.find(head, framing) { return .quick(route, request, head) }
-    return HTTPRequest(head).map(Head.other)
-  }
-
-  /// To be called on the connection's event loop.
+  /// Answers a fast route, or refuses a client that asks too often. To be called on the connection's event loop.
+  /// - Returns: whether the connection gets the reply from here; else the request has to go through the router.
   func answer(
-    _ head: Head, _ body: RequestBody, from channel: any Channel, on connection: NIOLoopBound<HTTP1Connection>
-  ) {
-    switch head {
-    case .other(let head): answer(Request(head: head, body: body), from: channel, on: connection)
-    case .quick(let route, let request, let head):
-      guard !answer(request, at: route, on: connection) else { return }
-      guard let head = HTTPRequest(head) else { return connection.value.abort() }
-      answer(Request(head: head, body: body), from: channel, on: connection)
-    }
-  }
-
-  private func answer(
-    _ request: QuickRequest, at route: QuickRoutes.Route, on connection: NIOLoopBound<HTTP1Connection>
+    _ head: HTTPRequestHead, _ framing: RequestFraming, from address: ClientAddress,
+    on connection: NIOLoopBound<ConnectionHandler>
   ) -> Bool {
-    let visit = ErrorMiddleware.Visit(method: request.method)
+    if let error = addressRate.refusal(of: address) {
+      let started = ErrorMiddleware.Started(method: HTTPRequest.Method(head.method.rawValue) ?? .get)
+      let id = RequestID().description
+      connection.value.reply(errorMiddleware.reply(to: started, id, at: "NotFound", .failure(error)))
+      return true
+    }
+    guard let (route, request) = fastRoutes.find(head, framing) else { return false }
+    let started = ErrorMiddleware.Started(method: request.method)
     return route.answer(request) { reply in
       connection.execute { this in
-        this.requestHandler.finish(visit, at: route, reply, on: connection)
+        let id = RequestID().description
+        let middleware = this.requestHandler.errorMiddleware
+        this.reply(middleware.reply(to: started, id, at: route.pattern, Result(catching: reply)))
       }
     }
   }
 
-  private func finish(
-    _ visit: ErrorMiddleware.Visit, at route: QuickRoutes.Route, _ reply: QuickReply,
-    on connection: NIOLoopBound<HTTP1Connection>
-  ) {
-    let id = RequestID().description
-    let response = errorMiddleware.reply(to: visit, id, at: route.pattern, Result(catching: reply))
-    let head = ReplyHead(response, requestID: id)
-    guard response.body.contentLength != 0 else { return connection.value.finish(head, nil) }
-    connection.value.run { [self] in await send(head, response.body, on: connection) }
-  }
-
-  private func answer(_ request: Request, from channel: any Channel, on connection: NIOLoopBound<HTTP1Connection>) {
-    connection.value.run { [self] in
-      let context = WebRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
-      do {
-        let response = try await responder.respond(to: request, context: context)
-        await send(ReplyHead(response, requestID: context.requestID), response.body, on: connection)
-      } catch {
-        giveUp(on: connection, error)
-      }
+  /// Answers a request through the router.
+  func respond(to request: Request, _ writer: consuming ResponseWriter, on channel: any Channel) async throws {
+    let context = WebRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
+    var request = request
+    if request.headers[.expect]?.lowercased() == "100-continue" {
+      request.body = RequestBody(asyncSequence: HeldBackBody(body: request.body, channel: channel))
     }
-  }
-
-  private func send(_ head: ReplyHead, _ body: ResponseBody, on connection: NIOLoopBound<HTTP1Connection>) async {
+    let response = try await responder.respond(to: request, context: context)
     do {
-      try await body.write(ReplyWriter(head, to: connection))
+      try await writer.write(response: response.head, body: response.body)
     } catch {
-      giveUp(on: connection, error)
+      logger.debug("reply not finished, closing the connection", metadata: ["error": "\(error)"])
+      throw error
     }
-  }
-
-  private func giveUp(on connection: NIOLoopBound<HTTP1Connection>, _ error: any Error) {
-    logger.debug("a reply was not finished", metadata: ["error": "\(error)"])
-    connection.execute { $0.abort() }
   }
 }
 
-extension HTTPRequest {
-  /// - Returns: nil for what is no request.
-  fileprivate init?(_ head: HTTPRequestHead) {
-    guard head.uri.utf8.first == UInt8(ascii: "/"), let method = try? Method(head.method) else {
-      // A target that is not a path, such as a whole URL, has to be taken apart.
-      guard let request = try? HTTPRequest(head, secure: false, splitCookie: false) else { return nil }
-      self = request
-      return
-    }
-    self.init(
-      method: method, scheme: "http", authority: head.headers.first(name: "Host"), path: head.uri,
-      headerFields: HTTPFields(head.headers, splitCookie: false))
+/// A body that its client sends once it is asked to, which the first read does.
+private struct HeldBackBody: AsyncSequence, Sendable {
+  let body: RequestBody
+  let channel: any Channel
+
+  struct Iterator: AsyncIteratorProtocol {
+    var parts: RequestBody.AsyncIterator
+
+    mutating func next() async throws -> ByteBuffer? { try await parts.next() }
+  }
+
+  func makeAsyncIterator() -> Iterator {
+    channel.triggerUserOutboundEvent(ConnectionHandler.BodyWanted(), promise: nil)
+    return Iterator(parts: body.makeAsyncIterator())
   }
 }

@@ -35,11 +35,18 @@ extension APIOperation {
 
   private var unauthorized: [APIResponse] {
     guard case .key(let scope) = security else { return [] }
-    let unauthorized = APIResponse.error(
-      "The access key is missing, unknown, revoked, or belongs to another customer.", HTTPErrorResponse.unauthorized)
-    guard scope != .device else { return [unauthorized] }
-    return [
-      unauthorized, .error("The access key's scope is too low.", HTTPErrorResponse.forbidden(needs: scope.rawValue)),
+    let responses = [
+      APIResponse.error(
+        "The access key is missing, unknown, revoked, or belongs to another customer.", HTTPErrorResponse.unauthorized),
+      .error(
+        """
+        The key, or the client's address, is used more often than the hub's settings allow. `Retry-After` says when to try \
+        again. Nothing was done.
+        """, HTTPErrorResponse.tooManyRequests(after: .seconds(1))),
+    ]
+    guard scope != .device else { return responses }
+    return responses + [
+      .error("The access key's scope is too low.", HTTPErrorResponse.forbidden(needs: scope.rawValue))
     ]
   }
 

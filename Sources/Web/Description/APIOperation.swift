@@ -139,7 +139,7 @@ struct APIResponse: Sendable {
   static func error(_ description: String, _ errors: any Error...) -> Self { error(description, errors) }
 
   static func error(_ description: String, _ errors: [any Error]) -> Self {
-    let responses = errors.compactMap(ErrorReplies.refusal)
+    let responses = errors.compactMap(ErrorReplies.response)
     guard responses.count == errors.count, let status = responses.first?.status else {
       preconditionFailure("an error without a response is described: \(errors)")
     }

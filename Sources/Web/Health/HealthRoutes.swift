@@ -3,30 +3,55 @@ import Hummingbird
 import NIOCore
 import Wire
 
-/// What whoever runs the hub asks it: whether it lives, whether it can serve, and what it has counted.
+/// Why a hub cannot serve now.
+public enum UnavailableReason: Sendable, CaseIterable {
+  case databaseAway
+  case migrationsPending
+  /// The database was migrated by other files than this release has.
+  case schemaUnknown
+  case shuttingDown
+
+  /// What `/readyz` answers.
+  var error: HTTPErrorResponse { HTTPErrorResponse(.serviceUnavailable, sentence, headers: [.retryAfter: "2"]) }
+
+  private var sentence: String {
+    switch self {
+    case .databaseAway: "The database cannot be reached."
+    case .migrationsPending: "Migrations are pending; run `pushcart migrate`."
+    case .schemaUnknown: "The schema is not the one this release knows; see `pushcart check`."
+    case .shuttingDown: "The hub is shutting down."
+    }
+  }
+}
+
+/// Tells whether the hub lives (`/healthz`) and whether it can serve (`/readyz`).
 public struct HealthRoutes: RouteSet {
   private let unavailableReason: @Sendable () async -> UnavailableReason?
-  private let figures: @Sendable () -> (contentType: String, text: String)
 
-  /// - Parameters:
-  ///   - unavailableReason: why the hub cannot serve now; nil when it can.
-  ///   - figures: what `/metrics` answers.
-  public init(
-    unavailableReason: @escaping @Sendable () async -> UnavailableReason?,
-    figures: @escaping @Sendable () -> (contentType: String, text: String)
-  ) {
+  /// - Parameter unavailableReason: why the hub cannot serve now; nil when it can.
+  public init(unavailableReason: @escaping @Sendable () async -> UnavailableReason?) {
     self.unavailableReason = unavailableReason
-    self.figures = figures
   }
 
   public func addRoutes(to routes: RouteTable) {
     routes.get("/healthz") { _, _ in try JSONReply.make(.ok, HealthReply()) }
     routes.get("/readyz") { [unavailableReason] _, _ in
-      if let unavailableReason = await unavailableReason() { throw unavailableReason.refusal }
+      if let reason = await unavailableReason() { throw reason.error }
       return try JSONReply.make(.ok, HealthReply())
     }
-    routes.get("/metrics") { [figures] _, _ in
-      let (contentType, text) = figures()
+  }
+}
+
+/// `/metrics`: what the hub has counted, for Prometheus.
+public struct MetricsRoutes: RouteSet {
+  private let metrics: @Sendable () -> (contentType: String, text: String)
+
+  /// - Parameter metrics: what is answered.
+  public init(metrics: @escaping @Sendable () -> (contentType: String, text: String)) { self.metrics = metrics }
+
+  public func addRoutes(to routes: RouteTable) {
+    routes.get("/metrics") { [metrics] _, _ in
+      let (contentType, text) = metrics()
       return Response(
         status: .ok, headers: [.contentType: contentType, .cacheControl: "no-store"],
         body: ResponseBody(byteBuffer: ByteBuffer(string: text)))

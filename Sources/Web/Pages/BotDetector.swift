@@ -1,10 +1,10 @@
 import Delivery
 import HTTPTypes
 
-/// Tells people from programs that fetch links on their own: their opens are kept apart, or reports would count scanners as
-/// readers. Whatever is not known counts as a person.
+/// Tells people from programs that fetch links on their own. Their opens are counted apart, or reports would take scanners for
+/// readers. An unknown client counts as a person.
 enum BotDetector {
-  static func reader(_ request: QuickRequest) -> Open.Reader {
+  static func reader(_ request: FastRequest) -> Open.Reader {
     if request.method == .head { return .machine }
     for (header, value) in prefetches where request.header(header)?.lowercased().contains(value) == true {
       return .machine
@@ -12,7 +12,7 @@ enum BotDetector {
     return isMachine(userAgent: request.header(.userAgent) ?? "") ? .machine : .person
   }
 
-  /// Headers of browsers and proxies that fetch ahead, in case somebody looks later.
+  /// Headers of browsers and proxies that prefetch.
   private static let prefetches: [(HTTPField.Name, String)] = [
     // Chrome, Edge (Fetch Standard); also `prefetch;prerender`.
     ("Sec-Purpose", "prefetch"),
@@ -28,13 +28,13 @@ enum BotDetector {
   static func isMachine(userAgent: String) -> Bool {
     var userAgent = userAgent
     return userAgent.withUTF8 { bytes in
-      services.occur(in: bytes) || (kinds.occur(in: bytes) && !libraries.occur(in: bytes))
+      services.matches(bytes) || (kinds.matches(bytes) && !libraries.matches(bytes))
     }
   }
 
-  /// What programs of every kind call themselves: Googlebot, bingbot, Applebot, AdsBot, Slackbot, Twitterbot, LinkedInBot,
-  /// Discordbot, TelegramBot, PetalBot, SemrushBot, Baiduspider, SkypeUriPreview, BingPreview and their like; and
-  /// messengers that fetch a link to show a card of it. Apps have such words in their names, too.
+  /// Words in the names of programs: Googlebot, bingbot, Applebot, AdsBot, Slackbot, Twitterbot, LinkedInBot,
+  /// Discordbot, TelegramBot, PetalBot, SemrushBot, Baiduspider, SkypeUriPreview, BingPreview and similar ones; and
+  /// messengers that fetch a link to show a preview. Names of apps have such words, too.
   private static let kinds = UserAgentMatcher(
     ["bot$", "crawler", "spider", "preview", "scanner", "prefetch", "headless", "slurp", "whatsapp", "viber"])
 
@@ -42,17 +42,62 @@ enum BotDetector {
   /// somebody's phone. No crawler that is known runs on one.
   private static let libraries = UserAgentMatcher(["cfnetwork/", "okhttp/", "dalvik/", "alamofire/"])
 
-  /// Names that no app has: they give a machine away whatever it runs on.
+  /// Names that no app has, whatever library they come with.
   private static let services = UserAgentMatcher([
-    // Sites that fetch a link to show a card of it.
+    // Sites that fetch a link to show a preview.
     "facebookexternalhit", "facebookcatalog", "meta-externalagent", "vkshare", "embedly", "iframely", "flipboardproxy",
     "slack-imgproxy", "pinterest.com",
-    // Mail and web security gateways that open every link before its reader may.
+    // Mail and web security gateways that open every link before its recipient may.
     "barracuda", "proofpoint", "mimecast", "messagelabs", "symantec", "ironport", "forcepoint", "fireeye", "zscaler",
     "palo alto networks", "safelinks", "cloudmark", "bitdefender", "trendmicro", "urlscan", "virustotal", "netcraft",
-    // Proxies that fetch on somebody's behalf without being asked to.
+    // Proxies that fetch for somebody without being asked to.
     "googleimageproxy", "yahoomailproxy", "google-safety", "mediapartners-google", "feedfetcher", "googleother",
     // Archives and monitors.
     "archive.org", "ia_archiver", "pingdom", "statuscake", "site24x7", "newrelicpinger", "datadog",
   ])
+}
+
+/// Looks for words anywhere in a User-Agent header.
+struct UserAgentMatcher: Sendable {
+  /// The words by their first letter, so that a header is read once.
+  private let byLetter: [[[UInt8]]]
+
+  /// - Parameter words: in lower case; `$` stands for the end of a word.
+  init(_ words: [String]) {
+    var byLetter = [[[UInt8]]](repeating: [], count: 256)
+    for word in words {
+      let bytes = Array(word.utf8)
+      byLetter[Int(bytes[0])].append(bytes)
+    }
+    self.byLetter = byLetter
+  }
+
+  /// Whether the header has any of the words, in upper or lower case.
+  func matches(_ header: UnsafeBufferPointer<UInt8>) -> Bool {
+    header.indices.contains { start in
+      byLetter[Int(header[start] | 0x20)].contains { header.holds($0, at: start) }
+        && !Self.exceptions.contains { start >= $0.before && header.holds($0.word, at: start - $0.before) }
+    }
+  }
+
+  /// Words of people's devices with such a part in them, and how far before it they begin: CUBOT makes phones.
+  private static let exceptions: [(word: [UInt8], before: Int)] = [(Array("cubot".utf8), 2)]
+}
+
+extension UnsafeBufferPointer<UInt8> {
+  /// Whether these lower-case letters stand here, in any case; a `$` at their end wants the end of a word.
+  fileprivate func holds(_ word: [UInt8], at start: Int) -> Bool {
+    for (offset, byte) in word.enumerated() {
+      let place = start + offset
+      if byte == UInt8(ascii: "$") { return place == count || !self[place].isLetter }
+      guard place < count, self[place] == byte || (self[place].isLetter && self[place] | 0x20 == byte) else {
+        return false
+      }
+    }
+    return true
+  }
+}
+
+extension UInt8 {
+  fileprivate var isLetter: Bool { (0x61...0x7A).contains(self | 0x20) }
 }

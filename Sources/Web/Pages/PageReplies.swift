@@ -3,7 +3,7 @@ import Hummingbird
 import NIOCore
 import Sendouts
 
-/// The few replies there are to a phone, their headers made once.
+/// The replies to phones; their headers are made once.
 final class PageReplies: Sendable {
   private let headers: HTTPFields
   let notFound: Response
@@ -19,17 +19,24 @@ final class PageReplies: Sendable {
     read = Response(status: .noContent, headers: [.cacheControl: "no-store"])
   }
 
-  /// The reply that `response` makes of what was asked for; that there is nothing, if it makes none.
-  /// - Throws: what went wrong, unless it is something that passes.
+  /// The reply that `response` makes of a result; 404 if it makes none, 503 if the database or the hub is overloaded or away.
+  /// - Throws: any other error.
   func reply<Success>(
     to result: Result<Success, any Error>, _ response: (Success) -> Response?
   ) throws -> Response {
     do {
       return response(try result.get()) ?? notFound
     } catch {
-      guard ErrorReplies.refusal(for: error)?.status == .serviceUnavailable else { throw error }
+      guard ErrorReplies.response(for: error)?.status == .serviceUnavailable else { throw error }
       return unavailable
     }
+  }
+
+  /// As `error` says, but as a page.
+  func tooManyRequests(_ error: HTTPErrorResponse) -> Response {
+    var headers = headers
+    headers[.retryAfter] = error.headers[.retryAfter]
+    return Self.plain(.tooManyRequests, "Try again in a moment", headers)
   }
 
   func page(_ page: RenderedPage) -> Response {
@@ -38,9 +45,8 @@ final class PageReplies: Sendable {
     return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: page.body)))
   }
 
-  /// A page may show pictures and styles of its own and nothing else: it runs no script, sends no form and loads no frame,
-  /// whatever its template, or a contact's field, says. It is personal, so nobody keeps it, and its address, which opens
-  /// it, is told to nobody.
+  /// A page may show images and its own styles and nothing else: no scripts, forms or frames, whatever its template or a
+  /// contact's field says. It is personal, so nobody may store it. Its address opens it, so no other site may learn that.
   private static func headers(_ settings: PageSettings) -> HTTPFields {
     [
       .contentSecurityPolicy:
@@ -66,14 +72,5 @@ final class PageReplies: Sendable {
 
       """
     return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: page)))
-  }
-}
-
-extension HTTPField.Name {
-  fileprivate static let referrerPolicy = HTTPField.Name.named("Referrer-Policy")
-
-  private static func named(_ name: StaticString) -> HTTPField.Name {
-    guard let name = HTTPField.Name("\(name)") else { preconditionFailure("not a field name: \(name)") }
-    return name
   }
 }

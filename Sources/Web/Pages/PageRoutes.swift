@@ -6,44 +6,67 @@ import NIOCore
 import Registry
 public import Sendouts
 
-/// What a phone fetches without any credentials but the token in the link: the rich page at `/c/{token}`, and `/r/{token}`,
-/// which says that a push was read.
+/// How rich pages are served.
+public struct PageSettings: Sendable {
+  /// Who may show a page in a frame, as `frame-ancestors` of Content-Security-Policy takes it: `'none'`, or origins such as
+  /// `http://localhost:8081`, which the demo's phone page needs.
+  public var frameAncestors = "'none'"
+  /// Most requests a second with the links of one push; 0 for any number.
+  public var requestsPerLink = 1000
+
+  public init() {}
+}
+
+/// Serves phones, whose only credential is the token in the link: the rich page at `/c/{token}`, and `/r/{token}`, which
+/// reports that a push was read.
 ///
-/// A token that this hub did not sign, one of a push that is gone, and a page of a phone that changed hands all get the same
-/// plain 404.
+/// A token that this hub did not sign, a push that is gone, and the page of a phone that changed hands all get the same plain
+/// 404.
 public struct PageRoutes: RouteSet {
   private let pages: RichPageService
   private let opens: Opens
   private let signer: LinkSigner
   private let replies: PageReplies
+  private let rate: RateLimit<PushLink>
 
   public init(_ pages: RichPageService, opens: Opens, signer: LinkSigner, settings: PageSettings = PageSettings()) {
     self.pages = pages
     self.opens = opens
     self.signer = signer
     replies = PageReplies(settings)
+    rate = RateLimit(settings.requestsPerLink)
   }
 
   public func addRoutes(to routes: RouteTable) {
-    routes.quick("/c/{token}", answer: show)
-    routes.quick("/r/{token}", answer: markRead)
+    routes.fast("/c/{token}", answer: show)
+    routes.fast("/r/{token}", answer: markRead)
   }
 
-  private func show(_ request: QuickRequest, _ answer: @escaping QuickAnswer) {
-    guard let link = signer.verify(String(request.words[0]), .page) else {
-      return answer { [replies] in replies.notFound }
-    }
+  private func show(_ request: FastRequest, _ answer: @escaping FastCompletion) {
+    guard let link = verified(request, .page, answer) else { return }
     pages.open(link, by: BotDetector.reader(request)) { [replies] page in
       answer { try replies.reply(to: page) { $0.map { replies.page($0.render()) } } }
     }
   }
 
-  private func markRead(_ request: QuickRequest, _ answer: @escaping QuickAnswer) {
-    guard let link = signer.verify(String(request.words[0]), .read) else {
-      return answer { [replies] in replies.notFound }
-    }
+  private func markRead(_ request: FastRequest, _ answer: @escaping FastCompletion) {
+    guard let link = verified(request, .read, answer) else { return }
     opens.record(Open(link, via: .pushreadurl, by: BotDetector.reader(request))) { [replies] contact in
       answer { try replies.reply(to: contact) { $0 == nil ? nil : replies.read } }
     }
+  }
+
+  /// The push that the request's link is for; nil if the request is answered already: the link is none, or is used too often.
+  private func verified(_ request: FastRequest, _ kind: PushLink.Kind, _ answer: @escaping FastCompletion) -> PushLink?
+  {
+    guard let link = signer.verify(String(request.parameters[0]), kind) else {
+      answer { [replies] in replies.notFound }
+      return nil
+    }
+    if let error = rate.refusal(of: link) {
+      answer { [replies] in replies.tooManyRequests(error) }
+      return nil
+    }
+    return link
   }
 }

@@ -2,17 +2,27 @@ public import Hummingbird
 public import Registry
 public import Wire
 
-/// Asks every request for its access key.
+/// Checks the access key of every request, and how often it is used.
 ///
 /// A missing, wrong, revoked or foreign key and an unknown customer all get the same 401, so that nobody learns which
-/// customers there are.
+/// customers exist.
 public struct Authenticator: Sendable {
   private let keys: AccessKeyCache
+  private let rate: RateLimit<KeyOfCustomer>
 
-  public init(_ keys: AccessKeyCache) { self.keys = keys }
+  private struct KeyOfCustomer: Hashable {
+    let customer: CustomerID
+    let key: AccessKeyID
+  }
+
+  /// - Parameter requestsPerKey: most requests a second with one key; 0 for any number.
+  public init(_ keys: AccessKeyCache, requestsPerKey: Int = 0) {
+    self.keys = keys
+    rate = RateLimit(requestsPerKey)
+  }
 
   /// What the key in `X-Carma-Authentication-Token` opens, for paths that name their customer as `{customerId}`.
-  /// - Throws: `HTTPErrorResponse`: 401, or 403 when the key's scope is not enough.
+  /// - Throws: `HTTPErrorResponse`: 401, 403 when the key's scope is not enough, 429 when the key is used too often.
   public func access(_ request: Request, _ context: WebRequestContext, needs scope: AccessScope) async throws -> Access
   {
     guard let customer = context.parameters["customerId"].flatMap({ CustomerID(String($0)) }),
@@ -21,10 +31,10 @@ public struct Authenticator: Sendable {
     return try check(try await keys.authenticate(token, for: customer), scope)
   }
 
-  /// The same, if it is at hand and the key opens what is asked for.
-  func accessAtHand(_ request: QuickRequest, to customer: CustomerID, needs scope: AccessScope) -> Access? {
-    let access = request.header(.carmaToken).flatMap { keys.cached($0, for: customer) }
-    return access.flatMap { $0.opens(scope) ? $0 : nil }
+  /// The same from the cache alone; nil if that does not have it, or the request is refused.
+  func cachedAccess(_ request: FastRequest, to customer: CustomerID, needs scope: AccessScope) -> Access? {
+    guard let access = request.header(.carmaToken).flatMap({ keys.cached($0, for: customer) }) else { return nil }
+    return try? check(access, scope)
   }
 
   /// What the key in `Authorization: Bearer` or `X-Carma-Authentication-Token` opens, for paths that name no customer.
@@ -34,7 +44,7 @@ public struct Authenticator: Sendable {
     return try check(try await keys.authenticate(token), scope)
   }
 
-  /// Has every key looked up anew: a key that was revoked here must not open anything here once that was answered.
+  /// Empties the cache: a key that was revoked here must not open anything here once that is answered.
   public func forget() { keys.flush() }
 
   private func bearer(_ request: Request) -> String? {
@@ -45,6 +55,7 @@ public struct Authenticator: Sendable {
   private func check(_ access: Access?, _ scope: AccessScope) throws -> Access {
     guard let access else { throw HTTPErrorResponse.unauthorized }
     guard access.opens(scope) else { throw HTTPErrorResponse.forbidden(needs: scope.rawValue) }
+    if let error = rate.refusal(of: KeyOfCustomer(customer: access.customer, key: access.key)) { throw error }
     return access
   }
 }

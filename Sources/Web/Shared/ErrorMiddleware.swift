@@ -1,26 +1,31 @@
 import HTTPTypes
 import Hummingbird
 import Logging
+import Metrics
+import Synchronization
 
-/// Stands before every route, and before the absence of one: turns errors into replies and leaves one line of log and one
-/// measurement behind. The line of a 5xx is a warning at least, so that the id in the reply leads somewhere.
+/// Turns errors of all routes into replies, logs one line for each request and records how long it took. The line of a 5xx is
+/// a warning at least, so that the id in the reply leads somewhere.
 ///
 /// Neither paths nor headers are logged, only the route's pattern: paths carry original ids, headers carry keys.
 final class ErrorMiddleware: RouterMiddleware {
   typealias Context = WebRequestContext
 
-  /// One request on its way through the site.
-  struct Visit: Sendable {
-    let start = ContinuousClock.now
+  /// A request that is being answered.
+  struct Started: Sendable {
+    let at = ContinuousClock.now
     let method: HTTPRequest.Method
   }
 
-  private let routes: [RouteTable.Entry]
+  /// The route's name for requests without one.
+  private static let noRoute = "NotFound"
+
+  private let routes: RoutePaths
   private let logLevel: Logger.Level
   private let logger: Logger
   private let timers = RouteTimers()
 
-  init(routes: [RouteTable.Entry], logLevel: Logger.Level, logger: Logger) {
+  init(routes: RoutePaths, logLevel: Logger.Level, logger: Logger) {
     self.routes = routes
     self.logLevel = logLevel
     self.logger = logger
@@ -29,49 +34,79 @@ final class ErrorMiddleware: RouterMiddleware {
   func handle(
     _ request: Request, context: WebRequestContext, next: (Request, WebRequestContext) async throws -> Response
   ) async throws -> Response {
-    let visit = Visit(method: request.method)
+    let started = Started(method: request.method)
+    guard routes.isExact(request.uri.path) else {
+      return reply(to: started, context.requestID, at: Self.noRoute, .failure(HTTPError(.notFound)))
+    }
     let result: Result<Response, any Error>
     do {
       result = .success(try await next(request, context))
-    } catch let error as HTTPError where error.status == .notFound && context.endpointPath == "NotFound" {
+    } catch let error as HTTPError where error.status == .notFound && context.endpointPath == Self.noRoute {
       let methods = routes.methods(at: request.uri.path)
       result = .failure(methods.isEmpty ? error : HTTPErrorResponse.methodNotAllowed(methods))
     } catch {
       result = .failure(error)
     }
-    return reply(to: visit, context.requestID, at: context.endpointPath ?? "NotFound", result)
+    return reply(to: started, context.requestID, at: context.endpointPath ?? Self.noRoute, result)
   }
 
-  /// What a visitor gets for the outcome of a request.
+  /// Makes the reply to a request from its result, logs it and records its duration.
   /// - Parameters:
   ///   - id: of the request, as the reply's `X-Request-Id` has it.
   ///   - route: its pattern, such as `/c/{token}`; `NotFound` if there is none for it.
   func reply(
-    to visit: Visit, _ id: String, at route: String, _ result: Result<Response, any Error>
+    to request: Started, _ id: String, at route: String, _ result: Result<Response, any Error>
   ) -> Response {
     var response: Response
     switch result {
     case .success(let success): response = success
-    case .failure(let error): response = JSONReply.make(refusal(for: error, visit, id, route))
+    case .failure(let error): response = JSONReply.make(errorResponse(for: error, request, id, route))
     }
-    // A body would be taken for the beginning of the next reply (RFC 9110, section 9.3.2).
-    if visit.method == .head { response = response.createHeadResponse() }
-    let duration = visit.start.duration(to: .now)
-    timers.record(method: visit.method, route: route, status: response.status, duration)
+    // The client would take a body for the beginning of the next reply (RFC 9110, sections 9.3.2, 15.3.5 and 15.4.5).
+    if request.method == .head { response = response.createHeadResponse() }
+    if response.status == .noContent || response.status == .notModified { response.body = ResponseBody() }
+    response.headers[.requestID] = id
+    let duration = request.at.duration(to: .now)
+    timers.record(method: request.method, route: route, status: response.status, duration)
     logger.log(
-      response.status.kind == .serverError ? max(logLevel, .warning) : logLevel, "answered", of: id,
+      response.status.kind == .serverError ? max(logLevel, .warning) : logLevel, "request answered", of: id,
       [
-        "method": "\(visit.method.rawValue)", "route": "\(route)", "status": "\(response.status.code)",
+        "method": "\(request.method.rawValue)", "route": "\(route)", "status": "\(response.status.code)",
         "microseconds": "\(duration / .microseconds(1))",
       ])
     return response
   }
 
-  private func refusal(for error: any Error, _ visit: Visit, _ id: String, _ route: String) -> HTTPErrorResponse {
-    if let refusal = ErrorReplies.refusal(for: error) { return refusal }
+  private func errorResponse(for error: any Error, _ request: Started, _ id: String, _ route: String)
+    -> HTTPErrorResponse
+  {
+    if let response = ErrorReplies.response(for: error) { return response }
     logger.log(
-      .error, "failed", of: id,
-      ["method": "\(visit.method.rawValue)", "route": "\(route)", "error": "\(error)"])
+      .error, "request failed with an unexpected error", of: id,
+      ["method": "\(request.method.rawValue)", "route": "\(route)", "error": "\(error)"])
     return .internalError(requestID: id)
+  }
+}
+
+/// One timer for each method, route and status that occurred; there are few.
+private final class RouteTimers: Sendable {
+  private struct Key: Hashable {
+    var method: HTTPRequest.Method
+    var route: String
+    var status: Int
+  }
+  private let timers = Mutex<[Key: Timer]>([:])
+
+  func record(method: HTTPRequest.Method, route: String, status: HTTPResponse.Status, _ duration: Duration) {
+    let key = Key(method: route == "NotFound" ? .get : method, route: route, status: status.code)
+    let timer = timers.withLock { timers in
+      if let timer = timers[key] { return timer }
+      let timer = Timer(
+        label: "pushcart_http_request_seconds",
+        dimensions: [("method", key.method.rawValue), ("route", key.route), ("status", String(key.status))])
+      timers[key] = timer
+      return timer
+    }
+    timer.recordNanoseconds(Int64(duration / .nanoseconds(1)))
   }
 }

@@ -5,24 +5,24 @@ import Registry
 import Sendouts
 import Wire
 
-/// The one place that gives every room's errors a status and a sentence; the command line takes its sentences from here too.
+/// Gives the errors of every room a status and a sentence. The command line takes its sentences from here, too.
 public enum ErrorReplies {
   /// - Returns: `nil` for an error that nobody expected: the caller answers 500 and logs it.
-  public static func refusal(for error: any Error) -> HTTPErrorResponse? {
+  public static func response(for error: any Error) -> HTTPErrorResponse? {
     switch error {
-    case let refusal as HTTPErrorResponse: refusal
+    case let response as HTTPErrorResponse: response
     case let error as RegistryError: registry(error)
     case let error as ContentError: content(error)
     case let error as SendoutError: sendouts(error)
     case DeliveryError.opensOverflow, is CancellationError: .busy
     case let problem as JSONProblem: .badRequest(problem.sentence + ".")
     case let error as HTTPError: http(error)
-    default: DatabaseUnavailable(error).map(outage)
+    default: DatabaseUnavailable(error).map(unavailable)
     }
   }
 
-  private static func outage(_ outage: DatabaseUnavailable) -> HTTPErrorResponse {
-    switch outage {
+  private static func unavailable(_ error: DatabaseUnavailable) -> HTTPErrorResponse {
+    switch error {
     case .nothingDone: .unavailable
     case .tooSlow: .busy
     case .outcomeUnknown: .outcomeUnknown

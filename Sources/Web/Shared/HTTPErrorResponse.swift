@@ -1,9 +1,9 @@
 public import HTTPTypes
 
-/// Why a request was not done: a status and one sentence for whoever sent it, never a value of theirs.
+/// Why a request was refused or failed: a status and one sentence for the client, without any value it sent.
 public struct HTTPErrorResponse: Error, Sendable, Equatable {
   public var status: HTTPResponse.Status
-  /// Ends up in `{"error":"…"}`; names the field it is about.
+  /// The text of `{"error":"…"}`; names the field it is about.
   public var sentence: String
   public var headers: HTTPFields
 
@@ -19,7 +19,7 @@ extension HTTPErrorResponse {
   public static func notFound(_ sentence: String) -> HTTPErrorResponse { HTTPErrorResponse(.notFound, sentence) }
   public static func conflict(_ sentence: String) -> HTTPErrorResponse { HTTPErrorResponse(.conflict, sentence) }
 
-  /// No key, a wrong one, a revoked one, or one of another customer: they all look the same.
+  /// A missing, wrong or revoked key, or one of another customer: all get the same reply.
   public static let unauthorized = HTTPErrorResponse(
     .unauthorized, "The access key is missing or invalid for this customer.",
     headers: [.wwwAuthenticate: "Bearer realm=\"pushcart\""])
@@ -43,7 +43,15 @@ extension HTTPErrorResponse {
   public static let brokenBody = badRequest("The body is incomplete or its framing is invalid.")
 
   public static let notHTTP = badRequest(
-    "What was sent is not a request of HTTP/1.1, or its head is too large: 100 fields, 16 KiB each, 32 KiB in all.")
+    "This is not a valid HTTP request, or its head is too large: 100 fields, 16 KiB each, 32 KiB in all.")
+
+  /// More requests a second than the hub answers for one link, key or address.
+  /// - Parameter wait: until the next request is answered.
+  public static func tooManyRequests(after wait: Duration) -> HTTPErrorResponse {
+    let seconds = max(1, wait.components.seconds + (wait.components.attoseconds > 0 ? 1 : 0))
+    return HTTPErrorResponse(
+      .tooManyRequests, "There are too many requests. Try again later.", headers: [.retryAfter: "\(seconds)"])
+  }
 
   public static let notJSON = HTTPErrorResponse(
     .unsupportedMediaType, "The body must be JSON, sent as Content-Type: application/json.")
@@ -57,15 +65,15 @@ extension HTTPErrorResponse {
   public static let uncheckable = HTTPErrorResponse.conflict("Only iOS apps can be checked so far.")
   public static let noSigningKey = HTTPErrorResponse.conflict("The app has no signingKey yet. Add it by PATCH first.")
 
-  /// The database is away: nothing was done.
+  /// The database cannot be reached: nothing was done.
   public static let unavailable = HTTPErrorResponse(
     .serviceUnavailable, "The hub cannot reach its database. Try again in a moment.", headers: [.retryAfter: "2"])
 
-  /// The hub, or its database, does not get round to it: nothing was done.
+  /// The hub or its database is overloaded: nothing was done.
   public static let busy = HTTPErrorResponse(
     .serviceUnavailable, "The hub is overloaded. Try again in a moment.", headers: [.retryAfter: "2"])
 
-  /// The database went away in the middle: it may have been done or not.
+  /// The connection to the database broke in the middle: the request may have been done or not.
   public static let outcomeUnknown = HTTPErrorResponse(
     .serviceUnavailable, "The hub lost its database connection. Whether this was done is unknown.",
     headers: [.retryAfter: "2"])

@@ -22,7 +22,7 @@ public enum JSONReply {
     make(status, bytes: ByteBuffer(bytes: try encode(body)), headers: headers)
   }
 
-  /// The bytes that `make` would send, for replies that are kept as well.
+  /// The bytes that `make` sends, for replies that are stored as well.
   public static func encode(_ body: some Encodable) throws -> Data {
     let encoder = JSONEncoder()
     encoder.dateEncodingStrategy = .iso8601
@@ -30,11 +30,9 @@ public enum JSONReply {
     return try encoder.encode(body)
   }
 
-  static func make(_ refusal: HTTPErrorResponse) -> Response {
-    make(refusal.status, bytes: bytes(of: refusal), headers: refusal.headers)
-  }
-
-  static func bytes(of refusal: HTTPErrorResponse) -> ByteBuffer {
-    ByteBuffer(bytes: (try? encode(ErrorReply(error: refusal.sentence))) ?? Data(#"{"error":"refused"}"#.utf8))
+  /// `{"error":"…"}`.
+  static func make(_ error: HTTPErrorResponse) -> Response {
+    let body = (try? encode(ErrorReply(error: error.sentence))) ?? Data(#"{"error":"refused"}"#.utf8)
+    return make(error.status, bytes: ByteBuffer(bytes: body), headers: error.headers)
   }
 }

@@ -1,6 +1,15 @@
+import FoundationEssentials
 public import Hummingbird
 public import NIOCore
 public import Wire
+
+/// The most that a request's body may have.
+public enum Limits {
+  /// Bytes of a body, unless a route says otherwise.
+  public static let body = 64 * 1024
+  /// Depth of nested arrays and objects in a JSON body.
+  public static let depth = 32
+}
 
 extension Request {
   /// The JSON body as bytes.
@@ -13,7 +22,7 @@ extension Request {
   /// The body, whatever it is; empty if there is none.
   /// - Throws: `HTTPErrorResponse`: 413 when it is larger than `limit`, however it was framed, 400 when it breaks off.
   public func bytes(upTo limit: Int = Limits.body) async throws -> ByteBuffer {
-    if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
+    if let length = headers[.contentLength], UInt64(length).map({ $0 > UInt64(limit) }) ?? true {
       throw HTTPErrorResponse.tooLarge(limit: limit)
     }
     do {
@@ -50,5 +59,19 @@ extension Request {
       position += 1
     }
     return position == expected.utf8CodeUnitCount
+  }
+}
+
+/// Decodes bodies that are read whole into a type of Wire.
+enum JSONBody {
+  /// Checks the body against its schema, which the reference documents, before it is decoded. Nesting is limited there too:
+  /// decoding goes one call deeper with each level, so a deep body could exhaust the stack.
+  /// - Throws: `JSONProblem`, which becomes a 400 that names the field.
+  static func decode<Body: APIRequest>(_: Body.Type = Body.self, from bytes: ByteBuffer) throws -> Body {
+    let schema = Body.schema
+    try bytes.withUnsafeReadableBytes { bytes in
+      try JSONReader.read(bytes) { reader throws(JSONProblem) in try schema.check(&reader) }
+    }
+    return try JSONDecoder().decode(Body.self, from: Data(bytes.readableBytesView))
   }
 }

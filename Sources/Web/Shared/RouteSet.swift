@@ -1,4 +1,35 @@
-/// One of the faces the hub shows: a set of routes, such as Carma's REST or the rich pages.
+/// A set of routes, such as Carma's REST or the rich pages.
 public protocol RouteSet: Sendable {
   func addRoutes(to routes: RouteTable)
+}
+
+/// All routes of a hub. A further set belongs in here, so that no hub can be served without it.
+public struct HubRoutes: Sendable {
+  private let carma: CarmaRoutes
+  private let management: ManagementRoutes
+  private let pages: PageRoutes
+  private let description: DescriptionRoutes
+  private let health: HealthRoutes
+  private let metrics: MetricsRoutes
+
+  public init(
+    carma: CarmaRoutes, management: ManagementRoutes, pages: PageRoutes, description: DescriptionRoutes,
+    health: HealthRoutes, metrics: MetricsRoutes
+  ) {
+    self.carma = carma
+    self.management = management
+    self.pages = pages
+    self.description = description
+    self.health = health
+    self.metrics = metrics
+  }
+
+  /// For one listener that serves everything.
+  public var all: [any RouteSet] { clients + [management, description, metrics] }
+
+  /// What apps, their back ends and phones ask for.
+  public var clients: [any RouteSet] { [carma, pages, health] }
+
+  /// What operators ask for: management, its description and metrics. Both listeners tell their health.
+  public var operations: [any RouteSet] { [management, description, health, metrics] }
 }

@@ -1,8 +1,8 @@
 public import HTTPTypes
 public import Hummingbird
 
-/// Every route of the site, as the faces add them: what Hummingbird routes by, and what 405 and the API's description
-/// are answered from. What answers GET answers HEAD too, so nobody need add that.
+/// Every route of a listener: what the router is built from, and what 405 and the API's description rely on. What answers GET
+/// answers HEAD, too.
 public final class RouteTable: RouterMethods {
   public typealias Context = WebRequestContext
 
@@ -18,20 +18,28 @@ public final class RouteTable: RouterMethods {
   }
 
   public private(set) var entries: [Entry] = []
-  private(set) var quickRoutes: [QuickRoutes.Route] = []
+  private(set) var fastRoutes: [FastRoutes.Route] = []
+  private var directories: Set<String> = []
   private var steps: [(Router<WebRequestContext>) -> Void] = []
 
-  init(_ faces: [any RouteSet]) {
-    for face in faces { face.addRoutes(to: self) }
+  init(_ sets: [any RouteSet]) {
+    for set in sets { set.addRoutes(to: self) }
   }
 
-  /// Adds a route for GET and HEAD that is answered with the least there is to do for each request.
+  /// The paths of all routes.
+  var paths: RoutePaths { RoutePaths(entries: entries, directories: directories) }
+
+  /// Lets a path be asked for with a slash at its end, too. All others match exactly.
+  /// - Parameter path: with that slash, such as `/swagger/`.
+  public func allowTrailingSlash(_ path: String) { directories.insert(path) }
+
+  /// Adds a route for GET and HEAD that is answered on the event loop.
   /// - Parameters:
   ///   - pattern: such as `/c/{token}`.
-  ///   - answer: must not keep its thread.
-  public func quick(_ pattern: String, answer: @escaping @Sendable (QuickRequest, @escaping QuickAnswer) -> Void) {
-    quickRoutes.append(
-      QuickRoutes.Route(pattern, [.get, .head]) {
+  ///   - answer: must not block its thread.
+  public func fast(_ pattern: String, answer: @escaping @Sendable (FastRequest, @escaping FastCompletion) -> Void) {
+    fastRoutes.append(
+      FastRoutes.Route(pattern, [.get, .head]) {
         answer($0, $1)
         return true
       })
@@ -39,25 +47,26 @@ public final class RouteTable: RouterMethods {
     let names = pattern.split(separator: "/").filter { $0.hasPrefix("{") }.map { $0.dropFirst().dropLast() }
     for method in [HTTPRequest.Method.get, .head] {
       on(path, method: method) { request, context in
-        let words = names.compactMap { context.parameters[$0] }
+        let parameters = names.compactMap { context.parameters[$0] }
         return try await withCheckedThrowingContinuation { continuation in
-          answer(QuickRequest(request, words: words)) { continuation.resume(with: Result(catching: $0)) }
+          answer(FastRequest(request, parameters: parameters)) { continuation.resume(with: Result(catching: $0)) }
         }
       }
     }
   }
 
-  /// Adds a quicker way to answer a GET that has a route, for when all that is needed first is at hand.
+  /// Adds a fast path to a GET route, for requests that caches can answer all questions of.
   /// - Parameters:
   ///   - pattern: the path of that route.
-  ///   - answer: gives `false`, having done nothing, when the request has to go the long way. Must not keep its thread.
-  public func shortcut(
-    _ pattern: String, answer: @escaping @Sendable (QuickRequest, @escaping QuickAnswer) -> Bool
+  ///   - answer: returns `false`, having done nothing, when the request has to go through the router. Must not block its
+  ///     thread.
+  public func fastPath(
+    _ pattern: String, answer: @escaping @Sendable (FastRequest, @escaping FastCompletion) -> Bool
   ) {
-    quickRoutes.append(QuickRoutes.Route(pattern, [.get], answer: answer))
+    fastRoutes.append(FastRoutes.Route(pattern, [.get], answer: answer))
   }
 
-  /// The router over all routes, with `first` standing before each of them and before the absence of one.
+  /// The router over all routes. Every request passes `first`, one that has no route, too.
   func router(behind first: some RouterMiddleware<WebRequestContext>) -> Router<WebRequestContext> {
     let router = Router(context: WebRequestContext.self, options: .autoGenerateHeadEndpoints)
     router.add(middleware: first)
@@ -80,12 +89,27 @@ public final class RouteTable: RouterMethods {
   }
 }
 
-extension [RouteTable.Entry] {
-  /// The methods that this path does answer; empty when there is nothing at it.
+/// The paths that a listener answers, and the methods it answers there.
+struct RoutePaths: Sendable {
+  let entries: [RouteTable.Entry]
+  /// Paths that may have a slash at their end.
+  let directories: Set<String>
+
+  /// Whether the path is spelled as routes are, without empty segments. The router ignores those, but a proxy's rules do not.
+  func isExact(_ path: String) -> Bool {
+    var previous: UInt8?
+    for byte in path.utf8 {
+      if byte == UInt8(ascii: "/"), previous == byte { return false }
+      previous = byte
+    }
+    return path.utf8.first == UInt8(ascii: "/") && (previous != UInt8(ascii: "/") || directories.contains(path))
+  }
+
+  /// The methods that this path answers; empty when there is nothing at it.
   func methods(at path: String) -> [HTTPRequest.Method] {
-    let parts = path.split(separator: "/")
-    let found = filter { entry in
-      entry.path.count == parts.count && zip(entry.path, parts).allSatisfy { $0 ~= $1 }
+    let segments = path.split(separator: "/")
+    let found = entries.filter { entry in
+      entry.path.count == segments.count && zip(entry.path, segments).allSatisfy { $0 ~= $1 }
     }
     let methods = Set(found.map(\.method))
     return [HTTPRequest.Method](methods.contains(.get) ? methods.union([.head]) : methods)

@@ -1,3 +1,4 @@
+public import HTTPTypes
 public import Hummingbird
 import Logging
 import NIOCore
@@ -16,13 +17,33 @@ public struct WebRequestContext: RequestContext {
     requestID = RequestID().description
   }
 
-  /// The path's part of that name, percent-decoded: `+` stands for itself, `%2F` is a slash inside the part.
+  /// The path parameter of that name, percent-decoded: `+` stands for itself, `%2F` is a slash inside the value.
   /// - Throws: `HTTPErrorResponse` (400) when it is not percent-encoded UTF-8 without U+0000.
   public func part(_ name: String) throws -> String {
     guard let raw = parameters[name[...]], let text = PathPart.decode(raw) else {
       throw HTTPErrorResponse.badRequest("\(name): the path is not percent-encoded UTF-8.")
     }
     return text
+  }
+}
+
+extension HTTPField.Name {
+  /// `X-Request-Id`: names the request in the hub's log.
+  public static let requestID = known("X-Request-Id")
+  /// `X-Carma-Authentication-Token`: the access key (Carma iOS Integration Guide, "Carma Authentication").
+  public static let carmaToken = known("X-Carma-Authentication-Token")
+  /// `X-Pushcart-Identity`: HMAC-SHA256 over the originalId, by the customer's back end.
+  public static let identity = known("X-Pushcart-Identity")
+  /// `Idempotency-Key`: makes a repeated POST safe.
+  public static let idempotencyKey = known("Idempotency-Key")
+  /// `Idempotent-Replayed: true`: this reply was given before, under the same `Idempotency-Key`.
+  public static let idempotentReplayed = known("Idempotent-Replayed")
+  /// `Referrer-Policy`: whether links on a page tell where they stood.
+  static let referrerPolicy = known("Referrer-Policy")
+
+  private static func known(_ name: StaticString) -> HTTPField.Name {
+    guard let name = HTTPField.Name("\(name)") else { preconditionFailure("not a field name: \(name)") }
+    return name
   }
 }
 
@@ -36,7 +57,7 @@ extension Logger {
   }
 }
 
-/// Percent-decoding of one part of a path (RFC 3986, section 2.1), strict about what comes out of it.
+/// Percent-decoding of one segment of a path (RFC 3986, section 2.1). Only UTF-8 without U+0000 comes out of it.
 enum PathPart {
   static func decode(_ raw: Substring) -> String? {
     var bytes: [UInt8] = []

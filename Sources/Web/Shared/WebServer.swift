@@ -2,7 +2,7 @@ import Hummingbird
 public import Logging
 public import ServiceLifecycle
 
-/// All faces behind one listening socket.
+/// Serves sets of routes on one listening socket.
 public struct WebServer: Sendable {
   /// Every route there is.
   public let routes: [RouteTable.Entry]
@@ -10,13 +10,13 @@ public struct WebServer: Sendable {
   private let settings: WebServerSettings
   private let logger: Logger
 
-  public init(faces: [any RouteSet], settings: WebServerSettings = WebServerSettings(), logger: Logger) {
-    let table = RouteTable(faces)
-    let errorMiddleware = ErrorMiddleware(routes: table.entries, logLevel: settings.accessLogLevel, logger: logger)
+  public init(_ sets: [any RouteSet], settings: WebServerSettings = WebServerSettings(), logger: Logger) {
+    let table = RouteTable(sets)
+    let errorMiddleware = ErrorMiddleware(routes: table.paths, logLevel: settings.accessLogLevel, logger: logger)
     routes = table.entries
     requestHandler = RequestHandler(
-      responder: table.router(behind: errorMiddleware).buildResponder(), quickRoutes: QuickRoutes(table.quickRoutes),
-      errorMiddleware: errorMiddleware, logger: logger)
+      responder: table.router(behind: errorMiddleware).buildResponder(), fastRoutes: FastRoutes(table.fastRoutes),
+      errorMiddleware: errorMiddleware, addressRate: RateLimit(settings.requestsPerAddress), logger: logger)
     self.settings = settings
     self.logger = logger
   }
@@ -28,16 +28,17 @@ public struct WebServer: Sendable {
   }
 }
 
-/// Where the site listens.
+/// Where a server listens, and what it lets clients do.
 public struct WebServerSettings: Sendable {
   public var host = "127.0.0.1"
   /// 0 lets the system choose.
   public var port = 8080
-  /// Seconds after which a connection without a request is closed.
-  public var idleSeconds: Int64 = 75
-  /// Most connections at once; whoever comes then waits in the system's queue until one of them ends.
+  /// Most connections at once; a further client waits in the system's queue until one of them ends.
   public var connections = Int.max
-  /// Level of the one line that each answered request leaves in the log; those of 5xx are warnings at least.
+  public var limits = ConnectionLimits()
+  /// Requests a second that are answered for each client address; 0 for any number.
+  public var requestsPerAddress = 0
+  /// Level of the log line for each request that is answered; those of 5xx are warnings at least.
   public var accessLogLevel: Logger.Level = .debug
 
   public init() {}

@@ -87,7 +87,7 @@ public func withSite<Answer: Sendable>(
 ) async throws -> Answer {
   var settings = settings
   settings.port = 0
-  let site = WebServer(faces: faces, settings: settings, logger: logger)
+  let site = WebServer(faces, settings: settings, logger: logger)
   let routes = site.routes.map { "\($0.method.rawValue) \($0.path.description)" }
   let (ports, announce) = AsyncStream.makeStream(of: Int.self)
   return try await withThrowingTaskGroup(of: Void.self) { group in

@@ -35,14 +35,15 @@ public struct WholeSite: Sendable {
         carma: CarmaRoutes(
           authenticator: authenticator, pushApps: pushApps, registrar: RegistrationBatcher(pool),
           contacts: ContactLookup(pool), devices: Devices(pool), identities: IdentityVerifier(pool, vault: vault)),
-        admin: ManagementRoutes(
+        management: ManagementRoutes(
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
           apps: PushApps(pool, vault: vault), vault: vault,
           credentials: CredentialCheck(keys: SigningCredentialVault(pool, vault: vault), apns: apns),
           lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool),
           reports: Reports(pool), customers: Customers(pool), audit: AuditLog(pool), appCache: pushApps),
         pages: pages, description: try DescriptionRoutes(publicURL: publicURL),
-        hub: HealthRoutes(unavailableReason: { nil }, figures: { ("text/plain; version=0.0.4", "pushcart_up 1\n") })
+        health: HealthRoutes(unavailableReason: { nil }),
+        metrics: MetricsRoutes { ("text/plain; version=0.0.4", "pushcart_up 1\n") }
       ).all
     }
   }

@@ -172,4 +172,18 @@ import Wire
       ]
     }
   }
+
+  @Test func `A key that is used too often gets 429 as the API describes it, and other keys do not`() async throws {
+    try await withCarmaSite(requestsPerKey: 1) { carma in
+      for send in [{ try await carma.put("a", token: "t") }, { try await carma.get("a") }] {
+        var replies: [TestReply] = []
+        while replies.last?.status != 429 { replies.append(try await send()) }
+        #expect(replies.dropLast().allSatisfy { $0.status == 200 })
+        #expect(replies.last?.header("Retry-After") == "1")
+        #expect(replies.last?.error == "There are too many requests. Try again later.")
+      }
+      #expect(try await carma.get("a", key: carma.acme.admin).status == 200)
+      #expect(try await carma.get("a", key: "wrong").status == 401)
+    }
+  }
 }

@@ -71,7 +71,8 @@ struct CarmaSite: Sendable {
 
 /// Runs `body` on a site of its own.
 func withCarmaSite(
-  logger: Logger = TestServer.logger, _ body: @escaping @Sendable (CarmaSite) async throws -> Void
+  logger: Logger = TestServer.logger, requestsPerKey: Int = 0,
+  _ body: @escaping @Sendable (CarmaSite) async throws -> Void
 ) async throws {
   try await withDatabase { database in
     let acme = try await customer("ACME", database.pool)
@@ -80,7 +81,9 @@ func withCarmaSite(
     let contract = try await withSite([DescriptionRoutes(publicURL: "https://push.example.com")]) { site in
       APIContract(document: try await site.send("GET", "/openapi.json").json)
     }
-    try await withSite([CarmaRoutes(database.pool, timeout: .seconds(60))], logger: logger) { site in
+    try await withSite(
+      [CarmaRoutes(database.pool, timeout: .seconds(60), requestsPerKey: requestsPerKey)], logger: logger
+    ) { site in
       try await body(CarmaSite(site: site, database: database, acme: acme, other: other, contract: contract))
     }
   }
@@ -107,12 +110,13 @@ func customer(_ name: String, _ pool: Pool) async throws -> CarmaSite.Customer {
 extension CarmaRoutes {
   /// On one pool, as the hub has it.
   /// - Parameter timeout: how long a request may take; the hub's own unless given.
-  init(_ pool: Pool, timeout: Duration = RegistrationBatcher.Limits().timeout) {
+  init(_ pool: Pool, timeout: Duration = RegistrationBatcher.Limits().timeout, requestsPerKey: Int = 0) {
     let database = pool.limited(to: timeout)
     var limits = RegistrationBatcher.Limits()
     limits.timeout = timeout
     self.init(
-      authenticator: Authenticator(AccessKeyCache(database)), pushApps: PushAppCache(database),
+      authenticator: Authenticator(AccessKeyCache(database), requestsPerKey: requestsPerKey),
+      pushApps: PushAppCache(database),
       registrar: RegistrationBatcher(pool, limits: limits), contacts: ContactLookup(database),
       devices: Devices(database), identities: IdentityVerifier(database, vault: Self.vault))
   }

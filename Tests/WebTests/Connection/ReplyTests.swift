@@ -13,14 +13,14 @@ import Web
     try await withSite([Streams()]) { site in
       let reply = try await RawHTTP(site.url).send("GET /unknown HTTP/1.1\r\nHost: x\r\n\r\n\(last)")
       let text = try #require(reply?.text)
-      #expect(text.contains("\r\nTransfer-Encoding: chunked\r\n"))
+      #expect(text.lowercased().contains("\r\ntransfer-encoding: chunked\r\n"))
       #expect(!text.lowercased().contains("content-length: 8"))
-      #expect(text.contains("\r\n\r\n8\r\nonetwo!!\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n"), "\(text)")
+      #expect(text.contains("\r\n\r\n3\r\none\r\n5\r\ntwo!!\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n"), "\(text)")
       #expect(text.hasSuffix("short"))
     }
   }
 
-  @Test func `A client of HTTP-1-0 gets it until the connection's end`() async throws {
+  @Test func `A client of HTTP-1-0 gets a reply of unknown length until the connection closes`() async throws {
     try await withSite([Streams()]) { site in
       let reply = try await RawHTTP(site.url).send(
         untilClosed: "GET /unknown HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
@@ -56,10 +56,10 @@ import Web
             Thread.sleep(forTimeInterval: 0.5)
           }
           // What the system keeps for both ends of a connection is a few MiB.
-          #expect((1...32).contains(before), "\(before) MiB")
+          #expect((1...512).contains(before), "\(before) pieces")
         })
-      #expect(streams.made.withLock(\.self) == Streams.megabytes)
-      #expect(reply?.text.utf8.count { $0 == UInt8(ascii: "~") } == Streams.megabytes << 20)
+      #expect(streams.made.withLock(\.self) == Streams.pieces)
+      #expect(reply?.text.utf8.count { $0 == UInt8(ascii: "~") } == Streams.pieces * Streams.piece)
     }
   }
 
@@ -75,7 +75,8 @@ import Web
 private struct Streams: RouteSet {
   struct Broken: Error {}
 
-  static let megabytes = 64
+  static let pieces = 1024
+  static let piece = 64 * 1024
   let made = Counter()
 
   final class Counter: Sendable {
@@ -89,7 +90,7 @@ private struct Streams: RouteSet {
       Response(
         status: .ok,
         body: ResponseBody { writer in
-          for piece in ["one", "", "two!!"] { try await writer.write(ByteBuffer(string: piece)) }
+          for piece in ["one", "two!!"] { try await writer.write(ByteBuffer(string: piece)) }
           try await writer.finish(nil)
         })
     }
@@ -100,9 +101,9 @@ private struct Streams: RouteSet {
     routes.get("/long") { _, _ in
       Response(
         status: .ok,
-        body: ResponseBody(contentLength: Self.megabytes << 20) { writer in
-          let piece = ByteBuffer(repeating: UInt8(ascii: "~"), count: 1 << 20)
-          for _ in 0..<Self.megabytes {
+        body: ResponseBody(contentLength: Self.pieces * Self.piece) { writer in
+          let piece = ByteBuffer(repeating: UInt8(ascii: "~"), count: Self.piece)
+          for _ in 0..<Self.pieces {
             try await writer.write(piece)
             made.withLock { $0 += 1 }
           }

@@ -21,11 +21,19 @@ struct PagesOnSite: Sendable {
     PushLink(customer: bench.customer, sendout: key.sendout, device: devices[number])
   }
 
-  /// Every open, as `page person`, in the order they came.
+  /// All opens, as `page person`, with their number if there are several, in the order they came.
   func events() async throws -> [String] {
-    try await bench.database.query("SELECT via || ' ' || reader FROM open_event ORDER BY open_event_id").map {
-      try $0.decode(String.self)
-    }
+    try await bench.database.query(
+      """
+      SELECT via || ' ' || reader || CASE sum(opens) WHEN 1 THEN '' ELSE ' ' || sum(opens) END
+      FROM open_event GROUP BY device_id, via, reader ORDER BY min(at)
+      """
+    ).map { try $0.decode(String.self) }
+  }
+
+  /// Rows that opens take.
+  func rows() async throws -> Int {
+    try await bench.database.query("SELECT count(*) FROM open_event")[0].decode(Int.self)
   }
 
   /// How many pushes were opened by people.
@@ -54,8 +62,8 @@ func withPages(
     let pages = RichPageService(
       pool, templates: PageTemplateCache(pool), links: bench.links, vault: bench.vault,
       logger: TestServer.logger)
-    let face = PageRoutes(pages, opens: opens, signer: bench.signer, settings: settings)
-    try await withSite([face]) { site in
+    let routes = PageRoutes(pages, opens: opens, signer: bench.signer, settings: settings)
+    try await withSite([routes]) { site in
       try await body(PagesOnSite(bench: bench, site: site, key: key, devices: devices))
     }
   }

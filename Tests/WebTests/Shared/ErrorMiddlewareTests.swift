@@ -5,9 +5,8 @@ import Testing
 import Web
 import Wire
 
-@Suite struct DoormanTests {
-  @Test func `An error that nobody expected is a 500 that gives its request id, and one line in the log`() async throws
-  {
+@Suite struct ErrorMiddlewareTests {
+  @Test func `An unexpected error is a 500 with its request id, and one line in the log`() async throws {
     let log = LogCapture()
     try await withSite([Faulty()], logger: log.logger) { site in
       let reply = try await site.send("GET", "/faulty")
@@ -26,7 +25,7 @@ import Wire
     }
   }
 
-  @Test func `Of several faces each answers its own paths`() async throws {
+  @Test func `Each of several route sets answers its own paths`() async throws {
     try await withSite([Faulty(), Second()]) { site in
       let part = try await site.send("GET", "/second/%2F%20")
       #expect(part.text == "/ ")
@@ -55,7 +54,7 @@ import Wire
   }
 }
 
-/// A face that fails as nobody foresaw.
+/// Fails with an error that no room knows.
 private struct Faulty: RouteSet {
   enum Fault: Error { case unforeseen }
 

@@ -14,6 +14,6 @@ import Web
     (PostgresError.unknownOutcome(statement: "s"), .outcomeUnknown),
   ])
   func `Only a database that is away is told to be away`(error: any Error, refusal: HTTPErrorResponse) {
-    #expect(ErrorReplies.refusal(for: error) == refusal)
+    #expect(ErrorReplies.response(for: error) == refusal)
   }
 }

@@ -18,7 +18,7 @@ enum HealthOperations {
       The state is refreshed every two seconds at most.
       """,
     responses: [.ok("It can.", HealthReply.example)],
-    errors: [.error("Not now. The sentence says why.", UnavailableReason.allCases.map(\.refusal))])
+    errors: [.error("Not now. The sentence says why.", UnavailableReason.allCases.map(\.error))])
 
   private static let metrics = APIOperation(
     method: .get, path: "/metrics", id: "metrics", tag: .operations, security: .none,

@@ -19,7 +19,7 @@ enum PageOperations {
         status: .ok, description: "The page in the template's media type, with a strict Content-Security-Policy.",
         content: .text(TemplateFormat.allCases.map(\.rawValue), example: "<h1>Hi Lars</h1>"))
     ],
-    errors: [unknown, unavailable])
+    errors: [unknown, tooManyRequests, unavailable])
 
   private static let pageHead = APIOperation(
     method: .head, path: "/c/{token}", id: "probePage", tag: .pages, security: .none,
@@ -34,7 +34,7 @@ enum PageOperations {
     description: "The push's `pushreadurl`, for apps without rich pages. It counts as an open, as the page does.",
     parameters: [token],
     responses: [APIResponse(status: .noContent, description: "The open is committed.", content: .none)],
-    errors: [unknown, unavailable])
+    errors: [unknown, tooManyRequests, unavailable])
 
   private static let readHead = APIOperation(
     method: .head, path: "/r/{token}", id: "probeRead", tag: .pages, security: .none,
@@ -51,11 +51,16 @@ enum PageOperations {
     status: .notFound, description: "The token is not one of the hub's.",
     content: .text(["text/html"], example: "<h1>There is nothing here</h1>"))
 
+  private static let tooManyRequests = APIResponse(
+    status: .tooManyRequests,
+    description: "The link is used more often than the hub's settings allow. `Retry-After` says when to try again.",
+    content: .text(["text/html"], example: "<h1>Try again in a moment</h1>"))
+
   private static let unavailable = APIResponse(
     status: .serviceUnavailable, description: "The database is unreachable. `Retry-After` says when to try again.",
     content: .text(["text/html"], example: "<h1>Try again in a moment</h1>"))
 
-  private static let headErrors = [unknown, unavailable].map { response in
+  private static let headErrors = [unknown, tooManyRequests, unavailable].map { response in
     APIResponse(status: response.status, description: response.description, content: .none)
   }
 }

@@ -114,12 +114,43 @@ struct RawHTTP {
     }
   }
 
-  private func onSocket<Answer: Sendable>(_ body: @escaping @Sendable (Int32) throws -> Answer) async throws -> Answer {
+  /// Sends without reading, then `more` again and again, until the server resets or closes the connection.
+  /// - Returns: whether it did so within a minute.
+  func isCutOff(_ text: String, then more: String = "") async throws -> Bool {
+    try await onSocket(receiveBuffer: 4096) { socket in
+      send(Array(text.utf8), to: socket)
+      for _ in 0..<1200 {
+        var watched = pollfd(fd: socket, events: 0x2000 /* POLLRDHUP */, revents: 0)
+        if poll(&watched, 1, 50) > 0 { return true }
+        if !more.isEmpty, !send(Array(more.utf8), to: socket) { return true }
+      }
+      return false
+    }
+  }
+
+  /// Opens so many connections, one after the other, and sends a short request on each. All are closed at the end.
+  /// - Returns: the replies; nil for a connection that the server closed without one.
+  func send(_ text: String, onConnections count: Int) async throws -> [Reply?] {
+    try await onSocket { first in
+      let others = try (1..<count).map { _ in try connected(0) }
+      defer { for socket in others { close(socket) } }
+      return ([first] + others).map { socket in
+        send(Array(text.utf8), to: socket)
+        var chunk = [UInt8](repeating: 0, count: 65536)
+        let count = recv(socket, &chunk, chunk.count, 0)
+        return reply(Array(chunk.prefix(max(0, count))))
+      }
+    }
+  }
+
+  private func onSocket<Answer: Sendable>(
+    receiveBuffer: Int32 = 0, _ body: @escaping @Sendable (Int32) throws -> Answer
+  ) async throws -> Answer {
     try await withCheckedThrowingContinuation { continuation in
       Thread.detachNewThread {
         continuation.resume(
           with: Result {
-            let socket = try connected()
+            let socket = try connected(receiveBuffer)
             defer { close(socket) }
             return try body(socket)
           })
@@ -127,8 +158,11 @@ struct RawHTTP {
     }
   }
 
-  private func connected() throws -> Int32 {
+  /// - Parameter receiveBuffer: bytes of it; 0 leaves that to the system.
+  private func connected(_ receiveBuffer: Int32) throws -> Int32 {
     let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var size = receiveBuffer
+    if size > 0 { setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size)) }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -171,7 +205,7 @@ struct RawHTTP {
 
   private func reply(_ bytes: [UInt8]) -> Reply? {
     let text = String(decoding: bytes, as: UTF8.self)
-    guard text.hasPrefix("HTTP/1.1 "), let status = Int(text.dropFirst(9).prefix(3)) else { return nil }
+    guard text.hasPrefix("HTTP/1."), let status = Int(text.dropFirst(9).prefix(3)) else { return nil }
     return Reply(status: status, text: text)
   }
 }

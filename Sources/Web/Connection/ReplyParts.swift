@@ -1,8 +1,22 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
 import Synchronization
 
 #if canImport(Glibc)
   import Glibc
 #endif
+
+/// Takes a reply's body in one piece, for replies that are short and made already.
+final class BodyCollector: ResponseBodyWriter {
+  private(set) var bytes: ByteBuffer?
+
+  func write(_ buffer: ByteBuffer) async throws {
+    if bytes == nil { bytes = buffer } else { bytes?.writeImmutableBuffer(buffer) }
+  }
+
+  func finish(_: HTTPFields?) async throws {}
+}
 
 /// The time as HTTP writes it, made anew once a second.
 enum HTTPDate {

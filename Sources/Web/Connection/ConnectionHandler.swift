@@ -1,0 +1,363 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypesHTTP1
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+/// Serves one HTTP/1.1 connection on its event loop. It stands before Hummingbird's channel.
+///
+/// Fast routes are answered here, without a task. All other requests are passed on, one at a time. Here, too, connections are
+/// kept honest: heads are checked, stalled clients are cut off, and the last reply reaches its reader.
+final class ConnectionHandler: ChannelDuplexHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias InboundOut = HTTPServerRequestPart
+  typealias OutboundIn = HTTPServerResponsePart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  typealias Head = (head: HTTPRequestHead, framing: RequestFraming)
+
+  struct BodyBrokeOff: Error {}
+  /// Sent outwards by whoever begins to read a body that its client holds back (`Expect: 100-continue`).
+  struct BodyWanted {}
+  /// Sent outwards to close the connection at once, whatever is on its way.
+  struct Abort {}
+
+  /// The request that is being answered.
+  private struct Current {
+    var method: HTTPMethod
+    var isHTTP10: Bool
+    /// Whether Hummingbird's channel answers it.
+    var isForwarded = false
+    var hasReplyBegun = false
+  }
+
+  let requestHandler: RequestHandler
+  let address: ClientAddress
+  private let limits: ConnectionLimits
+  private var state = ConnectionState<Head>()
+  private var monitor: ProgressMonitor
+  /// Where bytes pass on their way from and to the socket.
+  weak var transport: TransportHandler?
+  private var chunkFraming = ChunkFraming()
+  private var context: ChannelHandlerContext?
+  private var current: Current?
+  private var isReadHeld = false
+  /// The channel was asked for more input and has not delivered any.
+  private var isReading = false
+  /// A reply is written to the channel, whose client has not taken enough of it yet.
+  private var isReplyHeld = false
+  private var isResuming = false
+  private var idleSince = NIODeadline.now()
+  /// When the first byte of the next head arrived.
+  private var headSince: NIODeadline?
+  private var receivedBytes = 0
+  private var writtenBytes = 0
+  private var discardedBytes = 0
+  private var timer: Scheduled<Void>?
+
+  init(_ requestHandler: RequestHandler, address: ClientAddress, limits: ConnectionLimits) {
+    self.requestHandler = requestHandler
+    self.address = address
+    self.limits = limits
+    monitor = ProgressMonitor(limits)
+  }
+}
+
+@available(*, unavailable)
+extension ConnectionHandler: Sendable {}
+
+// MARK: - Input
+
+extension ConnectionHandler {
+  /// Counts input before it is decoded.
+  /// - Returns: whether it is to be decoded.
+  func receive(_ bytes: Int) -> Bool {
+    switch state.awaited {
+    case .input:
+      discardedBytes += bytes
+      if discardedBytes > limits.lingerBytes { context?.close(promise: nil) }
+      return false
+    case .request: if headSince == nil { headSince = .now() }
+    case .nothing: return false
+    case .body, .reply: break
+    }
+    chunkFraming.receive(raw: bytes)
+    return true
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    isReading = false
+    switch unwrapInboundIn(data) {
+    case .head(let head):
+      headSince = nil
+      do {
+        let framing = try RequestFraming.check(head)
+        chunkFraming.begin(framing)
+        perform(state.read(.head((head, framing), framing)))
+      } catch {
+        perform(state.read(.malformed(error)))
+      }
+    case .body(let bytes):
+      receivedBytes += bytes.readableBytes
+      chunkFraming.receive(payload: bytes.readableBytes)
+      perform(state.read(.body(bytes)))
+    case .end:
+      chunkFraming.end()
+      perform(state.read(.end))
+    }
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    isReading = false
+    // Hummingbird's channel may have enough of the body; the end of the input is to be seen all the same.
+    if case .input = state.awaited { return context.read() }
+    if chunkFraming.isExcessive {
+      chunkFraming.end()
+      perform(state.read(.malformed(.brokenBody)))
+    }
+    context.fireChannelReadComplete()
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    switch error {
+    case is HTTPParserError, is ByteToMessageDecoderError.PayloadTooLargeError:
+      perform(state.read(.malformed(.notHTTP)))
+    default: perform(state.close())
+    }
+  }
+
+  func read(context: ChannelHandlerContext) {
+    guard state.hasRoom else { return isReadHeld = true }
+    isReading = true
+    context.read()
+  }
+
+  private func perform(_ action: ConnectionState<Head>.Action) {
+    guard let context else { return }
+    switch action {
+    case .none: break
+    case .answer(let head): answer(head, context)
+    case .body(let bytes): if current?.isForwarded == true { context.fireChannelRead(wrapInboundOut(.body(bytes))) }
+    case .endBody: if current?.isForwarded == true { context.fireChannelRead(wrapInboundOut(.end(nil))) }
+    case .breakBody:
+      if current?.isForwarded == true { context.fireErrorCaught(BodyBrokeOff()) }
+    case .refuse(let error):
+      current = Current(method: .GET, isHTTP10: false)
+      reply(JSONReply.make(error))
+    case .linger: afterReplies(context) { self.linger($0) }
+    case .close: afterReplies(context) { $0.close(promise: nil) }
+    }
+  }
+
+  private func answer(_ request: Head, _ context: ChannelHandlerContext) {
+    let head = request.head
+    current = Current(method: head.method, isHTTP10: head.version.minor == 0)
+    let this = NIOLoopBound(self, eventLoop: context.eventLoop)
+    if requestHandler.answer(head, request.framing, from: address, on: this) { return }
+    current?.isForwarded = true
+    context.fireChannelRead(wrapInboundOut(.head(head)))
+  }
+
+  /// Takes up what waits in the backlog.
+  private func resume() {
+    guard !isResuming else { return }
+    isResuming = true
+    var isForwarding = false
+    while let action = state.resume() {
+      perform(action)
+      isForwarding = isForwarding || current?.isForwarded == true
+    }
+    isResuming = false
+    if isForwarding { context?.fireChannelReadComplete() }
+    guard isReadHeld, state.hasRoom, let context else { return }
+    isReadHeld = false
+    read(context: context)
+  }
+}
+
+// MARK: - Replies
+
+extension ConnectionHandler {
+  /// Writes a whole reply from this side of Hummingbird's channel.
+  func reply(_ response: Response) {
+    Task.immediate { [this = context.map { NIOLoopBound(self, eventLoop: $0.eventLoop) }] in
+      let body = BodyCollector()
+      do {
+        if response.body.contentLength != 0 { try await response.body.write(body) }
+        this?.execute { [head = response.head, bytes = body.bytes] in $0.write(head, bytes) }
+      } catch {
+        this?.execute { $0.perform($0.state.close()) }
+      }
+    }
+  }
+
+  private func write(_ head: HTTPResponse, _ body: ByteBuffer?) {
+    guard let context, state.takesReply else { return }
+    write(.head(HTTPResponseHead(head)), context, nil)
+    if let body { write(.body(.byteBuffer(body)), context, nil) }
+    write(.end(nil), context, nil)
+    context.flush()
+  }
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    guard state.takesReply, current?.isForwarded == true, !isReplyHeld else {
+      promise?.fail(ChannelError.ioOnClosedChannel)
+      return
+    }
+    write(unwrapOutboundIn(data), context, promise)
+  }
+
+  private func write(
+    _ part: HTTPServerResponsePart, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?
+  ) {
+    switch part {
+    case .head(var head):
+      prepare(&head)
+      context.write(wrapOutboundOut(.head(head)), promise: promise)
+    case .body(let bytes):
+      writtenBytes += bytes.readableBytes
+      context.write(wrapOutboundOut(part), promise: promise)
+    case .end:
+      context.write(wrapOutboundOut(part), promise: promise)
+      replyWritten(context)
+    }
+  }
+
+  /// Adds what the connection has to say to the head of a reply.
+  private func prepare(_ head: inout HTTPResponseHead) {
+    guard let current else { return }
+    self.current?.hasReplyBegun = true
+    let saysLength = !head.status.mayHaveResponseBody || head.headers.contains(name: "Content-Length")
+    // A reply to HEAD cannot end with a last chunk, and HTTP/1.0 knows no chunks.
+    let isDelimited = saysLength || !(current.isHTTP10 || current.method == .HEAD)
+    let isLast = state.replyBegins(isDelimited: isDelimited)
+    // Of this version the encoder writes no chunks.
+    if !isDelimited { head.version = .http1_0 }
+    head.headers.add(name: "Date", value: HTTPDate.now)
+    if isLast {
+      head.headers.add(name: "Connection", value: "close")
+    } else if current.isHTTP10 {
+      head.headers.add(name: "Connection", value: "keep-alive")
+    }
+  }
+
+  /// The next request waits until the channel can take its reply.
+  private func replyWritten(_ context: ChannelHandlerContext) {
+    if state.isLast || context.channel.isWritable { replyEnded() } else { isReplyHeld = true }
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    if isReplyHeld, context.channel.isWritable {
+      isReplyHeld = false
+      replyEnded()
+    }
+    context.fireChannelWritabilityChanged()
+  }
+
+  private func replyEnded() {
+    idleSince = .now()
+    perform(state.replyEnded())
+    resume()
+  }
+
+  func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+    if event is Abort { return abort(context) }
+    guard event is BodyWanted else { return context.triggerUserOutboundEvent(event, promise: promise) }
+    if case .body = state.awaited, let current, current.isForwarded, !current.hasReplyBegun {
+      let head = HTTPResponseHead(version: .http1_1, status: .continue)
+      context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
+    }
+    promise?.succeed()
+  }
+}
+
+// MARK: - Life
+
+extension ConnectionHandler {
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    scheduleCheck(context)
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    // Hummingbird's channel must not hear of these while requests are in flight or wait: the connection ends from here.
+    if case .inputClosed? = event as? ChannelEvent { return perform(state.inputEnded()) }
+    if event is ChannelShouldQuiesceEvent { return perform(state.quiesce()) }
+    context.fireUserInboundEventTriggered(event)
+  }
+
+  /// Hummingbird's channel is done with the connection. Behind the last reply, the connection is closed from here.
+  func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+    if case .output = mode { return promise?.succeed() ?? () }
+    switch state.awaited {
+    case .input, .nothing: context.channel.closeFuture.cascade(to: promise)
+    case .request, .body, .reply: context.close(mode: mode, promise: promise)
+    }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    end()
+    context.fireChannelInactive()
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) { end() }
+
+  private func end() {
+    _ = state.close()
+    timer?.cancel()
+    context = nil
+  }
+
+  /// Does what is next once the system has taken all replies.
+  private func afterReplies(_ context: ChannelHandlerContext, _ next: @escaping (ChannelHandlerContext) -> Void) {
+    let taken = context.eventLoop.makePromise(of: Void.self)
+    taken.futureResult.assumeIsolated().whenComplete { _ in self.context.map(next) }
+    if let transport { transport.flush(taken) } else { taken.succeed() }
+  }
+
+  private func linger(_ context: ChannelHandlerContext) {
+    context.close(mode: .output, promise: nil)
+    timer?.cancel()
+    timer = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limits.linger)) {
+      self.context?.close(promise: nil)
+    }
+    context.read()
+  }
+
+  private func scheduleCheck(_ context: ChannelHandlerContext) {
+    timer = context.eventLoop.assumeIsolated().scheduleTask(in: monitor.interval) { self.check() }
+  }
+
+  private func check() {
+    guard let context else { return }
+    guard monitor.isStalled(wait(context), at: .now()) else { return scheduleCheck(context) }
+    abort(context)
+  }
+
+  private func wait(_ context: ChannelHandlerContext) -> ProgressMonitor.Wait {
+    let buffered = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+    if buffered > 0 { return .reply(request: state.requests, taken: writtenBytes - buffered) }
+    switch state.awaited {
+    case .request: return headSince.map { .head(since: $0) } ?? .request(since: idleSince)
+    case .body where isReading: return .body(request: state.requests, received: receivedBytes)
+    case .body, .reply, .input, .nothing: return .none
+    }
+  }
+
+  /// Closes the connection at once: what the system still holds for a client that does not read is dropped.
+  private func abort(_ context: ChannelHandlerContext) {
+    if let socket = context.channel as? any SocketOptionProvider {
+      _ = socket.setSoLinger(SocketLinger(l_onoff: 1, l_linger: 0))
+    }
+    _ = state.close()
+    context.close(promise: nil)
+  }
+}
+
+private typealias SocketLinger = linger

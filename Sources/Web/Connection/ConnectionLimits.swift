@@ -1,0 +1,117 @@
+import NIOCore
+import Synchronization
+
+/// How long clients may keep a connection waiting, and how many connections each may have.
+public struct ConnectionLimits: Sendable {
+  /// How long a connection may be without a request.
+  public var idle = Duration.seconds(75)
+  /// How long the head of a request may take from its first byte.
+  public var head = Duration.seconds(20)
+  /// A client that sends a body or takes a reply has to move `minimumBytes` in each window.
+  public var window = Duration.seconds(15)
+  public var minimumBytes = 4096
+  /// How long and how much input is discarded after the last reply, so that its client can read that.
+  public var linger = Duration.seconds(5)
+  public var lingerBytes = 8 * 1024 * 1024
+  /// Most connections from one address, or from one IPv6 network of 64 bits; 0 for any number.
+  ///
+  /// All clients of a reverse proxy share its address.
+  public var connectionsPerAddress = 4096
+
+  public init() {}
+}
+
+/// Judges at intervals of a window whether a client makes progress.
+struct ProgressMonitor {
+  /// What the client keeps the connection waiting for.
+  enum Wait: Equatable {
+    /// Nothing: it is the server's turn.
+    case none
+    case request(since: NIODeadline)
+    case head(since: NIODeadline)
+    /// To send the body of the request with this number; so many bytes have come so far.
+    case body(request: Int, received: Int)
+    /// To take the reply to the request with this number; so many bytes were taken so far.
+    case reply(request: Int, taken: Int)
+  }
+
+  private let limits: ConnectionLimits
+  private var previous = Wait.none
+
+  init(_ limits: ConnectionLimits) { self.limits = limits }
+
+  /// How long after one check the next is due.
+  var interval: TimeAmount { TimeAmount(min(limits.window, limits.idle, limits.head)) }
+
+  /// - Returns: whether the connection has to be closed.
+  mutating func isStalled(_ wait: Wait, at now: NIODeadline) -> Bool {
+    defer { previous = wait }
+    switch (previous, wait) {
+    case (_, .none): return false
+    case (_, .request(let since)): return now - since >= TimeAmount(limits.idle)
+    case (_, .head(let since)): return now - since >= TimeAmount(limits.head)
+    case (.body(let before, let old), .body(let request, let new)),
+      (.reply(let before, let old), .reply(let request, let new)):
+      return before == request && new - old < limits.minimumBytes
+    case (_, .body), (_, .reply): return false
+    }
+  }
+}
+
+/// Whose connection it is: an IPv4 address, or the network of an IPv6 address, since one client has all of that.
+struct ClientAddress: Hashable, Sendable {
+  private let bits: UInt64
+  private let isIPv6: Bool
+
+  /// - Parameter address: nil stands for a client without one, such as of a Unix socket.
+  init(_ address: SocketAddress?) {
+    switch address {
+    case .v4:
+      (bits, isIPv6) = (Self.number(Self.bytes(of: address, at: 4, count: 4)), false)
+    case .v6:
+      let bytes = Self.bytes(of: address, at: 8, count: 16)
+      // ::ffff:a.b.c.d is an IPv4 address.
+      let isMapped = bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
+      bits = Self.number(isMapped ? bytes[12...] : bytes[..<8])
+      isIPv6 = !isMapped
+    case .unixDomainSocket, nil: (bits, isIPv6) = (0, true)
+    }
+  }
+
+  /// The address within `sockaddr_in` or `sockaddr_in6`.
+  private static func bytes(of address: SocketAddress?, at offset: Int, count: Int) -> ArraySlice<UInt8> {
+    address?.withSockAddr { pointer, size in
+      Array(UnsafeRawBufferPointer(start: pointer, count: size)[offset..<offset + count])[...]
+    } ?? []
+  }
+
+  private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+}
+
+/// Counts the connections of each address.
+final class ConnectionCounter: Sendable {
+  private let limit: Int
+  private let counts = Mutex<[ClientAddress: Int]>([:])
+
+  /// - Parameter limit: 0 for none.
+  init(limit: Int) { self.limit = limit }
+
+  /// - Returns: whether there may be one more, which then counts until `remove`.
+  func add(_ address: ClientAddress) -> Bool {
+    guard limit > 0 else { return true }
+    return counts.withLock { counts in
+      let count = counts[address, default: 0]
+      guard count < limit else { return false }
+      counts[address] = count + 1
+      return true
+    }
+  }
+
+  func remove(_ address: ClientAddress) {
+    guard limit > 0 else { return }
+    counts.withLock { counts in
+      guard let count = counts[address] else { return }
+      counts[address] = count > 1 ? count - 1 : nil
+    }
+  }
+}

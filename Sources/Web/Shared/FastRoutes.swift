@@ -1,0 +1,97 @@
+public import HTTPTypes
+public import Hummingbird
+import NIOHTTP1
+
+/// A GET or HEAD request without a body.
+public struct FastRequest: Sendable {
+  public let method: HTTPRequest.Method
+  /// The path's values for each `{name}` of the pattern, in their order and as they came.
+  public let parameters: [Substring]
+  fileprivate let headers: Headers
+
+  /// A request's headers, in the form they were read in.
+  fileprivate enum Headers {
+    case fields(HTTPFields)
+    case asRead(HTTPHeaders)
+  }
+
+  /// A header; the values of a repeated one joined by commas.
+  public func header(_ name: HTTPField.Name) -> String? {
+    switch headers {
+    case .fields(let fields): return fields[name]
+    case .asRead(let headers):
+      let values = headers[name.rawName]
+      return values.count > 1 ? values.joined(separator: ", ") : values.first
+    }
+  }
+}
+
+extension FastRequest {
+  init(_ request: Request, parameters: [Substring]) {
+    self.init(method: request.method, parameters: parameters, headers: .fields(request.headers))
+  }
+}
+
+/// Makes the reply to a fast request, on its connection's event loop. Its body must be there already.
+public typealias FastReply = @Sendable () throws -> Response
+
+/// Takes the reply to a fast request, now or later, from any thread, exactly once.
+public typealias FastCompletion = @Sendable (@escaping FastReply) -> Void
+
+/// Routes that are asked for by the thousand: each is found by its path alone and answered on the event loop, without a task.
+struct FastRoutes: Sendable {
+  final class Route: Sendable {
+    /// Such as `/c/{token}`, as the table of routes has it.
+    let pattern: String
+    let methods: [HTTPRequest.Method]
+    /// Returns `false`, having done nothing, when the request has to go through the router.
+    let answer: @Sendable (FastRequest, @escaping FastCompletion) -> Bool
+    /// The pattern's bytes, each `{name}` of it as one 0.
+    private let shape: [UInt8]
+
+    init(
+      _ pattern: String, _ methods: [HTTPRequest.Method],
+      answer: @escaping @Sendable (FastRequest, @escaping FastCompletion) -> Bool
+    ) {
+      self.pattern = pattern
+      self.methods = methods
+      self.answer = answer
+      let segments = pattern.split(separator: "/").map { $0.first == "{" ? "\0" : $0 }
+      shape = Array("/\(segments.joined(separator: "/"))".utf8)
+    }
+
+    /// The values for each `{name}`, if the path is one of this pattern and has no query.
+    func parameters(in path: String) -> [Substring]? {
+      var parameters: [Substring] = []
+      var rest = path.utf8[...]
+      for byte in shape {
+        guard byte == 0 else {
+          guard rest.popFirst() == byte else { return nil }
+          continue
+        }
+        let value = rest.prefix { $0 != UInt8(ascii: "/") }
+        guard !value.isEmpty, !value.contains(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
+          return nil
+        }
+        parameters.append(Substring(value))
+        rest = rest[value.endIndex...]
+      }
+      return rest.isEmpty ? parameters : nil
+    }
+  }
+
+  private let routes: [Route]
+
+  init(_ routes: [Route]) { self.routes = routes }
+
+  /// The route of a request; nil if it has to go through the router.
+  func find(_ head: HTTPRequestHead, _ framing: RequestFraming) -> (Route, FastRequest)? {
+    guard framing.bodyBytes == 0, head.method == .GET || head.method == .HEAD else { return nil }
+    let method = head.method == .GET ? HTTPRequest.Method.get : .head
+    for route in routes where route.methods.contains(method) {
+      guard let parameters = route.parameters(in: head.uri) else { continue }
+      return (route, FastRequest(method: method, parameters: parameters, headers: .asRead(head.headers)))
+    }
+    return nil
+  }
+}

@@ -1,0 +1,98 @@
+import NIOCore
+import Support
+import Testing
+
+@testable import Web
+
+@Suite struct ConnectionLimitTests {
+  private var limits: ConnectionLimits {
+    var limits = ConnectionLimits()
+    limits.minimumBytes = 100
+    return limits
+  }
+  private let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
+
+  @Test func `A body has to move its bytes in each window`() {
+    var monitor = ProgressMonitor(limits)
+    for (received, isStalled) in [(0, false), (100, false), (200, false), (299, true)] {
+      #expect(monitor.isStalled(.body(request: 1, received: received), at: start) == isStalled)
+    }
+  }
+
+  @Test func `A reply has to be taken in each window, and a new one has a window of its own`() {
+    var monitor = ProgressMonitor(limits)
+    let waits: [(ProgressMonitor.Wait, Bool)] = [
+      (.reply(request: 1, taken: 0), false), (.reply(request: 2, taken: 10), false),
+      (.body(request: 3, received: 0), false), (.reply(request: 3, taken: 20), false),
+      (.none, false), (.reply(request: 3, taken: 20), false), (.reply(request: 3, taken: 119), true),
+    ]
+    for (wait, isStalled) in waits { #expect(monitor.isStalled(wait, at: start) == isStalled) }
+  }
+
+  @Test func `A request and its head have a time of their own`() {
+    var monitor = ProgressMonitor(limits)
+    for (seconds, isStalled) in [(74, false), (75, true)] {
+      #expect(monitor.isStalled(.request(since: start), at: start + .seconds(Int64(seconds))) == isStalled)
+    }
+    for (seconds, isStalled) in [(19, false), (20, true)] {
+      #expect(monitor.isStalled(.head(since: start), at: start + .seconds(Int64(seconds))) == isStalled)
+    }
+  }
+
+  @Test func `Addresses are told apart, those of one IPv6 network are not`() throws {
+    func address(_ text: String) throws -> ClientAddress {
+      ClientAddress(try SocketAddress(ipAddress: text, port: 1))
+    }
+    #expect(try address("10.0.0.1") == address("10.0.0.1"))
+    #expect(try address("10.0.0.1") != address("10.0.0.2"))
+    #expect(try address("2001:db8::1") == address("2001:db8::2"))
+    #expect(try address("2001:db8::1") != address("2001:db8:0:1::1"))
+    #expect(try address("::ffff:10.0.0.1") == address("10.0.0.1"))
+  }
+
+  @Test func `Chunks may cost a few bytes each, and no more`() {
+    var framing = ChunkFraming()
+    framing.begin(RequestFraming(bodyBytes: nil, keepsAlive: true))
+    for _ in 0..<100_000 {
+      framing.receive(raw: 6)
+      framing.receive(payload: 1)
+    }
+    #expect(!framing.isExcessive)
+    framing.receive(raw: ChunkFraming.allowance + 400_000)
+    #expect(framing.isExcessive)
+    framing.begin(RequestFraming(bodyBytes: 1 << 30, keepsAlive: true))
+    framing.receive(raw: 1 << 30)
+    #expect(!framing.isExcessive)
+  }
+}
+
+@Suite struct RateLimiterTests {
+  private let start = ContinuousClock.now
+
+  @Test func `A second's worth may come at once, and then as many as the rate says`() {
+    var limiter = RateLimiter<String>(rate: 10)
+    for _ in 0..<10 { #expect(limiter.take("a", at: start) == nil) }
+    #expect(limiter.take("a", at: start) == .milliseconds(100))
+    #expect(limiter.take("b", at: start) == nil)
+    #expect(limiter.take("a", at: start + .milliseconds(99)) == .milliseconds(1))
+    #expect(limiter.take("a", at: start + .milliseconds(100)) == nil)
+    #expect(limiter.take("a", at: start + .milliseconds(100)) != nil)
+    for _ in 0..<10 { #expect(limiter.take("a", at: start + .seconds(9)) == nil) }
+    #expect(limiter.take("a", at: start + .seconds(9)) != nil)
+  }
+
+  @Test func `The table is bounded, and forgets full buckets first`() {
+    var limiter = RateLimiter<Int>(rate: 1, capacity: 100)
+    for key in 0..<50 { _ = limiter.take(key, at: start) }
+    for key in 50..<1000 {
+      _ = limiter.take(key, at: start + .seconds(10))
+      #expect(limiter.count <= 100)
+    }
+    limiter = RateLimiter(rate: 1, capacity: 100)
+    for key in 0..<99 { _ = limiter.take(key, at: start) }
+    _ = limiter.take(-1, at: start + .seconds(10))
+    _ = limiter.take(-2, at: start + .seconds(10))
+    #expect(limiter.count == 2)
+    #expect(limiter.take(-1, at: start + .seconds(10)) != nil)
+  }
+}
