@@ -51,7 +51,10 @@ package final class ExpiringCache<Key: Hashable & Sendable, Value: Sendable>: Se
   /// The answer that is there and fresh, or else what `load` gives. A failure is not kept.
   package func value(_ key: Key, load: @escaping @Sendable () async throws -> Value) async throws -> Value {
     if let value = cached(key) { return value }
-    let flight = state.withLock { state in
+    let now = now()
+    let flight: Task<Value, any Error> = state.withLock { state in
+      // A flight may have landed since the look above.
+      if let entry = state.entries[key], entry.expires > now { return Task { entry.value } }
       if let flight = state.flights[key] { return flight }
       let generation = state.generation
       let flight = Task { try await self.settle(key, generation, load) }
