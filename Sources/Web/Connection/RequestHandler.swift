@@ -57,7 +57,10 @@ final class RequestHandler: Sendable {
     if request.headers[.expect]?.lowercased() == "100-continue" {
       request.body = RequestBody(asyncSequence: HeldBackBody(body: request.body, channel: channel))
     }
-    let response = try await responder.respond(to: request, context: context)
+    var response = try await responder.respond(to: request, context: context)
+    if response.body.contentLength.map({ $0 > PacedWriter.short }) ?? true {
+      response.body = PacedWriter.pacing(response.body, on: channel.eventLoop)
+    }
     do {
       try await writer.write(response: response.head, body: response.body)
     } catch {
@@ -82,4 +85,27 @@ private struct HeldBackBody: AsyncSequence, Sendable {
     channel.triggerUserOutboundEvent(ConnectionHandler.BodyWanted(), promise: nil)
     return Iterator(parts: body.makeAsyncIterator())
   }
+}
+
+/// Waits after each piece of a long body until the event loop has written it. A writer that is not made to wait could hand over
+/// everything before the event loop learns that the client takes no more.
+private struct PacedWriter: ResponseBodyWriter {
+  /// Bytes of a body that are written without waiting.
+  static let short = 64 * 1024
+
+  var writer: any ResponseBodyWriter
+  let eventLoop: any EventLoop
+
+  static func pacing(_ body: ResponseBody, on eventLoop: any EventLoop) -> ResponseBody {
+    ResponseBody(contentLength: body.contentLength) { writer in
+      try await body.write(PacedWriter(writer: writer, eventLoop: eventLoop))
+    }
+  }
+
+  mutating func write(_ buffer: ByteBuffer) async throws {
+    try await writer.write(buffer)
+    try await eventLoop.submit {}.get()
+  }
+
+  consuming func finish(_ trailers: HTTPFields?) async throws { try await writer.finish(trailers) }
 }

@@ -85,8 +85,10 @@ import Web
     settings.limits.connectionsPerAddress = 2
     try await withSite([HealthRoutes { nil }], settings: settings) { [health] site in
       let raw = try RawHTTP(site.url)
+      // They may be counted in any order.
       let statuses = try await raw.send(health, onConnections: 3).map { $0?.status }
-      #expect(statuses == [200, 200, nil])
+      #expect(statuses.count { $0 == 200 } == 2)
+      #expect(statuses.contains(nil))
       // The server hears of the ends a little later.
       var reply: RawHTTP.Reply?
       while reply == nil { reply = try await raw.send(health) }
