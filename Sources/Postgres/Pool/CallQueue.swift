@@ -14,6 +14,14 @@ struct CallQueue {
   /// When the first of them will have waited too long.
   var expires: MonotonicInstant { min(again.first?.expires ?? .distantFuture, fresh.first?.expires ?? .distantFuture) }
 
+  /// Whether more than so many of them are not over. Looks no further than it must.
+  func hasUnfinished(moreThan limit: Int) -> Bool {
+    func unfinished(_ calls: Deque<Call>) -> Int { calls.lazy.filter { !$0.isFinished }.prefix(limit + 1).count }
+    guard count > limit else { return false }
+    let sentBefore = unfinished(again)
+    return sentBefore > limit || sentBefore + unfinished(fresh) > limit
+  }
+
   mutating func append(_ call: Call) { fresh.append(call) }
   mutating func appendAgain(_ call: Call) { again.append(call) }
 

@@ -75,6 +75,9 @@ struct PoolState {
   /// Deadlines are not looked at before this.
   private var deadlinesPassedUntil = MonotonicInstant(nanoseconds: .min)
 
+  /// Cancelled callers are not looked for before this.
+  private var finishedRemovedUntil = MonotonicInstant(nanoseconds: .min)
+
   /// By how much a call may outlive its deadline, so that many deadlines in a row are looked at together.
   private static let deadlineAccuracy = Duration.milliseconds(10)
 
@@ -115,6 +118,7 @@ struct PoolState {
   /// - Returns: why the caller is turned away, if that is so.
   mutating func enqueue(_ waiter: ConnectionWaiter, at now: MonotonicInstant) -> PostgresError? {
     guard phase == .running else { return .shutDown }
+    if waiters.count >= configuration.queueLimit { removeFinished(at: now) }
     guard waiters.count < configuration.queueLimit else {
       return .busy("\(configuration.queueLimit) transactions are waiting already")
     }
@@ -187,7 +191,7 @@ struct PoolState {
     if let action = passDeadlines(at: now) { return action }
     if let action = expire(at: now) { return action }
     if let action = dispatch(at: now) { return action }
-    if let action = turnAwaySurplus() { return action }
+    if let action = turnAwaySurplus(at: now) { return action }
     if let action = lease() { return action }
     if let action = open(at: now) { return action }
     guard phase == .draining, isDone else { return nil }
@@ -270,13 +274,22 @@ struct PoolState {
   }
 
   /// Calls beyond the queue's limit, once the connections have taken what they can: the last to arrive.
-  private mutating func turnAwaySurplus() -> Action? {
+  private mutating func turnAwaySurplus(at now: MonotonicInstant) -> Action? {
+    if calls.count > configuration.queueLimit { removeFinished(at: now) }
     while calls.count > configuration.queueLimit, let call = calls.popLast() {
       if !call.isFinished {
         return .turnAway(call, .busy("\(configuration.queueLimit) statements are waiting already"))
       }
     }
     return nil
+  }
+
+  /// Frees the places of callers that were cancelled. Looks at all of them, so not more than once in a while.
+  private mutating func removeFinished(at now: MonotonicInstant) {
+    guard finishedRemovedUntil <= now else { return }
+    finishedRemovedUntil = now.advanced(by: Self.deadlineAccuracy)
+    calls.removeAll(where: \.isFinished)
+    waiters.removeAll(where: \.isFinished)
   }
 
   private mutating func lease() -> Action? {
@@ -317,14 +330,15 @@ struct PoolState {
     let opening = count(.opening(.shared))
     let total = count(.shared) + opening
     guard total > 0 else { return true }
-    let isShort = calls.count > opening || (wantsAnotherShared && opening == 0)
-    return isShort && total < configuration.sharedConnections
+    guard total < configuration.sharedConnections else { return false }
+    return (wantsAnotherShared && opening == 0) || calls.hasUnfinished(moreThan: opening)
   }
 
   private var needsDedicated: Bool {
     guard !waiters.isEmpty else { return false }
     let free = count(.idle) + count(.opening(.dedicated))
-    return waiters.count > free && free + count(.leased) < configuration.dedicatedConnections
+    guard free + count(.leased) < configuration.dedicatedConnections else { return false }
+    return waiters.count > free && waiters.lazy.filter { !$0.isFinished }.prefix(free + 1).count > free
   }
 
   /// Whether another shared connection is about to be there, or will be opened now.

@@ -200,6 +200,20 @@ import Testing
     #expect(state.calls.isEmpty)
   }
 
+  @Test mutating func `Cancelled calls make room in a full queue and have no connection opened`() {
+    let cancelled = (0..<150).map { _ in call() }
+    let first = call()
+    #expect(state.enqueue(first, at: now) == nil)
+    for call in cancelled { #expect(state.enqueue(call, at: now) == nil) }
+    for call in cancelled { call.fail(CancellationError()) }
+    #expect(actions() == ["open 0 shared"])
+    let waiting = (0..<199).map { _ in call() }
+    for call in waiting { #expect(state.enqueue(call, at: now) == nil) }
+    #expect(actions() == ["open 1 shared"])
+    #expect(waiting.allSatisfy { !$0.isFinished })
+    #expect(state.calls.count == 200)
+  }
+
   @Test mutating func `Calls past their deadline leave the queue, whatever is in front of them`() {
     let late = now.advanced(by: .seconds(1))
     #expect(state.enqueue(call(), at: now) == nil)
@@ -257,6 +271,25 @@ import Testing
     #expect(state.wakeTime == now.advanced(by: .seconds(5)))
     now = state.wakeTime
     #expect(actions() == Array(repeating: "refuse no connection was free within 5.0 seconds", count: 200))
+  }
+
+  @Test mutating func `A cancelled waiter makes room for another and has no connection opened`() {
+    openShared()
+    let waiters = (0..<200).map { _ in ConnectionWaiter() }
+    for waiter in waiters { #expect(state.enqueue(waiter, at: now) == nil) }
+    for waiter in waiters { waiter.finish(.failure(CancellationError())) }
+    #expect(state.enqueue(ConnectionWaiter(), at: now) == nil)
+    #expect(state.waiters.count == 1)
+    #expect(actions() == ["open 1 dedicated"])
+    // A waiter behind one that waits, and over: not a reason for a connection more.
+    var configuration = Self.configuration()
+    configuration.dedicatedConnections = 2
+    state = PoolState(configuration)
+    openShared()
+    let over = ConnectionWaiter()
+    for waiter in [ConnectionWaiter(), over] { #expect(state.enqueue(waiter, at: now) == nil) }
+    over.finish(.failure(CancellationError()))
+    #expect(actions() == ["open 1 dedicated"])
   }
 
   // MARK: The end
