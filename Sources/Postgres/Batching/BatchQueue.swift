@@ -10,8 +10,8 @@ package struct BatchLimits: Sendable {
   package var worthAnother: Int
   /// Most batches of all keys under way at once. Keys take turns when more could be.
   package var batches: Int
-  /// Most unanswered items of all keys. A key may hold as many as there is still room for: one key at most half of them, two
-  /// a third each. So there is always room for another key.
+  /// Most unanswered items of all keys. A key may hold as many as there is still room for: one key nearly half of them, two
+  /// nearly a third each. A sixteenth is reserved for keys that hold few, however many keys hold as many as they may.
   package var items: Int
   /// How long an item may stay unanswered; `nil` for ever.
   package var timeout: Duration?
@@ -19,8 +19,18 @@ package struct BatchLimits: Sendable {
   /// not conflict with it need not wait too. `nil` for ever.
   package var stallsAfter: Duration?
 
-  /// Most batches of one key that have stalled and hold up nobody.
-  static let maximumStalled = 3
+  /// Most batches of one key that have stalled and hold up nobody. Each still occupies a connection. With the two that may be
+  /// under way beside it one key leaves one of a pool's four shared connections to others.
+  static let maximumStalledPerKey = 1
+  /// The same of all keys.
+  static let maximumStalled = 2
+  /// By how much a deadline may be missed, so that many in a row are looked at together.
+  static let deadlineAccuracy = Duration.milliseconds(10)
+
+  /// Places that are left to keys that hold few items.
+  var reservedItems: Int { items / 16 }
+  /// A key that holds fewer items has a claim to the reserved places.
+  var fewItems: Int { max(1, reservedItems / 32) }
 
   package init(
     batchWeight: Int, batchesPerKey: Int = 2, worthAnother: Int = 1, batches: Int = 16, items: Int,
@@ -48,7 +58,6 @@ struct BatchQueue {
     let id: Int
     let weight: Int
     let conflictKeys: [Int]
-    let deadline: Instant?
     /// Whoever waits for the answer; of no concern to the queue.
     let waiter: any AnyObject & Sendable
   }
@@ -68,39 +77,63 @@ struct BatchQueue {
     var hasStalled = false
   }
 
+  /// When an item's time is up.
+  private struct Deadline {
+    let instant: Instant
+    let item: Int
+    let key: Int64
+  }
+
   private let limits: BatchLimits
   private var keys: [Int64: KeyQueue] = [:]
   private var running: [Int: Running] = [:]
   /// Keys that could begin a batch, in the order of their turns.
   private var turns: Deque<Int64> = []
   /// Items not answered yet.
-  private(set) var unanswered = 0
+  private var unansweredItems: Set<Int> = []
+  /// When their time is up, the earliest first: all wait equally long. The first is not answered yet; others may be.
+  private var deadlines: Deque<Deadline> = []
   /// Batches under way that have not stalled.
   private var active = 0
+  private var stalled = 0
+  /// No later than the next batch may stall.
+  private var nextStall: Instant?
+  /// `advance` has nothing to do before this.
+  private var advancedUntil: Instant?
   private var lastID = 0
-  /// When `advance` has to be called at the latest.
-  private(set) var alarm: Instant?
 
   init(_ limits: BatchLimits) { self.limits = limits }
 
   /// Whether nothing waits and nothing is under way.
   var isIdle: Bool { keys.isEmpty && running.isEmpty }
 
-  /// Waiting → blocked or ready.
+  var unanswered: Int { unansweredItems.count }
+
+  /// When `advance` has to be called.
+  var alarm: Instant? {
+    guard let next = earlier(deadlines.first?.instant, nextStall) else { return nil }
+    return advancedUntil.map { max($0, next) } ?? next
+  }
+
+  /// Waiting → blocked or ready. Calls come in the order of their times.
   /// - Returns: whether there was room for it.
   mutating func add(
     _ waiter: any AnyObject & Sendable, key: Int64, weight: Int, conflictKeys: [Int], at now: Instant
   ) -> Bool {
-    guard (keys[key]?.unanswered ?? 0) < limits.items - unanswered else { return false }
+    guard hasRoom(key) else { return false }
     lastID += 1
-    let deadline = limits.timeout.map { now + $0 }
     if keys[key] == nil { keys[key] = KeyQueue(limits) }
-    keys[key]?.add(
-      Entry(id: lastID, weight: weight, conflictKeys: conflictKeys, deadline: deadline, waiter: waiter))
-    unanswered += 1
-    setAlarm(deadline)
+    keys[key]?.add(Entry(id: lastID, weight: weight, conflictKeys: conflictKeys, waiter: waiter))
+    unansweredItems.insert(lastID)
+    if let timeout = limits.timeout { deadlines.append(Deadline(instant: now + timeout, item: lastID, key: key)) }
     offerTurn(key)
     return true
+  }
+
+  private func hasRoom(_ key: Int64) -> Bool {
+    let held = keys[key]?.unanswered ?? 0
+    let room = limits.items - unanswered
+    return held < limits.fewItems ? room > 0 : held < room - limits.reservedItems
   }
 
   /// Ready → under way, for the key whose turn it is.
@@ -115,7 +148,7 @@ struct BatchQueue {
       running[batch.id] = Running(
         batch: batch, isAnswered: [Bool](repeating: false, count: entries.count), stalls: stalls)
       active += 1
-      setAlarm(stalls)
+      nextStall = earlier(nextStall, stalls)
       offerTurn(key)
       return batch
     }
@@ -134,7 +167,7 @@ struct BatchQueue {
     let open = range.filter { !isAnswered[$0] }
     for index in open { running[batch.id]?.isAnswered[index] = true }
     keys[batch.key]?.unanswered -= open.count
-    unanswered -= open.count
+    areAnswered(open.lazy.map { batch.entries[$0] })
     return open
   }
 
@@ -143,8 +176,9 @@ struct BatchQueue {
     _ = answer(batch, batch.entries.indices)
     guard let ended = running.removeValue(forKey: batch.id) else { return }
     if ended.hasStalled {
+      stalled -= 1
       // Another may stall in its place.
-      for other in running.values where other.batch.key == batch.key { setAlarm(other.stalls) }
+      for other in running.values { nextStall = earlier(nextStall, other.stalls) }
     } else {
       active -= 1
     }
@@ -156,7 +190,7 @@ struct BatchQueue {
   /// - Returns: what is to be told so.
   mutating func dismiss(_ key: Int64) -> [Entry] {
     let dismissed = keys[key]?.removeWaiting { _ in true } ?? []
-    unanswered -= dismissed.count
+    areAnswered(dismissed)
     settle(key)
     return dismissed
   }
@@ -167,44 +201,54 @@ struct BatchQueue {
   /// Does what is due: ends the wait of those whose time is up, and lets others pass batches that have stalled.
   /// - Returns: those whose time is up. Of these, what is under way stays under way.
   mutating func advance(to now: Instant) -> [Entry] {
-    alarm = nil
-    var late: [Entry] = []
-    let isLate = { (entry: Entry) in entry.deadline.map { $0 <= now } ?? false }
-    for key in Array(keys.keys) {
-      let waiting = keys[key]?.removeWaiting(where: isLate) ?? []
-      unanswered -= waiting.count
-      late += waiting
-    }
-    for batch in running.values.map(\.batch) {
-      for (index, entry) in batch.entries.enumerated() where isLate(entry) && !answer(batch, index..<index + 1).isEmpty
-      {
-        late.append(entry)
-      }
-      if let stalls = running[batch.id]?.stalls, stalls <= now, keys[batch.key]?.stall() == true {
-        running[batch.id]?.stalls = nil
-        running[batch.id]?.hasStalled = true
-        active -= 1
-      }
-    }
-    for key in Array(keys.keys) { settle(key) }
-    setAlarms(after: now)
+    advancedUntil = now + BatchLimits.deadlineAccuracy
+    let late = removeLate(at: now)
+    letStall(at: now)
     return late
   }
 
-  private mutating func setAlarms(after now: Instant) {
-    for key in keys.values { setAlarm(key.firstDeadline) }
-    for running in running.values {
-      // One that may not stall yet waits for another to end, which is no matter of time.
-      if let stalls = running.stalls, stalls > now { setAlarm(stalls) }
-      for (entry, isAnswered) in zip(running.batch.entries, running.isAnswered) where !isAnswered {
-        setAlarm(entry.deadline)
+  private mutating func removeLate(at now: Instant) -> [Entry] {
+    var items: Set<Int> = []
+    var keysOfItems: Set<Int64> = []
+    while let deadline = deadlines.first, deadline.instant <= now {
+      deadlines.removeFirst()
+      guard unansweredItems.contains(deadline.item) else { continue }
+      items.insert(deadline.item)
+      keysOfItems.insert(deadline.key)
+    }
+    guard !items.isEmpty else { return [] }
+    var late: [Entry] = []
+    for key in keysOfItems { late += keys[key]?.removeWaiting { items.contains($0.id) } ?? [] }
+    areAnswered(late)
+    for batch in running.values.map(\.batch) where keysOfItems.contains(batch.key) {
+      for (index, entry) in batch.entries.enumerated() where items.contains(entry.id) {
+        if !answer(batch, index..<index + 1).isEmpty { late.append(entry) }
       }
+    }
+    for key in keysOfItems { settle(key) }
+    return late
+  }
+
+  private mutating func letStall(at now: Instant) {
+    nextStall = nil
+    for id in running.keys.sorted() {
+      guard let batch = running[id]?.batch, let stalls = running[id]?.stalls else { continue }
+      if stalls > now {
+        nextStall = earlier(nextStall, stalls)
+      } else if stalled < BatchLimits.maximumStalled, keys[batch.key]?.stall() == true {
+        running[id]?.stalls = nil
+        running[id]?.hasStalled = true
+        stalled += 1
+        active -= 1
+        offerTurn(batch.key)
+      }
+      // Else it waits for another to end, which is no matter of time.
     }
   }
 
-  private mutating func setAlarm(_ instant: Instant?) {
-    guard let instant else { return }
-    alarm = min(instant, alarm ?? instant)
+  private mutating func areAnswered(_ entries: some Sequence<Entry>) {
+    for entry in entries { unansweredItems.remove(entry.id) }
+    while let first = deadlines.first, !unansweredItems.contains(first.item) { deadlines.removeFirst() }
   }
 
   private mutating func offerTurn(_ key: Int64) {
@@ -215,4 +259,9 @@ struct BatchQueue {
   private mutating func settle(_ key: Int64) {
     if keys[key]?.isEmpty == true { keys[key] = nil } else { offerTurn(key) }
   }
+}
+
+private func earlier(_ one: BatchQueue.Instant?, _ other: BatchQueue.Instant?) -> BatchQueue.Instant? {
+  guard let one, let other else { return one ?? other }
+  return min(one, other)
 }

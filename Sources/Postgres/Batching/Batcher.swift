@@ -106,9 +106,9 @@ package final class Batcher<Item: Sendable, Answer: Sendable>: Sendable {
 
   // MARK: Batches
 
-  /// Begins all batches that may begin now.
+  /// Begins all batches that may begin now; none once the batcher is cancelled.
   private func begin(_ state: inout State, at now: BatchQueue.Instant) {
-    while let batch = state.queue.next(at: now) {
+    while !state.isCancelled, let batch = state.queue.next(at: now) {
       // Within the lock, as the task's own end removes it.
       state.calls[batch.id] = Task { await self.drive(batch) }
     }

@@ -32,11 +32,6 @@ struct KeyQueue {
 
   var isEmpty: Bool { ready.isEmpty && blocked.isEmpty && active == 0 && stalled == 0 }
 
-  /// When the first of those that wait has waited too long.
-  var firstDeadline: BatchQueue.Instant? {
-    (ready.compactMap(\.deadline) + blocked.values.compactMap(\.entry.deadline)).min()
-  }
-
   /// Whether a batch may begin, and its turn is yet to be awaited.
   mutating func takeTurn() -> Bool {
     guard !hasTurn, mayBegin else { return false }
@@ -82,43 +77,49 @@ struct KeyQueue {
 
   mutating func end(_ entries: [BatchQueue.Entry], hasStalled: Bool) {
     if hasStalled { stalled -= 1 } else { active -= 1 }
-    for entry in entries { leaveChains(entry) }
+    // What was under way is the first of all its chains.
+    for entry in entries {
+      for key in entry.conflictKeys where chains[key]?.first == entry.id { removeFirst(ofChain: key) }
+    }
   }
 
   /// A batch under way holds up the others no longer.
   /// - Returns: `false` if too many have stalled already.
   mutating func stall() -> Bool {
-    guard stalled < BatchLimits.maximumStalled else { return false }
+    guard stalled < BatchLimits.maximumStalledPerKey else { return false }
     stalled += 1
     active -= 1
     return true
   }
 
-  /// Removes what waits and is as the condition says.
+  /// Removes what waits and is as the condition says. Looks at each chain once, however many leave it.
   mutating func removeWaiting(where condition: (BatchQueue.Entry) -> Bool) -> [BatchQueue.Entry] {
     let removed = Array(ready.filter(condition)) + blocked.values.lazy.map(\.entry).filter(condition)
     guard !removed.isEmpty else { return [] }
     ready.removeAll(where: condition)
-    for entry in removed { blocked[entry.id] = nil }
-    for entry in removed { leaveChains(entry) }
+    var ids = Set<Int>(minimumCapacity: removed.count)
+    var keys: Set<Int> = []
+    for entry in removed {
+      blocked[entry.id] = nil
+      ids.insert(entry.id)
+      keys.formUnion(entry.conflictKeys)
+    }
+    for key in keys {
+      chains[key]?.others.removeAll { ids.contains($0) }
+      if let first = chains[key]?.first, ids.contains(first) { removeFirst(ofChain: key) }
+    }
     unanswered -= removed.count
     return removed
   }
 
-  /// What comes next in a chain may be ready now.
-  private mutating func leaveChains(_ entry: BatchQueue.Entry) {
-    for key in entry.conflictKeys {
-      guard chains[key]?.first == entry.id else {
-        chains[key]?.others.removeAll { $0 == entry.id }
-        continue
-      }
-      if let first = chains[key]?.others.popFirst() {
-        chains[key]?.first = first
-        unblock(first)
-      } else {
-        chains[key] = nil
-      }
+  /// What comes next in the chain may be ready now.
+  private mutating func removeFirst(ofChain key: Int) {
+    guard let next = chains[key]?.others.popFirst() else {
+      chains[key] = nil
+      return
     }
+    chains[key]?.first = next
+    unblock(next)
   }
 
   private mutating func unblock(_ id: Int) {

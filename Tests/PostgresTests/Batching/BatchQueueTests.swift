@@ -11,7 +11,7 @@ import Testing
     private var queue: BatchQueue
 
     init(
-      weight: Int = 256, perKey: Int = 1, worthAnother: Int = 1, batches: Int = 100, items: Int = 1000,
+      weight: Int = 256, perKey: Int = 1, worthAnother: Int = 1, batches: Int = 100, items: Int = 2000,
       timeout: Duration? = nil, stallsAfter: Duration? = nil
     ) {
       queue = BatchQueue(
@@ -146,6 +146,13 @@ import Testing
     #expect((1...20).count { queue.add($0, key: 4) } == 1)
   }
 
+  @Test func `A few places are left to keys that hold few items, however many others hold as many as they may`() {
+    let queue = Numbers(items: 8192)
+    for key in 1...16 { #expect((1...8192).count { queue.add($0, key: Int64(key)) } >= 16) }
+    for key in 17...24 { #expect((1...100).count { queue.add($0, key: Int64(key)) } == 16) }
+    #expect(queue.unanswered <= 8192)
+  }
+
   @Test func `An answered item makes room`() throws {
     let queue = Numbers(items: 2)
     #expect(queue.add(1))
@@ -161,8 +168,8 @@ import Testing
     queue.add(1, conflicts: [7])
     let first = try #require(queue.next())
     queue.add(2, conflicts: [7, 8], after: .seconds(1))
-    queue.add(3, conflicts: [8], after: .seconds(2))
     queue.add(4, conflicts: [9], after: .seconds(1))
+    queue.add(3, conflicts: [8], after: .seconds(2))
     #expect(queue.alarm == .seconds(4))
     #expect(queue.late(after: .seconds(4)) == [1])
     #expect(!queue.isAwaited(first))
@@ -172,23 +179,78 @@ import Testing
     #expect(queue.numbers() == [3])
   }
 
-  @Test func `A batch that stalls lets others pass, but not for ever more`() throws {
+  @Test func `A batch that stalls lets others pass, but a second of its key does not`() throws {
     let queue = Numbers(stallsAfter: .seconds(1))
     for number in 1...9 { queue.add(number, weight: 200) }
     let stuck = try #require(queue.next())
     #expect(queue.numbers() == nil)
-    for second in 1...3 {
-      #expect(queue.alarm == .seconds(second))
-      #expect(queue.late(after: .seconds(second)).isEmpty)
-      #expect(queue.numbers(after: .seconds(second)) == [second + 1])
-    }
-    #expect(queue.late(after: .seconds(4)).isEmpty)
-    #expect(queue.numbers(after: .seconds(4)) == nil)
+    #expect(queue.alarm == .seconds(1))
+    #expect(queue.late(after: .seconds(1)).isEmpty)
+    #expect(queue.numbers(after: .seconds(1)) == [2])
+    #expect(queue.alarm == .seconds(2))
+    #expect(queue.late(after: .seconds(2)).isEmpty)
+    #expect(queue.numbers(after: .seconds(2)) == nil)
     #expect(queue.alarm == nil)
     queue.end(stuck)
     // The last to begin may stall in its place.
-    #expect(queue.late(after: .seconds(4)).isEmpty)
-    #expect(queue.numbers(after: .seconds(4)) == [5])
+    #expect(queue.alarm == .milliseconds(2010))
+    #expect(queue.late(after: .milliseconds(2010)).isEmpty)
+    #expect(queue.numbers(after: .milliseconds(2010)) == [3])
+  }
+
+  @Test func `Stalled statements of one key leave a shared connection free`() {
+    let queue = Numbers(weight: 1, perKey: 2, stallsAfter: .seconds(1))
+    for number in 1...50 { queue.add(number) }
+    var underWay = 0
+    for second in 0..<10 {
+      _ = queue.late(after: .seconds(second))
+      while queue.next(after: .seconds(second)) != nil { underWay += 1 }
+    }
+    #expect(underWay == 3)
+    #expect(underWay < PoolConfiguration(connectionString: "").sharedConnections)
+  }
+
+  @Test func `No more than two batches of all keys have stalled`() throws {
+    let queue = Numbers(stallsAfter: .seconds(1))
+    for key in 1...5 { for number in 1...2 { queue.add(key * 10 + number, key: Int64(key), weight: 200) } }
+    let first = (1...5).compactMap { _ in queue.next() }
+    #expect(first.map(\.numbers) == [[11], [21], [31], [41], [51]])
+    #expect(queue.late(after: .seconds(1)).isEmpty)
+    #expect(queue.numbers(after: .seconds(1)) == [12])
+    #expect(queue.numbers(after: .seconds(1)) == [22])
+    #expect(queue.numbers(after: .seconds(1)) == nil)
+    queue.end(first[0])
+    #expect(queue.late(after: .milliseconds(1500)).isEmpty)
+    #expect(queue.numbers(after: .milliseconds(1500)) == [32])
+    #expect(queue.numbers(after: .milliseconds(1500)) == nil)
+  }
+
+  @Test func `Deadlines in a row are looked at together`() {
+    let queue = Numbers(timeout: .seconds(4))
+    for number in 1...500 { queue.add(number, after: .microseconds(number * 50)) }
+    var looks = 0
+    var late: [Int] = []
+    while let alarm = queue.alarm {
+      looks += 1
+      late += queue.late(after: alarm)
+    }
+    #expect(late == Array(1...500))
+    // Five hundred in 25 ms.
+    #expect(looks <= 4)
+  }
+
+  @Test func `Items that leave the middle of a chain do not hold up those behind them`() throws {
+    let queue = Numbers(timeout: .seconds(4))
+    queue.add(0, conflicts: [7])
+    let first = try #require(queue.next())
+    for number in 1...5 { queue.add(number, conflicts: [7, 8], after: .seconds(1)) }
+    for number in 6...7 { queue.add(number, conflicts: [8, 7], after: .seconds(2)) }
+    #expect(queue.late(after: .seconds(5)) == [0, 1, 2, 3, 4, 5])
+    queue.end(first)
+    let next = try #require(queue.next(after: .seconds(5)))
+    #expect(next.numbers == [6])
+    queue.end(next)
+    #expect(queue.numbers(after: .seconds(5)) == [7])
   }
 
   @Test func `A queue is idle once everything has ended, and needs no alarm`() throws {

@@ -7,7 +7,7 @@ import Testing
   private struct Full: Error {}
 
   private static func limits(
-    _ batchWeight: Int, worthAnother: Int = 128, items: Int = 1000, timeout: Duration? = nil
+    _ batchWeight: Int, worthAnother: Int = 128, items: Int = 2000, timeout: Duration? = nil
   ) -> BatchLimits {
     BatchLimits(batchWeight: batchWeight, worthAnother: worthAnother, items: items, timeout: timeout)
   }
@@ -189,5 +189,29 @@ import Testing
     batcher.cancel()
     for await failed in outcomes.0.prefix(5) { #expect(failed) }
     await #expect(throws: CancellationError.self) { try await batcher.answer(1, 6) }
+  }
+
+  @Test func `A cancelled batcher begins no more calls, though the one under way goes on and others may pass it`()
+    async throws
+  {
+    let (gate, open) = AsyncStream.makeStream(of: Void.self)
+    let isCancelled = Mutex(false)
+    let begunLate = Mutex<[Int]>([])
+    let limits = BatchLimits(
+      batchWeight: 1, items: 1000, timeout: .milliseconds(200), stallsAfter: .milliseconds(20))
+    let batcher = Batcher<Int, Int>(limits, full: Full()) { _, items in
+      // A call begun before is cancelled too.
+      if isCancelled.withLock(\.self), !Task.isCancelled { begunLate.withLock { $0 += items } }
+      // The end of the call does not depend on the cancelling.
+      await Task { for await _ in gate { break } }.value
+      return items
+    }
+    let outcomes = AsyncStream.makeStream(of: Bool.self)
+    for item in 1...9 { batcher.answer(1, item) { outcomes.1.yield((try? $0.get()) == nil) } }
+    batcher.cancel()
+    isCancelled.withLock { $0 = true }
+    for await failed in outcomes.0.prefix(9) { #expect(failed) }
+    open.finish()
+    #expect(begunLate.withLock(\.self) == [])
   }
 }
