@@ -15,5 +15,8 @@ public struct Contact: Sendable, Equatable {
   /// The devices that were asked for, oldest first, at most `Device.maximumOfContact`.
   public internal(set) var devices: [Device] = []
 
+  /// Most bytes of `properties` as PostgreSQL keeps them: what `contact_properties_size` allows.
+  static let maximumPropertiesSize = 65_536
+
   public subscript(field: ContactField) -> String? { texts[field.rawValue] }
 }

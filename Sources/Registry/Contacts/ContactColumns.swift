@@ -46,7 +46,7 @@ enum ContactColumns {
 struct ContactRow {
   /// Which of the things asked for the row answers, counted from 1.
   let ordinal: Int
-  /// Why a registration was left out; `none` in every other row.
+  /// What became of a registration that was not taken as it was sent; `none` in every other row.
   let refusal: Refusal
   /// The contact's number, with a device too whose contact the row does not tell of.
   let contactID: ContactID?
@@ -54,9 +54,35 @@ struct ContactRow {
   let contact: Contact?
   let device: Device?
 
-  /// Why a registration was left out.
-  enum Refusal: Int16 {
+  /// Why a registration was left out, or lost its properties.
+  enum Refusal: RawRepresentable {
     case none, listUnknown, appUnknown
+    /// The rest was registered.
+    case propertiesDropped
+    /// The request alone names more valid devices than the limit.
+    case tooManyDevices(limit: Int)
+
+    /// - Parameter rawValue: a negative one is the limit of devices.
+    init?(rawValue: Int16) {
+      switch rawValue {
+      case 0: self = .none
+      case 1: self = .listUnknown
+      case 2: self = .appUnknown
+      case 3: self = .propertiesDropped
+      case ..<0: self = .tooManyDevices(limit: -Int(rawValue))
+      default: return nil
+      }
+    }
+
+    var rawValue: Int16 {
+      switch self {
+      case .none: 0
+      case .listUnknown: 1
+      case .appUnknown: 2
+      case .propertiesDropped: 3
+      case .tooManyDevices(let limit): Int16(-limit)
+      }
+    }
   }
 
   init(_ row: Row) throws {

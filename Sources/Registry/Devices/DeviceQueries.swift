@@ -2,9 +2,9 @@ import Postgres
 
 /// Statements on `device` that are not part of a registration.
 enum DeviceQueries {
-  /// Invalidates the pairs of the contact `$2` and the tokens `$3`, `$4` (app and key), all or none, with the types `$5` and
-  /// the moments `$6`, for the access key `$7`. Gives the ordinals of the pairs that are not registered. Locks the devices in the order in which a
-  /// registration does, and goes by what the locked rows say.
+  /// Invalidates the pairs of the contact `$2` and the tokens `$3`, `$4` (app and key) with the types `$5` and the moments
+  /// `$6`, for the access key `$7`: all or none, or with `$8` those that there are. Gives the ordinals of the pairs that are not
+  /// registered. Locks the devices in the order in which a registration does, and goes by what the locked rows say.
   static let invalidate = Statement(
     "device.invalidate", .write,
     """
@@ -33,7 +33,7 @@ enum DeviceQueries {
         invalidation_type = p.type
       FROM pair p
       WHERE d.customer_id = $1::bigint AND d.device_id = p.device_id
-        AND NOT EXISTS (SELECT FROM pair WHERE device_id IS NULL)
+        AND ($8::bool OR NOT EXISTS (SELECT FROM pair WHERE device_id IS NULL))
         AND (p.known_type <> p.type OR p.at IS NOT NULL AND p.at <> p.known_at)
       RETURNING d.device_id, d.contact_id, p.known_type
     ),

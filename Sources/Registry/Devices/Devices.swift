@@ -9,6 +9,8 @@ public struct Devices: Sendable {
 
   /// Marks the pairs as no longer valid, all or none; their rows stay. Repeating it keeps the first date, unless the
   /// request gives another.
+  ///
+  /// With a device key, pairs that are not registered are ignored: who has which token is not for its holder to learn.
   /// - Throws: `RegistryError.deviceUnknown` for the first pair that is not registered: nothing is changed then.
   public func invalidate(_ customer: CustomerID, _ invalidation: Invalidation) async throws {
     let pairs = invalidation.pairs
@@ -16,9 +18,10 @@ public struct Devices: Sendable {
       try await $0.query(
         DeviceQueries.invalidate, customer.rawValue, invalidation.originalID, pairs.map(\.app.rawValue),
         pairs.map { Bytes($0.token.key) }, pairs.map(\.type.rawValue),
-        pairs.map { $0.moment.map(PostgresTimestamp.init(milliseconds:)) }, invalidation.key?.rawValue)
+        pairs.map { $0.moment.map(PostgresTimestamp.init(milliseconds:)) }, invalidation.key?.rawValue,
+        invalidation.isOfDeviceKey)
     }
-    guard let first = unknown.first else { return }
+    guard let first = unknown.first, !invalidation.isOfDeviceKey else { return }
     throw RegistryError.deviceUnknown(field: pairs[try first.decode(Int.self) - 1].field)
   }
 

@@ -16,6 +16,8 @@ public struct Invalidation: Sendable {
   public let originalID: String
   /// The access key of the request.
   let key: AccessKeyID?
+  /// Whether that key ships inside an app, so that nothing may be learned by it of what is stored.
+  let isOfDeviceKey: Bool
   let pairs: [Pair]
 
   /// Checks what an app sent. Of a token given twice the last one counts; a type that is left out is 1, by app or user.
@@ -25,6 +27,7 @@ public struct Invalidation: Sendable {
   /// - Throws: `RegistryError.invalid`, naming the field.
   public init(_ body: PushDevicesBody, apps: [PushApp], access: Access? = nil) throws(RegistryError) {
     key = access?.key
+    isOfDeviceKey = access?.scope == .device
     originalID = try Registration.originalID(body.originalId)
     guard !body.deviceInfo.isEmpty else {
       throw .invalid(field: "deviceInfo", problem: "must hold 1 to \(PushDevicesBody.maximumDevices) devices")

@@ -39,7 +39,8 @@ struct RegisterBatch {
   }
 
   /// A device key lies in every copy of an app. If it were told that a contact's properties are full, it could measure what is
-  /// stored of anybody; so its properties are dropped and the rest is registered.
+  /// stored of anybody; so its properties are dropped and the rest is registered. The statement does that itself, unless somebody
+  /// else fills the contact's properties while it runs.
   private func withoutProperties(on database: any Querying) async throws -> [Outcome] {
     Self.droppedProperties.increment()
     var request = requests[0]
@@ -75,6 +76,8 @@ struct RegisterBatch {
     append(registrations.flatMap(\.devices), to: &parameters)
     parameters.append(Set(registrations.lazy.flatMap(\.apps)).map(\.rawValue))
     parameters.append(registrations.map { $0.key?.rawValue })
+    parameters.append(registrations.map(\.isOfDeviceKey))
+    parameters.append(registrations.map { $0.devices.count { $0.invalidationType == .valid } })
     return parameters
   }
 
@@ -136,7 +139,13 @@ struct RegisterBatch {
   private func error(_ refusal: ContactRow.Refusal) throws -> RegistryError? {
     switch refusal {
     case .none: return nil
+    case .propertiesDropped:
+      Self.droppedProperties.increment()
+      return nil
     case .listUnknown: return Self.listUnknown
+    case .tooManyDevices(let limit):
+      return .invalid(
+        field: "deviceInfo", problem: "holds more than \(limit) valid devices, the devicesPerContact of this customer")
     case .appUnknown:
       guard requests.count == 1 else { throw AppUnknown() }
       return .appUnknown(appID: requests[0].registration.appID)
@@ -146,7 +155,6 @@ struct RegisterBatch {
   /// What the failure of a statement with this one registration means to its sender; `nil` if it is not the sender's affair.
   private func refusal(_ failure: ServerError, of registration: Registration) -> RegistryError? {
     switch failure.constraint {
-    case "contact_list_id_fkey": Self.listUnknown
     case "contact_properties_size":
       .invalid(field: "properties", problem: "would grow beyond 64 KiB for this contact")
     default:

@@ -1,7 +1,11 @@
 import Postgres
 
 /// The one statement that registers: any number of requests of one customer, each a contact and its devices, all or none
-/// but for requests that name an unknown list, which are left out and told so. An unknown app leaves all of them out.
+/// but for requests that name an unknown list or too many devices, which are left out and told so. An unknown app leaves all of
+/// them out.
+///
+/// Of a request with a device key (`$30`), an unknown list and `properties` that would not fit are dropped right here, as if
+/// they had not been sent: such a key must not learn what is stored, not by a refusal and not by the time of a second try.
 ///
 /// Within it no contact and no token may come twice (`RegistrationBatcher` sees to that by conflict keys). Rows are locked
 /// contacts first, then devices, each kind in one order, so that statements of several hubs do not deadlock in ordinary
@@ -17,7 +21,7 @@ enum RegisterQueries {
   private static let fields = ContactField.allCases
   private static let columns = fields.map(\.column).joined(separator: ", ")
 
-  /// Tells only of the requests that were left out: their ordinals, and why (`ContactRow.Refusal`).
+  /// Tells only of the requests that were left out or lost their properties: their ordinals, and why (`ContactRow.Refusal`).
   static let register = Statement(
     "device.register", .write,
     """
@@ -31,9 +35,11 @@ enum RegisterQueries {
     updated AS (\(updated)),
     added AS (\(added)),
     surplus AS MATERIALIZED (\(surplus)),
-    dropped AS (\(dropped)),
+    dropped AS (\(dropped) RETURNING s.ordinal, d.contact_id, d.device_id),
     event AS (\(event))
     SELECT ordinal, refusal FROM request WHERE refusal <> 0
+    UNION ALL
+    SELECT ordinal, \(ContactRow.Refusal.propertiesDropped.rawValue)::int2 FROM request WHERE fits = false AND refusal = 0
     """)
 
   /// Tells also of the contacts, each in a row with its ordinal, and of their devices in the apps `$28`, each in a row with
@@ -51,12 +57,16 @@ enum RegisterQueries {
     updated AS (\(updated) RETURNING d.contact_id, \(ContactColumns.device("d"))),
     added AS (\(added) RETURNING contact_id, \(ContactColumns.device("device"))),
     surplus AS MATERIALIZED (\(surplus)),
-    dropped AS (\(dropped) RETURNING d.contact_id, \(ContactColumns.device("d"))),
+    dropped AS (\(dropped) RETURNING s.ordinal, d.contact_id, \(ContactColumns.device("d"))),
     event AS (\(event)),
     other AS (\(other))
     SELECT ordinal, refusal, contact_id, original_id, known_list_id, known_date_of_birth, known_properties, known_texts,
       \(ContactColumns.noDevice)
     FROM request WHERE unchanged OR refusal <> 0
+    UNION ALL
+    SELECT ordinal, \(ContactRow.Refusal.propertiesDropped.rawValue)::int2, NULL, NULL, NULL, NULL, NULL, NULL,
+      \(ContactColumns.noDevice)
+    FROM request WHERE fits = false AND refusal = 0
     UNION ALL
     SELECT ordinal, 0::int2, \(ContactColumns.names), \(ContactColumns.noDevice) FROM changed
     UNION ALL
@@ -65,7 +75,8 @@ enum RegisterQueries {
     UNION ALL
     SELECT 0::bigint, 0::int2, contact_id, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.device("d"))
     FROM (
-      SELECT * FROM updated UNION ALL SELECT * FROM added UNION ALL SELECT * FROM dropped UNION ALL SELECT * FROM other
+      SELECT * FROM updated UNION ALL SELECT * FROM added UNION ALL SELECT * FROM other
+      UNION ALL SELECT d.contact_id, \(ContactColumns.device("d")) FROM dropped d
     ) d
     """)
 
@@ -82,20 +93,28 @@ enum RegisterQueries {
             \(ContactColumns.texts("c")) AS known_texts
       """
     return """
-      SELECT i.*, c.*,
+      SELECT i.ordinal, i.original_id, i.date_of_birth, i.tells, \(fields.map { "i.\($0.column)" }.joined(separator: ", ")),
+        i.list_id, CASE WHEN \(fits) THEN i.properties END AS properties, \(fits) AS fits,
+        c.contact_id, c.unchanged\(telling ? ", c.known_list_id, c.known_date_of_birth, c.known_properties, c.known_texts" : ""),
         (CASE WHEN (SELECT count FROM app) < cardinality($28::bigint[]) THEN \(ContactRow.Refusal.appUnknown.rawValue)
-          WHEN i.list_id > 0 AND l.list_id IS NULL THEN \(ContactRow.Refusal.listUnknown.rawValue)
+          WHEN i.valid_devices > (\(devicesPerContact)) THEN -(\(devicesPerContact))
+          WHEN i.lacks_list THEN \(ContactRow.Refusal.listUnknown.rawValue)
           ELSE 0 END)::int2 AS refusal
-      FROM unnest($2::text[], $3::bigint[], $4::date[], $5::jsonb[], $6::bool[],
-        \(fields.map { "$\($0.rawValue + 7)::text[]" }.joined(separator: ", "))) WITH ORDINALITY
-        AS i(original_id, list_id, date_of_birth, properties, tells, \(columns), ordinal)
+      FROM (
+        SELECT i.*, CASE WHEN l.list_id IS NULL AND i.sent_list_id <> 0 AND i.of_device_key THEN NULL
+            ELSE i.sent_list_id END AS list_id,
+          l.list_id IS NULL AND i.sent_list_id <> 0 AND NOT i.of_device_key AS lacks_list
+        FROM unnest($2::text[], $3::bigint[], $4::date[], $5::jsonb[], $6::bool[],
+          \(fields.map { "$\($0.rawValue + 7)::text[]" }.joined(separator: ", ")), $30::bool[], $31::bigint[]) WITH ORDINALITY
+          AS i(original_id, sent_list_id, date_of_birth, properties, tells, \(columns), of_device_key, valid_devices, ordinal)
+        LEFT JOIN LATERAL (
+          SELECT list_id FROM list WHERE customer_id = $1::bigint AND list_id = i.sent_list_id LIMIT 1
+        ) l ON true
+      ) i
       LEFT JOIN LATERAL (
-        SELECT c.contact_id, \(unchanged) AS unchanged\(telling ? known : "")
+        SELECT c.contact_id, \(unchanged) AS unchanged, \(fitsInContact) AS fits\(telling ? known : "")
         FROM contact c WHERE c.customer_id = $1::bigint AND c.original_id = i.original_id LIMIT 1
       ) c ON true
-      LEFT JOIN LATERAL (
-        SELECT list_id FROM list WHERE customer_id = $1::bigint AND list_id = i.list_id LIMIT 1
-      ) l ON true
       """
   }
 
@@ -104,7 +123,22 @@ enum RegisterQueries {
       AND (i.date_of_birth IS NULL OR i.date_of_birth = coalesce(c.date_of_birth, 'infinity'))
       \(fields.map { "AND (i.\($0.column) IS NULL OR i.\($0.column) = coalesce(c.\($0.column), ''))" }
         .joined(separator: "\n  "))
-      AND (i.properties IS NULL OR jsonb_strip_nulls(c.properties || i.properties) = c.properties)
+      AND (i.properties IS NULL OR jsonb_strip_nulls(c.properties || i.properties) = c.properties OR NOT \(fitsInContact))
+    """
+
+  private static let devicesPerContact = "SELECT devices_per_contact FROM customer WHERE customer_id = $1::bigint"
+
+  /// Whether the contact has room for the properties that a device key sends. Others are told by `contact_properties_size`.
+  private static let fitsInContact = """
+    (i.properties IS NULL OR NOT i.of_device_key
+      OR pg_column_size(jsonb_strip_nulls(c.properties || i.properties)) <= \(Contact.maximumPropertiesSize))
+    """
+
+  /// As `fitsInContact`, and for contacts that are not there yet.
+  private static let fits = """
+    CASE WHEN c.contact_id IS NOT NULL THEN c.fits
+      WHEN i.properties IS NULL OR NOT i.of_device_key THEN true
+      ELSE pg_column_size(jsonb_strip_nulls(i.properties)) <= \(Contact.maximumPropertiesSize) END
     """
 
   /// Merges with the row as it is by then, not as it was looked up: another hub may have changed other fields of it.
@@ -214,13 +248,16 @@ enum RegisterQueries {
     }.joined(separator: "\nUNION ALL\n"))
     UNION ALL
     SELECT $1::bigint, device_id, contact_id, 'invalidated', 'too_many_devices', ($29::bigint[])[ordinal::int4]
-    FROM surplus
+    FROM dropped
     """
 
   /// The valid devices that contacts have too many of by now, those registered the longest time ago: looked for when a contact
-  /// that was there gets a further one. Devices of the request stay, however many they are.
+  /// that was there gets a further one. Devices of the request stay: it names no more of them than a contact may have.
+  ///
+  /// These rows are read without a lock, as they were when the statement began. What another hub adds meanwhile is not counted,
+  /// and locking the contact would not help: the statement would go on seeing its first snapshot. The next device counts all.
   private static let surplus = """
-    SELECT n.ordinal, n.contact_id, x.device_id
+    SELECT n.ordinal, n.contact_id, x.device_id, x.registered_at
     FROM (
       SELECT w.ordinal, w.contact_id, count(*) FILTER (WHERE w.type = 0) AS named
       FROM wanted w
@@ -230,7 +267,7 @@ enum RegisterQueries {
         w.type = 0 AND (w.known_device_id IS NULL OR w.known_contact_id <> w.contact_id OR w.known_type <> 0))
     ) n
     CROSS JOIN LATERAL (
-      SELECT d.device_id, row_number() OVER (ORDER BY d.registered_at DESC, d.device_id DESC) AS place
+      SELECT d.device_id, d.registered_at, row_number() OVER (ORDER BY d.registered_at DESC, d.device_id DESC) AS place
       FROM (
         SELECT device_id, registered_at FROM device
         WHERE customer_id = $1::bigint AND contact_id = n.contact_id AND invalidated_at IS NULL
@@ -238,14 +275,16 @@ enum RegisterQueries {
       ) d
       WHERE d.device_id NOT IN (SELECT known_device_id FROM looked_up WHERE known_device_id IS NOT NULL)
     ) x
-    WHERE x.place > (SELECT devices_per_contact FROM customer WHERE customer_id = $1::bigint) - n.named
+    WHERE x.place > (\(devicesPerContact)) - n.named
     """
 
+  /// Only what still is as `surplus` saw it: a device that moved or was registered anew meanwhile is somebody's latest one.
   private static let dropped = """
     UPDATE device d
     SET invalidated_at = now(), invalidation_type = 1, invalidation_reason = 'too_many_devices'
-    FROM (SELECT device_id FROM surplus ORDER BY device_id) s
+    FROM (SELECT ordinal, device_id, contact_id, registered_at FROM surplus ORDER BY device_id) s
     WHERE d.customer_id = $1::bigint AND d.device_id = s.device_id AND d.invalidated_at IS NULL
+      AND d.contact_id = s.contact_id AND d.registered_at = s.registered_at
     """
 
   /// The contacts' devices that no request speaks of. The sum in ORDER BY keeps the planner from reading all of the customer's
@@ -260,11 +299,13 @@ enum RegisterQueries {
     ) d
     WHERE r.tells AND r.refusal = 0
       AND d.device_id NOT IN (SELECT known_device_id FROM looked_up WHERE known_device_id IS NOT NULL)
-      AND d.device_id NOT IN (SELECT device_id FROM surplus)
+      AND d.device_id NOT IN (SELECT device_id FROM dropped)
     """
 
-  /// What a run fails by when the contact was erased, or the contact or a token added, after the run had looked.
-  static let racedConstraints: Set<String> = ["device_contact_id_fkey", "contact_original_id_key", "device_token_key"]
+  /// What a run fails by when the contact or the list was erased, or the contact or a token added, after the run had looked.
+  static let racedConstraints: Set<String> = [
+    "device_contact_id_fkey", "contact_list_id_fkey", "contact_original_id_key", "device_token_key",
+  ]
 
   static let all: [Statement] = [register, registerAndTell]
 }

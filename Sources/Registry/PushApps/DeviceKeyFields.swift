@@ -7,7 +7,8 @@ public import Wire
 public struct DeviceKeyFields: Sendable, Equatable {
   /// Names such as `firstName`, `listId`, `properties` for all of them, or `properties.food` for one.
   public let names: [String]
-  private let properties: Set<String>
+  /// Names of single properties in UTF-8: String would take U+212A for the letter K.
+  private let properties: Set<[UInt8]>
   private let isLimited: Bool
 
   /// What stands for no limit in requests.
@@ -18,7 +19,7 @@ public struct DeviceKeyFields: Sendable, Equatable {
   public init(_ names: [String]) throws(RegistryError) {
     guard names.count <= 100 else { throw .invalid(field: "deviceFields", problem: "holds more than 100 names") }
     for name in names where !Self.fixedNames.contains(name) {
-      guard name.hasPrefix(Self.propertyPrefix), name.unicodeScalars.count > Self.propertyPrefix.count,
+      guard name.utf8.starts(with: Self.propertyPrefix.utf8), name.utf8.count > Self.propertyPrefix.utf8.count,
         name.utf8.count <= 400, !name.utf8.contains(0)
       else {
         throw .invalid(
@@ -34,7 +35,8 @@ public struct DeviceKeyFields: Sendable, Equatable {
   init(stored names: [String]) {
     self.names = names
     properties = Set(
-      names.filter { $0.hasPrefix(Self.propertyPrefix) }.map { String($0.dropFirst(Self.propertyPrefix.count)) })
+      names.filter { $0.utf8.starts(with: Self.propertyPrefix.utf8) }
+        .map { Array($0.utf8.dropFirst(Self.propertyPrefix.utf8.count)) })
     isLimited = !names.contains("properties")
   }
 

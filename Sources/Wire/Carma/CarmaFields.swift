@@ -146,12 +146,14 @@ enum PropertyLimits {
 }
 
 extension PushDevicesBody {
-  /// Drops every property but these.
+  /// Drops every property but these, whose names are given and compared in UTF-8.
   /// - Throws: `JSONProblem` when `properties` is not a flat object.
-  public mutating func keepProperties(_ names: Set<String>) throws {
+  public mutating func keepProperties(_ names: Set<[UInt8]>) throws {
     guard let text = properties else { return }
     let kept = try Array(text.utf8).withUnsafeBytes { bytes in
-      try JSONReader.read(bytes) { reader throws(JSONProblem) in try reader.properties(where: names.contains) }
+      try JSONReader.read(bytes) { reader throws(JSONProblem) in
+        try reader.properties { names.contains(Array($0.utf8)) }
+      }
     }
     properties = kept == "{}" ? nil : kept
   }

@@ -91,6 +91,61 @@ import Wire
     }
   }
 
+  @Test(arguments: [true, false], [true, false])
+  func `A device that moved or was registered anew meanwhile does not make way for a further one`(
+    _ moves: Bool, _ returnsContact: Bool
+  ) async throws {
+    try await withDatabase { database in
+      let fixture = try await RegistryFixture(database)
+      try await fixture.allowDevices(2)
+      for token in ["t1", "t2"] { try await fixture.register("a", token: token) }
+      try await fixture.register("b", token: "other")
+      let moving = moves ? "contact_id = (SELECT contact_id FROM contact WHERE original_id = 'b')," : ""
+      let further = try fixture.registration(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t3"}]}"#)
+      try await race(fixture, "UPDATE device SET \(moving) registered_at = clock_timestamp() WHERE token = 't1'") {
+        _ = try await fixture.registrar.register(fixture.customer, further, returnsContact: returnsContact)
+      }
+      let owner = try #require(try await fixture.contact(moves ? "b" : "a"))
+      #expect(owner.devices.first { $0.token == "t1" }?.invalidationType == .valid)
+      #expect(try await fixture.events("t1") == ["registered"])
+      // The device that comes next counts them all.
+      try await fixture.register("a", token: "t4")
+      let valid = try await fixture.contact("a")?.devices.filter { $0.invalidationType == .valid }.map(\.token)
+      #expect(valid == ["t3", "t4"])
+    }
+  }
+
+  @Test func `A list that was erased meanwhile is unknown, and a device key is not told`() async throws {
+    try await withDatabase { database in
+      let fixture = try await RegistryFixture(database)
+      let list = try await ContactLists(database.pool).add(fixture.customer, name: "all").id
+      let body = try PushDevicesBody(
+        #"{"originalId":"a","city":"Lund","listId":\#(list),"deviceInfo":[{"devicetoken":"t"}]}"#)
+      for scope in [AccessScope.backend, .device] {
+        let key = try await AccessKeys(database.pool).make(fixture.customer, name: "key", scope: scope).key.id
+        let registration = try Registration(
+          body, apps: fixture.app, access: Access(customer: fixture.customer, key: key, scope: scope))
+        func register() async throws {
+          try await race(fixture, "DELETE FROM list") {
+            _ = try await fixture.registrar.register(fixture.customer, registration, returnsContact: false)
+          }
+        }
+        if scope == .device {
+          try await register()
+          let contact = try #require(try await fixture.contact("a"))
+          #expect(contact.listID == nil && contact[.city] == "Lund")
+        } else {
+          await #expect(throws: RegistryError.invalid(field: "listId", problem: "names no list of this customer")) {
+            try await register()
+          }
+          try await database.query(
+            "INSERT INTO list (customer_id, list_id, name) VALUES ($1, $2, 'all')", fixture.customer.rawValue,
+            list.rawValue)
+        }
+      }
+    }
+  }
+
   @Test func `A token that another contact brought meanwhile moves, with its fields and an event`() async throws {
     try await withDatabase { database in
       let fixture = try await RegistryFixture(database)

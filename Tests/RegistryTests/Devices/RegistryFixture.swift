@@ -47,6 +47,11 @@ struct RegistryFixture: Sendable {
       #"{"originalId":"\#(originalID)","deviceInfo":[{"devicetoken":"\#(token)"\#(rest)}]}"#)
   }
 
+  /// Sets how many valid devices a contact may have.
+  func allowDevices(_ limit: Int32) async throws {
+    _ = try await Customers(database.pool).update(customer, CustomerUpdate(devicesPerContact: limit))
+  }
+
   func invalidate(_ json: String) async throws {
     try await Devices(database.pool).invalidate(customer, try Invalidation(try PushDevicesBody(json), apps: app))
   }

@@ -71,6 +71,7 @@ import Wire
       let fixture = try await RegistryFixture(database)
       let other = try await RegistryFixture(database)
       let foreign = try await other.register("a", token: "t").devices[0].id
+      try await fixture.allowDevices(1000)
       var ids: [DeviceID] = []
       for part in 0..<10 {
         let devices = (0..<100).map { #"{"devicetoken":"t\#(part)-\#($0)"}"# }.joined(separator: ",")

@@ -9,6 +9,7 @@ import Wire
   @Test func `Once a thousand devices are registered, the planner is told`() async throws {
     try await withDatabase { database in
       let fixture = try await RegistryFixture(database)
+      try await fixture.allowDevices(100)
       func devices(_ part: Int) -> String {
         (0..<100).map { #"{"devicetoken":"t\#(part)-\#($0)"}"# }.joined(separator: ",")
       }

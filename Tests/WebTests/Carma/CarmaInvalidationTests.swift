@@ -1,4 +1,5 @@
 import Postgres
+import Registry
 import Support
 import Testing
 import Wire
@@ -77,6 +78,24 @@ import Wire
     }
   }
 
+  @Test func `To a device key the reply is the same whether a token is registered for the contact or not`() async throws
+  {
+    try await withCarmaSite { carma in
+      for (contact, token) in [("a", "mine"), ("b", "theirs")] { _ = try await carma.put(contact, token: token) }
+      func body(_ contact: String, _ token: String) -> String {
+        #"{"originalId":"\#(contact)","deviceInfo":[{"devicetoken":"\#(token)"}]}"#
+      }
+      for (contact, token) in [("a", "theirs"), ("a", "nobodys"), ("nobody", "mine"), ("a", "mine")] {
+        let reply = try await carma.invalidate(body(contact, token), key: carma.acme.device)
+        #expect(reply.status == 200)
+        #expect(try reply.json.string("originalId") == contact)
+        #expect(try reply.json.array("deviceInfo")?.first?["invalidationType"] == 1)
+      }
+      #expect(try await carma.get("a").json.array("deviceInfo")?.first?["invalidationType"] == 1)
+      #expect(try await carma.get("b").json.array("deviceInfo")?.first?["invalidationType"] == 0)
+    }
+  }
+
   @Test func `An ambiguous appId without appType is refused, and says so`() async throws {
     try await withCarmaSite { carma in
       _ = try await carma.put(
@@ -139,6 +158,7 @@ import Wire
 
   @Test func `A hundred devices are invalidated together`() async throws {
     try await withCarmaSite { carma in
+      _ = try await Customers(carma.database.pool).update(carma.acme.id, CustomerUpdate(devicesPerContact: 100))
       let devices = (0..<100).map { #"{"devicetoken":"t\#($0)"}"# }.joined(separator: ",")
       let json = #"{"originalId":"a","deviceInfo":[\#(devices)]}"#
       _ = try await carma.put(json)

@@ -1,3 +1,4 @@
+import Registry
 import Support
 import Testing
 import Wire
@@ -26,7 +27,21 @@ import Wire
       #expect(tooMany.map(\.status) == [400, 400])
       #expect(tooMany.allSatisfy { $0.error == "deviceInfo[100] is one more than 100." }, "\(tooMany[0].text)")
       #expect(try await carma.rows() == [])
+      _ = try await Customers(carma.database.pool).update(carma.acme.id, CustomerUpdate(devicesPerContact: 100))
       #expect(try await carma.put(body(100)).json.array("deviceInfo")?.count == 100)
+    }
+  }
+
+  @Test func `More valid devices than a contact may have are a 400 that names field and limit`() async throws {
+    try await withCarmaSite { carma in
+      let devices = (1...51).map { #"{"devicetoken":"t\#($0)"}"# }.joined(separator: ",")
+      for key in [carma.acme.device, carma.acme.backend] {
+        let reply = try await carma.put(#"{"originalId":"a","deviceInfo":[\#(devices)]}"#, key: key)
+        #expect(reply.status == 400)
+        #expect(
+          reply.error == "deviceInfo holds more than 50 valid devices, the devicesPerContact of this customer.")
+      }
+      #expect(try await carma.rows() == [])
     }
   }
 

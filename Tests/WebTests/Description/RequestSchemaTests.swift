@@ -49,7 +49,8 @@ import Wire
 
   /// What a refusal says that is about the meaning of a value, after its form was accepted.
   private static let refusalsOfMeaning = [
-    "names no list of this customer", "names a platform that this appId has no push app for", "come together",
+    "names no list of this customer", "valid devices, the devicesPerContact",
+    "names a platform that this appId has no push app for", "come together",
     "holds a character other than letters", "signingKey: ", "names no template of this customer",
     "is not one of text/html", "is not a whole number",
     "must be in the future", "cannot bind a key of scope admin", "holds a name that is not one of",

@@ -28,12 +28,13 @@ enum PushDeviceOperations {
 
         A token belongs to one contact of an app: the last registration wins. Registering an invalidated token revives it.
 
-        The reply is the contact with all its devices. A key of scope `device` gets back only what it sent. From a 400 \
-        such a key can learn only that a `listId` is unknown. Of what it sends, `properties` that would not fit are dropped, \
-        and so are fields that the app's `deviceFields` do not name.
+        The reply is the contact with all its devices. A key of scope `device` gets back only what it sent, and no reply to it \
+        depends on what is stored of contacts and devices. Of what it sends, a `listId` that names no list is dropped, and so \
+        are `properties` that would not fit and fields that the app's `deviceFields` do not name.
 
         A contact has up to `devicesPerContact` valid devices, 50 unless the customer sets another number. A further one \
-        invalidates those that were registered the longest time ago, but none that the same request names.
+        invalidates those that were registered the longest time ago, but none that the same request names. A request that \
+        itself names more valid devices is a 400.
 
         Limits: a body has 64 KiB, a token 4096 bytes, and every other text 255 characters. A request has up to 100 \
         properties. A property's name has 1 to 100 characters and its value up to 4096 bytes. All properties of a contact \
@@ -55,7 +56,9 @@ enum PushDeviceOperations {
         ]),
       responses: [contact],
       errors: [
-        .error("The app is unknown. An unknown list is a 400.", RegistryError.appUnknown(appID: "com.acme.app")),
+        .error(
+          "The app is unknown. An unknown list is a 400, and ignored from a key of scope `device`.",
+          RegistryError.appUnknown(appID: "com.acme.app")),
         refusedToDevice,
       ])
   }
@@ -65,7 +68,8 @@ enum PushDeviceOperations {
       method: .put, path: path, id: id, tag: .pushDevices, security: .key(.device), summary: summary,
       description: """
         Stops all pushes to these tokens of this contact. The rows are kept, and repeating the request changes nothing. If \
-        one of the tokens is not registered, none is invalidated.
+        one of the tokens is not registered, none is invalidated. A key of scope `device` always gets a 200: tokens that are \
+        not registered for this contact are ignored.
         """,
       parameters: location + [identity],
       requestBody: APIContent(
@@ -76,7 +80,7 @@ enum PushDeviceOperations {
       responses: [contact],
       errors: [
         .error(
-          "The app or the contact is unknown, or a token is not registered for this contact.",
+          "The app is unknown; or, unless the key is of scope `device`, the contact, or a token for this contact.",
           RegistryError.deviceUnknown(field: "deviceInfo[0].devicetoken")),
         refusedToDevice,
       ])
