@@ -159,7 +159,7 @@ let package = Package(
       of: "Pushcart",
       imports: [
         "Pushcart", "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
-        arguments, httpClient, logging, metrics,
+        arguments, httpClient, lifecycle, logging, metrics,
       ]),
     tests(of: "House", imports: ["Postgres", "Registry", "Content", "Delivery", "Sendouts", "Pushcart"]),
   ],

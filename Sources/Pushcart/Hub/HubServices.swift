@@ -28,13 +28,23 @@ struct Housekeeping: Service {
 }
 
 /// Services that stop at the same moment. A `ServiceGroup` would stop one after the other, each waiting for the one before.
+///
+/// The first that fails, or ends before it is told to, cancels the others: a hub without its web server is none.
 struct ConcurrentServices: Service {
   let members: [any Service]
 
   func run() async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
-      for member in members { group.addTask { try await member.run() } }
-      try await group.waitForAll()
+      for member in members {
+        group.addTask {
+          try await member.run()
+          guard Task.isCancelled || Task.isShuttingDownGracefully else {
+            throw CommandFailure("The service \(type(of: member)) has ended unexpectedly.")
+          }
+        }
+      }
+      // `waitForAll` would keep an error until every member has ended.
+      while try await group.next() != nil {}
     }
   }
 }

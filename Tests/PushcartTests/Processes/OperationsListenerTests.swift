@@ -1,5 +1,8 @@
+import ServiceLifecycle
 import Support
 import Testing
+
+@testable import Pushcart
 
 @Suite struct OperationsListenerTests {
   @Test func `With a port of its own, operations are served there and nowhere else`() async throws {
@@ -23,5 +26,35 @@ import Testing
       #expect(try await operations.send("GET", carma).status == 404)
       #expect(try await operations.send("GET", "/c/x").status == 404)
     }
+  }
+
+  @Test func `A hub that cannot listen on one of its ports ends with the reason`() async throws {
+    try await withStage { fixture in
+      let port = "\(Port.free(1)[0])"
+      let environment = fixture.pushcart.environment.merging(
+        [
+          "DATABASE_URL": fixture.pushcart.databaseURL, "PUSHCART_MASTER_KEY": fixture.pushcart.masterKey,
+          "PUSHCART_PORT": port, "PUSHCART_OPERATIONS_PORT": port, "PUSHCART_LOG_FORMAT": "json",
+        ]) { $1 }
+      let hub = try RunningPushcart(["serve"], environment: environment, folder: "/tmp")
+      #expect(await hub.exit() == 1, "\(hub.text)")
+      #expect(hub.text.contains("in use"), "\(hub.text)")
+    }
+  }
+
+  @Test(.timeLimit(.minutes(5)), arguments: [true, false])
+  func `The first service that fails or ends early cancels the others`(fails: Bool) async throws {
+    struct Failure: Error {}
+    struct Short: Service {
+      let fails: Bool
+      func run() async throws { if fails { throw Failure() } }
+    }
+    struct Long: Service {
+      func run() async throws { try await gracefulShutdown() }
+    }
+    let services = ConcurrentServices(members: [Long(), Short(fails: fails), Long()])
+    let error = await #expect(throws: (any Error).self) { try await services.run() }
+    #expect((error is Failure) == fails, "\(String(describing: error))")
+    if !fails { #expect("\(String(describing: error))".contains("Short has ended unexpectedly")) }
   }
 }
