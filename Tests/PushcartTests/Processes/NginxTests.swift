@@ -12,8 +12,11 @@ import Wire
 
   @Test func `The proxy serves phones over TLS, and its log shows no link and no contact`() async throws {
     try await withStage { fixture in
-      let hub = try await fixture.serve()
-      try await withNginx(hub.site.url) { nginx in
+      let operations = Port.free(1)[0]
+      var pushcart = fixture.pushcart
+      pushcart.environment["PUSHCART_OPERATIONS_PORT"] = "\(operations)"
+      let hub = try await ProcessFixture.Hub(pushcart)
+      try await withNginx(hub.site.url, operations: operations) { nginx in
         let put = try nginx.curl(
           "/rest/1/apps/\(ProcessFixture.appID)/pushdevices",
           "-X PUT -H 'X-Carma-Authentication-Token: \(fixture.key)' -H 'Content-Type: application/json'",
@@ -38,6 +41,18 @@ import Wire
         #expect(logs.contains(#""path":"/rest/1/apps/com.acme.app/pushdevices/…","status":200"#), "\(logs)")
         for secret in ["canary", "robin", fixture.key] { #expect(!logs.contains(secret), "\(secret) in \(logs)") }
       }
+    }
+  }
+
+  @Test(arguments: ["/c/", "/r/", "/rest/1/apps/"])
+  func `The proxy answers 429 to an address that asks the public routes too often`(route: String) async throws {
+    // One a minute instead of fifty a second: then the burst alone decides, however slow the machine is.
+    try await withNginx("http://127.0.0.1:1", rate: "1r/m") { nginx in
+      let statuses = try nginx.statuses("\(route)[1-260]")
+      #expect(statuses.count == 260 && statuses.prefix(201).allSatisfy { $0 == "502" }, "\(statuses)")
+      #expect(statuses.last == "429", "\(statuses)")
+      #expect(try nginx.curl("/api/v1/keys").hasPrefix("502 "), "management has no such limit")
+      _ = try await nginx.end()
     }
   }
 
@@ -87,6 +102,14 @@ import Wire
       return try Shell.run(command, in: folder).output
     }
 
+    /// The statuses of requests, one after the other, to the paths that a pattern of curl makes.
+    func statuses(_ pattern: String) throws -> [Substring] {
+      let command =
+        "curl -s --cacert cert.pem --resolve \(NginxTests.host):\(port):127.0.0.1 -o /dev/null -w '%{http_code} ' "
+        + "'https://\(NginxTests.host):\(port)\(pattern)'"
+      return try Shell.run(command, in: folder).output.split(separator: " ")
+    }
+
     /// Ends it and gives its logs.
     func end() async throws -> String {
       process.signal(SIGQUIT)
@@ -95,7 +118,12 @@ import Wire
     }
   }
 
-  private func withNginx(_ hub: String, _ body: (Nginx) async throws -> Void) async throws {
+  /// - Parameters:
+  ///   - operations: the port that serves management.
+  ///   - rate: of requests to the public routes.
+  private func withNginx(
+    _ hub: String, operations: Int = 1, rate: String = "50r/s", _ body: (Nginx) async throws -> Void
+  ) async throws {
     let directory = try TemporaryDirectory(named: "nginx")
     defer { directory.remove() }
     let folder = directory.path
@@ -109,6 +137,8 @@ import Wire
       ("listen 80;", "listen 127.0.0.1:\(ports[1]);"), ("listen 443 ", "listen 127.0.0.1:\(ports[0]) "),
       ("/etc/ssl/pushcart/fullchain.pem", "\(folder)/cert.pem"), ("/etc/ssl/pushcart/privkey.pem", "\(folder)/key.pem"),
       ("/var/log/nginx/", "\(folder)/"), ("127.0.0.1:8080", String(hub.dropFirst("http://".count))),
+      ("127.0.0.1:9090", "127.0.0.1:\(operations)"),
+      ("rate=50r/s", "rate=\(rate)"),
     ] {
       #expect(site.contains(text), "\(text) is not in deploy/nginx.conf")
       site = site.replacing(text, with: replacement)
