@@ -59,7 +59,7 @@ import Wire
       chmod(place.hub, mode)
       let named = try await place.list("--database-url", database.connectionString)
       #expect(named.status == 0, "\(named.text)")
-      let demo = try RunningPushcart(["demo", "--port", "0"], environment: [:], folder: place.folder.path)
+      let demo = try RunningDemo.launch(in: place.folder.path, Port.free(4))
       #expect(await demo.exit() == 1)
       #expect(demo.text.contains("run chmod go-w"), "\(demo.text)")
     }
@@ -83,6 +83,78 @@ import Wire
       lchown(place.hub, 12345, 12345)
       #expect(try await place.list().text.contains("\(place.hub) belongs to another user"))
     }
+  }
+
+  @Test(arguments: [
+    "", "host=127.0.0.1", "postgres://127.0.0.1:1/x?application_name=host='SOCKET'", "postgres://u@127.0.0.1:1/x",
+    "dbname=x",
+    "host='SOCKET' hostaddr=127.0.0.1", "host='SOCKET' service=other", "host='SOCKET,127.0.0.1'",
+    "host='127.0.0.1,SOCKET'",
+    "host=@SOCKET", "host='SOCKET' host=127.0.0.1", "host='SOCKET' port=1,2", "host='SOCKET' =",
+  ])
+  func `Settings that name another database than a private PostgreSQL are refused`(address: String) async throws {
+    let folder = try TemporaryDirectory(named: "forged")
+    defer { folder.remove() }
+    let socket = try UnixSocket(in: folder.path)
+    let local = try Self.settings(address.replacing("SOCKET", with: folder.path), in: folder)
+    let problem = try #require(Self.problem(of: local))
+    #expect(problem.contains("not a private PostgreSQL of this user") && problem.contains("DATABASE_URL"), "\(problem)")
+    let environment = ["PUSHCART_APNS_PRODUCTION_URL": "https://127.0.0.1:1"]
+    await #expect(throws: SettingsError.self) {
+      try await Settings.read([], needsMasterKey: false, local: local, environment: environment)
+    }
+    let genuine = try Self.settings("host='\(socket.folder)' user=pushcart dbname=pushcart port=5432", in: folder)
+    guard case .running = genuine.state else {
+      Issue.record("\(genuine.state)")
+      return
+    }
+  }
+
+  @Test func `The private PostgreSQL's socket has to be a socket in a directory that only its user writes to`() throws {
+    let folder = try TemporaryDirectory(named: "forged")
+    defer { folder.remove() }
+    let local = try Self.settings("host='\(folder.path)'", in: folder)
+    let path = "\(folder.path)/.s.PGSQL.5432"
+    guard case .stopped = local.state else {
+      Issue.record("\(local.state)")
+      return
+    }
+    #expect(FileManager.default.createFile(atPath: path, contents: nil))
+    #expect(Self.problem(of: local) != nil, "a file passes for a socket")
+    unlink(path)
+    #expect(mkfifo(path, 0o600) == 0)
+    #expect(Self.problem(of: local) != nil, "a pipe passes for a socket")
+    unlink(path)
+    let elsewhere = try TemporaryDirectory(named: "socket")
+    defer { elsewhere.remove() }
+    let other = try UnixSocket(in: elsewhere.path)
+    #expect(symlink("\(other.folder)/.s.PGSQL.5432", path) == 0)
+    #expect(Self.problem(of: local) != nil, "a link passes for a socket")
+    unlink(path)
+    let socket = try UnixSocket(in: folder.path)
+    #expect(Self.problem(of: local) == nil)
+    for mode: mode_t in [0o775, 0o757, 0o1777] {
+      chmod(socket.folder, mode)
+      #expect(Self.problem(of: local) != nil)
+    }
+    chmod(socket.folder, 0o755)
+    if getuid() == 0 {
+      chown(socket.folder, 12345, 12345)
+      #expect(Self.problem(of: local)?.contains("not a private PostgreSQL") == true)
+    }
+  }
+
+  /// A private hub whose settings name a database.
+  private static func settings(_ address: String, in folder: TemporaryDirectory) throws -> LocalHub {
+    let local = LocalHub(folder: "\(folder.path)/.pushcart")
+    try local.makeFolder()
+    let text = try JSONEncoder().encode(["database-url": address])
+    try local.keep(String(decoding: text, as: UTF8.self), in: local.settingsFile)
+    return local
+  }
+
+  private static func problem(of local: LocalHub) -> String? {
+    if case .untrusted(let problem) = local.state { problem } else { nil }
   }
 
   @Test func `A settings file that is a link is not followed`() async throws {

@@ -3,6 +3,7 @@ import Logging
 import Postgres
 import Providers
 import Registry
+import Support
 import Testing
 import Web
 
@@ -178,8 +179,10 @@ import Web
     let (key, other) = (MasterKeys.generate(), MasterKeys.generate())
     let local = LocalHub(folder: folder.path)
     try local.makeFolder()
-    _ = FileManager.default.createFile(atPath: folder.appending(path: ".s.PGSQL.5432").path, contents: nil)
-    let database = "host='\(folder.path)'"
+    let directory = try TemporaryDirectory(named: "socket")
+    defer { directory.remove() }
+    let socket = try UnixSocket(in: directory.path)
+    let database = "host='\(socket.folder)'"
     try local.keep(
       #"{"database-url": "\#(database)", "master-key-file": "\#(try file(key))", "public-url": "http://local"}"#,
       in: local.settingsFile)

@@ -76,6 +76,9 @@ public final class PrivateCluster: Service {
     await stop()
   }
 
+  /// The user that a server started by this process runs as: `postgres` for root, else our own. Nil if root cannot start one.
+  public static var serverUserID: UInt32? { try? ServerAccount.find().userID }
+
   /// Stops the server from a place that cannot suspend, such as an `atexit` handler, without waiting for it.
   public func signalStop() { server.signalStop() }
 }

@@ -47,6 +47,15 @@ public struct PoolConfiguration: Sendable {
     try? ConnectionSettings(self, ambientOptions: nil).values.first { $0.keyword == keyword }?.value
   }
 
+  /// The directory and the path of the Unix socket that the connection string names. Nil if it names a host of the network,
+  /// several hosts, or a service, which could name any host.
+  public var socket: (directory: String, path: String)? {
+    guard value(of: "hostaddr") == nil, value(of: "service") == nil, let directory = value(of: "host"),
+      directory.hasPrefix("/"), !directory.contains(","), let port = UInt16(value(of: "port") ?? "5432")
+    else { return nil }
+    return (directory, "\(directory)/.s.PGSQL.\(port)")
+  }
+
   /// Whether the connection string holds a password, of the user or of the key of a client certificate.
   public var holdsPassword: Bool { value(of: "password") != nil || value(of: "sslpassword") != nil }
 }

@@ -46,13 +46,13 @@ struct LocalHub: Sendable {
   enum State {
     case absent
     case stopped
-    /// Somebody else could have written the settings. The problem is a sentence with its remedy, without a full stop.
+    /// Somebody else could have written the settings or brought them along. The problem is a sentence with its remedy, without a full stop.
     case untrusted(problem: String)
     case running(settings: [String: String])
   }
 
   /// The state of the hub in this folder. Its settings name a database and secrets, so they count only if no other user could
-  /// have written them.
+  /// have written them, and only with a database that is this user's private PostgreSQL.
   var state: State {
     let directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard directory >= 0 else { return errno == EACCES ? .untrusted(problem: unreadable(folder)) : .absent }
@@ -72,13 +72,29 @@ struct LocalHub: Sendable {
     guard let settings = try? JSONDecoder().decode([String: String].self, from: Data(bytes.prefix(count))) else {
       return .untrusted(problem: "\(settingsFile) does not hold settings; start the hub again: pushcart demo")
     }
-    return isRunning(settings) ? .running(settings: settings) : .stopped
+    return state(with: settings)
   }
 
-  /// PostgreSQL removes its socket when it stops.
-  private func isRunning(_ settings: [String: String]) -> Bool {
-    guard let socket = settings[Setting.databaseURL.name]?.firstMatch(of: #/host='([^']+)'/#)?.1 else { return false }
-    return FileManager.default.fileExists(atPath: "\(socket)/.s.PGSQL.5432")
+  /// The file's owner alone proves nothing: a file from a checkout or an archive belongs to whoever unpacked it. A socket cannot
+  /// come that way, and no other user can put one into a directory of this user or of its PostgreSQL.
+  private func state(with settings: [String: String]) -> State {
+    let untrusted = State.untrusted(
+      problem:
+        "\(settingsFile) names a database that is not a private PostgreSQL of this user, so it is not trusted; remove "
+        + "it, or name another database with \(Setting.databaseURL.variable)")
+    let database = PoolConfiguration(connectionString: settings[Setting.databaseURL.name] ?? "")
+    guard let socket = database.socket else { return untrusted }
+    var (directory, file) = (stat(), stat())
+    guard lstat(socket.directory, &directory) == 0 else { return errno == ENOENT ? .stopped : untrusted }
+    let owners = [geteuid(), PrivateCluster.serverUserID]
+    guard directory.st_mode & S_IFMT == S_IFDIR, directory.st_mode & 0o022 == 0, owners.contains(directory.st_uid)
+    else {
+      return untrusted
+    }
+    // PostgreSQL removes its socket when it stops.
+    guard lstat(socket.path, &file) == 0 else { return errno == ENOENT ? .stopped : untrusted }
+    guard file.st_mode & S_IFMT == S_IFSOCK, owners.contains(file.st_uid) else { return untrusted }
+    return .running(settings: settings)
   }
 
   private func unreadable(_ path: String) -> String {

@@ -1,6 +1,32 @@
 import Foundation
 import Synchronization
 
+/// A socket in a folder, where PostgreSQL would have its own. Nobody answers there.
+final class UnixSocket: Sendable {
+  let folder: String
+  private let descriptor: Int32
+
+  init(in folder: String) throws {
+    self.folder = folder
+    descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let path = Array("\(folder)/.s.PGSQL.5432".utf8)
+    try withUnsafeMutableBytes(of: &address.sun_path) { bytes in
+      guard path.count < bytes.count else { throw CocoaError(.featureUnsupported) }
+      bytes.copyBytes(from: path)
+    }
+    let bound = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    guard bound == 0, listen(descriptor, 1) == 0 else { throw CocoaError(.featureUnsupported) }
+  }
+
+  deinit { close(descriptor) }
+}
+
 /// A TCP port on the loopback that this process holds as long as the value lives.
 final class Port: Sendable {
   let number: Int
