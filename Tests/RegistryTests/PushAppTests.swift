@@ -113,6 +113,31 @@ import Wire
     }
   }
 
+  @Test(arguments: ["-com.acme", "=1", "+1", "@x", ".acme", "_acme", "/acme", ":acme"])
+  func `An appId begins with a letter or digit, so that no spreadsheet takes it for a formula`(appID: String)
+    async throws
+  {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let apps = PushApps(database.pool, vault: try .fresh())
+      let error = await #expect(throws: RegistryError.self) {
+        try await apps.add(customer, NewPushApp(appID: appID, type: .windows, name: "Acme"))
+      }
+      guard case .invalid("appId", _)? = error else {
+        Issue.record("\(String(describing: error))")
+        return
+      }
+      await #expect(throws: (any Error).self) {
+        try await database.query(
+          "INSERT INTO push_app (customer_id, app_id, app_type, name) VALUES ($1, $2, 3, 'Acme')", customer.rawValue,
+          appID)
+      }
+      for plain in ["ms-app://s-1-15-2", "0acme-_.", "A"] {
+        _ = try await apps.add(customer, NewPushApp(appID: plain, type: .windows, name: "Acme"))
+      }
+    }
+  }
+
   @Test func `An app of another customer is out of reach`() async throws {
     try await withDatabase { database in
       let (acme, other) = (try await database.customer(), try await database.customer("Other"))

@@ -12,6 +12,10 @@ enum PushAppRules {
     guard text.utf8.allSatisfy({ isLetterOrDigit($0) || punctuation.utf8.contains($0) }) else {
       throw rule.refuse("holds a character other than letters, digits, dots, hyphens and underscores")
     }
+    // Spreadsheets take a cell that begins with a hyphen for a formula, and commands take it for an option.
+    guard text.utf8.first.map(isLetterOrDigit) == true else {
+      throw rule.refuse("begins with neither a letter nor a digit")
+    }
     return text
   }
 

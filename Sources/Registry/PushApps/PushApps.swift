@@ -13,7 +13,7 @@ public struct PushApps: Sendable {
     self.vault = vault
   }
 
-  /// Adds an app. appId has 1 to 200 letters, digits, dots, hyphens and underscores, the name 1 to 200 characters; teamId, keyId
+  /// Adds an app. appId has 1 to 200 letters, digits, dots, hyphens and underscores, and begins with one of the first two; the name 1 to 200 characters; teamId, keyId
   /// and signingKey belong to iOS and come together or not at all.
   /// - Throws: `RegistryError.invalid`, `.credential`, `.appTaken`, `.customerUnknown`.
   public func add(_ customer: CustomerID, _ app: NewPushApp) async throws -> PushApp {
