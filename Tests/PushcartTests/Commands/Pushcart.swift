@@ -39,7 +39,7 @@ struct Pushcart: Sendable {
     process.environment = [
       "DATABASE_URL": databaseURL, "PUSHCART_MASTER_KEY": masterKey,
       "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "",
-    ].merging(environment) { $1 }
+    ].merging(Self.loopbackOnly) { $1 }.merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = try FileHandle(forWritingTo: URL(filePath: output))
     process.standardError = try FileHandle(forWritingTo: URL(filePath: errors))
@@ -56,6 +56,11 @@ struct Pushcart: Sendable {
       status: process.terminationStatus, output: try String(contentsOfFile: output, encoding: .utf8),
       errors: try String(contentsOfFile: errors, encoding: .utf8))
   }
+
+  /// Addresses of APNs where nothing answers, so that no test reaches Apple by accident.
+  static let loopbackOnly = [
+    "PUSHCART_APNS_PRODUCTION_URL": "https://127.0.0.1:1", "PUSHCART_APNS_SANDBOX_URL": "https://127.0.0.1:1",
+  ]
 
   /// The executable beside the test runner.
   static let executable: URL = {

@@ -28,7 +28,10 @@ final class RunningPushcart: Sendable {
     process.executableURL = URL(filePath: "/bin/sh")
     process.arguments = ["-c", #"\#(limits); exec "$0" "$@""#, program.path] + arguments
     process.currentDirectoryURL = URL(filePath: folder)
-    process.environment = ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? ""].merging(environment) { $1 }
+    process.environment = Pushcart.loopbackOnly.merging(["PATH": ProcessInfo.processInfo.environment["PATH"] ?? ""]) {
+      $1
+    }
+    .merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = output
     process.standardError = output
