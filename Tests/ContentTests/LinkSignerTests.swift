@@ -104,4 +104,25 @@ import Wire
     // A page shows the link that it was opened by: it must not become younger by that.
     #expect(others.token(for: old, .page) == token)
   }
+
+  @Test func `A leaked key signs nothing that is dated after it got a successor, nor anything of days to come`() {
+    let keys = [1: [UInt8](repeating: 1, count: 32), 2: [UInt8](repeating: 2, count: 32)] as [Int64: [UInt8]]
+    let hub = LinkSigner(keys: keys, lastDays: [1: LinkDay(51)], today: { LinkDay(100) })
+    for (number, day, opens) in [
+      (1, 50, true), (1, 51, true), (1, 52, false), (1, 100, false), (2, 100, true), (2, 101, true), (2, 102, false),
+      (2, Int64.max, false),
+    ] as [(Int64, Int64, Bool)] {
+      let thief = LinkSigner(keys: [number: keys[number] ?? []], today: { LinkDay(day) })
+      #expect((hub.verify(thief.token(for: link, .page), .page) != nil) == opens, "\(number) \(day)")
+    }
+  }
+
+  @Test func `A page signs the links on it with the key that its own link was signed with`() throws {
+    let keys = [1: [UInt8](repeating: 1, count: 32), 2: [UInt8](repeating: 2, count: 32)] as [Int64: [UInt8]]
+    let old = LinkSigner(keys: [1: keys[1] ?? []]).token(for: link, .page)
+    let hub = LinkSigner(keys: keys)
+    let read = hub.token(for: try #require(hub.verify(old, .page)), .read)
+    #expect(hub.verify(read, .read) == link)
+    #expect(LinkSigner(keys: [2: keys[2] ?? []]).verify(read, .read) == nil)
+  }
 }

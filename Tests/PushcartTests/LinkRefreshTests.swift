@@ -38,6 +38,29 @@ import Wire
       #expect(log.map(\.action) == ["links.rotate"])
     }
   }
+
+  @Test func `Whoever has a leaked link key signs nothing after its rotation, and nothing at all after its retirement`()
+    async throws
+  {
+    try await withDatabase { database in
+      let keys = LinkKeys(database.pool, vault: Vault(try MasterKeys(current: MasterKeys.generate())))
+      let customer = try await Customers(database.pool).add(name: "ACME").id
+      let thief = LinkSigner(try await keys.load())
+      let link = PushLink(customer: customer, sendout: SendoutID(1), device: DeviceID(1))
+      let early = PushLink(
+        customer: customer, sendout: SendoutID(1), device: DeviceID(1), signedOn: LinkDay(LinkDay.today.number - 20))
+      _ = try await keys.rotate(by: .commandLine(user: "root"))
+      try await database.query("UPDATE hub_secret SET created_at = created_at - interval '10 days'")
+      let rotated = LinkSigner(try await keys.load())
+      #expect(rotated.verify(rotated.token(for: link, .page), .page) == link)
+      #expect(rotated.verify(thief.token(for: link, .page), .page) == nil)
+      #expect(rotated.verify(thief.token(for: early, .page), .page) == link)
+      try await keys.retire(1, by: .commandLine(user: "root"))
+      let retired = LinkSigner(try await keys.load())
+      #expect(retired.verify(thief.token(for: early, .page), .page) == nil)
+      #expect(retired.verify(rotated.token(for: link, .page), .page) == link)
+    }
+  }
 }
 
 extension Task where Success == Never, Failure == Never {

@@ -99,4 +99,34 @@ import Wire
       }
     }
   }
+
+  @Test func `A link key has an end once it is rotated, and is gone once it is retired; the one that signs stays`()
+    async throws
+  {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let keys = LinkKeys(database.pool, vault: try .fresh())
+      let root = ChangeAuthor.commandLine(user: "root")
+      #expect(try await keys.load().supersededAt.isEmpty)
+      _ = try await keys.rotate(by: root)
+      _ = try await keys.rotate(by: root)
+      try await database.query(
+        "UPDATE hub_secret SET created_at = timestamptz '2026-01-01 UTC' + right(name, 1)::int4 * interval '1 day'")
+      let rotated = try await keys.load()
+      let ends: [Int64: Date] = [
+        1: Date(timeIntervalSince1970: 1_767_398_400), 2: Date(timeIntervalSince1970: 1_767_484_800),
+      ]
+      #expect(rotated.keys.keys.sorted() == [1, 2, 3] && rotated.supersededAt == ends)
+
+      for _ in 0..<2 { try await keys.retire(2, by: root) }
+      let retired = try await keys.load()
+      // Key 1 gains no time by its successor's end.
+      #expect(retired.keys.keys.sorted() == [1, 3] && retired.supersededAt == rotated.supersededAt)
+      for number in [3, 4] as [Int64] {
+        await #expect(throws: RegistryError.self) { try await keys.retire(number, by: root) }
+      }
+      let log = try await AuditLog(database.pool).list(customer).items
+      #expect(log.map(\.action) == ["links.retire", "links.rotate", "links.rotate"])
+    }
+  }
 }

@@ -90,10 +90,12 @@ CREATE TABLE hub_secret (
   name          text        PRIMARY KEY,
   sealed        bytea       NOT NULL,
   master_key_id text        NOT NULL,
-  created_at    timestamptz NOT NULL DEFAULT now()
+  created_at    timestamptz NOT NULL DEFAULT now(),
+  retired_at    timestamptz
 );
 COMMENT ON TABLE  hub_secret               IS 'Secrets that the hub generates for itself, such as the key that signs links. On Citus this is a reference table.';
 COMMENT ON COLUMN hub_secret.name          IS 'Purpose of the secret: ''links/1'', ''links/2'' and so on sign page links; the highest number is the current one.';
 COMMENT ON COLUMN hub_secret.sealed        IS 'AES-256-GCM: nonce, ciphertext, tag.';
 COMMENT ON COLUMN hub_secret.master_key_id IS 'The master key that sealed it. `pushcart rekey` needs it for rotation.';
-COMMENT ON COLUMN hub_secret.created_at    IS 'When the secret was generated.';
+COMMENT ON COLUMN hub_secret.created_at    IS 'When the secret was generated. The link key before it signs nothing that is dated later.';
+COMMENT ON COLUMN hub_secret.retired_at    IS 'When the secret was retired: it verifies nothing any more. NULL while it is valid.';

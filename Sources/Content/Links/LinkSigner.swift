@@ -13,6 +13,7 @@ public final class LinkSigner: Sendable {
     var current: Int64
     /// Keyed once; each signature works on a copy.
     var macs: [Int64: HMAC<SHA256>]
+    var lastDays: [Int64: LinkDay]
     var maximumAges: [CustomerID: Int32]
   }
 
@@ -25,34 +26,43 @@ public final class LinkSigner: Sendable {
 
   /// - Parameters:
   ///   - keys: 32 random bytes each, by number, at least one; the highest number signs.
+  ///   - lastDays: the last day that a link of a key may bear, for keys that have a successor: whoever has such a key cannot sign
+  ///     with it any more, except for days that are over.
   ///   - maximumAges: days after which a customer's links are refused; customers without one have links that never expire.
   ///   - today: the clock, which tests steer.
   public init(
-    keys: [Int64: [UInt8]], maximumAges: [CustomerID: Int32] = [:],
+    keys: [Int64: [UInt8]], lastDays: [Int64: LinkDay] = [:], maximumAges: [CustomerID: Int32] = [:],
     today: @escaping @Sendable () -> LinkDay = { .today }
   ) {
-    self.keys = Mutex(Self.keyed(keys, maximumAges))
+    self.keys = Mutex(Self.keyed(keys, lastDays, maximumAges))
     self.today = today
   }
 
   /// Signs with the highest of these keys from now on, and verifies with all of them.
-  public func replace(keys: [Int64: [UInt8]], maximumAges: [CustomerID: Int32]) {
-    let new = Self.keyed(keys, maximumAges)
+  public func replace(
+    keys: [Int64: [UInt8]], lastDays: [Int64: LinkDay] = [:], maximumAges: [CustomerID: Int32]
+  ) {
+    let new = Self.keyed(keys, lastDays, maximumAges)
     self.keys.withLock { $0 = new }
   }
 
-  private static func keyed(_ keys: [Int64: [UInt8]], _ maximumAges: [CustomerID: Int32]) -> Keys {
+  private static func keyed(
+    _ keys: [Int64: [UInt8]], _ lastDays: [Int64: LinkDay], _ maximumAges: [CustomerID: Int32]
+  ) -> Keys {
     precondition(!keys.isEmpty, "a link signer needs a key")
     return Keys(
       current: keys.keys.max() ?? 1, macs: keys.mapValues { HMAC<SHA256>(key: SymmetricKey(data: $0)) },
-      maximumAges: maximumAges)
+      lastDays: lastDays, maximumAges: maximumAges)
   }
 
   /// The token that stands for a push in links of this kind: at most 82 characters of base64url, mostly 36.
   ///
-  /// A link that was verified keeps its day, so that a page cannot prolong the links on it.
+  /// A link that was verified keeps its day and its key, so that a page cannot prolong the links on it.
   public func token(for link: PushLink, _ kind: PushLink.Kind) -> String {
-    let (number, mac) = keys.withLock { ($0.current, $0.macs[$0.current]) }
+    let (number, mac) = keys.withLock { keys in
+      let number = link.signedBy.flatMap { keys.macs[$0] == nil ? nil : $0 } ?? keys.current
+      return (number, keys.macs[number])
+    }
     guard let mac else { preconditionFailure("the current key is one of the keys") }
     return String(
       decoding: Self.bytes(for: link, kind, on: link.signedOn ?? today(), with: mac, number: number), as: UTF8.self)
@@ -70,9 +80,13 @@ public final class LinkSigner: Sendable {
       let device = numbers.next(), let day = numbers.next(), numbers.isAtEnd
     else { return nil }
     let link = PushLink(
-      customer: CustomerID(customer), sendout: SendoutID(sendout), device: DeviceID(device), signedOn: LinkDay(day))
-    let (mac, maximumAge) = keys.withLock { ($0.macs[number], $0.maximumAges[link.customer]) }
-    guard let mac else { return nil }
+      customer: CustomerID(customer), sendout: SendoutID(sendout), device: DeviceID(device), signedOn: LinkDay(day),
+      signedBy: number)
+    let (mac, lastDay, maximumAge) = keys.withLock {
+      ($0.macs[number], $0.lastDays[number]?.number ?? .max, $0.maximumAges[link.customer])
+    }
+    // A day of grace: the hub that signed may be ahead by a little.
+    guard let mac, day <= min(today().number + 1, lastDay) else { return nil }
     let made = Self.bytes(for: link, kind, on: LinkDay(day), with: mac, number: number)
     guard made.count == given.count else { return nil }
     let difference = zip(made, given).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) }

@@ -8,8 +8,13 @@ public struct PushLink: Sendable, Hashable {
   public let device: DeviceID
   /// The day on which the link was signed; `nil` for one that is yet to be signed.
   public let signedOn: LinkDay?
+  /// The number of the key that signed the link; `nil` for one that is yet to be signed.
+  public let signedBy: Int64?
 
-  public init(customer: CustomerID, sendout: SendoutID, device: DeviceID, signedOn: LinkDay? = nil) {
+  public init(
+    customer: CustomerID, sendout: SendoutID, device: DeviceID, signedOn: LinkDay? = nil, signedBy: Int64? = nil
+  ) {
+    self.signedBy = signedBy
     self.customer = customer
     self.sendout = sendout
     self.device = device

@@ -5,8 +5,8 @@ import Wire
 
 struct LinksCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "links", abstract: "Rotate the key that signs page links, and set how long links live.",
-    subcommands: [Rotate.self, MaxAge.self])
+    commandName: "links", abstract: "Rotate and retire the keys that sign page links, and set how long links live.",
+    subcommands: [Rotate.self, Retire.self, MaxAge.self])
 
   struct Rotate: ManagementCommand {
     static let needsMasterKey = true
@@ -14,7 +14,7 @@ struct LinksCommand: AsyncParsableCommand {
       abstract: "Sign all further page links with a new key.",
       discussion: """
         The key is shared by all customers. Hubs that serve take the new one up at once. Links that were signed before stay good \
-        until they reach their customer's maximum age.
+        until they reach their customer's maximum age. If the key has leaked, retire it afterwards.
 
         Example: pushcart links rotate
         """)
@@ -26,6 +26,26 @@ struct LinksCommand: AsyncParsableCommand {
       try options.output.show(LinkKeyReply(linkKeyId: key)) {
         "Page links are signed with key \($0.linkKeyId) from now on.\n"
       }
+    }
+  }
+
+  struct Retire: ManagementCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "Refuse every page link that a key signed.",
+      discussion: """
+        For a key that leaked. Run `pushcart links rotate` first: the key that signs cannot be retired. All links that the old \
+        key signed answer 404 from now on, those in pushes that were sent, too.
+
+        Example: pushcart links retire --key 1
+        """)
+
+    @Option(help: "Number of the key.") var key: Int64
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      try await LinkKeys(stores.pool, vault: try stores.vault).retire(key, by: ManagementStores.actor)
+      try options.output.show(LinkKeyReply(linkKeyId: key)) { "Link key \($0.linkKeyId) is retired.\n" }
     }
   }
 

@@ -1,4 +1,5 @@
 import Crypto
+import FoundationEssentials
 import Postgres
 
 /// Secrets the hub makes for itself, and shares with every other hub on the same database.
@@ -19,18 +20,32 @@ struct HubSecrets: Sendable {
     return try await database.query(HubSecretQueries.add, name, Bytes(sealed.bytes), sealed.masterKeyID).affected == 1
   }
 
-  /// The secrets whose names begin so, by name.
+  /// The secrets whose names begin so, by name, retired ones too.
   /// - Throws: `RegistryError.sealed` when no master key at hand opens one of them.
-  func load(namesBeginningWith prefix: String) async throws -> [String: Secret] {
-    var secrets: [String: Secret] = [:]
+  func load(namesBeginningWith prefix: String) async throws -> [String: HubSecret] {
+    var secrets: [String: HubSecret] = [:]
     for row in try await database.query(HubSecretQueries.find, prefix) {
-      let (name, bytes, key) = try row.decode(String.self, Bytes.self, String.self)
-      secrets[name] = try vault.open(Sealed(bytes: bytes.bytes, masterKeyID: key), context: Self.context(name))
+      let (name, bytes, key, createdAt, retiredAt) = try row.decode(
+        String.self, Bytes.self, String.self, Date.self, Date?.self)
+      let secret = try vault.open(Sealed(bytes: bytes.bytes, masterKeyID: key), context: Self.context(name))
+      secrets[name] = HubSecret(secret: secret, createdAt: createdAt, isRetired: retiredAt != nil)
     }
     return secrets
   }
 
+  /// - Returns: whether there was a secret of that name that was not retired before.
+  func retire(_ name: String) async throws -> Bool {
+    try await database.query(HubSecretQueries.retire, name).affected == 1
+  }
+
   static func context(_ name: String) -> String { "hub_secret/\(name)" }
+}
+
+/// A secret that the hub made for itself.
+struct HubSecret: Sendable {
+  let secret: Secret
+  let createdAt: Date
+  let isRetired: Bool
 }
 
 /// Statements on `hub_secret`, a reference table: they need no customer_id to be routed by.
@@ -45,7 +60,14 @@ enum HubSecretQueries {
 
   static let find = Statement(
     "hub_secret.find", .read,
-    "SELECT name, sealed, master_key_id FROM hub_secret WHERE starts_with(name, $1::text) ORDER BY name")
+    """
+    SELECT name, sealed, master_key_id, created_at, retired_at FROM hub_secret
+    WHERE starts_with(name, $1::text) ORDER BY name
+    """)
 
-  static let all: [Statement] = [add, find]
+  static let retire = Statement(
+    "hub_secret.retire", .write,
+    "UPDATE hub_secret SET retired_at = now() WHERE name = $1::text AND retired_at IS NULL")
+
+  static let all: [Statement] = [add, find, retire]
 }

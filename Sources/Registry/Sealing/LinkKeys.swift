@@ -1,10 +1,13 @@
+public import FoundationEssentials
 public import Postgres
 public import Wire
 
 /// What page links are signed and judged by.
 public struct LinkSettings: Sendable {
-  /// The keys by their numbers. The highest number signs; the others still verify what they signed.
+  /// The keys by their numbers, without retired ones. The highest number signs; the others still verify what they signed.
   public let keys: [Int64: Secret]
+  /// When each key but the highest had a successor. A link that is dated later was forged with a leaked key.
+  public let supersededAt: [Int64: Date]
   /// Days after which a link is refused, of customers that set this.
   public let maximumAges: [CustomerID: Int32]
 }
@@ -34,11 +37,18 @@ public struct LinkKeys: Sendable {
     let ages = try await Customers(pool).all().compactMap { customer in
       customer.settings.linkMaximumAgeDays.map { (customer.id, $0) }
     }
-    return LinkSettings(keys: keys, maximumAges: Dictionary(uniqueKeysWithValues: ages))
+    let numbers = keys.keys.sorted()
+    let superseded = zip(numbers, numbers.dropFirst()).compactMap { number, next in
+      keys[next].map { (number, $0.createdAt) }
+    }
+    return LinkSettings(
+      keys: keys.filter { !$0.value.isRetired }.mapValues(\.secret),
+      supersededAt: Dictionary(uniqueKeysWithValues: superseded), maximumAges: Dictionary(uniqueKeysWithValues: ages))
   }
 
   /// Makes a new key, with which every hub signs as soon as it hears of it. Links that were signed before stay good until they
-  /// reach their customer's maximum age. The audit log of every customer has a line of it.
+  /// reach their customer's maximum age; the key before signs nothing that is dated later. The audit log of every customer has a
+  /// line of it.
   /// - Returns: the new key's number.
   public func rotate(by actor: ChangeAuthor) async throws -> Int64 {
     try await pool.transaction { [vault] transaction in
@@ -54,10 +64,31 @@ public struct LinkKeys: Sendable {
     }
   }
 
+  /// Refuses every link that a key signed: for a key that leaked. It must have been replaced before.
+  /// - Throws: `RegistryError.invalid`.
+  public func retire(_ number: Int64, by actor: ChangeAuthor) async throws {
+    try await pool.transaction { [vault] transaction in
+      let secrets = HubSecrets(transaction, vault: vault)
+      let numbers = Self.numbered(try await secrets.load(namesBeginningWith: Self.prefix)).keys
+      guard numbers.contains(number) else {
+        throw RegistryError.invalid(field: "key", problem: "is the number of no link key")
+      }
+      guard number != numbers.max() else {
+        throw RegistryError.invalid(field: "key", problem: "signs links now: run `pushcart links rotate` first")
+      }
+      guard try await secrets.retire(Self.name(number)) else { return }
+      for customer in try await Customers(transaction).all() {
+        try await ManagementChange(transaction, customer: customer.id, actor: actor)
+          .record(.retireLinks, "links", after: ["linkKeyId": number])
+      }
+      try await transaction.notify(.links, "")
+    }
+  }
+
   private static let prefix = "links/"
   private static func name(_ number: Int64) -> String { "\(prefix)\(number)" }
 
-  private static func numbered(_ secrets: [String: Secret]) -> [Int64: Secret] {
+  private static func numbered(_ secrets: [String: HubSecret]) -> [Int64: HubSecret] {
     Dictionary(
       uniqueKeysWithValues: secrets.compactMap { name, secret in
         Int64(name.dropFirst(prefix.count)).map { ($0, secret) }

@@ -61,6 +61,8 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case changeApp = "app.change"
   /// A new secret that `X-Pushcart-Identity` is computed with.
   case rotateIdentity = "app.rotate_identity"
+  /// The secret before the current one, refused from now on.
+  case revokeIdentity = "app.revoke_previous_identity"
   case addList = "list.add"
   case saveTemplate = "template.save"
   case addSendout = "sendout.add"
@@ -70,6 +72,8 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case cancelSendout = "sendout.cancel"
   /// A new key that signs page links.
   case rotateLinks = "links.rotate"
+  /// A key that signed page links, refused from now on.
+  case retireLinks = "links.retire"
   /// Everything sealed anew under the current master key.
   case rekey
 }
