@@ -7,6 +7,10 @@ public enum RegistryError: Error, Sendable, Hashable {
   case customerUnknown(CustomerID)
   /// The customer has no access key of that number.
   case accessKeyUnknown(AccessKeyID)
+  /// The access key that makes a change was revoked, or expired, since the request began.
+  case accessKeyRefused
+  /// So many unknown tokens are being looked up that one more is not.
+  case tooManyUnknownTokens
   /// The customer has no push app of that appId, or none of it on the platform asked for.
   case appUnknown(appID: String)
   /// The appId stands for apps on several platforms, so `appType` has to say which.

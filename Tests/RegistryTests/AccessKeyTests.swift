@@ -1,9 +1,12 @@
 import Crypto
 import Foundation
-import Registry
+import Postgres
 import Support
+import Synchronization
 import Testing
 import Wire
+
+@testable import Registry
 
 @Suite struct AccessKeyTests {
   @Test(arguments: AccessScope.allCases)
@@ -208,5 +211,114 @@ import Wire
         try await keys.make(customer, name: "x", scope: .admin, appID: "com.acme.app")
       }
     }
+  }
+
+  @Test func `A key created by one that expires expires with it at the latest`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let keys = AccessKeys(database.pool)
+      let end = Date(timeIntervalSinceNow: 3600)
+      let creator = try await keys.make(customer, name: "x", scope: .admin, expiresAt: end).key
+      let asked: [(Date?, Bool)] = [
+        (nil, false), (end.addingTimeInterval(60), false), (end.addingTimeInterval(-60), true),
+      ]
+      for (asked, isKept) in asked {
+        let key = try await keys.make(customer, name: "y", scope: .admin, expiresAt: asked, createdBy: creator.id).key
+        #expect((key.expiresAt == creator.expiresAt) == !isKept)
+        #expect(try #require(key.expiresAt) <= #require(creator.expiresAt))
+      }
+    }
+  }
+
+  @Test func `A key created while its creator is being revoked is revoked too`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let keys = AccessKeys(database.pool)
+      let thief = try await keys.make(customer, name: "leaked", scope: .admin).key
+      let middle = try await keys.make(customer, name: "m", scope: .admin, createdBy: thief.id).key
+      let observer = database.pool
+      let (late, revocation) = try await database.withPool { other in
+        try await other.transaction { transaction in
+          let change = ManagementChange(transaction, customer: customer, actor: .key(middle.id, address: nil))
+          let late = try await AccessKeys(transaction).make(
+            customer, name: "late", scope: .admin, createdBy: middle.id)
+          try await change.holdKey()
+          let revocation = Task {
+            try await observer.transaction { try await AccessKeys($0).revoke(customer, thief.id, withCreated: true) }
+          }
+          try await database.someoneWaits(as: other)
+          return (late.key.id, revocation)
+        }
+      }
+      let revoked = try await revocation.value
+      #expect(revoked.alsoRevoked.contains(late) && revoked.stillValid == [])
+      #expect(try await keys.find(customer, late)?.revokedAt != nil)
+    }
+  }
+
+  @Test func `Made-up tokens take few look-ups at a time, and a token that was valid before passes them`() async throws
+  {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let token = try await AccessKeys(database.pool).make(customer, name: "x", scope: .device).token
+      let gate = GatedDatabase(database.pool)
+      let cache = AccessKeyCache(gate)
+      gate.open()
+      #expect(try await cache.authenticate(token) != nil)
+      gate.close()
+      cache.flush()
+      // Well-formed, as anybody can compute the checksum.
+      func forged() -> String { AccessToken.make(for: customer).text }
+      try await withThrowingTaskGroup(of: Access?.self) { group in
+        for _ in 0..<AccessKeyCache.maximumUnprovenLookups { group.addTask { try await cache.authenticate(forged()) } }
+        while gate.waiting < AccessKeyCache.maximumUnprovenLookups { await Task.yield() }
+        await #expect(throws: RegistryError.tooManyUnknownTokens) { try await cache.authenticate(forged()) }
+        group.addTask { try await cache.authenticate(token) }
+        while gate.waiting <= AccessKeyCache.maximumUnprovenLookups { await Task.yield() }
+        gate.open()
+        let answers: [Access?] = try await group.reduce(into: []) { $0.append($1) }
+        #expect(answers.compactMap { $0 }.count == 1)
+      }
+      #expect(try await cache.authenticate(forged()) == nil)
+    }
+  }
+}
+
+/// A database whose statements wait while it is closed.
+private final class GatedDatabase: Querying {
+  private struct State {
+    var isOpen = false
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private let database: any Querying
+  private let state = Mutex(State())
+
+  init(_ database: any Querying) { self.database = database }
+
+  var waiting: Int { state.withLock { $0.waiting.count } }
+
+  func open() {
+    let waiting = state.withLock { state in
+      state.isOpen = true
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    for continuation in waiting { continuation.resume() }
+  }
+
+  func close() { state.withLock { $0.isOpen = false } }
+
+  func run(
+    _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
+  ) async throws -> Rows {
+    await withCheckedContinuation { continuation in
+      let isOpen = state.withLock { state in
+        if !state.isOpen { state.waiting.append(continuation) }
+        return state.isOpen
+      }
+      if isOpen { continuation.resume() }
+    }
+    return try await database.run(statement, parameters, deadline: deadline)
   }
 }

@@ -6,7 +6,7 @@ import Wire
 
 @Suite struct IdempotentReplyTests {
   let fingerprint = [UInt8](repeating: 1, count: 32)
-  let actor = ChangeAuthor.key(AccessKeyID(1), address: "203.0.113.7")
+  let actor = ChangeAuthor.commandLine(user: "root")
 
   /// Adds a list and says its number.
   func addList(_ customer: CustomerID, _ name: String = "x") -> @Sendable (ManagementChange) async throws -> StoredReply

@@ -31,6 +31,8 @@ public struct NewAccessKey: Sendable {
 /// What revoking a key did.
 public struct AccessKeyRevocation: Sendable, Equatable {
   public let key: AccessKey
+  /// Each key that was asked for or revoked along with it, as it was before; the one asked for comes first.
+  public let before: [AccessKey]
   /// Keys that it had created, and those that these had, which this revoked too.
   public let alsoRevoked: [AccessKeyID]
   /// Keys of that kind that are still valid.

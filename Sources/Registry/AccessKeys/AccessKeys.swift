@@ -11,7 +11,7 @@ public struct AccessKeys: Sendable {
   /// Creates a key with a token of 256 random bits, of which only a hash is stored. The name has 1 to 200 characters.
   /// - Parameters:
   ///   - appID: the only app whose routes the key is to open; not for scope admin.
-  ///   - expiresAt: when it is to stop opening anything; in the future.
+  ///   - expiresAt: when it is to stop opening anything; in the future. A key never outlives the one that creates it.
   ///   - createdBy: the key that creates it; `nil` for the command line.
   /// - Throws: `RegistryError.invalid`, `.appUnknown`, `.customerUnknown`.
   public func make(
@@ -42,34 +42,48 @@ public struct AccessKeys: Sendable {
   }
 
   /// Revokes a key: it opens nothing from now on. Hubs that have it in their cache hear of it as soon as this is committed.
-  /// Revoking it again changes nothing.
+  /// Revoking it again changes nothing. It is to be called in a transaction.
+  ///
+  /// A key that is being used meanwhile may create another until its lock is had (`holdValid`), so descendants are listed again
+  /// until no valid one is left.
   /// - Parameter withCreated: whether to revoke also the keys that it created, and those that these created, and so on.
   /// - Throws: `RegistryError.accessKeyUnknown`.
   @discardableResult
   public func revoke(_ customer: CustomerID, _ key: AccessKeyID, withCreated: Bool = false) async throws
     -> AccessKeyRevocation
   {
+    var before = try await lock(customer).filter { $0.id == key }
     guard let revoked = try await revoke(customer, [key]).first else { throw RegistryError.accessKeyUnknown(key) }
-    let descendants = Self.validDescendants(of: key, among: try await list(customer))
-    if withCreated, !descendants.isEmpty { _ = try await revoke(customer, descendants) }
+    var descendants = Self.validDescendants(of: key, among: try await lock(customer))
+    var alsoRevoked: [AccessKeyID] = []
+    while withCreated, !descendants.isEmpty {
+      _ = try await revoke(customer, descendants.map(\.id))
+      before += descendants
+      alsoRevoked += descendants.map(\.id)
+      descendants = Self.validDescendants(of: key, among: try await lock(customer))
+    }
     try await database.notify(.accessKey, customer.description)
     return AccessKeyRevocation(
-      key: revoked, alsoRevoked: withCreated ? descendants : [], stillValid: withCreated ? [] : descendants)
+      key: revoked, before: before, alsoRevoked: alsoRevoked, stillValid: descendants.map(\.id))
   }
 
   private func revoke(_ customer: CustomerID, _ keys: [AccessKeyID]) async throws -> [AccessKey] {
     try await database.query(AccessKeyQueries.revoke, customer.rawValue, keys.map(\.rawValue)).map(AccessKey.init)
   }
 
+  private func lock(_ customer: CustomerID) async throws -> [AccessKey] {
+    try await database.query(AccessKeyQueries.lock, customer.rawValue).map(AccessKey.init)
+  }
+
   /// What a key created, directly or through others that may be revoked by now, in the order of the numbers: a key is always
   /// created after its creator.
-  private static func validDescendants(of key: AccessKeyID, among keys: [AccessKey]) -> [AccessKeyID] {
+  private static func validDescendants(of key: AccessKeyID, among keys: [AccessKey]) -> [AccessKey] {
     var family: Set<AccessKeyID> = [key]
     return keys.filter { candidate in
       guard let creator = candidate.createdBy, family.contains(creator) else { return false }
       family.insert(candidate.id)
       return candidate.revokedAt == nil && candidate.expiresAt.map { $0 > Date() } ?? true
-    }.map(\.id)
+    }
   }
 
   /// Every key of a customer, revoked ones too, in the order they were created.

@@ -29,6 +29,17 @@ public struct ManagementChange: Sendable {
   /// The access key that makes the change; `nil` at the command line.
   package var key: AccessKeyID? { if case .key(let key, _) = actor { key } else { nil } }
 
+  /// Makes sure that the key is still valid, and that it is not revoked before the change is committed. Called last, so that a
+  /// long change keeps nobody from revoking its key.
+  ///
+  /// A request is authenticated before its body is read; its key may have been revoked since.
+  /// - Throws: `RegistryError.accessKeyRefused`.
+  package func holdKey() async throws {
+    guard let key else { return }
+    let held = try await transaction.query(AccessKeyQueries.holdValid, customer.rawValue, key.rawValue)
+    if held.isEmpty { throw RegistryError.accessKeyRefused }
+  }
+
   /// Adds a line to the audit log, unless nothing has changed.
   /// - Parameters:
   ///   - target: what was changed, as in `key 7`.

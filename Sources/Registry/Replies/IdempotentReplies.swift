@@ -31,7 +31,8 @@ public struct IdempotentReplies: Sendable {
   ///   - fingerprint: SHA-256 of method, path and body: the same key with another one is refused.
   ///   - limit: how long each of its statements may take; `nil` for what the pool says.
   ///   - body: all it changes must go through the change it is given.
-  /// - Throws: `RegistryError.idempotencyKeyReused`, `.idempotentReplyLost`, `.invalid`, and whatever `body` throws.
+  /// - Throws: `RegistryError.idempotencyKeyReused`, `.idempotentReplyLost`, `.invalid`, `.accessKeyRefused`, and whatever `body`
+  ///   throws.
   public func once(
     _ customer: CustomerID, by actor: ChangeAuthor, key: String?, fingerprint: [UInt8], limit: Duration? = nil,
     _ body: @escaping @Sendable (ManagementChange) async throws -> StoredReply
@@ -40,20 +41,25 @@ public struct IdempotentReplies: Sendable {
     let checked = try TextRule("Idempotency-Key", maximum: 255).require(key)
     return try await pool.transaction(limit: limit) { transaction in
       let request = IdempotentRequest(customer: customer, key: checked, fingerprint: fingerprint, vault: vault)
-      return try await request.once(in: transaction) {
-        try await body(ManagementChange(transaction, customer: customer, actor: actor))
-      }
+      let change = ManagementChange(transaction, customer: customer, actor: actor)
+      let reply = try await request.once(in: transaction) { try await body(change) }
+      // A stored reply, too, is for a valid key alone: it may hold a token.
+      try await change.holdKey()
+      return reply
     }
   }
 
   /// Runs `body` in one transaction, of which nothing is noted for repetitions.
-  /// - Throws: whatever `body` throws.
+  /// - Throws: `RegistryError.accessKeyRefused`, and whatever `body` throws.
   public func change<Answer: Sendable>(
     _ customer: CustomerID, by actor: ChangeAuthor, limit: Duration? = nil,
     _ body: @escaping @Sendable (ManagementChange) async throws -> Answer
   ) async throws -> Answer {
     try await pool.transaction(limit: limit) {
-      try await body(ManagementChange($0, customer: customer, actor: actor))
+      let change = ManagementChange($0, customer: customer, actor: actor)
+      let answer = try await body(change)
+      try await change.holdKey()
+      return answer
     }
   }
 

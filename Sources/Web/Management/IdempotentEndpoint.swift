@@ -24,7 +24,7 @@ struct IdempotentEndpoint: Sendable {
     try await authenticator.access(request, needs: .admin)
   }
 
-  /// Answers a POST with a body. The key is checked before the body is read.
+  /// Answers a POST with a body. The key is checked before the body is read, and again before the change is committed.
   /// - Parameters:
   ///   - limit: the body's limit in bytes.
   ///   - action: runs in the transaction that also stores the reply.

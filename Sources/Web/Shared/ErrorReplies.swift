@@ -33,6 +33,8 @@ public enum ErrorReplies {
     switch error {
     case .customerUnknown: .notFound("There is no such customer.")
     case .accessKeyUnknown: .notFound("There is no access key of this number.")
+    case .accessKeyRefused: .unauthorized
+    case .tooManyUnknownTokens: .busy
     case .appUnknown: .notFound("appId names no push app of this customer.")
     case .appAmbiguous: .badRequest("appType is needed: this appId stands for apps on several platforms.")
     case .appTaken: .conflict("There is a push app of this appId and appType already.")

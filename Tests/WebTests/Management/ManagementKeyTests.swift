@@ -75,4 +75,33 @@ import Wire
       #expect(rest["next"] == nil)
     }
   }
+
+  /// The key is cached as valid, like that of a request whose body has not come yet.
+  @Test func `A key that was revoked since its request began changes nothing, and gets no stored reply`() async throws {
+    try await withManagedSite { managed in
+      let made = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"gone","scope":"admin"}"#).json
+      let (id, token) = (try #require(made.integer("keyId")), try #require(made.string("token")))
+      let once = [("Idempotency-Key", "k")]
+      let body = #"{"name":"fresh","scope":"admin"}"#
+      #expect(try await managed.send("POST", "/api/v1/keys", key: token, headers: once, json: body).status == 201)
+      try await managed.database.query("UPDATE access_key SET revoked_at = now() WHERE access_key_id = $1::bigint", id)
+      let before = try await managed.rows()
+      for headers in [[], once, [("Idempotency-Key", "l")]] {
+        let reply = try await managed.send("POST", "/api/v1/keys", key: token, headers: headers, json: body)
+        #expect(reply.status == 401, "\(reply.text)")
+      }
+      #expect(
+        try await managed.send("PATCH", "/api/v1/customer", key: token, json: #"{"linkMaxAgeDays":3}"#).status == 401)
+      #expect(try await managed.rows() == before)
+    }
+  }
+
+  @Test func `A key can revoke itself`() async throws {
+    try await withManagedSite { managed in
+      let made = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"own","scope":"admin"}"#).json
+      let (id, token) = (try #require(made.integer("keyId")), try #require(made.string("token")))
+      #expect(try await managed.send("DELETE", "/api/v1/keys/\(id)", key: token).status == 200)
+      #expect(try await managed.send("GET", "/api/v1/keys", key: token).status == 401)
+    }
+  }
 }

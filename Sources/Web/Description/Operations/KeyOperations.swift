@@ -18,7 +18,7 @@ enum KeyOperations {
     summary: "Make an access key",
     description: """
       The reply shows the token once. Store it where it is needed. A key with `appId` opens only the routes of that app. A \
-      key with `expiresAt` opens nothing after that moment.
+      key with `expiresAt` opens nothing after that moment. A key expires no later than the key that makes it.
       """,
     parameters: [.idempotencyKey],
     requestBody: APIContent(AccessKeyRequest.example),
