@@ -51,7 +51,9 @@ extension Setting {
   static let addressRate = Setting(
     "address-rate", "requests a second of one client address, a reverse proxy's included; 0 for any number",
     fallback: "0")
-  static let keyRate = Setting("key-rate", "requests a second with one access key; 0 for any number", fallback: "0")
+  static let keyRate = Setting(
+    "key-rate", "requests a second with one access key, of scope device from one address; 0 for any number",
+    fallback: "0")
   static let linkRate = Setting(
     "link-rate", "requests a second with the links of one push; 0 for any number", fallback: "1000")
   static let publicURL = Setting(

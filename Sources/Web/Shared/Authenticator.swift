@@ -8,14 +8,23 @@ public import Wire
 /// customers exist.
 public struct Authenticator: Sendable {
   private let keys: AccessKeyCache
-  private let rate: RateLimit<KeyOfCustomer>
+  private let rate: RateLimit<KeyUser>
 
-  private struct KeyOfCustomer: Hashable {
+  /// Who shares a rate.
+  struct KeyUser: Hashable {
     let customer: CustomerID
     let key: AccessKeyID
+    /// Of scope device alone: its key lies in every copy of an app, and nobody is to use it up for the others.
+    let address: String?
+
+    init(_ access: Access, from address: String?) {
+      customer = access.customer
+      key = access.key
+      self.address = access.scope == .device ? address : nil
+    }
   }
 
-  /// - Parameter requestsPerKey: most requests a second with one key; 0 for any number.
+  /// - Parameter requestsPerKey: most requests a second with one key, of scope device from one address; 0 for any number.
   public init(_ keys: AccessKeyCache, requestsPerKey: Int = 0) {
     self.keys = keys
     rate = RateLimit(requestsPerKey)
@@ -28,20 +37,20 @@ public struct Authenticator: Sendable {
     guard let customer = context.parameters["customerId"].flatMap({ CustomerID(String($0)) }),
       let token = request.headers[.carmaToken]
     else { throw HTTPErrorResponse.unauthorized }
-    return try check(try await keys.authenticate(token, for: customer), scope)
+    return try check(try await keys.authenticate(token, for: customer), scope, from: context.remoteAddress)
   }
 
   /// The same from the cache alone; nil if that does not have it, or the request is refused.
   func cachedAccess(_ request: FastRequest, to customer: CustomerID, needs scope: AccessScope) -> Access? {
     guard let access = request.header(.carmaToken).flatMap({ keys.cached($0, for: customer) }) else { return nil }
-    return try? check(access, scope)
+    return try? check(access, scope, from: nil)
   }
 
   /// What the key in `Authorization: Bearer` or `X-Carma-Authentication-Token` opens, for paths that name no customer.
   /// - Throws: as above.
   public func access(_ request: Request, needs scope: AccessScope) async throws -> Access {
     guard let token = bearer(request) ?? request.headers[.carmaToken] else { throw HTTPErrorResponse.unauthorized }
-    return try check(try await keys.authenticate(token), scope)
+    return try check(try await keys.authenticate(token), scope, from: nil)
   }
 
   /// Empties the cache: a key that was revoked here must not open anything here once that is answered.
@@ -52,10 +61,10 @@ public struct Authenticator: Sendable {
     return String(value.dropFirst(7))
   }
 
-  private func check(_ access: Access?, _ scope: AccessScope) throws -> Access {
+  private func check(_ access: Access?, _ scope: AccessScope, from address: String?) throws -> Access {
     guard let access else { throw HTTPErrorResponse.unauthorized }
     guard access.opens(scope) else { throw HTTPErrorResponse.forbidden(needs: scope.rawValue) }
-    if let error = rate.refusal(of: KeyOfCustomer(customer: access.customer, key: access.key)) { throw error }
+    if let error = rate.refusal(of: KeyUser(access, from: address)) { throw error }
     return access
   }
 }

@@ -4,6 +4,8 @@ import Support
 import Testing
 import Wire
 
+@testable import Web
+
 @Suite struct CarmaAccessTests {
   @Test func `A key of scope device registers and invalidates, and never reads`() async throws {
     try await withCarmaSite { carma in
@@ -186,6 +188,16 @@ import Wire
       }
       #expect(try await carma.get("a", key: carma.acme.admin).status == 200)
       #expect(try await carma.get("a", key: "wrong").status == 401)
+    }
+  }
+
+  @Test func `A device key used up from one address is not used up from another`() {
+    let limit = RateLimit<Authenticator.KeyUser>(1)
+    for (key, scope, isShared) in [(1, AccessScope.device, false), (2, .backend, true)] {
+      let access = Access(customer: CustomerID(1), key: AccessKeyID(Int64(key)), scope: scope)
+      let other = Authenticator.KeyUser(access, from: "192.0.2.2")
+      while limit.refusal(of: Authenticator.KeyUser(access, from: "192.0.2.1")) == nil {}
+      #expect((limit.refusal(of: other) != nil) == isShared, "\(scope)")
     }
   }
 }
