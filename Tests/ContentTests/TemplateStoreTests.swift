@@ -1,4 +1,5 @@
-import Content
+@testable import Content
+
 import Postgres
 import Support
 import Synchronization
@@ -140,6 +141,17 @@ import Wire
       _ = try await cache.template(customer, name: "b", version: 1)
       #expect(counting.count == 4)
     }
+  }
+}
+
+@Suite struct PageTemplateCacheStateTests {
+  @Test func `A template that is kept twice counts once`() throws {
+    let template = try PageTemplate("Hi {{firstName}}", format: .text)
+    let key = PageTemplateCache.Key(customer: CustomerID(1), name: "offer", version: 1)
+    var state = PageTemplateCache.State()
+    for _ in 0..<3 { state.keep(key, template, 1000) }
+    #expect(state.size == template.size)
+    #expect(state.entries.count == 1)
   }
 }
 

@@ -4,13 +4,13 @@ public import Wire
 
 /// The compiled templates that were used last. A version never changes, so no entry becomes stale.
 public final class PageTemplateCache: Sendable {
-  fileprivate struct Key: Hashable {
+  struct Key: Hashable {
     let customer: CustomerID
     let name: String
     let version: Int32
   }
 
-  fileprivate struct State {
+  struct State {
     var entries: [Key: (template: PageTemplate, lastUse: UInt64)] = [:]
     /// Reads under way.
     var loads: [Key: Task<PageTemplate, any Error>] = [:]
@@ -35,7 +35,9 @@ public final class PageTemplateCache: Sendable {
   public func template(_ customer: CustomerID, name: String, version: Int32) async throws -> PageTemplate {
     let key = Key(customer: customer, name: name, version: version)
     if let template = cached(key) { return template }
-    let load = state.withLock { state in
+    let load: Task<PageTemplate, any Error> = state.withLock { state in
+      // A load may have ended since the look above.
+      if let template = state.use(key) { return Task { template } }
       if let load = state.loads[key] { return load }
       let load = Task { try await self.load(key) }
       state.loads[key] = load
@@ -50,12 +52,7 @@ public final class PageTemplateCache: Sendable {
   }
 
   private func cached(_ key: Key) -> PageTemplate? {
-    state.withLock { state in
-      guard let template = state.entries[key]?.template else { return nil }
-      state.uses += 1
-      state.entries[key]?.lastUse = state.uses
-      return template
-    }
+    state.withLock { $0.use(key) }
   }
 
   private func load(_ key: Key) async throws -> PageTemplate {
@@ -72,8 +69,16 @@ public final class PageTemplateCache: Sendable {
 }
 
 extension PageTemplateCache.State {
-  fileprivate mutating func keep(_ key: PageTemplateCache.Key, _ template: PageTemplate, _ capacity: Int) {
+  fileprivate mutating func use(_ key: PageTemplateCache.Key) -> PageTemplate? {
+    guard let template = entries[key]?.template else { return nil }
+    uses += 1
+    entries[key]?.lastUse = uses
+    return template
+  }
+
+  mutating func keep(_ key: PageTemplateCache.Key, _ template: PageTemplate, _ capacity: Int) {
     loads[key] = nil
+    if let replaced = entries.removeValue(forKey: key) { size -= replaced.template.size }
     guard template.size <= capacity else { return }
     while size + template.size > capacity, let oldest = entries.min(by: { $0.value.lastUse < $1.value.lastUse }) {
       entries[oldest.key] = nil
