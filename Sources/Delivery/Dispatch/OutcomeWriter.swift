@@ -1,17 +1,18 @@
 import Postgres
 import Registry
 
-/// Writes outcomes into the ledger, one statement at a time: what arrives while one is under way travels together in the
-/// next, so the more there is to write the less each costs.
+/// Writes outcomes to the ledger, one statement at a time.
+///
+/// Outcomes that arrive during a statement are written together by the next one, so each costs less under load.
 final class OutcomeWriter: Sendable {
-  /// Outcomes that were added together are one item; an empty one waits for those before it.
+  /// An item is the outcomes of one call of `add`. `flush` adds an empty item, which is answered after those before it.
   private let batcher: Batcher<[Settlement], Void>
   private let onWritten: @Sendable (Int) -> Void
 
   /// - Parameters:
-  ///   - write: writes outcomes. While it throws what is a `DatabaseUnavailable` it is called again, however long that takes.
-  ///     After any other error nothing is written any more.
-  ///   - onWritten: told how much room is free again once outcomes have been written.
+  ///   - write: writes outcomes. It is retried without limit while the database is unavailable. Any other error ends the
+  ///     writer.
+  ///   - onWritten: called after a write, with the room in the window that it freed.
   init(
     write: @escaping @Sendable ([Settlement]) async throws -> Void, onWritten: @escaping @Sendable (Int) -> Void
   ) {
@@ -30,8 +31,8 @@ final class OutcomeWriter: Sendable {
     }
   }
 
-  /// Adds outcomes, to be written soon.
-  /// - Parameter room: the room in the window that they hold until then.
+  /// Adds outcomes to the next write.
+  /// - Parameter room: the room that they take in the window until they are written.
   func add(_ settlements: [Settlement], room: Int) {
     guard !settlements.isEmpty else { return }
     batcher.answer(0, settlements, weight: settlements.count) { [onWritten] result in
@@ -39,10 +40,10 @@ final class OutcomeWriter: Sendable {
     }
   }
 
-  /// Waits until everything added so far is written, or nothing is written any more.
-  /// - Returns: whether everything is written.
+  /// Waits until all outcomes added so far are written or the writer has ended.
+  /// - Returns: whether all are written.
   func flush() async -> Bool { (try? await batcher.answer(0, [], weight: 0)) != nil }
 
-  /// Writes nothing more; what is not written is left alone.
+  /// Ends the writer. Outcomes that are not written yet are dropped.
   func cancel() { batcher.cancel() }
 }

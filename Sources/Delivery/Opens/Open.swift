@@ -1,19 +1,19 @@
 public import Content
 
-/// A push was opened.
+/// One open of a push.
 public struct Open: Sendable, Hashable {
-  /// By what.
+  /// How the push was opened.
   public enum Via: String, Sendable, Hashable, CaseIterable {
-    /// The rich page was fetched.
+    /// The rich page was requested.
     case page
-    /// The app said that the push was read.
+    /// The app reported the push as read.
     case pushreadurl
   }
 
-  /// By whom.
+  /// Who opened it.
   public enum Reader: String, Sendable, Hashable, CaseIterable {
     case person
-    /// A HEAD request, or a known scanner or prefetcher: kept apart, and never counted as an open.
+    /// A HEAD request, or a known scanner or prefetcher. It is stored separately and never counted as an open.
     case machine
   }
 
@@ -30,6 +30,6 @@ public struct Open: Sendable, Hashable {
 
 /// Every error of this room. Outcomes of pushes are values, not errors.
 public enum DeliveryError: Error, Sendable, Hashable {
-  /// Too many opens wait to be written: try again in a moment.
+  /// Too many opens are waiting to be written. The caller may retry shortly.
   case opensOverflow
 }

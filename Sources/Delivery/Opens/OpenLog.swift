@@ -3,14 +3,14 @@ import Metrics
 package import Postgres
 package import Wire
 
-/// Writes opens of one customer together: every one is counted, and the first by a person is written to the ledger.
+/// Writes opens of one customer in one statement. Every open is counted; the first by a person is written to the ledger.
 package struct OpenLog: Sendable {
   private let database: any Querying
 
   package init(_ database: any Querying) { self.database = database }
 
-  /// Records opens, all in one commit.
-  /// - Returns: for each whom its push was for; `nil` if there is no such push, so that nothing was recorded.
+  /// Records opens in one commit.
+  /// - Returns: the contact of each push; `nil` if the push does not exist, in which case nothing was recorded for it.
   package func record(_ opens: [Open], of customer: CustomerID) async throws -> [ContactID?] {
     let rows = try await afterDeadlocks {
       try await database.query(
@@ -24,7 +24,7 @@ package struct OpenLog: Sendable {
     return contacts
   }
 
-  /// What `record` gives, without recording anything.
+  /// Returns the same contacts as `record`, without recording anything.
   package func contacts(of opens: [Open], of customer: CustomerID) async throws -> [ContactID?] {
     let rows = try await database.query(
       OpenQueries.contacts, customer.rawValue, opens.map(\.link.sendout.rawValue), opens.map(\.link.device.rawValue))
@@ -38,7 +38,7 @@ package struct OpenLog: Sendable {
     return contacts
   }
 
-  /// Runs a statement again when it was the victim of a deadlock: opens and settlements of the same pushes may meet.
+  /// Retries a statement that was ended by a deadlock. Opens and settlements may lock the same pushes.
   private func afterDeadlocks<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
     for _ in 0..<3 {
       do {

@@ -5,12 +5,12 @@ import Registry
 enum OpenQueries {
   static let all: [Statement] = [record, contacts]
 
-  /// Records opens of the customer `$1`: `$2` sendouts, `$3` devices, `$4` by what they were opened, `$5` by whom. Opens of one
-  /// push within one minute are counted in one row. Opens of pushes that are not in the ledger are ignored. The first open by a
-  /// person is written to the push, unless the phone is somebody else's by now: that person never got it.
+  /// Records opens of the customer `$1`: sendouts `$2`, devices `$3`, ways of opening `$4`, readers `$5`. Opens of one push
+  /// within one minute are counted in one row. Opens of pushes that are not in the ledger are ignored. The first open by a
+  /// person is written to the push, unless the device now belongs to another contact, who never got the push.
   ///
-  /// Returns one row of two arrays: the places of the known opens in what was given, and the contacts of their pushes; NULLs
-  /// if none is known. Locks events, then pushes, each in the order of their keys, as settlements do.
+  /// Returns one row of two arrays: the positions of the known opens in the input, and the contacts of their pushes. Both are
+  /// NULL if none is known. Locks events, then pushes, each in key order, as settlements do.
   static let record = Statement(
     "open.record", .write,
     """
@@ -21,7 +21,7 @@ enum OpenQueries {
       SELECT opened.*, push.contact_id, push.is_new
         FROM opened
        CROSS JOIN LATERAL
-             -- OFFSET 0 keeps this a look-up by the primary key, whatever the planner thinks of the table's size.
+             -- OFFSET 0 forces a lookup by primary key, whatever table size the planner assumes.
              (SELECT contact_id, opened_at IS NULL AS is_new
                 FROM push
                WHERE push.customer_id = $1::bigint AND push.sendout_id = opened.sendout_id
@@ -44,7 +44,7 @@ enum OpenQueries {
     SELECT array_agg(place), array_agg(contact_id) FROM known
     """)
 
-  /// What `record` gives, without recording anything.
+  /// Returns the same arrays as `record`, without recording anything.
   static let contacts = Statement(
     "open.contacts", .read,
     """
