@@ -100,9 +100,11 @@ import Wire
       guard text.contains("{{"), let template = try? TextTemplate(text, field: "alert") else { continue }
       let recipient = Self.recipient(&random)
       let expected = try recipient.render(text, .text)
-      #expect(template.render(recipient.context).utf8.elementsEqual(expected.utf8), "\(text.debugDescription)")
+      var budget = RenderBudget()
+      let page = template.render(recipient.context, within: &budget)
+      #expect(page.utf8.elementsEqual(expected.utf8), "\(text.debugDescription)")
       var json: [UInt8] = []
-      template.appendJSON(recipient.context, to: &json)
+      template.appendJSON(recipient.context, within: &budget, to: &json)
       #expect(json == JSONText.quoted(expected), "\(text.debugDescription)")
     }
   }
@@ -120,7 +122,8 @@ import Wire
         "\(text).{{firstName}}.{{#a}}{{.}}{{/a}}.{{#b}}.\(text).{{.}}{{/b}}.{{{properties.a}}}{{uppercased(b)}}"
       let template = try CompiledTemplate(body, field: "body", sizeLimit: 1 << 20)
       var bytes: [UInt8] = []
-      template.append(recipient.context, escaping, to: &bytes)
+      var budget = RenderBudget()
+      template.append(recipient.context, escaping, within: &budget, to: &bytes)
       #expect(bytes == Array(try recipient.render(body, escaping).utf8), "\(string.debugDescription)")
     }
   }

@@ -43,13 +43,14 @@ indirect enum FieldTemplate: Sendable {
   }
 
   /// The field as this recipient gets it.
-  func value(_ context: PageContext) -> JSONValue {
+  func value(_ context: PageContext, within budget: inout RenderBudget) -> JSONValue {
     switch self {
     case .constant(let value, _): value
-    case .text(let text): .string(text.render(context))
-    case .list(let values): .array(values.map { $0.value(context) })
+    case .text(let text): .string(text.render(context, within: &budget))
+    case .list(let values): .array(values.map { $0.value(context, within: &budget) })
     case .object(let members):
-      .object(Dictionary(members.map { ($0.name, $0.value.value(context)) }) { first, _ in first })
+      .object(
+        Dictionary(members.map { ($0.name, $0.value.value(context, within: &budget)) }) { first, _ in first })
     }
   }
 
@@ -64,15 +65,15 @@ indirect enum FieldTemplate: Sendable {
   }
 
   /// Appends the field's JSON as this recipient gets it.
-  func append(_ context: PageContext, to bytes: inout [UInt8]) {
+  func append(_ context: PageContext, within budget: inout RenderBudget, to bytes: inout [UInt8]) {
     switch self {
     case .constant(_, let json): bytes.append(contentsOf: json)
-    case .text(let text): text.appendJSON(context, to: &bytes)
+    case .text(let text): text.appendJSON(context, within: &budget, to: &bytes)
     case .list(let values):
       bytes.append(UInt8(ascii: "["))
       for (index, value) in values.enumerated() {
         if index > 0 { bytes.append(UInt8(ascii: ",")) }
-        value.append(context, to: &bytes)
+        value.append(context, within: &budget, to: &bytes)
       }
       bytes.append(UInt8(ascii: "]"))
     case .object(let members):
@@ -81,7 +82,7 @@ indirect enum FieldTemplate: Sendable {
         if index > 0 { bytes.append(UInt8(ascii: ",")) }
         bytes.append(contentsOf: member.json)
         bytes.append(UInt8(ascii: ":"))
-        member.value.append(context, to: &bytes)
+        member.value.append(context, within: &budget, to: &bytes)
       }
       bytes.append(UInt8(ascii: "}"))
     }

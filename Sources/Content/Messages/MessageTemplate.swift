@@ -76,17 +76,20 @@ public struct MessageTemplate: Sendable {
   }
 
   /// The alert as this recipient gets it; `nil` when the message has none.
-  public func alert(for context: PageContext) -> String? { alert?.render(context) }
-
-  /// The info as this recipient gets it; `nil` when the message has none.
-  public func info(for context: PageContext) -> String? { info?.render(context) }
+  public func alert(for context: PageContext) -> String? {
+    var budget = RenderBudget()
+    return alert?.render(context, within: &budget)
+  }
 
   /// Sets what the page behind this message can name: `{{sendout.alert}}`, `{{sendout.info}}` and `{{sendout.fields.…}}` as
   /// this recipient got them.
   public func fill(_ context: inout PageContext) {
-    let (alert, info) = (alert(for: context), info(for: context))
+    var budget = RenderBudget()
+    let alert = alert?.render(context, within: &budget)
+    let info = info?.render(context, within: &budget)
     if hasRenderedFields {
-      context.sendout.fields = Dictionary(fields.map { ($0.name, $0.value.value(context)) }) { first, _ in first }
+      context.sendout.fields = Dictionary(
+        fields.map { ($0.name, $0.value.value(context, within: &budget)) }, uniquingKeysWith: { first, _ in first })
     }
     context.sendout.alert = alert
     context.sendout.info = info
@@ -100,15 +103,19 @@ extension MessageTemplate {
   /// With an info, `aps.alert` is `{"title": alert, "body": info}`; without one, or with an empty one, it is the alert alone. A
   /// badge that is no number, an empty sound and an empty category are left out.
   public func payload(for context: PageContext) -> [UInt8] {
-    let alert = alert?.json(context)
-    let info = info.map { $0.json(context) }.flatMap { $0.isEmptyJSON ? nil : $0 }
+    // One for all texts: each could use up one of its own.
+    var budget = RenderBudget()
+    let alert = alert?.json(context, within: &budget)
+    let info = (info?.json(context, within: &budget)).flatMap { $0.isEmptyJSON ? nil : $0 }
     var payload: [UInt8] = []
     payload.reserveCapacity(1024)
     payload.append(contentsOf: "{\"aps\":{".utf8)
     appendAlert(alert, info, to: &payload)
-    if let badge = badge?.digits(context) { payload.appendMember("badge", badge) }
-    if let sound = sound?.json(context), !sound.isEmptyJSON { payload.appendMember("sound", sound) }
-    if let category = category?.json(context), !category.isEmptyJSON { payload.appendMember("category", category) }
+    if let badge = badge?.digits(context, within: &budget) { payload.appendMember("badge", badge) }
+    if let sound = sound?.json(context, within: &budget), !sound.isEmptyJSON { payload.appendMember("sound", sound) }
+    if let category = category?.json(context, within: &budget), !category.isEmptyJSON {
+      payload.appendMember("category", category)
+    }
     payload.append(contentsOf: "},\"source\":\"carma\"".utf8)
     if let url = context.url { payload.appendMember("url", JSONText.quoted(url)) }
     if let read = context.pushreadurl { payload.appendMember("pushreadurl", JSONText.quoted(read)) }
@@ -118,7 +125,7 @@ extension MessageTemplate {
       payload.append(UInt8(ascii: ","))
       payload.append(contentsOf: field.json)
       payload.append(UInt8(ascii: ":"))
-      field.value.append(context, to: &payload)
+      field.value.append(context, within: &budget, to: &payload)
     }
     payload.append(UInt8(ascii: "}"))
     return payload

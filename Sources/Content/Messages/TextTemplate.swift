@@ -19,26 +19,27 @@ struct TextTemplate: Sendable {
     constantJSON = template.isConstant ? JSONText.quoted(text) : nil
   }
 
-  func render(_ context: PageContext) -> String {
+  func render(_ context: PageContext, within budget: inout RenderBudget) -> String {
     var bytes: [UInt8] = []
-    template.append(context, .text, to: &bytes)
+    template.append(context, .text, within: &budget, to: &bytes)
     return String(decoding: bytes, as: UTF8.self)
   }
 
   /// The text for one recipient as a JSON string, quotation marks included.
-  func json(_ context: PageContext) -> [UInt8] {
+  func json(_ context: PageContext, within budget: inout RenderBudget) -> [UInt8] {
     if let constantJSON { return constantJSON }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(template.size + 64)
-    appendJSON(context, to: &bytes)
+    appendJSON(context, within: &budget, to: &bytes)
     return bytes
   }
 
   /// Appends what `json` gives.
-  func appendJSON(_ context: PageContext, to bytes: inout [UInt8]) {
+  func appendJSON(_ context: PageContext, within budget: inout RenderBudget, to bytes: inout [UInt8]) {
     if let constantJSON { return bytes.append(contentsOf: constantJSON) }
     bytes.append(UInt8(ascii: "\""))
-    TemplateRenderer.append(nodesInJSON, context, .json, templateSize: template.size, to: &bytes)
+    TemplateRenderer.append(
+      nodesInJSON, context, .json, templateSize: template.size, within: &budget, to: &bytes)
     bytes.append(UInt8(ascii: "\""))
   }
 }
@@ -70,10 +71,10 @@ enum BadgeTemplate: Sendable {
   }
 
   /// The digits for one recipient; `nil` when the template gives no number for them, so that the icon stays as it is.
-  func digits(_ context: PageContext) -> [UInt8]? {
+  func digits(_ context: PageContext, within budget: inout RenderBudget) -> [UInt8]? {
     switch self {
     case .constant(let digits): digits
-    case .text(let text): Self.number(text.render(context)).map { Array(String($0).utf8) }
+    case .text(let text): Self.number(text.render(context, within: &budget)).map { Array(String($0).utf8) }
     }
   }
 

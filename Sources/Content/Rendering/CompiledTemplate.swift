@@ -30,8 +30,10 @@ struct CompiledTemplate: Sendable {
   }
 
   /// Appends what the template gives for one recipient.
-  func append(_ context: PageContext, _ escaping: Escaping, to bytes: inout [UInt8]) {
-    TemplateRenderer.append(nodes, context, escaping, templateSize: size, to: &bytes)
+  func append(
+    _ context: PageContext, _ escaping: Escaping, within budget: inout RenderBudget, to bytes: inout [UInt8]
+  ) {
+    TemplateRenderer.append(nodes, context, escaping, templateSize: size, within: &budget, to: &bytes)
   }
 }
 

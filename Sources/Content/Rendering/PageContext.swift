@@ -89,7 +89,11 @@ public struct SendoutFields: Sendable, Equatable {
   /// The info as this recipient got it.
   public var info: String?
   /// The message's further fields; as this recipient got them, after `MessageTemplate.fill`.
-  public var fields: [String: JSONValue]
+  public var fields: [String: JSONValue] {
+    didSet { values = fields.mapValues(PropertyValue.init) }
+  }
+  /// The fields as templates read them; made once, since a page may name them often.
+  private(set) var values: [String: PropertyValue]
 
   public init(
     id: Int64? = nil, name: String? = nil, alert: String? = nil, info: String? = nil,
@@ -100,5 +104,6 @@ public struct SendoutFields: Sendable, Equatable {
     self.alert = alert
     self.info = info
     self.fields = fields
+    values = fields.mapValues(PropertyValue.init)
   }
 }

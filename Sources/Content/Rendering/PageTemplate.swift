@@ -30,8 +30,9 @@ public struct PageTemplate: Sendable {
   /// The page for one recipient, in UTF-8.
   public func bytes(for context: PageContext) -> [UInt8] {
     var page: [UInt8] = []
+    var budget = RenderBudget()
     page.reserveCapacity(size + 1024)
-    template.append(context, format.escaping, to: &page)
+    template.append(context, format.escaping, within: &budget, to: &page)
     return page
   }
 }

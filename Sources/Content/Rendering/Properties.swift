@@ -7,6 +7,9 @@ public struct Properties: Sendable, Equatable {
   /// - Parameter json: a JSON object, as PostgreSQL gives `contact.properties`. Anything else holds no properties.
   public init(json: String = "{}") { self.json = json }
 
+  /// Bytes of the text.
+  var size: Int { json.utf8.count }
+
   /// All properties as an object; `nil` if the text is no JSON object.
   var decoded: PropertyValue? {
     var json = json
@@ -72,17 +75,6 @@ enum PropertyValue: Sendable, Equatable {
       var members: [String: PropertyValue] = [:]
       try reader.object { reader, key throws(JSONProblem) in members[key.description] = try PropertyValue(&reader) }
       self = .object(members)
-    }
-  }
-
-  /// The value as a template prints it: a list with commas, an object as nothing.
-  var printed: String {
-    switch self {
-    case .null, .object: ""
-    case .text(let text): text
-    case .number(let digits): digits
-    case .bool(let value): value ? "true" : "false"
-    case .list(let values): values.map(\.printed).joined(separator: ", ")
     }
   }
 

@@ -17,6 +17,19 @@ struct TemplateRenderer {
     case object([String: PropertyValue])
     /// A place in a list that a section is about, as `last()` asks for it.
     case position(Int, isLast: Bool)
+
+    /// `nil` for what is null or an empty text, so that a section about it is left out.
+    init?(_ value: PropertyValue) {
+      switch value {
+      case .null: return nil
+      case .text(let text), .number(let text):
+        guard !text.isEmpty else { return nil }
+        self = .text(text)
+      case .bool(let flag): self = .bool(flag)
+      case .list(let values): self = .list(values)
+      case .object(let members): self = .object(members)
+      }
+    }
   }
 
   /// What a section that is being rendered is about.
@@ -29,6 +42,8 @@ struct TemplateRenderer {
   private let context: PageContext
   private let escaping: Escaping
   private var budget: RenderBudget
+  /// Rounds that sections over lists may still make.
+  private var rounds: Int
   /// The sections around, the innermost last; none on the page itself.
   private var scopes: [Scope] = []
   private var bytes: [UInt8] = []
@@ -37,28 +52,34 @@ struct TemplateRenderer {
   private var properties: PropertyValue?
 
   /// Appends what the nodes give for one recipient.
-  /// - Parameter templateSize: bytes of the template's text, which the budget depends on.
+  ///
+  /// Once the budget is spent every name is empty and no section over a list begins another round. The template's own text still
+  /// ends as written, so that a JSON page stays JSON.
+  /// - Parameter templateSize: bytes of the template's text: the longer it is, the fewer rounds its sections over lists get.
   static func append(
     _ nodes: [TemplateNode], _ context: PageContext, _ escaping: Escaping, templateSize: Int,
-    to bytes: inout [UInt8]
+    within budget: inout RenderBudget, to bytes: inout [UInt8]
   ) {
-    var renderer = TemplateRenderer(
-      context: context, escaping: escaping, budget: RenderBudget(templateSize: templateSize))
+    var renderer = TemplateRenderer(context, escaping, budget, templateSize)
     swap(&renderer.bytes, &bytes)
     renderer.render(nodes)
     swap(&renderer.bytes, &bytes)
+    budget = renderer.budget
   }
 
-  private init(context: PageContext, escaping: Escaping, budget: RenderBudget) {
+  private init(_ context: PageContext, _ escaping: Escaping, _ budget: RenderBudget, _ templateSize: Int) {
     self.context = context
     self.escaping = escaping
     self.budget = budget
+    rounds = min(10_000, max(100, (16 << 20) / max(1, templateSize)))
   }
 
   private mutating func render(_ nodes: [TemplateNode]) {
     for node in nodes {
       switch node {
-      case .text(let text): bytes.append(contentsOf: text)
+      case .text(let text):
+        budget.spendPassing(text.count)
+        bytes.append(contentsOf: text)
       case .variable(let name, let escapes):
         guard let text = text(name) else { continue }
         if escapes { escaping.append(text, to: &bytes) } else { bytes.append(contentsOf: text.utf8) }
@@ -81,11 +102,20 @@ struct TemplateRenderer {
 
   /// A round is taken ahead, so that the last one that the budget allows knows that it is the last.
   private mutating func list(_ values: [PropertyValue], _ inside: [TemplateNode]) {
-    var hasNext = !values.isEmpty && budget.takeRound()
-    for (index, value) in values.enumerated() where hasNext {
-      hasNext = index + 1 < values.count && budget.takeRound()
-      render(inside, in: Scope(value: afforded(value) ?? .text(""), position: .position(index, isLast: !hasNext)))
+    var index = 0
+    var hasNext = !values.isEmpty && takeRound()
+    while hasNext {
+      hasNext = index + 1 < values.count && takeRound()
+      render(inside, in: Scope(value: Value(values[index]) ?? .text(""), position: .position(index, isLast: !hasNext)))
+      index += 1
     }
+  }
+
+  /// Whether there is one more round; takes it.
+  private mutating func takeRound() -> Bool {
+    guard rounds > 0, budget.spend(1) else { return false }
+    rounds -= 1
+    return true
   }
 
   private mutating func inverted(_ value: Value?, _ inside: [TemplateNode]) {
@@ -106,16 +136,40 @@ struct TemplateRenderer {
 
   private mutating func text(_ name: TemplateName) -> String? {
     // Most tags are plain variables outside of sections.
-    if scopes.isEmpty, name.transforms.isEmpty, !name.variable.isProperty {
-      return context.text(name.variable).flatMap { budget.spend($0) }
+    if scopes.isEmpty, name.transforms.isEmpty, name.variable.isText {
+      return context.text(name.variable).flatMap { afforded($0) }
     }
     switch value(name) {
-    case .text(let text): return text
+    case .text(let text): return afforded(text)
     case .number(let number): return String(number)
     case .bool(let flag): return flag ? "true" : "false"
-    case .list(let values): return budget.spend(PropertyValue.list(values).printed)
+    case .list(let values):
+      var text = ""
+      return print(.list(values), to: &text) ? text : nil
     case .page, .properties, .fields, .object, .position, nil: return nil
     }
+  }
+
+  /// The text, if the budget has room for it.
+  private mutating func afforded(_ text: String) -> String? { budget.spend(1 + text.utf8.count) ? text : nil }
+
+  /// Appends a value as a template prints it: a list with commas, an object as nothing.
+  /// - Returns: whether the budget had room for all of it.
+  private mutating func print(_ value: PropertyValue, to text: inout String) -> Bool {
+    guard budget.spend(1) else { return false }
+    switch value {
+    case .null, .object: return true
+    case .bool(let flag): text += flag ? "true" : "false"
+    case .text(let piece), .number(let piece):
+      guard budget.spend(piece.utf8.count) else { return false }
+      text += piece
+    case .list(let values):
+      for (index, value) in values.enumerated() {
+        if index > 0 { text += ", " }
+        guard print(value, to: &text) else { return false }
+      }
+    }
+    return true
   }
 
   private mutating func value(_ name: TemplateName) -> Value? {
@@ -129,8 +183,10 @@ struct TemplateRenderer {
 
   /// Looks from the innermost section outwards for something that has the name's first part, and there for the rest.
   private mutating func untransformed(_ name: TemplateName) -> Value? {
+    guard budget.spend(1) else { return nil }
     guard let first = name.path.first else { return scopes.last?.value ?? .page }
     for index in scopes.indices.reversed() {
+      guard budget.spend(1) else { return nil }
       let scope = scopes[index].value
       if case .page = scope { return valueOnPage(name) }
       if let value = member(first, of: scope) { return member(name.path.dropFirst(), of: value) }
@@ -143,7 +199,7 @@ struct TemplateRenderer {
     switch (name.path[0], name.path.count) {
     case ("properties", 1): .properties
     case ("device", 1), ("app", 1), ("sendout", 1): .fields(name.path[0])
-    case ("sendout", 2) where name.path[1] == "fields": .object(sendoutFields)
+    case ("sendout", 2) where name.path[1] == "fields": .object(context.sendout.values)
     default: value(of: name.variable)
     }
   }
@@ -156,9 +212,9 @@ struct TemplateRenderer {
 
   private mutating func member(_ name: String, of value: Value) -> Value? {
     switch value {
-    case .object(let members): members[name].flatMap { afforded($0) }
+    case .object(let members): members[name].flatMap(Value.init)
     case .properties: property([name])
-    case .fields("sendout") where name == "fields": .object(sendoutFields)
+    case .fields("sendout") where name == "fields": .object(context.sendout.values)
     case .fields(let fields): self.value(of: Variable(path: [fields, name]))
     case .page, .text, .number, .bool, .list, .position: nil
     }
@@ -167,32 +223,23 @@ struct TemplateRenderer {
   private mutating func value(of variable: Variable) -> Value? {
     switch variable {
     case .property(let path): property(path[...])
-    case .sendoutField(let path): context.sendout.field(at: path[...]).flatMap { afforded($0) }
-    default: context.text(variable).flatMap { budget.spend($0) }.map(Value.text)
+    case .sendoutField(let path): context.sendout.field(at: path[...]).flatMap(Value.init)
+    default: context.text(variable).flatMap { Value(.text($0)) }
     }
   }
 
   /// The property at the end of a path. A template that asks for many has all of them decoded at once.
   private mutating func property(_ path: ArraySlice<String>) -> Value? {
     propertyReads += 1
-    if propertyReads == Self.readsBeforeDecoding { properties = context.properties.decoded }
-    return (properties.map { $0.value(at: path) } ?? context.properties.value(at: path)).flatMap { afforded($0) }
+    if propertyReads == Self.readsBeforeDecoding, budget.spend(context.properties.size) {
+      properties = context.properties.decoded
+    }
+    if let properties { return properties.value(at: path).flatMap(Value.init) }
+    guard budget.spendPassing(context.properties.size) else { return nil }
+    return context.properties.value(at: path).flatMap(Value.init)
   }
 
   private static let readsBeforeDecoding = 16
-
-  private var sendoutFields: [String: PropertyValue] { context.sendout.fields.mapValues(PropertyValue.init) }
-
-  /// The value, if it is one and the budget has room for it.
-  private mutating func afforded(_ value: PropertyValue) -> Value? {
-    switch value {
-    case .null: nil
-    case .text(let text), .number(let text): budget.spend(text).map(Value.text)
-    case .bool(let flag): .bool(flag)
-    case .list(let values): .list(values)
-    case .object(let members): .object(members)
-    }
-  }
 
   // MARK: Transforms
 
@@ -204,10 +251,10 @@ struct TemplateRenderer {
     case (.position(let index, _), .index): .number(index)
     case (.position(let index, _), .even): .bool(index.isMultiple(of: 2))
     case (.position(let index, _), .odd): .bool(!index.isMultiple(of: 2))
-    case (.text(let text), .capitalized): .text(text.capitalized)
-    case (.text(let text), .lowercased): .text(text.lowercased())
-    case (.text(let text), .uppercased): .text(text.uppercased())
-    case (.text(let text), .reversed): .text(String(text.reversed()))
+    case (.text(let text), .capitalized): changed(text) { $0.capitalized }
+    case (.text(let text), .lowercased): changed(text) { $0.lowercased() }
+    case (.text(let text), .uppercased): changed(text) { $0.uppercased() }
+    case (.text(let text), .reversed): changed(text) { String($0.reversed()) }
     case (.text(let text), .empty): .bool(text.isEmpty)
     case (.number(let number), .equalzero): .bool(number == 0)
     case (.number(let number), .plusone): .number(number + 1)
@@ -216,33 +263,36 @@ struct TemplateRenderer {
     case (.number(let number), .odd): .bool(!number.isMultiple(of: 2))
     case (.list(let values), .count): .number(values.count)
     case (.list(let values), .empty): .bool(values.isEmpty)
-    case (.list(let values), .first): values.first.flatMap { afforded($0) }
-    case (.list(let values), .last): values.last.flatMap { afforded($0) }
-    case (.list(let values), .reversed): .list(values.reversed())
+    case (.list(let values), .first): values.first.flatMap(Value.init)
+    case (.list(let values), .last): values.last.flatMap(Value.init)
+    case (.list(let values), .reversed): budget.spend(values.count) ? .list(values.reversed()) : nil
     default: nil
     }
   }
+
+  private mutating func changed(_ text: String, _ change: (String) -> String) -> Value? {
+    budget.spend(text.utf8.count) ? .text(change(text)) : nil
+  }
 }
 
-/// Keeps a page from growing without end, however long the lists and texts in it are.
-private struct RenderBudget {
-  /// Bytes of values that may still be written.
-  private var bytes = 4 << 20
-  /// Rounds that sections over lists may still make.
-  private var rounds: Int
+/// Bounds the work of rendering a page or a message, however long the lists and texts in it are.
+///
+/// A step is a value, a section or a round looked at, or a byte of a value that is printed or changed. Steps are spent before
+/// the work is done.
+struct RenderBudget {
+  static let steps = 4 << 20
+  /// Bytes that are copied or skipped together for one step.
+  private static let bytesPassed = 16
 
-  /// - Parameter templateSize: bytes of the template: the longer it is, the fewer rounds its sections over lists get.
-  init(templateSize: Int) { rounds = min(10_000, max(100, (16 << 20) / max(1, templateSize))) }
+  private(set) var left = Self.steps
 
-  /// Whether there is one more round; takes it.
-  mutating func takeRound() -> Bool {
-    rounds -= 1
-    return rounds >= 0
+  /// Whether there was room for the steps; if not, there is no room for anything any more.
+  mutating func spend(_ steps: Int) -> Bool {
+    left = steps <= left ? left - steps : -1
+    return left >= 0
   }
 
-  /// The text, if there is room for it; `nil` for an empty one too, so that a section about it is left out.
-  mutating func spend(_ text: String) -> String? {
-    bytes -= text.utf8.count
-    return bytes >= 0 && !text.isEmpty ? text : nil
-  }
+  /// The same for bytes that are copied as they are, or skipped.
+  @discardableResult
+  mutating func spendPassing(_ bytes: Int) -> Bool { spend(bytes / Self.bytesPassed) }
 }

@@ -56,6 +56,14 @@ enum Variable: Sendable, Equatable {
   }
 
   var isProperty: Bool { if case .property = self { true } else { false } }
+
+  /// Whether its value is a text, and no list or object.
+  var isText: Bool {
+    switch self {
+    case .property, .sendoutField: false
+    case .contact, .device, .app, .sendout, .url, .pushreadurl, .nothing: true
+    }
+  }
 }
 
 extension PageContext {
@@ -66,19 +74,17 @@ extension PageContext {
     + Variable.AppField.allCases.map { "app.\($0.rawValue)" }
     + Variable.SendoutField.allCases.map { "sendout.\($0.rawValue)" } + ["url", "pushreadurl"]
 
-  /// The variable's value as text; `nil` when there is none.
+  /// The value of a variable that is a text; `nil` when there is none.
   func text(_ variable: Variable) -> String? {
     switch variable {
     case .contact(let field): contact[field]
-    case .property(let path): properties.value(at: path[...])?.printed
     case .device(let field): device[field]
     case .app(.appId): app.appId
     case .app(.name): app.name
     case .sendout(let field): sendout[field]
-    case .sendoutField(let path): sendout.field(at: path[...])?.printed
     case .url: url
     case .pushreadurl: pushreadurl
-    case .nothing: nil
+    case .property, .sendoutField, .nothing: nil
     }
   }
 }
@@ -126,6 +132,6 @@ extension SendoutFields {
 
   /// The value at the end of a path into the message's further fields.
   func field(at path: ArraySlice<String>) -> PropertyValue? {
-    path.first.flatMap { fields[$0] }.flatMap { PropertyValue($0).value(at: path.dropFirst()) }
+    path.first.flatMap { values[$0] }.flatMap { $0.value(at: path.dropFirst()) }
   }
 }
