@@ -87,24 +87,34 @@ struct AppCommand: AsyncParsableCommand {
         Your back end computes X-Pushcart-Identity with it, the HMAC-SHA256 of a user's original id:
         printf %s "$ORIGINAL_ID" | openssl dgst -sha256 -hmac "$SECRET"
 
-        The secret before it is accepted until the next one is made. Then: pushcart app update APP --identity required
+        The secret before it is accepted for 30 days, or until the next one is made. If it has leaked, make a new one, then \
+        run the command again with --revoke-previous. To refuse requests without the header, for all apps of the customer:
+        pushcart app update APP --identity required
 
         Example: pushcart app identity com.acme.app --customer 1 --json
         """)
 
     @Argument(help: "Number of the app, or its app id.") var app: AppName
     @Option(help: "Number of the customer.") var customer: CustomerID
+    @Flag(help: "Make no secret, but refuse the one before the current from now on.") var revokePrevious = false
     @OptionGroup var options: ManagementOptions
 
     func run(in stores: ManagementStores) async throws {
       let id = try await app.find(customer, in: stores).id
       let vault = try stores.vault
+      if revokePrevious {
+        let app = try await stores.change(customer) { try await $0.revokePreviousIdentity(of: id, vault: vault) }
+        try options.output.show(app) {
+          "App \($0.pushAppId), \($0.appId.onOneLine), accepts its current identity secret alone.\n"
+        }
+        return
+      }
       let identity = try await stores.change(customer) { try await $0.rotateIdentity(of: id, vault: vault) }
       try options.output.show(identity) {
         """
         The identity secret of app \($0.pushAppId), \($0.appId.onOneLine), is shown this once:
         \($0.identitySecret)
-        \($0.previousAccepted ? "The one before it is accepted until the next one is made.\n" : "")
+        \($0.previousAccepted ? "The one before it is accepted for 30 days, or until the next one is made.\n" : "")
         """
       }
     }
@@ -146,7 +156,8 @@ struct AppCommand: AsyncParsableCommand {
 
 /// Options of what a device key may do, which lies in every copy of the app.
 struct DeviceKeyOptions: ParsableArguments {
-  @Option(help: "Whether requests with a device key must carry X-Pushcart-Identity.") var identity: IdentityMode?
+  @Option(help: "Whether requests with a device key must carry X-Pushcart-Identity, to any app of the customer.")
+  var identity: IdentityMode?
   @Option(
     help: ArgumentHelp(
       "Contact fields and properties that a device key may write, by comma; all for no limit.",

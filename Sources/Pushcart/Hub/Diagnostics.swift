@@ -33,6 +33,7 @@ struct Diagnostics: Sendable {
           guard schema.isWell else { return }
           found.yield(await user(pool))
           found.yield(await masterKey(pool))
+          found.yield(await deviceKeys(pool))
           found.yield(await reports(pool))
         }
         await providers { found.yield($0) }
@@ -119,6 +120,23 @@ struct Diagnostics: Sendable {
           + "a hub is safer with a user that only has the role pushcart_serve" + remedy)
     } catch {
       return Finding(part: "database user", isWell: false, sentence: "\(error)")
+    }
+  }
+
+  /// All apps of a customer share its contacts, so what one requires of device keys counts for all.
+  private func deviceKeys(_ pool: Pool) async -> Finding {
+    do {
+      var notes: [String] = []
+      for customer in try await Customers(pool).all() {
+        let apps = try await PushApps(pool).list(customer.id)
+        guard let app = apps.first(where: \.identityRequired) else { continue }
+        notes += PushApp.identityWarnings(of: app.id, among: apps).map { "customer \(customer.id): \($0)" }
+      }
+      return Finding(
+        part: "device keys", isWell: true,
+        sentence: notes.isEmpty ? "no app's identity setting concerns others" : notes.joined(separator: " "))
+    } catch {
+      return Finding(part: "device keys", isWell: false, sentence: "\(error)")
     }
   }
 

@@ -78,6 +78,11 @@ public struct Customers: Sendable {
     try await database.query(CustomerQueries.list).map(Customer.init)
   }
 
+  /// The customer of that number, locked against other changes until the transaction ends.
+  package func lock(_ id: CustomerID) async throws -> Customer? {
+    try await database.query(CustomerQueries.lock, id.rawValue).first.map(Customer.init)
+  }
+
   /// The customer of that number; `nil` if there is none.
   public func find(_ id: CustomerID) async throws -> Customer? {
     try await database.query(CustomerQueries.find, id.rawValue).first.map(Customer.init)
@@ -106,7 +111,12 @@ enum CustomerQueries {
 
   static let find = Statement("customer.find", .read, "SELECT \(columns) FROM customer WHERE customer_id = $1::bigint")
 
-  static let all: [Statement] = [add, update, list, find]
+  /// Locks the row against other changes, but not against rows that refer to it.
+  static let lock = Statement(
+    "customer.lock", .write,
+    "SELECT \(columns) FROM customer WHERE customer_id = $1::bigint FOR NO KEY UPDATE")
+
+  static let all: [Statement] = [add, update, list, find, lock]
 }
 
 extension Customer {

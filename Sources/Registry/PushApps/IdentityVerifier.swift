@@ -16,22 +16,24 @@ public final class IdentityVerifier: Sendable {
 
   private let database: any Querying
   private let vault: Vault
-  private let opened = ExpiringCache<Key, [Secret]>(timeToLive: .seconds(3600), capacity: 1000)
+  /// Briefly, as a secret that was replaced 30 days ago verifies no more.
+  private let opened = ExpiringCache<Key, [Secret]>(timeToLive: .seconds(60), capacity: 1000)
 
   public init(_ database: any Querying, vault: Vault) {
     self.database = database
     self.vault = vault
   }
 
-  /// Does nothing when none of the apps requires an identity. One that does is enough, as its contacts are those of all.
+  /// Does nothing when none of the apps requires an identity. One that does is enough, as its contacts are those of all: through
+  /// another app of the customer nobody gets around it. Right is what any of the apps' secrets makes, since all are the customer's.
   /// - Parameters:
   ///   - identity: what the request says; hexadecimal or base64url.
-  ///   - apps: what the path's appId stands for, one per platform.
+  ///   - apps: all apps of one customer.
   /// - Throws: `RegistryError.identityRefused`; `.sealed` when no master key at hand opens a secret.
   public func verify(_ identity: String?, of originalID: String?, for apps: [PushApp]) async throws {
-    let apps = apps.filter(\.identityRequired)
-    guard let first = apps.first else { return }
+    guard let first = apps.first(where: \.identityRequired) else { return }
     guard let originalID, let code = identity.flatMap(Self.code) else { throw RegistryError.identityRefused }
+    let apps = apps.filter { app in app.credentials.contains { $0.kind == .identitySecret } }
     let key = Key(customer: first.customer, apps: apps.map(\.id), updatedAt: apps.map(\.updatedAt))
     let secrets = try await opened.value(key) { try await self.load(key) }
     let message = Array(originalID.utf8)
@@ -66,12 +68,12 @@ public struct AppIdentity: Sendable {
   public let app: PushApp
   /// `pis_` and 43 characters. Its bytes as they stand are the key of the HMAC.
   public let secret: String
-  /// Whether the one before it is still accepted.
+  /// Whether the one before it is accepted for another 30 days.
   public let hasPrevious: Bool
 }
 
 extension PushApps {
-  /// Makes a new identity secret for an app. The one before it is accepted until the next is made.
+  /// Makes a new identity secret for an app. The one before it is accepted for 30 days, or until the next is made.
   /// - Throws: `RegistryError.pushAppUnknown`.
   public func rotateIdentity(_ customer: CustomerID, _ id: PushAppID) async throws -> AppIdentity {
     guard let app = try await find(customer, id) else { throw RegistryError.pushAppUnknown(id) }
@@ -80,6 +82,13 @@ extension PushApps {
     let text = "pis_" + Base64URL.text(SymmetricKey(size: .bits256).withUnsafeBytes { Array($0) })
     try await store(Secret(text), as: .identitySecret, of: app)
     return AppIdentity(app: try await changed(customer, id), secret: text, hasPrevious: previous != nil)
+  }
+
+  /// Refuses identities of the secret before the current one.
+  /// - Throws: `RegistryError.pushAppUnknown`.
+  public func revokePreviousIdentity(_ customer: CustomerID, _ id: PushAppID) async throws -> PushApp {
+    try await database.query(PushAppQueries.deletePreviousIdentity, customer.rawValue, id.rawValue)
+    return try await changed(customer, id)
   }
 
   /// - Returns: `nil` if there is none, or none that opens.

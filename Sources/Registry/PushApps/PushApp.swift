@@ -14,9 +14,9 @@ public struct PushApp: Sendable, Equatable {
   public let teamID: String?
   /// Apple's Key Id of the signing key (iOS).
   public let keyID: String?
-  /// Whether requests with a device key must carry `X-Pushcart-Identity`.
+  /// Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer.
   public let identityRequired: Bool
-  /// What requests with a device key may write; `nil` for everything.
+  /// What requests with a device key may write, to this and every other app of the customer; `nil` for everything.
   public let deviceFields: DeviceKeyFields?
   /// What is stored to open its push service, without the secrets themselves.
   public let credentials: [PushCredential]
@@ -51,6 +51,25 @@ public struct PushApp: Sendable, Equatable {
         "identity is required but there is no identity secret, so every request with a device key is refused.")
     }
     return warnings
+  }
+
+  /// What one of a customer's apps means for the others, or they for it: what the strictest requires counts for the device keys
+  /// of all.
+  public static func identityWarnings(of id: PushAppID, among apps: [PushApp]) -> [String] {
+    guard let app = apps.first(where: { $0.id == id }) else { return [] }
+    func names(_ apps: [PushApp]) -> String { Set(apps.map(\.appID)).sorted().joined(separator: ", ") }
+    let (requiring, others) = (apps.filter(\.identityRequired), apps.filter { !$0.identityRequired })
+    if app.identityRequired, !others.isEmpty {
+      return [
+        "Device keys of \(names(others)) need X-Pushcart-Identity, too: all apps of a customer share its contacts."
+      ]
+    }
+    if !app.identityRequired, !requiring.isEmpty {
+      return [
+        "Device keys need X-Pushcart-Identity though identity is off here, because \(names(requiring)) requires it."
+      ]
+    }
+    return []
   }
 }
 

@@ -10,6 +10,7 @@ public final class PushAppCache: Sendable {
 
   private let database: any Querying
   private let known: ExpiringCache<Key, [PushApp]>
+  private let ofCustomers: ExpiringCache<CustomerID, [PushApp]>
 
   /// - Parameters:
   ///   - timeToLive: how long an answer is believed when no word of a change comes.
@@ -20,6 +21,7 @@ public final class PushAppCache: Sendable {
   ) {
     self.database = database
     known = ExpiringCache(timeToLive: timeToLive, capacity: 10_000, now: now)
+    ofCustomers = ExpiringCache(timeToLive: timeToLive, capacity: 1_000, now: now)
   }
 
   /// The app that an appId stands for, as `PushApps.resolve` says; without a suspension when the answer is at hand.
@@ -40,7 +42,12 @@ public final class PushAppCache: Sendable {
     }
   }
 
-  /// The same, if it is at hand.
+  /// All apps of the customer: the strictest of them says what device keys may do.
+  public func all(_ customer: CustomerID) async throws -> [PushApp] {
+    try await ofCustomers.value(customer) { [database] in try await PushApps(database).list(customer) }
+  }
+
+  /// What `apps` says, if it is at hand.
   public func cached(_ customer: CustomerID, appID: String) -> [PushApp]? {
     known.cached(Key(customer: customer, appID: appID))
   }
@@ -48,5 +55,8 @@ public final class PushAppCache: Sendable {
   private struct Unknown: Error {}
 
   /// Forgets everything.
-  public func flush() { known.flush() }
+  public func flush() {
+    known.flush()
+    ofCustomers.flush()
+  }
 }

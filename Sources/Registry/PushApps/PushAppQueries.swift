@@ -81,13 +81,27 @@ enum PushAppQueries {
       updated_at = excluded.updated_at
     """)
 
-  /// Of the apps `$2`, the current ones and those before them.
+  /// Of the apps `$2`, the current ones, and for 30 days after a rotation those before them.
   static let identitySecrets = Statement(
     "push_app.identity_secrets", .read,
     """
     SELECT push_app_id, kind, sealed, master_key_id FROM push_credential
     WHERE customer_id = $1::bigint AND push_app_id = ANY ($2::bigint[])
-      AND kind IN ('identity_secret', 'previous_identity_secret')
+      AND (kind = 'identity_secret'
+        OR kind = 'previous_identity_secret' AND updated_at > now() - interval '30 days')
+    """)
+
+  /// Together with the app's `updated_at`, which caches go by.
+  static let deletePreviousIdentity = Statement(
+    "push_app.delete_previous_identity", .write,
+    """
+    WITH app AS (
+      UPDATE push_app SET updated_at = greatest(
+        now(), (updated_at AT TIME ZONE 'UTC' + interval '1 microsecond') AT TIME ZONE 'UTC')
+      WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
+    )
+    DELETE FROM push_credential
+    WHERE customer_id = $1::bigint AND push_app_id = $2::bigint AND kind = 'previous_identity_secret'
     """)
 
   static let list = Statement(
@@ -97,6 +111,12 @@ enum PushAppQueries {
   static let find = Statement(
     "push_app.find", .read,
     "SELECT \(columns) FROM push_app AS app WHERE app.customer_id = $1::bigint AND app.push_app_id = $2::bigint")
+
+  static let lock = Statement(
+    "push_app.lock", .write,
+    """
+    SELECT 1 FROM push_app WHERE customer_id = $1::bigint AND push_app_id = $2::bigint FOR NO KEY UPDATE
+    """)
 
   static let resolve = Statement(
     "push_app.resolve", .read,
@@ -131,7 +151,8 @@ enum PushAppQueries {
     """)
 
   static let all: [Statement] = [
-    number, add, update, storeCredential, identitySecrets, list, find, resolve, signing, raiseAlarm, clearAlarm,
+    number, add, update, storeCredential, identitySecrets, deletePreviousIdentity, list, find, lock, resolve, signing,
+    raiseAlarm, clearAlarm,
   ]
 }
 

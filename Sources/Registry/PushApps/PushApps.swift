@@ -92,6 +92,13 @@ public struct PushApps: Sendable {
     try await database.query(PushAppQueries.find, customer.rawValue, app.rawValue).first.map(PushApp.init)
   }
 
+  /// The same, locked against other changes until the transaction ends.
+  package func lock(_ customer: CustomerID, _ app: PushAppID) async throws -> PushApp? {
+    // A statement of its own: the next one sees what was committed while this one waited.
+    try await database.query(PushAppQueries.lock, customer.rawValue, app.rawValue)
+    return try await find(customer, app)
+  }
+
   /// The app that an appId stands for.
   /// - Parameter type: may be left out when the appId has one platform.
   /// - Throws: `RegistryError.appUnknown`, `.appAmbiguous`.

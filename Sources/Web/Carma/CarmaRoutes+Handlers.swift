@@ -8,8 +8,8 @@ extension CarmaRoutes {
     let access = try await authenticator.access(request, context, needs: .device)
     let body = try await request.pushDevices()
     let apps = try await apps(access, context)
-    try await checkIdentity(request, body, access, apps)
-    let registration = try Registration(try allowed(body, access, apps), apps: apps, access: access)
+    try await checkIdentity(request, body, access)
+    let registration = try Registration(try await allowed(body, access), apps: apps, access: access)
     let returnsContact = access.opens(.backend)
     let contact = try await registrar.register(access.customer, registration, returnsContact: returnsContact)
     return reply(contact.map { ContactReply($0, apps) } ?? ContactReply(echo: body))
@@ -19,7 +19,7 @@ extension CarmaRoutes {
     let access = try await authenticator.access(request, context, needs: .device)
     let body = try await request.pushDevices()
     let apps = try await apps(access, context)
-    try await checkIdentity(request, body, access, apps)
+    try await checkIdentity(request, body, access)
     let invalidation = try Invalidation(body, apps: apps, access: access)
     try await devices.invalidate(access.customer, invalidation)
     guard access.opens(.backend) else { return reply(ContactReply(echo: body, invalidated: true)) }
@@ -65,18 +65,18 @@ extension CarmaRoutes {
     return found
   }
 
-  /// A device key lies in every copy of the app: with it alone, nobody shows whose contact they may change.
-  private func checkIdentity(
-    _ request: Request, _ body: PushDevicesBody, _ access: Access, _ apps: [PushApp]
-  ) async throws {
+  /// A device key lies in every copy of the app: with it alone, nobody shows whose contact they may change. Contacts belong to the
+  /// customer, so what one app requires counts for all.
+  private func checkIdentity(_ request: Request, _ body: PushDevicesBody, _ access: Access) async throws {
     guard access.scope == .device else { return }
-    try await identities.verify(request.headers[.identity], of: body.originalId, for: apps)
+    try await identities.verify(
+      request.headers[.identity], of: body.originalId, for: try await pushApps.all(access.customer))
   }
 
-  /// What the key may write. Where the platforms of an appId have lists of their own, each has to allow a field.
-  private func allowed(_ body: PushDevicesBody, _ access: Access, _ apps: [PushApp]) throws -> PushDevicesBody {
+  /// What the key may write: each of the customer's apps that has a list has to allow a field.
+  private func allowed(_ body: PushDevicesBody, _ access: Access) async throws -> PushDevicesBody {
     guard access.scope == .device else { return body }
-    return try apps.compactMap(\.deviceFields).reduce(body) { try $1.restrict($0) }
+    return try await pushApps.all(access.customer).compactMap(\.deviceFields).reduce(body) { try $1.restrict($0) }
   }
 
   private func reply(_ contact: ContactReply) -> Response {

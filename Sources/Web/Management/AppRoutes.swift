@@ -20,9 +20,11 @@ struct AppRoutes: Sendable {
   }
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    try await endpoint.respond(to: request, context, body: PushAppRequest.self) { [vault] change, body in
+    let response = try await endpoint.respond(to: request, context, body: PushAppRequest.self) { [vault] change, body in
       IdempotentEndpoint.Reply(status: .created, body: try await change.addApp(NewPushApp(body), vault: vault))
     }
+    cache.flush()
+    return response
   }
 
   func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
@@ -46,6 +48,16 @@ struct AppRoutes: Sendable {
     let id: PushAppID = try context.number("id")
     let response = try await endpoint.respond(to: request, context) { [vault] change in
       IdempotentEndpoint.Reply(status: .created, body: try await change.rotateIdentity(of: id, vault: vault))
+    }
+    cache.flush()
+    return response
+  }
+
+  func revokePreviousIdentity(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let access = try await endpoint.authenticate(request)
+    let id: PushAppID = try context.number("id")
+    let response = try await endpoint.change(access, context) { [vault] change in
+      try await change.revokePreviousIdentity(of: id, vault: vault)
     }
     cache.flush()
     return response

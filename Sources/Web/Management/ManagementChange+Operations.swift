@@ -17,19 +17,19 @@ extension ManagementChange {
   /// - Parameter withCreated: whether to revoke also the keys that it created, and those that these created.
   public func revokeKey(_ id: AccessKeyID, withCreated: Bool) async throws -> RevokedAccessKey {
     let keys = AccessKeys(transaction)
-    let before = try await keys.list(customer)
     let revocation = try await keys.revoke(customer, id, withCreated: withCreated)
-    for key in try await keys.list(customer) where key.id == id || revocation.alsoRevoked.contains(key.id) {
+    let after = try await keys.list(customer)
+    for before in revocation.before {
       try await record(
-        .revokeKey, "key \(key.id)", before: before.first { $0.id == key.id }.map { AccessKeyReply($0) },
-        after: AccessKeyReply(key))
+        .revokeKey, "key \(before.id)", before: AccessKeyReply(before),
+        after: after.first { $0.id == before.id }.map { AccessKeyReply($0) })
     }
     return RevokedAccessKey(revocation)
   }
 
   public func changeCustomer(_ request: CustomerChangeRequest) async throws -> CustomerReply {
     let customers = Customers(transaction)
-    let before = try await customers.find(customer).map { CustomerReply($0) }
+    let before = try await customers.lock(customer).map { CustomerReply($0) }
     let after = CustomerReply(
       try await customers.update(
         customer,
@@ -39,25 +39,37 @@ extension ManagementChange {
   }
 
   public func addApp(_ app: NewPushApp, vault: Vault) async throws -> PushAppReply {
-    let added = PushAppReply(try await PushApps(transaction, vault: vault).add(customer, app))
+    let apps = PushApps(transaction, vault: vault)
+    var added = PushAppReply(try await apps.add(customer, app))
     try await record(.addApp, "app \(added.pushAppId)", after: added)
+    added.warnings += PushApp.identityWarnings(of: added.pushAppId, among: try await apps.list(customer))
     return added
   }
 
   public func changeApp(_ id: PushAppID, _ update: PushAppUpdate, vault: Vault) async throws -> PushAppReply {
     let apps = PushApps(transaction, vault: vault)
-    let before = try await apps.find(customer, id).map { PushAppReply($0) }
-    let after = PushAppReply(try await apps.update(customer, id, update))
+    let before = try await apps.lock(customer, id).map { PushAppReply($0) }
+    var after = PushAppReply(try await apps.update(customer, id, update))
     try await record(.changeApp, "app \(id)", before: before, after: after)
+    after.warnings += PushApp.identityWarnings(of: id, among: try await apps.list(customer))
     return after
   }
 
   public func rotateIdentity(of id: PushAppID, vault: Vault) async throws -> AppIdentityReply {
     let apps = PushApps(transaction, vault: vault)
-    let before = try await apps.find(customer, id).map { PushAppReply($0) }
+    let before = try await apps.lock(customer, id).map { PushAppReply($0) }
     let identity = try await apps.rotateIdentity(customer, id)
     try await record(.rotateIdentity, "app \(id)", before: before, after: PushAppReply(identity.app))
     return AppIdentityReply(identity)
+  }
+
+  /// Identities of the secret before the current one are refused from now on.
+  public func revokePreviousIdentity(of id: PushAppID, vault: Vault) async throws -> PushAppReply {
+    let apps = PushApps(transaction, vault: vault)
+    let before = try await apps.lock(customer, id).map { PushAppReply($0) }
+    let after = PushAppReply(try await apps.revokePreviousIdentity(customer, id))
+    try await record(.revokeIdentity, "app \(id)", before: before, after: after)
+    return after
   }
 
   public func addList(_ request: ListRequest) async throws -> ListReply {

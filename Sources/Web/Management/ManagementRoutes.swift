@@ -50,6 +50,7 @@ public struct ManagementRoutes: RouteSet {
     routes.patch("/api/v1/apps/{id}", use: apps.change)
     routes.post("/api/v1/apps/{id}/check", use: apps.check)
     routes.post("/api/v1/apps/{id}/identity", use: apps.rotateIdentity)
+    routes.delete("/api/v1/apps/{id}/identity/previous", use: apps.revokePreviousIdentity)
 
     routes.get("/api/v1/lists", use: lists.list)
     routes.post("/api/v1/lists", use: lists.add)

@@ -38,7 +38,8 @@ public struct PushAppRequest: APIRequest, Equatable {
     case .teamId: FieldDescription("Apple's Team Id. iOS only.", limits: 1...20)
     case .keyId: FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20)
     case .signingKey: "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again."
-    case .identity: "Whether requests with a device key must carry `X-Pushcart-Identity`."
+    case .identity:
+      "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
     case .deviceFields:
       FieldDescription(
         """
@@ -85,7 +86,8 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
     case .teamId: FieldDescription("Apple's Team Id. iOS only.", limits: 1...20)
     case .keyId: FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20)
     case .signingKey: "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again."
-    case .identity: "Whether requests with a device key must carry `X-Pushcart-Identity`."
+    case .identity:
+      "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
     case .deviceFields:
       FieldDescription(
         """
@@ -157,7 +159,8 @@ public struct PushAppReply: APIObject, Equatable {
     case .name: "A name for people."
     case .teamId: "Apple's Team Id. iOS only."
     case .keyId: "Apple's Key Id of the signing key. iOS only."
-    case .identity: "Whether requests with a device key must carry `X-Pushcart-Identity`."
+    case .identity:
+      "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
     case .deviceFields: "What requests with a device key may write. Absent for everything."
     case .credentials: "The stored credentials, without their secrets."
     case .alarm: "Why the app needs attention, such as refused credentials. Absent if all is well."
@@ -332,7 +335,7 @@ public struct AppIdentityReply: APIObject, Equatable {
     case .pushAppId: "The app's number in this API."
     case .appId: "Bundle id or package name."
     case .identitySecret: "The key of the HMAC, as it stands. It is shown only once."
-    case .previousAccepted: "Whether identities of the secret before it are still accepted."
+    case .previousAccepted: "Whether identities of the secret before it are accepted for another 30 days."
     }
   }
 }

@@ -80,6 +80,7 @@ private struct Tour: Sendable {
     try await send("PATCH", "/api/v1/apps/\(id)", #"{"name":"Acme for Android"}"#)
     try await send("POST", "/api/v1/apps/\(bench.app.id)/check")
     try await send("POST", "/api/v1/apps/\(bench.app.id)/identity")
+    try await send("DELETE", "/api/v1/apps/\(bench.app.id)/identity/previous")
     try await send("POST", "/api/v1/lists", #"{"name":"newsletter"}"#)
     try await send("GET", "/api/v1/lists")
     try await send("PUT", "/api/v1/templates/offer", #"{"body":"<h1>Hi {{firstName}}</h1>"}"#)

@@ -45,6 +45,10 @@ import Wire
       Case(method: "POST", path: "/api/v1/apps/1/identity", lines: ["app.rotate_identity app 1"])
     ),
     (
+      "DELETE /api/v1/apps/{id}/identity/previous",
+      Case(method: "DELETE", path: "/api/v1/apps/1/identity/previous", lines: ["app.revoke_previous_identity app 1"])
+    ),
+    (
       "POST /api/v1/lists",
       Case(method: "POST", path: "/api/v1/lists", json: #"{"name":"news","listId":7}"#, lines: ["list.add list 7"])
     ),

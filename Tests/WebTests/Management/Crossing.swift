@@ -56,6 +56,8 @@ extension Crossing {
     Crossing("GET /api/v1/apps/{id}", { "/api/v1/apps/\($0)" }, number),
     Crossing("PATCH /api/v1/apps/{id}", { "/api/v1/apps/\($0)" }, number, json: #"{"name":"stolen"}"#),
     Crossing("POST /api/v1/apps/{id}/identity", { "/api/v1/apps/\($0)/identity" }, number),
+    Crossing(
+      "DELETE /api/v1/apps/{id}/identity/previous", { "/api/v1/apps/\($0)/identity/previous" }, number),
     Crossing("POST /api/v1/apps/{id}/check", { "/api/v1/apps/\($0)/check" }, number),
   ]
 

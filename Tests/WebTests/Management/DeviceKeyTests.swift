@@ -87,6 +87,73 @@ import Wire
     }
   }
 
+  @Test func `What one app requires of device keys counts for all apps of its customer, bound keys included`()
+    async throws
+  {
+    try await withManagedSite { managed in
+      let id = try await managed.addApp("com.acme.strict")
+      _ = try await managed.addApp()
+      let secret = try await managed.identitySecret(of: id)
+      let bound = try await managed.send(
+        "POST", "/api/v1/keys", json: #"{"name":"k","scope":"device","appId":"com.acme.app"}"#)
+      let keys = [try await managed.deviceKey(), try #require(try bound.json.string("token"))]
+      // No app requires it: shipped clients go on working.
+      for key in keys { #expect(try await managed.register(body, key: key).status == 200) }
+      let changed = try await managed.send(
+        "PATCH", "/api/v1/apps/\(id)", json: #"{"identity":"required","deviceFields":["city"]}"#)
+      let warnings = try changed.json.array("warnings") ?? []
+      #expect("\(warnings)".contains("com.acme.app"))
+      let right = identity("lars@example.com", secret).hexDigits
+      for key in keys {
+        for path in ["pushdevices", "pushdevices/invalidation"] {
+          #expect(try await managed.register(body, key: key, at: path).status == 403)
+          #expect(
+            try await managed.register(body, key: key, identity: identity("x", secret).hexDigits, at: path).status
+              == 403)
+        }
+        let other = body.replacing("Eve", with: "Mallory")
+        #expect(try await managed.register(other, key: key, identity: right).status == 200)
+      }
+      let path = "/rest/\(managed.customer)/apps/com.acme.app/pushdevices/lars%40example.com"
+      let stored = try await managed.send("GET", path, headers: [("X-Carma-Authentication-Token", managed.key)]).json
+      #expect(stored.string("firstName") == "Eve")
+      // The back end's key needs none.
+      #expect(try await managed.register(body, key: managed.key).status == 200)
+    }
+  }
+
+  @Test func `A previous identity secret is refused 30 days after the rotation, and at once when it is revoked`()
+    async throws
+  {
+    try await withManagedSite { managed in
+      let id = try await managed.addApp()
+      let key = try await managed.deviceKey()
+      _ = try await managed.send("PATCH", "/api/v1/apps/\(id)", json: #"{"identity":"required"}"#)
+      let first = try await managed.identitySecret(of: id)
+      let second = try await managed.identitySecret(of: id)
+      func status(_ secret: String) async throws -> Int {
+        try await managed.register(body, key: key, identity: identity("lars@example.com", secret).hexDigits).status
+      }
+      let path = "/api/v1/apps/\(id)"
+      for (days, expected) in [(29, 200), (31, 403)] {
+        try await managed.database.query(
+          """
+          UPDATE push_credential SET updated_at = now() - $1::int4 * interval '1 day'
+          WHERE kind = 'previous_identity_secret'
+          """, Int32(days))
+        // Changes the app, by which opened secrets are cached.
+        _ = try await managed.send("PATCH", path, json: #"{"name":"\#(days) days"}"#)
+        #expect(try await status(first) == expected)
+        #expect(try await status(second) == 200)
+      }
+      let third = try await managed.identitySecret(of: id)
+      #expect(try await status(second) == 200)
+      #expect(try await managed.send("DELETE", "\(path)/identity/previous").status == 200)
+      #expect(try await status(second) == 403)
+      #expect(try await status(third) == 200)
+    }
+  }
+
   @Test func `A device key writes only the fields that its app allows, and the reply does not tell`() async throws {
     try await withManagedSite { managed in
       let id = try await managed.addApp()

@@ -4,7 +4,7 @@ import Wire
 
 /// `/api/v1/apps`.
 enum AppOperations {
-  static let all: [APIOperation] = [list, add, show, change, check, identity]
+  static let all: [APIOperation] = [list, add, show, change, check, identity, revokePreviousIdentity]
 
   private static let list = APIOperation(
     method: .get, path: "/api/v1/apps", id: "listApps", tag: .apps, security: .key(.admin),
@@ -71,11 +71,21 @@ enum AppOperations {
       The customer's back end computes `X-Pushcart-Identity` with it: the HMAC-SHA256 of `originalId`, in hexadecimal or \
       base64url, with the secret's text as the key. The reply shows the secret once.
 
-      The secret before it is accepted until the next one is made. An app with `identity` `required` refuses every request \
-      with a device key that lacks the header.
+      The secret before it is accepted for 30 days, or until the next one is made. As soon as one app has `identity` \
+      `required`, every request with a device key to any app of the customer needs the header: all apps share the \
+      customer's contacts. An identity made with the secret of any of these apps counts.
       """,
     parameters: [id, .idempotencyKey],
     responses: [.created("The secret.", AppIdentityReply.example)], errors: [unknown])
+
+  private static let revokePreviousIdentity = APIOperation(
+    method: .delete, path: "/api/v1/apps/{id}/identity/previous", id: "revokePreviousAppIdentity", tag: .apps,
+    security: .key(.admin), summary: "Revoke an app's previous identity secret",
+    description: """
+      Identities of the secret before the current one are refused from now on. After a leak, make a new secret, then call \
+      this. Without a previous secret nothing changes.
+      """,
+    parameters: [id], responses: [.ok("The app.", PushAppReply.example)], errors: [unknown])
 
   private static let id = APIParameter.path("id", .id, "The app's `pushAppId`.", example: 1)
   private static let unknown = APIResponse.error(

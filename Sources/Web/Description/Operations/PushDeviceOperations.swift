@@ -105,13 +105,13 @@ enum PushDeviceOperations {
   private static let identity = APIParameter(
     location: .header, name: "X-Pushcart-Identity", schema: .string(43...64),
     description: """
-      Needed with a device key if the app has `identity` `required`: the HMAC-SHA256 of `originalId` with the app's identity \
-      secret, in hexadecimal or base64url, computed by the customer's back end.
+      Needed with a device key if any app of the customer has `identity` `required`: the HMAC-SHA256 of `originalId` with \
+      an app's identity secret, in hexadecimal or base64url, computed by the customer's back end.
       """,
     example: "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8")
 
   private static let refusedToDevice = APIResponse.error(
-    "The key is bound to another app, or the app requires `X-Pushcart-Identity`.", HTTPErrorResponse.boundElsewhere,
+    "The key is bound to another app, or an app requires `X-Pushcart-Identity`.", HTTPErrorResponse.boundElsewhere,
     HTTPErrorResponse.identityRefused)
 
   private static let location: [APIParameter] = [
