@@ -16,7 +16,7 @@ public final class RegistrationBatcher: Sendable {
     /// How many requests have to wait before there is a second statement. A statement has a price of its own, of a dozen
     /// devices, so that fewer and fuller ones carry more.
     public var worthAnotherStatement = 32
-    /// Requests waiting or under way, of all customers. One customer's may be half of them; one more is refused at once.
+    /// Requests waiting or under way, of all customers. One customer's may be nearly half of them; one more is refused at once.
     public var requests = 8192
     /// How long a request waits before it is told that the database is away.
     public var timeout: Duration = .seconds(4)
