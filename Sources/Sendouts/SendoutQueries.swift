@@ -39,7 +39,7 @@ enum SendoutQueries {
     SELECT customer_id, sendout_id, push_app_id, name, state, halt_reason, '{"all":true}'::jsonb, '{}'::jsonb,
            template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at
       FROM sendout
-     WHERE customer_id = $1::bigint AND ($2::bigint IS NULL OR sendout_id < $2::bigint)
+     WHERE customer_id = $1::bigint AND sendout_id < coalesce($2::bigint, \(Int64.max))
      ORDER BY sendout_id DESC
      LIMIT $3::bigint
     """)

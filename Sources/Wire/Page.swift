@@ -43,8 +43,8 @@ public struct PageRequest<Cursor: Sendable>: Sendable {
 }
 
 extension PageRequest {
-  /// A page out of what a statement gave that was asked for one item more than the limit: the last one only tells
-  /// that there is a further page.
+  /// A page of what a statement returned that was asked for one item more than the limit. The last item only tells that
+  /// there is a further page.
   public func page<Item>(of found: [Item], cursor: (Item) -> Cursor) -> Page<Item, Cursor>
   where Item: Codable & Sendable, Cursor: Codable {
     let items = found.prefix(limit)

@@ -67,9 +67,9 @@ import Web
   private func probe(_ pool: Pool) async throws -> TestReply {
     let readiness = Readiness(pool, Migrator(pool, Migration.embedded))
     let face = HealthRoutes(unavailableReason: readiness.unavailableReason)
-    return try await withSite([face]) { site in
+    return try await withTestWebServer([face]) { server in
       let replies = try await withThrowingTaskGroup(of: TestReply.self) { group in
-        for _ in 0..<10 { group.addTask { try await site.send("GET", "/readyz") } }
+        for _ in 0..<10 { group.addTask { try await server.send("GET", "/readyz") } }
         return try await group.reduce(into: [TestReply]()) { $0.append($1) }
       }
       #expect(Set(replies.map(\.text)).count == 1)

@@ -5,9 +5,10 @@ public import Wire
 
 /// Signs and verifies the tokens in links.
 ///
-/// A token is base64url of five variable-length integers (the signing key's number, customer, sendout, device, the day it was
-/// signed) and 16 bytes of HMAC-SHA256 over the link's kind and these numbers: short, unguessable, and without personal data.
-/// Keys can be replaced while the hub serves. The database is never asked.
+/// A token is the base64url of five variable-length integers and a 16-byte HMAC-SHA256. The integers are the signing
+/// key's number, customer, sendout, device and the day of signing. The HMAC covers them and the link's kind. So a token
+/// is short, unguessable and free of personal data. Keys can be replaced while the hub serves. The database is never
+/// asked.
 public final class LinkSigner: Sendable {
   private struct Keys: Sendable {
     var current: Int64
@@ -26,8 +27,8 @@ public final class LinkSigner: Sendable {
 
   /// - Parameters:
   ///   - keys: 32 random bytes each, by number, at least one; the highest number signs.
-  ///   - lastDays: the last day that a link of a key may bear, for keys that have a successor: whoever has such a key cannot sign
-  ///     with it any more, except for days that are over.
+  ///   - lastDays: the last signing day that is accepted of each key that has a successor. A leaked old key can then
+  ///     sign nothing but links of days that are over.
   ///   - maximumAges: days after which a customer's links are refused; customers without one have links that never expire.
   ///   - today: the clock, which tests steer.
   public init(
@@ -70,8 +71,8 @@ public final class LinkSigner: Sendable {
 
   /// The push that a token stands for; `nil` for anything that was not signed for links of this kind, or is too old.
   ///
-  /// The numbers are read first and their token is made again, so that exactly one text is accepted for a link: no other spelling
-  /// of the same bytes is. The comparison takes the same time wherever they differ.
+  /// The numbers are read first and their token is made again. So exactly one spelling of a link is accepted. The
+  /// comparison takes the same time wherever they differ.
   public func verify(_ token: String, _ kind: PushLink.Kind) -> PushLink? {
     let given = Array(token.utf8)
     guard Self.lengths.contains(given.count), let packed = Base64URL.decode(given) else { return nil }

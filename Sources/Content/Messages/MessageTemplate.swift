@@ -97,8 +97,8 @@ public struct MessageTemplate: Sendable {
 }
 
 extension MessageTemplate {
-  /// The payload for one recipient, as JSON with its members always in the same order: `aps`, `source`, `url`, `pushreadurl`,
-  /// `alert`, `info`, then the further fields by name. Links are included when the context has them.
+  /// The payload for one recipient, as JSON. Its members are always in this order: `aps`, `source`, `url`,
+  /// `pushreadurl`, `alert`, `info`, then the further fields by name. Links are included when the context has them.
   ///
   /// With an info, `aps.alert` is `{"title": alert, "body": info}`; without one, or with an empty one, it is the alert alone. A
   /// badge that is no number, an empty sound and an empty category are left out.

@@ -3,9 +3,9 @@
 /// Partials, inheritance, pragmas and changed delimiters are refused, so that a template is one text that means the same
 /// everywhere and cannot include itself. Tags and nesting are limited, so that a hostile template costs little.
 ///
-/// A line that holds only a section's tag or a comment leaves no line behind. Which lines these are follows swift-mustache in
-/// every detail: after a section, the next tag counts as alone on its line only if the section's opening tag did, and blanks at
-/// the very end are dropped. Lines end with LF or CR LF.
+/// A line that holds only a section's tag or a comment leaves no line behind. Which lines these are follows
+/// swift-mustache in every detail. After a section, the next tag counts as alone on its line only if the section's
+/// opening tag did. Blanks at the very end are dropped. Lines end with LF or CR LF.
 struct TemplateParser {
   /// Most sections within sections.
   static let depthLimit = 32

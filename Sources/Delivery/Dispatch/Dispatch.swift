@@ -232,9 +232,9 @@ final class Dispatch: Sendable {
 
   // MARK: Releasing
 
-  /// Releases a batch once all its slices have ended and their outcomes are written. If some cannot be written, the batch is left
-  /// to its lease, as if this hub had been killed: its sent pushes are still queued in the ledger, and the sendout's policy
-  /// decides whether they are sent again.
+  /// Releases a batch once all its slices have ended and their outcomes are written. If some cannot be written, the
+  /// batch is left to its lease, as if this hub had been killed. Its sent pushes are still queued in the ledger. The
+  /// sendout's policy decides whether they are sent again.
   private func endSlice(of run: BatchRun) async {
     guard let result = run.endSlice(), !Task.isCancelled else { return }
     let isComplete = await evaluate(result, of: run)

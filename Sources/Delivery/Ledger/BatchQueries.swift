@@ -67,12 +67,13 @@ enum BatchQueries {
     RETURNING push_batch.batch_no, push_batch.claims
     """)
 
-  /// Writes outcomes: `$3` devices, `$4` states, `$5` reasons, `$6` attempts to add, `$7` when they left, `$8` seconds until the
-  /// next attempt or NULL, `$9` seconds until such a push expires or NULL. Only queued pushes are changed, so that writing twice,
-  /// or late after the batch was requeued, changes nothing. Only the run `$10` that has claimed the batch may let a push wait.
-  /// Due times are rounded up to a quarter of a second, so that pushes delayed together become due together. They are computed
-  /// beside the push, as Citus accepts no sum of `now()` and a column in SET; OFFSET 0 keeps the planner from moving them there.
-  /// Locks the pushes in the order of their ids, as opens do.
+  /// Writes outcomes. Arrays: `$3` devices, `$4` states, `$5` reasons, `$6` attempts to add, `$7` when they left. `$8`
+  /// holds the seconds until the next attempt, `$9` those until such a push expires; both may be NULL. Only queued
+  /// pushes are changed, so that writing twice, or late after the batch was requeued, changes nothing. Only the run
+  /// `$10` that has claimed the batch may let a push wait. Due times are rounded up to a quarter of a second, so that
+  /// pushes delayed together become due together. They are computed beside the push, as Citus accepts no sum of `now()`
+  /// and a column in SET; OFFSET 0 keeps the planner from moving them there. Locks the pushes in the order of their
+  /// ids, as opens do.
   static let settle = Statement(
     "push.settle", .write,
     """
@@ -96,9 +97,10 @@ enum BatchQueries {
                           AND push_batch.hub_id = $10::uuid))
     """)
 
-  /// Releases the batch `$3`, of the devices from `$5` to `$6`, that the run `$4` has claimed in its claim `$7`. It is settled if every
-  /// push has its outcome. Otherwise it can be claimed again, at once if some pushes are queued, else when the first is due, unless
-  /// the sendout was paused or cancelled meanwhile. Returns the new state, or nothing if the batch was requeued.
+  /// Releases the batch `$3`, of the devices from `$5` to `$6`, that the run `$4` has claimed in its claim `$7`. It is
+  /// settled if every push has its outcome. Otherwise it can be claimed again: at once if pushes are queued, else when
+  /// the first is due. A sendout that was paused or cancelled meanwhile holds or cancels it. Returns the new state, or
+  /// nothing if the batch was requeued.
   static let release = Statement(
     "batch.release", .write,
     """

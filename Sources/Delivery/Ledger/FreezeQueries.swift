@@ -14,9 +14,9 @@ enum FreezeQueries {
   /// Needs no audience, so `$3` is the sendout and `$4` the size.
   static let everyone = freeze("ledger.freeze_all", AudienceSelection.all, sendout: "$3", size: "$4")
 
-  /// Devices are numbered in the order of their ids, so that a batch is a range of the ledger's primary key. The customer comes
-  /// from the devices, and the numbers are partitioned by it: so on Citus rows go from shard to shard, not through the
-  /// coordinator.
+  /// Devices are numbered in the order of their ids, so that a batch is a range of the ledger's primary key. The
+  /// customer comes from the devices, and the numbers are partitioned by it. On Citus rows then go from shard to shard,
+  /// not through the coordinator.
   private static func freeze(_ name: String, _ audience: String, sendout: String, size: String) -> Statement {
     Statement(
       name, .write,
@@ -39,8 +39,8 @@ enum FreezeQueries {
      GROUP BY customer_id, sendout_id, batch_no
     """)
 
-  /// Without statistics of the new rows, the planner expects a handful of pushes where there are a million, and reads all of them
-  /// to settle a thousand.
+  /// Without statistics of the new rows, the planner expects a handful of pushes where there are a million. It then
+  /// reads all of them to settle a thousand.
   static let analyze = Statement("ledger.analyze", .write, "SELECT refresh_statistics('push', 'push_batch')")
 
   /// Lifts the time limit for the rest of the transaction: a freeze or cancellation takes longer the larger the audience is.

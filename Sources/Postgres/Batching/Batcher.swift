@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Turns many calls into few: what arrives while calls are under way travels together in the next, and each caller gets its
-/// own answer once all of it is done. With a statement that ends in a commit this is a group commit.
+/// Turns many calls into few. Items that arrive while a call is under way share the next one. Each caller gets its own
+/// answer once the whole call is done. With a statement that ends in a commit this is a group commit.
 ///
 /// Items of different keys, which are customers, never travel together, and keys take turns; see `BatchLimits` and
 /// `BatchQueue` for what goes when. Make one `Batcher` for each process: it is what waiting callers have in common.

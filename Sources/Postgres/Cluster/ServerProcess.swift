@@ -9,8 +9,8 @@ import Synchronization
 
 /// The server's process and the thread that watches over it.
 ///
-/// The thread that starts the server must outlive it: on Linux the server is signalled when that thread ends, and not only
-/// when the process does.
+/// The thread that starts the server must outlive it. Linux signals the server when that thread ends, not only when the
+/// process does.
 final class ServerProcess: Sendable {
   private struct State {
     var processID: pid_t?
@@ -72,8 +72,8 @@ final class ServerProcess: Sendable {
         guard PostmasterFile.hasProcesses(data: data) else { break }
         usleep(20_000)
       }
-      // The process number in a leftover file may belong to another process by now, or to a zombie, as in a container whose
-      // first process reaps none. PostgreSQL would take either for a running server.
+      // The process number in a leftover file may belong to another process by now. It may also be a zombie, as in a
+      // container whose first process reaps none. PostgreSQL would take either for a running server.
       guard !PostmasterFile.hasProcesses(data: data) else { return }
       for file in ["\(data)/postmaster.pid", "\(place.socketDirectory)/.s.PGSQL.5432.lock"] { unlink(file) }
     #endif

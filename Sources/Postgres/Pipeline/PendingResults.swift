@@ -72,8 +72,9 @@ struct PendingResults {
 
 /// What has become of a request that the server cancel what it runs on a connection.
 ///
-/// none → requested (the request travels on a connection of its own) → landed (the server has signalled the backend, which
-/// may notice a little later) → none, at the answer to a Sync that was sent after the request had landed.
+/// none → requested → landed → none. While it is requested, the request travels on a connection of its own. Once it has
+/// landed, the server has signalled the backend, which may notice a little later. It ends at the answer to a Sync that
+/// was sent after that.
 struct CancelRequest {
   private enum State {
     case none

@@ -77,8 +77,7 @@ struct ConnectionLoad: Equatable {
   }
 }
 
-/// When to connect again after a failure: soon at first, then ever later, and with jitter, so that several hubs do not all
-/// try at once.
+/// When to connect again after a failure: exponential backoff with jitter, so that several hubs do not all try at once.
 struct ReconnectBackoff {
   private(set) var failures = 0
   private(set) var notBefore = MonotonicInstant(nanoseconds: .min)

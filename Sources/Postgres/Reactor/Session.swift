@@ -126,8 +126,8 @@ final class Session: @unchecked Sendable {
 
   /// Whether the socket's next bytes are an ErrorResponse: `E`, a length of less than 16 KiB, and the field `S`.
   ///
-  /// Nothing else of the protocol looks like that, not even the middle of a message: two zero bytes end a text and its
-  /// message, so that a message's first letter follows. An encrypted connection never shows it.
+  /// Nothing else of the protocol looks like that, not even the middle of a message. Two zero bytes end a text and its
+  /// message, so a message's first letter follows. An encrypted connection never shows it.
   private func errorIsNext() -> Bool {
     withUnsafeTemporaryAllocation(byteCount: 6, alignment: 1) { bytes in
       recv(socket, bytes.baseAddress, bytes.count, Int32(MSG_PEEK)) == bytes.count

@@ -4,13 +4,13 @@ internal import CLibpq
 public enum PostgresError: Error, Sendable {
   /// PostgreSQL refused the statement: it had no effect.
   case server(ServerError)
-  /// There was no connection in time, or the pool was shut down. It is also the error of a read, or of a statement within a
-  /// transaction, that had no answer before its deadline, or that was cancelled in place of another. It had no effect.
+  /// There was no connection in time, or the pool was shut down. Reads, and statements within a transaction, also fail
+  /// with it. They had no answer before their deadline, or were cancelled in place of another. It had no effect.
   case unavailable(String)
   /// The statement was never sent, as too many are waiting already. It had no effect.
   case busy(String)
-  /// The connection was lost, and nothing took effect. The statement only reads, or belongs to a transaction that was not
-  /// committed, or was not reached before the server announced that it ends the connection.
+  /// The connection was lost, and nothing took effect. The statement only reads, or its transaction was not committed.
+  /// Or the server announced that it ends the connection before it reached the statement.
   case connectionLost(statement: String)
   /// The connection was lost, or the deadline passed, after a write was sent and before its answer: it may have been committed
   /// or not.

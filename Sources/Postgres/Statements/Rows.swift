@@ -21,12 +21,12 @@ public struct Rows: Sendable, RandomAccessCollection {
 
 /// One row of an answer.
 public struct Row: Sendable {
-  let result: ResultBox
-  let index: Int
+  @usableFromInline let result: ResultBox
+  @usableFromInline let index: Int
 
   /// The row's columns from left to right, as the given types.
   /// - Throws: `PostgresError.decoding`, naming statement and column.
-  public func decode<each Value: PostgresDecodable>(
+  @inlinable public func decode<each Value: PostgresDecodable>(
     _: repeat (each Value).Type
   ) throws(PostgresError) -> (repeat each Value) {
     var column = -1
@@ -40,6 +40,13 @@ public struct Row: Sendable {
   /// The row's first column, as the given type.
   public func decode<Value: PostgresDecodable>(_: Value.Type) throws(PostgresError) -> Value {
     try result.value(row: index, column: 0)
+  }
+
+  /// The column of that number, counted from 0.
+  @inlinable public func column<Value: PostgresDecodable>(_ number: Int, as _: Value.Type = Value.self)
+    throws(PostgresError) -> Value
+  {
+    try result.value(row: index, column: number)
   }
 
   /// The column of that name, as the type that the context requires.
@@ -58,6 +65,7 @@ public struct Row: Sendable {
 /// Owns a `PGresult`.
 ///
 /// `@unchecked Sendable`: libpq documents a finished result as read-only, and nothing here changes it before `deinit`.
+@usableFromInline
 final class ResultBox: @unchecked Sendable {
   private let pointer: OpaquePointer
   let statement: String
@@ -85,19 +93,42 @@ final class ResultBox: @unchecked Sendable {
 
   func isNull(row: Int, column: Int) -> Bool { PQgetisnull(pointer, Int32(row), Int32(column)) == 1 }
 
+  /// One value in binary.
+  @usableFromInline
+  struct Cell {
+    @usableFromInline let type: PostgresType
+    /// `nil` for NULL. They are there as long as the result is.
+    @usableFromInline let bytes: UnsafeRawBufferPointer?
+  }
+
+  /// Reading is inlined into other rooms, since generic code that is not costs more than the reading itself.
+  @inlinable
   func value<Value: PostgresDecodable>(row: Int, column: Int) throws(PostgresError) -> Value {
+    let cell = try cell(row: row, column: column)
+    do throws(DecodingProblem) {
+      guard cell.bytes == nil || Value.accepts(cell.type) else { throw .type(found: cell.type) }
+      let value = try Value(postgres: cell.bytes, type: cell.type)
+      withExtendedLifetime(self) {}
+      return value
+    } catch {
+      throw decodingError(error, column: column)
+    }
+  }
+
+  @usableFromInline
+  func cell(row: Int, column: Int) throws(PostgresError) -> Cell {
     guard column < width else {
       throw .decoding(statement: statement, column: "#\(column + 1)", .noSuchColumn("#\(column + 1)"))
     }
-    do throws(DecodingProblem) {
-      let type = PostgresType(rawValue: PQftype(pointer, Int32(column)))
-      if isNull(row: row, column: column) { return try Value(postgres: nil, type: type) }
-      guard Value.accepts(type) else { throw .type(found: type) }
-      let length = Int(PQgetlength(pointer, Int32(row), Int32(column)))
-      let bytes = UnsafeRawBufferPointer(start: PQgetvalue(pointer, Int32(row), Int32(column)), count: length)
-      return try Value(postgres: bytes, type: type)
-    } catch {
-      throw .decoding(statement: statement, column: String(cString: PQfname(pointer, Int32(column))), error)
-    }
+    let type = PostgresType(rawValue: PQftype(pointer, Int32(column)))
+    guard !isNull(row: row, column: column) else { return Cell(type: type, bytes: nil) }
+    let length = Int(PQgetlength(pointer, Int32(row), Int32(column)))
+    return Cell(
+      type: type, bytes: UnsafeRawBufferPointer(start: PQgetvalue(pointer, Int32(row), Int32(column)), count: length))
+  }
+
+  @usableFromInline
+  func decodingError(_ problem: DecodingProblem, column: Int) -> PostgresError {
+    .decoding(statement: statement, column: String(cString: PQfname(pointer, Int32(column))), problem)
   }
 }

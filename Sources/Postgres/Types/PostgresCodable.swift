@@ -38,8 +38,8 @@ extension Optional: PostgresEncodable where Wrapped: PostgresEncodable {
 }
 
 extension Optional: PostgresDecodable where Wrapped: PostgresDecodable {
-  public static func accepts(_ type: PostgresType) -> Bool { Wrapped.accepts(type) }
-  public init(postgres bytes: UnsafeRawBufferPointer?, type: PostgresType) throws(DecodingProblem) {
+  @inlinable public static func accepts(_ type: PostgresType) -> Bool { Wrapped.accepts(type) }
+  @inlinable public init(postgres bytes: UnsafeRawBufferPointer?, type: PostgresType) throws(DecodingProblem) {
     if let bytes { self = .some(try Wrapped(postgres: bytes, type: type)) } else { self = .none }
   }
 }

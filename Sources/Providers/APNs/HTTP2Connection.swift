@@ -7,8 +7,8 @@ import NIOTLS
 
 /// One connection to APNs: carries out what its `HTTP2ConnectionState` decides. Belongs to the pool's event loop.
 ///
-/// It works on frames, without a stream multiplexer: only frames tell a push that was certainly not processed from one that is
-/// uncertain, and a channel for each stream costs more than the push itself.
+/// It works on frames, without a stream multiplexer. Only frames tell a push that was certainly not processed from one
+/// that is uncertain. Besides, a channel for each stream costs more than the push itself.
 final class HTTP2Connection: ChannelInboundHandler, NIOHTTP2FrameDelegate {
   typealias InboundIn = HTTP2Frame
   typealias OutboundOut = HTTP2Frame

@@ -33,8 +33,8 @@ struct HTTP2Connector: Sendable {
       }
   }
 
-  /// Without a stream multiplexer. The limits that protect a server from its clients are off or wide: when APNs lowers its stream
-  /// limit it may refuse a thousand streams at once, and replies may come long after a stream was cancelled.
+  /// Without a stream multiplexer. The limits that protect a server from its clients are off or wide. When APNs lowers
+  /// its stream limit it may refuse a thousand streams at once. Replies may come long after a stream was cancelled.
   private func http2(_ connection: HTTP2Connection) -> NIOHTTP2Handler {
     var settings = NIOHTTP2Handler.ConnectionConfiguration()
     settings.initialSettings = [

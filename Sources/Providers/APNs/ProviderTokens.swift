@@ -90,8 +90,8 @@ struct ProviderTokenCache: Sendable {
     previous = nil
   }
 
-  /// APNs reported too many tokens before `token`: the previous one is used again while it is less than an hour old, and none is
-  /// created for 20 minutes.
+  /// APNs reported too many tokens before `token`. The previous one is used again while it is less than an hour old.
+  /// None is created for 20 minutes.
   mutating func overused(_ token: ProviderToken, now: Date) {
     guard current == token else { return }
     blockedUntil = now.addingTimeInterval(Self.leastInterval)

@@ -51,8 +51,8 @@ struct LocalHub: Sendable {
     case running(settings: [String: String])
   }
 
-  /// The state of the hub in this folder. Its settings name a database and secrets, so they count only if no other user could
-  /// have written them, and only with a database that is this user's private PostgreSQL.
+  /// The state of the hub in this folder. Its settings name a database and secrets. They count only if no other user
+  /// could have written them, and if the database is this user's private PostgreSQL.
   var state: State {
     let directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard directory >= 0 else { return errno == EACCES ? .untrusted(problem: unreadable(folder)) : .absent }

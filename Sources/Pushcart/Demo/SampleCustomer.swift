@@ -67,9 +67,9 @@ struct SampleCustomer: Sendable {
     guard let last = people.last?.originalId,
       try await Contacts(pool).find(id, originalID: last, apps: [app.id]) == nil
     else { return }
-    let registrar = RegistrationBatcher(pool)
+    let registrations = RegistrationBatcher(pool)
     for person in people {
-      try await registrar.register(id, try Registration(person, apps: [app]), returnsContact: false)
+      try await registrations.register(id, try Registration(person, apps: [app]), returnsContact: false)
     }
   }
 }

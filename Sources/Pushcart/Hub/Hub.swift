@@ -99,7 +99,7 @@ struct Hub: Sendable {
     let authenticator = Authenticator(parts.accessKeys, requestsPerKey: settings.requestsPerKey)
     return HubRoutes(
       carma: CarmaRoutes(
-        authenticator: authenticator, pushApps: parts.pushApps, registrar: RegistrationBatcher(pool),
+        authenticator: authenticator, pushApps: parts.pushApps, registrations: RegistrationBatcher(pool),
         contacts: ContactLookup(parts.requestDatabase), devices: Devices(parts.requestDatabase),
         identities: IdentityVerifier(parts.requestDatabase, vault: vault)),
       management: ManagementRoutes(

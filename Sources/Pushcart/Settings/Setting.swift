@@ -45,11 +45,14 @@ extension Setting {
     "operations-port",
     "TCP port that alone serves /metrics, /api/v1, /swagger and /openapi.json; 0 serves them on the first one",
     fallback: "0")
+  static let trustedProxies = Setting(
+    "trusted-proxies",
+    "reverse proxies whose X-Forwarded-For names the client: addresses or networks, as in 127.0.0.1,10.0.0.0/8")
   static let connectionsPerAddress = Setting(
-    "connections-per-address", "most connections of one client address, a reverse proxy's included; 0 for any number",
+    "connections-per-address", "most connections of one client address; 0 for any number",
     fallback: "4096")
   static let addressRate = Setting(
-    "address-rate", "requests a second of one client address, a reverse proxy's included; 0 for any number",
+    "address-rate", "requests a second of one client address; 0 for any number",
     fallback: "0")
   static let keyRate = Setting(
     "key-rate", "requests a second with one access key, of scope device from one address; 0 for any number",
@@ -79,7 +82,8 @@ extension Setting {
   /// Every setting, in the order of help and README.
   static let all = [
     databaseURL, databaseConnections, databaseTransactions, masterKey, oldMasterKeys, host, port, operationsHost,
-    operationsPort, publicURL, connectionsPerAddress, addressRate, keyRate, linkRate, pageFrameAncestors, drainSeconds,
+    operationsPort, publicURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
+    pageFrameAncestors, drainSeconds,
     apnsProductionURL, apnsSandboxURL, providerCAFile, logLevel, logFormat, config,
   ]
   /// Settings whose value can be in a file: the variable with `_FILE`, the flag with `-file`.

@@ -44,6 +44,7 @@ struct ServeFlags: ParsableArguments {
   @Option(help: .setting(.operationsHost)) var operationsHost: String?
   @Option(help: .setting(.operationsPort)) var operationsPort: String?
   @Option(help: .setting(.publicURL)) var publicURL: String?
+  @Option(help: .setting(.trustedProxies)) var trustedProxies: String?
   @Option(help: .setting(.connectionsPerAddress)) var connectionsPerAddress: String?
   @Option(help: .setting(.addressRate)) var addressRate: String?
   @Option(help: .setting(.keyRate)) var keyRate: String?
@@ -56,7 +57,8 @@ struct ServeFlags: ParsableArguments {
   var given: [Given] {
     [
       (.host, host), (.port, port), (.operationsHost, operationsHost), (.operationsPort, operationsPort),
-      (.publicURL, publicURL), (.connectionsPerAddress, connectionsPerAddress), (.addressRate, addressRate),
+      (.publicURL, publicURL), (.trustedProxies, trustedProxies), (.connectionsPerAddress, connectionsPerAddress),
+      (.addressRate, addressRate),
       (.keyRate, keyRate), (.linkRate, linkRate),
       (.pageFrameAncestors, pageFrameAncestors), (.drainSeconds, drainSeconds),
       (.databaseConnections, databaseConnections), (.databaseTransactions, databaseTransactions),

@@ -77,7 +77,9 @@ struct Settings: Sendable {
     server.port = reader.number(.port, in: 0...65535)
     server.limits.connectionsPerAddress = reader.number(.connectionsPerAddress, in: 0...1_000_000)
     server.requestsPerAddress = reader.number(.addressRate, in: 0...1_000_000)
+    server.trustedProxies = Self.trustedProxies(from: &reader)
     operations = Self.operations(from: &reader)
+    operations?.trustedProxies = server.trustedProxies
     requestsPerKey = reader.number(.keyRate, in: 0...1_000_000)
     publicURL = reader.url(.publicURL, schemes: ["http", "https"]) ?? Self.address(server)
     pages.requestsPerLink = reader.number(.linkRate, in: 0...1_000_000)
@@ -105,6 +107,13 @@ struct Settings: Sendable {
           + "use --database-url-file, or put the password into ~/.pgpass or a PGSERVICE")
     }
     return configuration
+  }
+
+  private static func trustedProxies(from reader: inout SettingsReader) -> TrustedProxies {
+    guard let text = reader.text(.trustedProxies) else { return TrustedProxies() }
+    if let proxies = TrustedProxies(text) { return proxies }
+    reader.wrong(.trustedProxies, "must be addresses or networks, separated by commas, as in 127.0.0.1,10.0.0.0/8")
+    return TrustedProxies()
   }
 
   private static func operations(from reader: inout SettingsReader) -> WebServerSettings? {

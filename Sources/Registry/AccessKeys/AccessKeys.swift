@@ -24,7 +24,7 @@ public struct AccessKeys: Sendable {
     }
     if let appID { try await checkBinding(customer, to: appID, scope) }
     let token = AccessToken.make(for: customer)
-    let rows = try await database.meaning(["access_key_customer_id_fkey": .customerUnknown(customer)]) {
+    let rows = try await database.mapViolations(["access_key_customer_id_fkey": .customerUnknown(customer)]) {
       try await $0.query(
         AccessKeyQueries.add, customer.rawValue, name, scope.rawValue, Bytes(token.hash), appID, expiresAt,
         createdBy?.rawValue)
@@ -44,8 +44,8 @@ public struct AccessKeys: Sendable {
   /// Revokes a key: it opens nothing from now on. Hubs that have it in their cache hear of it as soon as this is committed.
   /// Revoking it again changes nothing. It is to be called in a transaction.
   ///
-  /// A key that is being used meanwhile may create another until its lock is had (`holdValid`), so descendants are listed again
-  /// until no valid one is left.
+  /// A key in use may create another until its row is locked (`holdValid`). So descendants are listed again until no
+  /// valid one is left.
   /// - Parameter withCreated: whether to revoke also the keys that it created, and those that these created, and so on.
   /// - Throws: `RegistryError.accessKeyUnknown`.
   @discardableResult
@@ -75,8 +75,8 @@ public struct AccessKeys: Sendable {
     try await database.query(AccessKeyQueries.lock, customer.rawValue).map(AccessKey.init)
   }
 
-  /// What a key created, directly or through others that may be revoked by now, in the order of the numbers: a key is always
-  /// created after its creator.
+  /// What a key created, directly or through others that may be revoked by now. The order is that of the numbers, as a
+  /// key is always created after its creator.
   private static func validDescendants(of key: AccessKeyID, among keys: [AccessKey]) -> [AccessKey] {
     var family: Set<AccessKeyID> = [key]
     return keys.filter { candidate in

@@ -32,7 +32,7 @@ enum AuditQueries {
     "audit_log.list", .read,
     """
     SELECT audit_log_id, at, access_key_id, os_user, address, action, target, before, after FROM audit_log
-    WHERE customer_id = $1::bigint AND ($2::bigint IS NULL OR audit_log_id < $2::bigint)
+    WHERE customer_id = $1::bigint AND audit_log_id < coalesce($2::bigint, \(Int64.max))
     ORDER BY audit_log_id DESC
     LIMIT $3::bigint
     """)

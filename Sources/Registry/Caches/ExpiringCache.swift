@@ -2,8 +2,8 @@ import Synchronization
 
 /// Answers kept for a short while, looked up under a lock and without a suspension when they are there.
 ///
-/// One miss asks for all: whoever wants the same key meanwhile waits for that answer (single flight). An answer that was asked
-/// for before a flush is handed to those who wait for it and then forgotten, since it may be of before the change.
+/// One miss asks for all: whoever wants the same key meanwhile waits for that answer (single flight). An answer that
+/// was asked for before a flush may be older than the change. Those who wait for it get it, and it is not kept.
 package final class ExpiringCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private struct Entry {
     let value: Value

@@ -29,3 +29,38 @@ public struct RegistryCaches: Service {
     }
   }
 }
+
+/// Tells every hub that something it may have cached has changed.
+///
+/// A statement of its own, as it names no table: on Citus one that did would run, and notify, on a worker.
+enum NotificationQueries {
+  static let notify = Statement("notification.send", .write, "SELECT pg_notify($1::text, $2::text)")
+
+  static let all: [Statement] = [notify]
+}
+
+/// The channels on which hubs tell each other of changes in this room; payloads are the customer's number.
+package enum RegistryChannel: String, CaseIterable, Sendable {
+  case accessKey = "pushcart_access_key"
+  case pushApp = "pushcart_push_app"
+  /// The keys that sign page links, or how long a customer's links live; the payload is empty for the keys.
+  case links = "pushcart_links"
+}
+
+extension Querying {
+  /// Inside a transaction the word goes out with its commit; outside at once.
+  func notify(_ channel: RegistryChannel, _ payload: String) async throws {
+    try await query(NotificationQueries.notify, channel.rawValue, payload)
+  }
+
+  /// Runs `body`, turning the violation of a named constraint into what it means to the caller.
+  func mapViolations<Answer>(
+    _ constraints: [String: RegistryError], _ body: (any Querying) async throws -> Answer
+  ) async throws -> Answer {
+    do {
+      return try await body(self)
+    } catch let error as PostgresError {
+      throw error.constraint.flatMap { constraints[$0] } ?? error
+    }
+  }
+}

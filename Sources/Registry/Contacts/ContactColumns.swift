@@ -2,9 +2,9 @@ import FoundationEssentials
 import Postgres
 import Wire
 
-/// The columns by which every statement that tells of contacts and devices tells of them, so that one reader reads all:
-/// `ordinal`, `refusal`, six of the contact and eleven of the device. No statement tells of a row as a whole, which Citus
-/// cannot take apart again.
+/// The columns of every statement that returns contacts and devices, so that one reader reads all. They are `ordinal`,
+/// `refusal`, six of the contact and eleven of the device. No statement tells of a row as a whole, which Citus cannot
+/// take apart again.
 enum ContactColumns {
   /// The columns of both.
   /// - Parameters: aliases for the contact's row and the device's.
@@ -86,32 +86,33 @@ struct ContactRow {
   }
 
   init(_ row: Row) throws {
-    let (
-      ordinal, refusal, contactID, originalID, listID, dateOfBirth, properties, texts, deviceID, app, token, isSandbox,
-      manufacturer, model, osVersion, country, registeredAt, invalidatedAt, invalidationType
-    ) = try row.decode(
-      Int.self, Int16.self, Int64?.self, String?.self, Int64?.self, CalendarDate?.self, JSONB?.self, [String?]?.self,
-      Int64?.self, Int64?.self, String?.self, Bool?.self, String?.self, String?.self, String?.self, String?.self,
-      Date?.self, PostgresTimestamp?.self, Int16?.self)
-    self.ordinal = ordinal
-    self.refusal = Refusal(rawValue: refusal) ?? .none
-    self.contactID = contactID.map(ContactID.init)
-    if let contactID, let originalID, let texts {
-      contact = Contact(
-        id: ContactID(contactID), originalID: originalID, listID: listID.map(ListID.init), texts: texts,
-        dateOfBirth: dateOfBirth?.daysSince1970, properties: properties?.text ?? "{}")
-    } else {
-      contact = nil
-    }
-    if let deviceID, let app, let token, let isSandbox, let registeredAt, let invalidationType {
-      device = Device(
-        id: DeviceID(deviceID), app: PushAppID(app), token: token, isSandbox: isSandbox, manufacturer: manufacturer,
-        model: model, osVersion: osVersion, country: country, registeredAt: registeredAt,
-        invalidatedAt: invalidatedAt?.milliseconds,
-        invalidationType: InvalidationType(rawValue: invalidationType))
-    } else {
-      device = nil
-    }
+    ordinal = try row.column(0)
+    refusal = Refusal(rawValue: try row.column(1)) ?? .none
+    contactID = (try row.column(2) as Int64?).map(ContactID.init)
+    contact = try contactID.flatMap { try Contact($0, row) }
+    device = try (try row.column(8) as Int64?).map { try Device(DeviceID($0), row) }
+  }
+}
+
+extension Contact {
+  /// - Returns: `nil` if the row does not tell of the contact.
+  fileprivate init?(_ id: ContactID, _ row: Row) throws {
+    guard let originalID: String = try row.column(3) else { return nil }
+    let properties: JSONB? = try row.column(6)
+    self.init(
+      id: id, originalID: originalID, listID: (try row.column(4) as Int64?).map(ListID.init), texts: try row.column(7),
+      dateOfBirth: (try row.column(5) as CalendarDate?)?.daysSince1970, properties: properties?.text ?? "{}")
+  }
+}
+
+extension Device {
+  fileprivate init(_ id: DeviceID, _ row: Row) throws {
+    let invalidatedAt: PostgresTimestamp? = try row.column(17)
+    self.init(
+      id: id, app: PushAppID(try row.column(9)), token: try row.column(10), isSandbox: try row.column(11),
+      manufacturer: try row.column(12), model: try row.column(13), osVersion: try row.column(14),
+      country: try row.column(15), registeredAt: try row.column(16), invalidatedAt: invalidatedAt?.milliseconds,
+      invalidationType: InvalidationType(rawValue: try row.column(18)))
   }
 }
 

@@ -1,8 +1,8 @@
 public import Postgres
 public import Wire
 
-/// Finds contacts for requests, many to a statement: what arrives while a statement is under way shares the next one, so that
-/// under load one statement serves dozens and a lone lookup waits for nobody. Make one for each process.
+/// Finds contacts for requests, many to a statement. Look-ups that arrive while a statement is under way share the next
+/// one. A lone look-up waits for nobody. Make one for each process.
 public final class ContactLookup: Sendable {
   private struct Question: Sendable {
     let originalID: String

@@ -1,6 +1,50 @@
 public import Postgres
 public import Wire
 
+/// A user of a customer's apps, and what the user can be reached on.
+public struct Contact: Sendable, Equatable {
+  public let id: ContactID
+  /// The customer's own id of the user; compared exactly.
+  public let originalID: String
+  public let listID: ListID?
+  /// As `ContactField` counts; `nil` for what is not known.
+  let texts: [String?]
+  /// Days since 1970-01-01.
+  public let dateOfBirth: Int32?
+  /// A flat JSON object.
+  public let properties: String
+  /// The devices that were asked for, oldest first, at most `Device.maximumOfContact`.
+  public internal(set) var devices: [Device] = []
+
+  /// Most bytes of `properties` as PostgreSQL keeps them: what `contact_properties_size` allows.
+  static let maximumPropertiesSize = 65_536
+
+  public subscript(field: ContactField) -> String? { texts[field.rawValue] }
+}
+
+/// The texts that are known of a contact. Raw values are their places in every list of them, in SQL too.
+public enum ContactField: Int, CaseIterable, Sendable {
+  case firstName, middleName, lastName, emailAddress, mobileNumber, title, sex, city, zipcode, country
+
+  /// The field's name in requests, replies and templates.
+  public var name: String { String(describing: self) }
+
+  /// The column of table `contact`.
+  var column: String {
+    switch self {
+    case .firstName: "first_name"
+    case .middleName: "middle_name"
+    case .lastName: "last_name"
+    case .emailAddress: "email_address"
+    case .mobileNumber: "mobile_number"
+    default: name
+    }
+  }
+
+  /// Most characters (Unicode scalars) of each.
+  static let maximum = 255
+}
+
 /// The store of contacts. They are written by `RegistrationBatcher`.
 public struct Contacts: Sendable {
   private let database: any Querying
@@ -22,4 +66,41 @@ public struct Contacts: Sendable {
     contact?.devices.sort { $0.id < $1.id }
     return contact
   }
+}
+
+/// Statements on `contact` that are not part of a registration.
+///
+/// The sums in ORDER BY keep the planner from reading all of the customer's devices in the order of the primary key.
+enum ContactQueries {
+  /// One contact by the customer's own id `$2`, with its devices of the apps `$3`, in no order.
+  static let find = Statement(
+    "contact.find", .read,
+    """
+    SELECT 1::bigint, 0::int2, \(ContactColumns.sql(contact: "c", device: "d"))
+    FROM contact c
+    LEFT JOIN LATERAL (
+      SELECT * FROM device
+      WHERE customer_id = $1::bigint AND contact_id = c.contact_id AND push_app_id = ANY ($3::bigint[])
+      ORDER BY device_id + 0 LIMIT \(Device.maximumOfContact)
+    ) d ON true
+    WHERE c.customer_id = $1::bigint AND c.original_id = $2::text
+    """)
+
+  /// The contacts by the customer's own ids `$2`, with their devices of the apps `$3`, in no order.
+  static let findMany = Statement(
+    "contact.find_many", .read,
+    """
+    SELECT i.ordinal, 0::int2, \(ContactColumns.sql(contact: "c", device: "d"))
+    FROM unnest($2::text[]) WITH ORDINALITY AS i(original_id, ordinal)
+    CROSS JOIN LATERAL (
+      SELECT * FROM contact WHERE customer_id = $1::bigint AND original_id = i.original_id LIMIT 1
+    ) c
+    LEFT JOIN LATERAL (
+      SELECT * FROM device
+      WHERE customer_id = $1::bigint AND contact_id = c.contact_id AND push_app_id = ANY ($3::bigint[])
+      ORDER BY device_id + 0 LIMIT \(Device.maximumOfContact)
+    ) d ON true
+    """)
+
+  static let all: [Statement] = [find, findMany]
 }

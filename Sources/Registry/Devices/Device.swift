@@ -1,3 +1,4 @@
+import Crypto
 public import FoundationEssentials
 public import Wire
 
@@ -21,4 +22,74 @@ public struct Device: Sendable, Equatable {
 
   /// Most devices that are given of one contact; one with more is no person.
   public static let maximumOfContact = 1000
+}
+
+/// A push token, and what makes it the same as another.
+public struct DeviceToken: Sendable, Hashable {
+  /// Exactly as it was sent; its form is the push service's affair.
+  public let text: String
+  /// APNs tokens are bytes that some apps write in upper and others in lower-case hexadecimal: these bytes. The SHA-256 of
+  /// any other token, which is compared exactly.
+  let key: [UInt8]
+
+  /// Longest token in bytes of UTF-8.
+  public static let maximum = 4096
+
+  /// - Parameter field: leads to the token in the request.
+  /// - Throws: `RegistryError.invalid`.
+  public init(_ text: String, type: AppType, field: String) throws(RegistryError) {
+    guard !text.isEmpty else { throw .invalid(field: field, problem: "is empty") }
+    guard text.utf8.count <= Self.maximum else {
+      throw .invalid(field: field, problem: "is longer than \(Self.maximum) bytes")
+    }
+    guard text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
+      throw .invalid(field: field, problem: "holds a blank or a control character")
+    }
+    self.text = text
+    key = (type == .ios ? Self.bytes(hex: text) : nil) ?? Array(SHA256.hash(data: Array(text.utf8)))
+  }
+
+  public static func == (left: DeviceToken, right: DeviceToken) -> Bool { left.key == right.key }
+  public func hash(into hasher: inout Hasher) { hasher.combine(key) }
+
+  /// The bytes that pairs of hexadecimal digits stand for; `nil` for any other text.
+  static func bytes(hex text: String) -> [UInt8]? {
+    guard text.utf8.count.isMultiple(of: 2) else { return nil }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(text.utf8.count / 2)
+    var digits = text.utf8.makeIterator()
+    while let high = digits.next() {
+      guard let low = digits.next(), let high = digit(high), let low = digit(low) else { return nil }
+      bytes.append(high << 4 | low)
+    }
+    return bytes
+  }
+
+  private static func digit(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+}
+
+/// What statements of other rooms may ask of a device of the customer `$1`. All arguments are SQL.
+package enum DeviceCondition {
+  /// Whether it is that contact's now.
+  package static func isHeld(_ device: String, by contact: String) -> String {
+    """
+    EXISTS (SELECT FROM device
+             WHERE device.customer_id = $1::bigint AND device.device_id = \(device) AND device.contact_id = \(contact))
+    """
+  }
+
+  /// Whether it is one of APNs' sandbox, or of production.
+  package static func isOf(_ device: String, sandbox: String) -> String {
+    """
+    EXISTS (SELECT FROM device
+             WHERE device.customer_id = $1::bigint AND device.device_id = \(device) AND device.sandbox = \(sandbox))
+    """
+  }
 }

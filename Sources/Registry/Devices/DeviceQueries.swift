@@ -2,9 +2,10 @@ import Postgres
 
 /// Statements on `device` that are not part of a registration.
 enum DeviceQueries {
-  /// Invalidates the pairs of the contact `$2` and the tokens `$3`, `$4` (app and key) with the types `$5` and the moments
-  /// `$6`, for the access key `$7`: all or none, or with `$8` those that there are. Gives the ordinals of the pairs that are not
-  /// registered. Locks the devices in the order in which a registration does, and goes by what the locked rows say.
+  /// Invalidates the pairs of the contact `$2` and the tokens `$3`, `$4` (app and key). `$5` are the types, `$6` the
+  /// moments, `$7` is the access key. It is all or none, or with `$8` those that there are. Gives the ordinals of the
+  /// pairs that are not registered. Locks the devices in the order in which a registration does, and goes by what the
+  /// locked rows say.
   static let invalidate = Statement(
     "device.invalidate", .write,
     """
@@ -44,9 +45,9 @@ enum DeviceQueries {
     SELECT ordinal FROM pair WHERE device_id IS NULL ORDER BY ordinal
     """)
 
-  /// Retires the devices `$2`, if they were last registered no later than the moments `$3`, to the millisecond, in the
-  /// environments `$6`, for the reasons `$4` and with the types `$5`. Gives each device with what became of it. Locks the
-  /// devices in the order of their ids.
+  /// Retires the devices `$2` in the environments `$6`, for the reasons `$4` and with the types `$5`. A device
+  /// registered after its moment of `$3`, to the millisecond, is kept. Gives each device with what became of it. Locks
+  /// the devices in the order of their ids.
   static let retire = Statement(
     "device.retire", .write,
     """

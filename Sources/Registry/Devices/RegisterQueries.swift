@@ -1,11 +1,11 @@
 import Postgres
 
-/// The one statement that registers: any number of requests of one customer, each a contact and its devices, all or none
-/// but for requests that name an unknown list or too many devices, which are left out and told so. An unknown app leaves all of
-/// them out.
+/// The one statement that registers any number of requests of one customer, each a contact and its devices. It is all
+/// or none, but for requests that name an unknown list or too many devices. These are left out and told so. An unknown
+/// app leaves all of them out.
 ///
-/// Of a request with a device key (`$30`), an unknown list and `properties` that would not fit are dropped right here, as if
-/// they had not been sent: such a key must not learn what is stored, not by a refusal and not by the time of a second try.
+/// Of a request with a device key (`$30`), an unknown list and `properties` that would not fit are dropped right here.
+/// Such a key must not learn what is stored, neither by a refusal nor by the time of a second try.
 ///
 /// Within it no contact and no token may come twice (`RegistrationBatcher` sees to that by conflict keys). Rows are locked
 /// contacts first, then devices, each kind in one order, so that statements of several hubs do not deadlock in ordinary
@@ -14,9 +14,10 @@ import Postgres
 /// What a device was is read from its locked row. A contact or token that somebody else adds after this statement has looked
 /// fails it (`contact_original_id_key`, `device_token_key`): run again, it finds them. So does a contact erased meanwhile.
 ///
-/// What each part costs is told in Tests/Bench/NOTES.md. Lookups stand in LATERAL … LIMIT 1, which the planner can only answer
-/// row by row from the unique index, whatever it believes the size of the tables to be. Nothing else joins more than it must:
-/// the planner takes every array for ten elements, and a nested loop over 256 by 256 rows costs more than all the rest.
+/// What each part costs is told in Tests/Bench/NOTES.md. Look-ups stand in LATERAL … LIMIT 1. The planner can only
+/// answer that row by row from the unique index, whatever size it believes the tables to have. Nothing else joins more
+/// than it must. The planner takes every array for ten elements, and a nested loop over 256 by 256 rows costs more than
+/// all the rest.
 enum RegisterQueries {
   private static let fields = ContactField.allCases
   private static let columns = fields.map(\.column).joined(separator: ", ")
@@ -42,8 +43,8 @@ enum RegisterQueries {
     SELECT ordinal, \(ContactRow.Refusal.propertiesDropped.rawValue)::int2 FROM request WHERE fits = false AND refusal = 0
     """)
 
-  /// Tells also of the contacts, each in a row with its ordinal, and of their devices in the apps `$28`, each in a row with
-  /// ordinal 0. Of requests that do not ask for it, only the devices they name are told.
+  /// Also returns the contacts, each in a row with its ordinal, and their devices in the apps `$28`, with ordinal 0. Of
+  /// requests that do not ask for it, only the devices they name are told.
   static let registerAndTell = Statement(
     "device.register_and_tell", .write,
     """
@@ -251,8 +252,8 @@ enum RegisterQueries {
     FROM dropped
     """
 
-  /// The valid devices that contacts have too many of by now, those registered the longest time ago: looked for when a contact
-  /// that was there gets a further one. Devices of the request stay: it names no more of them than a contact may have.
+  /// The valid devices that contacts have too many of by now, those registered the longest time ago. Looked for when a
+  /// known contact gets a further one. Devices of the request stay: it names no more of them than a contact may have.
   ///
   /// These rows are read without a lock, as they were when the statement began. What another hub adds meanwhile is not counted,
   /// and locking the contact would not help: the statement would go on seeing its first snapshot. The next device counts all.

@@ -4,18 +4,19 @@ public import Wire
 
 /// Registers devices, many requests to a statement.
 ///
-/// Requests of one customer that arrive while a statement is under way share the next one, and each is answered when its own
-/// statement has committed. Under load a commit, a round trip and the planner's work are shared by dozens; a lone request waits
-/// for nobody. A request with data that PostgreSQL refuses fails alone. Requests of one contact or token go one after another,
-/// so no statement touches a row twice, and statements under way never wait for each other's rows. Make one for each process.
+/// Requests of one customer that arrive while a statement is under way share the next one. Each is answered when its
+/// own statement has committed. Under load a commit, a round trip and the planner's work are shared by dozens; a lone
+/// request waits for nobody. A request with data that PostgreSQL refuses fails alone. Requests of one contact or token
+/// go one after another. So no statement touches a row twice, and no two under way wait for each other's rows. Make one
+/// for each process.
 public final class RegistrationBatcher: Sendable {
   /// How much may wait, and for how long.
   public struct Limits: Sendable {
-    /// Statements of one customer under way at once: with two, PostgreSQL works on the one while the other waits for the disk.
+    /// Statements of one customer under way at once.
     public var statementsPerCustomer = 2
-    /// How many requests have to wait before there is a second statement. A statement has a price of its own, of a dozen
-    /// devices, so that fewer and fuller ones carry more.
-    public var worthAnotherStatement = 32
+    /// How many requests have to wait before there is a second statement: as many as fill it. A statement has a price of its
+    /// own, of a dozen devices, so fewer and fuller ones carry more.
+    public var worthAnotherStatement = RegistrationBatcher.maximumDevices
     /// Requests waiting or under way, of all customers. One customer's may be nearly half of them; one more is refused at once.
     public var requests = 8192
     /// How long a request waits before it is told that the database is away.
@@ -60,6 +61,18 @@ public final class RegistrationBatcher: Sendable {
       customer.rawValue, RegistrationRequest(registration: registration, returnsContact: returnsContact),
       weight: registration.devices.count, conflictKeys: registration.conflictKeys
     ).get()
+  }
+
+  /// As `register`, without a task that would wait.
+  /// - Parameter done: called exactly once, on any thread, soon to return.
+  public func register(
+    _ customer: CustomerID, _ registration: Registration, returnsContact: Bool,
+    then done: @escaping @Sendable (Result<Contact?, any Error>) -> Void
+  ) {
+    batcher.answer(
+      customer.rawValue, RegistrationRequest(registration: registration, returnsContact: returnsContact),
+      weight: registration.devices.count, conflictKeys: registration.conflictKeys
+    ) { answer in done(answer.flatMap { $0.mapError { $0 } }) }
   }
 }
 

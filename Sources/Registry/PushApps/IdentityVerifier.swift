@@ -5,8 +5,9 @@ public import Wire
 
 /// Proves that a request with a device key is about the user who is signed in to the app.
 ///
-/// For apps that require it, the customer's back end computes HMAC-SHA256 over the originalId with the app's identity secret, and
-/// the app sends the result along. The device key alone, which every copy of the app holds, then changes no contact.
+/// For apps that require it, the customer's back end computes HMAC-SHA256 over the originalId with the app's identity
+/// secret. The app sends the result along. The device key alone, which every copy of the app holds, then changes no
+/// contact.
 public final class IdentityVerifier: Sendable {
   private struct Key: Hashable {
     let customer: CustomerID

@@ -52,6 +52,9 @@ public final class PushAppCache: Sendable {
     known.cached(Key(customer: customer, appID: appID))
   }
 
+  /// What `all` says, if it is at hand.
+  public func cachedAll(_ customer: CustomerID) -> [PushApp]? { ofCustomers.cached(customer) }
+
   private struct Unknown: Error {}
 
   /// Forgets everything.

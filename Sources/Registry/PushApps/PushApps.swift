@@ -33,7 +33,7 @@ public struct PushApps: Sendable {
       "push_app_app_id_app_type_key": .appTaken(appID: appID, type: app.type),
       "push_app_customer_id_fkey": .customerUnknown(customer),
     ]
-    try await database.meaning(constraints) {
+    try await database.mapViolations(constraints) {
       _ = try await $0.query(
         PushAppQueries.add, customer.rawValue, id.rawValue, appID, app.type.rawValue, name, teamID, keyID,
         sealed.map { Bytes($0.bytes) }, sealed?.masterKeyID, file?.fingerprint, app.identityRequired, fields)
@@ -120,5 +120,23 @@ extension [PushApp] {
     guard let app = meant.first else { throw .appUnknown(appID: appID) }
     guard meant.count == 1 else { throw .appAmbiguous(appID: appID) }
     return app
+  }
+}
+
+/// Says which apps need somebody's attention.
+public struct PushAppAlarms: Sendable {
+  private let database: any Querying
+
+  public init(_ database: any Querying) { self.database = database }
+
+  /// Marks the app as in need of attention. An alarm raised before gets the new reason and keeps its moment.
+  /// - Parameter reason: a sentence for people, or the push service's own word.
+  public func raise(_ customer: CustomerID, _ app: PushAppID, reason: String) async throws {
+    try await database.query(PushAppQueries.raiseAlarm, customer.rawValue, app.rawValue, reason)
+  }
+
+  /// Says that all is well again.
+  public func clear(_ customer: CustomerID, _ app: PushAppID) async throws {
+    try await database.query(PushAppQueries.clearAlarm, customer.rawValue, app.rawValue)
   }
 }

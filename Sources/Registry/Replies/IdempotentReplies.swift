@@ -83,7 +83,7 @@ private struct IdempotentRequest: Sendable {
     in transaction: any Querying, _ body: @Sendable () async throws -> StoredReply
   ) async throws -> StoredReply {
     let unknown = ["idempotent_reply_customer_id_fkey": RegistryError.customerUnknown(customer)]
-    let taken = try await transaction.meaning(unknown) {
+    let taken = try await transaction.mapViolations(unknown) {
       try await $0.query(IdempotentReplyQueries.take, customer.rawValue, key, Bytes(fingerprint))
     }
     guard !taken.isEmpty else { return try await earlier(in: transaction) }

@@ -2,8 +2,8 @@ import Crypto
 import FoundationEssentials
 import Wire
 
-/// The keys under which everything secret in the database is sealed: the current one, and older ones that still open what they
-/// sealed until `Rekey` has gone over it.
+/// The keys under which everything secret in the database is sealed. The current one seals; older ones only open what
+/// they sealed, until `Rekey` is done.
 public struct MasterKeys: Sendable {
   /// First 8 hex digits of the SHA-256 of the current key.
   public let currentID: String

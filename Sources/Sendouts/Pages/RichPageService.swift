@@ -29,8 +29,9 @@ public final class RichPageService: Sendable {
 
   /// Records an open, and gives the page of that device and user once it is committed. The page has the template version that the
   /// sendout was started with. If only the open cannot be written, the page is shown nevertheless.
-  /// - Parameter done: called exactly once, on any thread; must return soon. It gets `nil` if there is nothing to show: no such
-  ///   push, a sendout without pages, or a phone that has a new user, who must not see what was meant for the former one.
+  /// - Parameter done: called exactly once, on any thread; must return soon. It gets `nil` if there is nothing to show:
+  ///   no such push, or a sendout without pages. A phone's new user must not see what was meant for the former one, and
+  ///   gets `nil`, too.
   public func open(
     _ link: PushLink, by reader: Open.Reader, then done: @escaping @Sendable (Result<OpenedPage?, any Error>) -> Void
   ) {

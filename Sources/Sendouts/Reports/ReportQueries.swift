@@ -12,7 +12,8 @@ enum ReportQueries {
     let scope =
       switch view.scope {
       case .customer: ""
-      case .sendout: "AND ($3::bigint IS NULL OR sendout_id = $3::bigint)"
+      // A range, so that one plan serves for one sendout and for all.
+      case .sendout: "AND sendout_id BETWEEN coalesce($3::bigint, 0) AND coalesce($3::bigint, \(Int64.max))"
       case .contact: "AND original_id = $3::text"
       }
     return Statement(

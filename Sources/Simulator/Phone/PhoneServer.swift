@@ -68,8 +68,8 @@ struct PhoneRequestContext: RequestContext {
 
 /// Refuses requests whose header `Host` names another host.
 ///
-/// A web page elsewhere can have its own name resolve to this machine (DNS rebinding), and then read pushes and set rules as if
-/// it were the phone page. Its requests still carry its name.
+/// A web page elsewhere can have its own name resolve to this machine (DNS rebinding). It could then read pushes and
+/// set rules as if it were the phone page. Its requests still carry its name.
 struct HostCheck: RouterMiddleware {
   private let names: Set<String>
 

@@ -10,9 +10,27 @@ extension CarmaRoutes {
     let apps = try await apps(access, context)
     try await checkIdentity(request, body, access)
     let registration = try Registration(try await allowed(body, access), apps: apps, access: access)
-    let returnsContact = access.opens(.backend)
-    let contact = try await registrar.register(access.customer, registration, returnsContact: returnsContact)
+    let contact = try await registrations.register(
+      access.customer, registration, returnsContact: access.opens(.backend))
     return reply(contact.map { ContactReply($0, apps) } ?? ContactReply(echo: body))
+  }
+
+  /// As `register`, when key and apps are cached and no identity is to be verified.
+  func registerFromCaches(_ request: FastRequest, _ answer: @escaping FastCompletion) -> Bool {
+    guard let (access, apps) = cachedAccess(request, needs: .device),
+      let rules = access.scope == .device ? pushApps.cachedAll(access.customer) : [],
+      !rules.contains(where: \.identityRequired)
+    else { return false }
+    do {
+      let body = try request.pushDevices()
+      let registration = try Registration(try Self.restrict(body, by: rules), apps: apps, access: access)
+      registrations.register(access.customer, registration, returnsContact: access.opens(.backend)) { registered in
+        answer { reply(try registered.get().map { ContactReply($0, apps) } ?? ContactReply(echo: body)) }
+      }
+    } catch {
+      answer { throw error }
+    }
+    return true
   }
 
   func invalidate(_ request: Request, _ context: WebRequestContext) async throws -> Response {
@@ -39,16 +57,22 @@ extension CarmaRoutes {
 
   /// As `show`, when key and apps are cached.
   func showFromCaches(_ request: FastRequest, _ answer: @escaping FastCompletion) -> Bool {
-    let parameters = request.parameters
-    guard let customer = CustomerID(String(parameters[0])),
-      let appID = PathPart.decode(parameters[1]), let apps = pushApps.cached(customer, appID: appID),
-      let originalID = PathPart.decode(parameters[2]),
-      let access = authenticator.cachedAccess(request, to: customer, needs: .backend), access.opens(appID: appID)
+    guard let originalID = PathPart.decode(request.parameters[2]),
+      let (access, apps) = cachedAccess(request, needs: .backend)
     else { return false }
     contacts.find(access.customer, originalID: originalID, apps: apps.map(\.id)) { found in
       answer { try reply(found.get(), originalID, apps) }
     }
     return true
+  }
+
+  /// What the request's key opens, and the push apps of its path; nil if the caches do not have them, or the request is refused.
+  private func cachedAccess(_ request: FastRequest, needs scope: AccessScope) -> (Access, [PushApp])? {
+    guard let customer = CustomerID(String(request.parameters[0])),
+      let appID = PathPart.decode(request.parameters[1]), let apps = pushApps.cached(customer, appID: appID),
+      let access = authenticator.cachedAccess(request, to: customer, needs: scope), access.opens(appID: appID)
+    else { return nil }
+    return (access, apps)
   }
 
   private func reply(_ contact: Contact?, _ originalID: String, _ apps: [PushApp]) throws -> Response {
@@ -76,7 +100,11 @@ extension CarmaRoutes {
   /// What the key may write: each of the customer's apps that has a list has to allow a field.
   private func allowed(_ body: PushDevicesBody, _ access: Access) async throws -> PushDevicesBody {
     guard access.scope == .device else { return body }
-    return try await pushApps.all(access.customer).compactMap(\.deviceFields).reduce(body) { try $1.restrict($0) }
+    return try Self.restrict(body, by: try await pushApps.all(access.customer))
+  }
+
+  private static func restrict(_ body: PushDevicesBody, by apps: [PushApp]) throws -> PushDevicesBody {
+    try apps.compactMap(\.deviceFields).reduce(body) { try $1.restrict($0) }
   }
 
   private func reply(_ contact: ContactReply) -> Response {
@@ -87,5 +115,12 @@ extension CarmaRoutes {
 extension Request {
   fileprivate func pushDevices() async throws -> PushDevicesBody {
     try await jsonBytes().withUnsafeReadableBytes { try PushDevicesBody(json: $0) }
+  }
+}
+
+extension FastRequest {
+  fileprivate func pushDevices() throws -> PushDevicesBody {
+    guard let type = header(.contentType), JSONBody.isType(type) else { throw HTTPErrorResponse.notJSON }
+    return try body.withUnsafeReadableBytes { try PushDevicesBody(json: $0) }
   }
 }

@@ -8,18 +8,18 @@ public import Registry
 public struct CarmaRoutes: RouteSet {
   let authenticator: Authenticator
   let pushApps: PushAppCache
-  let registrar: RegistrationBatcher
+  let registrations: RegistrationBatcher
   let contacts: ContactLookup
   let devices: Devices
   let identities: IdentityVerifier
 
   public init(
-    authenticator: Authenticator, pushApps: PushAppCache, registrar: RegistrationBatcher, contacts: ContactLookup,
+    authenticator: Authenticator, pushApps: PushAppCache, registrations: RegistrationBatcher, contacts: ContactLookup,
     devices: Devices, identities: IdentityVerifier
   ) {
     self.authenticator = authenticator
     self.pushApps = pushApps
-    self.registrar = registrar
+    self.registrations = registrations
     self.contacts = contacts
     self.devices = devices
     self.identities = identities
@@ -31,7 +31,8 @@ public struct CarmaRoutes: RouteSet {
       routes.put(path, use: register)
       routes.put(path.appendingPath("invalidation"), use: invalidate)
       routes.get(path.appendingPath("{originalId}"), use: show)
-      routes.fastPath("/rest/{customerId}/apps/{appId}/\(name)/{originalId}", answer: showFromCaches)
+      routes.fastPath(.put, "/rest/{customerId}/apps/{appId}/\(name)", answer: registerFromCaches)
+      routes.fastPath(.get, "/rest/{customerId}/apps/{appId}/\(name)/{originalId}", answer: showFromCaches)
       // A contact may be called so, too; the router looks at the plain word only.
       routes.get(path.appendingPath("invalidation"), use: show)
     }

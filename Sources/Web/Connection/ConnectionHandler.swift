@@ -32,13 +32,16 @@ final class ConnectionHandler: ChannelDuplexHandler {
   private struct Current {
     var method: HTTPMethod
     var isHTTP10: Bool
+    /// The request and what has arrived of its body, if it may be answered from here once all of it is there.
+    var collected: (request: Head, body: ByteBuffer)?
     /// Whether Hummingbird's channel answers it.
     var isForwarded = false
     var hasReplyBegun = false
   }
 
   let requestHandler: RequestHandler
-  let address: ClientAddress
+  /// The other end of the connection, which may be a proxy's.
+  let peer: IPAddress
   private let limits: ConnectionLimits
   private var state = ConnectionState<Head>()
   private var monitor: ProgressMonitor
@@ -61,9 +64,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
   private var discardedBytes = 0
   private var timer: Scheduled<Void>?
 
-  init(_ requestHandler: RequestHandler, address: ClientAddress, limits: ConnectionLimits) {
+  init(_ requestHandler: RequestHandler, peer: IPAddress, limits: ConnectionLimits) {
     self.requestHandler = requestHandler
-    self.address = address
+    self.peer = peer
     self.limits = limits
     monitor = ProgressMonitor(limits)
   }
@@ -143,9 +146,14 @@ extension ConnectionHandler {
     switch action {
     case .none: break
     case .answer(let head): answer(head, context)
-    case .body(let bytes): if current?.isForwarded == true { context.fireChannelRead(wrapInboundOut(.body(bytes))) }
-    case .endBody: if current?.isForwarded == true { context.fireChannelRead(wrapInboundOut(.end(nil))) }
+    case .body(let bytes):
+      if current?.collected?.body.writeImmutableBuffer(bytes) != nil { break }
+      if current?.isForwarded == true { context.fireChannelRead(wrapInboundOut(.body(bytes))) }
+    case .endBody:
+      if let (request, body) = current?.collected { return answer(request, body, context) }
+      if current?.isForwarded == true { context.fireChannelRead(wrapInboundOut(.end(nil))) }
     case .breakBody:
+      if current?.collected != nil { return reply(JSONReply.make(.brokenBody)) }
       if current?.isForwarded == true { context.fireErrorCaught(BodyBrokeOff()) }
     case .refuse(let error):
       current = Current(method: .GET, isHTTP10: false)
@@ -158,10 +166,23 @@ extension ConnectionHandler {
   private func answer(_ request: Head, _ context: ChannelHandlerContext) {
     let head = request.head
     current = Current(method: head.method, isHTTP10: head.version.minor == 0)
+    if requestHandler.takesBody(of: head, request.framing) {
+      current?.collected = (request, ByteBuffer())
+    } else {
+      answer(request, nil, context)
+    }
+  }
+
+  /// - Parameter body: all of it, if it was collected.
+  private func answer(_ request: Head, _ body: ByteBuffer?, _ context: ChannelHandlerContext) {
+    current?.collected = nil
     let this = NIOLoopBound(self, eventLoop: context.eventLoop)
-    if requestHandler.answer(head, request.framing, from: address, on: this) { return }
+    if requestHandler.answer(request.head, request.framing, body, from: peer, on: this) { return }
     current?.isForwarded = true
-    context.fireChannelRead(wrapInboundOut(.head(head)))
+    context.fireChannelRead(wrapInboundOut(.head(request.head)))
+    guard let body else { return }
+    context.fireChannelRead(wrapInboundOut(.body(body)))
+    context.fireChannelRead(wrapInboundOut(.end(nil)))
   }
 
   /// Takes up what waits in the backlog.

@@ -13,9 +13,8 @@ public struct ConnectionLimits: Sendable {
   /// How long and how much input is discarded after the last reply, so that its client can read that.
   public var linger = Duration.seconds(5)
   public var lingerBytes = 8 * 1024 * 1024
-  /// Most connections from one address, or from one IPv6 network of 64 bits; 0 for any number.
-  ///
-  /// All clients of a reverse proxy share its address.
+  /// Most connections from one address, or from one IPv6 network of 64 bits; 0 for any number. Trusted proxies may have any
+  /// number.
   public var connectionsPerAddress = 4096
 
   public init() {}
@@ -58,46 +57,16 @@ struct ProgressMonitor {
   }
 }
 
-/// Whose connection it is: an IPv4 address, or the network of an IPv6 address, since one client has all of that.
-struct ClientAddress: Hashable, Sendable {
-  private let bits: UInt64
-  private let isIPv6: Bool
-
-  /// - Parameter address: nil stands for a client without one, such as of a Unix socket.
-  init(_ address: SocketAddress?) {
-    switch address {
-    case .v4:
-      (bits, isIPv6) = (Self.number(Self.bytes(of: address, at: 4, count: 4)), false)
-    case .v6:
-      let bytes = Self.bytes(of: address, at: 8, count: 16)
-      // ::ffff:a.b.c.d is an IPv4 address.
-      let isMapped = bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
-      bits = Self.number(isMapped ? bytes[12...] : bytes[..<8])
-      isIPv6 = !isMapped
-    case .unixDomainSocket, nil: (bits, isIPv6) = (0, true)
-    }
-  }
-
-  /// The address within `sockaddr_in` or `sockaddr_in6`.
-  private static func bytes(of address: SocketAddress?, at offset: Int, count: Int) -> ArraySlice<UInt8> {
-    address?.withSockAddr { pointer, size in
-      Array(UnsafeRawBufferPointer(start: pointer, count: size)[offset..<offset + count])[...]
-    } ?? []
-  }
-
-  private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
-}
-
 /// Counts the connections of each address.
 final class ConnectionCounter: Sendable {
   private let limit: Int
-  private let counts = Mutex<[ClientAddress: Int]>([:])
+  private let counts = Mutex<[IPAddress: Int]>([:])
 
   /// - Parameter limit: 0 for none.
   init(limit: Int) { self.limit = limit }
 
   /// - Returns: whether there may be one more, which then counts until `remove`.
-  func add(_ address: ClientAddress) -> Bool {
+  func add(_ address: IPAddress) -> Bool {
     guard limit > 0 else { return true }
     return counts.withLock { counts in
       let count = counts[address, default: 0]
@@ -107,7 +76,7 @@ final class ConnectionCounter: Sendable {
     }
   }
 
-  func remove(_ address: ClientAddress) {
+  func remove(_ address: IPAddress) {
     guard limit > 0 else { return }
     counts.withLock { counts in
       guard let count = counts[address] else { return }

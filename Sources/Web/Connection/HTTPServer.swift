@@ -54,24 +54,26 @@ extension HTTPServer: HTTPChannelHandler {
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     channel.eventLoop.makeCompletedFuture {
-      let address = ClientAddress(channel.remoteAddress)
-      guard connections.add(address) else {
-        channel.close(promise: nil)
-        return Value(channel: channel, requests: nil)
+      let peer = IPAddress(channel.remoteAddress)
+      if !settings.trustedProxies.contains(peer) {
+        guard connections.add(peer.client) else {
+          channel.close(promise: nil)
+          return Value(channel: channel, requests: nil)
+        }
+        channel.closeFuture.whenComplete { [connections] _ in connections.remove(peer.client) }
       }
-      channel.closeFuture.whenComplete { [connections] _ in connections.remove(address) }
-      return Value(channel: channel, requests: try makePipeline(of: channel, from: address))
+      return Value(channel: channel, requests: try makePipeline(of: channel, from: peer))
     }
   }
 
-  private func makePipeline(of channel: any Channel, from address: ClientAddress) throws -> HTTP1Channel.Value {
+  private func makePipeline(of channel: any Channel, from peer: IPAddress) throws -> HTTP1Channel.Value {
     var limits = NIOHTTPDecoderLimitConfiguration()
     limits.maxHeaderFieldSize = 16 * 1024
     limits.maxHeaderListSize = 32 * 1024
     limits.maxHeaderFieldCount = 100
     let decoder = HTTPRequestDecoder(
       leftOverBytesStrategy: .dropBytes, informationalResponseStrategy: .drop, limitConfiguration: limits)
-    let connection = ConnectionHandler(requestHandler, address: address, limits: settings.limits)
+    let connection = ConnectionHandler(requestHandler, peer: peer, limits: settings.limits)
     let pipeline = channel.pipeline.syncOperations
     try pipeline.addHandler(TransportHandler(connection))
     try pipeline.addHandler(HTTPResponseEncoder())

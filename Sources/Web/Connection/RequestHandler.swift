@@ -7,39 +7,48 @@ import NIOHTTP1
 
 /// Answers the requests of all connections: fast routes on the event loop, all others through the router.
 ///
-/// A class, so that a waiting request holds one object instead of all of these: reference counts that all requests share move
-/// from core to core.
+/// A class, so that a waiting request holds one object instead of all of these. Reference counts that all requests
+/// share would move from core to core.
 final class RequestHandler: Sendable {
   private let responder: RouterResponder<WebRequestContext>
   private let fastRoutes: FastRoutes
   private let errorMiddleware: ErrorMiddleware
-  private let addressRate: RateLimit<ClientAddress>
+  private let addressRate: RateLimit<IPAddress>
+  private let trustedProxies: TrustedProxies
   let logger: Logger
 
   init(
     responder: RouterResponder<WebRequestContext>, fastRoutes: FastRoutes, errorMiddleware: ErrorMiddleware,
-    addressRate: RateLimit<ClientAddress>, logger: Logger
+    addressRate: RateLimit<IPAddress>, trustedProxies: TrustedProxies, logger: Logger
   ) {
     self.responder = responder
     self.fastRoutes = fastRoutes
     self.errorMiddleware = errorMiddleware
     self.addressRate = addressRate
+    self.trustedProxies = trustedProxies
     self.logger = logger
   }
 
+  /// Whether the body is to be collected before `answer` is called.
+  func takesBody(of head: HTTPRequestHead, _ framing: RequestFraming) -> Bool {
+    fastRoutes.takesBody(of: head, framing)
+  }
+
   /// Answers a fast route, or refuses a client that asks too often. To be called on the connection's event loop.
+  /// - Parameter body: all of it, if it was collected.
   /// - Returns: whether the connection gets the reply from here; else the request has to go through the router.
   func answer(
-    _ head: HTTPRequestHead, _ framing: RequestFraming, from address: ClientAddress,
+    _ head: HTTPRequestHead, _ framing: RequestFraming, _ body: ByteBuffer?, from peer: IPAddress,
     on connection: NIOLoopBound<ConnectionHandler>
   ) -> Bool {
-    if let error = addressRate.refusal(of: address) {
+    let client = trustedProxies.client(of: peer, head.headers[canonicalForm: "x-forwarded-for"].map(String.init)).client
+    if let error = addressRate.refusal(of: client) {
       let started = ErrorMiddleware.Started(method: HTTPRequest.Method(head.method.rawValue) ?? .get)
       let id = RequestID().description
       connection.value.reply(errorMiddleware.reply(to: started, id, at: "NotFound", .failure(error)))
       return true
     }
-    guard let (route, request) = fastRoutes.find(head, framing) else { return false }
+    guard let (route, request) = fastRoutes.find(head, framing, body, from: client) else { return false }
     let started = ErrorMiddleware.Started(method: request.method)
     return route.answer(request) { reply in
       connection.execute { this in
@@ -52,7 +61,9 @@ final class RequestHandler: Sendable {
 
   /// Answers a request through the router.
   func respond(to request: Request, _ writer: consuming ResponseWriter, on channel: any Channel) async throws {
-    let context = WebRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
+    var context = WebRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
+    context.clientAddress = trustedProxies.client(
+      of: IPAddress(channel.remoteAddress), request.headers[values: .forwardedFor])
     var request = request
     if request.headers[.expect]?.lowercased() == "100-continue" {
       request.body = RequestBody(asyncSequence: HeldBackBody(body: request.body, channel: channel))

@@ -58,7 +58,7 @@ struct IdempotentEndpoint: Sendable {
   }
 
   private func actor(_ access: Access, _ context: WebRequestContext) -> ChangeAuthor {
-    .key(access.key, address: context.remoteAddress)
+    .key(access.key, address: context.clientAddress.description)
   }
 
   /// Executes `action` once for an `Idempotency-Key`. A repetition gets the same reply with `Idempotent-Replayed: true`.

@@ -8,8 +8,8 @@ public import Sendouts
 
 /// How rich pages are served.
 public struct PageSettings: Sendable {
-  /// Who may show a page in a frame, as `frame-ancestors` of Content-Security-Policy takes it: `'none'`, or origins such as
-  /// `http://localhost:8081`, which the demo's phone page needs.
+  /// Who may show a page in a frame, as `frame-ancestors` of Content-Security-Policy takes it: `'none'`, or origins
+  /// such as `http://localhost:8081`.
   public var frameAncestors = "'none'"
   /// Most requests a second with the links of one push; 0 for any number.
   public var requestsPerLink = 1000
@@ -20,7 +20,7 @@ public struct PageSettings: Sendable {
 /// Serves phones, whose only credential is the token in the link: the rich page at `/c/{token}`, and `/r/{token}`, which
 /// reports that a push was read.
 ///
-/// A token that this hub did not sign, a push that is gone, and the page of a phone that changed hands all get the same plain
+/// Three cases get the same reply: a foreign token, a push that is gone, and a phone that changed hands. It is a plain
 /// 404.
 public struct PageRoutes: RouteSet {
   private let pages: RichPageService

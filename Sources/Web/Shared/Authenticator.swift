@@ -15,12 +15,12 @@ public struct Authenticator: Sendable {
     let customer: CustomerID
     let key: AccessKeyID
     /// Of scope device alone: its key lies in every copy of an app, and nobody is to use it up for the others.
-    let address: String?
+    let client: IPAddress?
 
-    init(_ access: Access, from address: String?) {
+    init(_ access: Access, from client: IPAddress?) {
       customer = access.customer
       key = access.key
-      self.address = access.scope == .device ? address : nil
+      self.client = access.scope == .device ? client : nil
     }
   }
 
@@ -37,13 +37,13 @@ public struct Authenticator: Sendable {
     guard let customer = context.parameters["customerId"].flatMap({ CustomerID(String($0)) }),
       let token = request.headers[.carmaToken]
     else { throw HTTPErrorResponse.unauthorized }
-    return try check(try await keys.authenticate(token, for: customer), scope, from: context.remoteAddress)
+    return try check(try await keys.authenticate(token, for: customer), scope, from: context.clientAddress.client)
   }
 
   /// The same from the cache alone; nil if that does not have it, or the request is refused.
   func cachedAccess(_ request: FastRequest, to customer: CustomerID, needs scope: AccessScope) -> Access? {
     guard let access = request.header(.carmaToken).flatMap({ keys.cached($0, for: customer) }) else { return nil }
-    return try? check(access, scope, from: nil)
+    return try? check(access, scope, from: request.client)
   }
 
   /// What the key in `Authorization: Bearer` or `X-Carma-Authentication-Token` opens, for paths that name no customer.
@@ -61,10 +61,10 @@ public struct Authenticator: Sendable {
     return String(value.dropFirst(7))
   }
 
-  private func check(_ access: Access?, _ scope: AccessScope, from address: String?) throws -> Access {
+  private func check(_ access: Access?, _ scope: AccessScope, from client: IPAddress?) throws -> Access {
     guard let access else { throw HTTPErrorResponse.unauthorized }
     guard access.opens(scope) else { throw HTTPErrorResponse.forbidden(needs: scope.rawValue) }
-    if let error = rate.refusal(of: KeyUser(access, from: address)) { throw error }
+    if let error = rate.refusal(of: KeyUser(access, from: client)) { throw error }
     return access
   }
 }

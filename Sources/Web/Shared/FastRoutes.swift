@@ -1,12 +1,17 @@
 public import HTTPTypes
 public import Hummingbird
+public import NIOCore
 import NIOHTTP1
 
-/// A GET or HEAD request without a body.
+/// A request that is short and whole.
 public struct FastRequest: Sendable {
   public let method: HTTPRequest.Method
   /// The path's values for each `{name}` of the pattern, in their order and as they came.
   public let parameters: [Substring]
+  /// Empty if there is none.
+  public let body: ByteBuffer
+  /// Whose request it is.
+  let client: IPAddress
   fileprivate let headers: Headers
 
   /// A request's headers, in the form they were read in.
@@ -27,8 +32,11 @@ public struct FastRequest: Sendable {
 }
 
 extension FastRequest {
-  init(_ request: Request, parameters: [Substring]) {
-    self.init(method: request.method, parameters: parameters, headers: .fields(request.headers))
+  /// A request without a body that goes through the router.
+  init(_ request: Request, _ context: WebRequestContext, parameters: [Substring]) {
+    self.init(
+      method: request.method, parameters: parameters, body: ByteBuffer(), client: context.clientAddress.client,
+      headers: .fields(request.headers))
   }
 }
 
@@ -84,13 +92,41 @@ struct FastRoutes: Sendable {
 
   init(_ routes: [Route]) { self.routes = routes }
 
+  /// Bytes of a body that is collected before its route is asked. A longer one goes to the router as it arrives.
+  static let largestBody = 16 * 1024
+
+  /// Whether the request's body is to be collected, and the request then answered here.
+  func takesBody(of head: HTTPRequestHead, _ framing: RequestFraming) -> Bool {
+    // A client that sends `Expect` waits to be asked for the body.
+    guard let bytes = framing.bodyBytes, bytes > 0, bytes <= Self.largestBody, !head.headers.contains(name: "expect")
+    else { return false }
+    return route(of: head) != nil
+  }
+
   /// The route of a request; nil if it has to go through the router.
-  func find(_ head: HTTPRequestHead, _ framing: RequestFraming) -> (Route, FastRequest)? {
-    guard framing.bodyBytes == 0, head.method == .GET || head.method == .HEAD else { return nil }
-    let method = head.method == .GET ? HTTPRequest.Method.get : .head
+  /// - Parameter body: all of it; nil if the request has none, or one that was not collected.
+  func find(
+    _ head: HTTPRequestHead, _ framing: RequestFraming, _ body: ByteBuffer?, from client: IPAddress
+  ) -> (Route, FastRequest)? {
+    guard framing.bodyBytes == body?.readableBytes ?? 0, let (route, method, parameters) = route(of: head) else {
+      return nil
+    }
+    let request = FastRequest(
+      method: method, parameters: parameters, body: body ?? ByteBuffer(), client: client, headers: .asRead(head.headers)
+    )
+    return (route, request)
+  }
+
+  private func route(of head: HTTPRequestHead) -> (Route, HTTPRequest.Method, [Substring])? {
+    let method: HTTPRequest.Method
+    switch head.method {
+    case .GET: method = .get
+    case .HEAD: method = .head
+    case .PUT: method = .put
+    default: return nil
+    }
     for route in routes where route.methods.contains(method) {
-      guard let parameters = route.parameters(in: head.uri) else { continue }
-      return (route, FastRequest(method: method, parameters: parameters, headers: .asRead(head.headers)))
+      if let parameters = route.parameters(in: head.uri) { return (route, method, parameters) }
     }
     return nil
   }

@@ -2,8 +2,8 @@ import Synchronization
 
 /// Token buckets, one for each key. The table of them is bounded.
 ///
-/// A bucket is kept as the moment when it will be full again (the generic cell rate algorithm): a key without an entry has a
-/// full one, so what has filled up again is forgotten.
+/// A bucket is kept as the moment when it will be full again (the generic cell rate algorithm). A key without an entry
+/// has a full one, so full buckets are forgotten.
 struct RateLimiter<Key: Hashable & Sendable>: Sendable {
   typealias Instant = ContinuousClock.Instant
 

@@ -15,7 +15,7 @@ extension Request {
   /// The JSON body as bytes.
   /// - Throws: `HTTPErrorResponse`: 415 when the content type is absent or another; as `bytes`.
   public func jsonBytes(upTo limit: Int = Limits.body) async throws -> ByteBuffer {
-    guard let type = headers[.contentType], Self.isJSON(type) else { throw HTTPErrorResponse.notJSON }
+    guard let type = headers[.contentType], JSONBody.isType(type) else { throw HTTPErrorResponse.notJSON }
     return try await bytes(upTo: limit)
   }
 
@@ -46,20 +46,6 @@ extension Request {
   public func json<Body: APIRequest>(_: Body.Type = Body.self, upTo limit: Int = Limits.body) async throws -> Body {
     try JSONBody.decode(from: try await jsonBytes(upTo: limit))
   }
-
-  /// `application/json`, with or without parameters, in any case.
-  private static func isJSON(_ contentType: String) -> Bool {
-    let expected: StaticString = "application/json"
-    var position = 0
-    for byte in contentType.utf8 {
-      if position == expected.utf8CodeUnitCount {
-        return byte == UInt8(ascii: ";") || byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
-      }
-      guard byte | 0x20 == expected.utf8Start[position] || byte == expected.utf8Start[position] else { return false }
-      position += 1
-    }
-    return position == expected.utf8CodeUnitCount
-  }
 }
 
 /// Decodes bodies that are read whole into a type of Wire.
@@ -73,5 +59,19 @@ enum JSONBody {
       try JSONReader.read(bytes) { reader throws(JSONProblem) in try schema.check(&reader) }
     }
     return try JSONDecoder().decode(Body.self, from: Data(bytes.readableBytesView))
+  }
+
+  /// `application/json`, with or without parameters, in any case.
+  static func isType(_ contentType: String) -> Bool {
+    let expected: StaticString = "application/json"
+    var position = 0
+    for byte in contentType.utf8 {
+      if position == expected.utf8CodeUnitCount {
+        return byte == UInt8(ascii: ";") || byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+      }
+      guard byte | 0x20 == expected.utf8Start[position] || byte == expected.utf8Start[position] else { return false }
+      position += 1
+    }
+    return position == expected.utf8CodeUnitCount
   }
 }

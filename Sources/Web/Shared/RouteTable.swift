@@ -49,21 +49,25 @@ public final class RouteTable: RouterMethods {
       on(path, method: method) { request, context in
         let parameters = names.compactMap { context.parameters[$0] }
         return try await withCheckedThrowingContinuation { continuation in
-          answer(FastRequest(request, parameters: parameters)) { continuation.resume(with: Result(catching: $0)) }
+          answer(FastRequest(request, context, parameters: parameters)) {
+            continuation.resume(with: Result(catching: $0))
+          }
         }
       }
     }
   }
 
-  /// Adds a fast path to a GET route, for requests that caches can answer all questions of.
+  /// Adds a fast path to a route, for requests that caches can answer all questions of.
   /// - Parameters:
+  ///   - method: GET, or PUT for bodies of at most `FastRoutes.largestBody`.
   ///   - pattern: the path of that route.
   ///   - answer: returns `false`, having done nothing, when the request has to go through the router. Must not block its
   ///     thread.
   public func fastPath(
-    _ pattern: String, answer: @escaping @Sendable (FastRequest, @escaping FastCompletion) -> Bool
+    _ method: HTTPRequest.Method, _ pattern: String,
+    answer: @escaping @Sendable (FastRequest, @escaping FastCompletion) -> Bool
   ) {
-    fastRoutes.append(FastRoutes.Route(pattern, [.get], answer: answer))
+    fastRoutes.append(FastRoutes.Route(pattern, [method], answer: answer))
   }
 
   /// The router over all routes. Every request passes `first`, one that has no route, too.

@@ -8,12 +8,12 @@ public struct WebRequestContext: RequestContext {
   public var coreContext: CoreRequestContextStorage
   /// Names the request in the log and in the reply's `X-Request-Id`.
   public let requestID: String
-  /// Where the request came from, without its port; behind a proxy, the proxy's address.
-  let remoteAddress: String?
+  /// Where the request came from; behind a proxy that is not trusted, the proxy's address.
+  var clientAddress: IPAddress
 
   public init(source: ApplicationRequestContextSource) {
     coreContext = CoreRequestContextStorage(source: source)
-    remoteAddress = source.channel.remoteAddress?.ipAddress
+    clientAddress = IPAddress(source.channel.remoteAddress)
     requestID = RequestID().description
   }
 
@@ -38,6 +38,8 @@ extension HTTPField.Name {
   public static let idempotencyKey = known("Idempotency-Key")
   /// `Idempotent-Replayed: true`: this reply was given before, under the same `Idempotency-Key`.
   public static let idempotentReplayed = known("Idempotent-Replayed")
+  /// `X-Forwarded-For`: whom a proxy has the request from.
+  static let forwardedFor = known("X-Forwarded-For")
   /// `Referrer-Policy`: whether links on a page tell where they stood.
   static let referrerPolicy = known("Referrer-Policy")
 

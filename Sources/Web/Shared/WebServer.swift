@@ -16,7 +16,8 @@ public struct WebServer: Sendable {
     routes = table.entries
     requestHandler = RequestHandler(
       responder: table.router(behind: errorMiddleware).buildResponder(), fastRoutes: FastRoutes(table.fastRoutes),
-      errorMiddleware: errorMiddleware, addressRate: RateLimit(settings.requestsPerAddress), logger: logger)
+      errorMiddleware: errorMiddleware, addressRate: RateLimit(settings.requestsPerAddress),
+      trustedProxies: settings.trustedProxies, logger: logger)
     self.settings = settings
     self.logger = logger
   }
@@ -36,6 +37,8 @@ public struct WebServerSettings: Sendable {
   /// Most connections at once; a further client waits in the system's queue until one of them ends.
   public var connections = Int.max
   public var limits = ConnectionLimits()
+  /// Those whose clients are told apart by `X-Forwarded-For`.
+  public var trustedProxies = TrustedProxies()
   /// Requests a second that are answered for each client address; 0 for any number.
   public var requestsPerAddress = 0
   /// Level of the log line for each request that is answered; those of 5xx are warnings at least.

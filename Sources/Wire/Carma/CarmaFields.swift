@@ -1,5 +1,5 @@
-/// What Carma's bodies leave open about their values (protocol notes, section 12): numbers come as strings and strings as
-/// numbers, absent and `null` mean the same.
+/// What Carma's bodies leave open about their values (protocol notes, section 12). Numbers come as strings and strings
+/// as numbers; absent and `null` mean the same.
 extension JSONReader {
   /// A text; a number is taken as it is written.
   mutating func text() throws(JSONProblem) -> String? {

@@ -1,7 +1,7 @@
 /// Reads JSON (RFC 8259) from front to back, field by field as the caller asks, without building a tree.
 ///
-/// Made for bodies of a known shape that come by the thousand a second: what is asked for is decoded straight into its place,
-/// the rest is checked and skipped, and an error names the path of the field it is about. Nesting is limited, so no input
+/// Made for bodies of a known shape that come by the thousand a second. What is asked for is decoded straight into its
+/// place, and the rest is checked and skipped. An error names the path of its field. Nesting is limited, so no input
 /// can exhaust the stack.
 public struct JSONReader {
   /// What stands next.
@@ -69,8 +69,8 @@ public struct JSONReader {
     depth -= 1
   }
 
-  /// Enters an object up to the value of its first member of that name, which stands next then: for a glance only, as the
-  /// rest of the object is not come back to.
+  /// Enters an object up to the value of its first member of that name, which is read next. The rest of the object
+  /// cannot be read after that.
   /// - Returns: `false` if there is no such member, or if it is no object that stands next.
   public mutating func find(_ name: String) throws(JSONProblem) -> Bool {
     guard try kind() == .object else { return false }

@@ -1,5 +1,5 @@
-/// A piece of a statement as PostgreSQL understands it, read from a `pg_node_tree`: that is how it writes the body of a
-/// function in SQL into `pg_proc.prosqlbody`, every function and operator by its number.
+/// A piece of a statement as PostgreSQL understands it, read from a `pg_node_tree`. PostgreSQL writes the body of an
+/// SQL function that way into `pg_proc.prosqlbody`, every function and operator by its number.
 indirect enum ParseNode {
   /// A word or number; `<>` for nothing.
   case atom(String)

@@ -6,8 +6,8 @@ struct PlannedScan {
   /// All that it asks of a row.
   let conditions: [String]
 
-  /// Whether it reads the rows of the customer `$1` alone, and says so itself: a customer_id that comes from another table's
-  /// row names no shard to Citus, though it is the same in the end.
+  /// Whether it reads the rows of the customer `$1` alone, and says so itself. A customer_id that comes from another
+  /// table's row names no shard to Citus.
   var isOfOneCustomer: Bool { conditions.flatMap(Self.demands).contains("(customer_id = $1)") }
 
   /// Every scan of a plan, as `EXPLAIN (FORMAT JSON)` gives it.

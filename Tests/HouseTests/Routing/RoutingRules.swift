@@ -15,12 +15,12 @@ enum RoutingFault: String, Sendable {
   case customerNotGiven = "an INSERT takes customer_id from elsewhere than $1 or a table's customer_id"
 }
 
-/// What Citus demands of statements that change a table distributed by customer_id: the rules of its
-/// `ModifyPartialQuerySupported` and `ErrorIfOnConflictNotSupported` (multi_router_planner.c), held against the statement as
-/// PostgreSQL parsed it.
+/// What Citus demands of statements that change a table distributed by customer_id. The rules are those of its
+/// `ModifyPartialQuerySupported` and `ErrorIfOnConflictNotSupported` (multi_router_planner.c), held against the parsed
+/// statement.
 ///
-/// Statements that write through INSERT in a WITH, as `device.register` and `open.record`, pass: Citus plans their parts one
-/// after the other, each for the customer's shard, and carries what these give between them, which costs it time only.
+/// Statements that write through INSERT in a WITH, as `device.register` and `open.record`, pass. Citus plans their
+/// parts one after the other, each for the customer's shard, and carries rows between them. That costs time only.
 struct RoutingRules: Sendable {
   /// How functions are marked (`i`, `s`, `v`), by number.
   private let functions: [String: String]

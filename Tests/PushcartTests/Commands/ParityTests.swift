@@ -37,9 +37,9 @@ import Wire
       for report in Report.allCases where report != .timeline {
         pairs.append(("reports/\(report.rawValue)", ["report", report.rawValue]))
       }
-      try await withSite(try WholeSite(bench).faces) { [pairs] site in
+      try await withTestWebServer(try WholeWebServer(bench).routes) { [pairs] server in
         for (path, command) in pairs {
-          let reply = try await site.send("GET", "/api/v1/\(path)", key: key)
+          let reply = try await server.send("GET", "/api/v1/\(path)", key: key)
           let outcome = try await pushcart.run(command + customer)
           #expect(reply.status == 200, "\(path): \(reply.text)")
           #expect(outcome.output == reply.text + "\n", "\(command): \(outcome.errors)")
@@ -86,8 +86,8 @@ import Wire
     let key = try await bench.send(template: "offer")
     try await bench.withHubs { _ = try await bench.until(key, .finished) }
     let link = PushLink(customer: bench.customer, sendout: key.sendout, device: devices[0])
-    try await withSite(try WholeSite(bench).faces) { site in
-      let page = try await site.send(
+    try await withTestWebServer(try WholeWebServer(bench).routes) { server in
+      let page = try await server.send(
         "GET", "/c/\(bench.signer.token(for: link, .page))", headers: [("User-Agent", "Mozilla/5.0 (iPhone)")])
       #expect(page.text == "<p>Hi N1</p>")
     }

@@ -16,12 +16,12 @@ import Wire
       let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: "")
       let customer = ["--customer", "\(bench.customer)", "--json"]
       #expect(Set(Self.expected.keys) == Set(Report.allCases))
-      try await withSite(try WholeSite(bench).faces) { site in
+      try await withTestWebServer(try WholeWebServer(bench).routes) { server in
         for (report, text) in Self.expected {
           let rows = try JSONValue(parsing: text.utf8)
           let isTimeline = report == .timeline
           let path = "/api/v1/reports/\(report.rawValue)" + (isTimeline ? "?contact=a@example.com" : "")
-          let api = try await site.send("GET", path, key: key).json
+          let api = try await server.send("GET", path, key: key).json
           #expect(api["rows"] == rows, "\(report): \(api)")
           let command = ["report", report.rawValue] + (isTimeline ? ["--contact", "a@example.com"] : [])
           let line = try await pushcart.run(command + customer)

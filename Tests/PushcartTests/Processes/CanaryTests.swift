@@ -9,20 +9,20 @@ import Wire
   @Test func `No log line and no error shows the database's password, a page's token or an Idempotency-Key`()
     async throws
   {
-    try await withStage { fixture in
+    try await withProcessFixture { fixture in
       try await fixture.addDevices(1)
       var pushcart = fixture.pushcart
       pushcart.environment["DATABASE_URL"] = fixture.database.connectionString + " password='canary password'"
       let hub = try await ProcessFixture.Hub(pushcart)
-      let list = try await hub.site.send(
+      let list = try await hub.server.send(
         "POST", "/api/v1/lists", key: fixture.key, headers: [("Idempotency-Key", "canary-idempotency")],
         json: #"{"name":"L"}"#)
       #expect(list.status == 201)
-      _ = try await fixture.send(through: hub.site)
+      _ = try await fixture.send(through: hub.server)
       let push = try JSONValue(parsing: try #require(await fixture.simulator.apns.received(count: 1).first).payload)
       let read = try #require(push.string("pushreadurl")).dropFirst(ProcessFixture.publicURL.count)
-      #expect(try await hub.site.send("GET", String(read)).status < 300)
-      #expect(try await hub.site.send("GET", "/c/canary-token").status == 404)
+      #expect(try await hub.server.send("GET", String(read)).status < 300)
+      #expect(try await hub.server.send("GET", "/c/canary-token").status == 404)
       let check = try await pushcart.run("check")
       hub.process.signal(SIGTERM)
       #expect(await hub.process.exit() == 0)

@@ -7,13 +7,13 @@ import Wire
 
 @Suite struct CrashTests {
   @Test func `A hub killed during a sendout and restarted misses no device`() async throws {
-    try await withStage(configure: { $0.requestsKept = 100_000 }) { fixture in
+    try await withProcessFixture(configure: { $0.requestsKept = 100_000 }) { fixture in
       try await fixture.addDevices(3000)
       // Numbers 256 to 511: those that the hub has in hand when it is killed.
       fixture.simulator.apns.rule(.token("ab" + String(repeating: "0", count: 59) + "1"), .ignore)
       fixture.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
       let first = try await fixture.serve()
-      let sendout = try await fixture.send(through: first.site)
+      let sendout = try await fixture.send(through: first.server)
       _ = await fixture.simulator.apns.received(count: 700)
       await first.process.die()
       fixture.simulator.apns.removeRules()
@@ -44,13 +44,13 @@ import Wire
   }
 
   @Test func `A hub killed during a freeze leaves no partial ledger`() async throws {
-    try await withStage { fixture in
+    try await withProcessFixture { fixture in
       try await fixture.addDevices(300)
       let first = try await fixture.serve()
       let sendout = try await fixture.database.pool.transaction { transaction in
         // The pushes are written by now, and their batches are waited for.
         try await transaction.query(Statement("test.lock", .write, "LOCK TABLE push_batch IN SHARE MODE"))
-        let sendout = try await fixture.send(through: first.site)
+        let sendout = try await fixture.send(through: first.server)
         while try await fixture.database.query(
           "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO push_batch%'"
         ).isEmpty {}
@@ -70,11 +70,11 @@ import Wire
   }
 
   @Test func `A hub that shuts down settles its pushes and leaves the rest to the next hub`() async throws {
-    try await withStage(configure: { $0.requestsKept = 100_000 }) { fixture in
+    try await withProcessFixture(configure: { $0.requestsKept = 100_000 }) { fixture in
       try await fixture.addDevices(2500)
       fixture.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
       let first = try await fixture.serve()
-      let sendout = try await fixture.send(through: first.site)
+      let sendout = try await fixture.send(through: first.server)
       _ = await fixture.simulator.apns.received(count: 500)
       first.process.signal(SIGTERM)
       #expect(await first.process.exit() == 0, "\(first.process.text)")
@@ -94,7 +94,7 @@ import Wire
   }
 
   @Test func `A hub does not start on an outdated schema and says what to do`() async throws {
-    try await withStage { fixture in
+    try await withProcessFixture { fixture in
       try await fixture.database.query(
         "DELETE FROM schema_migration WHERE name = (SELECT max(name) FROM schema_migration)")
       let outcome = try await fixture.pushcart.run("serve")
@@ -104,11 +104,11 @@ import Wire
   }
 
   @Test func `Health, readiness and metrics answer, and a changed migration keeps a hub from starting`() async throws {
-    try await withStage { fixture in
+    try await withProcessFixture { fixture in
       let hub = try await fixture.serve()
-      #expect(try await hub.site.send("GET", "/healthz").status == 200)
-      #expect(try await hub.site.send("GET", "/readyz").status == 200)
-      let metrics = try await hub.site.send("GET", "/metrics")
+      #expect(try await hub.server.send("GET", "/healthz").status == 200)
+      #expect(try await hub.server.send("GET", "/readyz").status == 200)
+      let metrics = try await hub.server.send("GET", "/metrics")
       #expect(metrics.header("Content-Type") == "text/plain; version=0.0.4; charset=utf-8")
       #expect(
         metrics.text.contains("pushcart_http_request_seconds_count{method=\"GET\",route=\"/readyz\",status=\"200\"} 1"))

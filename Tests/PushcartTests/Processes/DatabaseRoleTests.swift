@@ -87,11 +87,11 @@ import Wire
 
     let hub = try await ProcessFixture.Hub(pushcart)
     let token = String(repeating: "c0ffee42", count: 8)
-    let put = try await hub.site.send(
+    let put = try await hub.server.send(
       "PUT", "/rest/1/apps/\(ProcessFixture.appID)/pushdevices", headers: [("X-Carma-Authentication-Token", key)],
       json: #"{"originalId":"a","firstName":"Robin","listId":1,"deviceInfo":[{"devicetoken":"\#(token)"}]}"#)
     #expect(put.status == 200, "\(put.text)")
-    let sendout = try await hub.site.send(
+    let sendout = try await hub.server.send(
       "POST", "/api/v1/sendouts", key: key, headers: [("Idempotency-Key", "once")],
       json:
         #"{"appId":"\#(ProcessFixture.appID)","audience":{"all":true},"message":{"alert":"Hi"},"template":"offer","start":true}"#
@@ -102,13 +102,13 @@ import Wire
     let received = try #require(simulator.apns.requests.first { $0.token == token })
     let push = try JSONValue(parsing: received.payload)
     let url = try #require(push.string("url")).dropFirst(ProcessFixture.publicURL.count)
-    let opened = try await hub.site.send("GET", String(url), headers: [("User-Agent", "Mozilla/5.0 (iPhone)")])
+    let opened = try await hub.server.send("GET", String(url), headers: [("User-Agent", "Mozilla/5.0 (iPhone)")])
     #expect(opened.text == "Hi Robin", "\(opened)")
     let shown = try await pushcart.run("sendout", "show", "1", "--customer", "1", "--json")
     #expect(try shown.json["counts"]?.integer("opened") == 1, "\(shown)")
-    let report = try await hub.site.send("GET", "/api/v1/reports/opens", key: key)
+    let report = try await hub.server.send("GET", "/api/v1/reports/opens", key: key)
     #expect(report.status == 200, "\(report.text)")
-    #expect(try await hub.site.send("GET", "/readyz").status == 200)
+    #expect(try await hub.server.send("GET", "/readyz").status == 200)
     hub.process.signal(SIGTERM)
     #expect(await hub.process.exit() == 0)
     #expect(!hub.process.text.contains("permission denied"), "\(hub.process.text)")

@@ -8,13 +8,13 @@ import Testing
   @Test func `Stalled clients delay neither pushes nor replies of a hub that shuts down`()
     async throws
   {
-    try await withStage(configure: { $0.requestsKept = 100_000 }) { fixture in
+    try await withProcessFixture(configure: { $0.requestsKept = 100_000 }) { fixture in
       try await fixture.addDevices(2500)
       fixture.simulator.apns.rule(.any, .after(.milliseconds(20), .accept))
       let hub = try await fixture.serve()
-      _ = try await fixture.send(through: hub.site)
-      let stuck = try await StuckClient(hub.site.url, key: fixture.key)
-      let refused = try await StuckClient(hub.site.url, key: "none")
+      _ = try await fixture.send(through: hub.server)
+      let stuck = try await StuckClient(hub.server.url, key: fixture.key)
+      let refused = try await StuckClient(hub.server.url, key: "none")
       _ = await fixture.simulator.apns.received(count: 500)
 
       let late = try await fixture.database.pool.transaction { transaction in
@@ -37,7 +37,7 @@ import Testing
   }
 
   private static func put(_ fixture: ProcessFixture, _ hub: ProcessFixture.Hub) async throws -> TestReply {
-    try await hub.site.send(
+    try await hub.server.send(
       "PUT", "/rest/1/apps/\(ProcessFixture.appID)/pushdevices",
       headers: [("X-Carma-Authentication-Token", fixture.key)],
       json: #"{"originalId":"late@example.com","deviceInfo":[{"devicetoken":"c0ffee42"}]}"#)

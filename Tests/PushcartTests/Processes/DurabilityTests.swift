@@ -130,10 +130,10 @@ private final class Run: Sendable {
   /// Registers until the goal is reached. A failed registration may have been committed, so it is not checked.
   func register() async {
     while let number = next() {
-      let site = await currentHub().site
+      let server = await currentHub().server
       let devices = Self.tokens(number).map { #"{"devicetoken":"\#($0)","osVersion":"17"}"# }
       let body = #"{"originalId":"user\#(number)","deviceInfo":[\#(devices.joined(separator: ","))]}"#
-      let reply = try? await site.send(
+      let reply = try? await server.send(
         "PUT", "/rest/1/apps/\(ProcessFixture.appID)/pushdevices", headers: [("X-Carma-Authentication-Token", key)],
         json: body)
       if reply?.status == 200 { acknowledge(number) }

@@ -6,15 +6,15 @@ import Testing
   @Test func `Metrics of a hub that has sent follow Prometheus' format and naming`()
     async throws
   {
-    try await withStage { fixture in
+    try await withProcessFixture { fixture in
       try await fixture.addDevices(20)
       let hub = try await fixture.serve()
-      let sendout = try await fixture.send(through: hub.site)
+      let sendout = try await fixture.send(through: hub.server)
       _ = await fixture.simulator.apns.received(count: 20)
       for path in ["/nothing", "/api/v1/sendouts/\(sendout)", "/r/x", "/healthz"] {
-        _ = try await hub.site.send("GET", path, key: fixture.key)
+        _ = try await hub.server.send("GET", path, key: fixture.key)
       }
-      let reply = try await hub.site.send("GET", "/metrics")
+      let reply = try await hub.server.send("GET", "/metrics")
       #expect(reply.header("Content-Type") == "text/plain; version=0.0.4; charset=utf-8")
       let reading = PrometheusReading(reply.text)
       #expect(reading.problems == [])
@@ -39,9 +39,9 @@ import Testing
   }
 
   @Test func `A hub raises its limit of open files to the hard limit`() async throws {
-    try await withStage { fixture in
+    try await withProcessFixture { fixture in
       let hub = try await fixture.serve(limits: "ulimit -Sn 300; ulimit -Hn 700")
-      let reading = PrometheusReading(try await hub.site.send("GET", "/metrics").text)
+      let reading = PrometheusReading(try await hub.server.send("GET", "/metrics").text)
       #expect(reading.samples.first { $0.name == "process_max_fds" }?.value == 700)
       hub.process.signal(15)
       await hub.process.exit()

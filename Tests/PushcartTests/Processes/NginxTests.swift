@@ -11,12 +11,12 @@ import Wire
   private static let host = "push.example.com"
 
   @Test func `The proxy serves phones over TLS, and its log shows no link and no contact`() async throws {
-    try await withStage { fixture in
+    try await withProcessFixture { fixture in
       let operations = Port.free(1)[0]
       var pushcart = fixture.pushcart
       pushcart.environment["PUSHCART_OPERATIONS_PORT"] = "\(operations)"
       let hub = try await ProcessFixture.Hub(pushcart)
-      try await withNginx(hub.site.url, operations: operations) { nginx in
+      try await withNginx(hub.server.url, operations: operations) { nginx in
         let put = try nginx.curl(
           "/rest/1/apps/\(ProcessFixture.appID)/pushdevices",
           "-X PUT -H 'X-Carma-Authentication-Token: \(fixture.key)' -H 'Content-Type: application/json'",

@@ -23,7 +23,7 @@ struct ProcessFixture: Sendable {
   /// A hub that runs as a process.
   struct Hub: Sendable {
     let process: RunningPushcart
-    let site: TestSite
+    let server: TestWebServer
 
     init(_ pushcart: Pushcart, logLevel: String = "trace", limits: String = "umask 022") async throws {
       let settings = [
@@ -36,7 +36,7 @@ struct ProcessFixture: Sendable {
       try await process.says(#""message":"listening""#)
       let line = process.text.split(separator: "\n").first { $0.contains(#""message":"listening""#) } ?? ""
       let port = try JSONValue(parsing: line.utf8).string("port") ?? ""
-      site = TestSite(url: "http://127.0.0.1:\(port)")
+      server = TestWebServer(url: "http://127.0.0.1:\(port)")
     }
   }
 
@@ -55,14 +55,14 @@ struct ProcessFixture: Sendable {
   }
 
   /// Starts a sendout to all contacts.
-  func send(through site: TestSite) async throws -> Int64 {
+  func send(through server: TestWebServer) async throws -> Int64 {
     let body = #"{"name":"All","appId":"\#(Self.appID)","audience":{"all":true},"message":{"alert":"Hi"},"start":true}"#
-    return try await site.send("POST", "/api/v1/sendouts", key: key, json: body).json.integer("sendoutId") ?? 0
+    return try await server.send("POST", "/api/v1/sendouts", key: key, json: body).json.integer("sendoutId") ?? 0
   }
 }
 
 /// Runs `body` on a fixture of its own.
-func withStage(
+func withProcessFixture(
   configure: (inout SimulatorSettings) -> Void = { _ in },
   _ body: @escaping @Sendable (ProcessFixture) async throws -> Void
 ) async throws {

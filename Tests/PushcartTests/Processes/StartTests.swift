@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct StartTests {
   @Test func `A hub with the wrong master key does not start and names the setting`() async throws {
-    try await withStage { fixture in
+    try await withProcessFixture { fixture in
       try await fixture.serve().process.die()
       let other = MasterKeys.generate()
       var pushcart = fixture.pushcart
@@ -21,10 +21,10 @@ import Testing
   @Test func `The request id of a 5xx reply is in the log at the default level`()
     async throws
   {
-    try await withStage { fixture in
+    try await withProcessFixture { fixture in
       let hub = try await ProcessFixture.Hub(fixture.pushcart, logLevel: "info")
       try await fixture.database.query("UPDATE schema_migration SET checksum = '\\x00' WHERE name LIKE '0001%'")
-      let reply = try await hub.site.send("GET", "/readyz")
+      let reply = try await hub.server.send("GET", "/readyz")
       #expect(reply.status == 503)
       let id = try #require(reply.header("X-Request-Id"))
       hub.process.signal(SIGTERM)
@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test func `Check and migrate print how the report role gets missing privileges`() async throws {
-    try await withStage { fixture in
+    try await withProcessFixture { fixture in
       let lines = ["migrate", "check"]
       for line in lines {
         let said = try await fixture.pushcart.run(line).output

@@ -12,10 +12,10 @@ import Wire
   @Test func `API, command line and psql count a registered phone's push and open alike`()
     async throws
   {
-    try await withStage { fixture in
+    try await withProcessFixture { fixture in
       let hub = try await fixture.serve()
-      try await put(fixture, hub.site, name: "Robin", token: "c0ffee")
-      try await put(fixture, hub.site, name: "Kim", token: "fade0410")
+      try await put(fixture, hub.server, name: "Robin", token: "c0ffee")
+      try await put(fixture, hub.server, name: "Kim", token: "fade0410")
       try await fixture.pushcart.run(
         "template", "put", "--customer", "1", "--name", "offer", "--file", Self.path("Templates/offer.html"))
       let sent = try await fixture.pushcart.run(
@@ -29,15 +29,15 @@ import Wire
       let push = try JSONValue(parsing: try #require(received.first { $0.token.hasPrefix("c0ffee") }).payload)
       let page = try #require(push.string("url")).dropFirst(ProcessFixture.publicURL.count)
       let read = try #require(push.string("pushreadurl")).dropFirst(ProcessFixture.publicURL.count)
-      #expect(try await hub.site.send("GET", String(page), headers: phone).text.contains("Robin"))
-      #expect(try await hub.site.send("GET", String(page), headers: phone).status == 200)
-      #expect(try await hub.site.send("GET", String(read), headers: phone).status < 300)
+      #expect(try await hub.server.send("GET", String(page), headers: phone).text.contains("Robin"))
+      #expect(try await hub.server.send("GET", String(page), headers: phone).status == 200)
+      #expect(try await hub.server.send("GET", String(read), headers: phone).status < 300)
 
       let expected: JSONValue = [
         "audience": 2, "queued": 0, "sending": 0, "waiting": 0, "sent": 2, "accepted": 1, "failed": 1, "uncertain": 0,
         "skipped": 0, "cancelled": 0, "opened": 1,
       ]
-      let api = try await hub.site.send("GET", "/api/v1/sendouts/1", key: fixture.key).json
+      let api = try await hub.server.send("GET", "/api/v1/sendouts/1", key: fixture.key).json
       let command = try await fixture.pushcart.run("sendout", "show", "1", "--customer", "1", "--json").json
       #expect(api["counts"] == expected)
       #expect(command == api)
@@ -52,10 +52,10 @@ import Wire
   }
 
   @Test func `Every report script prints as the report role`() async throws {
-    try await withStage { fixture in
+    try await withProcessFixture { fixture in
       let hub = try await fixture.serve()
-      try await put(fixture, hub.site, name: "Robin", token: "c0ffee")
-      try await put(fixture, hub.site, name: "Kim", token: "fade0410")
+      try await put(fixture, hub.server, name: "Robin", token: "c0ffee")
+      try await put(fixture, hub.server, name: "Kim", token: "fade0410")
       try await fixture.pushcart.run(
         "send", "--customer", "1", "--app", ProcessFixture.appID, "--all", "--alert", "Hi", "--wait", "--json")
       let scripts = try FileManager.default.contentsOfDirectory(atPath: Self.path("sql/reports"))
@@ -71,9 +71,9 @@ import Wire
     }
   }
 
-  private func put(_ fixture: ProcessFixture, _ site: TestSite, name: String, token: String) async throws {
+  private func put(_ fixture: ProcessFixture, _ server: TestWebServer, name: String, token: String) async throws {
     let token = token + String(repeating: "0", count: 64 - token.count)
-    let reply = try await site.send(
+    let reply = try await server.send(
       "PUT", "/rest/1/apps/\(ProcessFixture.appID)/pushdevices",
       headers: [("X-Carma-Authentication-Token", fixture.key)],
       json: """

@@ -59,7 +59,7 @@ import Wire
           #"{"devicetoken":"\#(originalID)\#($0)","invalidationType":\#($0 <= invalid ? 1 : 0)}"#
         }
         let json = #"{"originalId":"\#(originalID)","deviceInfo":[\#(devices.joined(separator: ","))]}"#
-        try await registry.registrar.register(
+        try await registry.registrations.register(
           registry.customer, try registry.registration(json), returnsContact: returnsContact)
       }
       let refusal = RegistryError.invalid(
@@ -129,7 +129,7 @@ import Wire
         let body = try PushDevicesBody(
           #"{"originalId":"lars","listId":\#(list),"city":"\#(city)","deviceInfo":[{"devicetoken":"aa"}]}"#)
         let access = Access(customer: registry.customer, key: AccessKeyID(1), scope: .device)
-        try await registry.registrar.register(
+        try await registry.registrations.register(
           registry.customer, try Registration(body, apps: registry.app, access: access), returnsContact: returnsContact)
         return try await registry.contact("lars")
       }
@@ -159,11 +159,11 @@ import Wire
       func properties(_ name: String) -> String {
         (0..<15).map { #""\#(name)\#($0)":"\#(String(repeating: "x", count: 4096))""# }.joined(separator: ",")
       }
-      func put(_ name: String, _ access: Access, _ registrar: RegistrationBatcher? = nil) async throws {
+      func put(_ name: String, _ access: Access, _ registrations: RegistrationBatcher? = nil) async throws {
         let json =
           #"{"originalId":"lars","city":"\#(name)","properties":{\#(properties(name))},"deviceInfo":[{"devicetoken":"aa"}]}"#
         let registration = try Registration(try PushDevicesBody(json), apps: registry.app, access: access)
-        try await (registrar ?? registry.registrar).register(customer, registration, returnsContact: false)
+        try await (registrations ?? registry.registrations).register(customer, registration, returnsContact: false)
       }
       try await put("a", device)
       let before = try #require(try await registry.contact("lars"))
@@ -192,7 +192,7 @@ import Wire
       }
       for (access, contact) in zip(accesses, ["lars", "eve"]) {
         let body = try PushDevicesBody(#"{"originalId":"\#(contact)","deviceInfo":[{"devicetoken":"aa"}]}"#)
-        try await registry.registrar.register(
+        try await registry.registrations.register(
           customer, try Registration(body, apps: registry.app, access: access), returnsContact: false)
         try await Devices(database.pool).invalidate(
           customer, try Invalidation(body, apps: registry.app, access: access))

@@ -4,8 +4,8 @@ import Support
 import Testing
 import Wire
 
-/// What another hub writes between a statement's look and its write, made to happen: it holds its locks until the statement
-/// under test waits for them, and then commits.
+/// Makes another hub write between a statement's look and its write. It holds its locks until the statement under test
+/// waits for them, and then commits.
 @Suite struct LostUpdateTests {
   /// Begins `writing` elsewhere, lets `statement` run into its locks, and commits.
   private func race<Answer: Sendable>(
@@ -103,7 +103,7 @@ import Wire
       let moving = moves ? "contact_id = (SELECT contact_id FROM contact WHERE original_id = 'b')," : ""
       let further = try fixture.registration(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t3"}]}"#)
       try await race(fixture, "UPDATE device SET \(moving) registered_at = clock_timestamp() WHERE token = 't1'") {
-        _ = try await fixture.registrar.register(fixture.customer, further, returnsContact: returnsContact)
+        _ = try await fixture.registrations.register(fixture.customer, further, returnsContact: returnsContact)
       }
       let owner = try #require(try await fixture.contact(moves ? "b" : "a"))
       #expect(owner.devices.first { $0.token == "t1" }?.invalidationType == .valid)
@@ -127,7 +127,7 @@ import Wire
           body, apps: fixture.app, access: Access(customer: fixture.customer, key: key, scope: scope))
         func register() async throws {
           try await race(fixture, "DELETE FROM list") {
-            _ = try await fixture.registrar.register(fixture.customer, registration, returnsContact: false)
+            _ = try await fixture.registrations.register(fixture.customer, registration, returnsContact: false)
           }
         }
         if scope == .device {

@@ -19,7 +19,7 @@ import Wire
           #expect(isDone == model.invalidate(request), "step \(step): \(request.json)")
         } else {
           let returnsContact = Bool.random(using: &random)
-          let told = try await fixture.registrar.register(
+          let told = try await fixture.registrations.register(
             fixture.customer, try fixture.registration(request.json), returnsContact: returnsContact)
           model.register(request)
           if returnsContact {

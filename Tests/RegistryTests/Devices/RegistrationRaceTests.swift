@@ -26,7 +26,7 @@ import Wire
   @Test func `A thousand different registrations at once are all there, in few statements`() async throws {
     try await withDatabase { database in
       let counting = CountingStatements(database.pool)
-      let fixture = try await RegistryFixture(database, registrar: RegistrationBatcher(counting, limits: .patient))
+      let fixture = try await RegistryFixture(database, registrations: RegistrationBatcher(counting, limits: .patient))
       try await withThrowingTaskGroup(of: Contact.self) { group in
         for number in 0..<1000 {
           group.addTask { try await fixture.register("user\(number)", token: "token\(number)") }
@@ -45,7 +45,7 @@ import Wire
     try await withDatabase { database in
       let fixture = try await RegistryFixture(database)
       try await database.withPool { pool in
-        let registrars = [database.pool, pool, pool].map { RegistrationBatcher($0, limits: .patient) }
+        let batchers = [database.pool, pool, pool].map { RegistrationBatcher($0, limits: .patient) }
         try await withThrowingTaskGroup(of: Void.self) { group in
           for number in 0..<1500 {
             group.addTask {
@@ -54,7 +54,7 @@ import Wire
               let tokens = (0..<3).map { #"{"devicetoken":"token\#((number &* (31 &+ $0)) % 40)"}"# }
               let json =
                 #"{"originalId":"user\#(contact)","title":"\#(number)","deviceInfo":[\#(tokens.joined(separator: ","))]}"#
-              try await registrars[number % 3].register(fixture.customer, try fixture.registration(json))
+              try await batchers[number % 3].register(fixture.customer, try fixture.registration(json))
             }
           }
           try await group.waitForAll()
@@ -73,7 +73,7 @@ import Wire
       for number in 0..<40 { try await fixture.register("user\(number)", token: "token\(number)") }
       let failures = FailedStatements()
       try await database.withPool { pool in
-        let registrars = [database.pool, pool, pool, pool].map {
+        let batchers = [database.pool, pool, pool, pool].map {
           RegistrationBatcher(failures.passing($0), limits: .patient)
         }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -84,7 +84,7 @@ import Wire
               let json =
                 #"{"originalId":"user\#(contact)","title":"\#(number)","deviceInfo":[\#(tokens.joined(separator: ","))]}"#
               // A statement is silent when nobody in it is to be told, so each hub is of one kind.
-              try await registrars[number % 4].register(
+              try await batchers[number % 4].register(
                 fixture.customer, try fixture.registration(json), returnsContact: number % 4 < 2)
             }
           }
@@ -101,12 +101,12 @@ import Wire
     try await withDatabase { database in
       let fixture = try await RegistryFixture(database)
       try await database.withPool { pool in
-        let registrars = [database.pool, pool, pool].map { RegistrationBatcher($0, limits: .patient) }
+        let batchers = [database.pool, pool, pool].map { RegistrationBatcher($0, limits: .patient) }
         for round in 0..<30 {
           let told = try await withThrowingTaskGroup(of: Contact?.self) { group in
-            for (number, registrar) in registrars.enumerated() {
+            for (number, registrations) in batchers.enumerated() {
               group.addTask {
-                try await registrar.register(
+                try await registrations.register(
                   fixture.customer,
                   try fixture.registration(
                     #"{"originalId":"user\#(round)-\#(number)","deviceInfo":[{"devicetoken":"token\#(round)"}]}"#))
@@ -134,11 +134,11 @@ import Wire
       let fixture = try await RegistryFixture(database)
       for number in 0..<3 { try await fixture.register("a", token: "t\(number)") }
       try await database.withPool { pool in
-        let registrar = RegistrationBatcher(pool, limits: .patient)
+        let registrations = RegistrationBatcher(pool, limits: .patient)
         try await withThrowingTaskGroup(of: Void.self) { group in
           for number in 0..<600 {
             let token = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t\#(number % 3)"}]}"#
-            group.addTask { try await registrar.register(fixture.customer, try fixture.registration(token)) }
+            group.addTask { try await registrations.register(fixture.customer, try fixture.registration(token)) }
             group.addTask { try await fixture.invalidate(token) }
           }
           try await group.waitForAll()
@@ -183,11 +183,11 @@ import Wire
     try await withDatabase { database in
       let fixture = try await RegistryFixture(database)
       try await database.withPool({ $0.applicationName = "victim" }) { victim in
-        let registrar = RegistrationBatcher(victim, limits: .patient)
+        let registrations = RegistrationBatcher(victim, limits: .patient)
         try await withThrowingTaskGroup(of: Void.self) { group in
           for number in 0..<2000 {
             group.addTask {
-              try await registrar.register(
+              try await registrations.register(
                 fixture.customer,
                 try fixture.registration(
                   #"{"originalId":"user\#(number)","deviceInfo":[{"devicetoken":"token\#(number)"}]}"#))
@@ -230,14 +230,14 @@ import Wire
       let fixture = try await RegistryFixture(database)
       var limits = RegistrationBatcher.Limits.patient
       limits.requests = 20
-      let registrar = RegistrationBatcher(database.pool, limits: limits)
+      let registrations = RegistrationBatcher(database.pool, limits: limits)
       let outcomes = try await withThrowingTaskGroup(of: DatabaseUnavailable?.self) { group in
         for number in 0..<500 {
           let registration = try fixture.registration(
             #"{"originalId":"user\#(number)","deviceInfo":[{"devicetoken":"token\#(number)"}]}"#)
           group.addTask {
             do {
-              try await registrar.register(fixture.customer, registration)
+              try await registrations.register(fixture.customer, registration)
               return nil
             } catch {
               return DatabaseUnavailable(error) ?? .outcomeUnknown
@@ -258,7 +258,7 @@ import Wire
       let flooding = try await RegistryFixture(database)
       var limits = RegistrationBatcher.Limits.patient
       limits.requests = 64
-      let other = try await RegistryFixture(database, registrar: RegistrationBatcher(database.pool, limits: limits))
+      let other = try await RegistryFixture(database, registrations: RegistrationBatcher(database.pool, limits: limits))
       try await flooding.register("locked", token: "t")
       try await openAllConnections(database)
       try await database.withPool { pool in
@@ -270,7 +270,7 @@ import Wire
             let registration = try flooding.registration(
               #"{"originalId":"locked","deviceInfo":[{"devicetoken":"t\#(number)"},{"devicetoken":"t"}]}"#)
             return Task {
-              let isDone = (try? await other.registrar.register(flooding.customer, registration)) != nil
+              let isDone = (try? await other.registrations.register(flooding.customer, registration)) != nil
               result.yield(isDone)
               return isDone
             }
@@ -301,12 +301,12 @@ import Wire
   }
 
   @Test func `Nobody waits for a database that does not answer`() async throws {
-    let registrar = RegistrationBatcher(SilentDatabase(), limits: .impatient)
+    let registrations = RegistrationBatcher(SilentDatabase(), limits: .impatient)
     let fixture = try await withDatabase { try await RegistryFixture($0) }
     let registration = try fixture.registration(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#)
     for _ in 0..<3 {
       let error = await #expect(throws: PostgresError.self) {
-        try await registrar.register(fixture.customer, registration)
+        try await registrations.register(fixture.customer, registration)
       }
       #expect(error.flatMap { DatabaseUnavailable($0) } == .nothingDone)
     }

@@ -12,9 +12,9 @@ struct RegistryFixture: Sendable {
   let app: [PushApp]
   /// `com.acme.both`, iOS and Android.
   let both: [PushApp]
-  let registrar: RegistrationBatcher
+  let registrations: RegistrationBatcher
 
-  init(_ database: TestDatabase, registrar: RegistrationBatcher? = nil) async throws {
+  init(_ database: TestDatabase, registrations: RegistrationBatcher? = nil) async throws {
     self.database = database
     customer = try await Customers(database.pool).add(name: "ACME").id
     for (appID, type) in [("com.acme.app", 1), ("com.acme.both", 1), ("com.acme.both", 2)] {
@@ -25,7 +25,7 @@ struct RegistryFixture: Sendable {
     let cache = PushAppCache(database.pool)
     app = try await cache.apps(customer, appID: "com.acme.app")
     both = try await cache.apps(customer, appID: "com.acme.both")
-    self.registrar = registrar ?? RegistrationBatcher(database.pool, limits: .patient)
+    self.registrations = registrations ?? RegistrationBatcher(database.pool, limits: .patient)
   }
 
   func registration(_ json: String, _ apps: [PushApp]? = nil) throws -> Registration {
@@ -35,8 +35,8 @@ struct RegistryFixture: Sendable {
   /// Registers, and gives the contact with all its devices.
   @discardableResult
   func register(_ json: String, _ apps: [PushApp]? = nil) async throws -> Contact {
-    let contact = try await registrar.register(customer, try registration(json, apps))
-    guard let contact else { throw ShopError.untold }
+    let contact = try await registrations.register(customer, try registration(json, apps))
+    guard let contact else { throw RegistryFixtureError.untold }
     return contact
   }
 
@@ -76,7 +76,7 @@ struct RegistryFixture: Sendable {
   }
 }
 
-enum ShopError: Error { case untold }
+enum RegistryFixtureError: Error { case untold }
 
 extension PushDevicesBody {
   init(_ json: String) throws { self = try Array(json.utf8).withUnsafeBytes { try PushDevicesBody(json: $0) } }

@@ -8,7 +8,7 @@ import Wire
 
 @Suite struct CarmaAccessTests {
   @Test func `A key of scope device registers and invalidates, and never reads`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let key = carma.acme.device
       #expect(try await carma.put("a", token: "t", key: key).status == 200)
       let json = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#
@@ -20,7 +20,7 @@ import Wire
   }
 
   @Test func `Replies to a key of scope device echo only what it sent`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       _ = try await carma.put(
         """
         {"originalId":"a","firstName":"Secret","properties":{"secret":"x"},"listId":\(carma.acme.list),
@@ -46,7 +46,7 @@ import Wire
   }
 
   @Test func `A key of scope device does not learn who has a token`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       _ = try await carma.put("owner", token: "t")
       let json = #"{"originalId":"stranger","deviceInfo":[{"devicetoken":"t"}]}"#
       let known = try await carma.invalidate(json, key: carma.acme.device)
@@ -59,7 +59,7 @@ import Wire
   }
 
   @Test func `Keys of scope backend and admin may do everything`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       for (index, key) in [carma.acme.backend, carma.acme.admin].enumerated() {
         let json = #"{"originalId":"a\#(index)","deviceInfo":[{"devicetoken":"t\#(index)"}]}"#
         let replies = [
@@ -72,7 +72,7 @@ import Wire
   }
 
   @Test func `A missing, wrong, revoked or malformed key is a 401 on every route`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       _ = try await carma.put("a", token: "t")
       let keys = AccessKeys(carma.database.pool)
       let revoked = try await keys.make(carma.acme.id, name: "gone", scope: .admin)
@@ -86,7 +86,7 @@ import Wire
       for (method, path, json) in routes(carma, customer: carma.acme.id) {
         for key in wrong {
           let headers = key.map { [("X-Carma-Authentication-Token", $0)] } ?? []
-          let reply = try await carma.site.send(method, path, headers: headers, json: json)
+          let reply = try await carma.server.send(method, path, headers: headers, json: json)
           #expect(reply.status == 401)
           #expect(reply.error == "The access key is missing or invalid for this customer.")
           #expect(reply.header("WWW-Authenticate") != nil)
@@ -96,7 +96,7 @@ import Wire
   }
 
   @Test func `A foreign and an unknown customer look the same`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let own = try await carma.send("GET", "/rest/\(carma.other.id)/apps/com.acme.app/pushdevices/a")
       #expect(own.status == 401)
       for customer in ["999999", "0", "-1", "x", "9223372036854775807", "9223372036854775808", "%31", "+1", "01x"] {
@@ -108,7 +108,7 @@ import Wire
   }
 
   @Test func `Another customer's ids look unknown`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       try await carma.database.query(
         "INSERT INTO push_app (customer_id, app_id, app_type, name) VALUES ($1, 'com.other.only', 1, 'Other')",
         carma.other.id.rawValue)
@@ -140,7 +140,7 @@ import Wire
   }
 
   @Test func `The same ids under two customers are two contacts and two devices`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       for (customer, name) in [(carma.acme, "One"), (carma.other, "Two")] {
         let reply = try await carma.send(
           "PUT", carma.path("pushdevices", customer: customer.id), key: customer.backend,
@@ -157,7 +157,7 @@ import Wire
   }
 
   @Test func `The customer in the path is compared as a number`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let reply = try await carma.send("PUT", "/rest/0\(carma.acme.id)/apps/com.acme.app/pushdevices", json: "{}")
       #expect(reply.status == 400 || reply.status == 401)
     }
@@ -165,7 +165,7 @@ import Wire
 
   /// One request for each route, each good for the right customer.
   private func routes(
-    _ carma: CarmaSite, customer: CustomerID, app: String = "com.acme.app"
+    _ carma: CarmaServer, customer: CustomerID, app: String = "com.acme.app"
   ) -> [(method: String, path: String, json: String?)] {
     let json = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#
     return ["pushdevices", "devices"].flatMap { name in
@@ -178,7 +178,7 @@ import Wire
   }
 
   @Test func `A key that is used too often gets 429 as the API describes it, and other keys do not`() async throws {
-    try await withCarmaSite(requestsPerKey: 1) { carma in
+    try await withCarmaServer(requestsPerKey: 1) { carma in
       for send in [{ try await carma.put("a", token: "t") }, { try await carma.get("a") }] {
         var replies: [TestReply] = []
         while replies.last?.status != 429 { replies.append(try await send()) }
@@ -195,8 +195,8 @@ import Wire
     let limit = RateLimit<Authenticator.KeyUser>(1)
     for (key, scope, isShared) in [(1, AccessScope.device, false), (2, .backend, true)] {
       let access = Access(customer: CustomerID(1), key: AccessKeyID(Int64(key)), scope: scope)
-      let other = Authenticator.KeyUser(access, from: "192.0.2.2")
-      while limit.refusal(of: Authenticator.KeyUser(access, from: "192.0.2.1")) == nil {}
+      let other = Authenticator.KeyUser(access, from: IPAddress("192.0.2.2"))
+      while limit.refusal(of: Authenticator.KeyUser(access, from: IPAddress("192.0.2.1"))) == nil {}
       #expect((limit.refusal(of: other) != nil) == isShared, "\(scope)")
     }
   }

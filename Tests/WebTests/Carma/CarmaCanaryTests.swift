@@ -5,7 +5,7 @@ import Testing
   /// What belongs to the customer's users, and the keys: the log says which route was answered how, and nothing of these.
   @Test func `Neither the log nor an error contains a key, token, original id or field value`() async throws {
     let log = LogCapture()
-    try await withCarmaSite(logger: log.logger) { carma in
+    try await withCarmaServer(logger: log.logger) { carma in
       let key = carma.acme.backend
       let secrets = [key, carma.acme.device, "canary-token", "canary@example.com", "canary%40example.com", "Canary"]
       let good =

@@ -6,11 +6,11 @@ import Wire
 /// Bodies, headers and paths that nobody means well with. Each run tries the same ones.
 @Suite struct CarmaHostilityTests {
   @Test func `Corrupted bodies get a 200 or a 4xx`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let good = Array(
         #"{"originalId":"u","listId":null,"firstName":"å","dateOfBirth":"1980-01-01","properties":{"a":"b","c":1.5,"d":null},"deviceInfo":[{"devicetoken":"abc","appType":"1","sandboxToken":"true","invalidationType":0,"dateOfInvalidation":null}]}"#
           .utf8)
-      let raw = try RawHTTP(carma.site.url)
+      let raw = try RawHTTP(carma.server.url)
       try await withThrowingTaskGroup(of: Void.self) { group in
         for seed in 0..<8 {
           group.addTask {
@@ -35,7 +35,7 @@ import Wire
   }
 
   @Test func `Values of every wrong kind in every field get a 200 or a 4xx`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let fields = [
         "originalId", "listId", "country", "firstName", "lastName", "middleName", "emailAddress", "title",
         "dateOfBirth",
@@ -69,7 +69,7 @@ import Wire
     }
   }
 
-  private func expectNoFault(_ carma: CarmaSite, _ json: String) async throws {
+  private func expectNoFault(_ carma: CarmaServer, _ json: String) async throws {
     for path in ["pushdevices", "pushdevices/invalidation"] {
       let reply = try await carma.send("PUT", carma.path(path), json: json)
       #expect(reply.status == 200 || (400..<500).contains(reply.status), "\(reply.status) \(json.prefix(200))")
@@ -78,8 +78,8 @@ import Wire
   }
 
   @Test func `Requests that are not HTTP get a 4xx or a closed connection`() async throws {
-    try await withCarmaSite { carma in
-      let raw = try RawHTTP(carma.site.url)
+    try await withCarmaServer { carma in
+      let raw = try RawHTTP(carma.server.url)
       let key = "X-Carma-Authentication-Token: \(carma.acme.backend)\r\n"
       let path = carma.path("pushdevices/a")
       let requests = [
@@ -118,8 +118,8 @@ import Wire
   }
 
   @Test func `Corrupted paths get a 4xx`() async throws {
-    try await withCarmaSite { carma in
-      let raw = try RawHTTP(carma.site.url)
+    try await withCarmaServer { carma in
+      let raw = try RawHTTP(carma.server.url)
       let good = Array(carma.path("pushdevices/lars%40somewhere.se").utf8)
       var random = SeededGenerator(seed: 7)
       for _ in 0..<500 {

@@ -6,7 +6,7 @@ import Wire
 
 @Suite struct CarmaInvalidationTests {
   @Test func `The guide's payload invalidates a device and keeps its row`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       _ = try await carma.put("abcabc123123", token: "abc123abc123kmlkmlkml_2")
       let reply = try await carma.invalidate(
         """
@@ -28,7 +28,7 @@ import Wire
   }
 
   @Test func `Repeating an invalidation changes nothing`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       _ = try await carma.put("a", token: "t")
       let json = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","invalidationType":1}]}"#
       let first = try await carma.invalidate(json)
@@ -41,7 +41,7 @@ import Wire
   }
 
   @Test func `The date of invalidation is the given one`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       _ = try await carma.put("a", token: "t")
       for date in ["1700000000123", #""2023-11-14T22:13:20.123Z""#, #""1700000000123""#] {
         let reply = try await carma.invalidate(
@@ -62,7 +62,7 @@ import Wire
   }
 
   @Test func `An unregistered token is a 404 that names it, and no other token is invalidated`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       _ = try await carma.put("a", token: "mine")
       _ = try await carma.put("b", token: "theirs")
       let rows = try await carma.rows()
@@ -80,7 +80,7 @@ import Wire
 
   @Test func `To a device key the reply is the same whether a token is registered for the contact or not`() async throws
   {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       for (contact, token) in [("a", "mine"), ("b", "theirs")] { _ = try await carma.put(contact, token: token) }
       func body(_ contact: String, _ token: String) -> String {
         #"{"originalId":"\#(contact)","deviceInfo":[{"devicetoken":"\#(token)"}]}"#
@@ -97,7 +97,7 @@ import Wire
   }
 
   @Test func `An ambiguous appId without appType is refused, and says so`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       _ = try await carma.put(
         #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","appType":1},{"devicetoken":"t","appType":2}]}"#,
         app: "com.acme.both")
@@ -119,7 +119,7 @@ import Wire
   }
 
   @Test func `A token in another app of the same contact is a 404`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       _ = try await carma.put("a", token: "t")
       let rows = try await carma.rows()
       let reply = try await carma.send(
@@ -132,7 +132,7 @@ import Wire
   }
 
   @Test func `A token is the same in upper and lower case, and of one given twice the last counts`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       _ = try await carma.put("a", token: "00FCab")
       let reply = try await carma.invalidate(
         #"{"originalId":"a","deviceInfo":[{"devicetoken":"00fcAB","invalidationType":5},{"devicetoken":"00FCAB","invalidationType":6}]}"#
@@ -147,7 +147,7 @@ import Wire
   }
 
   @Test func `An invalidation of type 0 is refused`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       _ = try await carma.put("a", token: "t")
       let reply = try await carma.invalidate(
         #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","invalidationType":0}]}"#)
@@ -157,7 +157,7 @@ import Wire
   }
 
   @Test func `A hundred devices are invalidated together`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       _ = try await Customers(carma.database.pool).update(carma.acme.id, CustomerUpdate(devicesPerContact: 100))
       let devices = (0..<100).map { #"{"devicetoken":"t\#($0)"}"# }.joined(separator: ",")
       let json = #"{"originalId":"a","deviceInfo":[\#(devices)]}"#

@@ -5,7 +5,7 @@ import Wire
 
 @Suite struct CarmaLimitTests {
   @Test func `A body of 64 KiB is read, and one byte more is a 413`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       func body(_ size: Int) -> String {
         let bare = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}],"x":""}"#
         return bare.replacing(#""""#, with: "\"" + String(repeating: "y", count: size - bare.utf8.count) + "\"")
@@ -18,7 +18,7 @@ import Wire
   }
 
   @Test func `A hundred devices are taken, one more is a 400 and changes nothing`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       func body(_ count: Int) -> String {
         let devices = (1...count).map { #"{"devicetoken":"t\#($0)"}"# }.joined(separator: ",")
         return #"{"originalId":"a","deviceInfo":[\#(devices)]}"#
@@ -33,7 +33,7 @@ import Wire
   }
 
   @Test func `More valid devices than a contact may have are a 400 that names field and limit`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let devices = (1...51).map { #"{"devicetoken":"t\#($0)"}"# }.joined(separator: ",")
       for key in [carma.acme.device, carma.acme.backend] {
         let reply = try await carma.put(#"{"originalId":"a","deviceInfo":[\#(devices)]}"#, key: key)
@@ -46,8 +46,8 @@ import Wire
   }
 
   @Test func `A chunked body is limited all the same`() async throws {
-    try await withCarmaSite { carma in
-      let raw = try RawHTTP(carma.site.url)
+    try await withCarmaServer { carma in
+      let raw = try RawHTTP(carma.server.url)
       let head = """
         PUT \(carma.path("pushdevices")) HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r
         X-Carma-Authentication-Token: \(carma.acme.backend)\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n
@@ -66,9 +66,9 @@ import Wire
     "application",
   ])
   func `A missing or different content type is a 415`(_ type: String?) async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       for path in ["pushdevices", "pushdevices/invalidation"] {
-        let raw = try RawHTTP(carma.site.url)
+        let raw = try RawHTTP(carma.server.url)
         let body = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#
         let field = type.map { "Content-Type: \($0)\r\n" } ?? ""
         let reply = try await raw.send(
@@ -87,8 +87,8 @@ import Wire
     "application/json", "application/json; charset=utf-8", "Application/JSON", "application/json ;charset=UTF-8",
   ])
   func `JSON is JSON in any case and with any parameters`(_ type: String) async throws {
-    try await withCarmaSite { carma in
-      let raw = try RawHTTP(carma.site.url)
+    try await withCarmaServer { carma in
+      let raw = try RawHTTP(carma.server.url)
       let body = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#
       let reply = try await raw.send(
         """
@@ -103,7 +103,7 @@ import Wire
     "", "{", "null", "[]", "\"x\"", "{\"originalId\":\"a\"", "{\"originalId\":\"a\",}", "nonsense", "{} {}",
   ])
   func `Malformed JSON is a 400`(_ body: String) async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let reply = try await carma.put(body)
       #expect(reply.status == 400)
       #expect(reply.error?.isEmpty == false)
@@ -111,7 +111,7 @@ import Wire
   }
 
   @Test func `Deep nesting is a 400`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       for bracket in ["[", #"{"a":"#] {
         let deep = String(repeating: bracket, count: 10_000)
         let reply = try await carma.put(#"{"originalId":"a","x":\#(deep)"#)
@@ -122,7 +122,7 @@ import Wire
   }
 
   @Test func `Another method on a known path is a 405 that says which are allowed`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       for (path, allowed) in [
         ("pushdevices", "PUT"), ("pushdevices/invalidation", "GET, HEAD, PUT"), ("pushdevices/a", "GET, HEAD"),
         ("devices", "PUT"),
@@ -142,7 +142,7 @@ import Wire
     "/rest/1/apps/a/pushdevice",
   ])
   func `An unknown path is a 404 in JSON`(_ path: String) async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let reply = try await carma.send("GET", path)
       #expect(reply.status == 404)
       #expect(reply.error == "There is nothing at this path.")
@@ -151,7 +151,7 @@ import Wire
   }
 
   @Test func `An unknown app is a 404`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let json = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#
       for app in ["com.nothing", "COM.ACME.APP", "com.acme.app%20", "%2E%2E", "%C3%A9"] {
         let replies = [try await carma.put(json, app: app), try await carma.get("a", app: app)]
@@ -161,7 +161,7 @@ import Wire
   }
 
   @Test func `Every reply has its own request id`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let replies = [
         try await carma.put("a", token: "t"), try await carma.get("a"), try await carma.get("b"),
         try await carma.put("{"), try await carma.send("GET", "/nothing"), try await carma.get("a", key: "x"),

@@ -12,7 +12,7 @@ import Wire
     ("a\\b", "a%5Cb"), ("'; --", "%27;%20--"), ("\u{1}", "%01"),
   ])
   func `A contact is found by its percent-encoded id`(_ originalID: String, _ encoded: String) async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let escaped = originalID == "\u{1}" ? "\\u0001" : originalID.replacing("\\", with: "\\\\")
       let put = try await carma.put(escaped, token: "t")
       #expect(put.status == 200)
@@ -26,7 +26,7 @@ import Wire
   }
 
   @Test func `An unknown contact is a 404`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let reply = try await carma.get("nobody")
       #expect(reply.status == 404)
       #expect(reply.error == "originalId names no contact of this customer.")
@@ -35,8 +35,8 @@ import Wire
 
   @Test(arguments: ["%", "%4", "%zz", "%FF", "%C3", "%00", "a%00b", "%ED%A0%80"])
   func `A path that is not percent-encoded text is a 400`(_ encoded: String) async throws {
-    try await withCarmaSite { carma in
-      let raw = try RawHTTP(carma.site.url)
+    try await withCarmaServer { carma in
+      let raw = try RawHTTP(carma.server.url)
       let reply = try await raw.send(
         "GET \(carma.path("pushdevices/\(encoded)")) HTTP/1.1\r\nHost: x\r\nX-Carma-Authentication-Token: \(carma.acme.backend)\r\n\r\n"
       )
@@ -45,7 +45,7 @@ import Wire
   }
 
   @Test func `A contact imported by other means is found, with no devices`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       try await carma.database.query(
         "INSERT INTO contact (customer_id, original_id, first_name) VALUES ($1, 'imported', 'Ann')",
         carma.acme.id.rawValue)

@@ -21,8 +21,8 @@ import Web
     let pool = Pool(PoolConfiguration(connectionString: connection), logger: TestServer.logger)
     try await Migrator(pool, Migration.all).apply()
     let acme = try await customer("ACME", pool)
-    try await withSite([CarmaRoutes(pool)]) { site in
-      let requests = CarmaRequests(site: site, customer: acme)
+    try await withTestWebServer([CarmaRoutes(pool)]) { server in
+      let requests = CarmaRequests(server: server, customer: acme)
       #expect(try await requests.statuses() == [200, 200, 200])
       await cluster.stop()
       for reply in try await requests.replies() {
@@ -49,16 +49,16 @@ import Web
               "test.set", .write, "ALTER DATABASE \(database.name) SET default_transaction_read_only = \(value)"))
         }
       }
-      try await withSite([CarmaRoutes(database.pool)]) { site in
-        let requests = CarmaRequests(site: site, customer: acme)
+      try await withTestWebServer([CarmaRoutes(database.pool)]) { server in
+        let requests = CarmaRequests(server: server, customer: acme)
         let statuses = try await requests.statuses()
         #expect(statuses == [200, 200, 200])
       }
       try await readOnly("on")
       // As after a failover, the hub's connections are new.
       try await database.withPool { pool in
-        try await withSite([CarmaRoutes(pool)]) { site in
-          let requests = CarmaRequests(site: site, customer: acme)
+        try await withTestWebServer([CarmaRoutes(pool)]) { server in
+          let requests = CarmaRequests(server: server, customer: acme)
           let statuses = try await requests.statuses()
           #expect(statuses == [503, 200, 503])
         }
@@ -72,8 +72,8 @@ import Web
         }
       }
       try await database.withPool { pool in
-        try await withSite([CarmaRoutes(pool)]) { site in
-          let statuses = try await CarmaRequests(site: site, customer: acme).statuses()
+        try await withTestWebServer([CarmaRoutes(pool)]) { server in
+          let statuses = try await CarmaRequests(server: server, customer: acme).statuses()
           #expect(statuses == [200, 200, 200])
         }
       }
@@ -83,8 +83,8 @@ import Web
   @Test func `A statement that an administrator cancels is a 503, or succeeds`() async throws {
     try await withDatabase { database in
       let acme = try await customer("ACME", database.pool)
-      try await withSite([CarmaRoutes(database.pool)]) { site in
-        let requests = CarmaRequests(site: site, customer: acme)
+      try await withTestWebServer([CarmaRoutes(database.pool)]) { server in
+        let requests = CarmaRequests(server: server, customer: acme)
         #expect(try await requests.statuses() == [200, 200, 200])
         try await database.withPool { spare in
           let reply = try await spare.transaction { transaction in
@@ -123,8 +123,8 @@ import Web
     try await withDatabase({ $0.applicationName = "hub" }) { database in
       let acme = try await customer("ACME", database.pool)
       try await database.withPool { spare in
-        try await withSite([CarmaRoutes(database.pool)]) { site in
-          let requests = CarmaRequests(site: site, customer: acme)
+        try await withTestWebServer([CarmaRoutes(database.pool)]) { server in
+          let requests = CarmaRequests(server: server, customer: acme)
           #expect(try await requests.statuses() == [200, 200, 200])
           let find = Statement(
             "test.pids", .read,
@@ -147,20 +147,20 @@ import Web
 
 /// A request of each kind.
 private struct CarmaRequests: Sendable {
-  let site: TestSite
-  let customer: CarmaSite.Customer
+  let server: TestWebServer
+  let customer: CarmaServer.Customer
 
   private var path: String { "/rest/\(customer.id)/apps/com.acme.app/pushdevices" }
   private var headers: [(String, String)] { [("X-Carma-Authentication-Token", customer.backend)] }
   private var json: String { #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"# }
 
-  func put() async throws -> TestReply { try await site.send("PUT", path, headers: headers, json: json) }
-  func get() async throws -> TestReply { try await site.send("GET", path + "/a", headers: headers) }
+  func put() async throws -> TestReply { try await server.send("PUT", path, headers: headers, json: json) }
+  func get() async throws -> TestReply { try await server.send("GET", path + "/a", headers: headers) }
 
   func replies() async throws -> [TestReply] {
     [
       try await put(), try await get(),
-      try await site.send("PUT", path + "/invalidation", headers: headers, json: json),
+      try await server.send("PUT", path + "/invalidation", headers: headers, json: json),
     ]
   }
 

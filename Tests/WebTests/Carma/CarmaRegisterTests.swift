@@ -5,7 +5,7 @@ import Wire
 
 @Suite struct CarmaRegisterTests {
   @Test func `The guide's minimal payload registers a device`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let reply = try await carma.put(
         """
         {
@@ -21,7 +21,7 @@ import Wire
   }
 
   @Test func `The guide's full list of properties is stored and returned under the guide's own names`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let reply = try await carma.put(
         """
         {
@@ -55,7 +55,7 @@ import Wire
   }
 
   @Test func `The guide's older path answers too`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let json = #"{"originalid":"a","deviceInfo":[{"deviceToken":"t"}]}"#
       let put = try await carma.send("PUT", carma.path("devices"), json: json)
       #expect(put.status == 200)
@@ -68,7 +68,7 @@ import Wire
   }
 
   @Test func `A contact that was fetched can be put back as it is`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       _ = try await carma.put(
         """
         {"originalId":"a","listId":"\(carma.acme.list)","dateOfBirth":"1980-02-29","properties":{"n":1.50,"t":true},
@@ -90,14 +90,14 @@ import Wire
   }
 
   @Test func `appType may be left out when the appId has one platform`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let reply = try await carma.put("a", token: "t")
       #expect(try reply.json.array("deviceInfo")?.first?.string("appType") == "1")
     }
   }
 
   @Test func `Of a token given twice the last one counts, in whichever case`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let reply = try await carma.put(
         #"{"originalId":"a","deviceInfo":[{"devicetoken":"AB12","model":"1"},{"devicetoken":"ab12","model":"2"}]}"#)
       #expect(reply.status == 200)
@@ -108,7 +108,7 @@ import Wire
   }
 
   @Test func `An ambiguous appId without appType is refused, and says so`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let reply = try await carma.put(
         #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","appType":1},{"devicetoken":"u"}]}"#, app: "com.acme.both")
       #expect(reply.status == 400)
@@ -119,7 +119,7 @@ import Wire
   }
 
   @Test func `appType tells the platforms of one appId apart`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let reply = try await carma.put(
         #"{"originalId":"a","deviceInfo":[{"devicetoken":"t","appType":"1"},{"devicetoken":"t","appType":2}]}"#,
         app: "com.acme.both")
@@ -131,7 +131,7 @@ import Wire
   }
 
   @Test func `An appType that the app has no platform for is refused by name`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let reply = try await carma.put(#"{"originalId":"a","deviceInfo":[{"devicetoken":"t","appType":2}]}"#)
       #expect(reply.status == 400)
       #expect(reply.error?.hasPrefix("deviceInfo[0].appType ") == true)
@@ -139,7 +139,7 @@ import Wire
   }
 
   @Test func `The reply lists all devices of the contact, not only those sent`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       _ = try await carma.put("a", token: "t1")
       let reply = try await carma.put("a", token: "t2")
       #expect(try reply.json.array("deviceInfo")?.map { $0.string("devicetoken") } == ["t1", "t2"])
@@ -147,7 +147,7 @@ import Wire
   }
 
   @Test func `A shared phone shows no pushes of its former user`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       _ = try await carma.put("former", token: "t")
       _ = try await carma.put("present", token: "t")
       #expect(try await carma.get("former").json.array("deviceInfo") == [])
@@ -156,7 +156,7 @@ import Wire
   }
 
   @Test func `A reply of 200 is on disk: another connection sees it at once`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       for number in 0..<50 {
         #expect(try await carma.put("user\(number)", token: "t\(number)").status == 200)
         let seen = try await carma.database.withPool { pool in
@@ -205,7 +205,7 @@ import Wire
     ),
   ])
   func `An invalid body is refused by its field and writes nothing`(_ json: String, _ error: String) async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let reply = try await carma.put(json)
       #expect(reply.status == 400)
       #expect(reply.error == error)
@@ -214,7 +214,7 @@ import Wire
   }
 
   @Test func `Texts have limits, and the longest that may be stored is stored`() async throws {
-    try await withCarmaSite { carma in
+    try await withCarmaServer { carma in
       let long = String(repeating: "😀", count: 255)
       let token = String(repeating: "t", count: 4096)
       let fine = try await carma.put(

@@ -40,14 +40,46 @@ import Testing
   }
 
   @Test func `Addresses are told apart, those of one IPv6 network are not`() throws {
-    func address(_ text: String) throws -> ClientAddress {
-      ClientAddress(try SocketAddress(ipAddress: text, port: 1))
+    func address(_ text: String) throws -> IPAddress {
+      IPAddress(try SocketAddress(ipAddress: text, port: 1)).client
     }
     #expect(try address("10.0.0.1") == address("10.0.0.1"))
     #expect(try address("10.0.0.1") != address("10.0.0.2"))
     #expect(try address("2001:db8::1") == address("2001:db8::2"))
     #expect(try address("2001:db8::1") != address("2001:db8:0:1::1"))
     #expect(try address("::ffff:10.0.0.1") == address("10.0.0.1"))
+  }
+
+  @Test(arguments: [
+    ("192.0.2.9", ["198.51.100.7"], "192.0.2.9"),  // nobody's word counts but the proxies'
+    ("127.0.0.1", [], "127.0.0.1"),
+    ("127.0.0.1", ["198.51.100.7"], "198.51.100.7"),
+    ("::ffff:127.0.0.1", ["198.51.100.7"], "198.51.100.7"),
+    ("127.0.0.1", ["203.0.113.1, 198.51.100.7 ,10.1.2.3"], "198.51.100.7"),  // the client wrote the first one
+    ("127.0.0.1", ["203.0.113.1", "198.51.100.7, 10.1.2.3"], "198.51.100.7"),
+    ("127.0.0.1", ["10.1.2.3, 10.1.2.4"], "10.1.2.3"),
+    ("127.0.0.1", ["203.0.113.1, unknown, 10.1.2.3"], "10.1.2.3"),
+    ("127.0.0.1", ["unknown"], "127.0.0.1"), ("127.0.0.1", [",,"], "127.0.0.1"),
+    ("127.0.0.1", ["198.51.100.7:4711"], "198.51.100.7"),
+    ("fd00::1", ["[2001:db8::1]:4711"], "2001:db8::1"), ("fd00::1", ["2001:DB8:0::1"], "2001:db8::1"),
+    ("fe00::1", ["2001:db8::1"], "fe00::1"),
+  ])
+  func `The client is the last address that is no trusted proxy's`(
+    peer: String, forwarded: [String], client: String
+  ) throws {
+    let proxies = try #require(TrustedProxies("127.0.0.1, 10.0.0.0/8,fd00::/8"))
+    #expect(proxies.client(of: try #require(IPAddress(peer)), forwarded).description == client)
+    #expect(TrustedProxies().client(of: try #require(IPAddress(peer)), forwarded) == IPAddress(peer))
+  }
+
+  @Test(arguments: ["", "localhost", "10.0.0.0/33", "10.0.0.0/-1", "::1/129", "10.0.0.0/8,", "10.0.0.0/x", "10.0.0"])
+  func `What is no address or network is refused`(text: String) { #expect(TrustedProxies(text) == nil) }
+
+  @Test func `A network of no bits holds all addresses of its kind`() throws {
+    for (network, inside) in [("0.0.0.0/0", "192.0.2.9"), ("::/0", "2001:db8::1")] {
+      #expect(try #require(TrustedProxies(network)).contains(try #require(IPAddress(inside))))
+    }
+    #expect(!(try #require(TrustedProxies("0.0.0.0/0")).contains(try #require(IPAddress("2001:db8::1")))))
   }
 
   @Test func `Chunks may cost a few bytes each, and no more`() {

@@ -7,8 +7,8 @@ import Web
   private let health = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
   @Test func `A reply to HEAD has no body, whatever it says, and the next request is answered`() async throws {
-    try await withManagedSite { managed in
-      let raw = try RawHTTP(managed.site.url)
+    try await withManagementServer { managed in
+      let raw = try RawHTTP(managed.server.url)
       let paths = [
         "/healthz", "/readyz", "/metrics", "/openapi.json", "/swagger/", "/nothing", "/api/v1/keys", "/api/v1/keys/1",
         "/c/x", "/r/x", "/rest/1/apps/a/pushdevices",
@@ -24,10 +24,10 @@ import Web
   }
 
   @Test func `What answers GET answers HEAD`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       for path in ["/healthz", "/readyz", "/metrics", "/openapi.json", "/api/v1/keys"] {
-        let head = try await managed.site.send("HEAD", path, key: managed.key)
-        let get = try await managed.site.send("GET", path, key: managed.key)
+        let head = try await managed.server.send("HEAD", path, key: managed.key)
+        let get = try await managed.server.send("GET", path, key: managed.key)
         #expect(head.status == 200 && head.body.isEmpty, "\(path)")
         #expect(head.header("Content-Type") == get.header("Content-Type"))
       }
@@ -40,8 +40,8 @@ import Web
     ("GET /healthz", "X: y", 200),
   ])
   func `A body that never ends is not waited for`(line: String, field: String, status: Int) async throws {
-    try await withManagedSite { managed in
-      let raw = try RawHTTP(managed.site.url)
+    try await withManagementServer { managed in
+      let raw = try RawHTTP(managed.server.url)
       let field = field == "KEY" ? "Authorization: Bearer \(managed.key)" : field
       let chunk = "10000\r\n" + String(repeating: "x", count: 65_536) + "\r\n"
       let reply = try await raw.send(
@@ -52,8 +52,8 @@ import Web
   }
 
   @Test func `A body that is too large is refused before its end`() async throws {
-    try await withManagedSite { managed in
-      let raw = try RawHTTP(managed.site.url)
+    try await withManagementServer { managed in
+      let raw = try RawHTTP(managed.server.url)
       let fields = """
         Host: x\r\nAuthorization: Bearer \(managed.key)\r\nContent-Type: application/json\r
         Transfer-Encoding: chunked\r\n\r\n
@@ -67,8 +67,8 @@ import Web
   }
 
   @Test func `A refusal of a request that came in whole leaves the connection open`() async throws {
-    try await withManagedSite { managed in
-      let raw = try RawHTTP(managed.site.url)
+    try await withManagementServer { managed in
+      let raw = try RawHTTP(managed.server.url)
       let refused = "POST /api/v1/lists HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
       let reply = try await raw.send("\(refused)\(refused)\(health)")
       #expect(reply?.text.split(separator: "HTTP/1.1 401").count == 2)
@@ -81,8 +81,8 @@ import Web
     ("HTTP/1.1", "X: y", false),
   ])
   func `The connection ends when the client says so`(version: String, field: String, ends: Bool) async throws {
-    try await withManagedSite { managed in
-      let raw = try RawHTTP(managed.site.url)
+    try await withManagementServer { managed in
+      let raw = try RawHTTP(managed.server.url)
       let request = "GET /healthz \(version)\r\nHost: x\r\n\(field)\r\n\r\n"
       if ends {
         let reply = try await raw.send(untilClosed: request)
@@ -96,8 +96,8 @@ import Web
   }
 
   @Test func `A client that waits to be asked for its body is asked, unless it is refused first`() async throws {
-    try await withManagedSite { managed in
-      let raw = try RawHTTP(managed.site.url)
+    try await withManagementServer { managed in
+      let raw = try RawHTTP(managed.server.url)
       let fields = "Host: x\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 15\r\n\r\n"
       let taken = try await raw.send(
         "POST /api/v1/lists HTTP/1.1\r\nAuthorization: Bearer \(managed.key)\r\n\(fields)",
@@ -109,8 +109,8 @@ import Web
   }
 
   @Test func `Input that is not HTTP gets a 400 that says so`() async throws {
-    try await withManagedSite { managed in
-      let raw = try RawHTTP(managed.site.url)
+    try await withManagementServer { managed in
+      let raw = try RawHTTP(managed.server.url)
       for text in [
         "hello\r\n\r\n", "GET /healthz HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n",
         "\u{16}\u{3}\u{1}", "GET / HTTP/1.1\r\nX: \(String(repeating: "x", count: 40_000))\r\n\r\n",
@@ -127,8 +127,8 @@ import Web
   }
 
   @Test func `A client that reads no replies is not read from, and loses none of them`() async throws {
-    try await withManagedSite { managed in
-      let raw = try RawHTTP(managed.site.url)
+    try await withManagementServer { managed in
+      let raw = try RawHTTP(managed.server.url)
       let padding = String(repeating: "x", count: 8192)
       let request = "GET /swagger/ HTTP/1.1\r\nHost: x\r\nX-Padding: \(padding)\r\n\r\n"
       let (sent, replies) = try await raw.fill(with: request)
@@ -144,8 +144,8 @@ import Web
     settings.limits.idle = .seconds(1)
     settings.limits.head = .seconds(1)
     settings.limits.window = .seconds(1)
-    try await withSite([HealthRoutes { nil }], settings: settings) { site in
-      let raw = try RawHTTP(site.url)
+    try await withTestWebServer([HealthRoutes { nil }], settings: settings) { server in
+      let raw = try RawHTTP(server.url)
       #expect(try await raw.send(untilClosed: "") == nil)
       #expect(try await raw.send(untilClosed: "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")?.status == 200)
       #expect(try await raw.send(untilClosed: "POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{") != nil)
@@ -156,8 +156,8 @@ import Web
   @Test func `One connection more than may be waits until another ends`() async throws {
     var settings = WebServerSettings()
     settings.connections = 1
-    try await withSite([HealthRoutes { nil }], settings: settings) { site in
-      let raw = try RawHTTP(site.url)
+    try await withTestWebServer([HealthRoutes { nil }], settings: settings) { server in
+      let raw = try RawHTTP(server.url)
       let (order, served) = AsyncStream.makeStream(of: String.self)
       let (connected, connect) = AsyncStream.makeStream(of: Void.self)
       let request = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -10,8 +10,8 @@ import Web
   private let last = "GET /short HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
   @Test func `A reply of unknown length comes in chunks, and the next request is answered`() async throws {
-    try await withSite([Streams()]) { site in
-      let reply = try await RawHTTP(site.url).send("GET /unknown HTTP/1.1\r\nHost: x\r\n\r\n\(last)")
+    try await withTestWebServer([Streams()]) { server in
+      let reply = try await RawHTTP(server.url).send("GET /unknown HTTP/1.1\r\nHost: x\r\n\r\n\(last)")
       let text = try #require(reply?.text)
       #expect(text.lowercased().contains("\r\ntransfer-encoding: chunked\r\n"))
       #expect(!text.lowercased().contains("content-length: 8"))
@@ -21,8 +21,8 @@ import Web
   }
 
   @Test func `A client of HTTP-1-0 gets a reply of unknown length until the connection closes`() async throws {
-    try await withSite([Streams()]) { site in
-      let reply = try await RawHTTP(site.url).send(
+    try await withTestWebServer([Streams()]) { server in
+      let reply = try await RawHTTP(server.url).send(
         untilClosed: "GET /unknown HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
       let text = try #require(reply?.text)
       #expect(text.contains("\r\nConnection: close\r\n"))
@@ -33,8 +33,8 @@ import Web
 
   @Test(arguments: [204, 304])
   func `A status without a body has none, and no length`(status: Int) async throws {
-    try await withSite([Streams()]) { site in
-      let reply = try await RawHTTP(site.url).send("GET /status/\(status) HTTP/1.1\r\nHost: x\r\n\r\n\(last)")
+    try await withTestWebServer([Streams()]) { server in
+      let reply = try await RawHTTP(server.url).send("GET /status/\(status) HTTP/1.1\r\nHost: x\r\n\r\n\(last)")
       let text = try #require(reply?.text)
       let first = text.components(separatedBy: "HTTP/1.1 200")[0]
       #expect(first.hasPrefix("HTTP/1.1 \(status) ") && first.hasSuffix("\r\n\r\n"))
@@ -45,9 +45,9 @@ import Web
 
   @Test func `A long reply is made no faster than its client reads, and comes whole`() async throws {
     let streams = Streams()
-    try await withSite([streams]) { site in
+    try await withTestWebServer([streams]) { server in
       let request = "GET /long HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-      let reply = try await RawHTTP(site.url).send(
+      let reply = try await RawHTTP(server.url).send(
         request,
         pausing: {
           var before = -1
@@ -64,8 +64,8 @@ import Web
   }
 
   @Test func `A reply that breaks off ends the connection before its end`() async throws {
-    try await withSite([Streams()]) { site in
-      let reply = try await RawHTTP(site.url).send(untilClosed: "GET /broken HTTP/1.1\r\nHost: x\r\n\r\n")
+    try await withTestWebServer([Streams()]) { server in
+      let reply = try await RawHTTP(server.url).send(untilClosed: "GET /broken HTTP/1.1\r\nHost: x\r\n\r\n")
       #expect(reply?.text.hasSuffix("0\r\n\r\n") == false)
     }
   }

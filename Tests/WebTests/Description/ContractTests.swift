@@ -7,9 +7,9 @@ import Wire
 
 @Suite struct ContractTests {
   @Test func `Every route is described, and everything described is a route`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let described = Set(managed.contract.operations.map { "\($0.method) \(trimmed($0.path))" })
-      let routes = Set(managed.site.routes.map(trimmed))
+      let routes = Set(managed.server.routes.map(trimmed))
       #expect(described.subtracting(routes) == [])
       #expect(routes.subtracting(described) == Self.undescribed)
     }
@@ -23,11 +23,11 @@ import Wire
 
   @Test func `A tour of every operation is answered as described`() async throws {
     try await withSendingBench { bench in
-      let whole = WholeSite(bench)
+      let whole = WholeWebServer(bench)
       let key = try await AccessKeys(bench.pool).make(bench.customer, name: "tour", scope: .admin).token
-      try await withSite(try whole.faces) { site in
-        let contract = APIContract(document: try await site.send("GET", "/openapi.json").json)
-        let tour = Tour(site: site, bench: bench, key: key, contract: contract)
+      try await withTestWebServer(try whole.routes) { server in
+        let contract = APIContract(document: try await server.send("GET", "/openapi.json").json)
+        let tour = Tour(server: server, bench: bench, key: key, contract: contract)
         try await bench.withHubs { try await tour.walk() }
 
         let seen = Set(contract.replies.filter { ["2", "3"].contains($0.suffix(3).first) }.map { $0.dropLast(4) })
@@ -42,7 +42,7 @@ import Wire
 
 /// Calls every operation once, in an order in which all of them can be done.
 private struct Tour: Sendable {
-  let site: TestSite
+  let server: TestWebServer
   let bench: SendingBench
   let key: String
   let contract: APIContract
@@ -52,7 +52,7 @@ private struct Tour: Sendable {
     _ method: String, _ path: String, _ json: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestReply {
     let header = path.hasPrefix("/rest/") ? [("X-Carma-Authentication-Token", key)] : []
-    let reply = try await site.send(
+    let reply = try await server.send(
       method, path, key: header.isEmpty ? key : nil, headers: header, json: json)
     #expect(reply.status < 400, "\(method) \(path): \(reply.text)", sourceLocation: sourceLocation)
     #expect(contract.problems(method, path, reply) == [], sourceLocation: sourceLocation)

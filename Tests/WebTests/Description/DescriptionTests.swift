@@ -4,14 +4,14 @@ import Wire
 
 @Suite struct DescriptionTests {
   @Test func `Every example is as its schema says`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       #expect(managed.contract.problemsOfExamples == [])
       #expect(managed.contract.operations.count > 20)
     }
   }
 
   @Test func `Operation ids are unique and every tag is described`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let document = managed.contract.document
       #expect(document.string("openapi") == "3.1.0")
       let operations = managed.contract.operations.compactMap {
@@ -25,8 +25,8 @@ import Wire
   }
 
   @Test func `The page shows every operation, and all its links work`() async throws {
-    try await withManagedSite { managed in
-      let page = try await managed.site.send("GET", "/swagger/")
+    try await withManagementServer { managed in
+      let page = try await managed.server.send("GET", "/swagger/")
       #expect(page.status == 200)
       #expect(page.header("Content-Security-Policy")?.hasPrefix("default-src 'none'; style-src 'sha256-") == true)
       let anchors = Set(page.text.matches(of: /id="([^"]+)"/).map(\.1))
@@ -42,8 +42,8 @@ import Wire
   }
 
   @Test func `The page's path without its slash redirects to it`() async throws {
-    try await withManagedSite { managed in
-      let reply = try await managed.site.send("GET", "/swagger")
+    try await withManagementServer { managed in
+      let reply = try await managed.server.send("GET", "/swagger")
       #expect(reply.status == 308)
       #expect(reply.header("Location") == "/swagger/")
     }

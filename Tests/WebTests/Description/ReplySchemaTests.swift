@@ -6,7 +6,7 @@ import Wire
 /// Replies against their schemas, strictly: every field of the one is in the other.
 @Suite struct ReplySchemaTests {
   @Test func `A contact with every field and one with none are written as the schema says`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let check = SchemaCheck(document: managed.contract.document)
       let schemas = try #require(managed.contract.document["components"]?["schemas"])
       for contact in [Self.full, ContactReply(originalId: "a")] {
@@ -23,7 +23,7 @@ import Wire
 
   /// What may be null in a reply is null when nothing is known, and nothing else is.
   @Test func `A contact of which nothing is known has null wherever the schema allows it`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       var contact = ContactReply(originalId: "a")
       contact.deviceInfo = [ContactReply.DeviceInfo(deviceToken: "t")]
       let json = try JSONValue(parsing: contact.json)

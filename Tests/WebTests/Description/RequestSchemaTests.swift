@@ -4,11 +4,11 @@ import Support
 import Testing
 import Wire
 
-/// Every request body that is described, sent with each of its fields changed in many ways: the site must accept exactly what
+/// Every request body that is described, sent with each of its fields changed in many ways: the server must accept exactly what
 /// the schema accepts. So no name, type, optionality or limit can differ between the two.
 @Suite struct RequestSchemaTests {
   @Test func `Every body is accepted or refused exactly as its schema says`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       try await addWhatExamplesName(managed)
       for operation in bodiedOperations(managed) {
         #expect(try await differences(managed, operation, managed.contract.document) == [])
@@ -21,7 +21,7 @@ import Wire
   fileprivate func `A difference in one name, type, optionality or limit is found`(
     _ schema: String, _ change: SchemaChange
   ) async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       try await addWhatExamplesName(managed)
       let reference: JSONValue = ["$ref": .string("#/components/schemas/\(schema)")]
       let operation = try #require(bodiedOperations(managed).first { $0.schema == reference })
@@ -32,9 +32,9 @@ import Wire
     }
   }
 
-  /// Where the site accepts what the schema refuses, or refuses what it accepts, or names another field.
+  /// Where the server accepts what the schema refuses, or refuses what it accepts, or names another field.
   private func differences(
-    _ managed: ManagedSite, _ operation: BodiedOperation, _ document: JSONValue
+    _ managed: ManagementServer, _ operation: BodiedOperation, _ document: JSONValue
   ) async throws -> [String] {
     var found: [String] = []
     var sent: Set<JSONValue> = []
@@ -58,12 +58,12 @@ import Wire
   ]
 
   private func difference(
-    _ managed: ManagedSite, _ operation: BodiedOperation, _ variant: BodyVariant, _ document: JSONValue
+    _ managed: ManagementServer, _ operation: BodiedOperation, _ variant: BodyVariant, _ document: JSONValue
   ) async throws -> String? {
     let problems = SchemaCheck(document: document).problems(of: variant.body, against: operation.schema)
     let headers = operation.path.hasPrefix("/rest/") ? [("X-Carma-Authentication-Token", managed.key)] : []
     let json = String(decoding: try JSONEncoder().encode(variant.body), as: UTF8.self)
-    let reply = try await managed.site.send(
+    let reply = try await managed.server.send(
       operation.method, operation.path, key: managed.key, headers: headers, json: json)
     let error = reply.status == 400 ? reply.error ?? "" : nil
     let isRefusedForMeaning = Self.refusalsOfMeaning.contains { error?.contains($0) == true }
@@ -96,7 +96,7 @@ import Wire
   private static let bare: JSONValue = ["appId": "com.acme.app", "message": ["alert": "x"]]
 
   /// One operation for each schema that a body may have.
-  private func bodiedOperations(_ managed: ManagedSite) -> [BodiedOperation] {
+  private func bodiedOperations(_ managed: ManagementServer) -> [BodiedOperation] {
     var seen: Set<JSONValue> = []
     return managed.contract.operations.sorted { $0.path < $1.path }
       .compactMap { BodiedOperation($0, managed.contract.document, customer: "\(managed.customer)") }
@@ -104,7 +104,7 @@ import Wire
   }
 
   /// Adds the app of number 1, list 1 and a template.
-  private func addWhatExamplesName(_ managed: ManagedSite) async throws {
+  private func addWhatExamplesName(_ managed: ManagementServer) async throws {
     try await managed.addApp(credentials: .sample)
     _ = try await managed.send("POST", "/api/v1/lists", json: #"{"name":"first"}"#)
     _ = try await managed.send("PUT", "/api/v1/templates/offer", json: #"{"body":"x"}"#)

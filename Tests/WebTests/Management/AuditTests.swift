@@ -94,7 +94,7 @@ import Wire
   @Test func `Every change by the API adds its lines to the audit log, with key, address, before and after`()
     async throws
   {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let operations = managed.contract.operations.filter { operation in
         operation.path.hasPrefix("/api/v1/") && !["GET", "HEAD"].contains(operation.method)
       }
@@ -129,7 +129,7 @@ import Wire
   }
 
   @Test func `A change that fails, and one that is repeated, adds nothing`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let header = [("Idempotency-Key", "once")]
       for _ in 0..<3 {
         _ = try await managed.send("POST", "/api/v1/lists", headers: header, json: #"{"name":"news"}"#)
@@ -142,16 +142,16 @@ import Wire
   }
 
   @Test func `When the line cannot be written, the change is not made`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       try await managed.database.query("ALTER TABLE audit_log RENAME TO gone")
-      let reply = try await managed.site.send("POST", "/api/v1/lists", key: managed.key, json: #"{"name":"news"}"#)
+      let reply = try await managed.server.send("POST", "/api/v1/lists", key: managed.key, json: #"{"name":"news"}"#)
       #expect(reply.status == 500)
       #expect(try await managed.send("GET", "/api/v1/lists").json.array("items") == [])
     }
   }
 
   @Test func `No token and no credential gets into the audit log`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let pem = P256.Signing.PrivateKey().pemRepresentation
       let made = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"k","scope":"admin"}"#)
       let app =
@@ -171,7 +171,7 @@ import Wire
   }
 
   @Test func `The audit log comes in pages, the newest first, to keys of scope admin alone`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       for number in 1...3 {
         _ = try await managed.send("POST", "/api/v1/lists", json: #"{"name":"\#(number)","listId":\#(number)}"#)
       }
@@ -187,7 +187,7 @@ import Wire
   }
 
   @Test func `Revoking a key tells how many it had created, and revokes these too when asked to`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let made = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"leaked","scope":"admin"}"#).json
       let (id, token) = (try #require(made.integer("keyId")), try #require(made.string("token")))
       let child = try await managed.send("POST", "/api/v1/keys", key: token, json: #"{"name":"c","scope":"admin"}"#)

@@ -14,7 +14,7 @@ import Wire
   }
 
   @Test func `With the device key alone nobody changes a contact of an app that requires an identity`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let id = try await managed.addApp()
       let secret = try await managed.identitySecret(of: id)
       let key = try await managed.deviceKey()
@@ -53,7 +53,7 @@ import Wire
   @Test func `After a rotation identities of the secret before are accepted, of the one before that no longer`()
     async throws
   {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let id = try await managed.addApp()
       let key = try await managed.deviceKey()
       var secrets: [String] = []
@@ -76,7 +76,7 @@ import Wire
   }
 
   @Test func `Of an appId on two platforms one that requires an identity is enough`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let ios = try await managed.addApp()
       _ = try await managed.send(
         "POST", "/api/v1/apps", json: #"{"name":"A","appId":"com.acme.app","appType":2,"identity":"off"}"#)
@@ -90,7 +90,7 @@ import Wire
   @Test func `What one app requires of device keys counts for all apps of its customer, bound keys included`()
     async throws
   {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let id = try await managed.addApp("com.acme.strict")
       _ = try await managed.addApp()
       let secret = try await managed.identitySecret(of: id)
@@ -125,7 +125,7 @@ import Wire
   @Test func `A previous identity secret is refused 30 days after the rotation, and at once when it is revoked`()
     async throws
   {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let id = try await managed.addApp()
       let key = try await managed.deviceKey()
       _ = try await managed.send("PATCH", "/api/v1/apps/\(id)", json: #"{"identity":"required"}"#)
@@ -155,7 +155,7 @@ import Wire
   }
 
   @Test func `A device key writes only the fields that its app allows, and the reply does not tell`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let id = try await managed.addApp()
       let key = try await managed.deviceKey()
       let all =
@@ -190,7 +190,7 @@ import Wire
   }
 
   @Test func `A key that is bound to an app opens the routes of no other`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       for app in ["com.acme.app", "com.acme.other"] { _ = try await managed.addApp(app) }
       for scope in ["device", "backend"] {
         let made = try await managed.send(
@@ -215,7 +215,7 @@ import Wire
   }
 }
 
-extension ManagedSite {
+extension ManagementServer {
   fileprivate func identitySecret(of app: Int64) async throws -> String {
     try await send("POST", "/api/v1/apps/\(app)/identity").json.string("identitySecret") ?? ""
   }

@@ -5,7 +5,7 @@ import Wire
 
 @Suite struct ManagementAppTests {
   @Test func `An app is added, shown, listed and changed, and its signing key is never given back`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let pem = P256.Signing.PrivateKey().pemRepresentation
       let body =
         #"{"name":"Acme","appId":"com.acme.app","appType":1,"teamId":"A1B2C3D4E5","keyId":"F6G7H8J9K0","signingKey":\#(quoted(pem))}"#
@@ -28,7 +28,7 @@ import Wire
   }
 
   @Test func `A wrong file in place of a signing key is refused with what it is`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let body =
         #"{"name":"Acme","appId":"a.b","appType":1,"teamId":"A1B2C3D4E5","keyId":"F6G7H8J9K0","signingKey":"hello"}"#
       let reply = try await managed.send("POST", "/api/v1/apps", json: body)
@@ -39,7 +39,7 @@ import Wire
   }
 
   @Test func `The same appId may exist once per platform`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       for (type, status) in [(1, 201), (2, 201), (1, 409)] {
         let reply = try await managed.send(
           "POST", "/api/v1/apps", json: #"{"name":"Acme","appId":"com.acme.app","appType":\#(type)}"#)
@@ -49,7 +49,7 @@ import Wire
   }
 
   @Test func `An app without credentials cannot be checked`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let id = try await managed.addApp()
       let reply = try await managed.send("POST", "/api/v1/apps/\(id)/check")
       #expect(reply.status == 409)
@@ -58,7 +58,7 @@ import Wire
   }
 
   @Test func `An app of another platform cannot be checked`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let added = try await managed.send("POST", "/api/v1/apps", json: #"{"name":"A","appId":"a.b","appType":2}"#)
       let reply = try await managed.send("POST", "/api/v1/apps/\(try added.json.integer("pushAppId") ?? 0)/check")
       #expect(reply.status == 409)
@@ -67,7 +67,7 @@ import Wire
   }
 
   @Test func `Credentials of a lost master key are reported with the fix`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let id = try await managed.addApp(credentials: .sample)
       try await managed.database.query("UPDATE push_credential SET master_key_id = '00000000'")
       let reply = try await managed.send("POST", "/api/v1/apps/\(id)/check")
@@ -81,7 +81,7 @@ import Wire
 
   @Test func `A check returns the push service's answer for each environment`() async throws {
     try await withSimulator { simulator in
-      try await withManagedSite(apns: .init(simulator)) { managed in
+      try await withManagementServer(apns: .init(simulator)) { managed in
         let known = try await managed.addApp("com.acme.known", credentials: .sample)
         let good = try await managed.send("POST", "/api/v1/apps/\(known)/check").json
         #expect(good.array("checks")?.map { $0.string("environment") } == ["production", "sandbox"])

@@ -4,7 +4,7 @@ import Wire
 
 @Suite struct ManagementBodyTests {
   @Test func `An unknown field is named and refused`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let bodies = [
         ("/api/v1/keys", #"{"name":"x","scope":"backend","scoop":1}"#, "scoop"),
         ("/api/v1/apps", #"{"name":"x","appId":"a.b","appType":1,"teamID":"x"}"#, "teamID"),
@@ -27,7 +27,7 @@ import Wire
   }
 
   @Test func `A missing or invalid field is named with what it must be`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let bodies = [
         ("/api/v1/keys", #"{"name":"x"}"#, "scope is missing."),
         ("/api/v1/keys", #"{"name":7,"scope":"backend"}"#, "name must be a string."),
@@ -64,7 +64,7 @@ import Wire
         + String(repeating: "[", count: 500) + String(repeating: "]", count: 500) + "}}}",
       #"{"contentType":"text/html","body":"\u0000"}"#, #"{"contentType":"\u0000","body":"x"}"#,
     ]
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       try await managed.addApp()
       let routes = [
         ("POST", "/api/v1/keys"), ("POST", "/api/v1/apps"), ("PATCH", "/api/v1/apps/1"), ("POST", "/api/v1/lists"),
@@ -80,7 +80,7 @@ import Wire
   }
 
   @Test func `A body must be JSON, be labelled JSON, and not be too large`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let plain = try await managed.send("POST", "/api/v1/lists", headers: [("Content-Type", "text/plain")])
       #expect(plain.status == 415)
       let large = #"{"name":"\#(String(repeating: "x", count: 70_000))"}"#
@@ -89,7 +89,7 @@ import Wire
   }
 
   @Test func `An unknown, repeated or out-of-range query parameter is refused`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       for query in ["stat=failed", "limit=0", "limit=1001", "limit=x", "after=0", "after=+1", "limit=1&limit=2"] {
         #expect(try await managed.send("GET", "/api/v1/sendouts?\(query)").status == 400, "\(query)")
       }

@@ -8,7 +8,7 @@ import Wire
   /// but for the one reply that shows a new key's token.
   @Test func `Neither a reply nor the log contains a secret`() async throws {
     let log = LogCapture()
-    try await withManagedSite(logger: log.logger) { managed in
+    try await withManagementServer(logger: log.logger) { managed in
       let pem = P256.Signing.PrivateKey().pemRepresentation
       let made = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"canary","scope":"admin"}"#)
       let token = try #require(try made.json.string("token"))
@@ -27,7 +27,7 @@ import Wire
   }
 
   /// Every route, with good and bad bodies that hold the secrets.
-  private func everything(_ managed: ManagedSite, key: String, pem: String) async throws -> [TestReply] {
+  private func everything(_ managed: ManagementServer, key: String, pem: String) async throws -> [TestReply] {
     let apple = #""teamId":"A1B2C3D4E5","keyId":"F6G7H8J9K0","signingKey":\#(quoted(pem))"#
     let requests: [(String, String, String?)] = [
       ("POST", "/api/v1/apps", #"{"name":"Acme","appId":"a.b","appType":1,\#(apple)}"#),

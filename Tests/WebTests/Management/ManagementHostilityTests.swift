@@ -12,9 +12,9 @@ import Testing
 
   @Test func `An incomplete or malformed body is a 400 without a warning in the log`() async throws {
     let log = LogCapture()
-    try await withManagedSite(logger: log.logger) { managed in
+    try await withManagementServer(logger: log.logger) { managed in
       try await setUp(managed)
-      let raw = try RawHTTP(managed.site.url)
+      let raw = try RawHTTP(managed.server.url)
       for path in Self.bodyless + Self.bodied {
         let head = """
           POST \(path) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(managed.key)\r
@@ -34,14 +34,14 @@ import Testing
   }
 
   @Test func `A body that is too large is a 413 that names the route's own limit`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       try await setUp(managed)
       let limits =
         (Self.bodyless + Self.bodied.dropLast()).map { ("POST", $0, 65_536) } + [
           ("POST", "/api/v1/sendouts", 4 * 1024 * 1024),
           ("PUT", "/api/v1/templates/offer", 6 * 256 * 1024 + 4096),
         ]
-      let raw = try RawHTTP(managed.site.url)
+      let raw = try RawHTTP(managed.server.url)
       for (method, path, limit) in limits {
         let head = """
           \(method) \(path) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(managed.key)\r
@@ -56,9 +56,9 @@ import Testing
 
   @Test func `Corrupted requests get no 5xx`() async throws {
     let log = LogCapture()
-    try await withManagedSite(logger: log.logger) { managed in
+    try await withManagementServer(logger: log.logger) { managed in
       try await setUp(managed)
-      let raw = try RawHTTP(managed.site.url)
+      let raw = try RawHTTP(managed.server.url)
       let lines = [
         "GET /api/v1/sendouts/1/pushes?state=failed&after=1&limit=10", "GET /api/v1/templates/offer?version=1",
         "GET /api/v1/reports/timeline?contact=a%40b", "GET /api/v1/keys?after=1", "DELETE /api/v1/keys/99",
@@ -88,9 +88,9 @@ import Testing
   }
 
   @Test func `Nonsensical headers and paths get a 4xx`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let key = "Authorization: Bearer \(managed.key)\r\n"
-      let raw = try RawHTTP(managed.site.url)
+      let raw = try RawHTTP(managed.server.url)
       let requests = [
         "GET /api/v1/keys/%00 HTTP/1.1\r\n\(key)", "GET /api/v1/templates/%FF HTTP/1.1\r\n\(key)",
         "GET /api/v1/templates/%2e%2e%2f HTTP/1.1\r\n\(key)",
@@ -114,7 +114,7 @@ import Testing
     }
   }
 
-  private func setUp(_ managed: ManagedSite) async throws {
+  private func setUp(_ managed: ManagementServer) async throws {
     try await managed.addApp()
     _ = try await managed.send(
       "POST", "/api/v1/sendouts", json: #"{"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x"}}"#)

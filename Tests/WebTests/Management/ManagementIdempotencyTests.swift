@@ -6,7 +6,7 @@ import Wire
   private let body = #"{"name":"app push user","scope":"backend"}"#
 
   @Test func `A repeated POST is executed once and gets the same reply, marked as a repetition`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let header = [("Idempotency-Key", "one")]
       let first = try await managed.send("POST", "/api/v1/keys", headers: header, json: body)
       let second = try await managed.send("POST", "/api/v1/keys", headers: header, json: body)
@@ -20,7 +20,7 @@ import Wire
   }
 
   @Test func `Two equal requests at the same time are executed once`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let replies = try await withThrowingTaskGroup(of: TestReply.self) { group in
         for _ in 0..<16 {
           group.addTask {
@@ -38,7 +38,7 @@ import Wire
   }
 
   @Test func `Another request with the same key is refused, naming the header`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let header = [("Idempotency-Key", "one")]
       _ = try await managed.send("POST", "/api/v1/lists", headers: header, json: #"{"name":"a"}"#)
       for (path, other) in [("/api/v1/lists", #"{"name":"b"}"#), ("/api/v1/keys", body)] {
@@ -50,9 +50,9 @@ import Wire
   }
 
   @Test func `Two customers may use the same key for different requests`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       for key in [managed.key, managed.otherKey] {
-        let reply = try await managed.site.send(
+        let reply = try await managed.server.send(
           "POST", "/api/v1/lists", key: key, headers: [("Idempotency-Key", "one")], json: #"{"name":"a"}"#)
         #expect(reply.status == 201)
         #expect(reply.header("Idempotent-Replayed") == nil)
@@ -61,7 +61,7 @@ import Wire
   }
 
   @Test func `A refused request may be corrected with the same key`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let header = [("Idempotency-Key", "one")]
       let refused = try await managed.send("POST", "/api/v1/lists", headers: header, json: #"{"name":""}"#)
       #expect(refused.status == 400)
@@ -71,7 +71,7 @@ import Wire
   }
 
   @Test func `A key of more than 255 characters is refused, naming the header`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let long = [("Idempotency-Key", String(repeating: "k", count: 256))]
       let reply = try await managed.send("POST", "/api/v1/lists", headers: long, json: #"{"name":"a"}"#)
       #expect(reply.status == 400)
@@ -83,7 +83,7 @@ import Wire
   }
 
   @Test func `After 24 hours a key counts as new`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let header = [("Idempotency-Key", "one")]
       _ = try await managed.send("POST", "/api/v1/lists", headers: header, json: #"{"name":"a"}"#)
       try await managed.database.query("UPDATE idempotent_reply SET created_at = created_at - interval '25 hours'")

@@ -4,7 +4,7 @@ import Wire
 
 @Suite struct ManagementKeyTests {
   @Test func `A key is made, listed without its token, and revoked`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let made = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"app push user","scope":"backend"}"#)
       #expect(made.status == 201)
       let token = try #require(try made.json.string("token"))
@@ -23,7 +23,7 @@ import Wire
   }
 
   @Test func `A key that the hub has just let in opens nothing once it is revoked`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       try await managed.addApp()
       let made = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"gone","scope":"admin"}"#)
       let token = try #require(try made.json.string("token"))
@@ -42,28 +42,28 @@ import Wire
   }
 
   @Test func `Only a key of scope admin opens the management API`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       for scope in ["device", "backend"] {
         let made = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"low","scope":"\#(scope)"}"#)
-        let reply = try await managed.site.send("GET", "/api/v1/keys", key: try made.json.string("token"))
+        let reply = try await managed.server.send("GET", "/api/v1/keys", key: try made.json.string("token"))
         #expect(reply.status == 403)
         #expect(reply.error == "This needs an access key of scope admin.")
       }
-      #expect(try await managed.site.send("GET", "/api/v1/keys").status == 401)
-      #expect(try await managed.site.send("GET", "/api/v1/keys", key: "pck_1_nonsense").status == 401)
+      #expect(try await managed.server.send("GET", "/api/v1/keys").status == 401)
+      #expect(try await managed.server.send("GET", "/api/v1/keys", key: "pck_1_nonsense").status == 401)
     }
   }
 
   @Test func `The Carma header opens the management API as well`() async throws {
-    try await withManagedSite { managed in
-      let reply = try await managed.site.send(
+    try await withManagementServer { managed in
+      let reply = try await managed.server.send(
         "GET", "/api/v1/keys", headers: [("X-Carma-Authentication-Token", managed.key)])
       #expect(reply.status == 200)
     }
   }
 
   @Test func `Keys come in pages`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       for number in 1...4 {
         _ = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"key \#(number)","scope":"device"}"#)
       }
@@ -78,7 +78,7 @@ import Wire
 
   /// The key is cached as valid, like that of a request whose body has not come yet.
   @Test func `A key that was revoked since its request began changes nothing, and gets no stored reply`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let made = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"gone","scope":"admin"}"#).json
       let (id, token) = (try #require(made.integer("keyId")), try #require(made.string("token")))
       let once = [("Idempotency-Key", "k")]
@@ -97,7 +97,7 @@ import Wire
   }
 
   @Test func `A key can revoke itself`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let made = try await managed.send("POST", "/api/v1/keys", json: #"{"name":"own","scope":"admin"}"#).json
       let (id, token) = (try #require(made.integer("keyId")), try #require(made.string("token")))
       #expect(try await managed.send("DELETE", "/api/v1/keys/\(id)", key: token).status == 200)

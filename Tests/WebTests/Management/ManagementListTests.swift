@@ -4,7 +4,7 @@ import Wire
 
 @Suite struct ManagementListTests {
   @Test func `A list takes the number that apps send, once`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let added = try await managed.send(
         "POST", "/api/v1/lists", json: #"{"name":"newsletter","listId":1000000005}"#)
       #expect(added.status == 201)
@@ -31,7 +31,7 @@ import Wire
 
   @Test(arguments: ["0", "-1", "9223372036854775808", "1.5", #""5""#, "[]"])
   func `An impossible list number is refused`(_ number: String) async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let reply = try await managed.send("POST", "/api/v1/lists", json: #"{"name":"x","listId":\#(number)}"#)
       #expect(reply.status == 400)
       #expect(try await managed.send("GET", "/api/v1/lists").json.array("items") == [])

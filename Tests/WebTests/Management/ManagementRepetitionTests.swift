@@ -29,7 +29,7 @@ import Wire
 
   @Test func `Every POST is executed once for a key, and its repetition gets the same reply`() async throws {
     try await withSimulator { simulator in
-      try await withManagedSite(apns: .init(simulator)) { managed in
+      try await withManagementServer(apns: .init(simulator)) { managed in
         let posts = managed.contract.operations.filter { $0.method == "POST" && $0.path.hasPrefix("/api/v1/") }
         #expect(Set(posts.map(\.path)) == Set(cases.keys))
         try await managed.addApp(credentials: .sample)
@@ -39,7 +39,7 @@ import Wire
     }
   }
 
-  private func expectOnce(_ managed: ManagedSite, _ operation: String, _ request: Case) async throws {
+  private func expectOnce(_ managed: ManagementServer, _ operation: String, _ request: Case) async throws {
     if let state = request.state {
       try await managed.database.query("UPDATE sendout SET state = $1::text WHERE sendout_id = 1", state)
     }

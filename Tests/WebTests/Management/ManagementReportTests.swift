@@ -4,7 +4,7 @@ import Wire
 
 @Suite struct ManagementReportTests {
   @Test func `A report shows only the key's own customer`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       try await managed.addApp()
       _ = try await managed.send(
         "POST", "/api/v1/sendouts",
@@ -23,7 +23,7 @@ import Wire
   }
 
   @Test func `A filter that a report does not have is refused`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let refused = [
         ("devices?sendout=1", 400, "sendout does not belong to the report devices."),
         ("opens?contact=x", 400, "contact does not belong to the report opens."),

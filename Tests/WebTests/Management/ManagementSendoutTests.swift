@@ -11,7 +11,7 @@ import Wire
     """
 
   @Test func `A sendout is a draft until it is started, and shows what was requested`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       try await managed.addApp()
       let made = try await managed.send("POST", "/api/v1/sendouts", json: draft)
       #expect(made.status == 201)
@@ -28,7 +28,7 @@ import Wire
   }
 
   @Test func `Start, pause, resume and cancel change the state, and repeating one changes nothing`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       try await managed.addApp()
       let id = try await managed.send("POST", "/api/v1/sendouts", json: draft).json.integer("sendoutId") ?? 0
       let steps = [("start", "freezing"), ("pause", "paused"), ("resume", "freezing"), ("cancel", "cancelled")]
@@ -46,7 +46,7 @@ import Wire
   }
 
   @Test func `An impossible sendout is refused, naming the field`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       try await managed.addApp()
       let bodies = [
         (#"{"appId":"com.none","audience":{"all":true},"message":{"alert":"x"}}"#, 404, "appId"),
@@ -74,7 +74,7 @@ import Wire
 
   /// A cancellation is slow when it is large; here it is, since somebody holds its batch for longer than a statement may take.
   @Test func `Start, pause, resume and cancel may take longer than other requests`() async throws {
-    try await withManagedSite(database: { $0.statementTimeout = .seconds(2) }) { managed in
+    try await withManagementServer(database: { $0.statementTimeout = .seconds(2) }) { managed in
       let app = PushAppID(try await managed.addApp())
       try await managed.database.query(
         """
@@ -101,7 +101,7 @@ import Wire
   }
 
   @Test func `Ten thousand original ids fit in a request`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       try await managed.addApp()
       let ids = (1...10_000).map { "\"somebody.with.a.long.name.\($0)@mail.example.com\"" }.joined(separator: ",")
       let body = #"{"appId":"com.acme.app","audience":{"originalIds":[\#(ids)]},"message":{"alert":"x"}}"#

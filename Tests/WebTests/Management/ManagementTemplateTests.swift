@@ -4,7 +4,7 @@ import Wire
 
 @Suite struct ManagementTemplateTests {
   @Test func `Saving adds versions, and each can be read`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       for version in 1...2 {
         let saved = try await managed.send(
           "PUT", "/api/v1/templates/offer", json: #"{"contentType":"text/html","body":"<p>\#(version)</p>"}"#)
@@ -24,7 +24,7 @@ import Wire
   }
 
   @Test func `A template that does not parse is refused with line and reason`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let reply = try await managed.send(
         "PUT", "/api/v1/templates/offer", json: #"{"body":"<p>\n{{#a}}</p>"}"#)
       #expect(reply.status == 400)
@@ -34,7 +34,7 @@ import Wire
   }
 
   @Test func `An unknown template or version is a 404`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       _ = try await managed.send("PUT", "/api/v1/templates/offer", json: #"{"body":"x"}"#)
       for path in ["/api/v1/templates/other", "/api/v1/templates/offer?version=2"] {
         #expect(try await managed.send("GET", path).status == 404)
@@ -44,7 +44,7 @@ import Wire
   }
 
   @Test func `A text of 256 KiB fits however it is escaped, and a longer one is refused`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let escaped = String(repeating: #"\u00e9"#, count: 128 * 1024)
       let fits = try await managed.send("PUT", "/api/v1/templates/large", json: #"{"body":"\#(escaped)"}"#)
       #expect(fits.status == 200)
@@ -56,7 +56,7 @@ import Wire
 
   /// A control character takes six bytes in JSON, the most that any byte of a text can.
   @Test func `The limit of the request leaves room for every text that a template may have`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       let worst = String(repeating: #"\u0001"#, count: 256 * 1024)
       let body = #"{"contentType":"application/json; charset=utf-8","body":"\#(worst)"}"#
       let padding = String(repeating: " ", count: 6 * 256 * 1024 + 4096 - body.utf8.count)

@@ -9,9 +9,9 @@ import Wire
   /// What another customer has is to a key as if it were not there: the reply is the same as for what nobody has. Whatever is
   /// described and wants a key must have a crossing, so that a new operation is not forgotten.
   @Test func `Another customer's ids look unknown in every operation`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       try await settle(managed)
-      let crossings = Crossing.all(from: "\(managed.other)", into: "\(managed.customer)")
+      let crossings = TenantCrossing.all(from: "\(managed.other)", into: "\(managed.customer)")
       #expect(Set(crossings.map(\.operation)) == managed.contract.guarded)
       let before = try await managed.rows()
       for crossing in crossings {
@@ -28,7 +28,7 @@ import Wire
 
   /// Audiences name contacts, not rows: those of another customer are as unknown as anybody's.
   @Test func `Another customer's original ids look unknown in an audience`() async throws {
-    try await withManagedSite { managed in
+    try await withManagementServer { managed in
       try await settle(managed)
       let made = try await managed.send(
         "POST", "/api/v1/sendouts", key: managed.otherKey,
@@ -46,7 +46,7 @@ import Wire
   }
 
   private func send(
-    _ managed: ManagedSite, _ crossing: Crossing, _ request: (path: String, json: String?)
+    _ managed: ManagementServer, _ crossing: TenantCrossing, _ request: (path: String, json: String?)
   ) async throws -> TestReply {
     let carma = request.path.hasPrefix("/rest/") ? [("X-Carma-Authentication-Token", managed.otherKey)] : []
     return try await managed.send(
@@ -54,7 +54,7 @@ import Wire
   }
 
   /// What the first customer has, all of it called secretive, and the second's app.
-  private func settle(_ managed: ManagedSite) async throws {
+  private func settle(_ managed: ManagementServer) async throws {
     try await managed.addApp("com.secretive.app", credentials: .sample)
     for (method, path, json) in [
       ("POST", "/api/v1/keys", #"{"name":"secretive","scope":"device"}"#),

@@ -17,7 +17,7 @@ import Wire
     try await withPages(template) { pages in
       try await pages.bench.database.query(
         "UPDATE contact SET properties = $1::jsonb WHERE first_name = 'N2'", JSONB(#"{"food":"<script>\"&"}"#))
-      let reply = try await pages.site.send("GET", pages.page(1))
+      let reply = try await pages.server.send("GET", pages.page(1))
       #expect(reply.status == 200)
       #expect(
         reply.text == """
@@ -39,7 +39,7 @@ import Wire
   @Test func `Pages are of their template's own type, and keep the version they were sent with`() async throws {
     try await withPages(#"{"name":"{{firstName}}"}"#, format: .json) { pages in
       _ = try await Templates(pages.bench.pool).put(pages.bench.customer, name: "offer", format: .text, body: "new")
-      let reply = try await pages.site.send("GET", pages.page(0))
+      let reply = try await pages.server.send("GET", pages.page(0))
       #expect(reply.header("Content-Type") == "application/json")
       #expect(reply.text == #"{"name":"N1"}"#)
     }
@@ -49,7 +49,7 @@ import Wire
     var settings = PageSettings()
     settings.frameAncestors = "http://localhost:8081"
     try await withPages(settings: settings) { pages in
-      let policy = try await pages.site.send("GET", pages.page(0)).header("Content-Security-Policy")
+      let policy = try await pages.server.send("GET", pages.page(0)).header("Content-Security-Policy")
       #expect(policy?.hasSuffix("frame-ancestors http://localhost:8081") == true)
     }
   }
@@ -59,18 +59,18 @@ import Wire
       try await pages.bench.database.query(
         "UPDATE device SET contact_id = (SELECT contact_id FROM device WHERE device_id = $1::bigint) WHERE device_id = $2",
         pages.devices[1].rawValue, pages.devices[0].rawValue)
-      let reply = try await pages.site.send("GET", pages.page(0))
+      let reply = try await pages.server.send("GET", pages.page(0))
       #expect(reply.status == 404)
       #expect(!reply.text.contains("N1") && !reply.text.contains("N2"))
-      #expect(try await pages.site.send("GET", pages.page(1)).text == "<h1>Hi N2</h1>")
+      #expect(try await pages.server.send("GET", pages.page(1)).text == "<h1>Hi N2</h1>")
     }
   }
 
   @Test func `A sendout without a template has no pages`() async throws {
     try await withPages(nil) { pages in
-      let page = try await pages.site.send("GET", pages.page(0))
+      let page = try await pages.server.send("GET", pages.page(0))
       #expect(page.status == 404)
-      #expect(try await pages.site.send("GET", pages.read(0)).status == 204)
+      #expect(try await pages.server.send("GET", pages.read(0)).status == 204)
     }
   }
 
@@ -86,7 +86,7 @@ import Wire
       ]
       for path in paths {
         for method in ["GET", "HEAD"] {
-          let reply = try await pages.site.send(method, path)
+          let reply = try await pages.server.send(method, path)
           #expect(reply.status == 404, "\(path)")
           #expect(reply.header("Content-Type") == "text/html; charset=utf-8", "\(path)")
           #expect(reply.header("Content-Security-Policy") != nil)
@@ -94,7 +94,7 @@ import Wire
         }
       }
       for path in ["/c/%00", "/c/%ff", "/c/", "/c", "/r/%2e%2e/x"] {
-        let reply = try await pages.site.send("GET", path)
+        let reply = try await pages.server.send("GET", path)
         #expect(reply.status == 404)
       }
       #expect(try await pages.events().isEmpty)
@@ -104,8 +104,8 @@ import Wire
   @Test func `A push that is gone from the ledger looks like one that never was`() async throws {
     try await withPages { pages in
       try await pages.bench.database.query("DELETE FROM push")
-      #expect(try await pages.site.send("GET", pages.page(0)).status == 404)
-      #expect(try await pages.site.send("GET", pages.read(0)).status == 404)
+      #expect(try await pages.server.send("GET", pages.page(0)).status == 404)
+      #expect(try await pages.server.send("GET", pages.read(0)).status == 404)
       #expect(try await pages.events().isEmpty)
     }
   }
@@ -113,7 +113,7 @@ import Wire
   @Test func `Other methods are refused`() async throws {
     try await withPages { pages in
       for path in [pages.page(0), pages.read(0)] {
-        let reply = try await pages.site.send("POST", path, json: "{}")
+        let reply = try await pages.server.send("POST", path, json: "{}")
         #expect(reply.status == 405)
         #expect(reply.header("Allow") == "GET, HEAD")
       }

@@ -8,8 +8,8 @@ import Wire
 @Suite struct ErrorMiddlewareTests {
   @Test func `An unexpected error is a 500 with its request id, and one line in the log`() async throws {
     let log = LogCapture()
-    try await withSite([Faulty()], logger: log.logger) { site in
-      let reply = try await site.send("GET", "/faulty")
+    try await withTestWebServer([Faulty()], logger: log.logger) { server in
+      let reply = try await server.send("GET", "/faulty")
       #expect(reply.status == 500)
       let id = try #require(reply.header("X-Request-Id"))
       #expect(reply.error == "The hub failed. Its log has details under request id \(id).")
@@ -18,35 +18,35 @@ import Wire
   }
 
   @Test func `A reply without a body passes as it is, and names its request`() async throws {
-    try await withSite([Faulty()]) { site in
-      let reply = try await site.send("GET", "/fine")
+    try await withTestWebServer([Faulty()]) { server in
+      let reply = try await server.send("GET", "/fine")
       #expect(reply.status == 204)
       #expect(reply.header("X-Request-Id") != nil)
     }
   }
 
   @Test func `Each of several route sets answers its own paths`() async throws {
-    try await withSite([Faulty(), Second()]) { site in
-      let part = try await site.send("GET", "/second/%2F%20")
+    try await withTestWebServer([Faulty(), Second()]) { server in
+      let part = try await server.send("GET", "/second/%2F%20")
       #expect(part.text == "/ ")
-      let post = try await site.send("POST", "/second/x")
+      let post = try await server.send("POST", "/second/x")
       #expect(post.header("Allow") == "GET, HEAD")
-      let other = try await site.send("GET", "/second")
+      let other = try await server.send("GET", "/second")
       #expect(other.status == 405)
-      let first = try await site.send("GET", "/fine")
+      let first = try await server.send("GET", "/fine")
       #expect(first.status == 204)
     }
   }
 
   @Test func `A body that cannot be decoded is refused by the path of its field, without its value`() async throws {
-    try await withSite([Second()]) { site in
+    try await withTestWebServer([Second()]) { server in
       for (json, sentence) in [
         (#"{"items":[{"count":1},{"count":"secret"}]}"#, "items[1].count must be a whole number."),
         (#"{"items":[{}]}"#, "items[0].count is missing."),
         (#"{"items":[{"count":null}]}"#, "items[0].count must be a whole number."),
         ("{", "The body is not well-formed JSON at byte 1."), (#"["secret"]"#, "The body must be an object."),
       ] {
-        let reply = try await site.send("PUT", "/second", json: json)
+        let reply = try await server.send("PUT", "/second", json: json)
         #expect(reply.status == 400)
         #expect(reply.error == sentence)
       }

@@ -13,8 +13,8 @@ import Web
 
   @Test(arguments: ["GET", "HEAD"])
   func `A request gets the same reply from the event loop and from the router`(method: String) async throws {
-    try await withSite([Words()]) { site in
-      let raw = try RawHTTP(site.url)
+    try await withTestWebServer([Words()]) { server in
+      let raw = try RawHTTP(server.url)
       for word in ["hello", "later", "empty", "refuse", "fail"] {
         let field = "X-Colour: red\r\nX-Colour: blue"
         let fast = try await raw.send("\(method) /w/\(word) HTTP/1.1\r\nHost: x\r\n\(field)\r\n\r\n")
@@ -30,33 +30,73 @@ import Web
   }
 
   @Test func `A fast path that declines leaves the request to the router, and only GET takes it`() async throws {
-    try await withSite([Words()]) { site in
-      #expect(try await site.send("GET", "/far/away").text == "short: away")
-      #expect(try await site.send("GET", "/far/unknown").text == "long: unknown")
-      #expect(try await site.send("GET", "/far/away?x=1").text == "long: away")
-      let head = try await site.send("HEAD", "/far/away")
+    try await withTestWebServer([Words()]) { server in
+      #expect(try await server.send("GET", "/far/away").text == "short: away")
+      #expect(try await server.send("GET", "/far/unknown").text == "long: unknown")
+      #expect(try await server.send("GET", "/far/away?x=1").text == "long: away")
+      let head = try await server.send("HEAD", "/far/away")
       #expect(head.status == 200 && head.header("Content-Length") == "10")
     }
   }
 
-  @Test func `A value that is encoded, absent or followed by further segments goes to the router`() async throws {
-    try await withSite([Words()]) { site in
-      #expect(try await site.send("GET", "/w/a%20b").text == "a%20b in nothing")
-      #expect(try await site.send("GET", "/w/a?b=c").text == "a in nothing")
-      for path in ["/w", "/w/", "/w/a/b", "/w/a/", "//w/a"] {
-        #expect(try await site.send("GET", path).status == 404, "\(path)")
+  @Test func `A fast path gets a short body whole, and one that declines leaves it to the router`() async throws {
+    try await withTestWebServer([Words()]) { server in
+      let short = try await server.send("PUT", "/far/away", json: "{}")
+      #expect(short.text == "short: away, 2 bytes")
+      #expect(try await server.send("PUT", "/far/away").text == "short: away, 0 bytes")
+      #expect(try await server.send("PUT", "/far/unknown", json: "{}").text == "long: unknown, 2 bytes")
+      for (size, reply) in [(16_384, "short: away, 16384 bytes"), (16_385, "long: away, 16385 bytes")] {
+        let body = String(repeating: "x", count: size)
+        #expect(try await server.send("PUT", "/far/away", json: body).text == reply)
       }
-      let post = try await site.send("POST", "/w/a")
+    }
+  }
+
+  @Test func `A short body, one in chunks and one that waits to be asked for are answered in order`() async throws {
+    try await withTestWebServer([Words()]) { server in
+      let raw = try RawHTTP(server.url)
+      let put = "PUT /far/away HTTP/1.1\r\nHost: x\r\n"
+      let chunked = put + "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
+      let whole = put + "Content-Length: 3\r\n\r\nabc"
+      let first = "PUT /far/home HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n"
+      let reply = try await raw.send(
+        first, waitFor: "HTTP/1.1 100 Continue\r\n\r\n", then: "abcd" + whole + chunked + whole + end)
+      let bodies = reply?.text.components(separatedBy: "HTTP/1.1 ").dropFirst().map {
+        $0.components(separatedBy: "\r\n\r\n").last ?? ""
+      }
+      #expect(
+        bodies == [
+          "long: home, 4 bytes", "short: away, 3 bytes", "long: away, 2 bytes", "short: away, 3 bytes",
+          "last in nothing",
+        ])
+    }
+  }
+
+  @Test func `A short body that breaks off is a 400`() async throws {
+    try await withTestWebServer([Words()]) { server in
+      let reply = try await RawHTTP(server.url).send("PUT /far/away HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\na")
+      #expect(reply?.status == 400)
+    }
+  }
+
+  @Test func `A value that is encoded, absent or followed by further segments goes to the router`() async throws {
+    try await withTestWebServer([Words()]) { server in
+      #expect(try await server.send("GET", "/w/a%20b").text == "a%20b in nothing")
+      #expect(try await server.send("GET", "/w/a?b=c").text == "a in nothing")
+      for path in ["/w", "/w/", "/w/a/b", "/w/a/", "//w/a"] {
+        #expect(try await server.send("GET", path).status == 404, "\(path)")
+      }
+      let post = try await server.send("POST", "/w/a")
       #expect(post.status == 405)
       #expect(post.header("Allow") == "GET, HEAD")
     }
   }
 
   @Test func `Replies keep the order of their requests, however late one of them is`() async throws {
-    try await withSite([Words()]) { site in
+    try await withTestWebServer([Words()]) { server in
       let words = ["later", "one", "later", "empty", "two"]
       let requests = words.map { "GET /w/\($0) HTTP/1.1\r\nHost: x\r\n\r\n" }.joined()
-      let reply = try await RawHTTP(site.url).send(requests + end)
+      let reply = try await RawHTTP(server.url).send(requests + end)
       let bodies = reply?.text.components(separatedBy: "HTTP/1.1 ").dropFirst().map {
         $0.components(separatedBy: "\r\n\r\n").last ?? ""
       }
@@ -69,9 +109,9 @@ import Web
     let log = LogCapture()
     var settings = WebServerSettings()
     settings.accessLogLevel = .info
-    try await withSite([Words()], settings: settings, logger: log.logger) { site in
-      let fine = try await site.send("GET", "/w/hello")
-      let failed = try await site.send("GET", "/w/fail")
+    try await withTestWebServer([Words()], settings: settings, logger: log.logger) { server in
+      let fine = try await server.send("GET", "/w/hello")
+      let failed = try await server.send("GET", "/w/fail")
       #expect(failed.status == 500)
       let (fineID, failedID) = (fine.header("X-Request-Id") ?? "-", failed.header("X-Request-Id") ?? "-")
       #expect(failed.error?.contains(failedID) == true)
@@ -85,12 +125,12 @@ import Web
 
   @Test func `A client that leaves before its reply does no harm`() async throws {
     let words = Words()
-    try await withSite([words]) { site in
-      let raw = try RawHTTP(site.url)
+    try await withTestWebServer([words]) { server in
+      let raw = try RawHTTP(server.url)
       async let gone = raw.send("GET /w/held HTTP/1.1\r\nHost: x\r\n\r\n", leaving: { words.isHolding })
       #expect(try await gone)
       words.release()
-      #expect(try await site.send("GET", "/w/hello").status == 200)
+      #expect(try await server.send("GET", "/w/hello").status == 200)
     }
   }
 
@@ -130,9 +170,21 @@ private final class Words: RouteSet {
     routes.get("/far/{word}") { _, context in
       Response(status: .ok, body: .init(byteBuffer: ByteBuffer(string: "long: \(try context.part("word"))")))
     }
-    routes.fastPath("/far/{word}") { request, answer in
+    routes.fastPath(.get, "/far/{word}") { request, answer in
       guard request.parameters[0] == "away" else { return false }
       answer { Response(status: .ok, body: .init(byteBuffer: ByteBuffer(string: "short: away"))) }
+      return true
+    }
+    routes.put("/far/{word}") { request, context in
+      let bytes = try await request.bytes().readableBytes
+      let word = try context.part("word")
+      let text = "long: \(word), \(bytes) bytes"
+      return Response(status: .ok, body: .init(byteBuffer: ByteBuffer(string: text)))
+    }
+    routes.fastPath(.put, "/far/{word}") { request, answer in
+      guard request.parameters[0] == "away" else { return false }
+      let text = "short: away, \(request.body.readableBytes) bytes"
+      answer { Response(status: .ok, body: .init(byteBuffer: ByteBuffer(string: text))) }
       return true
     }
   }

@@ -30,7 +30,7 @@ struct RawHTTP {
     }
   }
 
-  /// Sends the beginning of a request, reads until the site says no more, and goes on sending `more` until nobody takes it.
+  /// Sends the beginning of a request, reads until the server says no more, and goes on sending `more` until nobody takes it.
   func send(_ beginning: String, thenForEver more: String) async throws -> Reply? {
     try await onSocket { socket in
       send(Array(beginning.utf8), to: socket)
@@ -41,7 +41,7 @@ struct RawHTTP {
     }
   }
 
-  /// Sends, and reads until the site closes the connection by itself.
+  /// Sends, and reads until the server closes the connection by itself.
   func send(untilClosed text: String) async throws -> Reply? {
     try await onSocket { socket in
       send(Array(text.utf8), to: socket)
@@ -86,7 +86,7 @@ struct RawHTTP {
     }
   }
 
-  /// Sends without reading until the site takes no more, then reads to the end.
+  /// Sends without reading until the server takes no more, then reads to the end.
   /// - Returns: how often all of `text` was taken, and all that was read.
   func fill(with text: String) async throws -> (sent: Int, replies: String) {
     try await onSocket { socket in

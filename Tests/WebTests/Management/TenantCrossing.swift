@@ -1,5 +1,5 @@
 /// A request in which one customer names what is another's, and the same with what is nobody's: the replies must not differ.
-struct Crossing: Sendable {
+struct TenantCrossing: Sendable {
   /// As the contract has it: `GET /api/v1/keys/{id}`.
   let operation: String
   /// By what names the other's: a path with its query, and a body.
@@ -31,46 +31,50 @@ struct Crossing: Sendable {
   var method: String { String(operation.prefix { $0 != " " }) }
 }
 
-extension Crossing {
-  /// Every operation that wants a key, with what is the first customer's: app 1 `com.secretive.app`, list 1, key 1, sendout 1,
-  /// template `secretive`, and a contact and a token of that name. The second customer has app 2, `com.other`.
-  static func all(from second: String, into first: String) -> [Crossing] {
+extension TenantCrossing {
+  /// Every operation that wants a key, with what is the first customer's. That is app 1 `com.secretive.app`, list 1,
+  /// key 1, sendout 1, template `secretive`, and a contact and a token of that name. The second customer has app 2,
+  /// `com.other`.
+  static func all(from second: String, into first: String) -> [TenantCrossing] {
     keys + apps + lists + templates + sendouts + verbs + reports + carma(second, first)
   }
 
   private static let number = (foreign: "1", absent: "999999")
 
   private static let keys = [
-    Crossing("GET /api/v1/keys", at: "/api/v1/keys"), Crossing("GET /api/v1/keys", at: "/api/v1/keys?after=1"),
-    Crossing("POST /api/v1/keys", at: "/api/v1/keys", json: #"{"name":"mine","scope":"device"}"#),
-    Crossing("DELETE /api/v1/keys/{id}", { "/api/v1/keys/\($0)" }, number),
-    Crossing("DELETE /api/v1/keys/{id}", { "/api/v1/keys/\($0)?withCreated=true" }, number),
-    Crossing("GET /api/v1/audit", at: "/api/v1/audit"), Crossing("GET /api/v1/audit", at: "/api/v1/audit?after=99"),
-    Crossing("GET /api/v1/customer", at: "/api/v1/customer"),
-    Crossing("PATCH /api/v1/customer", at: "/api/v1/customer", json: #"{"linkMaxAgeDays":9}"#),
+    TenantCrossing("GET /api/v1/keys", at: "/api/v1/keys"),
+    TenantCrossing("GET /api/v1/keys", at: "/api/v1/keys?after=1"),
+    TenantCrossing("POST /api/v1/keys", at: "/api/v1/keys", json: #"{"name":"mine","scope":"device"}"#),
+    TenantCrossing("DELETE /api/v1/keys/{id}", { "/api/v1/keys/\($0)" }, number),
+    TenantCrossing("DELETE /api/v1/keys/{id}", { "/api/v1/keys/\($0)?withCreated=true" }, number),
+    TenantCrossing("GET /api/v1/audit", at: "/api/v1/audit"),
+    TenantCrossing("GET /api/v1/audit", at: "/api/v1/audit?after=99"),
+    TenantCrossing("GET /api/v1/customer", at: "/api/v1/customer"),
+    TenantCrossing("PATCH /api/v1/customer", at: "/api/v1/customer", json: #"{"linkMaxAgeDays":9}"#),
   ]
 
   private static let apps = [
-    Crossing("GET /api/v1/apps", at: "/api/v1/apps"), Crossing("GET /api/v1/apps", at: "/api/v1/apps?limit=1"),
-    Crossing("POST /api/v1/apps", at: "/api/v1/apps", json: #"{"name":"Mine","appId":"com.mine","appType":2}"#),
-    Crossing("GET /api/v1/apps/{id}", { "/api/v1/apps/\($0)" }, number),
-    Crossing("PATCH /api/v1/apps/{id}", { "/api/v1/apps/\($0)" }, number, json: #"{"name":"stolen"}"#),
-    Crossing("POST /api/v1/apps/{id}/identity", { "/api/v1/apps/\($0)/identity" }, number),
-    Crossing(
+    TenantCrossing("GET /api/v1/apps", at: "/api/v1/apps"),
+    TenantCrossing("GET /api/v1/apps", at: "/api/v1/apps?limit=1"),
+    TenantCrossing("POST /api/v1/apps", at: "/api/v1/apps", json: #"{"name":"Mine","appId":"com.mine","appType":2}"#),
+    TenantCrossing("GET /api/v1/apps/{id}", { "/api/v1/apps/\($0)" }, number),
+    TenantCrossing("PATCH /api/v1/apps/{id}", { "/api/v1/apps/\($0)" }, number, json: #"{"name":"stolen"}"#),
+    TenantCrossing("POST /api/v1/apps/{id}/identity", { "/api/v1/apps/\($0)/identity" }, number),
+    TenantCrossing(
       "DELETE /api/v1/apps/{id}/identity/previous", { "/api/v1/apps/\($0)/identity/previous" }, number),
-    Crossing("POST /api/v1/apps/{id}/check", { "/api/v1/apps/\($0)/check" }, number),
+    TenantCrossing("POST /api/v1/apps/{id}/check", { "/api/v1/apps/\($0)/check" }, number),
   ]
 
   private static let lists = [
-    Crossing("GET /api/v1/lists", at: "/api/v1/lists"),
-    Crossing("POST /api/v1/lists", at: "/api/v1/lists", json: #"{"name":"mine"}"#),
+    TenantCrossing("GET /api/v1/lists", at: "/api/v1/lists"),
+    TenantCrossing("POST /api/v1/lists", at: "/api/v1/lists", json: #"{"name":"mine"}"#),
   ]
 
   private static let templates = [
-    Crossing("GET /api/v1/templates", at: "/api/v1/templates?after=secretiv"),
-    Crossing("GET /api/v1/templates/{name}", { "/api/v1/templates/\($0)" }, ("secretive", "nothing")),
-    Crossing("GET /api/v1/templates/{name}", { "/api/v1/templates/\($0)?version=1" }, ("secretive", "nothing")),
-    Crossing("PUT /api/v1/templates/{name}", at: "/api/v1/templates/mine", json: #"{"body":"mine"}"#),
+    TenantCrossing("GET /api/v1/templates", at: "/api/v1/templates?after=secretiv"),
+    TenantCrossing("GET /api/v1/templates/{name}", { "/api/v1/templates/\($0)" }, ("secretive", "nothing")),
+    TenantCrossing("GET /api/v1/templates/{name}", { "/api/v1/templates/\($0)?version=1" }, ("secretive", "nothing")),
+    TenantCrossing("PUT /api/v1/templates/{name}", at: "/api/v1/templates/mine", json: #"{"body":"mine"}"#),
   ]
 
   private static func sendout(_ app: String, _ audience: String, template: String = "null") -> String {
@@ -78,62 +82,62 @@ extension Crossing {
   }
 
   private static let sendouts = [
-    Crossing("GET /api/v1/sendouts", at: "/api/v1/sendouts"),
-    Crossing("GET /api/v1/sendouts", at: "/api/v1/sendouts?after=2"),
-    Crossing(
+    TenantCrossing("GET /api/v1/sendouts", at: "/api/v1/sendouts"),
+    TenantCrossing("GET /api/v1/sendouts", at: "/api/v1/sendouts?after=2"),
+    TenantCrossing(
       "POST /api/v1/sendouts", json: { sendout($0, #"{"all":true}"#) }, ("com.secretive.app", "com.nothing"),
       at: "/api/v1/sendouts"),
-    Crossing(
+    TenantCrossing(
       "POST /api/v1/sendouts", json: { sendout("com.other", #"{"listId":\#($0)}"#) }, number, at: "/api/v1/sendouts"),
-    Crossing(
+    TenantCrossing(
       "POST /api/v1/sendouts", json: { sendout("com.other", #"{"all":true}"#, template: #""\#($0)""#) },
       ("secretive", "nothing"), at: "/api/v1/sendouts"),
-    Crossing("GET /api/v1/sendouts/{id}", { "/api/v1/sendouts/\($0)" }, number),
-    Crossing("GET /api/v1/sendouts/{id}/pushes", { "/api/v1/sendouts/\($0)/pushes" }, number),
-    Crossing("GET /api/v1/sendouts/{id}/pushes", { "/api/v1/sendouts/\($0)/pushes?after=1" }, number),
+    TenantCrossing("GET /api/v1/sendouts/{id}", { "/api/v1/sendouts/\($0)" }, number),
+    TenantCrossing("GET /api/v1/sendouts/{id}/pushes", { "/api/v1/sendouts/\($0)/pushes" }, number),
+    TenantCrossing("GET /api/v1/sendouts/{id}/pushes", { "/api/v1/sendouts/\($0)/pushes?after=1" }, number),
   ]
 
   private static let verbs = ["start", "pause", "resume", "cancel"].map { verb in
-    Crossing("POST /api/v1/sendouts/{id}/\(verb)", { "/api/v1/sendouts/\($0)/\(verb)" }, number)
+    TenantCrossing("POST /api/v1/sendouts/{id}/\(verb)", { "/api/v1/sendouts/\($0)/\(verb)" }, number)
   }
 
   private static let reports =
     ["devices", "registrations", "invalidations", "sendouts", "funnel", "failures", "opens"].map {
-      Crossing("GET /api/v1/reports/{report}", at: "/api/v1/reports/\($0)")
+      TenantCrossing("GET /api/v1/reports/{report}", at: "/api/v1/reports/\($0)")
     }
     + ["sendouts", "funnel", "failures", "opens"].map { report in
-      Crossing("GET /api/v1/reports/{report}", { "/api/v1/reports/\(report)?sendout=\($0)" }, number)
+      TenantCrossing("GET /api/v1/reports/{report}", { "/api/v1/reports/\(report)?sendout=\($0)" }, number)
     }
     + [
-      Crossing(
+      TenantCrossing(
         "GET /api/v1/reports/{report}", { "/api/v1/reports/timeline?contact=\($0)" },
         ("secretive@example.com", "nobody"))
     ]
 
   /// The second customer's key at the first one's address, and the first one's names at its own.
-  private static func carma(_ second: String, _ first: String) -> [Crossing] {
+  private static func carma(_ second: String, _ first: String) -> [TenantCrossing] {
     ["pushdevices", "devices"].flatMap { name in
       let pattern = "/rest/{customerId}/apps/{appId}/\(name)"
       let device = #"{"originalId":"secretive@example.com","deviceInfo":[{"devicetoken":"aa"}]}"#
       let own = "/rest/\(second)/apps/com.other/\(name)"
       return [
-        Crossing("PUT \(pattern)", at: "/rest/\(first)/apps/com.secretive.app/\(name)", json: device),
-        Crossing(
+        TenantCrossing("PUT \(pattern)", at: "/rest/\(first)/apps/com.secretive.app/\(name)", json: device),
+        TenantCrossing(
           "PUT \(pattern)", json: { #"{"originalId":"x","listId":\#($0),"deviceInfo":[{"devicetoken":"bb"}]}"# },
           number,
           at: own),
-        Crossing(
+        TenantCrossing(
           "PUT \(pattern)/invalidation", at: "/rest/\(first)/apps/com.secretive.app/\(name)/invalidation", json: device),
-        Crossing(
+        TenantCrossing(
           "PUT \(pattern)/invalidation", json: { #"{"originalId":"\#($0)","deviceInfo":[{"devicetoken":"aa"}]}"# },
           ("secretive@example.com", "nobody"), at: "\(own)/invalidation"),
-        Crossing(
+        TenantCrossing(
           "GET \(pattern)/{originalId}", { "/rest/\($0)/apps/com.secretive.app/\(name)/secretive%40example.com" },
           (first, "999999")),
-        Crossing(
+        TenantCrossing(
           "GET \(pattern)/{originalId}", { "/rest/\(second)/apps/\($0)/\(name)/secretive%40example.com" },
           ("com.secretive.app", "com.nothing")),
-        Crossing("GET \(pattern)/{originalId}", { "\(own)/\($0)" }, ("secretive%40example.com", "nobody")),
+        TenantCrossing("GET \(pattern)/{originalId}", { "\(own)/\($0)" }, ("secretive%40example.com", "nobody")),
       ]
     }
   }

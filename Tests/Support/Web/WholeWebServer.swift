@@ -8,7 +8,7 @@ import Sendouts
 public import Web
 
 /// Every face that the hub shows, over one pool, as the hub has them.
-public struct WholeSite: Sendable {
+public struct WholeWebServer: Sendable {
   public let pool: Pool
   public let vault: Vault
   public let apns: APNsProvider
@@ -27,13 +27,13 @@ public struct WholeSite: Sendable {
     self.init(bench.pool, vault: bench.vault, apns: bench.apns, signer: bench.signer)
   }
 
-  public var faces: [any RouteSet] {
+  public var routes: [any RouteSet] {
     get throws {
       let authenticator = Authenticator(AccessKeyCache(pool))
       let pushApps = PushAppCache(pool)
       return HubRoutes(
         carma: CarmaRoutes(
-          authenticator: authenticator, pushApps: pushApps, registrar: RegistrationBatcher(pool),
+          authenticator: authenticator, pushApps: pushApps, registrations: RegistrationBatcher(pool),
           contacts: ContactLookup(pool), devices: Devices(pool), identities: IdentityVerifier(pool, vault: vault)),
         management: ManagementRoutes(
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),

@@ -7,7 +7,7 @@ import Web
 import Wire
 
 /// Carma's REST over a real database, with two customers that have an app each of the same appId, and one on two platforms.
-struct CarmaSite: Sendable {
+struct CarmaServer: Sendable {
   /// A customer with a key of each scope.
   struct Customer: Sendable {
     let id: CustomerID
@@ -17,7 +17,7 @@ struct CarmaSite: Sendable {
     let list: ListID
   }
 
-  let site: TestSite
+  let server: TestWebServer
   let database: TestDatabase
   let acme: Customer
   let other: Customer
@@ -52,7 +52,7 @@ struct CarmaSite: Sendable {
     _ method: String, _ path: String, key: String? = nil, headers: [(String, String)] = [], json: String? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestReply {
-    let reply = try await site.send(
+    let reply = try await server.send(
       method, path, headers: [("X-Carma-Authentication-Token", key ?? acme.backend)] + headers, json: json)
     #expect(contract.problems(method, path, reply) == [], sourceLocation: sourceLocation)
     return reply
@@ -69,28 +69,28 @@ struct CarmaSite: Sendable {
   }
 }
 
-/// Runs `body` on a site of its own.
-func withCarmaSite(
+/// Runs `body` on a server of its own.
+func withCarmaServer(
   logger: Logger = TestServer.logger, requestsPerKey: Int = 0,
-  _ body: @escaping @Sendable (CarmaSite) async throws -> Void
+  _ body: @escaping @Sendable (CarmaServer) async throws -> Void
 ) async throws {
   try await withDatabase { database in
     let acme = try await customer("ACME", database.pool)
     let other = try await customer("Other", database.pool)
-    // On a site of its own, so that what is logged here is Carma's alone.
-    let contract = try await withSite([DescriptionRoutes(publicURL: "https://push.example.com")]) { site in
-      APIContract(document: try await site.send("GET", "/openapi.json").json)
+    // On a server of its own, so that what is logged here is Carma's alone.
+    let contract = try await withTestWebServer([DescriptionRoutes(publicURL: "https://push.example.com")]) { server in
+      APIContract(document: try await server.send("GET", "/openapi.json").json)
     }
-    try await withSite(
+    try await withTestWebServer(
       [CarmaRoutes(database.pool, timeout: .seconds(60), requestsPerKey: requestsPerKey)], logger: logger
-    ) { site in
-      try await body(CarmaSite(site: site, database: database, acme: acme, other: other, contract: contract))
+    ) { server in
+      try await body(CarmaServer(server: server, database: database, acme: acme, other: other, contract: contract))
     }
   }
 }
 
 /// A customer with keys, a list, and apps of two appIds, one of them on two platforms.
-func customer(_ name: String, _ pool: Pool) async throws -> CarmaSite.Customer {
+func customer(_ name: String, _ pool: Pool) async throws -> CarmaServer.Customer {
   let id = try await Customers(pool).add(name: name).id
   let keys = AccessKeys(pool)
   for (appID, type) in [("com.acme.app", 1), ("com.acme.both", 1), ("com.acme.both", 2)] {
@@ -100,7 +100,7 @@ func customer(_ name: String, _ pool: Pool) async throws -> CarmaSite.Customer {
         "INSERT INTO push_app (customer_id, app_id, app_type, name) VALUES ($1, $2, $3::int2, 'Acme')"),
       id.rawValue, appID, Int16(type))
   }
-  return CarmaSite.Customer(
+  return CarmaServer.Customer(
     id: id, device: try await keys.make(id, name: "app", scope: .device).token,
     backend: try await keys.make(id, name: "back end", scope: .backend).token,
     admin: try await keys.make(id, name: "people", scope: .admin).token,
@@ -117,7 +117,7 @@ extension CarmaRoutes {
     self.init(
       authenticator: Authenticator(AccessKeyCache(database), requestsPerKey: requestsPerKey),
       pushApps: PushAppCache(database),
-      registrar: RegistrationBatcher(pool, limits: limits), contacts: ContactLookup(database),
+      registrations: RegistrationBatcher(pool, limits: limits), contacts: ContactLookup(database),
       devices: Devices(database), identities: IdentityVerifier(database, vault: Self.vault))
   }
 

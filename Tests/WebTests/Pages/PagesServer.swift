@@ -7,10 +7,10 @@ import Support
 import Web
 import Wire
 
-/// Rich pages on a site, of a sendout whose audience is frozen.
-struct PagesOnSite: Sendable {
+/// Rich pages on a server, of a sendout whose audience is frozen.
+struct PagesServer: Sendable {
   let bench: SendingBench
-  let site: TestSite
+  let server: TestWebServer
   let key: SendoutKey
   let devices: [DeviceID]
 
@@ -45,7 +45,7 @@ struct PagesOnSite: Sendable {
 func withPages(
   _ template: String? = "<h1>Hi {{firstName}}</h1>", format: TemplateFormat = .html,
   settings: PageSettings = PageSettings(), database: (SendingBench) -> any Querying = { $0.pool },
-  _ body: @Sendable (PagesOnSite) async throws -> Void
+  _ body: @Sendable (PagesServer) async throws -> Void
 ) async throws {
   try await withSendingBench { bench in
     let devices = try await bench.addDevices(3)
@@ -63,8 +63,8 @@ func withPages(
       pool, templates: PageTemplateCache(pool), links: bench.links, vault: bench.vault,
       logger: TestServer.logger)
     let routes = PageRoutes(pages, opens: opens, signer: bench.signer, settings: settings)
-    try await withSite([routes]) { site in
-      try await body(PagesOnSite(bench: bench, site: site, key: key, devices: devices))
+    try await withTestWebServer([routes]) { server in
+      try await body(PagesServer(bench: bench, server: server, key: key, devices: devices))
     }
   }
 }

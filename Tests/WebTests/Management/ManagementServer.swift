@@ -8,9 +8,9 @@ import Support
 import Testing
 import Wire
 
-/// The whole site over a real database with two customers, each with an admin key.
-struct ManagedSite: Sendable {
-  let site: TestSite
+/// The whole server over a real database with two customers, each with an admin key.
+struct ManagementServer: Sendable {
+  let server: TestWebServer
   let database: TestDatabase
   let vault: Vault
   let customer: CustomerID
@@ -25,7 +25,7 @@ struct ManagedSite: Sendable {
     _ method: String, _ path: String, key: String? = nil, headers: [(String, String)] = [], json: String? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestReply {
-    let reply = try await site.send(method, path, key: key ?? self.key, headers: headers, json: json)
+    let reply = try await server.send(method, path, key: key ?? self.key, headers: headers, json: json)
     #expect(contract.problems(method, path, reply) == [], sourceLocation: sourceLocation)
     return reply
   }
@@ -54,16 +54,16 @@ struct ManagedSite: Sendable {
   }
 }
 
-/// Runs `body` on a site of its own.
-func withManagedSite(
+/// Runs `body` on a server of its own.
+func withManagementServer(
   logger: Logger = TestServer.logger, apns: APNsSettings = .nowhere,
   database configure: (inout PoolConfiguration) -> Void = { _ in },
-  _ body: @escaping @Sendable (ManagedSite) async throws -> Void
+  _ body: @escaping @Sendable (ManagementServer) async throws -> Void
 ) async throws {
   try await withDatabase(configure) { database in
     let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
     let pool = database.pool
-    var whole = WholeSite(
+    var whole = WholeWebServer(
       pool, vault: vault, apns: try APNsProvider(apns, logger: logger), signer: LinkSigner(keys: [1: Array(0..<32)]))
     whole.logger = logger
     let customers = Customers(pool)
@@ -72,11 +72,12 @@ func withManagedSite(
     let second = try await customers.add(name: "Other").id
     let key = try await keys.make(first, name: "admin", scope: .admin).token
     let otherKey = try await keys.make(second, name: "admin", scope: .admin).token
-    try await withSite(try whole.faces, logger: logger) { site in
-      let contract = APIContract(document: try await site.send("GET", "/openapi.json").json)
+    try await withTestWebServer(try whole.routes, logger: logger) { server in
+      let contract = APIContract(document: try await server.send("GET", "/openapi.json").json)
       try await body(
-        ManagedSite(
-          site: site, database: database, vault: vault, customer: first, key: key, other: second, otherKey: otherKey,
+        ManagementServer(
+          server: server, database: database, vault: vault, customer: first, key: key, other: second,
+          otherKey: otherKey,
           contract: contract))
     }
   }

@@ -7,14 +7,14 @@ import ServiceLifecycle
 public import Web
 public import Wire
 
-/// A site that listens on a free port of the loopback, and a client for it.
-public struct TestSite: Sendable {
+/// A server that listens on a free port of the loopback, and a client for it.
+public struct TestWebServer: Sendable {
   /// `http://127.0.0.1:<port>`.
   public let url: String
   /// Every route there is, as in `GET /api/v1/keys/{id}`.
   public let routes: [String]
 
-  /// A site that listens elsewhere, such as in another process.
+  /// A server that listens elsewhere, such as in another process.
   public init(url: String) { self.init(url: url, routes: []) }
 
   init(url: String, routes: [String]) {
@@ -55,7 +55,7 @@ public struct TestSite: Sendable {
   }()
 }
 
-/// What a site answered.
+/// What a server answered.
 public struct TestReply: Sendable {
   public let status: Int
   private let headers: [String: String]
@@ -79,24 +79,24 @@ public struct TestReply: Sendable {
   }
 }
 
-/// Runs `body` while these faces are served.
+/// Runs `body` while these routes are served.
 @discardableResult
-public func withSite<Answer: Sendable>(
-  _ faces: [any RouteSet], settings: WebServerSettings = WebServerSettings(), logger: Logger = TestServer.logger,
-  _ body: @Sendable (TestSite) async throws -> Answer
+public func withTestWebServer<Answer: Sendable>(
+  _ routes: [any RouteSet], settings: WebServerSettings = WebServerSettings(), logger: Logger = TestServer.logger,
+  _ body: @Sendable (TestWebServer) async throws -> Answer
 ) async throws -> Answer {
   var settings = settings
   settings.port = 0
-  let site = WebServer(faces, settings: settings, logger: logger)
-  let routes = site.routes.map { "\($0.method.rawValue) \($0.path.description)" }
+  let server = WebServer(routes, settings: settings, logger: logger)
+  let routes = server.routes.map { "\($0.method.rawValue) \($0.path.description)" }
   let (ports, announce) = AsyncStream.makeStream(of: Int.self)
   return try await withThrowingTaskGroup(of: Void.self) { group in
     defer { group.cancelAll() }
     group.addTask {
       defer { announce.finish() }
-      try await site.service { announce.yield($0) }.run()
+      try await server.service { announce.yield($0) }.run()
     }
-    for await port in ports { return try await body(TestSite(url: "http://127.0.0.1:\(port)", routes: routes)) }
+    for await port in ports { return try await body(TestWebServer(url: "http://127.0.0.1:\(port)", routes: routes)) }
     try await group.waitForAll()
     throw TestSiteError.notListening
   }

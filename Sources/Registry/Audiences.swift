@@ -1,7 +1,20 @@
-import Postgres
+public import Postgres
+public import Wire
 
-/// SQL that selects the devices of an audience, `customer_id`, `device_id` and `contact_id`, for statements of the ledger to
-/// stand around: a million rows are then frozen by one `INSERT … SELECT` and never leave the server.
+/// Tells about the contacts that an audience names.
+public struct Audiences: Sendable {
+  private let database: any Querying
+
+  public init(_ database: any Querying) { self.database = database }
+
+  /// How many of these original ids no contact of the customer has; an id given twice counts once.
+  public func unknownOriginalIDs(_ customer: CustomerID, among ids: [String]) async throws -> Int {
+    try await database.query(AudienceQueries.unknownOriginalIDs, customer.rawValue, ids)[0].decode(Int.self)
+  }
+}
+
+/// SQL that selects the devices of an audience: `customer_id`, `device_id` and `contact_id`. The ledger's statements
+/// embed it. One `INSERT … SELECT` then freezes a million rows that never leave the server.
 ///
 /// Parameters are `$1` the customer, `$2` the push app, and `$3` what names the audience. Invalidated devices are left out.
 package enum AudienceSelection {
@@ -29,4 +42,18 @@ package enum AudienceSelection {
       JOIN device ON device.customer_id = contact.customer_id AND device.contact_id = contact.contact_id
      WHERE device.push_app_id = $2::bigint AND device.invalidated_at IS NULL
     """
+}
+
+/// Statements on the contacts an audience names.
+enum AudienceQueries {
+  static let unknownOriginalIDs = Statement(
+    "audience.unknown_original_ids", .read,
+    """
+    SELECT count(*)
+      FROM (SELECT DISTINCT unnest($2::text[]) AS original_id) AS wanted
+     WHERE NOT EXISTS (SELECT FROM contact
+                        WHERE contact.customer_id = $1::bigint AND contact.original_id = wanted.original_id)
+    """)
+
+  static let all: [Statement] = [unknownOriginalIDs]
 }

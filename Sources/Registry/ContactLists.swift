@@ -1,5 +1,15 @@
+public import FoundationEssentials
 public import Postgres
 public import Wire
+
+/// A named set of contacts to send to.
+public struct ContactList: Sendable, Equatable {
+  public let id: ListID
+  public let customer: CustomerID
+  /// For people; unique within the customer.
+  public let name: String
+  public let createdAt: Date
+}
 
 /// The store of lists. Who is on a list is a field of the contact.
 public struct ContactLists: Sendable {
@@ -20,7 +30,7 @@ public struct ContactLists: Sendable {
       "list_name_key": .listNameTaken(name), "list_customer_id_fkey": .customerUnknown(customer),
     ]
     while true {
-      let rows = try await database.meaning(constraints) {
+      let rows = try await database.mapViolations(constraints) {
         try await $0.query(ContactListQueries.add, customer.rawValue, name, id?.rawValue)
       }
       if let row = rows.first { return try ContactList(row) }
@@ -37,5 +47,35 @@ public struct ContactLists: Sendable {
   /// The customer's list of that number; `nil` if there is none.
   public func find(_ customer: CustomerID, _ list: ListID) async throws -> ContactList? {
     try await database.query(ContactListQueries.find, customer.rawValue, list.rawValue).first.map(ContactList.init)
+  }
+}
+
+/// Statements on `list`.
+enum ContactListQueries {
+  private static let columns = "list_id, customer_id, name, created_at"
+
+  /// Adds the list named `$2` with the number `$3`, or the next one; no row when the number is taken.
+  static let add = Statement(
+    "list.add", .write,
+    """
+    INSERT INTO list (customer_id, name, list_id)
+    VALUES ($1::bigint, $2::text, coalesce($3::bigint, nextval('list_list_id_seq')))
+    ON CONFLICT (customer_id, list_id) DO NOTHING
+    RETURNING \(columns)
+    """)
+
+  static let list = Statement(
+    "list.list", .read, "SELECT \(columns) FROM list WHERE customer_id = $1::bigint ORDER BY list_id")
+
+  static let find = Statement(
+    "list.find", .read, "SELECT \(columns) FROM list WHERE customer_id = $1::bigint AND list_id = $2::bigint")
+
+  static let all: [Statement] = [add, list, find]
+}
+
+extension ContactList {
+  init(_ row: Row) throws {
+    let (id, customer, name, createdAt) = try row.decode(Int64.self, Int64.self, String.self, Date.self)
+    self.init(id: ListID(id), customer: CustomerID(customer), name: name, createdAt: createdAt)
   }
 }
