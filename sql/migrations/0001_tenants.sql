@@ -63,7 +63,7 @@ COMMENT ON COLUMN audit_log.audit_log_id  IS 'Number of the line.';
 COMMENT ON COLUMN audit_log.at            IS 'When the change was made.';
 COMMENT ON COLUMN audit_log.access_key_id IS 'The access key that made the change through the API; NULL for the command line.';
 COMMENT ON COLUMN audit_log.os_user       IS 'Who made the change at the command line, as the operating system calls them; NULL for the API.';
-COMMENT ON COLUMN audit_log.address       IS 'Where the API was called from. Behind a proxy this is the proxy''s address.';
+COMMENT ON COLUMN audit_log.address       IS 'Where the API was called from. Behind a proxy that is not trusted this is the proxy''s address.';
 COMMENT ON COLUMN audit_log.action        IS 'What was done, as in key.add, app.change or sendout.start.';
 COMMENT ON COLUMN audit_log.target        IS 'What it was done to, as in key 7.';
 COMMENT ON COLUMN audit_log.before        IS 'What the management API showed of the target before the change. It never holds a secret.';

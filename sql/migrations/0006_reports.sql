@@ -198,7 +198,7 @@ COMMENT ON COLUMN report.audit_log.audit_log_id  IS 'Number of the line; the new
 COMMENT ON COLUMN report.audit_log.at            IS 'When.';
 COMMENT ON COLUMN report.audit_log.access_key_id IS 'The access key that made the change; NULL for the command line.';
 COMMENT ON COLUMN report.audit_log.os_user       IS 'Who made the change at the command line; NULL for the API.';
-COMMENT ON COLUMN report.audit_log.address       IS 'Where the API was called from. Behind a proxy this is the proxy''s address.';
+COMMENT ON COLUMN report.audit_log.address       IS 'Where the API was called from. Behind a proxy that is not trusted this is the proxy''s address.';
 COMMENT ON COLUMN report.audit_log.action        IS 'What was done, as in key.add, app.change or sendout.start.';
 COMMENT ON COLUMN report.audit_log.target        IS 'What it was done to, as in key 7.';
 COMMENT ON COLUMN report.audit_log.before        IS 'The target before the change, as the management API showed it, without secrets.';

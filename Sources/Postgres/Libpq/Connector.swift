@@ -61,8 +61,8 @@ struct Connector: Sendable {
 
 /// The parameters of a connection: those of the connection string, and ours where it and libpq's `PG…` variables set none.
 ///
-/// The connection string cannot set three of them. The encoding is always UTF-8. Statements have the time limit of
-/// `PoolConfiguration`, since the pool relies on it. Statements have one plan each.
+/// The connection string cannot set two of them. The encoding is always UTF-8. Statements have the time limit of
+/// `PoolConfiguration`, since the pool relies on it.
 struct ConnectionSettings {
   /// Why a connection string cannot be used, as the end of a sentence that begins with its name. Quotes nothing of it.
   struct Unusable: Error { let problem: String }
@@ -79,11 +79,9 @@ struct ConnectionSettings {
       throw Unusable(problem: "must have %40 for each @ and %2F for each / in its user and password")
     }
     let theirs = values.first { $0.keyword == "options" }?.value ?? ambientOptions
-    // Each statement is planned once. PostgreSQL would plan small batches anew, which costs more than to run them.
-    let ours =
-      "-c statement_timeout=\(configuration.statementTimeout.wholeMilliseconds) -c plan_cache_mode=force_generic_plan"
+    let limit = "-c statement_timeout=\(configuration.statementTimeout.wholeMilliseconds)"
     // The last one wins.
-    set("options", theirs.map { "\($0) \(ours)" } ?? ours)
+    set("options", theirs.map { "\($0) \(limit)" } ?? limit)
     set("client_encoding", "UTF8")
     default_("fallback_application_name", configuration.applicationName)
     // A peer that has vanished is noticed half a minute after it fails to acknowledge something. When nothing was sent,

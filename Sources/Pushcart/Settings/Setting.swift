@@ -47,7 +47,8 @@ extension Setting {
     fallback: "0")
   static let trustedProxies = Setting(
     "trusted-proxies",
-    "reverse proxies whose X-Forwarded-For names the client: addresses or networks, as in 127.0.0.1,10.0.0.0/8")
+    "reverse proxies, and nothing else, whose X-Forwarded-For names the client: addresses or networks, as in 127.0.0.1,10.0.7.0/29"
+  )
   static let connectionsPerAddress = Setting(
     "connections-per-address", "most connections of one client address; 0 for any number",
     fallback: "4096")

@@ -112,7 +112,7 @@ struct Settings: Sendable {
   private static func trustedProxies(from reader: inout SettingsReader) -> TrustedProxies {
     guard let text = reader.text(.trustedProxies) else { return TrustedProxies() }
     if let proxies = TrustedProxies(text) { return proxies }
-    reader.wrong(.trustedProxies, "must be addresses or networks, separated by commas, as in 127.0.0.1,10.0.0.0/8")
+    reader.wrong(.trustedProxies, "must be addresses or networks, separated by commas, as in 127.0.0.1,10.0.7.0/29")
     return TrustedProxies()
   }
 

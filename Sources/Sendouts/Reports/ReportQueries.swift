@@ -12,8 +12,7 @@ enum ReportQueries {
     let scope =
       switch view.scope {
       case .customer: ""
-      // A range, so that one plan serves for one sendout and for all.
-      case .sendout: "AND sendout_id BETWEEN coalesce($3::bigint, 0) AND coalesce($3::bigint, \(Int64.max))"
+      case .sendout: "AND ($3::bigint IS NULL OR sendout_id = $3::bigint)"
       case .contact: "AND original_id = $3::text"
       }
     return Statement(

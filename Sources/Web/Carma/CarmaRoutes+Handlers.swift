@@ -22,6 +22,7 @@ extension CarmaRoutes {
       !rules.contains(where: \.identityRequired)
     else { return false }
     do {
+      try authenticator.count(request, access)
       let body = try request.pushDevices()
       let registration = try Registration(try Self.restrict(body, by: rules), apps: apps, access: access)
       registrations.register(access.customer, registration, returnsContact: access.opens(.backend)) { registered in
@@ -60,8 +61,13 @@ extension CarmaRoutes {
     guard let originalID = PathPart.decode(request.parameters[2]),
       let (access, apps) = cachedAccess(request, needs: .backend)
     else { return false }
-    contacts.find(access.customer, originalID: originalID, apps: apps.map(\.id)) { found in
-      answer { try reply(found.get(), originalID, apps) }
+    do {
+      try authenticator.count(request, access)
+      contacts.find(access.customer, originalID: originalID, apps: apps.map(\.id)) { found in
+        answer { try reply(found.get(), originalID, apps) }
+      }
+    } catch {
+      answer { throw error }
     }
     return true
   }

@@ -83,13 +83,26 @@ public struct TrustedProxies: Sendable {
   func client(of peer: IPAddress, _ forwarded: @autoclosure () -> [String]) -> IPAddress {
     guard contains(peer) else { return peer }
     var client = peer
-    for text in forwarded().flatMap({ $0.split(separator: ",") }).reversed() {
-      guard let address = IPAddress(Self.withoutPort(text.trimming(" \t"))) else { break }
-      client = address
-      if !contains(client) { break }
+    var hops = 0
+    for value in forwarded().reversed() {
+      // From the end, as a client can write as much in front as it likes.
+      var rest = value[...]
+      while !rest.isEmpty {
+        let text = rest.lastIndex(of: ",").map { rest[rest.index(after: $0)...] } ?? rest
+        rest = rest[..<text.startIndex].dropLast()
+        let trimmed = text.trimming(" \t")
+        if trimmed.isEmpty { continue }
+        guard hops < Self.maximumHops, let address = IPAddress(Self.withoutPort(trimmed)) else { return client }
+        client = address
+        hops += 1
+        if !contains(client) { return client }
+      }
     }
     return client
   }
+
+  /// No chain of proxies is longer.
+  private static let maximumHops = 32
 
   /// Some proxies write the port along: `192.0.2.1:4711`, `[2001:db8::1]:4711`.
   private static func withoutPort(_ text: Substring) -> Substring {

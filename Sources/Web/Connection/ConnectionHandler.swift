@@ -153,7 +153,9 @@ extension ConnectionHandler {
       if let (request, body) = current?.collected { return answer(request, body, context) }
       if current?.isForwarded == true { context.fireChannelRead(wrapInboundOut(.end(nil))) }
     case .breakBody:
-      if current?.collected != nil { return reply(JSONReply.make(.brokenBody)) }
+      if let request = current?.collected?.request {
+        return reply(requestHandler.refuseBrokenBody(of: request.head, from: peer))
+      }
       if current?.isForwarded == true { context.fireErrorCaught(BodyBrokeOff()) }
     case .refuse(let error):
       current = Current(method: .GET, isHTTP10: false)

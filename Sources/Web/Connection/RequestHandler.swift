@@ -34,6 +34,20 @@ final class RequestHandler: Sendable {
     fastRoutes.takesBody(of: head, framing)
   }
 
+  /// The reply to a request whose collected body broke off.
+  func refuseBrokenBody(of head: HTTPRequestHead, from peer: IPAddress) -> Response {
+    refuse(head, addressRate.refusal(of: client(of: head, from: peer)) ?? .brokenBody)
+  }
+
+  private func refuse(_ head: HTTPRequestHead, _ error: HTTPErrorResponse) -> Response {
+    let started = ErrorMiddleware.Started(method: HTTPRequest.Method(head.method.rawValue) ?? .get)
+    return errorMiddleware.reply(to: started, RequestID().description, at: "NotFound", .failure(error))
+  }
+
+  private func client(of head: HTTPRequestHead, from peer: IPAddress) -> IPAddress {
+    trustedProxies.client(of: peer, head.headers["x-forwarded-for"]).client
+  }
+
   /// Answers a fast route, or refuses a client that asks too often. To be called on the connection's event loop.
   /// - Parameter body: all of it, if it was collected.
   /// - Returns: whether the connection gets the reply from here; else the request has to go through the router.
@@ -41,11 +55,9 @@ final class RequestHandler: Sendable {
     _ head: HTTPRequestHead, _ framing: RequestFraming, _ body: ByteBuffer?, from peer: IPAddress,
     on connection: NIOLoopBound<ConnectionHandler>
   ) -> Bool {
-    let client = trustedProxies.client(of: peer, head.headers[canonicalForm: "x-forwarded-for"].map(String.init)).client
+    let client = client(of: head, from: peer)
     if let error = addressRate.refusal(of: client) {
-      let started = ErrorMiddleware.Started(method: HTTPRequest.Method(head.method.rawValue) ?? .get)
-      let id = RequestID().description
-      connection.value.reply(errorMiddleware.reply(to: started, id, at: "NotFound", .failure(error)))
+      connection.value.reply(refuse(head, error))
       return true
     }
     guard let (route, request) = fastRoutes.find(head, framing, body, from: client) else { return false }

@@ -40,10 +40,16 @@ public struct Authenticator: Sendable {
     return try check(try await keys.authenticate(token, for: customer), scope, from: context.clientAddress.client)
   }
 
-  /// The same from the cache alone; nil if that does not have it, or the request is refused.
+  /// The same from the cache alone; nil if that does not have it, or the request is refused. It is not counted.
   func cachedAccess(_ request: FastRequest, to customer: CustomerID, needs scope: AccessScope) -> Access? {
     guard let access = request.header(.carmaToken).flatMap({ keys.cached($0, for: customer) }) else { return nil }
-    return try? check(access, scope, from: request.client)
+    return access.opens(scope) ? access : nil
+  }
+
+  /// Counts a request that is answered from caches.
+  /// - Throws: `HTTPErrorResponse`: 429 when the key is used too often.
+  func count(_ request: FastRequest, _ access: Access) throws {
+    if let error = rate.refusal(of: KeyUser(access, from: request.client)) { throw error }
   }
 
   /// What the key in `Authorization: Bearer` or `X-Carma-Authentication-Token` opens, for paths that name no customer.

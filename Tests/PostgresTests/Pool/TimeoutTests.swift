@@ -153,10 +153,10 @@ import Testing
         PoolConfiguration(connectionString: connectionString), ambientOptions: "-c jit=off")
       return settings.values.first { $0.keyword == "options" }?.value
     }
-    #expect(try options("dbname=a") == "-c jit=off -c statement_timeout=30000 -c plan_cache_mode=force_generic_plan")
+    #expect(try options("dbname=a") == "-c jit=off -c statement_timeout=30000")
     #expect(
       try options("dbname=a options='-c work_mem=77kB'")
-        == "-c work_mem=77kB -c statement_timeout=30000 -c plan_cache_mode=force_generic_plan")
+        == "-c work_mem=77kB -c statement_timeout=30000")
   }
 
   @Test func `A server that hangs gets nothing more, and waiting statements are turned away in time`() async throws {

@@ -7,7 +7,7 @@ public import Registry
 import Sendouts
 public import Web
 
-/// Every face that the hub shows, over one pool, as the hub has them.
+/// Every set of routes that the hub serves, over one pool, as the hub has them.
 public struct WholeWebServer: Sendable {
   public let pool: Pool
   public let vault: Vault

@@ -191,6 +191,15 @@ import Wire
     }
   }
 
+  @Test func `A request that the caches cannot answer is counted once`() async throws {
+    try await withCarmaServer(requestsPerKey: 2) { carma in
+      _ = try await carma.database.query("UPDATE push_app SET identity_required = true")
+      for _ in 0..<2 {
+        #expect(try await carma.put("a", token: "t", key: carma.acme.device).status == 403)
+      }
+    }
+  }
+
   @Test func `A device key used up from one address is not used up from another`() {
     let limit = RateLimit<Authenticator.KeyUser>(1)
     for (key, scope, isShared) in [(1, AccessScope.device, false), (2, .backend, true)] {

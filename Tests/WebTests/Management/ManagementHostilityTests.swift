@@ -2,7 +2,7 @@ import Foundation
 import Support
 import Testing
 
-/// Bodies, headers and paths that nobody means well with, on every face but Carma's. Each run tries the same ones.
+/// Bodies, headers and paths that nobody means well with, on every set of routes but Carma's. Each run tries the same ones.
 @Suite struct ManagementHostilityTests {
   private static let bodyless = [
     "/api/v1/apps/1/check", "/api/v1/sendouts/1/start", "/api/v1/sendouts/1/pause", "/api/v1/sendouts/1/resume",

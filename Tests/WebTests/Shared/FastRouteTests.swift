@@ -76,6 +76,7 @@ import Web
     try await withTestWebServer([Words()]) { server in
       let reply = try await RawHTTP(server.url).send("PUT /far/away HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\na")
       #expect(reply?.status == 400)
+      #expect(reply?.text.contains("X-Request-Id: ") == true)
     }
   }
 
