@@ -54,6 +54,14 @@ import Web
     #expect(settings.database.sharedConnections == 4)
   }
 
+  @Test func `Two listeners cannot share an address, and proxies to trust have to be addresses`() async throws {
+    #expect(
+      try await problems([(.port, "9000"), (.operationsPort, "9000"), (.trustedProxies, "10.0.0.0/40")], enough) == [
+        "PUSHCART_TRUSTED_PROXIES must be addresses or networks, separated by commas, as in 127.0.0.1,10.0.7.0/29",
+        "PUSHCART_OPERATIONS_PORT must differ from PUSHCART_PORT",
+      ])
+  }
+
   @Test func `No site can show rich pages in a frame by default`() async throws {
     #expect(try await read([], enough).pages.frameAncestors == "'none'")
     for value in ["'none'", "'self'", "http://localhost:8081", "'self' https://a.example https://*.b.example"] {

@@ -80,6 +80,9 @@ struct Settings: Sendable {
     server.trustedProxies = Self.trustedProxies(from: &reader)
     operations = Self.operations(from: &reader)
     operations?.trustedProxies = server.trustedProxies
+    if let operations, operations.port == server.port, operations.host == server.host {
+      reader.wrong(.operationsPort, "must differ from \(Setting.port.variable)")
+    }
     requestsPerKey = reader.number(.keyRate, in: 0...1_000_000)
     publicURL = reader.url(.publicURL, schemes: ["http", "https"]) ?? Self.address(server)
     pages.requestsPerLink = reader.number(.linkRate, in: 0...1_000_000)

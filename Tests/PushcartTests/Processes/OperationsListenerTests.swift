@@ -34,7 +34,8 @@ import Testing
       let environment = fixture.pushcart.environment.merging(
         [
           "DATABASE_URL": fixture.pushcart.databaseURL, "PUSHCART_MASTER_KEY": fixture.pushcart.masterKey,
-          "PUSHCART_PORT": port, "PUSHCART_OPERATIONS_PORT": port, "PUSHCART_LOG_FORMAT": "json",
+          "PUSHCART_PORT": port, "PUSHCART_OPERATIONS_HOST": "0.0.0.0", "PUSHCART_OPERATIONS_PORT": port,
+          "PUSHCART_LOG_FORMAT": "json",
         ]) { $1 }
       let hub = try RunningPushcart(["serve"], environment: environment, folder: "/tmp")
       #expect(await hub.exit() == 1, "\(hub.text)")
