@@ -28,6 +28,27 @@ import Testing
     }
   }
 
+  @Test(arguments: [("127.0.0.1", "198.51.100.7"), ("192.0.2.1", "127.0.0.1")])
+  func `The audit log has the client's address behind a trusted proxy, and else the proxy's`(
+    trusted: String, address: String
+  ) async throws {
+    try await withProcessFixture { fixture in
+      var pushcart = fixture.pushcart
+      let port = Port.free(1)[0]
+      pushcart.environment["PUSHCART_OPERATIONS_PORT"] = "\(port)"
+      pushcart.environment["PUSHCART_TRUSTED_PROXIES"] = trusted
+      let hub = try await ProcessFixture.Hub(pushcart)
+      let operations = TestWebServer(url: "http://127.0.0.1:\(port)")
+      let forwarded = [("X-Forwarded-For", "203.0.113.1, 198.51.100.7")]
+      let made = try await operations.send(
+        "POST", "/api/v1/lists", key: fixture.key, headers: forwarded, json: #"{"name":"some"}"#)
+      #expect(made.status == 201)
+      let audit = try await operations.send("GET", "/api/v1/audit", key: fixture.key)
+      #expect(audit.text.contains(#""address":"\#(address)""#), "\(audit.text)")
+      await hub.process.die()
+    }
+  }
+
   @Test func `A hub that cannot listen on one of its ports ends with the reason`() async throws {
     try await withProcessFixture { fixture in
       let port = "\(Port.free(1)[0])"
