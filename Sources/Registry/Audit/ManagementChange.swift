@@ -4,7 +4,7 @@ public import Wire
 
 /// Who makes a management change.
 public enum ChangeAuthor: Sendable, Hashable {
-  /// An access key, used from this address; behind a proxy it is the proxy's.
+  /// An access key, used from this address; behind a proxy that is not trusted it is the proxy's.
   case key(AccessKeyID, address: String?)
   /// Somebody at the command line, by the name the operating system knows them by.
   case commandLine(user: String)

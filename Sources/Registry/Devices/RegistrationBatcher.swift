@@ -12,11 +12,6 @@ public import Wire
 public final class RegistrationBatcher: Sendable {
   /// How much may wait, and for how long.
   public struct Limits: Sendable {
-    /// Statements of one customer under way at once.
-    public var statementsPerCustomer = 2
-    /// How many requests have to wait before there is a second statement: as many as fill it. A statement has a price of its
-    /// own, of a dozen devices, so fewer and fuller ones carry more.
-    public var worthAnotherStatement = RegistrationBatcher.maximumDevices
     /// Requests waiting or under way, of all customers. One customer's may be nearly half of them; one more is refused at once.
     public var requests = 8192
     /// How long a request waits before it is told that the database is away.
@@ -33,10 +28,11 @@ public final class RegistrationBatcher: Sendable {
   public init(_ database: any Querying, limits: Limits = Limits()) {
     let statistics = PlannerStatistics(database)
     let limited = database.limited(to: limits.timeout)
+    // A customer's second statement begins when as many requests wait as fill it. A statement has a price of its own, of a dozen
+    // devices, so fewer and fuller ones carry more.
     batcher = Batcher(
       BatchLimits(
-        batchWeight: Self.maximumDevices, batchesPerKey: limits.statementsPerCustomer,
-        worthAnother: limits.worthAnotherStatement, items: limits.requests,
+        batchWeight: Self.maximumDevices, worthAnother: Self.maximumDevices, items: limits.requests,
         timeout: limits.timeout, stallsAfter: .milliseconds(500)),
       full: PostgresError.busy("too many registrations are waiting already"), onFailure: .ofRegistrations
     ) { customer, requests in

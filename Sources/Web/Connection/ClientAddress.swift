@@ -1,7 +1,7 @@
 import NIOCore
 
 /// An IP address. An IPv4 address is the same as its IPv6 form, `::ffff:a.b.c.d`.
-public struct IPAddress: Hashable, Sendable, CustomStringConvertible {
+struct IPAddress: Hashable, Sendable, CustomStringConvertible {
   fileprivate var bits: UInt128
 
   /// - Parameter address: nil stands for a client without one, such as of a Unix socket; it becomes `::`.
@@ -27,7 +27,7 @@ public struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     return client
   }
 
-  public var description: String {
+  var description: String {
     let bytes = (0..<16).map { UInt8(truncatingIfNeeded: bits >> (120 - 8 * $0)) }
     let packed = ByteBuffer(bytes: isIPv4 ? bytes[12...] : bytes[...])
     return (try? SocketAddress(packedIPAddress: packed, port: 0))?.ipAddress ?? ""
@@ -59,7 +59,7 @@ public struct TrustedProxies: Sendable {
   /// Trusts nobody.
   public init() {}
 
-  /// - Parameter text: addresses and networks, separated by commas, as in `127.0.0.1, 10.0.0.0/8, fd00::/8`.
+  /// - Parameter text: addresses and networks, separated by commas, as in `127.0.0.1, 10.0.7.0/29, fd00::1`.
   /// - Returns: nil if any of them is neither.
   public init?(_ text: String) {
     for item in text.split(separator: ",", omittingEmptySubsequences: false).map({ $0.trimming(" ") }) {
@@ -67,7 +67,7 @@ public struct TrustedProxies: Sendable {
       guard let address = parts.first.flatMap({ IPAddress($0) }) else { return nil }
       let size = address.isIPv4 ? 32 : 128
       guard let prefix = parts.count == 1 ? size : Int(parts[1]), (0...size).contains(prefix) else { return nil }
-      let mask = prefix == 0 && size == 128 ? 0 : UInt128.max << UInt128(size - prefix)
+      let mask = UInt128.max << (size - prefix)
       networks.append(Network(address: address.bits & mask, mask: mask))
     }
   }

@@ -42,7 +42,7 @@ public struct AuditEntryReply: APIObject, Equatable {
     case .at: "When the change was made."
     case .keyId: "The access key that made the change. Absent for the command line."
     case .osUser: "Who made the change at the command line, as the operating system calls them. Absent for the API."
-    case .address: "Where the API was called from. Behind a proxy this is the proxy's address."
+    case .address: "Where the API was called from. Behind a proxy that is not trusted this is the proxy's address."
     case .action: "What was done: \(AuditAction.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", "))."
     case .target: "What it was done to, as in `key 7`."
     case .before: "What this API showed of it before, without secrets. Absent if it was not there."
