@@ -3,7 +3,7 @@ import Postgres
 import Wire
 
 /// The columns of every statement that returns contacts and devices, so that one reader reads all. They are `ordinal`,
-/// `refusal`, six of the contact and eleven of the device. No statement tells of a row as a whole, which Citus cannot
+/// `remark`, six of the contact and eleven of the device. No statement tells of a row as a whole, which Citus cannot
 /// take apart again.
 enum ContactColumns {
   /// The columns of both.
@@ -17,9 +17,6 @@ enum ContactColumns {
     "\(alias).contact_id, \(alias).original_id, \(alias).list_id, \(alias).date_of_birth, \(alias).properties,\n"
       + "  \(texts(alias)) AS texts"
   }
-
-  /// What `contact` calls its columns.
-  static let names = "contact_id, original_id, list_id, date_of_birth, properties, texts"
 
   /// The columns of `ContactField` as one array.
   static func texts(_ alias: String) -> String {
@@ -46,19 +43,23 @@ enum ContactColumns {
 struct ContactRow {
   /// Which of the things asked for the row answers, counted from 1.
   let ordinal: Int
-  /// What became of a registration that was not taken as it was sent; `none` in every other row.
-  let refusal: Refusal
+  /// What there is to say of a registration that was not simply taken as it was sent; `none` in every other row.
+  let remark: Remark
   /// The contact's number, with a device too whose contact the row does not tell of.
   let contactID: ContactID?
   /// Without its devices.
   let contact: Contact?
   let device: Device?
 
-  /// Why a registration was left out, or lost its properties.
-  enum Refusal: RawRepresentable {
+  /// Why a registration was left out, or what became of it.
+  enum Remark: RawRepresentable {
     case none, listUnknown, appUnknown
     /// The rest was registered.
     case propertiesDropped
+    /// It was registered. Its contact may have too many valid devices by now.
+    case mayHaveTooMany
+    /// It was written in part. Its contact was erased meanwhile, so it is to run again.
+    case contactErased
     /// The request alone names more valid devices than the limit.
     case tooManyDevices(limit: Int)
 
@@ -69,6 +70,8 @@ struct ContactRow {
       case 1: self = .listUnknown
       case 2: self = .appUnknown
       case 3: self = .propertiesDropped
+      case 4: self = .mayHaveTooMany
+      case 5: self = .contactErased
       case ..<0: self = .tooManyDevices(limit: -Int(rawValue))
       default: return nil
       }
@@ -80,6 +83,8 @@ struct ContactRow {
       case .listUnknown: 1
       case .appUnknown: 2
       case .propertiesDropped: 3
+      case .mayHaveTooMany: 4
+      case .contactErased: 5
       case .tooManyDevices(let limit): Int16(-limit)
       }
     }
@@ -87,7 +92,7 @@ struct ContactRow {
 
   init(_ row: Row) throws {
     ordinal = try row.column(0)
-    refusal = Refusal(rawValue: try row.column(1)) ?? .none
+    remark = Remark(rawValue: try row.column(1)) ?? .none
     contactID = (try row.column(2) as Int64?).map(ContactID.init)
     contact = try contactID.flatMap { try Contact($0, row) }
     device = try (try row.column(8) as Int64?).map { try Device(DeviceID($0), row) }

@@ -11,6 +11,9 @@ struct RegistrationRequest: Sendable {
 /// One of the requests names an app that there is not, so nothing was written.
 struct AppUnknown: Error {}
 
+/// A contact was erased while a device was registered for it. Run again, the requests find that.
+struct ContactErased: Error {}
+
 /// Registrations of one customer on their way into `RegisterQueries.register`, and its answer on the way out.
 struct RegisterBatch {
   /// Committed, with the contact if it was asked for; or left out.
@@ -26,7 +29,7 @@ struct RegisterBatch {
 
   /// Runs the statement.
   /// - Returns: what became of each registration, in their order.
-  /// - Throws: `RegistryError` if PostgreSQL refused what a lone registration holds; `PostgresError`.
+  /// - Throws: `RegistryError` if PostgreSQL refused what a lone registration holds; `AppUnknown`; `ContactErased`; `PostgresError`.
   func run(on database: any Querying) async throws -> [Outcome] {
     do {
       return try await write(to: database)
@@ -54,7 +57,8 @@ struct RegisterBatch {
     let statement =
       requests.contains(where: \.returnsContact) ? RegisterQueries.registerAndTell : RegisterQueries.register
     let rows = try await database.run(statement, parameters)
-    return statement.name == RegisterQueries.register.name ? try refusals(rows) : try outcomes(rows)
+    return statement.name == RegisterQueries.register.name
+      ? try await remarks(rows, on: database) : try await outcomes(rows, on: database)
   }
 
   private var parameters: ParameterBuffer {
@@ -71,7 +75,7 @@ struct RegisterBatch {
       })
     parameters.append(registrations.map { $0.properties.map { JSONB($0) } })
     parameters.append(requests.map(\.returnsContact))
-    for field in ContactField.allCases { parameters.append(registrations.map { $0.texts[field.rawValue] }) }
+    parameters.append(registrations.contains { $0.texts.contains { $0 != nil } } ? registrations.flatMap(\.texts) : [])
     parameters.append(registrations.enumerated().flatMap { index, each in each.devices.map { _ in index + 1 } })
     append(registrations.flatMap(\.devices), to: &parameters)
     parameters.append(Set(registrations.lazy.flatMap(\.apps)).map(\.rawValue))
@@ -94,32 +98,44 @@ struct RegisterBatch {
     parameters.append(devices.map { $0.invalidatedAt.map(PostgresTimestamp.init(milliseconds:)) })
   }
 
-  private func refusals(_ rows: Rows) throws -> [Outcome] {
+  private func remarks(_ rows: Rows, on database: any Querying) async throws -> [Outcome] {
     var outcomes = [Outcome](repeating: .success(nil), count: requests.count)
+    var crowded: [Int: ContactID] = [:]
     for row in rows {
-      let (ordinal, refusal) = try row.decode(Int.self, Int16.self)
-      if let error = try error(ContactRow.Refusal(rawValue: refusal) ?? .none) {
-        outcomes[ordinal - 1] = .failure(error)
-      }
+      let (ordinal, remark, contact) = try row.decode(Int.self, Int16.self, Int64?.self)
+      let meaning = ContactRow.Remark(rawValue: remark) ?? .none
+      if case .mayHaveTooMany = meaning { crowded[ordinal - 1] = contact.map(ContactID.init) }
+      if let error = try error(meaning) { outcomes[ordinal - 1] = .failure(error) }
     }
+    if !crowded.isEmpty { _ = try await retireSurplus(of: crowded, on: database) }
     return outcomes
   }
 
-  private func outcomes(_ rows: Rows) throws -> [Outcome] {
+  private func outcomes(_ rows: Rows, on database: any Querying) async throws -> [Outcome] {
     var outcomes = [Outcome](repeating: .success(nil), count: requests.count)
     var contacts = [Contact?](repeating: nil, count: requests.count)
     var places: [ContactID: Int] = [:]
     var devices: [(ContactID, Device)] = []
+    var crowded: [Int: ContactID] = [:]
     for row in rows {
       let row = try ContactRow(row)
       if let device = row.device, let contact = row.contactID {
         devices.append((contact, device))
-      } else if let error = try error(row.refusal) {
-        outcomes[row.ordinal - 1] = .failure(error)
-      } else if let contact = row.contact, requests[row.ordinal - 1].returnsContact {
-        contacts[row.ordinal - 1] = contact
-        places[contact.id] = row.ordinal - 1
+        continue
       }
+      let place = row.ordinal - 1
+      if case .mayHaveTooMany = row.remark { crowded[place] = row.contactID }
+      if let error = try error(row.remark) {
+        outcomes[place] = .failure(error)
+      } else if let contact = row.contact, requests[place].returnsContact {
+        contacts[place] = contact
+        places[contact.id] = place
+      }
+    }
+    if !crowded.isEmpty {
+      let retired = try await retireSurplus(of: crowded, on: database)
+      let ids = Set(retired.lazy.map { $0.1.id })
+      devices = devices.filter { !ids.contains($0.1.id) } + retired
     }
     for (contact, device) in devices {
       // Others in the batch may have asked about other apps.
@@ -133,12 +149,29 @@ struct RegisterBatch {
     return outcomes
   }
 
+  /// - Parameter crowded: the contacts that may have too many valid devices, by their requests.
+  /// - Returns: the devices that made way, with their contacts.
+  private func retireSurplus(
+    of crowded: [Int: ContactID], on database: any Querying
+  ) async throws -> [(ContactID, Device)] {
+    var parameters = ParameterBuffer()
+    parameters.append(customer.rawValue)
+    parameters.append(crowded.map(\.value.rawValue))
+    parameters.append(crowded.map { requests[$0.key].registration.key?.rawValue })
+    return try await database.run(RegisterQueries.retireSurplus, parameters).compactMap { row in
+      let row = try ContactRow(row)
+      guard let contact = row.contactID, let device = row.device else { return nil }
+      return (contact, device)
+    }
+  }
+
   private static let listUnknown = RegistryError.invalid(field: "listId", problem: "names no list of this customer")
 
-  /// - Throws: `AppUnknown`, if one of several requests names an app that there is not.
-  private func error(_ refusal: ContactRow.Refusal) throws -> RegistryError? {
-    switch refusal {
-    case .none: return nil
+  /// - Throws: `AppUnknown`, if one of several requests names an app that there is not; `ContactErased`.
+  private func error(_ remark: ContactRow.Remark) throws -> RegistryError? {
+    switch remark {
+    case .none, .mayHaveTooMany: return nil
+    case .contactErased: throw ContactErased()
     case .propertiesDropped:
       Self.droppedProperties.increment()
       return nil

@@ -95,7 +95,7 @@ extension Batcher.FailurePolicy {
   /// Registering twice is registering once, so everything is tried again that may succeed in a moment.
   fileprivate static var ofRegistrations: Self {
     var policy = Self()
-    policy.isWorthRetrying = { ($0 as? PostgresError)?.isWorthRetrying == true }
+    policy.isWorthRetrying = { $0 is ContactErased || ($0 as? PostgresError)?.isWorthRetrying == true }
     policy.concernsSomeItems = { $0 is AppUnknown || ($0 as? PostgresError)?.isOfData == true }
     return policy
   }
@@ -134,12 +134,13 @@ private final class PlannerStatistics: Sendable {
   init(_ database: any Querying) { self.database = database }
 
   func registered(_ count: Int) {
-    let hasGrown = state.withLock { state in
+    let grownTo = state.withLock { state in
       state.devices += count
-      guard state.devices >= state.threshold, state.threshold <= 1_000_000 else { return false }
+      guard state.devices >= state.threshold, state.threshold <= 1_000_000 else { return nil as Int? }
       state.threshold *= 10
-      return true
+      return state.devices
     }
-    if hasGrown { Task { [database] in _ = try? await database.query(DeviceQueries.analyze) } }
+    guard let grownTo else { return }
+    Task { [database] in _ = try? await database.query(DeviceQueries.analyze, grownTo) }
   }
 }

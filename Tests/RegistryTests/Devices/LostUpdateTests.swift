@@ -162,6 +162,19 @@ import Wire
     }
   }
 
+  @Test func `A device registered for a contact that is erased meanwhile goes to a new contact`() async throws {
+    try await withDatabase { database in
+      let fixture = try await RegistryFixture(database)
+      let erased = try await fixture.register("a", token: "7a")
+      let erasing = "WITH gone AS (DELETE FROM device) DELETE FROM contact"
+      let told = try await race(fixture, erasing) { try await fixture.register("a", token: "7b") }
+      #expect(told.id != erased.id)
+      #expect(told.devices.map(\.token) == ["7b"])
+      #expect(try await fixture.contact("a") == told)
+      #expect(try await fixture.count("contact") == 1)
+    }
+  }
+
   @Test func `A contact that came meanwhile takes what the registration sets, clears and removes`() async throws {
     try await withDatabase { database in
       let fixture = try await RegistryFixture(database)
