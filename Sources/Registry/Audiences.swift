@@ -20,14 +20,14 @@ public struct Audiences: Sendable {
 package enum AudienceSelection {
   /// Every device of the app; without `$3`.
   package static let all = """
-    SELECT device.customer_id, device.device_id, device.contact_id
+    SELECT device.customer_id, device.push_app_id, device.sandbox, device.device_id, device.contact_id
       FROM device
      WHERE device.customer_id = $1::bigint AND device.push_app_id = $2::bigint AND device.invalidated_at IS NULL
     """
 
   /// Those of contacts on the list `$3::bigint`.
   package static let list = """
-    SELECT device.customer_id, device.device_id, device.contact_id
+    SELECT device.customer_id, device.push_app_id, device.sandbox, device.device_id, device.contact_id
       FROM contact
       JOIN device ON device.customer_id = contact.customer_id AND device.contact_id = contact.contact_id
      WHERE contact.customer_id = $1::bigint AND contact.list_id = $3::bigint
@@ -36,7 +36,7 @@ package enum AudienceSelection {
 
   /// Those of contacts with the original ids `$3::text[]`, each device once however often an id is given.
   package static let originalIDs = """
-    SELECT device.customer_id, device.device_id, device.contact_id
+    SELECT device.customer_id, device.push_app_id, device.sandbox, device.device_id, device.contact_id
       FROM (SELECT DISTINCT unnest($3::text[]) AS original_id) AS wanted
       JOIN contact ON contact.customer_id = $1::bigint AND contact.original_id = wanted.original_id
       JOIN device ON device.customer_id = contact.customer_id AND device.contact_id = contact.contact_id

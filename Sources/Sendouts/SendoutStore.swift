@@ -177,13 +177,13 @@ public struct SendoutStore: Sendable {
     return page.page(of: replies, cursor: \.sendoutId)
   }
 
-  /// The sendout's pushes in the order of their devices.
+  /// The sendout's pushes in the order of their numbers.
   /// - Parameter state: only those in this state; all when `nil`.
   /// - Throws: `SendoutError.sendoutUnknown`.
   public func pushes(
     _ customer: CustomerID, _ sendout: SendoutID, state: PushState? = nil,
-    _ page: PageRequest<DeviceID> = PageRequest()
-  ) async throws -> Page<PushReply, DeviceID> {
+    _ page: PageRequest<PushNumber> = PageRequest()
+  ) async throws -> Page<PushReply, PushNumber> {
     guard try await !database.query(SendoutQueries.find, customer.rawValue, sendout.rawValue).isEmpty else {
       throw SendoutError.sendoutUnknown(sendout)
     }

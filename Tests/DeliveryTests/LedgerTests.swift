@@ -28,14 +28,25 @@ import Wire
     BatchLedger(database: bench.pool, key: key, run: RunID(), lease: lease)
   }
 
+  /// The next batch with its pushes, all of which may have left.
+  private func claim(_ ledger: BatchLedger) async throws -> ClaimedBatch? {
+    guard var batch = try await ledger.claim() else { return nil }
+    batch.pushes = try await ledger.pushes(of: batch)
+    let kept = try await ledger.advance([
+      WriteAheadMark(claim: batch.claim, push: PushNumber(batch.range.upperBound))
+    ])
+    #expect(kept == [batch.claim.batch])
+    return batch
+  }
+
   private func accepted(_ pushes: some Sequence<QueuedPush>) -> [Settlement] {
-    pushes.map { Settlement(device: $0.device, state: .accepted, left: true, sentAt: Date()) }
+    pushes.map { Settlement(push: $0.number, batch: $0.batch, state: .accepted, left: true, sentAt: Date()) }
   }
 
   private func waiting(_ pushes: some Sequence<QueuedPush>, _ delay: Duration) -> [Settlement] {
     pushes.map {
       Settlement(
-        device: $0.device, state: .waiting, reason: "X", left: true, sentAt: Date(), delay: delay,
+        push: $0.number, batch: $0.batch, state: .waiting, reason: "X", left: true, sentAt: Date(), delay: delay,
         timeout: .seconds(7200))
     }
   }
@@ -45,7 +56,7 @@ import Wire
       let ledger = ledger(bench, key)
       var devices: [DeviceID] = []
       var sizes: [Int] = []
-      while let batch = try await ledger.claim() {
+      while let batch = try await claim(ledger) {
         sizes.append(batch.pushes.count)
         devices += batch.pushes.map(\.device)
       }
@@ -77,12 +88,12 @@ import Wire
   @Test func `Writing outcomes again changes nothing`() async throws {
     try await withFrozen(3, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
-      let batch = try #require(try await ledger.claim())
+      let batch = try #require(try await claim(ledger))
       try await ledger.settle(accepted(batch.pushes))
       try await ledger.settle(waiting(batch.pushes, .seconds(1)))
       let pushes = try await bench.pushes(key)
       #expect(pushes.allSatisfy { $0.state == .accepted && $0.attempts == 1 && $0.notBefore == nil })
-      try await ledger.release(batch.claim, batch.devices)
+      try await ledger.release(batch.claim)
       #expect(try await bench.ledger.remainingWork(key).isDone)
     }
   }
@@ -90,22 +101,22 @@ import Wire
   @Test func `A batch with waiting pushes is claimed again when they are due, with only these`() async throws {
     try await withFrozen(4, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
-      let batch = try #require(try await ledger.claim())
+      let batch = try #require(try await claim(ledger))
       try await ledger.settle(accepted(batch.pushes.prefix(1)) + waiting(batch.pushes[1...2], .zero))
       try await ledger.settle(waiting(batch.pushes.suffix(1), .seconds(3600)))
-      try await ledger.release(batch.claim, batch.devices)
+      try await ledger.release(batch.claim)
       #expect(try await bench.show(key).counts == SendoutCounts(audience: 4, waiting: 3, sent: 4, accepted: 1))
       try await bench.database.query(
         "UPDATE push SET not_before = now() WHERE not_before < now() + interval '1 minute'")
       try await bench.database.query("UPDATE push_batch SET not_before = now()")
 
-      let again = try #require(try await ledger.claim())
+      let again = try #require(try await claim(ledger))
       #expect(again.pushes.map(\.device) == batch.pushes[1...2].map(\.device))
       #expect(again.pushes.allSatisfy { $0.attempts == 1 && $0.giveUpAt != nil })
       // Why they are sent again is on record before they are.
       #expect(try await bench.pushes(key).map(\.resentBecause) == [nil, "X", "X", nil])
       try await ledger.settle(accepted(again.pushes))
-      try await ledger.release(again.claim, again.devices)
+      try await ledger.release(again.claim)
       let next = try #require(try await bench.ledger.remainingWork(key).nextClaim)
       #expect(next > .seconds(3000))
       #expect(try await ledger.claim() == nil)
@@ -115,16 +126,16 @@ import Wire
   @Test func `Held batches are not claimed, and a claimed one is held at release`() async throws {
     try await withFrozen(20, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
-      let batch = try #require(try await ledger.claim())
+      let batch = try #require(try await claim(ledger))
       try await bench.ledger.hold(key)
       #expect(try await ledger.claim() == nil)
       try await ledger.settle(accepted(batch.pushes.prefix(3)))
-      try await ledger.release(batch.claim, batch.devices)
+      try await ledger.release(batch.claim)
       #expect(try await ledger.claim() == nil)
       #expect(try await bench.show(key).counts == SendoutCounts(audience: 20, queued: 17, sent: 3, accepted: 3))
       try await bench.ledger.resume(key)
-      let first = try #require(try await ledger.claim())
-      let second = try #require(try await ledger.claim())
+      let first = try #require(try await claim(ledger))
+      let second = try #require(try await claim(ledger))
       #expect(first.pushes.count + second.pushes.count == 17)
     }
   }
@@ -132,12 +143,12 @@ import Wire
   @Test func `A batch claimed when its sendout is cancelled is cancelled at release`() async throws {
     try await withFrozen(20, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
-      let batch = try #require(try await ledger.claim())
+      let batch = try #require(try await claim(ledger))
       try await ledger.settle(waiting(batch.pushes.prefix(2), .zero))
       try await bench.ledger.cancel(key)
       #expect(try await bench.show(key).counts?.cancelled == 10)
       try await ledger.settle(accepted(batch.pushes[2...4]))
-      try await ledger.release(batch.claim, batch.devices)
+      try await ledger.release(batch.claim)
       #expect(
         try await bench.show(key).counts == SendoutCounts(audience: 20, sent: 5, accepted: 3, cancelled: 17))
       #expect(try await bench.ledger.remainingWork(key).isDone)
@@ -147,7 +158,7 @@ import Wire
   @Test func `A killed hub's batches are requeued when their lease expires, not before`() async throws {
     try await withFrozen(10, batchSize: 10) { bench, key in
       let dead = ledger(bench, key)
-      let batch = try #require(try await dead.claim())
+      let batch = try #require(try await claim(dead))
       try await dead.settle(accepted(batch.pushes.prefix(4)) + waiting(batch.pushes[4...5], .zero))
       #expect(try await bench.ledger.requeueLost(key, .resend) == (0, 0))
       try await bench.database.query("UPDATE push_batch SET lease_until = now() - interval '1 second'")
@@ -155,8 +166,8 @@ import Wire
       let pushes = try await bench.pushes(key)
       #expect(pushes.count { $0.state == .queued && $0.attempts == 1 && $0.resentBecause == "hub_stopped" } == 4)
       // Too late: nothing it says now counts, and it cannot let go of what is not its own any more.
-      try await dead.release(batch.claim, batch.devices)
-      let again = try #require(try await ledger(bench, key).claim())
+      try await dead.release(batch.claim)
+      let again = try #require(try await claim(ledger(bench, key)))
       #expect(again.claim.batch == batch.claim.batch && again.pushes.count >= 4)
     }
   }
@@ -164,16 +175,16 @@ import Wire
   @Test func `An expired lease is neither extended, nor does it release a later claim`() async throws {
     try await withFrozen(20, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
-      let held = try #require(try await ledger.claim())
-      let lost = try #require(try await ledger.claim())
+      let held = try #require(try await claim(ledger))
+      let lost = try #require(try await claim(ledger))
       try await bench.database.query(
         "UPDATE push_batch SET lease_until = now() - interval '1 second' WHERE batch_no = $1", lost.claim.batch)
       #expect(try await ledger.extend([held.claim, lost.claim]).kept == [held.claim])
 
       try await bench.ledger.requeueLost(key, .resend)
-      let again = try #require(try await ledger.claim())
+      let again = try #require(try await claim(ledger))
       #expect(again.claim.batch == lost.claim.batch && again.claim != lost.claim)
-      try await ledger.release(lost.claim, lost.devices)
+      try await ledger.release(lost.claim)
       #expect(try await ledger.claim() == nil)
       #expect(try await ledger.extend([lost.claim, again.claim]).kept == [again.claim])
     }
@@ -182,7 +193,7 @@ import Wire
   @Test func `Uncertain pushes of a cancelled sendout stay uncertain, whatever the policy`() async throws {
     try await withFrozen(10, batchSize: 10) { bench, key in
       let dead = ledger(bench, key)
-      let batch = try #require(try await dead.claim())
+      let batch = try #require(try await claim(dead))
       try await dead.settle(waiting(batch.pushes.prefix(3), .zero))
       try await bench.ledger.cancel(key)
       try await bench.database.query("UPDATE push_batch SET lease_until = now() - interval '1 second'")
@@ -193,13 +204,93 @@ import Wire
     }
   }
 
+  @Test func `Only pushes up to the write-ahead mark are uncertain, the others never left`() async throws {
+    for policy in [UncertainPolicy.skip, .resend] {
+      try await withFrozen(20, batchSize: 10) { bench, key in
+        let dead = ledger(bench, key)
+        var batch = try #require(try await dead.claim())
+        batch.pushes = try await dead.pushes(of: batch)
+        for push in [4, 2] {
+          #expect(
+            try await dead.advance([WriteAheadMark(claim: batch.claim, push: PushNumber(Int64(push)))])
+              == [batch.claim.batch])
+        }
+        try await dead.settle(accepted(batch.pushes.prefix(1)))
+        try await expireLeases(bench)
+        #expect(try await bench.ledger.requeueLost(key, policy) == (1, 3))
+        #expect(
+          try await bench.show(key).counts
+            == (policy == .skip
+              ? SendoutCounts(audience: 20, queued: 16, sent: 4, accepted: 1, uncertain: 3)
+              : SendoutCounts(audience: 20, queued: 19, sent: 4, accepted: 1)))
+        #expect(
+          try await bench.pushes(key).map(\.attempts) == Array(repeating: 1, count: 4) + Array(repeating: 0, count: 16))
+        // The next claim has a mark of its own.
+        let again = try #require(try await ledger(bench, key).claim())
+        #expect(again.claim.batch == batch.claim.batch)
+        try await expireLeases(bench)
+        #expect(try await bench.ledger.requeueLost(key, policy) == (1, 0))
+      }
+    }
+  }
+
+  @Test func `A run whose lease has ended is told that nothing more may leave`() async throws {
+    try await withFrozen(10, batchSize: 10) { bench, key in
+      let ledger = ledger(bench, key)
+      let batch = try #require(try await ledger.claim())
+      try await expireLeases(bench)
+      #expect(try await ledger.advance([WriteAheadMark(claim: batch.claim, push: PushNumber(10))]).isEmpty)
+      #expect(try await bench.ledger.requeueLost(key, .skip) == (1, 0))
+    }
+  }
+
+  @Test func `A hub that was away for longer than its lease corrects what was counted as uncertain`() async throws {
+    try await withFrozen(10, batchSize: 10) { bench, key in
+      let away = ledger(bench, key)
+      let batch = try #require(try await claim(away))
+      try await expireLeases(bench)
+      #expect(try await bench.ledger.requeueLost(key, .skip) == (1, 10))
+      #expect(try await bench.show(key).counts?.uncertain == 10)
+      try await away.settle(accepted(batch.pushes.prefix(7)) + waiting(batch.pushes.suffix(3), .zero))
+      let counts = try await bench.show(key).counts
+      #expect(counts == SendoutCounts(audience: 10, sent: 10, accepted: 7, uncertain: 3))
+      #expect(try await bench.pushes(key).allSatisfy { $0.attempts == 1 && $0.notBefore == nil })
+    }
+  }
+
+  @Test func `A push does not wait in a batch that is requeued while its outcome is written`() async throws {
+    try await withFrozen(10, batchSize: 10) { bench, key in
+      let dead = ledger(bench, key)
+      let batch = try #require(try await claim(dead))
+      try await bench.database.withPool { observer in
+        let writing = try await bench.pool.transaction { transaction in
+          // The writer of outcomes has begun by then, and has the state before this transaction in view.
+          try await transaction.query(Statement("test.lock", .write, "SELECT 1 FROM push_batch FOR UPDATE"))
+          let writing = Task { try await dead.settle(waiting(batch.pushes, .zero)) }
+          try await bench.database.someoneWaits(as: observer)
+          try await transaction.query(
+            Statement("test.expire", .write, "UPDATE push_batch SET lease_until = now() - interval '1 second'"))
+          #expect(try await Ledger(transaction).requeueLost(key, .skip) == (1, 10))
+          return writing
+        }
+        try await writing.value
+      }
+      #expect(try await bench.pushes(key).allSatisfy { $0.state == .uncertain })
+      #expect(try await bench.ledger.remainingWork(key).isDone)
+    }
+  }
+
+  private func expireLeases(_ bench: SendingBench) async throws {
+    try await bench.database.query("UPDATE push_batch SET lease_until = now() - interval '1 second'")
+  }
+
   @Test func `A claim whose reply was lost is released`() async throws {
     try await withFrozen(20, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
-      let known = try #require(try await ledger.claim())
-      let lost = try #require(try await ledger.claim())
+      let known = try #require(try await claim(ledger))
+      let lost = try #require(try await claim(ledger))
       try await ledger.releaseUnknownClaims(except: [known.claim.batch])
-      let again = try #require(try await ledger.claim())
+      let again = try #require(try await claim(ledger))
       #expect(again.claim.batch == lost.claim.batch)
       #expect(again.pushes.allSatisfy { $0.attempts == 0 })
     }
@@ -208,14 +299,14 @@ import Wire
   @Test func `Pushes are listed by state, a page at a time`() async throws {
     try await withFrozen(10, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
-      let batch = try #require(try await ledger.claim())
+      let batch = try #require(try await claim(ledger))
       try await ledger.settle(accepted(batch.pushes.prefix(6)))
       let first = try await bench.ledger.pushes(key, state: .accepted, PageRequest(limit: 4))
       #expect(first.items.count == 4)
       let second = try await bench.ledger.pushes(key, state: .accepted, PageRequest(after: first.next, limit: 4))
       #expect(second.items.count == 2 && second.next == nil)
       #expect(
-        Set((first.items + second.items).map(\.deviceId)) == Set(batch.pushes.prefix(6).map(\.device)))
+        (first.items + second.items).map(\.pushNo) == batch.pushes.prefix(6).map(\.number))
       #expect(try await bench.ledger.pushes(key, state: .failed).items.isEmpty)
     }
   }
@@ -224,10 +315,10 @@ import Wire
 @Suite struct PushIdentityTests {
   @Test func `A push's apns-id is a UUID that never changes and is unique`() {
     let key = SendoutKey(CustomerID(1), SendoutID(2))
-    let id = PushIdentity.id(key, DeviceID(3))
-    #expect(id == PushIdentity.id(key, DeviceID(3)))
+    let id = PushIdentity.id(key, PushNumber(3))
+    #expect(id == PushIdentity.id(key, PushNumber(3)))
     #expect(id.uuidString == "0CD5FB93-B148-8FD4-818B-C8E1583650FB")
-    #expect(id != PushIdentity.id(SendoutKey(CustomerID(2), SendoutID(1)), DeviceID(3)))
+    #expect(id != PushIdentity.id(SendoutKey(CustomerID(2), SendoutID(1)), PushNumber(3)))
     #expect(PushIdentity.collapseID(key) == "s2")
   }
 

@@ -7,7 +7,8 @@ import Wire
 
 @Suite struct JudgementTests {
   private let noon = Date(timeIntervalSince1970: 1_800_000_000)
-  private let push = QueuedPush(device: DeviceID(7), contact: ContactID(8), attempts: 0, giveUpAt: nil)
+  private let push = QueuedPush(
+    number: PushNumber(3), batch: 1, device: DeviceID(7), contact: ContactID(8), attempts: 0, giveUpAt: nil)
 
   private func outcomePolicy(_ policy: UncertainPolicy = .resend) -> OutcomePolicy {
     OutcomePolicy(policy: policy, retrySchedule: RetrySchedule(), jitter: 1, now: { noon })
@@ -24,7 +25,7 @@ import Wire
 
   private func written(_ state: PushState, _ reason: String? = nil, delay: Duration? = nil) -> Settlement {
     Settlement(
-      device: DeviceID(7), state: state, reason: reason, left: true, sentAt: noon, delay: delay,
+      push: PushNumber(3), batch: 1, state: state, reason: reason, left: true, sentAt: noon, delay: delay,
       timeout: delay == nil ? nil : RetrySchedule().timeout)
   }
 
@@ -40,11 +41,13 @@ import Wire
 
   @Test func `A push expires when its retry would be due too late`() {
     let late = QueuedPush(
-      device: push.device, contact: push.contact, attempts: 0, giveUpAt: noon.addingTimeInterval(59))
+      number: PushNumber(3), batch: 1, device: push.device, contact: push.contact, attempts: 0,
+      giveUpAt: noon.addingTimeInterval(59))
     #expect(settlement(.retry(after: .seconds(60), reason: "X"), late) == written(.failed, "X"))
     #expect(settlement(.retry(after: .seconds(59), reason: "X"), late) == written(.waiting, "X", delay: .seconds(59)))
     #expect(settlement(.retry(after: .seconds(3 * 3600), reason: "X")) == written(.failed, "X"))
-    let gone = QueuedPush(device: push.device, contact: push.contact, attempts: 3, giveUpAt: noon)
+    let gone = QueuedPush(
+      number: PushNumber(3), batch: 1, device: push.device, contact: push.contact, attempts: 3, giveUpAt: noon)
     #expect(settlement(.uncertain(reason: "X"), gone) == written(.uncertain, "X"))
   }
 
@@ -62,7 +65,8 @@ import Wire
   @Test func `An unsent push waits as long as it has so far, counts no attempt, and expires`() {
     func settlement(waited: TimeInterval?) -> Settlement? {
       let giveUpAt = waited.map { noon.addingTimeInterval(7200 - $0) }
-      let push = QueuedPush(device: DeviceID(7), contact: ContactID(8), attempts: 0, giveUpAt: giveUpAt)
+      let push = QueuedPush(
+        number: PushNumber(3), batch: 1, device: DeviceID(7), contact: ContactID(8), attempts: 0, giveUpAt: giveUpAt)
       let outcome = PushOutcome(index: 0, verdict: .unsent(reason: "X"), sentAt: nil)
       if case .unsent(let settlement) = outcomePolicy().action(of: outcome, for: push, in: .sandbox) {
         return settlement
@@ -72,25 +76,30 @@ import Wire
     }
     func waiting(_ seconds: Int) -> Settlement {
       Settlement(
-        device: DeviceID(7), state: .waiting, reason: "X", left: false, delay: .seconds(seconds),
+        push: PushNumber(3), batch: 1, state: .waiting, reason: "X", left: false, delay: .seconds(seconds),
         timeout: RetrySchedule().timeout)
     }
     #expect(settlement(waited: nil) == waiting(1))
     #expect(settlement(waited: 20) == waiting(20))
     #expect(settlement(waited: 3600) == waiting(300))
     #expect(
-      settlement(waited: 7000) == Settlement(device: DeviceID(7), state: .failed, reason: "X", left: false))
+      settlement(waited: 7000)
+        == Settlement(
+          push: PushNumber(3), batch: 1, state: .failed, reason: "X", left: false))
   }
 
   @Test func `A push refused before it left counts no attempt`() {
     let outcome = PushOutcome(index: 0, verdict: .payloadRefused(reason: "X"), sentAt: nil)
     #expect(
       outcomePolicy().action(of: outcome, for: push, in: .production)
-        == .settled(Settlement(device: DeviceID(7), state: .failed, reason: "X", left: false)))
+        == .settled(
+          Settlement(
+            push: PushNumber(3), batch: 1, state: .failed, reason: "X", left: false)))
   }
 
   @Test func `A push does not expire while credentials are refused`() {
-    let late = QueuedPush(device: push.device, contact: push.contact, attempts: 0, giveUpAt: noon)
+    let late = QueuedPush(
+      number: PushNumber(3), batch: 1, device: push.device, contact: push.contact, attempts: 0, giveUpAt: noon)
     let settlement = outcomePolicy().settlement(of: late, blockedBy: .refused(reason: "X"))
     #expect(settlement.state == .waiting && settlement.timeout == nil)
   }

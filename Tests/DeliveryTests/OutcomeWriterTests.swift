@@ -6,8 +6,8 @@ import Wire
 @testable import Delivery
 
 @Suite struct OutcomeWriterTests {
-  private func settlement(_ device: Int64) -> Settlement {
-    Settlement(device: DeviceID(device), state: .accepted, left: true)
+  private func settlement(_ push: Int64) -> Settlement {
+    Settlement(push: PushNumber(push), batch: 0, state: .accepted, left: true)
   }
 
   private final class Record: Sendable {
@@ -17,7 +17,7 @@ import Wire
     /// - Returns: whether it was the first statement.
     func write(_ settlements: [Settlement]) -> Bool {
       written.withLock { written in
-        written.append(settlements.map(\.device.rawValue))
+        written.append(settlements.map(\.push.rawValue))
         return written.count == 1
       }
     }
@@ -36,7 +36,7 @@ import Wire
     }
     outcomeWriter.add([settlement(1)], room: 1)
     for await _ in entered { break }
-    for device in 2...4 { outcomeWriter.add([settlement(Int64(device))], room: 2) }
+    for push in 2...4 { outcomeWriter.add([settlement(Int64(push))], room: 2) }
     open.finish()
     #expect(await outcomeWriter.flush())
     #expect(record.written.withLock(\.self) == [[1], [2, 3, 4]])

@@ -15,9 +15,10 @@ import Wire
       let customer = try await Customers(database.pool).add(name: "ACME").id
       let keys = LinkKeys(database.pool, vault: vault)
       let signer = LinkSigner(try await keys.load())
-      let link = PushLink(customer: customer, sendout: SendoutID(1), device: DeviceID(1))
+      let link = PushLink(customer: customer, sendout: SendoutID(1), push: PushNumber(1), device: DeviceID(1))
       let old = signer.token(for: link, .page)
-      let aged = PushLink(customer: customer, sendout: SendoutID(1), device: DeviceID(1), signedOn: LinkDay(1))
+      let aged = PushLink(
+        customer: customer, sendout: SendoutID(1), push: PushNumber(1), device: DeviceID(1), signedOn: LinkDay(1))
       let ancient = signer.token(for: aged, .page)
       let refresh = LinkRefresh(database.pool, keys, signer, logger: TestServer.logger)
       try await withThrowingTaskGroup(of: Void.self) { group in
@@ -46,9 +47,10 @@ import Wire
       let keys = LinkKeys(database.pool, vault: Vault(try MasterKeys(current: MasterKeys.generate())))
       let customer = try await Customers(database.pool).add(name: "ACME").id
       let thief = LinkSigner(try await keys.load())
-      let link = PushLink(customer: customer, sendout: SendoutID(1), device: DeviceID(1))
+      let link = PushLink(customer: customer, sendout: SendoutID(1), push: PushNumber(1), device: DeviceID(1))
       let early = PushLink(
-        customer: customer, sendout: SendoutID(1), device: DeviceID(1), signedOn: LinkDay(LinkDay.today.number - 20))
+        customer: customer, sendout: SendoutID(1), push: PushNumber(1), device: DeviceID(1),
+        signedOn: LinkDay(LinkDay.today.number - 20))
       _ = try await keys.rotate(by: .commandLine(user: "root"))
       try await database.query("UPDATE hub_secret SET created_at = created_at - interval '10 days'")
       let rotated = LinkSigner(try await keys.load())

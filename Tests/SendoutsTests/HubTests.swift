@@ -74,6 +74,32 @@ import Wire
     }
   }
 
+  @Test func `With skip, a killed hub leaves no more pushes uncertain than it had in flight`() async throws {
+    try await withSendingBench(simulator: { $0.requestsKept = 5000 }) { bench in
+      try await bench.addDevices(1)
+      try await bench.addDevices(2499, from: 2, prefix: "bb")
+      bench.simulator.apns.rule(.token("bb"), .ignore)
+      defer { bench.simulator.apns.answerIgnored() }
+      let window = DispatchSettings().window
+      let key = try await bench.withHubs(
+        1,
+        {
+          $0.dispatch.lease = .seconds(4)
+          $0.runner.batchSize = 1000
+        }
+      ) {
+        let key = try await bench.send("Hello", onUncertain: .skip)
+        _ = await bench.simulator.apns.received(count: window)
+        return key
+      }
+      bench.simulator.apns.removeRules()
+      let counts = try await bench.withHubs { try #require(try await bench.until(key, .finished).counts) }
+      #expect(counts.uncertain > 0 && counts.uncertain <= window)
+      #expect(counts.accepted + counts.uncertain == 2500)
+      #expect(bench.simulator.apns.count == Set(bench.simulator.apns.requests.map(\.token)).count)
+    }
+  }
+
   @Test func `A killed hub's batches are settled although the sendout was cancelled meanwhile`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(100)
@@ -176,8 +202,8 @@ import Wire
         let ids = Dictionary(grouping: bench.simulator.apns.requests, by: \.token)
           .mapValues { $0.map { $0.header("apns-id") } }
         #expect(ids.values.map(\.count).sorted() == [1, 1, 2])
-        for device in devices {
-          let id = PushIdentity.id(key, device).uuidString.lowercased()
+        for (index, device) in devices.enumerated() {
+          let id = PushIdentity.id(key, PushNumber(Int64(index) + 1)).uuidString.lowercased()
           #expect(ids[tokens[device] ?? ""]?.allSatisfy { $0 == id } == true)
         }
         #expect(bench.simulator.apns.requests.allSatisfy { $0.header("apns-collapse-id") == "s\(key.sendout)" })

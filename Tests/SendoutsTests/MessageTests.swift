@@ -28,7 +28,8 @@ import Wire
       #expect(payload["aps"]?["alert"] == ["title": "Hi N2, pizza & \"pasta\"?", "body": "iPhone"])
       #expect(payload["campaign"] == .string("c\(key.sendout)"))
       #expect(payload["n"] == 3)
-      let link = PushLink(customer: bench.customer, sendout: key.sendout, device: devices[1])
+      let link = PushLink(
+        customer: bench.customer, sendout: key.sendout, push: PushNumber(2), device: devices[1])
       #expect(payload.string("url") == bench.links.page(link))
       #expect(payload.string("pushreadurl") == bench.links.read(link))
       #expect(received.header("apns-push-type") == "alert")

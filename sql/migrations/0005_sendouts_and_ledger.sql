@@ -41,33 +41,50 @@ COMMENT ON COLUMN sendout.started_at       IS 'When it was started.';
 COMMENT ON COLUMN sendout.frozen_at        IS 'When its audience was written into the ledger.';
 COMMENT ON COLUMN sendout.finished_at      IS 'When its last push settled, or when it was cancelled.';
 
+-- Counts change with the pushes' states, in the same statement, so that no report has to read the pushes. Statements lock
+-- batches before pushes. No index holds a count: counting stays on the row's page (HOT).
 CREATE TABLE push_batch (
   customer_id bigint      NOT NULL,
   sendout_id  bigint      NOT NULL,
   batch_no    int4        NOT NULL,
-  size        int4        NOT NULL,
-  first_device_id bigint  NOT NULL,
-  last_device_id  bigint  NOT NULL,
-  state       text        NOT NULL CONSTRAINT push_batch_state_known CHECK (state IN ('queued', 'held', 'claimed', 'settled', 'cancelled')),
+  push_app_id bigint      NOT NULL,
+  sandbox     boolean     NOT NULL,
+  first_push  int4        NOT NULL,
+  last_push   int4        NOT NULL,
+  state       text        NOT NULL DEFAULT 'queued' CONSTRAINT push_batch_state_known CHECK (state IN ('queued', 'held', 'claimed', 'settled', 'cancelled')),
   release_to  text        NOT NULL DEFAULT 'queued' CONSTRAINT push_batch_release_to_known CHECK (release_to IN ('queued', 'held', 'cancelled')),
   not_before  timestamptz NOT NULL DEFAULT '-infinity',
   hub_id      uuid,
   claimed_at  timestamptz,
   lease_until timestamptz,
   claims      int4        NOT NULL DEFAULT 0,
+  sent_to     int4        NOT NULL DEFAULT 0,
+  queued      int4        NOT NULL,
+  waiting     int4        NOT NULL DEFAULT 0,
+  accepted    int4        NOT NULL DEFAULT 0,
+  failed      int4        NOT NULL DEFAULT 0,
+  uncertain   int4        NOT NULL DEFAULT 0,
+  skipped     int4        NOT NULL DEFAULT 0,
+  cancelled   int4        NOT NULL DEFAULT 0,
+  sent        int4        NOT NULL DEFAULT 0,
+  opened      int4        NOT NULL DEFAULT 0,
+  accepted_opened int4    NOT NULL DEFAULT 0,
   PRIMARY KEY (customer_id, sendout_id, batch_no),
-  FOREIGN KEY (customer_id, sendout_id) REFERENCES sendout ON DELETE CASCADE
+  FOREIGN KEY (customer_id, sendout_id) REFERENCES sendout ON DELETE CASCADE,
+  CONSTRAINT push_batch_counts_all CHECK
+    (queued + waiting + accepted + failed + uncertain + skipped + cancelled = last_push - first_push + 1)
 ) WITH (fillfactor = 50);
 CREATE INDEX push_batch_queued ON push_batch (customer_id, sendout_id, not_before DESC, batch_no) WHERE state = 'queued';
 CREATE INDEX push_batch_claimed ON push_batch (customer_id, sendout_id, lease_until) WHERE state = 'claimed';
-COMMENT ON TABLE  push_batch             IS 'Batches of the ledger''s pushes. A hub commits its claim to a batch before it sends the batch''s first byte.';
+COMMENT ON TABLE  push_batch             IS 'Batches of the ledger''s pushes: a range of a sendout''s pushes of one app and environment, and their counts by state.';
 COMMENT ON INDEX  push_batch_queued      IS 'In claim order: batches due for a retry come before batches never tried.';
 COMMENT ON COLUMN push_batch.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN push_batch.sendout_id  IS 'The sendout.';
 COMMENT ON COLUMN push_batch.batch_no    IS '0, 1, 2, … within the sendout.';
-COMMENT ON COLUMN push_batch.size        IS 'Number of its pushes.';
-COMMENT ON COLUMN push_batch.first_device_id IS 'First device of the batch. Its pushes are a range of the ledger''s primary key.';
-COMMENT ON COLUMN push_batch.last_device_id  IS 'Last device of the batch, included.';
+COMMENT ON COLUMN push_batch.push_app_id IS 'The app of its devices.';
+COMMENT ON COLUMN push_batch.sandbox     IS 'Whether its devices belonged to APNs'' development environment at the freeze.';
+COMMENT ON COLUMN push_batch.first_push  IS 'Its first push. The pushes of a batch are a range of the ledger''s primary key.';
+COMMENT ON COLUMN push_batch.last_push   IS 'Its last push, included.';
 COMMENT ON COLUMN push_batch.state       IS 'queued -> claimed -> settled; queued <-> held while the sendout is paused; queued or held -> cancelled; claimed -> release_to when pushes are left to send, or when its hub is gone.';
 COMMENT ON COLUMN push_batch.release_to  IS 'State after its hub releases it with unsent pushes: queued, or held or cancelled once its sendout is.';
 COMMENT ON COLUMN push_batch.not_before  IS 'Earliest moment of the next claim: when the first of its waiting pushes is due.';
@@ -75,15 +92,27 @@ COMMENT ON COLUMN push_batch.hub_id      IS 'The hub run that claimed it last. A
 COMMENT ON COLUMN push_batch.claimed_at  IS 'When it was last claimed.';
 COMMENT ON COLUMN push_batch.lease_until IS 'When the claim expires. Its hub extends it while it works; past this moment the hub counts as dead.';
 COMMENT ON COLUMN push_batch.claims      IS 'How often it was claimed. The number identifies a claim.';
+COMMENT ON COLUMN push_batch.sent_to     IS 'Write-ahead mark of the claim: pushes up to this one may have left. A hub commits it before it sends their first byte.';
+COMMENT ON COLUMN push_batch.queued      IS 'Number of its pushes in this state, as with the columns that follow.';
+COMMENT ON COLUMN push_batch.waiting     IS 'State: waiting for a retry.';
+COMMENT ON COLUMN push_batch.accepted    IS 'State: accepted by the push service.';
+COMMENT ON COLUMN push_batch.failed      IS 'State: refused by the push service for good.';
+COMMENT ON COLUMN push_batch.uncertain   IS 'State: possibly sent, but never answered.';
+COMMENT ON COLUMN push_batch.skipped     IS 'State: not sent, because the device was invalidated or moved to another contact.';
+COMMENT ON COLUMN push_batch.cancelled   IS 'State: not sent, because the sendout was cancelled.';
+COMMENT ON COLUMN push_batch.sent        IS 'Not a state: sent at least once, uncertain attempts included.';
+COMMENT ON COLUMN push_batch.opened      IS 'Not a state: opened by a person at least once.';
+COMMENT ON COLUMN push_batch.accepted_opened IS 'Not a state: opened pushes that the push service accepted.';
 
 -- No foreign key: rows are only written while their sendout's row is locked. Checking a million of them doubled the time of
 -- a freeze. No index on state or opened_at: an update of these stays on its page (HOT).
 CREATE TABLE push (
   customer_id bigint      NOT NULL,
   sendout_id  bigint      NOT NULL,
+  push_no     int4        NOT NULL,
+  batch_no    int4        NOT NULL,
   device_id   bigint      NOT NULL,
   contact_id  bigint      NOT NULL,
-  batch_no    int4        NOT NULL,
   state       text        NOT NULL DEFAULT 'queued' CONSTRAINT push_state_known CHECK (state IN ('queued', 'waiting', 'accepted', 'failed', 'uncertain', 'skipped', 'cancelled')),
   attempts    int2        NOT NULL DEFAULT 0,
   reason      text,
@@ -93,7 +122,7 @@ CREATE TABLE push (
   not_before  timestamptz,
   give_up_at  timestamptz,
   opened_at   timestamptz,
-  PRIMARY KEY (customer_id, sendout_id, device_id)
+  PRIMARY KEY (customer_id, sendout_id, push_no)
 ) WITH (fillfactor = 60);
 -- The contact comes first. With the customer first, the planner took this index for as good as the primary key on a new
 -- table, and each open then read all of the customer's pushes. A contact has only one customer, so look-ups lose nothing.
@@ -101,10 +130,11 @@ CREATE INDEX push_contact ON push (contact_id, customer_id);
 COMMENT ON TABLE  push             IS 'The ledger: one row for each sendout and device, from intent to outcome to open.';
 COMMENT ON COLUMN push.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN push.sendout_id  IS 'The sendout.';
+COMMENT ON COLUMN push.push_no     IS '1, 2, 3, … within the sendout, in the order of app, environment and device.';
+COMMENT ON COLUMN push.batch_no    IS 'Its batch.';
 COMMENT ON COLUMN push.device_id   IS 'The device, as it was when the audience was frozen.';
 COMMENT ON COLUMN push.contact_id  IS 'The contact that had the device at the freeze. If another contact has it when the push is due, the push is skipped. If another has it at the open, no first open is counted.';
-COMMENT ON COLUMN push.batch_no    IS 'Its batch.';
-COMMENT ON COLUMN push.state       IS 'queued (being sent, if its batch is claimed) -> accepted, failed, skipped, uncertain or waiting; waiting: retried at not_before; cancelled with its sendout.';
+COMMENT ON COLUMN push.state       IS 'queued (being sent, if its batch is claimed) -> accepted, failed, skipped, uncertain or waiting; waiting: retried at not_before; cancelled with its sendout; uncertain (hub_stopped) -> accepted or failed, when its hub is back and knows.';
 COMMENT ON COLUMN push.attempts    IS 'How often it was sent, uncertain attempts included. Attempts that ended in refused credentials do not count: the push service looked at nothing of the push. Above 1, resent_because says why.';
 COMMENT ON COLUMN push.resent_because IS 'Why it was sent more than once: the outcome before the last attempt, such as TooManyRequests or hub_stopped. NULL if it was not.';
 COMMENT ON COLUMN push.reason      IS 'Reason of the last outcome: the push service''s own, or the hub''s, such as device_invalidated. NULL when accepted at once.';
@@ -114,37 +144,16 @@ COMMENT ON COLUMN push.not_before  IS 'Earliest moment of the next attempt; NULL
 COMMENT ON COLUMN push.give_up_at  IS 'When retries end: two hours after the first postponement. NULL until then, and while refused credentials are its only obstacle.';
 COMMENT ON COLUMN push.opened_at   IS 'First open by a person; NULL until then.';
 
--- Both parts group by customer and sendout, so that a query for one customer is routable on Citus.
 CREATE VIEW sendout_counts AS
-  SELECT total.customer_id, total.sendout_id, total.audience, total.queued - coalesce(in_hand.sending, 0) AS queued,
-         coalesce(in_hand.sending, 0) AS sending,
-         total.waiting, total.sent, total.accepted, total.failed, total.uncertain, total.skipped, total.cancelled, total.opened,
-         total.accepted_opened
-    FROM (SELECT customer_id, sendout_id,
-                 count(*)                                      AS audience,
-                 count(*) FILTER (WHERE state = 'queued')      AS queued,
-                 count(*) FILTER (WHERE state = 'waiting')     AS waiting,
-                 count(*) FILTER (WHERE attempts > 0)          AS sent,
-                 count(*) FILTER (WHERE state = 'accepted')    AS accepted,
-                 count(*) FILTER (WHERE state = 'failed')      AS failed,
-                 count(*) FILTER (WHERE state = 'uncertain')   AS uncertain,
-                 count(*) FILTER (WHERE state = 'skipped')     AS skipped,
-                 count(*) FILTER (WHERE state = 'cancelled')   AS cancelled,
-                 count(opened_at)                              AS opened,
-                 count(opened_at) FILTER (WHERE state = 'accepted') AS accepted_opened
-            FROM push
-           GROUP BY customer_id, sendout_id) AS total
-    LEFT JOIN
-         (SELECT push_batch.customer_id, push_batch.sendout_id, count(*) AS sending
-            FROM push_batch
-            JOIN push ON push.customer_id = push_batch.customer_id AND push.sendout_id = push_batch.sendout_id
-             AND push.device_id BETWEEN push_batch.first_device_id AND push_batch.last_device_id
-             -- The same bounds again. The planner expects each bound to keep a third of the rows; with only two of them it
-             -- read all of the customer's pushes instead of the batch's range.
-             AND push.device_id > push_batch.first_device_id - 1 AND push.device_id < push_batch.last_device_id + 1
-           WHERE push_batch.state = 'claimed' AND push.state = 'queued'
-           GROUP BY push_batch.customer_id, push_batch.sendout_id) AS in_hand
-      ON in_hand.customer_id = total.customer_id AND in_hand.sendout_id = total.sendout_id;
+  SELECT customer_id, sendout_id,
+         sum(last_push - first_push + 1)                            AS audience,
+         coalesce(sum(queued) FILTER (WHERE state <> 'claimed'), 0) AS queued,
+         coalesce(sum(queued) FILTER (WHERE state = 'claimed'), 0)  AS sending,
+         sum(waiting) AS waiting, sum(sent) AS sent, sum(accepted) AS accepted, sum(failed) AS failed,
+         sum(uncertain) AS uncertain, sum(skipped) AS skipped, sum(cancelled) AS cancelled, sum(opened) AS opened,
+         sum(accepted_opened) AS accepted_opened
+    FROM push_batch
+   GROUP BY customer_id, sendout_id;
 COMMENT ON VIEW   sendout_counts             IS 'A sendout''s pushes by state: the one definition behind the API, the command line and the reports. A sendout without pushes has no row.';
 COMMENT ON COLUMN sendout_counts.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN sendout_counts.sendout_id  IS 'The sendout.';
@@ -167,18 +176,18 @@ COMMENT ON COLUMN sendout_counts.accepted_opened IS 'Not a state: opened pushes 
 CREATE TABLE open_event (
   customer_id bigint      NOT NULL,
   sendout_id  bigint      NOT NULL,
-  device_id   bigint      NOT NULL,
+  push_no     int4        NOT NULL,
   minute      timestamp   NOT NULL GENERATED ALWAYS AS (date_trunc('minute', at AT TIME ZONE 'UTC')) STORED,
   via         text        NOT NULL CONSTRAINT open_event_via_known CHECK (via IN ('page', 'pushreadurl')),
   reader      text        NOT NULL CONSTRAINT open_event_reader_known CHECK (reader IN ('person', 'machine')),
   at          timestamptz NOT NULL DEFAULT now(),
   opens       integer     NOT NULL DEFAULT 1 CONSTRAINT open_event_opens_counted CHECK (opens > 0),
-  PRIMARY KEY (customer_id, sendout_id, device_id, minute, via, reader)
+  PRIMARY KEY (customer_id, sendout_id, push_no, minute, via, reader)
 ) WITH (fillfactor = 90);
 COMMENT ON TABLE  open_event             IS 'Fetches of a rich page or a pushreadurl. Those of one push within one minute of the clock are one row.';
 COMMENT ON COLUMN open_event.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN open_event.sendout_id  IS 'The sendout.';
-COMMENT ON COLUMN open_event.device_id   IS 'The device that the push went to.';
+COMMENT ON COLUMN open_event.push_no     IS 'The push.';
 COMMENT ON COLUMN open_event.minute      IS 'The minute in UTC.';
 COMMENT ON COLUMN open_event.via         IS 'page: the rich page was fetched. pushreadurl: the app reported that the push was read.';
 COMMENT ON COLUMN open_event.reader      IS 'machine: a HEAD request, or a known scanner or prefetcher. Machines never count as opens.';

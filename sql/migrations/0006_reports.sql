@@ -173,11 +173,11 @@ CREATE VIEW report.contact_timeline AS
    WHERE coalesce(p.settled_at, p.sent_at) IS NOT NULL
   UNION ALL
   SELECT c.customer_id, c.original_id, c.contact_id, o.at,
-         CASE o.reader WHEN 'person' THEN 'push opened' ELSE 'push fetched by a machine' END, o.via, o.device_id,
+         CASE o.reader WHEN 'person' THEN 'push opened' ELSE 'push fetched by a machine' END, o.via, p.device_id,
          o.sendout_id
     FROM contact c
     JOIN push p ON p.customer_id = c.customer_id AND p.contact_id = c.contact_id
-    JOIN open_event o ON o.customer_id = p.customer_id AND o.sendout_id = p.sendout_id AND o.device_id = p.device_id;
+    JOIN open_event o ON o.customer_id = p.customer_id AND o.sendout_id = p.sendout_id AND o.push_no = p.push_no;
 COMMENT ON VIEW   report.contact_timeline             IS 'Everything that happened with one contact. Filter by customer_id and original_id, order by at.';
 COMMENT ON COLUMN report.contact_timeline.customer_id IS 'The customer.';
 COMMENT ON COLUMN report.contact_timeline.original_id IS 'The customer''s own id of the user, exact, since rows are asked for by it. Export it as report.cell(original_id).';

@@ -5,8 +5,8 @@ public import Wire
 
 /// Signs and verifies the tokens in links.
 ///
-/// A token is the base64url of five variable-length integers and a 16-byte HMAC-SHA256. The integers are the signing
-/// key's number, customer, sendout, device and the day of signing. The HMAC covers them and the link's kind. So a token
+/// A token is the base64url of six variable-length integers and a 16-byte HMAC-SHA256. The integers are the signing
+/// key's number, customer, sendout, push, device and the day of signing. The HMAC covers them and the link's kind. So a token
 /// is short, unguessable and free of personal data. Keys can be replaced while the hub serves. The database is never
 /// asked.
 public final class LinkSigner: Sendable {
@@ -19,8 +19,8 @@ public final class LinkSigner: Sendable {
   }
 
   private static let signatureLength = 16
-  /// Five numbers of at most 9 bytes each.
-  private static let lengths = 28...82
+  /// Six numbers of at most 9 bytes each.
+  private static let lengths = 30...94
 
   private let keys: Mutex<Keys>
   private let today: @Sendable () -> LinkDay
@@ -56,7 +56,7 @@ public final class LinkSigner: Sendable {
       lastDays: lastDays, maximumAges: maximumAges)
   }
 
-  /// The token that stands for a push in links of this kind: at most 82 characters of base64url, mostly 36.
+  /// The token that stands for a push in links of this kind: at most 94 characters of base64url, mostly 40.
   ///
   /// A link that was verified keeps its day and its key, so that a page cannot prolong the links on it.
   public func token(for link: PushLink, _ kind: PushLink.Kind) -> String {
@@ -78,11 +78,11 @@ public final class LinkSigner: Sendable {
     guard Self.lengths.contains(given.count), let packed = Base64URL.decode(given) else { return nil }
     var numbers = VariableLength(bytes: packed.dropLast(Self.signatureLength))
     guard let number = numbers.next(), let customer = numbers.next(), let sendout = numbers.next(),
-      let device = numbers.next(), let day = numbers.next(), numbers.isAtEnd
+      let push = numbers.next(), let device = numbers.next(), let day = numbers.next(), numbers.isAtEnd
     else { return nil }
     let link = PushLink(
-      customer: CustomerID(customer), sendout: SendoutID(sendout), device: DeviceID(device), signedOn: LinkDay(day),
-      signedBy: number)
+      customer: CustomerID(customer), sendout: SendoutID(sendout), push: PushNumber(push), device: DeviceID(device),
+      signedOn: LinkDay(day), signedBy: number)
     let (mac, lastDay, maximumAge) = keys.withLock {
       ($0.macs[number], $0.lastDays[number]?.number ?? .max, $0.maximumAges[link.customer])
     }
@@ -101,9 +101,12 @@ public final class LinkSigner: Sendable {
   ) -> [UInt8] {
     var signed: [UInt8] = [kind.rawValue]
     var packed: [UInt8] = []
-    signed.reserveCapacity(41)
-    packed.reserveCapacity(61)
-    for number in [number, link.customer.rawValue, link.sendout.rawValue, link.device.rawValue, day.number] {
+    signed.reserveCapacity(49)
+    packed.reserveCapacity(70)
+    let numbers = [
+      number, link.customer.rawValue, link.sendout.rawValue, link.push.rawValue, link.device.rawValue, day.number,
+    ]
+    for number in numbers {
       withUnsafeBytes(of: number.bigEndian) { signed.append(contentsOf: $0) }
       VariableLength.append(number, to: &packed)
     }

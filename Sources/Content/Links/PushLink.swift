@@ -5,6 +5,8 @@ public import Wire
 public struct PushLink: Sendable, Hashable {
   public let customer: CustomerID
   public let sendout: SendoutID
+  public let push: PushNumber
+  /// The device that the push went to, so that its page needs no other look-up.
   public let device: DeviceID
   /// The day on which the link was signed; `nil` for one that is yet to be signed.
   public let signedOn: LinkDay?
@@ -12,23 +14,25 @@ public struct PushLink: Sendable, Hashable {
   public let signedBy: Int64?
 
   public init(
-    customer: CustomerID, sendout: SendoutID, device: DeviceID, signedOn: LinkDay? = nil, signedBy: Int64? = nil
+    customer: CustomerID, sendout: SendoutID, push: PushNumber, device: DeviceID, signedOn: LinkDay? = nil,
+    signedBy: Int64? = nil
   ) {
     self.signedBy = signedBy
     self.customer = customer
     self.sendout = sendout
+    self.push = push
     self.device = device
     self.signedOn = signedOn
   }
 
   public static func == (left: PushLink, right: PushLink) -> Bool {
-    left.customer == right.customer && left.sendout == right.sendout && left.device == right.device
+    left.customer == right.customer && left.sendout == right.sendout && left.push == right.push
   }
 
   public func hash(into hasher: inout Hasher) {
     hasher.combine(customer)
     hasher.combine(sendout)
-    hasher.combine(device)
+    hasher.combine(push)
   }
 
   /// What opening it does. A token of one kind is none of the other.

@@ -21,7 +21,6 @@ final class BatchRun: Sendable {
   }
 
   let claim: Claim
-  let devices: ClosedRange<Int64>
   let outcomePolicy: OutcomePolicy
   /// Whether some of its pushes were tried before.
   let isRetry: Bool
@@ -29,7 +28,6 @@ final class BatchRun: Sendable {
 
   init(_ batch: ClaimedBatch, _ outcomePolicy: OutcomePolicy) {
     claim = batch.claim
-    devices = batch.devices
     self.outcomePolicy = outcomePolicy
     isRetry = batch.isRetry
   }

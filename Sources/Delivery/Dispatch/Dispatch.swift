@@ -16,6 +16,7 @@ final class Dispatch: Sendable {
   let order: SendoutOrder
   private let ledger: BatchLedger
   private let window: SendWindow
+  private let writeAhead: Batcher<WriteAheadMark, Bool>
   let outcomeWriter: OutcomeWriter
   private let preparation: Preparation
   let circuitBreakers: Mutex<[APNsEnvironment: CircuitBreaker]>
@@ -39,6 +40,7 @@ final class Dispatch: Sendable {
     logger[metadataKey: "customer"] = "\(order.key.customer)"
     logger[metadataKey: "sendout"] = "\(order.key.sendout)"
     self.logger = logger
+    writeAhead = .ofMarks { [ledger] marks in try await ledger.advance(marks) }
     outcomeWriter = OutcomeWriter { [ledger, logger] settlements in
       do {
         try await ledger.settle(settlements)
@@ -83,15 +85,19 @@ final class Dispatch: Sendable {
 
   /// The next batch, claimed and prepared; `nil` when there is none now, or the window is closed.
   private func claimNext() async -> PreparedBatch? {
-    guard window.end == nil, let batch = await claim() else { return nil }
+    guard window.end == nil, var batch = await claim() else { return nil }
     let outcomePolicy = OutcomePolicy(
       policy: order.onUncertain, retrySchedule: dispatcher.settings.retrySchedule, jitter: dispatcher.random(),
       now: dispatcher.now)
     let run = BatchRun(batch, outcomePolicy)
     let devices = Devices(dispatcher.database)
     guard
+      let pushes = await persistently("read a batch", { [batch] in try await self.ledger.pushes(of: batch) })
+    else { return nil }
+    batch.pushes = pushes
+    guard
       let recipients = await persistently(
-        "load recipients", { try await devices.recipients(self.order.key.customer, batch.pushes.map(\.device)) })
+        "load recipients", { try await devices.recipients(self.order.key.customer, pushes.map(\.device)) })
     else {
       await release(run)
       return nil
@@ -160,9 +166,29 @@ final class Dispatch: Sendable {
     return false
   }
 
+  /// Commits that the slice's pushes may have left. Marks of all slices that wait are committed together.
+  /// - Returns: whether they may leave now: the batch is still this run's, and nobody has stopped the run.
+  private func mayLeave(_ slice: PreparedBatch.Slice, of run: BatchRun) async -> Bool {
+    guard let last = slice.pushes.last?.number else { return false }
+    do {
+      let isOurs = try await writeAhead.answer(0, WriteAheadMark(claim: run.claim, push: last))
+      if !isOurs { leases.abandon(run.claim) }
+      return isOurs && window.end == nil
+    } catch {
+      if !Task.isCancelled, !Self.isRetryable(error, "mark pushes as sent", logger) {
+        window.close(.unavailable(reason: "the hub failed to mark pushes as sent"))
+      }
+      return false
+    }
+  }
+
   // MARK: Taking outcomes
 
   private func send(_ slice: PreparedBatch.Slice, of run: BatchRun) async {
+    guard await mayLeave(slice, of: run) else {
+      window.release(slice.pushes.count)
+      return await endSlice(of: run)
+    }
     var isUnanswered = [Bool](repeating: true, count: slice.pushes.count)
     var wasAnswered = false
     var unsentReason: String?
@@ -245,7 +271,7 @@ final class Dispatch: Sendable {
 
   private func release(_ run: BatchRun) async {
     guard !Task.isCancelled else { return }
-    await persistently("release a batch") { try await self.ledger.release(run.claim, run.devices) }
+    await persistently("release a batch") { try await self.ledger.release(run.claim) }
     leases.remove(run.claim)
   }
 

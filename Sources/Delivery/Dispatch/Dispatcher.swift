@@ -9,9 +9,10 @@ public import Wire
 
 /// Works through the ledger of one sendout after another: claims its batches, sends their pushes, settles the outcomes.
 ///
-/// The order of commits makes it safe to stop at any moment. A batch's claim is committed before its first byte leaves, and an
-/// outcome is committed when it is known. Pushes without an outcome, in a claimed batch whose lease has expired, are uncertain,
-/// and the sendout's policy decides about them. A commit for each push would cost a thousand times as much.
+/// The order of commits makes it safe to stop at any moment. Before the first byte of a slice leaves, the batch's write-ahead mark
+/// is moved to its last push and committed; an outcome is committed when it is known. In a claimed batch whose lease has
+/// expired, pushes up to the mark without an outcome are uncertain, and the sendout's policy decides about them. The others never
+/// left. A commit for each push would cost a hundred times as much.
 public struct Dispatcher: Sendable {
   let database: any Querying
   let apns: APNsProvider
@@ -124,10 +125,10 @@ public final class StopSignal: Sendable {
 
 /// How a hub works through the ledger. The defaults are for production; tests choose smaller values.
 public struct DispatchSettings: Sendable {
-  /// Most pushes in flight: sent to a push service, and their outcome not written yet. So many may still leave after a pause.
-  public var window = 4000
+  /// Most pushes in flight: marked as possibly sent, and their outcome not written yet. So many are uncertain after a crash.
+  public var window = 500
   /// Most pushes sent in one call.
-  public var slice = 250
+  public var slice = 100
   /// How long a claim is valid without being extended. After it, any hub may continue with the pushes of a killed one.
   public var lease: Duration = .seconds(10)
   /// How often claims are extended.

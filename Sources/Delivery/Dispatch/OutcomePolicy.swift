@@ -67,7 +67,7 @@ struct OutcomePolicy: Sendable {
   /// What is written of a push that did not leave because its environment is closed: it waits. It does not expire while
   /// credentials are refused, since people have to correct those.
   func settlement(of push: QueuedPush, blockedBy closureReason: ClosureReason) -> Settlement {
-    var settlement = Settlement(device: push.device, state: .waiting, left: false)
+    var settlement = Settlement(push: push.number, batch: push.batch, state: .waiting, left: false)
     switch closureReason {
     case .refused(let reason):
       settlement.reason = reason
@@ -93,7 +93,7 @@ struct OutcomePolicy: Sendable {
     _ state: PushState, _ push: QueuedPush, _ outcome: PushOutcome, _ reason: String? = nil
   ) -> Settlement {
     Settlement(
-      device: push.device, state: state, reason: reason?.forLedger, left: outcome.sentAt != nil,
+      push: push.number, batch: push.batch, state: state, reason: reason?.forLedger, left: outcome.sentAt != nil,
       sentAt: outcome.sentAt)
   }
 

@@ -47,3 +47,22 @@ final class OutcomeWriter: Sendable {
   /// Ends the writer. Outcomes that are not written yet are dropped.
   func cancel() { batcher.cancel() }
 }
+
+extension Batcher where Item == WriteAheadMark, Answer == Bool {
+  /// Commits write-ahead marks, those that arrive during a commit together in the next one. A database that is away is waited for:
+  /// nothing leaves meanwhile.
+  /// - Parameter advance: moves the marks, one for each batch, and returns the batches that are still the run's.
+  static func ofMarks(_ advance: @escaping @Sendable ([WriteAheadMark]) async throws -> Set<Int32>) -> Batcher {
+    var policy = FailurePolicy()
+    policy.isWorthRetrying = { DatabaseUnavailable($0) != nil }
+    policy.firstPause = .milliseconds(100)
+    policy.longestPause = .seconds(2)
+    return Batcher(
+      BatchLimits(batchWeight: .max, batchesPerKey: 1, items: .max), full: CancellationError(), onFailure: policy
+    ) { _, marks in
+      let furthest = Dictionary(marks.map { ($0.claim, $0) }) { $0.push < $1.push ? $1 : $0 }
+      let kept = try await advance(Array(furthest.values))
+      return marks.map { kept.contains($0.claim.batch) }
+    }
+  }
+}

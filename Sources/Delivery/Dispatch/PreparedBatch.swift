@@ -28,7 +28,6 @@ struct Preparation: Sendable {
   /// - Parameter recipients: of the devices that still exist, in any order.
   func prepare(_ batch: ClaimedBatch, _ run: BatchRun, for recipients: [Recipient]) -> PreparedBatch {
     let recipients = Dictionary(recipients.map { ($0.device.id, $0) }) { first, _ in first }
-    var open: [APNsEnvironment: PreparedBatch.Slice] = [:]
     var prepared = PreparedBatch(run: run, slices: [], settlements: [])
     for push in batch.pushes {
       guard let recipient = recipients[push.device] else {
@@ -45,16 +44,13 @@ struct Preparation: Sendable {
         continue
       }
       let environment: APNsEnvironment = recipient.device.isSandbox ? .sandbox : .production
-      var slice = open[environment] ?? PreparedBatch.Slice(environment: environment)
-      slice.pushes.append(push)
-      slice.requests.append(request)
-      if slice.pushes.count == sliceSize {
-        prepared.slices.append(slice)
-        slice = PreparedBatch.Slice(environment: environment)
+      // Slices keep the order of the pushes: the write-ahead mark of one then covers no push of a later one.
+      if prepared.slices.last.map({ $0.environment != environment || $0.pushes.count == sliceSize }) ?? true {
+        prepared.slices.append(PreparedBatch.Slice(environment: environment))
       }
-      open[environment] = slice
+      prepared.slices[prepared.slices.count - 1].pushes.append(push)
+      prepared.slices[prepared.slices.count - 1].requests.append(request)
     }
-    prepared.slices += open.values.filter { !$0.pushes.isEmpty }
     return prepared
   }
 
@@ -65,7 +61,8 @@ struct Preparation: Sendable {
   }
 
   private func request(_ push: QueuedPush, _ recipient: Recipient) -> APNsPush {
-    let link = PushLink(customer: order.key.customer, sendout: order.key.sendout, device: push.device)
+    let link = PushLink(
+      customer: order.key.customer, sendout: order.key.sendout, push: push.number, device: push.device)
     var context =
       order.message.isPersonal
       ? PageContext(recipient, app: order.appFields, sendout: order.sendoutFields)
@@ -73,14 +70,14 @@ struct Preparation: Sendable {
     context.url = order.hasPage ? links.page(link) : nil
     context.pushreadurl = links.read(link)
     return APNsPush(
-      token: recipient.device.token, topic: order.topic, id: PushIdentity.id(order.key, push.device),
+      token: recipient.device.token, topic: order.topic, id: PushIdentity.id(order.key, push.number),
       collapseID: PushIdentity.collapseID(order.key), payload: order.message.payload(for: context))
   }
 }
 
 extension Settlement {
   fileprivate static func withoutSending(_ push: QueuedPush, _ state: PushState, _ reason: String) -> Settlement {
-    Settlement(device: push.device, state: state, reason: reason, left: false)
+    Settlement(push: push.number, batch: push.batch, state: state, reason: reason, left: false)
   }
 }
 
@@ -88,10 +85,10 @@ extension Settlement {
 enum PushIdentity {
   /// The header `apns-id`: the same for every attempt, so that Apple's logs can be compared with the ledger. SHA-256 of the
   /// key, as a UUID of version 8 (RFC 9562, section 5.8).
-  static func id(_ key: SendoutKey, _ device: DeviceID) -> UUID {
+  static func id(_ key: SendoutKey, _ push: PushNumber) -> UUID {
     var hash = SHA256()
     hash.update(data: Array("pushcart push".utf8))
-    for number in [key.customer.rawValue, key.sendout.rawValue, device.rawValue] {
+    for number in [key.customer.rawValue, key.sendout.rawValue, push.rawValue] {
       withUnsafeBytes(of: number.bigEndian) { hash.update(bufferPointer: $0) }
     }
     return hash.finalize().withUnsafeBytes { digest in

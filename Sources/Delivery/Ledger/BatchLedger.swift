@@ -11,12 +11,39 @@ struct BatchLedger: Sendable {
   /// How long a claim is valid without being extended.
   let lease: Duration
 
-  /// The next batch that is due, claimed and committed; `nil` if there is none now.
+  /// The next batch that is due, claimed and committed, with its pushes; `nil` if there is none now.
   func claim() async throws -> ClaimedBatch? {
     let asked = ContinuousClock.now
     let rows = try await database.query(
       BatchQueries.claim, key.customer.rawValue, key.sendout.rawValue, run.uuid, lease.inSeconds)
-    return try ClaimedBatch(rows, leaseEnd: asked + lease)
+    guard let row = rows.first else { return nil }
+    let (batch, ordinal, first, last, isRetry) = try row.decode(
+      Int32.self, Int32.self, Int64.self, Int64.self, Bool.self)
+    return ClaimedBatch(
+      claim: Claim(batch: batch, ordinal: ordinal), range: first...last, pushes: [], isRetry: isRetry,
+      leaseEnd: asked + lease)
+  }
+
+  /// The pushes of a claimed batch that are to be sent, in the order of their numbers.
+  func pushes(of batch: ClaimedBatch) async throws -> [QueuedPush] {
+    try await database.query(
+      BatchQueries.pushes, key.customer.rawValue, key.sendout.rawValue, batch.range.lowerBound, batch.range.upperBound
+    ).map { row in
+      let (number, device, contact, attempts, giveUpAt) = try row.decode(
+        Int64.self, Int64.self, Int64.self, Int32.self, Date?.self)
+      return QueuedPush(
+        number: PushNumber(number), batch: batch.claim.batch, device: DeviceID(device), contact: ContactID(contact),
+        attempts: Int(attempts), giveUpAt: giveUpAt)
+    }
+  }
+
+  /// Moves write-ahead marks, before bytes leave.
+  /// - Returns: the batches that are still this run's; of any other nothing may leave.
+  func advance(_ marks: [WriteAheadMark]) async throws -> Set<Int32> {
+    let rows = try await database.query(
+      BatchQueries.advance, key.customer.rawValue, key.sendout.rawValue, run.uuid, marks.map(\.claim.batch),
+      marks.map(\.claim.ordinal), marks.map(\.push.rawValue))
+    return Set(try rows.map { try $0.decode(Int32.self) })
   }
 
   /// Extends claims.
@@ -34,23 +61,30 @@ struct BatchLedger: Sendable {
   }
 
   /// Writes outcomes. Writing them again changes nothing.
+  ///
+  /// Some may be late: after an outage that was longer than the lease, another hub has requeued their batch and counted them as
+  /// uncertain. Final outcomes are written nevertheless.
   func settle(_ settlements: [Settlement]) async throws {
-    let settlements = settlements.sorted { $0.device < $1.device }
-    try await database.query(
-      BatchQueries.settle, key.customer.rawValue, key.sendout.rawValue, settlements.map(\.device.rawValue),
+    let settlements = settlements.sorted { $0.push < $1.push }
+    let written = try await database.query(
+      BatchQueries.settle, key.customer.rawValue, key.sendout.rawValue, settlements.map(\.push.rawValue),
       settlements.map(\.state.rawValue), settlements.map(\.reason), settlements.map { $0.left ? Int16(1) : 0 },
       settlements.map(\.sentAt), settlements.map { $0.delay?.inSeconds }, settlements.map { $0.timeout?.inSeconds },
-      run.uuid)
+      run.uuid, Array(Set(settlements.map(\.batch))))[0].decode(Int.self)
+    let final = settlements.filter { $0.left && ($0.state == .accepted || $0.state == .failed) }
+    guard written < settlements.count, !final.isEmpty else { return }
+    try await database.query(
+      BatchQueries.correct, key.customer.rawValue, key.sendout.rawValue, final.map(\.push.rawValue),
+      final.map(\.state.rawValue), final.map(\.reason), Array(Set(final.map(\.batch))))
   }
 
   /// Releases a batch.
-  func release(_ claim: Claim, _ devices: ClosedRange<Int64>) async throws {
+  func release(_ claim: Claim) async throws {
     try await database.query(
-      BatchQueries.release, key.customer.rawValue, key.sendout.rawValue, claim.batch, run.uuid, devices.lowerBound,
-      devices.upperBound, claim.ordinal)
+      BatchQueries.release, key.customer.rawValue, key.sendout.rawValue, claim.batch, run.uuid, claim.ordinal)
   }
 
-  /// Whether there are queued pushes for an environment. Reads all of the sendout's pushes if there are none.
+  /// Whether there are queued pushes for an environment.
   func hasQueued(for environment: APNsEnvironment) async throws -> Bool {
     let rows = try await database.query(
       BatchQueries.hasQueued, key.customer.rawValue, key.sendout.rawValue, environment == .sandbox)
@@ -63,8 +97,8 @@ struct BatchLedger: Sendable {
     let rows = try await database.query(
       BatchQueries.claimedBy, key.customer.rawValue, key.sendout.rawValue, run.uuid)
     for row in rows {
-      let (batch, ordinal, from, to) = try row.decode(Int32.self, Int32.self, Int64.self, Int64.self)
-      if !known.contains(batch) { try await release(Claim(batch: batch, ordinal: ordinal), from...to) }
+      let (batch, ordinal) = try row.decode(Int32.self, Int32.self)
+      if !known.contains(batch) { try await release(Claim(batch: batch, ordinal: ordinal)) }
     }
   }
 }
@@ -84,10 +118,17 @@ struct RunID: Sendable, Hashable {
   init(_ uuid: UUID = UUID()) { self.uuid = uuid }
 }
 
+/// How far the pushes of a claimed batch may have left.
+struct WriteAheadMark: Sendable {
+  let claim: Claim
+  let push: PushNumber
+}
+
 /// A batch that this run has claimed, and its pushes that are to be sent now.
 struct ClaimedBatch: Sendable {
   let claim: Claim
-  let devices: ClosedRange<Int64>
+  /// The numbers of all its pushes.
+  let range: ClosedRange<Int64>
   var pushes: [QueuedPush]
   /// Whether some of them were tried before.
   let isRetry: Bool
@@ -97,6 +138,8 @@ struct ClaimedBatch: Sendable {
 
 /// A push that is to be sent.
 struct QueuedPush: Sendable, Equatable {
+  let number: PushNumber
+  let batch: Int32
   let device: DeviceID
   /// The device's contact when the audience was frozen.
   let contact: ContactID
@@ -106,29 +149,10 @@ struct QueuedPush: Sendable, Equatable {
   let giveUpAt: Date?
 }
 
-extension ClaimedBatch {
-  /// - Returns: `nil` when there was nothing to claim.
-  init?(_ rows: Rows, leaseEnd: ContinuousClock.Instant) throws {
-    guard let first = rows.first else { return nil }
-    let (batch, ordinal, from, to) = try first.decode(Int32.self, Int32.self, Int64.self, Int64.self)
-    var isRetry = false
-    let pushes = try rows.compactMap { row -> QueuedPush? in
-      let (_, _, _, _, device, contact, attempts, giveUpAt, isAgain) = try row.decode(
-        Int32.self, Int32.self, Int64.self, Int64.self, Int64?.self, Int64?.self, Int32?.self, Date?.self, Bool.self)
-      if isAgain { isRetry = true }
-      guard let device, let contact, let attempts else { return nil }
-      return QueuedPush(
-        device: DeviceID(device), contact: ContactID(contact), attempts: Int(attempts), giveUpAt: giveUpAt)
-    }
-    self.init(
-      claim: Claim(batch: batch, ordinal: ordinal), devices: from...to, pushes: pushes, isRetry: isRetry,
-      leaseEnd: leaseEnd)
-  }
-}
-
 /// The outcome of one push, as it is written to the ledger.
 struct Settlement: Sendable, Equatable {
-  var device: DeviceID
+  var push: PushNumber
+  var batch: Int32
   var state: PushState
   var reason: String?
   /// Whether it left, or may have left.

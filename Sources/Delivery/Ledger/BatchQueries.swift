@@ -2,55 +2,70 @@ import Postgres
 import Registry
 
 /// Statements on one batch, from its claim to its release. `$1` is the customer, `$2` the sendout.
+///
+/// Every statement that changes pushes locks their batch first, and counts in the batch's row what it changes. So two of them
+/// never deadlock, and the counts are right at every commit.
 enum BatchQueries {
-  static let all: [Statement] = [claim, extend, settle, release, claimedBy, hasQueued]
+  static let all: [Statement] = [claim, pushes, advance, extend, settle, correct, release, claimedBy, hasQueued]
 
-  /// Claims a batch for the run `$3` for `$4` seconds and returns its pushes that are to be sent now; a batch that has none
-  /// returns one row without a device. Once this is committed, pushes of the batch without an outcome are uncertain, so it is
-  /// safe to let their bytes leave. Pushes due for another attempt record now why they are sent again: nobody is sent a push
-  /// twice without a reason in the ledger. Locks the batch, and skips batches that others have locked.
+  /// Claims a batch for the run `$3` for `$4` seconds. Its waiting pushes that are due are queued again, and record now why they
+  /// are sent again: nobody is sent a push twice without a reason in the ledger. Locks the batch, and skips batches that
+  /// others have locked.
   static let claim = Statement(
     "batch.claim", .write,
     """
-    WITH due AS (
-      SELECT batch_no, not_before
+    WITH due AS MATERIALIZED (
+      SELECT batch_no, first_push, last_push, waiting
         FROM push_batch
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'queued' AND not_before <= now()
        ORDER BY not_before DESC, batch_no
        LIMIT 1
-         FOR UPDATE SKIP LOCKED),
-    claimed AS (
-      UPDATE push_batch
-         SET state = 'claimed', hub_id = $3::uuid, claims = claims + 1, not_before = '-infinity',
-             claimed_at = now(), lease_until = now() + make_interval(secs => $4::float8)
-        FROM due
-       WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
-         AND push_batch.batch_no = due.batch_no
-      RETURNING push_batch.batch_no, claims, first_device_id, last_device_id),
-    due_again AS (
+         FOR NO KEY UPDATE SKIP LOCKED),
+    again AS (
       UPDATE push
          SET state = 'queued', not_before = NULL,
              resent_because = CASE WHEN attempts > 0 THEN reason ELSE resent_because END
-        FROM claimed
-       WHERE claimed.claims > 1
+        FROM due
+       WHERE due.waiting > 0
          AND push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
-         AND push.device_id BETWEEN claimed.first_device_id AND claimed.last_device_id
+         AND push.push_no BETWEEN due.first_push AND due.last_push
          AND push.state = 'waiting' AND push.not_before <= now()
-      RETURNING claimed.batch_no, claimed.claims, claimed.first_device_id, claimed.last_device_id,
-                push.device_id, push.contact_id, push.attempts, push.give_up_at)
-    SELECT claimed.batch_no, claimed.claims, claimed.first_device_id, claimed.last_device_id,
-           queued.device_id, queued.contact_id, queued.attempts, queued.give_up_at, false AS is_due_again
-      FROM claimed
-      LEFT JOIN LATERAL
-           -- OFFSET 0 keeps this a look-up by the primary key, whatever the planner thinks of the tables' sizes.
-           (SELECT device_id, contact_id, attempts, give_up_at
-              FROM push
-             WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
-               AND push.device_id BETWEEN claimed.first_device_id AND claimed.last_device_id
-               AND push.state = 'queued'
-            OFFSET 0) AS queued ON true
-    UNION ALL
-    SELECT *, true FROM due_again
+      RETURNING 1)
+    UPDATE push_batch
+       SET state = 'claimed', hub_id = $3::uuid, claims = claims + 1, not_before = '-infinity', sent_to = due.first_push - 1,
+           claimed_at = now(), lease_until = now() + make_interval(secs => $4::float8),
+           queued = push_batch.queued + again.count, waiting = push_batch.waiting - again.count
+      FROM due, (SELECT count(*)::int4 AS count FROM again) AS again
+     WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
+       AND push_batch.batch_no = due.batch_no
+    RETURNING push_batch.batch_no, push_batch.claims, push_batch.first_push, push_batch.last_push, again.count > 0
+    """)
+
+  /// The pushes from `$3` to `$4` that are to be sent, in their order. A statement of its own, after the claim: the claim's own
+  /// snapshot can be older than its lock, and show pushes as queued that the last claim has settled.
+  static let pushes = Statement(
+    "batch.pushes", .read,
+    """
+    SELECT push_no, device_id, contact_id, attempts, give_up_at
+      FROM push
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no BETWEEN $3::bigint AND $4::bigint
+       AND state = 'queued'
+     ORDER BY push_no
+    """)
+
+  /// Moves the write-ahead marks of batches `$4`, in the claims `$5` of the run `$3`, to the pushes `$6`. Once it is committed, the
+  /// bytes of pushes up to there may leave. Returns the batches that are still the run's.
+  static let advance = Statement(
+    "batch.advance", .write,
+    """
+    UPDATE push_batch
+       SET sent_to = greatest(push_batch.sent_to, mark.sent_to)
+      FROM (SELECT * FROM unnest($4::int4[], $5::int4[], $6::bigint[]) AS mark (batch_no, claims, sent_to)
+             ORDER BY batch_no) AS mark
+     WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
+       AND push_batch.batch_no = mark.batch_no AND push_batch.claims = mark.claims
+       AND push_batch.state = 'claimed' AND push_batch.hub_id = $3::uuid AND push_batch.lease_until > now()
+    RETURNING push_batch.batch_no
     """)
 
   /// Extends the leases of the run `$3`, on the batches `$5` in their claims `$6`, to `$4` seconds from now. Returns those that are
@@ -60,90 +75,154 @@ enum BatchQueries {
     """
     UPDATE push_batch
        SET lease_until = now() + make_interval(secs => $4::float8)
-      FROM unnest($5::int4[], $6::int4[]) AS held (batch_no, claims)
+      FROM (SELECT * FROM unnest($5::int4[], $6::int4[]) AS held (batch_no, claims) ORDER BY batch_no) AS held
      WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
        AND push_batch.batch_no = held.batch_no AND push_batch.claims = held.claims
        AND push_batch.state = 'claimed' AND push_batch.hub_id = $3::uuid AND push_batch.lease_until > now()
     RETURNING push_batch.batch_no, push_batch.claims
     """)
 
-  /// Writes outcomes. Arrays: `$3` devices, `$4` states, `$5` reasons, `$6` attempts to add, `$7` when they left. `$8`
-  /// holds the seconds until the next attempt, `$9` those until such a push expires; both may be NULL. Only queued
-  /// pushes are changed, so that writing twice, or late after the batch was requeued, changes nothing. Only the run
-  /// `$10` that has claimed the batch may let a push wait. Due times are rounded up to a quarter of a second, so that
-  /// pushes delayed together become due together. They are computed beside the push, as Citus accepts no sum of `now()`
-  /// and a column in SET; OFFSET 0 keeps the planner from moving them there. Locks the pushes in the order of their
-  /// ids, as opens do.
+  /// Writes outcomes. Arrays: `$3` pushes, `$4` states, `$5` reasons, `$6` attempts to add, `$7` when they left. `$8`
+  /// holds the seconds until the next attempt, `$9` those until such a push expires; both may be NULL. `$11` are their batches.
+  /// Only queued pushes are changed, so that writing twice, or late after the batch was requeued, changes nothing. Only
+  /// the run `$10` that has claimed the batch may let a push wait. Returns how many were written.
+  ///
+  /// Due times are rounded up to a quarter of a second, so that pushes delayed together become due together. They are
+  /// computed beside the push, as Citus accepts no sum of `now()` and a column in SET; OFFSET 0 keeps the planner from
+  /// moving them there. Locks the batches, then the pushes, each in the order of their numbers.
   static let settle = Statement(
     "push.settle", .write,
     """
-    UPDATE push
-       SET state = outcome.state, reason = outcome.reason, attempts = push.attempts + outcome.attempts,
-           sent_at = coalesce(outcome.sent_at, push.sent_at), settled_at = now(), not_before = outcome.not_before,
-           give_up_at = coalesce(push.give_up_at, outcome.give_up_at)
-      FROM (SELECT device_id, state, reason, attempts, sent_at,
-                   date_bin('250 ms', now() + make_interval(secs => delay), '2000-01-01') + interval '250 ms'
-                     AS not_before,
-                   now() + make_interval(secs => timeout) AS give_up_at
-              FROM unnest($3::bigint[], $4::text[], $5::text[], $6::int2[], $7::timestamptz[], $8::float8[], $9::float8[])
-                   AS outcome (device_id, state, reason, attempts, sent_at, delay, timeout)
-            OFFSET 0) AS outcome
-     WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.device_id = outcome.device_id
-       AND push.state = 'queued'
-       AND (outcome.state <> 'waiting'
-            OR EXISTS (SELECT FROM push_batch
-                        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
-                          AND push_batch.batch_no = push.batch_no AND push_batch.state = 'claimed'
-                          AND push_batch.hub_id = $10::uuid))
+    WITH batch AS MATERIALIZED (
+      SELECT batch_no, state = 'claimed' AND hub_id = $10::uuid AS is_ours
+        FROM push_batch
+       WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND batch_no = ANY ($11::int4[])
+       ORDER BY batch_no
+         FOR NO KEY UPDATE),
+    settled AS (
+      UPDATE push
+         SET state = outcome.state, reason = outcome.reason, attempts = push.attempts + outcome.attempts,
+             sent_at = coalesce(outcome.sent_at, push.sent_at), settled_at = now(), not_before = outcome.not_before,
+             give_up_at = coalesce(push.give_up_at, outcome.give_up_at)
+        FROM (SELECT push_no, state, reason, attempts, sent_at,
+                     date_bin('250 ms', now() + make_interval(secs => delay), '2000-01-01') + interval '250 ms'
+                       AS not_before,
+                     now() + make_interval(secs => timeout) AS give_up_at
+                FROM unnest($3::bigint[], $4::text[], $5::text[], $6::int2[], $7::timestamptz[], $8::float8[], $9::float8[])
+                     AS outcome (push_no, state, reason, attempts, sent_at, delay, timeout)
+               WHERE (SELECT count(*) FROM batch) > 0
+              OFFSET 0) AS outcome
+       WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.push_no = outcome.push_no
+         AND push.state = 'queued'
+         AND (outcome.state <> 'waiting' OR push.batch_no IN (SELECT batch_no FROM batch WHERE is_ours))
+      RETURNING push.batch_no, push.state, push.attempts = 1 AND outcome.attempts = 1 AS is_first,
+                push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened),
+    counted AS (\(count(of: "settled", from: "queued")))
+    SELECT count(*) FROM settled
     """)
 
-  /// Releases the batch `$3`, of the devices from `$5` to `$6`, that the run `$4` has claimed in its claim `$7`. It is
-  /// settled if every push has its outcome. Otherwise it can be claimed again: at once if pushes are queued, else when
-  /// the first is due. A sendout that was paused or cancelled meanwhile holds or cancels it. Returns the new state, or
-  /// nothing if the batch was requeued.
+  /// Writes the final states `$4` and reasons `$5` of pushes `$3`, of batches `$6`, that were requeued and not sent again: a hub
+  /// that was away for longer than its lease knows what became of them. Attempts were counted when they were requeued.
+  static let correct = Statement(
+    "push.correct", .write,
+    """
+    WITH batch AS MATERIALIZED (
+      SELECT batch_no FROM push_batch
+       WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND batch_no = ANY ($6::int4[])
+       ORDER BY batch_no
+         FOR NO KEY UPDATE),
+    settled AS (
+      UPDATE push
+         SET state = outcome.state, reason = outcome.reason, settled_at = now()
+        FROM (SELECT * FROM unnest($3::bigint[], $4::text[], $5::text[]) AS outcome (push_no, state, reason)
+               WHERE (SELECT count(*) FROM batch) > 0
+              OFFSET 0) AS outcome
+       WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.push_no = outcome.push_no
+         AND push.state = 'uncertain' AND push.reason = 'hub_stopped'
+      RETURNING push.batch_no, push.state, false AS is_first,
+                push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened),
+    counted AS (\(count(of: "settled", from: "uncertain")))
+    SELECT count(*) FROM settled
+    """)
+
+  /// Counts the rows of `changes` in their batches: each has left the state `from`.
+  private static func count(of changes: String, from: String) -> String {
+    let states = ["waiting", "accepted", "failed", "uncertain", "skipped"]
+    let sums = states.map { "count(*) FILTER (WHERE state = '\($0)') AS \($0)" }.joined(separator: ", ")
+    let changed = states.map { state in
+      "\(state) = push_batch.\(state) + change.\(state)\(state == from ? " - change.count" : "")"
+    }
+    return """
+      UPDATE push_batch
+         SET \(states.contains(from) ? "" : "\(from) = push_batch.\(from) - change.count, ")\(changed.joined(separator: ", ")),
+             sent = push_batch.sent + change.firsts,
+             accepted_opened = push_batch.accepted_opened + change.opened
+        FROM (SELECT batch_no, count(*) AS count, count(*) FILTER (WHERE is_first) AS firsts,
+                     count(*) FILTER (WHERE is_opened) AS opened, \(sums)
+                FROM \(changes) GROUP BY batch_no) AS change
+       WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
+         AND push_batch.batch_no = change.batch_no
+      """
+  }
+
+  /// Releases the batch `$3` that the run `$4` has claimed in its claim `$5`. It is settled if every push has its outcome.
+  /// Otherwise it can be claimed again: at once if pushes are queued, else when the first is due. A sendout that was paused
+  /// or cancelled meanwhile holds or cancels it. Returns the new state, or nothing if the batch was requeued.
   static let release = Statement(
     "batch.release", .write,
     """
     WITH released AS (
       UPDATE push_batch
-         SET state = CASE WHEN rest.queued + rest.waiting = 0 THEN 'settled' ELSE release_to END,
-             not_before = CASE WHEN rest.queued = 0 THEN coalesce(rest.due, '-infinity') ELSE '-infinity' END
-        FROM (SELECT count(*) FILTER (WHERE state = 'queued') AS queued,
-                     count(*) FILTER (WHERE state = 'waiting') AS waiting,
-                     min(not_before) FILTER (WHERE state = 'waiting') AS due
-                FROM push
-               WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
-                 AND device_id BETWEEN $5::bigint AND $6::bigint) AS rest
-       WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
-         AND push_batch.batch_no = $3::int4 AND push_batch.claims = $7::int4
-         AND push_batch.hub_id = $4::uuid AND push_batch.state = 'claimed'
-      RETURNING push_batch.state),
-    cancelled AS (
-      UPDATE push
-         SET state = 'cancelled', settled_at = now(), not_before = NULL
-        FROM released
-       WHERE released.state = 'cancelled'
-         AND push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
-         AND push.device_id BETWEEN $5::bigint AND $6::bigint
-         AND push.state IN ('queued', 'waiting'))
+         SET state = CASE WHEN queued + waiting = 0 THEN 'settled' ELSE release_to END,
+             not_before = CASE WHEN queued > 0 OR waiting = 0 THEN '-infinity'
+                               ELSE coalesce((SELECT min(push.not_before) FROM push
+                                               WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
+                                                 AND push.push_no BETWEEN push_batch.first_push AND push_batch.last_push
+                                                 AND push.state = 'waiting'), '-infinity') END,
+             \(cancelledCounts("release_to = 'cancelled'"))
+       WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND batch_no = $3::int4 AND claims = $5::int4
+         AND hub_id = $4::uuid AND state = 'claimed'
+      RETURNING state, first_push, last_push),
+    cancelled AS (\(cancelPushes(of: "released")))
     SELECT state FROM released
     """)
+
+  /// Counts the unsettled pushes of a batch as cancelled where `condition` is true.
+  static func cancelledCounts(_ condition: String) -> String {
+    """
+    cancelled = CASE WHEN \(condition) THEN cancelled + queued + waiting ELSE cancelled END,
+    queued = CASE WHEN \(condition) THEN 0 ELSE queued END, waiting = CASE WHEN \(condition) THEN 0 ELSE waiting END
+    """
+  }
+
+  /// Cancels the unsettled pushes of the batches in `batches` that are cancelled.
+  static func cancelPushes(of batches: String) -> String {
+    """
+    UPDATE push
+       SET state = 'cancelled', settled_at = now(), not_before = NULL
+      FROM \(batches) AS batch
+     WHERE batch.state = 'cancelled'
+       AND push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
+       AND push.push_no BETWEEN batch.first_push AND batch.last_push
+       AND push.state IN ('queued', 'waiting')
+    """
+  }
 
   /// The batches that the run `$3` has claimed.
   static let claimedBy = Statement(
     "batch.claimed_by", .read,
     """
-    SELECT batch_no, claims, first_device_id, last_device_id
+    SELECT batch_no, claims
       FROM push_batch
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'claimed' AND hub_id = $3::uuid
     """)
 
-  /// Whether there are queued pushes to devices of the sandbox or, if `$3` is false, of production.
+  /// Whether batches of the sandbox or, if `$3` is false, of production can be claimed, now or later.
   static let hasQueued = Statement(
-    "push.has_queued", .read,
+    "batch.has_queued", .read,
     """
-    SELECT EXISTS (SELECT FROM push
-                    WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.state = 'queued'
-                      AND \(DeviceCondition.isOf("push.device_id", sandbox: "$3::bool")))
+    SELECT EXISTS (SELECT FROM push_batch
+                    WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND sandbox = $3::bool
+                      AND state = 'queued')
     """)
 }

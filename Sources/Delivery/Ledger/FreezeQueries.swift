@@ -14,17 +14,22 @@ enum FreezeQueries {
   /// Needs no audience, so `$3` is the sendout and `$4` the size.
   static let everyone = freeze("ledger.freeze_all", AudienceSelection.all, sendout: "$3", size: "$4")
 
-  /// Devices are numbered in the order of their ids, so that a batch is a range of the ledger's primary key. The
-  /// customer comes from the devices, and the numbers are partitioned by it. On Citus rows then go from shard to shard,
-  /// not through the coordinator.
+  /// Devices are numbered in the order of app, environment and id. Each batch is a range of these numbers, and of one app and
+  /// environment. The customer comes from the devices, and the numbers are partitioned by it. On Citus rows then go from shard to
+  /// shard, not through the coordinator.
   private static func freeze(_ name: String, _ audience: String, sendout: String, size: String) -> Statement {
     Statement(
       name, .write,
       """
-      INSERT INTO push (customer_id, sendout_id, device_id, contact_id, batch_no)
-      SELECT customer_id, \(sendout)::bigint, device_id, contact_id,
-             (row_number() OVER (PARTITION BY customer_id ORDER BY device_id) - 1) / \(size)::int4
-        FROM (\(audience)) AS audience
+      INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id)
+      SELECT customer_id, \(sendout)::bigint, push_no, 
+             sum(begins_batch) OVER (PARTITION BY customer_id ORDER BY push_app_id, sandbox, device_id
+                                      ROWS UNBOUNDED PRECEDING) - 1,
+             device_id, contact_id
+        FROM (SELECT *, row_number() OVER (PARTITION BY customer_id ORDER BY push_app_id, sandbox, device_id) AS push_no,
+                     ((row_number() OVER (PARTITION BY customer_id, push_app_id, sandbox ORDER BY device_id) - 1)
+                       % \(size)::int4 = 0)::int4 AS begins_batch
+                FROM (\(audience)) AS audience) AS numbered
       """)
   }
 
@@ -32,11 +37,15 @@ enum FreezeQueries {
   static let batches = Statement(
     "ledger.freeze_batches", .write,
     """
-    INSERT INTO push_batch (customer_id, sendout_id, batch_no, size, first_device_id, last_device_id, state)
-    SELECT customer_id, sendout_id, batch_no, count(*), min(device_id), max(device_id), 'queued'
-      FROM push
-     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
-     GROUP BY customer_id, sendout_id, batch_no
+    INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued)
+    SELECT batch.customer_id, batch.sendout_id, batch.batch_no, device.push_app_id, device.sandbox, batch.first_push,
+           batch.last_push, batch.last_push - batch.first_push + 1
+      FROM (SELECT customer_id, sendout_id, batch_no, min(push_no) AS first_push, max(push_no) AS last_push,
+                   min(device_id) AS device_id
+              FROM push
+             WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+             GROUP BY customer_id, sendout_id, batch_no) AS batch
+      LEFT JOIN LATERAL \(DeviceCondition.lane("batch.device_id")) AS device ON true
     """)
 
   /// Without statistics of the new rows, the planner expects a handful of pushes where there are a million. It then

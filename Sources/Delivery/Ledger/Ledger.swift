@@ -9,7 +9,7 @@ public import Wire
 public struct Ledger: Sendable {
   let database: any Querying
 
-  /// Pushes in a batch. Each batch is claimed with a commit, and as many pushes are uncertain when a hub is killed.
+  /// Pushes in a batch: what a hub claims with one commit, and reads with one statement.
   public static let usualBatchSize = 1000
 
   /// Time limit for a transaction that freezes or cancels a sendout. Both take longer the larger it is, a few seconds for a
@@ -65,15 +65,15 @@ public struct Ledger: Sendable {
       .map(SendoutCounts.init) ?? SendoutCounts()
   }
 
-  /// The sendout's pushes in the order of their devices.
+  /// The sendout's pushes in the order of their numbers.
   /// - Parameter state: only those in this state; all when `nil`.
   public func pushes(
-    _ key: SendoutKey, state: PushState? = nil, _ page: PageRequest<DeviceID> = PageRequest()
-  ) async throws -> Page<PushReply, DeviceID> {
+    _ key: SendoutKey, state: PushState? = nil, _ page: PageRequest<PushNumber> = PageRequest()
+  ) async throws -> Page<PushReply, PushNumber> {
     let rows = try await database.query(
       LedgerQueries.pushes, key.customer.rawValue, key.sendout.rawValue, state?.rawValue, page.after?.rawValue ?? 0,
       page.limit + 1)
-    return page.page(of: try rows.map(PushReply.init), cursor: \.deviceId)
+    return page.page(of: try rows.map(PushReply.init), cursor: \.pushNo)
   }
 }
 
@@ -154,15 +154,17 @@ extension SendoutCounts {
 
 extension PushReply {
   init(_ row: Row) throws {
-    let (device, contact, state, attempts, reason, resent, sent, settled, due, opened) = try row.decode(
-      Int64.self, Int64.self, String.self, Int32.self, String?.self, String?.self, Date?.self, Date?.self, Date?.self,
+    let (push, device, contact, state, attempts, reason, resent, sent, settled, due, opened) = try row.decode(
+      Int64.self, Int64.self, Int64.self, String.self, Int32.self, String?.self, String?.self, Date?.self, Date?.self,
+      Date?.self,
       Date?.self)
     guard let state = PushState(rawValue: state) else {
       throw PostgresError.decoding(statement: LedgerQueries.pushes.name, column: "state", .format("an unknown state"))
     }
     self.init(
-      deviceId: DeviceID(device), contactId: ContactID(contact), state: state, attempts: Int(attempts), reason: reason,
-      resentBecause: resent, sentAt: sent.map(Wire.Timestamp.init), settledAt: settled.map(Wire.Timestamp.init),
+      pushNo: PushNumber(push), deviceId: DeviceID(device), contactId: ContactID(contact), state: state,
+      attempts: Int(attempts), reason: reason, resentBecause: resent, sentAt: sent.map(Wire.Timestamp.init),
+      settledAt: settled.map(Wire.Timestamp.init),
       notBefore: due.map(Wire.Timestamp.init), openedAt: opened.map(Wire.Timestamp.init))
   }
 }

@@ -28,16 +28,11 @@ enum LedgerQueries {
     """
     WITH stopped AS (
       UPDATE push_batch
-         SET release_to = 'cancelled', state = CASE WHEN state = 'claimed' THEN state ELSE 'cancelled' END
+         SET release_to = 'cancelled', state = CASE WHEN state = 'claimed' THEN state ELSE 'cancelled' END,
+             \(BatchQueries.cancelledCounts("state <> 'claimed'"))
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('queued', 'held', 'claimed')
-      RETURNING first_device_id, last_device_id, state)
-    UPDATE push
-       SET state = 'cancelled', settled_at = now(), not_before = NULL
-      FROM stopped
-     WHERE stopped.state = 'cancelled'
-       AND push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
-       AND push.device_id BETWEEN stopped.first_device_id AND stopped.last_device_id
-       AND push.state IN ('queued', 'waiting')
+      RETURNING state, first_push, last_push)
+    \(BatchQueries.cancelPushes(of: "stopped"))
     """)
 
   /// The customer's sendouts that have claimed batches with an expired lease.
@@ -48,58 +43,63 @@ enum LedgerQueries {
      WHERE customer_id = $1::bigint AND state = 'claimed' AND lease_until < now()
     """)
 
-  /// Requeues claimed batches whose lease has expired. Their pushes that are still queued are uncertain: the policy `$3` says
-  /// whether they are sent again (`resend`) or not (`skip`). In a cancelled sendout they stay uncertain, whatever the policy.
+  /// Requeues claimed batches whose lease has expired. Their queued pushes up to the write-ahead mark are uncertain: the policy
+  /// `$3` says whether they are sent again (`resend`) or not (`skip`). The others never left. In a cancelled sendout the
+  /// former stay uncertain, whatever the policy, and the latter are cancelled. Returns how many batches there were, and how many
+  /// uncertain pushes.
   static let requeueLost = Statement(
     "ledger.requeue_lost", .write,
     """
-    WITH lost AS (
-      SELECT batch_no, first_device_id, last_device_id, rest.queued, rest.waiting, rest.due
+    WITH lost AS MATERIALIZED (
+      SELECT batch_no, first_push, last_push, sent_to, claimed_at, release_to, waiting, now() AS now
         FROM push_batch
-       CROSS JOIN LATERAL (\(restOfBatch)) AS rest
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'claimed' AND lease_until < now()
-         FOR UPDATE OF push_batch SKIP LOCKED),
+       ORDER BY batch_no
+         FOR NO KEY UPDATE SKIP LOCKED),
+    unanswered AS (
+      UPDATE push
+         SET attempts = attempts + 1, sent_at = lost.claimed_at, reason = 'hub_stopped',
+             resent_because = CASE WHEN $3::text = 'resend' AND lost.release_to <> 'cancelled' THEN 'hub_stopped'
+                                   ELSE resent_because END,
+             state = CASE WHEN $3::text = 'skip' OR lost.release_to = 'cancelled' THEN 'uncertain' ELSE push.state END,
+             settled_at = CASE WHEN $3::text = 'skip' OR lost.release_to = 'cancelled' THEN lost.now ELSE settled_at END
+        FROM lost
+       WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
+         AND push.push_no BETWEEN lost.first_push AND lost.sent_to AND push.state = 'queued'
+      RETURNING push.batch_no, push.state, push.attempts = 1 AS is_first),
+    unsent AS (
+      UPDATE push
+         SET state = 'cancelled', settled_at = lost.now, not_before = NULL
+        FROM lost
+       WHERE lost.release_to = 'cancelled'
+         AND push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
+         AND push.push_no BETWEEN lost.first_push AND lost.last_push
+         AND (push.state = 'waiting' OR push.state = 'queued' AND push.push_no > lost.sent_to)),
+    rest AS (
+      SELECT lost.batch_no, coalesce(count.uncertain, 0) AS uncertain, coalesce(count.firsts, 0) AS firsts, due.due
+        FROM lost
+        LEFT JOIN (SELECT batch_no, count(*) FILTER (WHERE state = 'uncertain') AS uncertain,
+                          count(*) FILTER (WHERE is_first) AS firsts
+                     FROM unanswered GROUP BY batch_no) AS count ON count.batch_no = lost.batch_no
+       CROSS JOIN LATERAL (SELECT min(push.not_before) AS due FROM push
+                            WHERE lost.waiting > 0
+                              AND push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
+                              AND push.push_no BETWEEN lost.first_push AND lost.last_push AND push.state = 'waiting') AS due),
     released AS (
       UPDATE push_batch
-         SET state = CASE WHEN ($3::text = 'skip' OR lost.queued = 0) AND lost.waiting = 0 THEN 'settled'
-                          ELSE release_to END,
-             not_before = CASE WHEN $3::text = 'resend' AND lost.queued > 0 THEN '-infinity'
-                               ELSE coalesce(lost.due, '-infinity') END
-        FROM lost
+         SET state = CASE WHEN queued - rest.uncertain + waiting = 0 THEN 'settled' ELSE release_to END,
+             not_before = CASE WHEN queued - rest.uncertain > 0 THEN '-infinity' ELSE coalesce(rest.due, '-infinity') END,
+             uncertain = push_batch.uncertain + rest.uncertain, sent = sent + rest.firsts,
+             cancelled = CASE WHEN release_to = 'cancelled' THEN cancelled + queued - rest.uncertain + waiting
+                              ELSE cancelled END,
+             queued = CASE WHEN release_to = 'cancelled' THEN 0 ELSE queued - rest.uncertain END,
+             waiting = CASE WHEN release_to = 'cancelled' THEN 0 ELSE waiting END
+        FROM rest
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
-         AND push_batch.batch_no = lost.batch_no
-      RETURNING push_batch.batch_no, push_batch.first_device_id, push_batch.last_device_id, push_batch.state,
-                push_batch.claimed_at),
-    requeued AS (
-      UPDATE push
-         SET attempts = attempts + CASE push.state WHEN 'queued' THEN 1 ELSE 0 END,
-             sent_at = CASE push.state WHEN 'queued' THEN released.claimed_at ELSE sent_at END,
-             reason = CASE push.state WHEN 'queued' THEN 'hub_stopped' ELSE reason END,
-             resent_because = CASE WHEN push.state = 'queued' AND released.state IN ('queued', 'held')
-                                    AND $3::text = 'resend' THEN 'hub_stopped' ELSE resent_because END,
-             state = CASE WHEN push.state = 'waiting' THEN 'cancelled'
-                          WHEN $3::text = 'skip' OR released.state = 'cancelled' THEN 'uncertain'
-                          ELSE push.state END,
-             settled_at = CASE WHEN push.state = 'queued' AND $3::text = 'resend' AND released.state <> 'cancelled'
-                               THEN settled_at ELSE released.now END,
-             not_before = NULL
-        FROM (SELECT *, now() AS now FROM released OFFSET 0) AS released
-       WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
-         AND push.device_id BETWEEN released.first_device_id AND released.last_device_id
-         AND (push.state = 'queued' OR push.state = 'waiting' AND released.state = 'cancelled')
+         AND push_batch.batch_no = rest.batch_no
       RETURNING 1)
-    SELECT (SELECT count(*) FROM released), (SELECT count(*) FROM requeued)
+    SELECT (SELECT count(*) FROM released), (SELECT count(*) FROM unanswered)
     """)
-
-  /// The rest of a batch: queued pushes, waiting pushes, and when the first of these is due.
-  static let restOfBatch = """
-    SELECT count(*) FILTER (WHERE push.state = 'queued') AS queued,
-           count(*) FILTER (WHERE push.state = 'waiting') AS waiting,
-           min(push.not_before) FILTER (WHERE push.state = 'waiting') AS due
-      FROM push
-     WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
-       AND push.device_id BETWEEN push_batch.first_device_id AND push_batch.last_device_id
-    """
 
   /// Seconds until the next batch may be claimed and until the next lease expires, 0 for those past, NULL for none; and whether
   /// anything is held. They are computed by the server's clock, so that a hub's own does not matter.
@@ -126,15 +126,15 @@ enum LedgerQueries {
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     """)
 
-  /// `$3` is the state or NULL for all, `$4` the device after which to begin, `$5` how many.
+  /// `$3` is the state or NULL for all, `$4` the push after which to begin, `$5` how many.
   static let pushes = Statement(
     "ledger.pushes", .read,
     """
-    SELECT device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at, not_before, opened_at
+    SELECT push_no, device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at, not_before, opened_at
       FROM push
-     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND device_id > $4::bigint
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no > $4::bigint
        AND ($3::text IS NULL OR state = $3::text)
-     ORDER BY device_id
+     ORDER BY push_no
      LIMIT $5::bigint
     """)
 }

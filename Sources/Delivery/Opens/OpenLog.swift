@@ -14,7 +14,7 @@ package struct OpenLog: Sendable {
   package func record(_ opens: [Open], of customer: CustomerID) async throws -> [ContactID?] {
     let rows = try await afterDeadlocks {
       try await database.query(
-        OpenQueries.record, customer.rawValue, opens.map(\.link.sendout.rawValue), opens.map(\.link.device.rawValue),
+        OpenQueries.record, customer.rawValue, opens.map(\.link.sendout.rawValue), opens.map(\.link.push.rawValue),
         opens.map(\.via.rawValue), opens.map(\.reader.rawValue))
     }
     let contacts = try contacts(rows, of: opens.count)
@@ -27,7 +27,7 @@ package struct OpenLog: Sendable {
   /// Returns the same contacts as `record`, without recording anything.
   package func contacts(of opens: [Open], of customer: CustomerID) async throws -> [ContactID?] {
     let rows = try await database.query(
-      OpenQueries.contacts, customer.rawValue, opens.map(\.link.sendout.rawValue), opens.map(\.link.device.rawValue))
+      OpenQueries.contacts, customer.rawValue, opens.map(\.link.sendout.rawValue), opens.map(\.link.push.rawValue))
     return try contacts(rows, of: opens.count)
   }
 

@@ -5,42 +5,63 @@ import Registry
 enum OpenQueries {
   static let all: [Statement] = [record, contacts]
 
-  /// Records opens of the customer `$1`: sendouts `$2`, devices `$3`, ways of opening `$4`, readers `$5`. Opens of one push
+  /// Records opens of the customer `$1`: sendouts `$2`, pushes `$3`, ways of opening `$4`, readers `$5`. Opens of one push
   /// within one minute are counted in one row. Opens of pushes that are not in the ledger are ignored. The first open by a
-  /// person is written to the push, unless the device now belongs to another contact, who never got the push.
+  /// person is written to the push and counted in its batch, unless the device now belongs to another contact, who never got the
+  /// push.
   ///
   /// Returns one row of two arrays: the positions of the known opens in the input, and the contacts of their pushes. Both are
-  /// NULL if none is known. Locks events, then pushes, each in key order, as settlements do.
+  /// NULL if none is known. Locks events, then batches, then pushes, each in key order, as settlements do.
   static let record = Statement(
     "open.record", .write,
     """
     WITH opened AS (
       SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[])
-        WITH ORDINALITY AS opened (sendout_id, device_id, via, reader, place)),
-    known AS (
-      SELECT opened.*, push.contact_id, push.is_new
+        WITH ORDINALITY AS opened (sendout_id, push_no, via, reader, place)),
+    known AS MATERIALIZED (
+      SELECT opened.*, push.contact_id, push.batch_no, push.is_new
         FROM opened
        CROSS JOIN LATERAL
              -- OFFSET 0 forces a lookup by primary key, whatever table size the planner assumes.
-             (SELECT contact_id, opened_at IS NULL AS is_new
+             (SELECT contact_id, batch_no, opened_at IS NULL AS is_new
                 FROM push
                WHERE push.customer_id = $1::bigint AND push.sendout_id = opened.sendout_id
-                 AND push.device_id = opened.device_id
+                 AND push.push_no = opened.push_no
               OFFSET 0) AS push),
     recorded AS (
-      INSERT INTO open_event (customer_id, sendout_id, device_id, via, reader, opens)
-      SELECT $1::bigint, sendout_id, device_id, via, reader, count(*) FROM known
-       GROUP BY sendout_id, device_id, via, reader ORDER BY sendout_id, device_id, via, reader
-      ON CONFLICT (customer_id, sendout_id, device_id, minute, via, reader)
-        DO UPDATE SET opens = open_event.opens + excluded.opens),
+      INSERT INTO open_event (customer_id, sendout_id, push_no, via, reader, opens)
+      SELECT $1::bigint, sendout_id, push_no, via, reader, count(*) FROM known
+       GROUP BY sendout_id, push_no, via, reader ORDER BY sendout_id, push_no, via, reader
+      ON CONFLICT (customer_id, sendout_id, push_no, minute, via, reader)
+        DO UPDATE SET opens = open_event.opens + excluded.opens
+      RETURNING 1),
+    batch AS MATERIALIZED (
+      SELECT batch.sendout_id, batch.batch_no
+        FROM (SELECT DISTINCT sendout_id, batch_no FROM known
+               WHERE reader = 'person' AND is_new AND (SELECT count(*) FROM recorded) > 0
+               ORDER BY sendout_id, batch_no) AS wanted
+       CROSS JOIN LATERAL
+             (SELECT sendout_id, batch_no FROM push_batch
+               WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = wanted.sendout_id
+                 AND push_batch.batch_no = wanted.batch_no
+               LIMIT 1 FOR NO KEY UPDATE) AS batch),
     firsts AS (
       UPDATE push
          SET opened_at = now()
-        FROM (SELECT DISTINCT sendout_id, device_id FROM known WHERE reader = 'person' AND is_new
-               ORDER BY sendout_id, device_id) AS first
+        FROM (SELECT DISTINCT sendout_id, push_no FROM known
+               WHERE reader = 'person' AND is_new AND (SELECT count(*) FROM batch) > 0
+               ORDER BY sendout_id, push_no) AS first
        WHERE push.customer_id = $1::bigint AND push.sendout_id = first.sendout_id
-         AND push.device_id = first.device_id AND push.opened_at IS NULL
-         AND \(DeviceCondition.isHeld("push.device_id", by: "push.contact_id")))
+         AND push.push_no = first.push_no AND push.opened_at IS NULL
+         AND \(DeviceCondition.isHeld("push.device_id", by: "push.contact_id"))
+      RETURNING push.sendout_id, push.batch_no, push.state = 'accepted' AS is_accepted),
+    counted AS (
+      UPDATE push_batch
+         SET opened = opened + first.count, accepted_opened = accepted_opened + first.accepted
+        FROM (SELECT sendout_id, batch_no, count(*) AS count, count(*) FILTER (WHERE is_accepted) AS accepted
+                FROM firsts GROUP BY sendout_id, batch_no) AS first
+       WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = first.sendout_id
+         AND push_batch.batch_no = first.batch_no)
     SELECT array_agg(place), array_agg(contact_id) FROM known
     """)
 
@@ -49,12 +70,12 @@ enum OpenQueries {
     "open.contacts", .read,
     """
     SELECT array_agg(opened.place), array_agg(push.contact_id)
-      FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS opened (sendout_id, device_id, place)
+      FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS opened (sendout_id, push_no, place)
      CROSS JOIN LATERAL
            (SELECT contact_id
               FROM push
              WHERE push.customer_id = $1::bigint AND push.sendout_id = opened.sendout_id
-               AND push.device_id = opened.device_id
+               AND push.push_no = opened.push_no
             OFFSET 0) AS push
     """)
 }

@@ -7,6 +7,7 @@ extension AccessKeyID: ExpressibleByArgument {}
 extension PushAppID: ExpressibleByArgument {}
 extension ListID: ExpressibleByArgument {}
 extension DeviceID: ExpressibleByArgument {}
+extension PushNumber: ExpressibleByArgument {}
 extension SendoutID: ExpressibleByArgument {}
 extension AuditEntryID: ExpressibleByArgument {}
 extension AccessScope: ExpressibleByArgument {}

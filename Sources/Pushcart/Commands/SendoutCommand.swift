@@ -43,7 +43,7 @@ struct SendoutCommand: AsyncParsableCommand {
     @Flag(help: "Stay until it ends: a bar in a terminal, lines elsewhere.") var watch = false
     @Flag(help: "List its pushes instead.") var pushes = false
     @Option(help: "Of its pushes, only those in this state.") var state: PushState?
-    @OptionGroup var paging: PageOptions<DeviceID>
+    @OptionGroup var paging: PageOptions<PushNumber>
     @OptionGroup var options: ManagementOptions
 
     func validate() throws {
@@ -61,10 +61,12 @@ struct SendoutCommand: AsyncParsableCommand {
     private func showPushes(in stores: ManagementStores) async throws {
       let page = try await stores.sendouts.pushes(customer, sendout, state: state, paging.request)
       try options.output.show(page) { page in
-        var table = TextTable("#Device", "#Contact", "State", "#Attempts", "Reason", "Sent (UTC)", "Opened (UTC)")
+        var table = TextTable(
+          "#Push", "#Device", "#Contact", "State", "#Attempts", "Reason", "Sent (UTC)", "Opened (UTC)")
         for push in page.items {
           table.add(
-            "\(push.deviceId)", "\(push.contactId)", push.state.rawValue, "\(push.attempts)", push.reason,
+            "\(push.pushNo)", "\(push.deviceId)", "\(push.contactId)", push.state.rawValue, "\(push.attempts)",
+            push.reason,
             push.sentAt?.forPeople, push.openedAt?.forPeople)
         }
         return table.text(empty: "Sendout \(sendout) has no such pushes.") + page.more

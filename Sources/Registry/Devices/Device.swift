@@ -85,11 +85,12 @@ package enum DeviceCondition {
     """
   }
 
-  /// Whether it is one of APNs' sandbox, or of production.
-  package static func isOf(_ device: String, sandbox: String) -> String {
+  /// Its app and environment.
+  package static func lane(_ device: String) -> String {
     """
-    EXISTS (SELECT FROM device
-             WHERE device.customer_id = $1::bigint AND device.device_id = \(device) AND device.sandbox = \(sandbox))
+    (SELECT push_app_id, sandbox FROM device
+      WHERE device.customer_id = $1::bigint AND device.device_id = \(device)
+      LIMIT 1)
     """
   }
 }

@@ -154,7 +154,9 @@ enum RegisterQueries {
       AND (i.properties IS NULL OR jsonb_strip_nulls(c.properties || i.properties) = c.properties OR NOT \(fitsInContact))
     """
 
-  private static func text(_ field: ContactField, of alias: String) -> String { "\(alias).texts[\(field.rawValue + 1)]" }
+  private static func text(_ field: ContactField, of alias: String) -> String {
+    "\(alias).texts[\(field.rawValue + 1)]"
+  }
 
   private static let devicesPerContact = "SELECT devices_per_contact FROM customer WHERE customer_id = $1::bigint"
 

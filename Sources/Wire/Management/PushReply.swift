@@ -6,6 +6,7 @@ public enum PushState: String, Codable, Sendable, Hashable, CaseIterable, Schema
 
 /// One push of a sendout: a row of the ledger.
 public struct PushReply: APIObject, Equatable {
+  public var pushNo: PushNumber
   public var deviceId: DeviceID
   public var contactId: ContactID
   public var state: PushState
@@ -18,10 +19,11 @@ public struct PushReply: APIObject, Equatable {
   public var openedAt: Timestamp?
 
   public init(
-    deviceId: DeviceID, contactId: ContactID, state: PushState, attempts: Int, reason: String? = nil,
-    resentBecause: String? = nil, sentAt: Timestamp? = nil, settledAt: Timestamp? = nil, notBefore: Timestamp? = nil,
-    openedAt: Timestamp? = nil
+    pushNo: PushNumber, deviceId: DeviceID, contactId: ContactID, state: PushState, attempts: Int,
+    reason: String? = nil, resentBecause: String? = nil, sentAt: Timestamp? = nil, settledAt: Timestamp? = nil,
+    notBefore: Timestamp? = nil, openedAt: Timestamp? = nil
   ) {
+    self.pushNo = pushNo
     self.deviceId = deviceId
     self.contactId = contactId
     self.state = state
@@ -35,16 +37,18 @@ public struct PushReply: APIObject, Equatable {
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case deviceId, contactId, state, attempts, reason, resentBecause, sentAt, settledAt, notBefore, openedAt
+    case pushNo, deviceId, contactId, state, attempts, reason, resentBecause, sentAt, settledAt, notBefore, openedAt
   }
   public static let schemaName: String? = "Push"
   public static let schemaDescription = "One push of a sendout: a row of the ledger."
   public static let example = PushReply(
-    deviceId: DeviceID(12), contactId: ContactID(5), state: .failed, attempts: 1, reason: "Unregistered",
+    pushNo: PushNumber(3), deviceId: DeviceID(12), contactId: ContactID(5), state: .failed, attempts: 1,
+    reason: "Unregistered",
     sentAt: .example, settledAt: .example)
 
   public static func describe(_ field: CodingKeys) -> FieldDescription {
     switch field {
+    case .pushNo: "The push's number within the sendout."
     case .deviceId: "The device's number."
     case .contactId: "The contact that had the device when the audience was frozen."
     case .state: "The push's state."

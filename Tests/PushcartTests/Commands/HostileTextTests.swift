@@ -85,8 +85,8 @@ import Testing
       VALUES (1, 1, 1, $1::text, 'paused', $1::text, '{"all":true}', '{"alert":"x"}')
       """,
       """
-      INSERT INTO push (customer_id, sendout_id, device_id, contact_id, batch_no, state, reason, sent_at)
-      VALUES (1, 1, 1, 1, 0, 'failed', $1::text, now())
+      INSERT INTO push (customer_id, sendout_id, push_no, device_id, contact_id, batch_no, state, reason, sent_at)
+      VALUES (1, 1, 1, 1, 1, 0, 'failed', $1::text, now())
       """,
       """
       WITH c AS (INSERT INTO contact (customer_id, contact_id, original_id, first_name) VALUES (1, 1, 'x', $1::text))

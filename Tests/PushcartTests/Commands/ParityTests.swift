@@ -85,7 +85,8 @@ import Wire
     try await bench.addDevices(1, from: 5, prefix: "dead")
     let key = try await bench.send(template: "offer")
     try await bench.withHubs { _ = try await bench.until(key, .finished) }
-    let link = PushLink(customer: bench.customer, sendout: key.sendout, device: devices[0])
+    let link = PushLink(
+      customer: bench.customer, sendout: key.sendout, push: PushNumber(1), device: devices[0])
     try await withTestWebServer(try WholeWebServer(bench).routes) { server in
       let page = try await server.send(
         "GET", "/c/\(bench.signer.token(for: link, .page))", headers: [("User-Agent", "Mozilla/5.0 (iPhone)")])

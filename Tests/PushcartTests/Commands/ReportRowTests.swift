@@ -12,6 +12,7 @@ import Wire
     try await withSendingBench { bench in
       try await bench.database.query("UPDATE push_app SET created_at = '2026-01-01'")
       for statement in Self.story { try await bench.database.query(statement) }
+      try await bench.database.recountBatches()
       let key = try await AccessKeys(bench.pool).make(bench.customer, name: "reports", scope: .admin).token
       let pushcart = Pushcart(databaseURL: bench.database.connectionString, masterKey: "")
       let customer = ["--customer", "\(bench.customer)", "--json"]
@@ -108,19 +109,19 @@ import Wire
            (1, 32, 102, 'Draft', 'draft', '{"all":true}', '{"alert":"x"}', '2026-11-04 10:00Z', NULL, NULL, NULL)
     """,
     """
-    INSERT INTO push (customer_id, sendout_id, device_id, contact_id, batch_no, state, attempts, reason, sent_at,
+    INSERT INTO push (customer_id, sendout_id, push_no, device_id, contact_id, batch_no, state, attempts, reason, sent_at,
                       settled_at, opened_at)
-    VALUES (1, 31, 21, 11, 0, 'accepted', 1, NULL, '2026-11-03 10:01:01Z', '2026-11-03 10:01:02Z', '2026-11-03 10:30Z'),
-           (1, 31, 22, 11, 0, 'accepted', 2, NULL, '2026-11-03 10:01:01Z', '2026-11-03 10:01:03Z', NULL),
-           (1, 31, 23, 12, 0, 'skipped', 0, 'device_invalidated', NULL, '2026-11-03 10:01:00Z', NULL),
-           (1, 31, 25, 12, 0, 'failed', 1, 'BadDeviceToken', '2026-11-03 10:01:01Z', '2026-11-03 10:01:04Z', NULL),
-           (1, 31, 26, 12, 0, 'failed', 1, 'BadDeviceToken', '2026-11-03 10:01:01Z', '2026-11-03 10:01:04Z', NULL)
+    VALUES (1, 31, 1, 21, 11, 0, 'accepted', 1, NULL, '2026-11-03 10:01:01Z', '2026-11-03 10:01:02Z', '2026-11-03 10:30Z'),
+           (1, 31, 2, 22, 11, 0, 'accepted', 2, NULL, '2026-11-03 10:01:01Z', '2026-11-03 10:01:03Z', NULL),
+           (1, 31, 3, 23, 12, 0, 'skipped', 0, 'device_invalidated', NULL, '2026-11-03 10:01:00Z', NULL),
+           (1, 31, 4, 25, 12, 0, 'failed', 1, 'BadDeviceToken', '2026-11-03 10:01:01Z', '2026-11-03 10:01:04Z', NULL),
+           (1, 31, 5, 26, 12, 0, 'failed', 1, 'BadDeviceToken', '2026-11-03 10:01:01Z', '2026-11-03 10:01:04Z', NULL)
     """,
     """
-    INSERT INTO open_event (customer_id, sendout_id, device_id, via, reader, at)
-    VALUES (1, 31, 21, 'page', 'machine', '2026-11-03 10:05Z'), (1, 31, 21, 'page', 'person', '2026-11-03 10:30Z'),
-           (1, 31, 21, 'page', 'person', '2026-11-03 10:59Z'), (1, 31, 21, 'pushreadurl', 'person', '2026-11-03 11:00Z'),
-           (1, 31, 22, 'page', 'machine', '2026-11-03 11:10Z'), (1, 31, 22, 'page', 'machine', '2026-11-03 11:11Z')
+    INSERT INTO open_event (customer_id, sendout_id, push_no, via, reader, at)
+    VALUES (1, 31, 1, 'page', 'machine', '2026-11-03 10:05Z'), (1, 31, 1, 'page', 'person', '2026-11-03 10:30Z'),
+           (1, 31, 1, 'page', 'person', '2026-11-03 10:59Z'), (1, 31, 1, 'pushreadurl', 'person', '2026-11-03 11:00Z'),
+           (1, 31, 2, 'page', 'machine', '2026-11-03 11:10Z'), (1, 31, 2, 'page', 'machine', '2026-11-03 11:11Z')
     """,
   ]
 

@@ -123,6 +123,7 @@ import Wire
     }
     try await bench.database.query(
       "UPDATE push SET state = 'failed', reason = 'Secretive', sent_at = now(), attempts = 1")
+    try await bench.database.recountBatches()
     let other = try await Customers(pool).add(name: "Other").id
     #expect(other == CustomerID(2))
     _ = try await apps.add(other, NewPushApp(appID: "com.other", type: .ios, name: "Other"))

@@ -56,8 +56,8 @@ import Wire
       try await addSendouts(database, ["x"])
       for statement in [
         """
-        INSERT INTO push (customer_id, sendout_id, device_id, contact_id, batch_no, state, reason, sent_at)
-        VALUES (1, 1, 1, 1, 0, 'failed', '=1', now())
+        INSERT INTO push (customer_id, sendout_id, push_no, device_id, contact_id, batch_no, state, reason, sent_at)
+        VALUES (1, 1, 1, 1, 1, 0, 'failed', '=1', now())
         """,
         "INSERT INTO contact (customer_id, contact_id, original_id) VALUES (1, 1, '=original')",
         "INSERT INTO device (customer_id, device_id, push_app_id, contact_id, token, token_key) VALUES (1, 1, 1, 1, 'a', 'a')",

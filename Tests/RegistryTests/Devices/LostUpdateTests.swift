@@ -197,16 +197,3 @@ import Wire
     }
   }
 }
-
-extension TestDatabase {
-  /// Returns when a statement waits for somebody's lock.
-  func someoneWaits(as observer: Pool) async throws {
-    let look = Statement(
-      "test.someone_waits", .write,
-      """
-      SELECT count(*) FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock' AND pid <> pg_backend_pid()
-      """)
-    while try await observer.query(look)[0].decode(Int.self) == 0 {}
-  }
-}

@@ -29,6 +29,19 @@ public struct TestDatabase: Sendable {
   }
 }
 
+extension TestDatabase {
+  /// Returns when a statement waits for somebody's lock.
+  public func someoneWaits(as observer: Pool) async throws {
+    let look = Statement(
+      "test.someone_waits", .write,
+      """
+      SELECT count(*) FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND pid <> pg_backend_pid()
+      """)
+    while try await observer.query(look)[0].decode(Int.self) == 0 {}
+  }
+}
+
 /// Runs `body` on a fresh clone of the migrated template, which is dropped afterwards.
 /// - Parameter configure: steers `database.pool`.
 @discardableResult

@@ -78,11 +78,13 @@ public func withSendingBench<Answer: Sendable>(
           appID: SendingBench.appID, type: .ios, name: "Acme", teamID: credentials.teamID, keyID: credentials.keyID,
           signingKey: Secret(credentials.signingKey)))
       let signer = LinkSigner(keys: [1: (0..<32).map { _ in .random(in: 0...255) }])
-      return try await body(
+      let answer = try await body(
         SendingBench(
           database: database, simulator: simulator, apns: apns, vault: vault, masterKey: masterKey,
           links: PublicLinks(base: "https://push.example.com", signer: signer), signer: signer, customer: customer,
           app: app))
+      try await database.checkBatchCounts()
+      return answer
     }
   }
 }

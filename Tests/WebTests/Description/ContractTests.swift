@@ -127,8 +127,10 @@ private struct Tour: Sendable {
       #expect(rows?.isEmpty == (report == .failures || report == .opens), "\(report)")
     }
     let pushes = try await send("GET", "/api/v1/sendouts/\(second)/pushes?state=accepted").json
-    let device = pushes.array("items")?.first?.integer("deviceId") ?? 0
-    let link = PushLink(customer: bench.customer, sendout: SendoutID(second), device: DeviceID(device))
+    let push = try #require(pushes.array("items")?.first)
+    let link = PushLink(
+      customer: bench.customer, sendout: SendoutID(second), push: PushNumber(try #require(push.integer("pushNo"))),
+      device: DeviceID(try #require(push.integer("deviceId"))))
     for method in ["HEAD", "GET"] {
       try await send(method, "/c/\(bench.signer.token(for: link, .page))")
       try await send(method, "/r/\(bench.signer.token(for: link, .read))")

@@ -80,6 +80,7 @@ import Wire
     try await managed.database.query(
       "UPDATE push SET state = 'failed', reason = 'secretive', attempts = 1, sent_at = now(), settled_at = now(), opened_at = now()"
     )
+    try await managed.database.recountBatches()
     let other = try await managed.send(
       "POST", "/api/v1/apps", key: managed.otherKey, json: #"{"name":"Other","appId":"com.other","appType":1}"#)
     #expect(try other.json.integer("pushAppId") == 2)

@@ -18,7 +18,8 @@ struct PagesServer: Sendable {
   func read(_ number: Int) -> String { "/r/\(bench.signer.token(for: link(number), .read))" }
 
   func link(_ number: Int) -> PushLink {
-    PushLink(customer: bench.customer, sendout: key.sendout, device: devices[number])
+    PushLink(
+      customer: bench.customer, sendout: key.sendout, push: PushNumber(Int64(number) + 1), device: devices[number])
   }
 
   /// All opens, as `page person`, with their number if there are several, in the order they came.
@@ -26,7 +27,7 @@ struct PagesServer: Sendable {
     try await bench.database.query(
       """
       SELECT via || ' ' || reader || CASE sum(opens) WHEN 1 THEN '' ELSE ' ' || sum(opens) END
-      FROM open_event GROUP BY device_id, via, reader ORDER BY min(at)
+      FROM open_event GROUP BY push_no, via, reader ORDER BY min(at)
       """
     ).map { try $0.decode(String.self) }
   }

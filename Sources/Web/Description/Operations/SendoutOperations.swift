@@ -52,7 +52,7 @@ enum SendoutOperations {
     parameters: [
       id, .query("state", PushState.schema, "Only pushes in this state.", example: "failed"), .after("device"), .limit,
     ],
-    responses: [.ok("A page of pushes.", Page(items: [PushReply.example], next: PushReply.example.deviceId))],
+    responses: [.ok("A page of pushes.", Page(items: [PushReply.example], next: PushReply.example.pushNo))],
     errors: [unknown])
 
   private static func control(_ verb: SendoutVerb, _ summary: String, _ description: String) -> APIOperation {
