@@ -45,10 +45,10 @@ struct SendoutWorker: Sendable {
   /// Writes the audience into the ledger, in one transaction.
   /// - Returns: `false` if another hub is doing it.
   private func freeze(_ key: SendoutKey) async throws -> Bool {
-    try await pool.transaction(limit: Ledger.wholeSendoutLimit) { database in
+    let frozen: Int? = try await pool.transaction(limit: Ledger.wholeSendoutLimit) { database in
       guard
         let row = try await database.query(SendoutQueries.freezable, key.customer.rawValue, key.sendout.rawValue).first
-      else { return false }
+      else { return nil }
       let sendout = try Sendout(row)
       let audience = try sendout.audience()
       var unknown: Int32?
@@ -59,9 +59,18 @@ struct SendoutWorker: Sendable {
         key, app: sendout.app, audience: audience, batchSize: settings.batchSize)
       try await database.query(SendoutQueries.frozen, key.customer.rawValue, key.sendout.rawValue, unknown)
       try await database.query(SendoutQueries.notify, key.description)
-      logger.info("audience frozen, sending starts", metadata: ["sendout": "\(key)", "audience": "\(count)"])
-      return true
+      return count
     }
+    guard let frozen else { return false }
+    logger.info("audience frozen, sending starts", metadata: ["sendout": "\(key)", "audience": "\(frozen)"])
+    do {
+      try await Ledger(pool).refreshStatistics(afterFreezing: frozen)
+    } catch {
+      logger.info(
+        "could not refresh the planner's statistics, autovacuum will",
+        metadata: ["sendout": "\(key)", "error": "\(error)"])
+    }
+    return true
   }
 
   // MARK: Sending
@@ -101,11 +110,14 @@ struct SendoutWorker: Sendable {
       metadata: ["sendout": "\(sendout.key)", "batches": "\(lost.batches)", "uncertain": "\(lost.pushes)"])
   }
 
+  private static let shortestWait = Duration.milliseconds(100)
+
   private func finishOrWait(_ key: SendoutKey) async throws -> Next {
     let remaining = try await Ledger(pool).remainingWork(key)
     guard remaining.isDone else {
+      // A batch that is due and was not claimed is locked by somebody: asking again at once would find it so a thousand times.
       let due = [remaining.nextClaim, remaining.nextLeaseEnd, settings.checkEvery].compactMap(\.self).min()
-      return .continue(after: due ?? settings.checkEvery)
+      return .continue(after: max(due ?? settings.checkEvery, Self.shortestWait))
     }
     let finished = try await pool.transaction { database in
       let rows = try await database.query(SendoutQueries.finish, key.customer.rawValue, key.sendout.rawValue)

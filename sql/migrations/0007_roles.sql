@@ -2,7 +2,7 @@
 
 -- Only the owner can run ANALYZE before PostgreSQL 17, and a hub needs it after large freezes and imports.
 CREATE FUNCTION refresh_statistics(VARIADIC tables regclass[]) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
 DECLARE
   one regclass;
 BEGIN
@@ -11,7 +11,7 @@ BEGIN
   END LOOP;
 END $$;
 REVOKE EXECUTE ON FUNCTION refresh_statistics FROM PUBLIC;
-COMMENT ON FUNCTION refresh_statistics IS 'Runs ANALYZE on tables as the schema''s owner.';
+COMMENT ON FUNCTION refresh_statistics IS 'Runs ANALYZE on tables as the schema''s owner. It waits a second at most for a VACUUM or ANALYZE that is under way.';
 
 CREATE FUNCTION admit_hub(hub name) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN

@@ -50,7 +50,14 @@ enum FreezeQueries {
 
   /// Without statistics of the new rows, the planner expects a handful of pushes where there are a million. It then
   /// reads all of them to settle a thousand.
-  static let analyze = Statement("ledger.analyze", .write, "SELECT refresh_statistics('push', 'push_batch')")
+  ///
+  /// It looks at the tables only when `$1` new rows are more than a tenth of those that the planner knows of.
+  static let analyze = Statement(
+    "ledger.analyze", .write,
+    """
+    SELECT refresh_statistics('push', 'push_batch')
+     WHERE (SELECT reltuples FROM pg_class WHERE oid = 'push'::regclass) < 10 * $1::bigint
+    """)
 
   /// Lifts the time limit for the rest of the transaction: a freeze or cancellation takes longer the larger the audience is.
   static let unlimited = Statement(

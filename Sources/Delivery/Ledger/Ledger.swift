@@ -36,8 +36,13 @@ public struct Ledger: Sendable {
         try await database.query(FreezeQueries.originalIDs, customer, app.rawValue, ids, sendout, size).affected
       }
     try await database.query(FreezeQueries.batches, customer, sendout)
-    if count >= Self.worthAnalyzing { try await database.query(FreezeQueries.analyze) }
     return count
+  }
+
+  /// Tells the planner of a large audience, once its freeze is committed. Within the freeze, ANALYZE would wait for a VACUUM, and
+  /// keep the next one out until the freeze is over. Should it fail, autovacuum does the same a minute later.
+  public func refreshStatistics(afterFreezing count: Int) async throws {
+    if count >= Self.worthAnalyzing { try await database.query(FreezeQueries.analyze, count) }
   }
 
   /// Least rows after which a freeze runs ANALYZE; with fewer, a wrong plan costs less.
