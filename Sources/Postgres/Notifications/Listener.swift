@@ -74,6 +74,8 @@ final class Listener {
         case .success:
           reader.unanswered -= 1
           if reader.unanswered == 0 { reader.subscription.emit(.mayHaveMissed) }
+        case .failure(PostgresError.server(let error)) where error.sqlState == ServerError.readOnlyTransaction:
+          if let self, let session = self.session { self.driver.cannotListen(session) }
         case .failure(PostgresError.server(let error)): reader.subscription.finish(PostgresError.server(error))
         case .failure(PostgresError.connectionLost): break  // It will be opened again.
         case .failure(let error): self?.session?.lose("\(error)")

@@ -14,6 +14,8 @@ final class PoolDriver {
   lazy var listener = Listener(driver: self)
 
   private var state: PoolState
+  /// When the next connection to a standby may be replaced.
+  private var replacesStandbyFrom = MonotonicInstant(nanoseconds: .min)
   /// The connections that are up, each at its number.
   private(set) var sessions: [Session?]
   /// Those that were handed something in this turn, to be flushed at its end.
@@ -192,6 +194,24 @@ final class PoolDriver {
     metrics.lost.increment()
     guard wasProven else { return failed(session.id, why) }
     logger.warning("a connection to the database was lost", metadata: ["reason": "\(why)"])
+  }
+
+  /// A server that takes no writes is a standby. It may be promoted, or its address may lead to another server by now. So
+  /// connections to it are replaced once a second, and listening is tried anew as often.
+  private static let standbyPause = Duration.seconds(1)
+
+  /// The server has refused to listen.
+  func cannotListen(_ session: Session) {
+    logger.notice("the database is a standby and notifies nobody, trying again")
+    state.listensNotBefore = now.advanced(by: Self.standbyPause)
+    close(session)
+  }
+
+  /// The server has refused a write, and nothing is pending on the connection.
+  func cannotWrite(_ session: Session) {
+    guard state.connections[session.id].phase == .shared, replacesStandbyFrom <= now else { return }
+    replacesStandbyFrom = now.advanced(by: Self.standbyPause)
+    close(session)
   }
 
   /// Closes a connection that is of no more use.

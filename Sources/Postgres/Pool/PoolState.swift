@@ -68,6 +68,8 @@ struct PoolState {
   private(set) var backoff = ReconnectBackoff()
   /// Whether anybody listens to notifications.
   var needsListener = false
+  /// The listening connection is not opened before this, since the server has refused to listen.
+  var listensNotBefore = MonotonicInstant(nanoseconds: .min)
   /// Whether a call had to be sent behind another since a shared connection was last opened.
   private var wantsAnotherShared = false
   /// No later than the first deadline of any call, waiting or in flight.
@@ -203,7 +205,7 @@ struct PoolState {
   var wakeTime: MonotonicInstant {
     var next = min(calls.expires, max(earliestDeadline, deadlinesPassedUntil))
     if let waiter = waiters.first { next = min(next, waiter.expires) }
-    if neededPurpose != nil { next = min(next, backoff.notBefore) }
+    if let purpose = neededPurpose { next = min(next, opensNotBefore(purpose)) }
     return next
   }
 
@@ -307,12 +309,16 @@ struct PoolState {
   }
 
   private mutating func open(at now: MonotonicInstant) -> Action? {
-    guard let purpose = neededPurpose, backoff.notBefore <= now,
+    guard let purpose = neededPurpose, opensNotBefore(purpose) <= now,
       let id = connections.firstIndex(where: { $0.phase == .closed })
     else { return nil }
     connections[id].phase = .opening(purpose)
     if purpose == .shared { wantsAnotherShared = false }
     return .open(id, purpose)
+  }
+
+  private func opensNotBefore(_ purpose: Purpose) -> MonotonicInstant {
+    purpose == .listening ? max(backoff.notBefore, listensNotBefore) : backoff.notBefore
   }
 
   /// What a connection is to be opened for.

@@ -24,6 +24,8 @@ final class Session: @unchecked Sendable {
   var pipeline = PipelineState()
   var mode = Mode.pipeline
   private(set) var isLost = false
+  /// Whether the server has refused a write: it is a standby.
+  private var isReadOnly = false
   /// Whether the server has answered on this connection: only then is it known to be good.
   private(set) var isProven = false
   /// The lease whose statements it takes; another number with each lease, and once its transaction has ended.
@@ -152,6 +154,7 @@ final class Session: @unchecked Sendable {
       pipeline.receive(nextResult(), at: now, &actions)
       perform()
     }
+    if isReadOnly, !isLost, pipeline.isIdle { driver.cannotWrite(self) }
   }
 
   private func nextResult() -> PipelineResult {
@@ -200,6 +203,9 @@ final class Session: @unchecked Sendable {
       call.succeed(result)
     case .fail(let call, let error):
       call.meter?.failed(call, error, at: driver.now)
+      if case PostgresError.server(let error) = error, error.sqlState == ServerError.readOnlyTransaction {
+        isReadOnly = true
+      }
       call.fail(error)
     case .giveUp(let call, let error): call.fail(error)
     case .resend(let call): driver.resend(call)
@@ -223,10 +229,10 @@ final class Session: @unchecked Sendable {
 
   // MARK: Loss
 
-  /// Whether the connection is fit for another lease: nothing is pending, no transaction is open, and no cancel request can
-  /// still hit it.
+  /// Whether the connection is fit for another lease: nothing is pending, no transaction is open, no cancel request can still hit
+  /// it, and its server takes writes.
   var isAtRest: Bool {
-    guard !isLost, case .pipeline = mode else { return false }
+    guard !isLost, !isReadOnly, case .pipeline = mode else { return false }
     return pipeline.isIdle && !pipeline.cancelIsPending && !connection.isInTransaction
   }
 
