@@ -30,6 +30,11 @@ public final class APNsProvider: Service {
       let box = box
       return loop.flatSubmit { box.value.shutDown() }
     }
+
+    func closeConnections() {
+      let box = box
+      loop.execute { box.value.closeConnections() }
+    }
   }
 
   /// Seconds without a push after which a pool is closed: longer than any push stays in it.
@@ -65,6 +70,9 @@ public final class APNsProvider: Service {
     ]
   }
 
+  /// How long `run` waits for responses at its end. Whoever sends has ended before, so nobody waits for them.
+  private static let shutdownLimit = Duration.seconds(1)
+
   /// Closes idle pools until graceful shutdown or cancellation, then shuts down. `send` works without it.
   public func run() async throws {
     await withTaskGroup(of: Void.self) { group in
@@ -75,7 +83,15 @@ public final class APNsProvider: Service {
       await group.next()
       group.cancelAll()
     }
-    await shutDown()
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await self.shutDown() }
+      group.addTask {
+        try? await Task.sleep(for: Self.shutdownLimit)
+        for pool in self.pools.withLock({ Array($0.byKey.values) }) { pool.closeConnections() }
+      }
+      await group.next()
+      group.cancelAll()
+    }
   }
 
   /// Closes the pools that have sent nothing for an hour, and drops their provider tokens.

@@ -202,7 +202,7 @@ extension HTTP2Connection {
   }
 
   /// Stops sending first, since anything written to a closing socket would count as sent.
-  private func close(reason: String) {
+  func close(reason: String) {
     if lastError == nil { lastError = reason }
     if state.isReady { pool.retiring(self) }
     state.close()

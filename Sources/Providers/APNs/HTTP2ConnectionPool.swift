@@ -245,6 +245,11 @@ extension HTTP2ConnectionPool {
     timer = (at, task)
   }
 
+  /// Closes all connections now. Pushes that wait for their responses are uncertain.
+  func closeConnections() {
+    for connection in Array(connections.values) { connection.close(reason: "shut down") }
+  }
+
   /// Returns waiting pushes as `unsent`, and finishes once the last connection has closed.
   func shutDown() -> EventLoopFuture<Void> {
     if let whenEmpty { return whenEmpty.futureResult }

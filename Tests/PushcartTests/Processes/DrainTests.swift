@@ -36,6 +36,24 @@ import Testing
     }
   }
 
+  @Test func `A hub that waits for a push service's reply stops within its limit, and says what it leaves`()
+    async throws
+  {
+    try await withProcessFixture { fixture in
+      try await fixture.addDevices(3)
+      fixture.simulator.apns.rule(.any, .ignore)
+      defer { fixture.simulator.apns.answerIgnored() }
+      var pushcart = fixture.pushcart
+      pushcart.environment["PUSHCART_DRAIN_SECONDS"] = "1"
+      let hub = try await ProcessFixture.Hub(pushcart)
+      _ = try await fixture.send(through: hub.server)
+      _ = await fixture.simulator.apns.received(count: 1)
+      hub.process.signal(SIGTERM)
+      #expect(await hub.process.exit() == 0, "\(hub.process.text)")
+      #expect(hub.process.text.contains("shutdown timeout"))
+    }
+  }
+
   private static func put(_ fixture: ProcessFixture, _ hub: ProcessFixture.Hub) async throws -> TestReply {
     try await hub.server.send(
       "PUT", "/rest/1/apps/\(ProcessFixture.appID)/pushdevices",
