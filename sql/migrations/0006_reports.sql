@@ -16,7 +16,8 @@ COMMENT ON FUNCTION report.exact IS 'The exact text behind a cell of a report: r
 
 CREATE VIEW report.devices AS
 SELECT d.customer_id, a.app_id, a.app_type,
-  CASE a.app_type WHEN 1 THEN 'iOS' WHEN 2 THEN 'Android' WHEN 3 THEN 'Windows' WHEN 6 THEN 'Firebase' END AS platform,
+  CASE WHEN a.app_type = 1 THEN 'iOS' WHEN a.app_type = 2 THEN 'Android' WHEN a.app_type = 3 THEN 'Windows'
+    WHEN a.app_type = 6 THEN 'Firebase' END AS platform,
   CASE WHEN d.sandbox THEN 'sandbox' ELSE 'production' END AS environment,
   CASE WHEN d.invalidated_at IS NULL THEN 'valid' ELSE 'invalidated' END AS state,
   count(*) AS devices, count(DISTINCT d.contact_id) AS contacts
@@ -173,7 +174,7 @@ CREATE VIEW report.contact_timeline AS
    WHERE coalesce(p.settled_at, p.sent_at) IS NOT NULL
   UNION ALL
   SELECT c.customer_id, c.original_id, c.contact_id, o.at,
-         CASE o.reader WHEN 'person' THEN 'push opened' ELSE 'push fetched by a machine' END, o.via, p.device_id,
+         CASE WHEN o.reader = 'person' THEN 'push opened' ELSE 'push fetched by a machine' END, o.via, p.device_id,
          o.sendout_id
     FROM contact c
     JOIN push p ON p.customer_id = c.customer_id AND p.contact_id = c.contact_id

@@ -10,7 +10,7 @@ enum LedgerQueries {
     "ledger.hold", .write,
     """
     UPDATE push_batch
-       SET release_to = 'held', state = CASE state WHEN 'queued' THEN 'held' ELSE state END
+       SET release_to = 'held', state = CASE WHEN state = 'queued' THEN 'held' ELSE state END
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('queued', 'claimed')
     """)
 
@@ -18,7 +18,7 @@ enum LedgerQueries {
     "ledger.resume", .write,
     """
     UPDATE push_batch
-       SET release_to = 'queued', state = CASE state WHEN 'held' THEN 'queued' ELSE state END
+       SET release_to = 'queued', state = CASE WHEN state = 'held' THEN 'queued' ELSE state END
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('held', 'claimed')
     """)
 

@@ -48,7 +48,7 @@ enum HubQueries {
   static let role = Statement(
     "hub.role", .read,
     """
-    SELECT CASE rolname WHEN 'pushcart_serve' THEN has_table_privilege(oid, 'push', 'INSERT')
+    SELECT CASE WHEN rolname = 'pushcart_serve' THEN has_table_privilege(oid, 'push', 'INSERT')
                         ELSE has_schema_privilege(oid, 'report', 'USAGE') END
       FROM pg_roles WHERE rolname = $1::text
     """)

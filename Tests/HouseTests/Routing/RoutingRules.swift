@@ -12,6 +12,8 @@ enum RoutingFault: String, Sendable {
   case subqueryInValues = "VALUES or DO UPDATE of an INSERT hold a subquery"
   case numberedRead = "a SELECT takes numbers of a sequence as it reads a table"
   case customerChanged = "an UPDATE sets customer_id"
+  case simpleCase = "CASE x WHEN y: Citus writes it for the shard as a comparison with a boolean (use CASE WHEN x = y)"
+  case wholeRow = "a row as a whole, which a shard cannot cast"
   case customerNotGiven = "an INSERT takes customer_id from elsewhere than $1 or a table's customer_id"
 }
 
@@ -49,7 +51,11 @@ struct RoutingRules: Sendable {
   /// Every fault of a statement but of which rows it reads: that is for its plan to show (`PlannedScan`).
   func faults(in statement: ParseNode) -> Set<RoutingFault> {
     var faults: Set<RoutingFault> = []
+    for node in statement.everything() {
+      if ["CASEEXPR", "CASE"].contains(node.kind), node.has("arg") { faults.insert(.simpleCase) }
+    }
     for query in statement.everything() where query.kind == "QUERY" {
+      if [query["targetList"], query["returningList"]].contains(where: Self.holdsWholeRow) { faults.insert(.wholeRow) }
       guard let command = Command(rawValue: query.number("commandType")) else { continue }
       if command == .select {
         if takesNumbers(query["targetList"]), query["rtable"].map(reads) == true { faults.insert(.numberedRead) }
@@ -128,6 +134,11 @@ struct RoutingRules: Sendable {
   private static func isFenced(_ query: ParseNode) -> Bool {
     ["sortClause", "limitOffset", "limitCount", "groupClause", "distinctClause"].contains(where: query.has)
       || query.word("hasAggs") == "true"
+  }
+
+  private static func holdsWholeRow(_ columns: ParseNode?) -> Bool {
+    columns?.everything(where: { $0.kind != "QUERY" }).contains { $0.kind == "VAR" && $0.word("varattno") == "0" }
+      ?? false
   }
 
   private func reads(_ tables: ParseNode) -> Bool {

@@ -100,6 +100,15 @@ import Testing
     ("SELECT list_id, nextval('list_list_id_seq') FROM list WHERE customer_id = $1::bigint", .numberedRead),
     ("UPDATE list SET customer_id = $2::bigint WHERE customer_id = $1::bigint", .customerChanged),
     ("INSERT INTO list (customer_id, name) VALUES ($2::bigint, $1::text)", .customerNotGiven),
+    ("UPDATE list SET name = CASE name WHEN 'a' THEN 'b' END WHERE customer_id = $1::bigint", .simpleCase),
+    ("SELECT CASE name WHEN 'a' THEN 1 END FROM list WHERE customer_id = $1::bigint", .simpleCase),
+    ("SELECT l AS list FROM list l WHERE customer_id = $1::bigint", .wholeRow),
+    (
+      """
+      WITH changed AS (UPDATE list l SET name = 'a' WHERE customer_id = $1::bigint RETURNING l AS list)
+      SELECT (list).list_id FROM changed
+      """, .wholeRow
+    ),
     (
       "INSERT INTO list (customer_id, name) SELECT list_id, name || 'b' FROM list WHERE customer_id = $1::bigint",
       .customerNotGiven
