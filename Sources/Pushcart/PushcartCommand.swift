@@ -15,7 +15,8 @@ struct PushcartCommand: AsyncParsableCommand {
         name: "Management",
         subcommands: [
           CustomerCommand.self, KeyCommand.self, AppCommand.self, ListCommand.self, TemplateCommand.self,
-          SendCommand.self, SendoutCommand.self, ReportCommand.self, LinksCommand.self, AuditCommand.self,
+          SendCommand.self, SendoutCommand.self, WhyCommand.self, ReportCommand.self, LinksCommand.self,
+          AuditCommand.self,
         ]),
     ])
 }

@@ -22,7 +22,7 @@ public struct SendoutStore: Sendable {
   /// Takes part in a transaction that is under way.
   public init(within transaction: any Querying) { place = .transaction(transaction) }
 
-  private var database: any Querying {
+  var database: any Querying {
     switch place {
     case .pool(let pool): pool
     case .transaction(let transaction): transaction

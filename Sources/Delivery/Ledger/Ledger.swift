@@ -82,6 +82,15 @@ public struct Ledger: Sendable {
   }
 }
 
+extension Ledger {
+  /// The sendout's pushes to one contact.
+  public func pushes(_ key: SendoutKey, of contact: ContactID) async throws -> [PushReply] {
+    try await database.query(
+      LedgerQueries.pushesOfContact, key.customer.rawValue, key.sendout.rawValue, contact.rawValue
+    ).map(PushReply.init)
+  }
+}
+
 /// What is left to do for a sendout.
 public struct RemainingWork: Sendable, Equatable {
   /// How long until a batch may be claimed; zero if one may now, `nil` if none is queued.

@@ -3,7 +3,9 @@ package import Postgres
 /// Statements that hold, resume and cancel a sendout's batches as a whole, and tell its progress. `$1` is the customer, `$2` the
 /// sendout. Batches are locked before pushes everywhere, so these never deadlock with each other.
 enum LedgerQueries {
-  static let all: [Statement] = [hold, resume, cancel, lost, requeueLost, remainingWork, counts, pushes]
+  static let all: [Statement] = [
+    hold, resume, cancel, lost, requeueLost, remainingWork, counts, pushes, pushesOfContact,
+  ]
 
   /// Unclaimed batches are held now, claimed ones when they are released. Locks the batches it changes.
   static let hold = Statement(
@@ -136,6 +138,16 @@ enum LedgerQueries {
        AND ($3::text IS NULL OR state = $3::text)
      ORDER BY push_no
      LIMIT $5::bigint
+    """)
+
+  /// The pushes of the contact `$3`.
+  static let pushesOfContact = Statement(
+    "ledger.pushes_of_contact", .read,
+    """
+    SELECT push_no, device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at, not_before, opened_at
+      FROM push
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND contact_id = $3::bigint
+     ORDER BY push_no
     """)
 }
 

@@ -127,3 +127,25 @@ extension SendoutVerbCommand {
     try options.output.show(reply) { $0.text }
   }
 }
+
+struct WhyCommand: ManagementCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "why", abstract: "Tell what became of a sendout for one recipient, or why there is no push.",
+    discussion: "Example: pushcart why --customer 1 --sendout 7 --to lars@example.com")
+
+  @Option(help: "Number of the customer.") var customer: CustomerID
+  @Option(help: "Number of the sendout.") var sendout: SendoutID
+  @Option(name: .customLong("to"), parsing: .unconditional, help: "Original id of the contact.") var originalID: String
+  @OptionGroup var options: ManagementOptions
+
+  func run(in stores: ManagementStores) async throws {
+    let reply = try await stores.sendouts.why(customer, sendout, originalID: originalID)
+    try options.output.show(reply) { reply in
+      var table = TextTable("When (UTC)", "#Push", "#Device", "What")
+      for line in reply.lines {
+        table.add(line.at?.forPeople, line.pushNo.map { "\($0)" }, line.deviceId.map { "\($0)" }, line.text)
+      }
+      return table.text(empty: "There is nothing to tell.")
+    }
+  }
+}

@@ -89,6 +89,20 @@ enum DeviceQueries {
     ORDER BY i.ordinal
     """)
 
+  /// The devices of the contact `$2` in the app `$3`, with what has happened to them.
+  static let histories = Statement(
+    "device.histories", .read,
+    """
+    SELECT d.device_id, greatest(d.created_at, e.moved_at), d.registered_at, d.invalidated_at, d.invalidation_reason
+    FROM device d
+    LEFT JOIN LATERAL (
+      SELECT max(at) AS moved_at FROM device_event
+      WHERE customer_id = $1::bigint AND contact_id = $2::bigint AND device_id = d.device_id AND kind = 'moved'
+    ) e ON true
+    WHERE d.customer_id = $1::bigint AND d.contact_id = $2::bigint AND d.push_app_id = $3::bigint
+    ORDER BY d.device_id + 0 LIMIT \(Device.maximumOfContact)
+    """)
+
   /// Tells the planner how large the tables have become, if it takes them for less than half of `$1` rows. What it knows of larger
   /// ones serves, and looking at them takes seconds.
   static let analyze = Statement(
@@ -98,5 +112,5 @@ enum DeviceQueries {
     WHERE (SELECT reltuples FROM pg_class WHERE oid = 'device'::regclass) < $1::bigint / 2
     """)
 
-  static let all: [Statement] = [invalidate, retire, recipients, analyze]
+  static let all: [Statement] = [invalidate, retire, recipients, histories, analyze]
 }

@@ -1,3 +1,4 @@
+public import FoundationEssentials
 public import Postgres
 public import Wire
 
@@ -54,6 +55,34 @@ public struct Devices: Sendable {
       return Recipient(contact: contact, device: device)
     }
   }
+}
+
+extension Devices {
+  /// The contact's devices in an app, valid or not, oldest first, at most `Device.maximumOfContact`.
+  public func histories(
+    _ customer: CustomerID, of contact: ContactID, in app: PushAppID
+  ) async throws -> [DeviceHistory] {
+    try await database.query(DeviceQueries.histories, customer.rawValue, contact.rawValue, app.rawValue).map { row in
+      let (id, heldSince, registeredAt, invalidatedAt, reason) = try row.decode(
+        Int64.self, Date.self, Date.self, Date?.self, String?.self)
+      return DeviceHistory(
+        id: DeviceID(id), heldSince: heldSince, registeredAt: registeredAt, invalidatedAt: invalidatedAt,
+        invalidationReason: reason)
+    }
+  }
+}
+
+/// What has happened to a device of a contact.
+public struct DeviceHistory: Sendable {
+  public let id: DeviceID
+  /// When the contact got it.
+  public let heldSince: Date
+  /// When its token was last registered.
+  public let registeredAt: Date
+  /// `nil` while it is valid.
+  public let invalidatedAt: Date?
+  /// The push service's own reason, or the hub's.
+  public let invalidationReason: String?
 }
 
 /// Who gets a push, and on what.

@@ -54,14 +54,18 @@ struct APIParameter: Sendable {
   var schema: Schema
   var description: String
   var example: JSONValue
-  var isRequired: Bool { location == .path }
+  var isRequired = false
 
   static func path(_ name: String, _ schema: Schema, _ description: String, example: JSONValue) -> Self {
-    Self(location: .path, name: name, schema: schema, description: description, example: example)
+    Self(
+      location: .path, name: name, schema: schema, description: description, example: example, isRequired: true)
   }
 
-  static func query(_ name: String, _ schema: Schema, _ description: String, example: JSONValue) -> Self {
-    Self(location: .query, name: name, schema: schema, description: description, example: example)
+  static func query(
+    _ name: String, _ schema: Schema, _ description: String, example: JSONValue, isRequired: Bool = false
+  ) -> Self {
+    Self(
+      location: .query, name: name, schema: schema, description: description, example: example, isRequired: isRequired)
   }
 
   /// Makes a POST safe to repeat.

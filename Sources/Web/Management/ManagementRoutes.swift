@@ -63,6 +63,7 @@ public struct ManagementRoutes: RouteSet {
     routes.post("/api/v1/sendouts", use: sendouts.add)
     routes.get("/api/v1/sendouts/{id}", use: sendouts.show)
     routes.get("/api/v1/sendouts/{id}/pushes", use: sendouts.pushes)
+    routes.get("/api/v1/sendouts/{id}/why", use: sendouts.why)
     routes.post("/api/v1/sendouts/{id}/start", use: sendouts.control(.start))
     routes.post("/api/v1/sendouts/{id}/pause", use: sendouts.control(.pause))
     routes.post("/api/v1/sendouts/{id}/resume", use: sendouts.control(.resume))

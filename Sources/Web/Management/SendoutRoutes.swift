@@ -38,6 +38,16 @@ struct SendoutRoutes: Sendable {
     return try JSONReply.make(.ok, pushes)
   }
 
+  func why(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let access = try await endpoint.authenticate(request)
+    let query = try QueryParameters(request, known: ["originalId"])
+    guard let originalID = query.value("originalId") else {
+      throw SendoutError.invalid(field: "originalId", problem: "is missing: it says whom to tell about")
+    }
+    return try JSONReply.make(
+      .ok, try await sendouts.why(access.customer, try context.number("id"), originalID: originalID))
+  }
+
   /// The handler of one verb. The larger the sendout, the longer it takes.
   func control(_ verb: SendoutVerb) -> @Sendable (Request, WebRequestContext) async throws -> Response {
     { [endpoint] request, context in

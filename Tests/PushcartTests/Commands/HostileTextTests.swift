@@ -21,6 +21,7 @@ import Testing
         ["app", "update", "1", "--name", "b\u{9B}31m"] + customer, ["list", "list"] + customer,
         ["list", "add", "--name", "b\u{9B}31m\u{202E}"] + customer, ["sendout", "list"] + customer,
         ["sendout", "show", "1"] + customer, ["sendout", "show", "1", "--pushes"] + customer,
+        ["why", "--sendout", "1", "--to", "x"] + customer,
         ["sendout", "cancel", "1"] + customer, ["report", "sendouts"] + customer, ["report", "failures"] + customer,
         ["report", "funnel"] + customer, ["report", "timeline", "--contact", "x"] + customer,
         ["send", "--app", "a\u{9B}b", "--all", "--alert", "{{#a\u{1B}[2J\u{9B}}}"] + customer,

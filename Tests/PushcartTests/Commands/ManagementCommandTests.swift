@@ -142,6 +142,7 @@ import Wire
       for command in [
         ["app", "list"], ["send", "--app", "a.b", "--all", "--alert", "x", "--draft"], ["sendout", "list"],
         ["sendout", "show", "1"], ["sendout", "show", "1", "--pushes"], ["sendout", "start", "1"],
+        ["why", "--sendout", "1", "--to", "lars@example.com"],
         ["sendout", "cancel", "1"], ["report", "sendouts"], ["key", "list"], ["list", "list"], ["template", "list"],
       ] {
         let outcome = try await keyless.run(command + customer)

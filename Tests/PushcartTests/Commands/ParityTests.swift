@@ -29,6 +29,10 @@ import Wire
           "sendouts/\(sendout)/pushes?state=accepted&limit=2&after=1",
           ["sendout", "show", "\(sendout)", "--pushes", "--state", "accepted", "--limit", "2", "--after", "1"]
         ),
+        (
+          "sendouts/\(sendout)/why?originalId=user1@example.com",
+          ["why", "--sendout", "\(sendout)", "--to", "user1@example.com"]
+        ),
         ("reports/failures?sendout=\(sendout)", ["report", "failures", "--sendout", "\(sendout)"]),
         (
           "reports/timeline?contact=user1@example.com", ["report", "timeline", "--contact", "user1@example.com"]

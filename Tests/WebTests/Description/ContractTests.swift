@@ -127,6 +127,7 @@ private struct Tour: Sendable {
       #expect(rows?.isEmpty == (report == .failures || report == .opens), "\(report)")
     }
     let pushes = try await send("GET", "/api/v1/sendouts/\(second)/pushes?state=accepted").json
+    try await send("GET", "/api/v1/sendouts/\(second)/why?originalId=lars@example.com")
     let push = try #require(pushes.array("items")?.first)
     let link = PushLink(
       customer: bench.customer, sendout: SendoutID(second), push: PushNumber(try #require(push.integer("pushNo"))),

@@ -95,6 +95,8 @@ extension TenantCrossing {
     TenantCrossing("GET /api/v1/sendouts/{id}", { "/api/v1/sendouts/\($0)" }, number),
     TenantCrossing("GET /api/v1/sendouts/{id}/pushes", { "/api/v1/sendouts/\($0)/pushes" }, number),
     TenantCrossing("GET /api/v1/sendouts/{id}/pushes", { "/api/v1/sendouts/\($0)/pushes?after=1" }, number),
+    TenantCrossing(
+      "GET /api/v1/sendouts/{id}/why", { "/api/v1/sendouts/\($0)/why?originalId=secretive@example.com" }, number),
   ]
 
   private static let verbs = ["start", "pause", "resume", "cancel"].map { verb in

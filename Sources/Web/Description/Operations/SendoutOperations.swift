@@ -6,7 +6,7 @@ import Wire
 /// `/api/v1/sendouts`.
 enum SendoutOperations {
   static let all: [APIOperation] = [
-    list, add, show, pushes,
+    list, add, show, pushes, why,
     control(.start, "Start a sendout", "The audience of a draft is frozen into the ledger, and its pushes are sent."),
     control(
       .pause, "Pause a sendout",
@@ -48,12 +48,27 @@ enum SendoutOperations {
   private static let pushes = APIOperation(
     method: .get, path: "/api/v1/sendouts/{id}/pushes", id: "listPushes", tag: .sendouts, security: .key(.admin),
     summary: "List a sendout's pushes",
-    description: "Lists the ledger: one row for each device of the audience, by the device's number.",
+    description: "Lists the ledger: one row for each device of the audience, by the push's number.",
     parameters: [
-      id, .query("state", PushState.schema, "Only pushes in this state.", example: "failed"), .after("device"), .limit,
+      id, .query("state", PushState.schema, "Only pushes in this state.", example: "failed"), .after("push"), .limit,
     ],
     responses: [.ok("A page of pushes.", Page(items: [PushReply.example], next: PushReply.example.pushNo))],
     errors: [unknown])
+
+  private static let why = APIOperation(
+    method: .get, path: "/api/v1/sendouts/{id}/why", id: "whySendout", tag: .sendouts, security: .key(.admin),
+    summary: "Tell what became of a sendout for one recipient",
+    description: """
+      Line by line, from the ledger and the register. Of somebody outside the audience it tells why: not on the list, no \
+      device, or a device that was invalidated before.
+      """,
+    parameters: [
+      id,
+      .query(
+        "originalId", .string(), "The contact's id in your own system. It is compared exactly.",
+        example: "lars@example.com", isRequired: true),
+    ],
+    responses: [.ok("The lines, in the order of what happened.", WhyReply.example)], errors: [unknown])
 
   private static func control(_ verb: SendoutVerb, _ summary: String, _ description: String) -> APIOperation {
     APIOperation(

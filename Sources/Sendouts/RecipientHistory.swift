@@ -1,0 +1,129 @@
+import Delivery
+import FoundationEssentials
+import Postgres
+import Registry
+public import Wire
+
+/// All that is known of a sendout and one original id.
+struct RecipientHistory {
+  let sendout: Sendout
+  let audience: Audience
+  let app: PushApp
+  /// `nil` if the customer has no such contact.
+  let contact: Contact?
+  /// The contact's pushes of the sendout.
+  let pushes: [PushReply]
+  /// The contact's devices in the sendout's app.
+  let devices: [DeviceHistory]
+
+  /// What happened, line by line; of a recipient outside the audience, why.
+  func lines(for originalID: String) -> [WhyLine] {
+    guard let frozenAt = sendout.frozenAt else { return [WhyLine(text: unfrozen)] }
+    var lines = [WhyLine(at: Timestamp(frozenAt), text: "The audience was written into the ledger.")]
+    guard let contact else {
+      return lines + [WhyLine(text: "There is no contact with this original id. It is compared exactly.")]
+    }
+    if pushes.isEmpty { lines += outside(contact, originalID) }
+    for push in pushes { lines += Self.lines(of: push) }
+    let sentTo = Set(pushes.map(\.deviceId))
+    lines += devices.filter { !sentTo.contains($0.id) }.map { Self.line(of: $0, frozenAt) }
+    return lines
+  }
+
+  private var unfrozen: String {
+    switch sendout.state {
+    case .draft: "The sendout is a draft. It has not been started."
+    case .freezing: "The audience is being written into the ledger."
+    case .cancelled: "The sendout was cancelled before its audience was written into the ledger."
+    case .paused, .running, .finished: "The sendout was paused before its audience was written into the ledger."
+    }
+  }
+
+  /// Why a contact has no push at all.
+  private func outside(_ contact: Contact, _ originalID: String) -> [WhyLine] {
+    switch audience {
+    case .list(let list) where contact.listID != list:
+      return [
+        WhyLine(
+          text: "The audience is list \(list). The contact is on \(contact.listID.map { "list \($0)" } ?? "no list").")
+      ]
+    case .originalIds(let ids) where !ids.contains(originalID):
+      return [WhyLine(text: "The audience names original ids, and this is none of them.")]
+    default:
+      guard devices.isEmpty else { return [] }
+      return [WhyLine(text: "The contact has no device in the app \(app.appID) (app type \(app.type.rawValue)).")]
+    }
+  }
+
+  /// A device that the sendout has no push for.
+  private static func line(of device: DeviceHistory, _ frozenAt: Date) -> WhyLine {
+    if device.heldSince > frozenAt {
+      return WhyLine(
+        at: Timestamp(device.heldSince), deviceId: device.id,
+        text: "The contact got the device after the audience was written.")
+    }
+    if let invalidatedAt = device.invalidatedAt {
+      return WhyLine(
+        at: Timestamp(invalidatedAt), deviceId: device.id,
+        text: "The device was invalidated because of \(device.invalidationReason ?? "an unknown reason").")
+    }
+    return WhyLine(
+      at: Timestamp(device.registeredAt), deviceId: device.id,
+      text: "The device was last registered. It was not in the audience when that was written.")
+  }
+
+  private static func lines(of push: PushReply) -> [WhyLine] {
+    func line(_ at: Timestamp?, _ text: String) -> WhyLine {
+      WhyLine(at: at, deviceId: push.deviceId, pushNo: push.pushNo, text: text)
+    }
+    var lines: [WhyLine] = []
+    if let sentAt = push.sentAt {
+      let again = push.resentBecause.map { " (attempt \(push.attempts), because of \($0) before)" } ?? ""
+      lines.append(line(sentAt, "Sent\(again)."))
+    }
+    lines.append(line(push.state == .waiting ? push.notBefore : push.settledAt, outcome(of: push)))
+    if let openedAt = push.openedAt { lines.append(line(openedAt, "Opened by a person.")) }
+    return lines
+  }
+
+  private static func outcome(of push: PushReply) -> String {
+    let reason = push.reason ?? "an unknown reason"
+    switch (push.state, push.reason) {
+    case (.queued, "hub_stopped"?): return "Waits to be sent again, since its hub stopped before there was an answer."
+    case (.queued, _): return "Waits to be sent."
+    case (.waiting, _): return "Is due for another attempt, because of \(reason)."
+    case (.accepted, _): return "Accepted by the push service."
+    case (.failed, _): return "Failed: \(reason). It is not sent again."
+    case (.uncertain, _): return "Possibly sent, and never answered: \(reason). It is not sent again."
+    case (.skipped, "device_invalidated"?): return "Not sent: the device had been invalidated by then."
+    case (.skipped, "device_reassigned"?): return "Not sent: another contact had the device by then."
+    case (.skipped, "device_gone"?): return "Not sent: the device had been deleted by then."
+    case (.skipped, _): return "Not sent: \(reason)."
+    case (.cancelled, _): return "Not sent: the sendout was cancelled."
+    }
+  }
+}
+
+extension SendoutStore {
+  /// What became of the sendout for one recipient, whether in its audience or not.
+  /// - Throws: `SendoutError.sendoutUnknown`.
+  public func why(_ customer: CustomerID, _ sendout: SendoutID, originalID: String) async throws -> WhyReply {
+    guard let row = try await database.query(SendoutQueries.find, customer.rawValue, sendout.rawValue).first else {
+      throw SendoutError.sendoutUnknown(sendout)
+    }
+    let sendout = try Sendout(row)
+    guard let app = try await PushApps(database).find(customer, sendout.app) else {
+      throw RegistryError.pushAppUnknown(sendout.app)
+    }
+    let contact = try await Contacts(database).find(customer, originalID: originalID, apps: [])
+    var history = RecipientHistory(
+      sendout: sendout, audience: try sendout.audience(), app: app, contact: contact, pushes: [], devices: [])
+    if let contact {
+      history = RecipientHistory(
+        sendout: sendout, audience: history.audience, app: app, contact: contact,
+        pushes: try await Ledger(database).pushes(sendout.key, of: contact.id),
+        devices: try await Devices(database).histories(customer, of: contact.id, in: sendout.app))
+    }
+    return WhyReply(sendoutId: sendout.key.sendout, originalId: originalID, lines: history.lines(for: originalID))
+  }
+}
