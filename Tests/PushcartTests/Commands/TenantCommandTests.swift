@@ -56,6 +56,9 @@ import Wire
     "sendout list": [([], [])],
     "sendout show": [(["1"], ["999999"]), (["1", "--pushes"], ["999999", "--pushes"])],
     "sendout start": [(["1"], ["999999"])],
+    "why": [
+      (["--sendout", "1", "--to", "secretive@example.com"], ["--sendout", "999999", "--to", "secretive@example.com"])
+    ],
     "sendout pause": [(["1"], ["999999"])],
     "sendout resume": [(["1"], ["999999"])],
     "sendout cancel": [(["1"], ["999999"])],
