@@ -108,21 +108,21 @@ extension SendoutStore {
   /// What became of the sendout for one recipient, whether in its audience or not.
   /// - Throws: `SendoutError.sendoutUnknown`.
   public func why(_ customer: CustomerID, _ sendout: SendoutID, originalID: String) async throws -> WhyReply {
-    guard let row = try await database.query(SendoutQueries.find, customer.rawValue, sendout.rawValue).first else {
+    guard let row = try await reading.query(SendoutQueries.find, customer.rawValue, sendout.rawValue).first else {
       throw SendoutError.sendoutUnknown(sendout)
     }
     let sendout = try Sendout(row)
-    guard let app = try await PushApps(database).find(customer, sendout.app) else {
+    guard let app = try await PushApps(reading).find(customer, sendout.app) else {
       throw RegistryError.pushAppUnknown(sendout.app)
     }
-    let contact = try await Contacts(database).find(customer, originalID: originalID, apps: [])
+    let contact = try await Contacts(reading).find(customer, originalID: originalID, apps: [])
     var history = RecipientHistory(
       sendout: sendout, audience: try sendout.audience(), app: app, contact: contact, pushes: [], devices: [])
     if let contact {
       history = RecipientHistory(
         sendout: sendout, audience: history.audience, app: app, contact: contact,
-        pushes: try await Ledger(database).pushes(sendout.key, of: contact.id),
-        devices: try await Devices(database).histories(customer, of: contact.id, in: sendout.app))
+        pushes: try await Ledger(reading).pushes(sendout.key, of: contact.id),
+        devices: try await Devices(reading).histories(customer, of: contact.id, in: sendout.app))
     }
     return WhyReply(sendoutId: sendout.key.sendout, originalId: originalID, lines: history.lines(for: originalID))
   }

@@ -16,13 +16,22 @@ public struct SendoutStore: Sendable {
   }
 
   private let place: Place
+  /// For reads that may take long.
+  let reading: any Querying
 
-  public init(_ pool: Pool) { place = .pool(pool) }
+  /// - Parameter reading: for reads that may take long, so that they do not hold up others; the pool itself if `nil`.
+  public init(_ pool: Pool, reading: (any Querying)? = nil) {
+    place = .pool(pool)
+    self.reading = reading ?? pool
+  }
 
   /// Takes part in a transaction that is under way.
-  public init(within transaction: any Querying) { place = .transaction(transaction) }
+  public init(within transaction: any Querying) {
+    place = .transaction(transaction)
+    reading = transaction
+  }
 
-  var database: any Querying {
+  private var database: any Querying {
     switch place {
     case .pool(let pool): pool
     case .transaction(let transaction): transaction
@@ -184,9 +193,9 @@ public struct SendoutStore: Sendable {
     _ customer: CustomerID, _ sendout: SendoutID, state: PushState? = nil,
     _ page: PageRequest<PushNumber> = PageRequest()
   ) async throws -> Page<PushReply, PushNumber> {
-    guard try await !database.query(SendoutQueries.find, customer.rawValue, sendout.rawValue).isEmpty else {
+    guard try await !reading.query(SendoutQueries.find, customer.rawValue, sendout.rawValue).isEmpty else {
       throw SendoutError.sendoutUnknown(sendout)
     }
-    return try await Ledger(database).pushes(SendoutKey(customer, sendout), state: state, page)
+    return try await Ledger(reading).pushes(SendoutKey(customer, sendout), state: state, page)
   }
 }

@@ -4,7 +4,7 @@ import platform, statistics, subprocess, sys, datetime, os
 folder, rounds, devices, idle, busy, peak = sys.argv[1], sys.argv[2], int(sys.argv[3]), *sys.argv[4:7]
 
 PATHS = [
-    ("put", "PUT pushdevices, 64 connections, new and known mixed", "pgbench -c 16, single-row SQL of the same effect on the first schema", 1.0),
+    ("put", "PUT pushdevices, 64 connections, new and known mixed", "pgbench -c 16, single-row SQL of the same effect on the first schema", 1.6),
     ("get", "GET lookup, 64 connections", "pgbench -c 16, the same select", 0.5),
     ("read", "pushreadurl, 512 connections, answered after commit", "nginx `return 204`", 0.3),
     ("page", "rich page, 512 connections", "nginx, a file of the same bytes", 0.25),

@@ -20,6 +20,8 @@ public struct PoolConfiguration: Sendable {
   public var statementTimeout: Duration = .seconds(30)
   /// The connections' name in `pg_stat_activity`.
   public var applicationName = "pushcart"
+  /// The pool's name in metrics: the label `pool` of its gauges.
+  public var metricsName = "main"
   /// How long the server may be at one statement of a shared connection before no more are sent behind it. What is sent cannot
   /// be taken back; what waits in the queue is `unavailable` in time.
   package var hungAfter: Duration = .seconds(1)

@@ -27,7 +27,7 @@ final class PoolDriver {
     self.configuration = configuration
     self.logger = logger
     self.reactor = reactor
-    metrics = PoolMetrics(configuration.metrics ?? MetricsSystem.factory)
+    metrics = PoolMetrics(configuration.metricsName, configuration.metrics ?? MetricsSystem.factory)
     state = PoolState(configuration)
     sessions = Array(repeating: nil, count: state.connections.count)
   }

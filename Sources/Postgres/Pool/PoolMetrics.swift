@@ -1,6 +1,6 @@
 import Metrics
 
-/// A pool's metrics. Those of several pools in one process add up, except for the gauges.
+/// A pool's metrics. Those of several pools in one process add up; the gauges of each have its name as the label `pool`.
 struct PoolMetrics {
   let turnedAway: Counter
   let lost: Counter
@@ -11,16 +11,16 @@ struct PoolMetrics {
   private var shown = (shared: -1, dedicated: -1, waiting: -1)
   private var meters: [String: StatementMeter] = [:]
 
-  init(_ factory: any MetricsFactory) {
+  init(_ pool: String, _ factory: any MetricsFactory) {
     self.factory = factory
     turnedAway = Counter(label: "pushcart_database_turned_away_total", factory: factory)
     lost = Counter(label: "pushcart_database_connections_lost_total", factory: factory)
     func connections(_ use: String) -> Meter {
-      Meter(label: "pushcart_database_connections", dimensions: [("use", use)], factory: factory)
+      Meter(label: "pushcart_database_connections", dimensions: [("pool", pool), ("use", use)], factory: factory)
     }
     sharedConnections = connections("shared")
     dedicatedConnections = connections("dedicated")
-    waiting = Meter(label: "pushcart_database_statements_waiting", factory: factory)
+    waiting = Meter(label: "pushcart_database_statements_waiting", dimensions: [("pool", pool)], factory: factory)
   }
 
   /// Sets the gauges that changed.

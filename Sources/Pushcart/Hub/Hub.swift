@@ -28,6 +28,7 @@ struct Hub: Sendable {
     var database = settings.database
     database.applicationName = HubQueries.applicationName
     let pool = Pool(database, logger: logger)
+    let reportPool = Pool(Self.forReports(database), logger: logger)
     let migrator = Migrator(pool, Migration.embedded)
     try await requireSchema(migrator)
 
@@ -35,16 +36,30 @@ struct Hub: Sendable {
     let linkKeys = LinkKeys(pool, vault: vault)
     let signer = LinkSigner(try await linkKeys.load())
     let parts = HubParts(
-      pool: pool, vault: vault, links: PublicLinks(base: settings.publicURL, signer: signer), signer: signer,
+      pool: pool, reportPool: reportPool, vault: vault, links: PublicLinks(base: settings.publicURL, signer: signer),
+      signer: signer,
       apns: try APNsProvider(settings.apns, logger: logger), readiness: Readiness(pool, migrator))
     let caches = RegistryCaches(pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps)
     OpenFiles.raiseLimit()
     try await serve(
       first + [
-        pool, caches, LinkRefresh(pool, linkKeys, signer, logger: logger), parts.accessKeys.usage, parts.apns,
+        pool, reportPool, caches, LinkRefresh(pool, linkKeys, signer, logger: logger), parts.accessKeys.usage,
+        parts.apns,
       ],
       [runner(parts), Housekeeping(pool, vault: vault), parts.readiness]
         + servers(try routes(parts), whenListening: whenListening))
+  }
+
+  /// Few connections, since what runs on them may take long. So reports wait for each other, and nobody else for them.
+  private static func forReports(_ database: PoolConfiguration) -> PoolConfiguration {
+    var reports = database
+    reports.sharedConnections = 2
+    reports.dedicatedConnections = 1
+    reports.queueTimeout = .seconds(10)
+    // None is sent behind another, which may take half a minute.
+    reports.hungAfter = .zero
+    reports.metricsName = "reports"
+    return reports
   }
 
   /// One listener for all routes, or two: one for clients and one for operators.
@@ -106,8 +121,9 @@ struct Hub: Sendable {
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
         apps: PushApps(pool, vault: vault), vault: vault,
         credentials: CredentialCheck(keys: SigningCredentialVault(pool, vault: vault), apns: parts.apns),
-        lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool),
-        reports: Reports(pool), customers: Customers(pool), audit: AuditLog(pool), appCache: parts.pushApps),
+        lists: ContactLists(pool), templates: Templates(pool),
+        sendouts: SendoutStore(pool, reading: parts.reportPool),
+        reports: Reports(parts.reportPool), customers: Customers(pool), audit: AuditLog(pool), appCache: parts.pushApps),
       pages: pages(parts), description: try DescriptionRoutes(publicURL: settings.publicURL),
       health: HealthRoutes(unavailableReason: parts.readiness.unavailableReason), metrics: metricsRoutes)
   }
@@ -144,6 +160,8 @@ struct Hub: Sendable {
 /// Parts of the hub that several others need.
 struct HubParts: Sendable {
   let pool: Pool
+  /// For reports and lists that may take long.
+  let reportPool: Pool
   /// The database for requests: a call that takes longer than four seconds fails, and the client is asked to try again.
   let requestDatabase: any Querying
   let vault: Vault
@@ -154,8 +172,12 @@ struct HubParts: Sendable {
   let apns: APNsProvider
   let readiness: Readiness
 
-  init(pool: Pool, vault: Vault, links: PublicLinks, signer: LinkSigner, apns: APNsProvider, readiness: Readiness) {
+  init(
+    pool: Pool, reportPool: Pool, vault: Vault, links: PublicLinks, signer: LinkSigner, apns: APNsProvider,
+    readiness: Readiness
+  ) {
     self.pool = pool
+    self.reportPool = reportPool
     self.vault = vault
     self.links = links
     self.signer = signer

@@ -30,7 +30,7 @@ extension Setting {
   static let databaseURL = Setting(
     "database-url", "PostgreSQL's address: postgres://user@host:port/database, or libpq's key=value form")
   static let databaseConnections = Setting(
-    "database-connections", "connections that requests share", fallback: "4")
+    "database-connections", "connections that requests share; reports have two of their own", fallback: "4")
   static let databaseTransactions = Setting(
     "database-transactions", "connections for transactions, opened when needed", fallback: "4")
   static let masterKey = Setting(

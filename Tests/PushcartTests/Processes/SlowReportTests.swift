@@ -1,0 +1,40 @@
+import Postgres
+import Support
+import Testing
+
+@Suite struct SlowReportTests {
+  @Test func `Slow reports hold up neither registrations nor the progress of a sendout`() async throws {
+    try await withProcessFixture { fixture in
+      try await fixture.addDevices(1)
+      let hub = try await fixture.serve()
+      let sendout = try await fixture.send(through: hub.server)
+      @Sendable func state() async throws -> String? {
+        try await hub.server.send("GET", "/api/v1/sendouts/\(sendout)", key: fixture.key).json.string("state")
+      }
+      while try await state() != "finished" { await Task.yield() }
+      try await fixture.database.withPool { observer in
+        let reports = try await fixture.database.pool.transaction { transaction in
+          try await transaction.query(Statement("test.lock", .write, "LOCK TABLE push IN ACCESS EXCLUSIVE MODE"))
+          let reports = (0..<6).map { _ in
+            Task { try await hub.server.send("GET", "/api/v1/reports/failures", key: fixture.key).status }
+          }
+          let waiting = Statement(
+            "test.waiting", .read, "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'push'::regclass")
+          while try await observer.query(waiting)[0].decode(Int.self) < 2 { await Task.yield() }
+          for number in 1...8 {
+            let put = try await hub.server.send(
+              "PUT", "/rest/1/apps/\(ProcessFixture.appID)/pushdevices",
+              headers: [("X-Carma-Authentication-Token", fixture.key)],
+              json: #"{"originalId":"during\#(number)","deviceInfo":[{"devicetoken":"c0ffee0\#(number)"}]}"#)
+            #expect(put.status == 200, "\(put.text)")
+          }
+          #expect(try await state() == "finished")
+          #expect(try await observer.query(waiting)[0].decode(Int.self) == 2)
+          return reports
+        }
+        for report in reports { #expect([200, 503].contains(try await report.value)) }
+      }
+      await hub.process.die()
+    }
+  }
+}
