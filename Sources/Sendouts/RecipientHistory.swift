@@ -116,14 +116,14 @@ extension SendoutStore {
       throw RegistryError.pushAppUnknown(sendout.app)
     }
     let contact = try await Contacts(reading).find(customer, originalID: originalID, apps: [])
-    var history = RecipientHistory(
-      sendout: sendout, audience: try sendout.audience(), app: app, contact: contact, pushes: [], devices: [])
+    var pushes: [PushReply] = []
+    var devices: [DeviceHistory] = []
     if let contact {
-      history = RecipientHistory(
-        sendout: sendout, audience: history.audience, app: app, contact: contact,
-        pushes: try await Ledger(reading).pushes(sendout.key, of: contact.id),
-        devices: try await Devices(reading).histories(customer, of: contact.id, in: sendout.app))
+      pushes = try await Ledger(reading).pushes(sendout.key, of: contact.id)
+      devices = try await Devices(reading).histories(customer, of: contact.id, in: sendout.app)
     }
+    let history = RecipientHistory(
+      sendout: sendout, audience: try sendout.audience(), app: app, contact: contact, pushes: pushes, devices: devices)
     return WhyReply(sendoutId: sendout.key.sendout, originalId: originalID, lines: history.lines(for: originalID))
   }
 }

@@ -202,7 +202,9 @@ final class PoolDriver {
 
   /// The server has refused to listen.
   func cannotListen(_ session: Session) {
-    logger.notice("the database is a standby and notifies nobody, trying again")
+    // As long as it lasts it is one piece of news.
+    let isNews = state.listensNotBefore.advanced(by: Self.standbyPause * 2) < now
+    logger.log(level: isNews ? .notice : .debug, "the database is a standby and notifies nobody, trying again")
     state.listensNotBefore = now.advanced(by: Self.standbyPause)
     close(session)
   }

@@ -100,14 +100,14 @@ struct RegisterBatch {
 
   private func remarks(_ rows: Rows, on database: any Querying) async throws -> [Outcome] {
     var outcomes = [Outcome](repeating: .success(nil), count: requests.count)
-    var crowded: [Int: ContactID] = [:]
+    var overLimit: [Int: ContactID] = [:]
     for row in rows {
       let (ordinal, remark, contact) = try row.decode(Int.self, Int16.self, Int64?.self)
       let meaning = ContactRow.Remark(rawValue: remark) ?? .none
-      if case .mayHaveTooMany = meaning { crowded[ordinal - 1] = contact.map(ContactID.init) }
+      if case .mayHaveTooMany = meaning { overLimit[ordinal - 1] = contact.map(ContactID.init) }
       if let error = try error(meaning) { outcomes[ordinal - 1] = .failure(error) }
     }
-    if !crowded.isEmpty { _ = try await retireSurplus(of: crowded, on: database) }
+    if !overLimit.isEmpty { _ = try await retireSurplus(of: overLimit, on: database) }
     return outcomes
   }
 
@@ -116,7 +116,7 @@ struct RegisterBatch {
     var contacts = [Contact?](repeating: nil, count: requests.count)
     var places: [ContactID: Int] = [:]
     var devices: [(ContactID, Device)] = []
-    var crowded: [Int: ContactID] = [:]
+    var overLimit: [Int: ContactID] = [:]
     for row in rows {
       let row = try ContactRow(row)
       if let device = row.device, let contact = row.contactID {
@@ -124,7 +124,7 @@ struct RegisterBatch {
         continue
       }
       let place = row.ordinal - 1
-      if case .mayHaveTooMany = row.remark { crowded[place] = row.contactID }
+      if case .mayHaveTooMany = row.remark { overLimit[place] = row.contactID }
       if let error = try error(row.remark) {
         outcomes[place] = .failure(error)
       } else if let contact = row.contact, requests[place].returnsContact {
@@ -132,8 +132,8 @@ struct RegisterBatch {
         places[contact.id] = place
       }
     }
-    if !crowded.isEmpty {
-      let retired = try await retireSurplus(of: crowded, on: database)
+    if !overLimit.isEmpty {
+      let retired = try await retireSurplus(of: overLimit, on: database)
       let ids = Set(retired.lazy.map { $0.1.id })
       devices = devices.filter { !ids.contains($0.1.id) } + retired
     }
@@ -149,15 +149,15 @@ struct RegisterBatch {
     return outcomes
   }
 
-  /// - Parameter crowded: the contacts that may have too many valid devices, by their requests.
+  /// - Parameter overLimit: the contacts that may have too many valid devices, by their requests.
   /// - Returns: the devices that made way, with their contacts.
   private func retireSurplus(
-    of crowded: [Int: ContactID], on database: any Querying
+    of overLimit: [Int: ContactID], on database: any Querying
   ) async throws -> [(ContactID, Device)] {
     var parameters = ParameterBuffer()
     parameters.append(customer.rawValue)
-    parameters.append(crowded.map(\.value.rawValue))
-    parameters.append(crowded.map { requests[$0.key].registration.key?.rawValue })
+    parameters.append(overLimit.map(\.value.rawValue))
+    parameters.append(overLimit.map { requests[$0.key].registration.key?.rawValue })
     return try await database.run(RegisterQueries.retireSurplus, parameters).compactMap { row in
       let row = try ContactRow(row)
       guard let contact = row.contactID, let device = row.device else { return nil }

@@ -31,7 +31,7 @@ enum RegisterQueries {
     WITH \(steps(changed: "1", fresh: "1"))
     SELECT ordinal, remark, NULL::bigint FROM request WHERE remark <> 0
     UNION ALL
-    \(crowded)
+    \(overLimit)
     """)
 
   /// Also returns the contacts, each in a row with its ordinal, and their devices in the apps `$19`, with ordinal 0. Of
@@ -48,7 +48,7 @@ enum RegisterQueries {
     SELECT array_position(o.contact_ids, c.contact_id)::bigint, 0::int2, c.*, \(ContactColumns.noDevice)
     FROM (SELECT * FROM changed UNION ALL SELECT * FROM fresh) c, owner o
     UNION ALL
-    SELECT c.*, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.noDevice) FROM (\(crowded)) c
+    SELECT c.*, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.noDevice) FROM (\(overLimit)) c
     UNION ALL
     SELECT 0::bigint, 0::int2, contact_id, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.device("wanted")) FROM wanted
     UNION ALL
@@ -291,7 +291,7 @@ enum RegisterQueries {
   /// This stands for a foreign key, which would look after new contacts too, one by one. Whoever erases a contact locks
   /// its row first and deletes its devices then. So either this waits for that and finds the contact gone, or it is the other way
   /// round and the device goes with the contact.
-  private static let crowded = """
+  private static let overLimit = """
     SELECT w.ordinal, (CASE WHEN c.contact_id IS NULL THEN \(ContactRow.Remark.contactErased.rawValue)
       ELSE \(ContactRow.Remark.mayHaveTooMany.rawValue) END)::int2, w.contact_id
     FROM wanted w
