@@ -1,0 +1,76 @@
+public import FoundationEssentials
+import NIOHPACK
+public import Wire
+
+/// An app's account at a push service: the one way in which Delivery checks credentials, prepares pushes and sends them.
+///
+/// Each push service is a folder with an account, its settings, and a table from its reasons to verdicts. Nothing outside those
+/// folders names a service.
+public protocol PushAccount: Sendable {
+  /// The service's name for people, such as `APNs`.
+  var service: String { get }
+
+  /// Gives a push the service's form.
+  func prepare(_ push: OutgoingPush) -> PreparedPush
+
+  /// Sends all of `requests` and yields their outcomes in groups as they come; each has exactly one, and then the stream ends.
+  ///
+  /// When the reader's task is cancelled, requests that have not left yet do not leave any more.
+  /// - Parameter isWanted: called just before each request leaves; once it returns false, the rest come back `unsent`.
+  func send(
+    _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
+  ) -> AsyncStream<[PushOutcome]>
+
+  /// The environments that the service has; a service with one has `production`.
+  var environments: [PushEnvironment] { get }
+
+  /// Asks the service whether it accepts the credentials, without a push to any phone.
+  func check(_ environment: PushEnvironment) async -> CredentialVerdict
+}
+
+/// The environment in which a device token is valid. APNs has two: `production` for TestFlight and the App Store, `sandbox` for
+/// builds run from Xcode. Other services have one, and treat both alike.
+public enum PushEnvironment: String, Sendable, Hashable, CaseIterable {
+  case production
+  case sandbox
+}
+
+/// One push to one device, in terms that all push services share.
+public struct OutgoingPush: Sendable {
+  /// As the app registered it.
+  public var token: String
+  /// Names the push in the service's logs, where the service has such a name. It is the same for every attempt.
+  public var id: UUID
+  /// A later push with the same key replaces this one on the screen.
+  public var collapseKey: String?
+  public var message: RenderedMessage
+
+  public init(token: String, id: UUID, collapseKey: String? = nil, message: RenderedMessage) {
+    self.token = token
+    self.id = id
+    self.collapseKey = collapseKey
+    self.message = message
+  }
+}
+
+/// What `PushAccount.prepare` makes of a push.
+public enum PreparedPush: Sendable {
+  case request(PushRequest)
+  /// The service would certainly refuse it, so it need not be sent.
+  case refused(Verdict)
+}
+
+/// Whether a push service accepts an app's credentials, as it was found without a push to any phone.
+public enum CredentialVerdict: Sendable, Hashable {
+  case accepted
+  case refused(reason: String)
+  /// The service could not be asked, or said nothing about the credentials.
+  case unreachable(reason: String)
+}
+
+/// A request ready to be sent, but for its `authorization`.
+public struct PushRequest: Sendable {
+  /// The pseudo-headers first; `authorization` is added when the request leaves.
+  var headers: HPACKHeaders
+  var body: [UInt8]
+}
