@@ -68,9 +68,10 @@ public enum CredentialVerdict: Sendable, Hashable {
   case unreachable(reason: String)
 }
 
-/// A request ready to be sent, but for its `authorization`.
+/// A request as its service takes it, but for what belongs to the connection and the moment.
 public struct PushRequest: Sendable {
-  /// The pseudo-headers first; `authorization` is added when the request leaves.
+  /// From `:path` on: the other pseudo-headers and `authorization` are added when it leaves. Those that change with each push are
+  /// not indexable.
   var headers: HPACKHeaders
   var body: [UInt8]
 }

@@ -14,9 +14,9 @@ import Wire
   @Test func `A push service that does not answer is reported as unreachable after the timeout`() async throws {
     let (silent, port) = try listener()
     defer { close(silent) }
-    let configure = { (settings: inout APNsSettings) in
-      settings.productionURL = "https://127.0.0.1:\(port)"
-      settings.sandboxURL = settings.productionURL
+    let configure = { (settings: inout PushServiceSettings) in
+      settings.apns.productionURL = "https://127.0.0.1:\(port)"
+      settings.apns.sandboxURL = settings.apns.productionURL
     }
     try await withSendingBench(configure) { bench in
       let check = CredentialCheck(

@@ -37,8 +37,8 @@ import Web
     let settings = try await read([], enough)
     #expect(settings.server.host == "127.0.0.1" && settings.server.port == 8080)
     #expect(settings.publicURL == "http://127.0.0.1:8080")
-    #expect(settings.apns.productionURL == "https://api.push.apple.com")
-    #expect(settings.apns.sandboxURL == "https://api.sandbox.push.apple.com")
+    #expect(settings.pushServices.apns.productionURL == "https://api.push.apple.com")
+    #expect(settings.pushServices.apns.sandboxURL == "https://api.sandbox.push.apple.com")
     #expect(settings.logLevel == nil && settings.drain == .seconds(25))
   }
 

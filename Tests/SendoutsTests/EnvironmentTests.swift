@@ -20,7 +20,7 @@ import Wire
 
   @Test func `An unavailable sandbox does not delay production, and its pushes expire`() async throws {
     try await withSendingBench({
-      $0.sandboxURL = "https://localhost:1"
+      $0.apns.sandboxURL = "https://localhost:1"
       $0.connectAttempts = 1
     }) { bench in
       // Whole batches of one environment, the closed one first.

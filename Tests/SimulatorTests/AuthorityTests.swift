@@ -17,7 +17,7 @@ import Testing
     #expect(attributes[.posixPermissions] as? Int == 0o600)
 
     try await withSimulator(configure: { $0.caFile = caFile }) { simulator in
-      var settings = APNsSettings(simulator)
+      var settings = PushServiceSettings(simulator)
       settings.caFile = trusted
       try await withProvider(settings) { #expect(await $0.verdicts([.sample()]) == [.accepted]) }
     }
@@ -31,7 +31,7 @@ import Testing
       try await withSimulator(configure: { $0.caFile = caFile }) { _ in }
       try key.write(toFile: "\(caFile).key", atomically: true, encoding: .utf8)
       try await withSimulator(configure: { $0.caFile = caFile }) { simulator in
-        try await withProvider(APNsSettings(simulator)) { #expect(await $0.verdicts([.sample()]) == [.accepted]) }
+        try await withProvider(PushServiceSettings(simulator)) { #expect(await $0.verdicts([.sample()]) == [.accepted]) }
       }
     }
   }

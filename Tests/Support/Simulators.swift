@@ -39,11 +39,11 @@ public func withSimulator<Answer: Sendable>(
 public func withAPNs<Answer: Sendable>(
   now: @escaping @Sendable () -> Date = { Date() },
   simulator configureSimulator: (inout SimulatorSettings) -> Void = { _ in },
-  provider configureProvider: (inout APNsSettings) -> Void = { _ in },
+  provider configureProvider: (inout PushServiceSettings) -> Void = { _ in },
   _ body: (PushSimulator, APNsProvider) async throws -> Answer
 ) async throws -> Answer {
   try await withSimulator(now: now, configure: configureSimulator) { simulator in
-    var settings = APNsSettings(simulator)
+    var settings = PushServiceSettings(simulator)
     configureProvider(&settings)
     return try await withProvider(settings, now: now) { try await body(simulator, $0) }
   }
@@ -51,7 +51,7 @@ public func withAPNs<Answer: Sendable>(
 
 /// Runs `body` with a provider of its own.
 public func withProvider<Answer: Sendable>(
-  _ settings: APNsSettings, now: @escaping @Sendable () -> Date = { Date() },
+  _ settings: PushServiceSettings, now: @escaping @Sendable () -> Date = { Date() },
   _ body: (APNsProvider) async throws -> Answer
 ) async throws -> Answer {
   var quiet = Logger(label: "apns")
@@ -67,13 +67,13 @@ public func withProvider<Answer: Sendable>(
   }
 }
 
-extension APNsSettings {
+extension PushServiceSettings {
   /// Points at a Simulator, loses no time over lost connections, and all the timeout of a slow machine for answers.
   /// - Parameter isPatient: false gives pushes back as soon as a connection cannot be had.
   public init(_ simulator: PushSimulator, isPatient: Bool = true) {
     self.init()
-    productionURL = simulator.productionURL
-    sandboxURL = simulator.sandboxURL
+    apns.productionURL = simulator.productionURL
+    apns.sandboxURL = simulator.sandboxURL
     caFile = simulator.caFile
     reconnectDelay = .milliseconds(1)
     connectTimeout = .seconds(600)

@@ -1,9 +1,6 @@
-import Crypto
-import FoundationEssentials
+public import Wire
 
 /// A team's signing key, which authenticates it to APNs (Apple, "Establishing a token-based connection to APNs").
-///
-/// Each key has its own connections in each environment, since APNs binds a connection to one team.
 public struct APNsCredentials: Sendable {
   /// Apple's team id, usually ten characters; the claim `iss`.
   public let teamID: String
@@ -11,26 +8,22 @@ public struct APNsCredentials: Sendable {
   public let keyID: String
   /// The `.p8` file's text: PEM, PKCS#8, EC P-256.
   public let signingKey: String
-  /// SHA-256 of the key, to compare credentials.
-  private let fingerprint: SHA256.Digest
 
   public init(teamID: String, keyID: String, signingKey: String) {
     self.teamID = teamID
     self.keyID = keyID
     self.signingKey = signingKey
-    fingerprint = SHA256.hash(data: Array(signingKey.utf8))
   }
+
+  /// The same in the form that all push services share.
+  public var shared: PushServiceCredentials { .apns(teamID: teamID, keyID: keyID, signingKey: signingKey) }
 }
 
 extension APNsCredentials: Hashable {
-  public static func == (one: Self, other: Self) -> Bool {
-    one.teamID == other.teamID && one.keyID == other.keyID && one.fingerprint == other.fingerprint
-  }
-
+  /// Whoever has two keys of one name compares the keys.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(teamID)
     hasher.combine(keyID)
-    hasher.combine(fingerprint)
   }
 }
 

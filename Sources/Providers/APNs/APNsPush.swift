@@ -75,13 +75,6 @@ public enum APNsPriority: Int, Sendable, Hashable, CaseIterable {
   case passive = 1
 }
 
-/// The environment in which a device token is valid: `production` for TestFlight and the App Store, `sandbox` for builds run from
-/// Xcode. The other one responds with 400 BadDeviceToken.
-public enum APNsEnvironment: String, Sendable, Hashable, CaseIterable {
-  case production
-  case sandbox
-}
-
 extension APNsPush {
   /// The verdict on a push that APNs would certainly refuse; nil for others. Nothing passes that could break out of a header.
   var refusal: Verdict? {

@@ -17,12 +17,13 @@ struct APNsResponse: Hashable, Sendable {
     self.retryAfter = retryAfter
   }
 
-  /// - Parameter body: `{"reason":"…","timestamp":1700000000000}`; anything else gives no reason.
-  init(status: Int, body: [UInt8], retryAfter: Duration?) {
+  /// Reads the body `{"reason":"…","timestamp":1700000000000}`; anything else gives no reason.
+  init(_ response: ServiceResponse) {
+    let body = response.body
     let refusal = body.isEmpty ? nil : try? JSONDecoder().decode(Refusal.self, from: Data(body))
     self.init(
-      status: status, reason: refusal?.reason,
-      timestamp: refusal?.timestamp.map { Date(timeIntervalSince1970: $0 / 1000) }, retryAfter: retryAfter)
+      status: response.status, reason: refusal?.reason,
+      timestamp: refusal?.timestamp.map { Date(timeIntervalSince1970: $0 / 1000) }, retryAfter: response.retryAfter)
   }
 
   /// The reason in a GOAWAY frame's debug data, which is the same JSON.

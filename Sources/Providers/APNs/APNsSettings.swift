@@ -1,56 +1,9 @@
-import NIOCore
-import NIOSSL
-
-/// APNs' addresses and timeouts.
-public struct APNsSettings: Sendable {
+/// APNs' addresses.
+public struct APNsSettings: Sendable, Hashable {
   /// `PUSHCART_APNS_PRODUCTION_URL`; Apple also answers on port 2197.
-  public var productionURL: String = "https://api.push.apple.com"
+  public var productionURL = "https://api.push.apple.com"
   /// `PUSHCART_APNS_SANDBOX_URL`.
-  public var sandboxURL: String = "https://api.sandbox.push.apple.com"
-  /// `PUSHCART_PROVIDER_CA_FILE`: PEM of the certificates to trust; nil for the system's.
-  public var caFile: String?
-  /// Most connections of one key in one environment. APNs allows several; the second opens when hundreds of pushes wait.
-  public var connectionsPerPool = 2
-  /// For the name look-up and TCP together; then the same again for TLS and the server's SETTINGS.
-  public var connectTimeout: Duration = .seconds(10)
-  /// From a request's first byte to its response; after it the push is `uncertain`.
-  public var requestTimeout: Duration = .seconds(60)
-  /// How long pushes wait while none is answered, before they come back `unsent`.
-  public var queueTimeout: Duration = .seconds(30)
-  /// How many connections may fail in a row before waiting pushes come back `unsent`. From then on they do with every further
-  /// failure.
-  public var connectAttempts = 5
-  /// The delay before a lost connection is replaced. It doubles with each loss until a request is answered; half of it is random.
-  public var reconnectDelay: Duration = .milliseconds(500)
-  /// The longest such delay.
-  public var reconnectDelayLimit: Duration = .seconds(60)
-  /// Silence on an idle connection after which a PING keeps it alive.
-  public var pingWhenIdle: Duration = .seconds(3600)
-  /// Silence while responses are awaited, after which a PING checks the connection.
-  public var pingWhenWaiting: Duration = .seconds(15)
-  /// How long the reply to a PING may take before the connection is closed.
-  public var pingTimeout: Duration = .seconds(15)
+  public var sandboxURL = "https://api.sandbox.push.apple.com"
 
   public init() {}
-
-  /// Whether the text is `https://host[:port]`, as an address here must be.
-  public static func isAddress(_ text: String) -> Bool { ServiceAddress(url: text) != nil }
-
-  /// Whether the file of certificates to trust, if there is one, holds some in PEM.
-  public var hasUsableCAFile: Bool { (try? NIOSSLContext.pushService(caFile: caFile)) != nil }
-}
-
-extension APNsSettings {
-  var timeouts: HTTP2ConnectionTimeouts {
-    HTTP2ConnectionTimeouts(
-      settings: TimeAmount(connectTimeout), request: TimeAmount(requestTimeout), idle: TimeAmount(pingWhenIdle),
-      silence: TimeAmount(pingWhenWaiting), ping: TimeAmount(pingTimeout))
-  }
-
-  var pool: PoolSettings {
-    PoolSettings(
-      size: max(1, connectionsPerPool), queueTimeout: TimeAmount(queueTimeout),
-      attempts: max(1, connectAttempts), reconnect: TimeAmount(reconnectDelay),
-      reconnectLimit: TimeAmount(reconnectDelayLimit))
-  }
 }

@@ -80,20 +80,20 @@ struct ProviderTokenCache: Sendable {
     return create(with: key, now: now)
   }
 
-  /// APNs reported `token` as expired. It is replaced, unless that was done within the last 20 minutes: then the clock is wrong, and
+  /// APNs reported a token as expired. It is replaced, unless that was done within the last 20 minutes: then the clock is wrong, and
   /// no token helps.
-  mutating func expired(_ token: ProviderToken, now: Date) {
-    guard let key, current == token, blockedUntil == nil else { return }
+  mutating func expired(_ authorization: String, now: Date) {
+    guard let key, current?.authorization == authorization, blockedUntil == nil else { return }
     if let renewedAt, abs(now.timeIntervalSince(renewedAt)) < Self.leastInterval { return }
     renewedAt = now
     _ = create(with: key, now: now)
     previous = nil
   }
 
-  /// APNs reported too many tokens before `token`. The previous one is used again while it is less than an hour old.
+  /// APNs reported too many tokens before this one. The previous one is used again while it is less than an hour old.
   /// None is created for 20 minutes.
-  mutating func overused(_ token: ProviderToken, now: Date) {
-    guard current == token else { return }
+  mutating func overused(_ authorization: String, now: Date) {
+    guard current?.authorization == authorization else { return }
     blockedUntil = now.addingTimeInterval(Self.leastInterval)
     current = previous
     previous = nil
@@ -120,18 +120,18 @@ final class ProviderTokens: Sendable {
   }
 
   /// See `ProviderTokenCache.expired`.
-  func expired(_ token: ProviderToken, of credentials: APNsCredentials) {
-    withCache(credentials) { $0.expired(token, now: $1) }
+  func expired(_ authorization: String, of credentials: APNsCredentials) {
+    withCache(credentials) { $0.expired(authorization, now: $1) }
   }
 
   /// See `ProviderTokenCache.overused`.
-  func overused(_ token: ProviderToken, of credentials: APNsCredentials) {
-    withCache(credentials) { $0.overused(token, now: $1) }
+  func overused(_ authorization: String, of credentials: APNsCredentials) {
+    withCache(credentials) { $0.overused(authorization, now: $1) }
   }
 
-  /// Drops the tokens of all other keys.
-  func removeAll(except credentials: Set<APNsCredentials>) {
-    caches.withLock { caches in caches = caches.filter { credentials.contains($0.key) } }
+  /// Drops the tokens of all such keys.
+  func removeAll(where isUnused: (APNsCredentials) -> Bool) {
+    caches.withLock { caches in caches = caches.filter { !isUnused($0.key) } }
   }
 
   private func withCache<Answer: Sendable>(

@@ -111,7 +111,7 @@ struct ManagementStores: Sendable {
 
   /// Asks the push service about an app's credentials; `nil` if it has none.
   func check(_ app: PushApp) async throws -> PushAppCheckReply? {
-    var settings = settings.apns
+    var settings = settings.pushServices
     // A person waits for the answer.
     settings.queueTimeout = .seconds(10)
     let apns = try APNsProvider(settings, logger: logger)

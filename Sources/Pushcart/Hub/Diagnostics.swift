@@ -156,10 +156,10 @@ struct Diagnostics: Sendable {
     let stranger = APNsCredentials(
       teamID: "PUSHCART00", keyID: "PUSHCART00", signingKey: P256.Signing.PrivateKey().pemRepresentation)
     do {
-      let provider = try APNsProvider(settings.apns, logger: Logger(label: "apns"))
+      let provider = try APNsProvider(settings.pushServices, logger: Logger(label: "apns"))
       for (environment, url, variable) in [
-        (APNsEnvironment.production, settings.apns.productionURL, Setting.apnsProductionURL.variable),
-        (.sandbox, settings.apns.sandboxURL, Setting.apnsSandboxURL.variable),
+        (APNsEnvironment.production, settings.pushServices.apns.productionURL, Setting.apnsProductionURL.variable),
+        (.sandbox, settings.pushServices.apns.sandboxURL, Setting.apnsSandboxURL.variable),
       ] {
         let answer = await provider.check(topic: "pushcart", environment: environment, credentials: stranger)
         if case .unreachable(let reason) = answer {

@@ -38,7 +38,7 @@ struct Hub: Sendable {
     let parts = HubParts(
       pool: pool, reportPool: reportPool, vault: vault, links: PublicLinks(base: settings.publicURL, signer: signer),
       signer: signer,
-      apns: try APNsProvider(settings.apns, logger: logger), readiness: Readiness(pool, migrator))
+      apns: try APNsProvider(settings.pushServices, logger: logger), readiness: Readiness(pool, migrator))
     let caches = RegistryCaches(pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps)
     OpenFiles.raiseLimit()
     try await serve(

@@ -20,7 +20,7 @@ struct Settings: Sendable {
   var publicURL: String
   var pages = PageSettings()
   var drain: Duration
-  var apns: APNsSettings
+  var pushServices: PushServiceSettings
   /// Nil leaves it to the command: a hub logs more than a tool.
   var logLevel: Logger.Level?
   var logFormat: LogFormat
@@ -89,7 +89,7 @@ struct Settings: Sendable {
     pages.frameAncestors = reader.frameAncestors(.pageFrameAncestors) ?? pages.frameAncestors
     drain = .seconds(reader.number(.drainSeconds, in: 0...25))
 
-    apns = Self.apns(from: &reader)
+    pushServices = Self.pushServices(from: &reader)
 
     logLevel = reader.choice(.logLevel, Logger.Level.self)
     logFormat = reader.choice(.logFormat, LogFormat.self) ?? .auto
@@ -133,19 +133,19 @@ struct Settings: Sendable {
     return "http://\(host.contains(":") ? "[\(host)]" : host):\(server.port)"
   }
 
-  private static func apns(from reader: inout SettingsReader) -> APNsSettings {
-    var apns = APNsSettings()
+  private static func pushServices(from reader: inout SettingsReader) -> PushServiceSettings {
+    var services = PushServiceSettings()
     for (setting, url) in [
-      (Setting.apnsProductionURL, \APNsSettings.productionURL), (.apnsSandboxURL, \.sandboxURL),
+      (Setting.apnsProductionURL, \PushServiceSettings.apns.productionURL), (.apnsSandboxURL, \.apns.sandboxURL),
     ] {
-      apns[keyPath: url] = reader.text(setting) ?? apns[keyPath: url]
-      if !APNsSettings.isAddress(apns[keyPath: url]) {
+      services[keyPath: url] = reader.text(setting) ?? services[keyPath: url]
+      if !PushServiceSettings.isAddress(services[keyPath: url]) {
         reader.wrong(setting, "must be https://host or https://host:port")
       }
     }
-    apns.caFile = reader.text(.providerCAFile)
-    if !apns.hasUsableCAFile { reader.wrong(.providerCAFile, "must name a PEM file of certificates") }
-    return apns
+    services.caFile = reader.text(.providerCAFile)
+    if !services.hasUsableCAFile { reader.wrong(.providerCAFile, "must name a PEM file of certificates") }
+    return services
   }
 
   private static func masterKeys(from reader: inout SettingsReader, needed: Bool) -> MasterKeys? {

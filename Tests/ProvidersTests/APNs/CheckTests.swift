@@ -60,8 +60,8 @@ import Testing
   @Test func `When APNs cannot be reached, nothing is known about the key`() async throws {
     try await withSimulator { simulator in
       let deaf = ClosedPort()
-      var settings = APNsSettings(simulator, isPatient: false)
-      settings.productionURL = "https://127.0.0.1:\(deaf.number)"
+      var settings = PushServiceSettings(simulator, isPatient: false)
+      settings.apns.productionURL = "https://127.0.0.1:\(deaf.number)"
       try await withProvider(settings) { apns in
         #expect(
           await apns.check(topic: "com.acme.app", environment: .production, credentials: .sample)
@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test(arguments: [
-    (Verdict.accepted, APNsCheck.accepted),
+    (Verdict.accepted, CredentialVerdict.accepted),
     (.tokenInvalid(.wrongEnvironment, since: nil, reason: "BadDeviceToken"), .accepted),
     (.payloadRefused(reason: "PayloadEmpty"), .accepted),
     (.payloadRefused(reason: "BadPath"), .unreachable(reason: "BadPath")),
@@ -80,7 +80,7 @@ import Testing
     (.uncertain(reason: "RequestTimeout"), .unreachable(reason: "RequestTimeout")),
     (.unsent(reason: "ConnectTimeout"), .unreachable(reason: "ConnectTimeout")),
   ])
-  func `Only a response that depends on the key accepts it`(_ verdict: Verdict, _ check: APNsCheck) {
-    #expect(APNsCheck(verdict) == check)
+  func `Only a response that depends on the key accepts it`(_ verdict: Verdict, _ check: CredentialVerdict) {
+    #expect(CredentialVerdict(apns: verdict) == check)
   }
 }

@@ -61,15 +61,15 @@ import Testing
   @Test func `An expired token is replaced once, however many responses report it`() throws {
     var shelf = ProviderTokenCache(.sample)
     let first = try token(shelf.availableToken(now: start))
-    shelf.expired(first, now: start)
+    shelf.expired(first.authorization, now: start)
     let second = try token(shelf.availableToken(now: start))
     #expect(second != first)
-    shelf.expired(first, now: start)
+    shelf.expired(first.authorization, now: start)
     #expect(try token(shelf.availableToken(now: start)) == second)
     // The new one is expired too: it is the clock.
-    shelf.expired(second, now: start.addingTimeInterval(1199))
+    shelf.expired(second.authorization, now: start.addingTimeInterval(1199))
     #expect(try token(shelf.availableToken(now: start.addingTimeInterval(1199))) == second)
-    shelf.expired(second, now: start.addingTimeInterval(1200))
+    shelf.expired(second.authorization, now: start.addingTimeInterval(1200))
     #expect(try token(shelf.availableToken(now: start.addingTimeInterval(1200))) != second)
   }
 
@@ -78,7 +78,7 @@ import Testing
     let first = try token(shelf.availableToken(now: start))
     let later = start.addingTimeInterval(3000)
     let second = try token(shelf.availableToken(now: later))
-    shelf.overused(second, now: later)
+    shelf.overused(second.authorization, now: later)
     #expect(try token(shelf.availableToken(now: later)) == first)
     #expect(try token(shelf.availableToken(now: start.addingTimeInterval(3599))) == first)
     // It is an hour old now, and none is minted before twenty minutes are over.
@@ -90,10 +90,10 @@ import Testing
   @Test func `Without a previous token there is none for twenty minutes`() throws {
     var shelf = ProviderTokenCache(.sample)
     let only = try token(shelf.availableToken(now: start))
-    shelf.overused(only, now: start)
+    shelf.overused(only.authorization, now: start)
     #expect(shelf.availableToken(now: start) == .none(until: start.addingTimeInterval(1200)))
     // Neither does an expired one give rise to another.
-    shelf.expired(only, now: start)
+    shelf.expired(only.authorization, now: start)
     #expect(shelf.availableToken(now: start) == .none(until: start.addingTimeInterval(1200)))
     #expect(try token(shelf.availableToken(now: start.addingTimeInterval(1200))) != only)
   }

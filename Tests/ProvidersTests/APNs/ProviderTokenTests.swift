@@ -108,7 +108,7 @@ import Testing
   @Test func `A hub whose clock is an hour slow gets refused credentials`() async throws {
     let now = Date()
     try await withSimulator(now: { now }) { simulator in
-      try await withProvider(APNsSettings(simulator), now: { now.addingTimeInterval(-3700) }) { apns in
+      try await withProvider(PushServiceSettings(simulator), now: { now.addingTimeInterval(-3700) }) { apns in
         #expect(await apns.verdicts([.sample()]) == [.credentialsRefused(reason: "ExpiredProviderToken")])
       }
     }

@@ -33,7 +33,7 @@ import Testing
     try await withSimulator { simulator in
       let lines = Lines()
       let provider = try APNsProvider(
-        APNsSettings(simulator), logger: Logger(label: "apns") { _ in Keeper(lines: lines) })
+        PushServiceSettings(simulator), logger: Logger(label: "apns") { _ in Keeper(lines: lines) })
       let token = String(repeating: "c0ffee", count: 10)
       for reply: SimulatedAPNs.Reply in [
         .accept, .refuse(status: 410, reason: "Unregistered"), .goAway(reason: "Shutdown"), .cut, .resetStream,

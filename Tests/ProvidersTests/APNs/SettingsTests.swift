@@ -11,12 +11,12 @@ import Testing
     "https://host/path", "https://user@host", "https://host?x",
   ])
   func `An invalid address is refused with the setting's name`(_ url: String) {
-    var settings = APNsSettings()
-    settings.sandboxURL = url
+    var settings = PushServiceSettings()
+    settings.apns.sandboxURL = url
     #expect(throws: ProviderError.addressUnusable(setting: "PUSHCART_APNS_SANDBOX_URL")) {
       try APNsProvider(settings, logger: Logger(label: "test"))
     }
-    settings.productionURL = url
+    settings.apns.productionURL = url
     #expect(throws: ProviderError.addressUnusable(setting: "PUSHCART_APNS_PRODUCTION_URL")) {
       try APNsProvider(settings, logger: Logger(label: "test"))
     }
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test func `A missing certificate file is reported with its path`() {
-    var settings = APNsSettings()
+    var settings = PushServiceSettings()
     settings.caFile = "/nowhere/ca.pem"
     #expect(throws: ProviderError.caFileUnusable(path: "/nowhere/ca.pem")) {
       try APNsProvider(settings, logger: Logger(label: "test"))

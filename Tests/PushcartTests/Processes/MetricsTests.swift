@@ -28,7 +28,7 @@ import Testing
       #expect(names == Set(reading.kinds.keys))
       for name in [
         "pushcart_http_request_seconds", "pushcart_database_statement_seconds", "pushcart_database_connections",
-        "pushcart_apns_responses_total", "pushcart_apns_response_seconds", "pushcart_pushes_total",
+        "pushcart_provider_responses_total", "pushcart_provider_response_seconds", "pushcart_pushes_total",
         "process_resident_memory_bytes", "process_cpu_seconds_total",
       ] {
         #expect(names.contains(name), "\(name)")

@@ -19,9 +19,9 @@ import Wire
       ], environment: [:], folder: folder.path)
     try await process.says("# Phone page: http")
 
-    var settings = APNsSettings()
-    settings.productionURL = try value(of: "PUSHCART_APNS_PRODUCTION_URL", in: process.text)
-    settings.sandboxURL = try value(of: "PUSHCART_APNS_SANDBOX_URL", in: process.text)
+    var settings = PushServiceSettings()
+    settings.apns.productionURL = try value(of: "PUSHCART_APNS_PRODUCTION_URL", in: process.text)
+    settings.apns.sandboxURL = try value(of: "PUSHCART_APNS_SANDBOX_URL", in: process.text)
     settings.caFile = "\(folder.path)/ca.pem"
     try await withProvider(settings) { apns in
       #expect(

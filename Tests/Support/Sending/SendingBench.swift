@@ -62,7 +62,7 @@ public struct SendingBench: Sendable {
 
 /// Runs `body` on a bench of its own.
 public func withSendingBench<Answer: Sendable>(
-  _ configureProvider: (inout APNsSettings) -> Void = { _ in },
+  _ configureProvider: (inout PushServiceSettings) -> Void = { _ in },
   simulator configureSimulator: (inout SimulatorSettings) -> Void = { _ in },
   _ body: (SendingBench) async throws -> Answer
 ) async throws -> Answer {

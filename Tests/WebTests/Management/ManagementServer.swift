@@ -56,7 +56,7 @@ struct ManagementServer: Sendable {
 
 /// Runs `body` on a server of its own.
 func withManagementServer(
-  logger: Logger = TestServer.logger, apns: APNsSettings = .nowhere,
+  logger: Logger = TestServer.logger, apns: PushServiceSettings = .nowhere,
   database configure: (inout PoolConfiguration) -> Void = { _ in },
   _ body: @escaping @Sendable (ManagementServer) async throws -> Void
 ) async throws {
@@ -83,12 +83,12 @@ func withManagementServer(
   }
 }
 
-extension APNsSettings {
+extension PushServiceSettings {
   /// Where nothing listens.
-  static var nowhere: APNsSettings {
-    var settings = APNsSettings()
-    settings.productionURL = "https://127.0.0.1:1"
-    settings.sandboxURL = "https://127.0.0.1:1"
+  static var nowhere: PushServiceSettings {
+    var settings = PushServiceSettings()
+    settings.apns.productionURL = "https://127.0.0.1:1"
+    settings.apns.sandboxURL = "https://127.0.0.1:1"
     settings.queueTimeout = .milliseconds(10)
     return settings
   }

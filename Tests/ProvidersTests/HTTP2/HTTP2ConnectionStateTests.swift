@@ -10,10 +10,11 @@ import Testing
   private let sentAt = Date(timeIntervalSince1970: 1_800_000_000)
 
   private func state(firstStream: Int = 1) -> HTTP2ConnectionState<Int> {
-    let timeouts = HTTP2ConnectionTimeouts(
-      settings: .seconds(10), request: .seconds(60), idle: .hours(1), silence: .seconds(15), ping: .seconds(5))
-    return HTTP2ConnectionState(timeouts, now: start, firstStream: firstStream)
+    HTTP2ConnectionState(Self.timeouts, now: start, firstStream: firstStream)
   }
+
+  private static let timeouts = HTTP2ConnectionTimeouts(
+    settings: .seconds(10), request: .seconds(60), idle: .hours(1), silence: .seconds(15), ping: .seconds(5))
 
   /// A connection on which a first request was answered.
   private func open(streams limit: Int = 1000) -> HTTP2ConnectionState<Int> {
@@ -65,9 +66,15 @@ import Testing
     #expect(stream == 1)
     #expect(state.room == 0)
     #expect(
-      endings(state.head(1, status: 200, retryAfter: nil, isEnd: true)) == [7: .answered(APNsResponse(status: 200))])
+      endings(state.head(1, status: 200, retryAfter: nil, isEnd: true)) == [7: .answered(ServiceResponse(status: 200))])
     #expect(state.room == 1000)
     #expect(begin(&state, 8) == 3)
+  }
+
+  @Test func `A connection to a service that does not ask for it begins with as many streams as the server allows`() {
+    var state = HTTP2ConnectionState<Int>(Self.timeouts, startsWithOneStream: false, now: start)
+    state.settings(maxConcurrentStreams: 1000)
+    #expect(state.room == 1000)
   }
 
   @Test func `The server's limit is respected, even when it changes`() {
@@ -104,7 +111,7 @@ import Testing
     let stream = begin(&state, 1)
     #expect(state.room == 0)
     let actions = state.head(stream, status: 200, retryAfter: nil, isEnd: true)
-    #expect(endings(actions) == [1: .answered(APNsResponse(status: 200))])
+    #expect(endings(actions) == [1: .answered(ServiceResponse(status: 200))])
     #expect(closes(actions) == ["Drained"])
   }
 
@@ -116,25 +123,28 @@ import Testing
     #expect(state.head(stream, status: 410, retryAfter: nil, isEnd: false).isEmpty)
     #expect(state.body(stream, Array(#"{"reason":"Unregis"#.utf8), isEnd: false).isEmpty)
     let actions = state.body(stream, Array(#"tered","timestamp":1700000000123}"#.utf8), isEnd: true)
-    let answer = APNsResponse(
-      status: 410, reason: "Unregistered", timestamp: Date(timeIntervalSince1970: 1_700_000_000.123))
+    let answer = ServiceResponse(
+      status: 410, body: Array(#"{"reason":"Unregistered","timestamp":1700000000123}"#.utf8))
     #expect(endings(actions) == [1: .answered(answer)])
   }
 
-  @Test func `Without JSON in the body, the status decides`() {
+  @Test func `Any body is kept as it is`() {
     var state = open()
     let stream = begin(&state, 1)
     _ = state.head(stream, status: 502, retryAfter: .seconds(3), isEnd: false)
     let actions = state.body(stream, Array("<html>".utf8), isEnd: true)
-    #expect(endings(actions) == [1: .answered(APNsResponse(status: 502, retryAfter: .seconds(3)))])
+    #expect(
+      endings(actions) == [
+        1: .answered(ServiceResponse(status: 502, body: Array("<html>".utf8), retryAfter: .seconds(3)))
+      ])
   }
 
   @Test func `An endless body is dropped`() {
     var state = open()
     let stream = begin(&state, 1)
     _ = state.head(stream, status: 500, retryAfter: nil, isEnd: false)
-    let actions = state.body(stream, [UInt8](repeating: 32, count: 5000), isEnd: false)
-    #expect(endings(actions) == [1: .answered(APNsResponse(status: 500))])
+    let actions = state.body(stream, [UInt8](repeating: 32, count: 17_000), isEnd: false)
+    #expect(endings(actions) == [1: .answered(ServiceResponse(status: 500))])
     #expect(resets(actions) == [stream])
     #expect(state.body(stream, [1], isEnd: true).isEmpty)
   }
@@ -150,7 +160,7 @@ import Testing
     var state = open()
     let stream = state.begin(1, sentAt: sentAt, now: start)
     let actions = state.head(stream, status: 413, retryAfter: nil, isEnd: true)
-    #expect(endings(actions) == [1: .answered(APNsResponse(status: 413))])
+    #expect(endings(actions) == [1: .answered(ServiceResponse(status: 413))])
     #expect(resets(actions) == [stream])
   }
 
@@ -166,7 +176,7 @@ import Testing
     #expect(state.room == 0)
 
     #expect(
-      endings(state.head(3, status: 200, retryAfter: nil, isEnd: true)) == [1: .answered(APNsResponse(status: 200))])
+      endings(state.head(3, status: 200, retryAfter: nil, isEnd: true)) == [1: .answered(ServiceResponse(status: 200))])
     let lost = state.closed(reason: "ConnectionReset")
     #expect(endings(lost) == [2: .lost(reason: "Shutdown"), 3: .lost(reason: "Shutdown")])
   }
@@ -200,7 +210,7 @@ import Testing
       let stream = begin(&state, request)
       _ = state.head(stream, status: request == 1 ? 200 : 403, retryAfter: nil, isEnd: false)
     }
-    #expect(endings(state.reset(3, refused: false, code: "CANCEL")) == [1: .answered(APNsResponse(status: 200))])
+    #expect(endings(state.reset(3, refused: false, code: "CANCEL")) == [1: .answered(ServiceResponse(status: 200))])
     // Refused, though nobody knows why: not delivered for certain, and worth asking again.
     #expect(endings(state.reset(5, refused: false, code: "CANCEL")) == [2: .notProcessed(reason: "CANCEL")])
   }

@@ -1,26 +1,6 @@
 import FoundationEssentials
 
-/// What a response of APNs means: the verdict on the push, and what the connection pool does first.
-///
-/// This is the only place that knows what a reason means.
-struct ResponseClassification: Hashable, Sendable {
-  var verdict: Verdict
-  var recovery: Recovery = .none
-}
-
-/// What the pool does about a refusal before it reports the verdict.
-enum Recovery: Hashable, Sendable {
-  case none
-  /// Open another connection, since this one is of no more use.
-  case reopen
-  /// Try the push once more on a new connection; the verdict is reported if that refuses it too.
-  case newConnection
-  /// The same, with a new provider token: the old connection keeps refusing it.
-  case newToken
-  /// Create no provider token for 20 minutes; try once more with the previous one, on a new connection, if it is still valid.
-  case previousToken
-}
-
+/// What a response of APNs means. This is the only place that knows what a reason means.
 extension ResponseClassification {
   /// A reason that is not in the table is classified by its status: 4xx refuses the message, anything else passes with time. The
   /// server's `retry-after` applies if it is longer than ours.
@@ -39,12 +19,14 @@ extension ResponseClassification {
     let reason = response.reason ?? "HTTP\(response.status)"
     self.init(
       verdict: response.status / 100 == 4
-        ? .payloadRefused(reason: reason) : .retry(after: response.retryAfter, reason: reason))
+        ? .payloadRefused(reason: reason) : .retry(after: response.retryAfter, reason: reason),
+      reason: response.reason.map { _ in "other" })
   }
 
   /// The table.
   init(_ reason: APNsReason, timestamp: Date? = nil) {
     self = Self.classification(of: reason, timestamp: timestamp)
+    self.reason = reason.rawValue
   }
 
   private static func classification(of reason: APNsReason, timestamp: Date?) -> ResponseClassification {

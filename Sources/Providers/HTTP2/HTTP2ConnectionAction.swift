@@ -13,7 +13,7 @@ enum HTTP2ConnectionAction<Request> {
 
 /// How a request on a connection ended.
 enum RequestEnding: Hashable, Sendable {
-  case answered(APNsResponse)
+  case answered(ServiceResponse)
   /// Certainly not processed: it may be sent again at once.
   case notProcessed(reason: String)
   /// Sent, and not answered.
@@ -32,7 +32,7 @@ struct OpenStream<Request> {
   var retryAfter: Duration?
   var body: [UInt8] = []
 
-  var response: APNsResponse { APNsResponse(status: status, body: body, retryAfter: retryAfter) }
+  var response: ServiceResponse { ServiceResponse(status: status, body: body, retryAfter: retryAfter) }
 
   /// How it ends if nothing more of its response comes. A refusal without its reason is still a refusal: the push was not delivered,
   /// and sending it again will tell why.

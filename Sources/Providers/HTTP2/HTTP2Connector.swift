@@ -10,7 +10,7 @@ import NIOSSL
   import Darwin
 #endif
 
-/// Opens connections to one of APNs' addresses.
+/// Opens connections to one address.
 struct HTTP2Connector: Sendable {
   let address: ServiceAddress
   let tls: NIOSSLContext
@@ -34,7 +34,7 @@ struct HTTP2Connector: Sendable {
   }
 
   /// Without a stream multiplexer. The limits that protect a server from its clients are off or wide. When APNs lowers
-  /// its stream limit it may refuse a thousand streams at once. Replies may come long after a stream was cancelled.
+  /// its stream limit, it may refuse a thousand streams at once. Replies may come long after a stream was cancelled.
   private func http2(_ connection: HTTP2Connection) -> NIOHTTP2Handler {
     var settings = NIOHTTP2Handler.ConnectionConfiguration()
     settings.initialSettings = [

@@ -131,13 +131,13 @@ import Testing
     _ = pool.opened(1)
     _ = pool.review(waiting: 300, now: start)
     _ = pool.opened(2)
-    let (isWorthwhile, actions) = pool.renew(for: .topicDisallowed, on: 1, now: start)
+    let (isWorthwhile, actions) = pool.renew(for: "TopicDisallowed", on: 1, now: start)
     #expect(isWorthwhile)
     #expect(actions == [.retire(1), .retire(2)])
     #expect(pool.ready.isEmpty)
     #expect(pool.review(waiting: 1, now: start) == [.open(3)])
     // The others of the old connections follow without another renewal.
-    #expect(pool.renew(for: .topicDisallowed, on: 2, now: start) == (true, []))
+    #expect(pool.renew(for: "TopicDisallowed", on: 2, now: start) == (true, []))
     #expect(pool.opened(3).isEmpty)
     // Let go, not lost: nobody waits.
     pool.closed(1, reason: "Drained", jitter: 1, now: start)
@@ -149,12 +149,12 @@ import Testing
     var pool = pool()
     _ = pool.review(waiting: 1, now: start)
     _ = pool.opened(1)
-    _ = pool.renew(for: .forbidden, on: 1, now: start)
+    _ = pool.renew(for: "Forbidden", on: 1, now: start)
     _ = pool.review(waiting: 1, now: start)
     _ = pool.opened(2)
-    #expect(!pool.renew(for: .forbidden, on: 2, now: start + .seconds(59)).isWorthwhile)
+    #expect(!pool.renew(for: "Forbidden", on: 2, now: start + .seconds(59)).isWorthwhile)
     #expect(pool.ready == [2])
-    #expect(pool.renew(for: .topicDisallowed, on: 2, now: start + .seconds(59)) == (true, [.retire(2)]))
+    #expect(pool.renew(for: "TopicDisallowed", on: 2, now: start + .seconds(59)) == (true, [.retire(2)]))
   }
 
   @Test func `A connection that was opening at a recovery is retired as soon as it is open`() {
@@ -162,7 +162,7 @@ import Testing
     _ = pool.review(waiting: 300, now: start)
     _ = pool.opened(1)
     _ = pool.review(waiting: 300, now: start)
-    _ = pool.renew(for: .forbidden, on: 1, now: start)
+    _ = pool.renew(for: "Forbidden", on: 1, now: start)
     #expect(pool.opened(2) == [.retire(2)])
   }
 

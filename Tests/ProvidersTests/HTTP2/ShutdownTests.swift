@@ -40,8 +40,8 @@ import Testing
     let address = try #require(busy.localAddress)
     let first = try await ClientBootstrap(group: group).connect(to: address).get()
     try await withSimulator { simulator in
-      var settings = APNsSettings(simulator)
-      settings.productionURL = "https://127.0.0.1:\(address.port ?? 0)"
+      var settings = PushServiceSettings(simulator)
+      settings.apns.productionURL = "https://127.0.0.1:\(address.port ?? 0)"
       try await withProvider(settings) { apns in
         let outcomes = apns.send([.sample()], to: .production, as: .sample)
         await apns.shutDown()

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import NIOCore
 
-/// The state of one connection to APNs and of each request on it. It touches no socket: it is told what happened, and returns what
+/// The state of one connection and of each request on it. It touches no socket: it is told what happened, and returns what
 /// to do.
 ///
 /// ```
@@ -11,7 +11,7 @@ import NIOCore
 /// ```
 ///
 /// - connecting: the preface is sent; nothing else leaves before the server's SETTINGS.
-/// - authenticating: one request at a time. With token authentication, APNs allows one stream until it has accepted a token.
+/// - authenticating: one request at a time, as APNs allows until it has accepted a token. Other services skip this phase.
 /// - open: as many streams as the server allows at the moment.
 /// - draining: no new request; responses are still awaited.
 /// - closed: no request is open.
@@ -31,14 +31,18 @@ struct HTTP2ConnectionState<Request> {
   private var pingSentAt: NIODeadline?
   /// The reason in the server's GOAWAY.
   private var goAwayReason: String?
+  private let startsWithOneStream: Bool
   private let settingsDeadline: NIODeadline
   private let timeouts: HTTP2ConnectionTimeouts
 
   /// Stream ids are 31 bits wide and never used twice (RFC 9113, section 5.1.1).
   static var lastStream: Int { Int(Int32.max) }
 
-  init(_ timeouts: HTTP2ConnectionTimeouts, now: NIODeadline, firstStream: Int = 1) {
+  init(
+    _ timeouts: HTTP2ConnectionTimeouts, startsWithOneStream: Bool = true, now: NIODeadline, firstStream: Int = 1
+  ) {
     self.timeouts = timeouts
+    self.startsWithOneStream = startsWithOneStream
     settingsDeadline = now + timeouts.settings
     lastReceived = now
     nextStream = firstStream
@@ -101,7 +105,7 @@ extension HTTP2ConnectionState {
   /// SETTINGS; they may come again at any time, and lower the limit below the open streams.
   mutating func settings(maxConcurrentStreams: Int?) {
     if let maxConcurrentStreams { streamLimit = maxConcurrentStreams }
-    if phase == .connecting { phase = .authenticating }
+    if phase == .connecting { phase = startsWithOneStream ? .authenticating : .open }
   }
 
   /// Something was received, so the socket works.
@@ -120,10 +124,10 @@ extension HTTP2ConnectionState {
     return isEnd ? answered(stream, open) : []
   }
 
-  /// A piece of a response's body. Reasons are short: a body over 4 KiB is dropped.
+  /// A piece of a response's body. Reasons and access tokens are short: a body over 16 KiB is dropped.
   mutating func body(_ stream: Int, _ bytes: some Collection<UInt8>, isEnd: Bool) -> [HTTP2ConnectionAction<Request>] {
     guard var open = streams[stream] else { return [] }
-    if open.body.count + bytes.count <= 4096 {
+    if open.body.count + bytes.count <= 16 << 10 {
       open.body.append(contentsOf: bytes)
       streams[stream] = open
       return isEnd ? answered(stream, open) : []

@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Synchronization
 
-/// The pushes of one call of `send`. Belongs to the event loop of its pool.
+/// The requests of one call of `send`. Belongs to the event loop of its pool.
 final class PushBatch {
-  let pushes: [APNsPush]
+  let requests: [PushRequest]
   private let outcomes: AsyncStream<[PushOutcome]>.Continuation
   private let cancellation: Cancellation
   private let isWanted: @Sendable () -> Bool
@@ -11,20 +11,20 @@ final class PushBatch {
   private var missing: Int
 
   init(
-    _ pushes: [APNsPush], outcomes: AsyncStream<[PushOutcome]>.Continuation, cancellation: Cancellation,
+    _ requests: [PushRequest], outcomes: AsyncStream<[PushOutcome]>.Continuation, cancellation: Cancellation,
     while isWanted: @escaping @Sendable () -> Bool
   ) {
-    self.pushes = pushes
+    self.requests = requests
     self.outcomes = outcomes
     self.cancellation = cancellation
     self.isWanted = isWanted
-    missing = pushes.count
+    missing = requests.count
   }
 
   /// Whether the reader of the outcomes was cancelled.
   var isCancelled: Bool { cancellation.isCancelled }
 
-  /// Whether its pushes may leave now.
+  /// Whether its requests may leave now.
   var mayLeave: Bool { isWanted() }
 
   /// Keeps an outcome for the next `deliver`.
@@ -51,7 +51,7 @@ final class Cancellation: Sendable {
   func cancel() { flag.store(true, ordering: .relaxed) }
 }
 
-/// One push of a batch, and what happened to it so far.
+/// One request of a batch, and what happened to it so far.
 struct PushJob {
   let batch: PushBatch
   let index: Int
@@ -59,8 +59,8 @@ struct PushJob {
   var isRetry = false
   /// How often it was sent and certainly not processed.
   var unprocessedCount = 0
-  /// The token that it was last sent with.
-  var token: ProviderToken?
+  /// What it was last sent with.
+  var authorization = Authorization()
 
-  var push: APNsPush { batch.pushes[index] }
+  var request: PushRequest { batch.requests[index] }
 }

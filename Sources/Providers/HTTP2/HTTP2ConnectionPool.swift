@@ -3,23 +3,24 @@ import FoundationEssentials
 import Logging
 import NIOCore
 
-/// The connections of one key in one environment, and the pushes that wait for them. The pool and its connections belong to one
+/// The connections of one account to one address, and the pushes that wait for them. The pool and its connections belong to one
 /// event loop, so nothing is locked.
 final class HTTP2ConnectionPool {
   let logger: Logger
-  let headers: RequestHeaders
-  private let credentials: APNsCredentials
-  private let tokens: ProviderTokens
+  let service: any ServiceDescription
+  let block: RequestBlock
+  private let clock: @Sendable () -> Date
   private let connector: HTTP2Connector
   private let timeouts: HTTP2ConnectionTimeouts
   private let loop: any EventLoop
-  private let metrics: APNsMetrics
+  private let metrics: ProviderMetrics
   private var state: HTTP2PoolState
   private var connections: [Int: HTTP2Connection] = [:]
   private var queue: Deque<PushJob> = []
   private var touched: [PushBatch] = []
   private var isPumping = false
   private var willPump = false
+  private var awaitsAuthorization = false
   private var timer: (at: NIODeadline, task: Scheduled<Void>)?
   private var whenEmpty: EventLoopPromise<Void>?
 
@@ -29,18 +30,18 @@ final class HTTP2ConnectionPool {
   private static let slice = 128
 
   init(
-    _ credentials: APNsCredentials, tokens: ProviderTokens, connector: HTTP2Connector,
-    timeouts: HTTP2ConnectionTimeouts,
-    settings: PoolSettings, loop: any EventLoop, metrics: APNsMetrics, logger: Logger
+    _ service: any ServiceDescription, connector: HTTP2Connector, timeouts: HTTP2ConnectionTimeouts,
+    settings: PoolSettings, loop: any EventLoop, metrics: ProviderMetrics, logger: Logger,
+    now: @escaping @Sendable () -> Date
   ) {
-    self.credentials = credentials
-    self.tokens = tokens
+    self.service = service
+    clock = now
     self.connector = connector
     self.timeouts = timeouts
     self.loop = loop
     self.metrics = metrics
     self.logger = logger
-    headers = RequestHeaders(authority: connector.address.authority)
+    block = RequestBlock(authority: connector.address.authority)
     state = HTTP2PoolState(settings)
   }
 }
@@ -49,13 +50,13 @@ final class HTTP2ConnectionPool {
 
 extension HTTP2ConnectionPool {
   /// The clock by which pushes are dated.
-  var now: Date { tokens.now() }
+  var now: Date { clock() }
 
   /// Enqueues a batch's pushes, but those that are refused already.
   func enqueue(_ batch: PushBatch, refused: [PushOutcome]) {
     let without = Set(refused.map(\.index))
     for outcome in refused { finish(PushJob(batch: batch, index: outcome.index), outcome.verdict, outcome.sentAt) }
-    for index in batch.pushes.indices where !without.contains(index) {
+    for index in batch.requests.indices where !without.contains(index) {
       queue.append(PushJob(batch: batch, index: index))
     }
     pump()
@@ -75,9 +76,9 @@ extension HTTP2ConnectionPool {
   func pump() {
     guard !isPumping else { return }
     isPumping = true
-    if !queue.isEmpty, let token = token() {
+    if !queue.isEmpty, let authorization = authorization() {
       var hasSent = false
-      for serial in state.ready where connections[serial]?.sendWaiting(slice: Self.slice, token: token) == true {
+      for serial in state.ready where connections[serial]?.sendWaiting(slice: Self.slice, authorization) == true {
         hasSent = true
       }
       if hasSent, !queue.isEmpty { pumpAgain() }
@@ -99,14 +100,20 @@ extension HTTP2ConnectionPool {
     }
   }
 
-  /// The token to send with. Without one, all waiting pushes get their verdict.
-  private func token() -> ProviderToken? {
-    switch tokens.availableToken(for: credentials) {
-    case .token(let token): return token
-    case .keyUnusable: finishAll(.credentialsRefused(reason: "SigningKeyUnusable"))
-    case .none(let until):
-      let wait = Duration.seconds(max(1, Int64(until.timeIntervalSince(now).rounded(.up))))
-      finishAll(.retry(after: wait, reason: APNsReason.tooManyProviderTokenUpdates.rawValue))
+  /// The authorization to send with. Without one, pushes wait until it is fetched, or get their verdict.
+  private func authorization() -> Authorization? {
+    guard !awaitsAuthorization else { return nil }
+    let pool = NIOLoopBound(self, eventLoop: loop)
+    let available = service.authorization { [loop] in
+      loop.execute {
+        pool.value.awaitsAuthorization = false
+        pool.value.pump()
+      }
+    }
+    switch available {
+    case .available(let authorization): return authorization
+    case .pending: awaitsAuthorization = true
+    case .unusable(let verdict): finishAll(verdict)
     }
     return nil
   }
@@ -128,9 +135,11 @@ extension HTTP2ConnectionPool {
   func settle(_ job: PushJob, _ ending: RequestEnding, sentAt: Date, on connection: HTTP2Connection) {
     switch ending {
     case .answered(let response):
-      metrics.answered(response, after: now.timeIntervalSince(sentAt))
+      let classification = service.classification(of: response)
+      metrics.answered(
+        status: response.status, reason: classification.reason ?? "", after: now.timeIntervalSince(sentAt))
       state.answered(on: connection.serial, now: .now())
-      apply(ResponseClassification(response), response, job, sentAt: sentAt, on: connection)
+      apply(classification, job, sentAt: sentAt, on: connection)
     case .notProcessed(let reason):
       metrics.notProcessed()
       resend(job, reason: reason)
@@ -141,11 +150,7 @@ extension HTTP2ConnectionPool {
   }
 
   private func resend(_ job: PushJob, reason: String) {
-    if let known = APNsReason(rawValue: reason),
-      case .credentialsRefused = ResponseClassification(known).verdict
-    {
-      return finish(job, .credentialsRefused(reason: reason))
-    }
+    if let verdict = service.verdict(onGoAway: reason) { return finish(job, verdict) }
     var job = job
     job.unprocessedCount += 1
     if job.unprocessedCount > Self.resendLimit { return finish(job, .unsent(reason: reason)) }
@@ -153,8 +158,7 @@ extension HTTP2ConnectionPool {
   }
 
   private func apply(
-    _ classification: ResponseClassification, _ response: APNsResponse, _ job: PushJob, sentAt: Date,
-    on connection: HTTP2Connection
+    _ classification: ResponseClassification, _ job: PushJob, sentAt: Date, on connection: HTTP2Connection
   ) {
     var isCurable = false
     switch classification.recovery {
@@ -163,17 +167,11 @@ extension HTTP2ConnectionPool {
       retiring(connection)
       connection.retire()
     case .newConnection: isCurable = true
-    case .newToken:
-      if let token = job.token { tokens.expired(token, of: credentials) }
-      isCurable = true
-    case .previousToken:
-      if let token = job.token { tokens.overused(token, of: credentials) }
-      if case .token = tokens.availableToken(for: credentials) { isCurable = true }
+    case .newToken, .previousToken: isCurable = service.replace(job.authorization, classification.recovery)
     }
-    guard isCurable, !job.isRetry, let reason = response.reason.flatMap(APNsReason.init(rawValue:)) else {
-      return finish(job, classification.verdict, sentAt)
-    }
-    let (isWorthwhile, actions) = state.renew(for: reason, on: connection.serial, now: .now())
+    guard isCurable, !job.isRetry else { return finish(job, classification.verdict, sentAt) }
+    let (isWorthwhile, actions) = state.renew(
+      for: classification.reason ?? "", on: connection.serial, now: .now())
     perform(actions)
     guard isWorthwhile else { return finish(job, classification.verdict, sentAt) }
     var job = job
@@ -187,7 +185,7 @@ extension HTTP2ConnectionPool {
 extension HTTP2ConnectionPool {
   /// A connection may take pushes.
   func opened(_ connection: HTTP2Connection) {
-    logger.info("connected to APNs", metadata: ["connection": "\(connection.serial)"])
+    logger.info("connected to \(service.name)", metadata: ["connection": "\(connection.serial)"])
     perform(state.opened(connection.serial))
   }
 
@@ -205,7 +203,7 @@ extension HTTP2ConnectionPool {
     guard connections.removeValue(forKey: serial) != nil else { return }
     metrics.connectionClosed()
     state.closed(serial, reason: reason, jitter: .random(in: 0...1), now: .now())
-    logger.info("APNs connection closed", metadata: ["connection": "\(serial)", "reason": "\(reason)"])
+    logger.info("\(service.name) connection closed", metadata: ["connection": "\(serial)", "reason": "\(reason)"])
     pump()
     if connections.isEmpty { whenEmpty?.succeed() }
   }
@@ -226,7 +224,7 @@ extension HTTP2ConnectionPool {
     metrics.connectionOpened()
     connector.connect(connection, on: loop).assumeIsolated().whenFailure { error in
       guard self.connections[serial] != nil else { return }
-      self.logger.warning("could not connect to APNs", metadata: ["error": "\(error)"])
+      self.logger.warning("could not connect to \(self.service.name)", metadata: ["error": "\(error)"])
       self.closed(serial, reason: HTTP2ConnectionFailure.reason(error))
     }
   }

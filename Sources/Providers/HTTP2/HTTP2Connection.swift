@@ -5,7 +5,7 @@ import NIOHPACK
 import NIOHTTP2
 import NIOTLS
 
-/// One connection to APNs: carries out what its `HTTP2ConnectionState` decides. Belongs to the pool's event loop.
+/// One connection: carries out what its `HTTP2ConnectionState` decides. Belongs to the pool's event loop.
 ///
 /// It works on frames, without a stream multiplexer. Only frames tell a push that was certainly not processed from one
 /// that is uncertain. Besides, a channel for each stream costs more than the push itself.
@@ -25,7 +25,8 @@ final class HTTP2Connection: ChannelInboundHandler, NIOHTTP2FrameDelegate {
   init(_ serial: Int, pool: HTTP2ConnectionPool, timeouts: HTTP2ConnectionTimeouts) {
     self.serial = serial
     self.pool = pool
-    state = HTTP2ConnectionState(timeouts, now: .now())
+    state = HTTP2ConnectionState(
+      timeouts, startsWithOneStream: pool.service.startsWithOneStream, now: .now())
   }
 
   /// Requests that wait for a response.
@@ -33,15 +34,15 @@ final class HTTP2Connection: ChannelInboundHandler, NIOHTTP2FrameDelegate {
 
   /// Sends waiting pushes, at most `slice`, as far as the server and the socket allow.
   /// - Returns: whether it sent any.
-  func sendWaiting(slice: Int, token: ProviderToken) -> Bool {
+  func sendWaiting(slice: Int, _ authorization: Authorization) -> Bool {
     guard let context, context.channel.isWritable, state.room > 0 else { return false }
     let now = NIODeadline.now()
     let sentAt = pool.now
     var count = 0
     while count < slice, state.room > 0, var job = pool.next() {
-      job.token = token
+      job.authorization = authorization
       let stream = HTTP2StreamID(state.begin(job, sentAt: sentAt, now: now))
-      write(job.push, token: token, on: stream, context)
+      write(job.request, authorization, on: stream, context)
       count += 1
     }
     guard count > 0 else { return false }
@@ -50,14 +51,15 @@ final class HTTP2Connection: ChannelInboundHandler, NIOHTTP2FrameDelegate {
     return true
   }
 
-  private func write(_ push: APNsPush, token: ProviderToken, on stream: HTTP2StreamID, _ context: ChannelHandlerContext)
-  {
-    let headers = pool.headers.block(for: push, authorization: token.authorization, first: isFirst)
+  private func write(
+    _ request: PushRequest, _ authorization: Authorization, on stream: HTTP2StreamID, _ context: ChannelHandlerContext
+  ) {
+    let headers = pool.block.headers(of: request, authorization, isFirst: isFirst)
     isFirst = false
-    let hasBody = !push.payload.isEmpty
+    let hasBody = !request.body.isEmpty
     send(.headers(.init(headers: headers, endStream: !hasBody)), on: stream, context)
     if hasBody {
-      send(.data(.init(data: .byteBuffer(ByteBuffer(bytes: push.payload)), endStream: true)), on: stream, context)
+      send(.data(.init(data: .byteBuffer(ByteBuffer(bytes: request.body)), endStream: true)), on: stream, context)
     }
   }
 
@@ -107,7 +109,7 @@ extension HTTP2Connection {
     case .rstStream(let code):
       perform(state.reset(stream, refused: code == .refusedStream, code: "RST_STREAM: \(code)"))
     case .goAway(let lastStream, let code, let debugData):
-      let reason = debugData.flatMap { APNsResponse.reason(in: Array($0.readableBytesView)) }
+      let reason = debugData.flatMap { pool.service.goAwayReason(Array($0.readableBytesView)) }
       pool.logger.info("received GOAWAY", metadata: ["code": "\(code)", "reason": "\(reason ?? "none")"])
       pool.retiring(self)
       perform(state.goAway(lastStream: Int(lastStream), reason: reason))
@@ -157,7 +159,7 @@ extension HTTP2Connection {
       perform(state.reset(Int(error.streamID), refused: false, code: "StreamError"))
       return
     }
-    pool.logger.warning("APNs connection failed", metadata: ["error": "\(error)"])
+    pool.logger.warning("\(pool.service.name) connection failed", metadata: ["error": "\(error)"])
     close(reason: HTTP2ConnectionFailure.reason(error))
   }
 

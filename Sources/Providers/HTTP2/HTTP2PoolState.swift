@@ -37,7 +37,7 @@ struct HTTP2PoolState {
   /// Since when pushes have waited without a response; nil while none waits.
   private var waitingSince: NIODeadline?
   /// When each recovery last began a new generation.
-  private var renewals: [APNsReason: NIODeadline] = [:]
+  private var renewals: [String: NIODeadline] = [:]
   private var isShutDown = false
 
   init(_ settings: PoolSettings) { self.settings = settings }
@@ -96,7 +96,7 @@ struct HTTP2PoolState {
     return retire([serial])
   }
 
-  /// APNs responded to a push, so connections work.
+  /// The service responded to a push, so connections work.
   mutating func answered(on serial: Int, now: NIODeadline) {
     entries[serial]?.answers += 1
     losses = 0
@@ -124,7 +124,7 @@ struct HTTP2PoolState {
 
   /// A push was refused on connection `serial`, for a reason that a new connection may cure.
   /// - Returns: whether to try it there: not if this connection was itself opened within the last minute to cure that reason.
-  mutating func renew(for reason: APNsReason, on serial: Int, now: NIODeadline) -> (isWorthwhile: Bool, [Action]) {
+  mutating func renew(for reason: String, on serial: Int, now: NIODeadline) -> (isWorthwhile: Bool, [Action]) {
     // Its connection may be closed already; then the next one is newer than the refusal.
     let refusedBy = entries[serial]?.generation ?? generation - 1
     guard refusedBy == generation else { return (true, []) }

@@ -8,7 +8,7 @@ import Testing
 
 /// How connections begin and break, over TLS and HTTP/2.
 @Suite struct ConnectionTests {
-  private static func one(_ settings: inout APNsSettings) { settings.connectionsPerPool = 1 }
+  private static func one(_ settings: inout PushServiceSettings) { settings.connectionsPerPool = 1 }
 
   @Test func `A new connection sends one push until it is answered`() async throws {
     try await withAPNs(provider: Self.one) { simulator, apns in
@@ -172,8 +172,8 @@ import Testing
   @Test func `Without a server, pushes come back unsent`() async throws {
     try await withSimulator { simulator in
       let deaf = ClosedPort()
-      var settings = APNsSettings(simulator, isPatient: false)
-      settings.productionURL = "https://127.0.0.1:\(deaf.number)"
+      var settings = PushServiceSettings(simulator, isPatient: false)
+      settings.apns.productionURL = "https://127.0.0.1:\(deaf.number)"
       try await withProvider(settings) { apns in
         #expect(
           await apns.verdicts(APNsPush.samples(3))
@@ -185,7 +185,7 @@ import Testing
   @Test func `Nothing is sent to a server of another certificate authority`() async throws {
     try await withSimulator { simulator in
       try await withSimulator { stranger in
-        var settings = APNsSettings(simulator, isPatient: false)
+        var settings = PushServiceSettings(simulator, isPatient: false)
         settings.caFile = stranger.caFile
         try await withProvider(settings) { apns in
           #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "CertificateUntrusted")])
@@ -198,8 +198,8 @@ import Testing
   @Test func `Nothing is sent to a host whose name is not in the certificate`() async throws {
     // 127.0.0.2 is this machine too, and in no certificate.
     try await withSimulator(configure: { $0.host = "127.0.0.2" }) { simulator in
-      var settings = APNsSettings(simulator, isPatient: false)
-      settings.productionURL = simulator.productionURL.replacing("localhost", with: "127.0.0.2")
+      var settings = PushServiceSettings(simulator, isPatient: false)
+      settings.apns.productionURL = simulator.productionURL.replacing("localhost", with: "127.0.0.2")
       try await withProvider(settings) { apns in
         let verdicts = await apns.verdicts([.sample()])
         #expect(verdicts == [.unsent(reason: "CertificateUntrusted")])
@@ -209,8 +209,8 @@ import Testing
 
   @Test func `An address can be an IP address`() async throws {
     try await withSimulator { simulator in
-      var settings = APNsSettings(simulator)
-      settings.productionURL = simulator.productionURL.replacing("localhost", with: "127.0.0.1")
+      var settings = PushServiceSettings(simulator)
+      settings.apns.productionURL = simulator.productionURL.replacing("localhost", with: "127.0.0.1")
       try await withProvider(settings) { apns in
         #expect(await apns.verdicts([.sample()]) == [.accepted])
       }
@@ -219,8 +219,8 @@ import Testing
 
   @Test func `Pushes to a name that does not resolve come back unsent`() async throws {
     try await withSimulator { simulator in
-      var settings = APNsSettings(simulator, isPatient: false)
-      settings.productionURL = "https://apns.invalid"
+      var settings = PushServiceSettings(simulator, isPatient: false)
+      settings.apns.productionURL = "https://apns.invalid"
       try await withProvider(settings) { apns in
         #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "NameUnknown")])
       }
@@ -231,8 +231,8 @@ import Testing
     let silent = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .bind(host: "127.0.0.1", port: 0).get()
     try await withSimulator { simulator in
-      var settings = APNsSettings(simulator, isPatient: false)
-      settings.productionURL = "https://127.0.0.1:\(silent.localAddress?.port ?? 0)"
+      var settings = PushServiceSettings(simulator, isPatient: false)
+      settings.apns.productionURL = "https://127.0.0.1:\(silent.localAddress?.port ?? 0)"
       settings.connectTimeout = .seconds(5)
       try await withProvider(settings) { apns in
         #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "NoSettings")])
@@ -243,8 +243,8 @@ import Testing
 
   @Test func `Nothing is sent to a server without HTTP/2`() async throws {
     try await withSimulator(configure: { $0.phonePort = 0 }) { simulator in
-      var settings = APNsSettings(simulator, isPatient: false)
-      settings.productionURL = try #require(simulator.phoneURL).replacing("http:", with: "https:")
+      var settings = PushServiceSettings(simulator, isPatient: false)
+      settings.apns.productionURL = try #require(simulator.phoneURL).replacing("http:", with: "https:")
       try await withProvider(settings) { apns in
         #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "HandshakeFailed")])
       }

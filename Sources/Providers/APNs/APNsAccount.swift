@@ -1,0 +1,53 @@
+import FoundationEssentials
+import Wire
+
+/// An app's account at APNs: its bundle id, and a signing key of its team.
+struct APNsAccount: PushAccount {
+  /// The app's bundle id.
+  let topic: String
+  let credentials: APNsCredentials
+  let endpoint: APNsEndpoint
+
+  var service: String { APNsDescription.name }
+  var environments: [PushEnvironment] { PushEnvironment.allCases }
+
+  func prepare(_ push: OutgoingPush) -> PreparedPush {
+    let push = APNsPush(
+      token: push.token, topic: topic, id: push.id, collapseID: push.collapseKey,
+      payload: APNsPayload.json(push.message))
+    return push.refusal.map(PreparedPush.refused) ?? .request(push.request)
+  }
+
+  func send(
+    _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
+  ) -> AsyncStream<[PushOutcome]> {
+    endpoint.send(requests, to: environment, as: credentials, while: isWanted)
+  }
+
+  /// Sends an empty payload to a well-formed token that no device has. APNs checks the provider token before the push, so the response
+  /// tells about the key:
+  /// - 400 PayloadEmpty, BadDeviceToken, DeviceTokenNotForTopic, or 410: the key was accepted, and then the push refused.
+  /// - 403, BadTopic, TopicDisallowed: the key, its team, its environment or the topic is refused.
+  /// - anything else, and no response: nothing is known about the key.
+  func check(_ environment: PushEnvironment) async -> CredentialVerdict {
+    let probe = APNsPush(token: String(repeating: "0", count: 64), topic: topic, id: UUID(), payload: [])
+    if case .credentialsRefused(let reason) = probe.refusal { return .refused(reason: reason) }
+    for await outcomes in send([probe.request], to: environment, while: { true }) {
+      for outcome in outcomes { return CredentialVerdict(apns: outcome.verdict) }
+    }
+    return .unreachable(reason: "Cancelled")
+  }
+}
+
+extension CredentialVerdict {
+  /// What the verdict on the push of `APNsAccount.check` says about the key.
+  init(apns verdict: Verdict) {
+    switch verdict {
+    case .accepted, .tokenInvalid: self = .accepted
+    case .payloadRefused(let reason) where reason == APNsReason.payloadEmpty.rawValue: self = .accepted
+    case .credentialsRefused(let reason): self = .refused(reason: reason)
+    case .payloadRefused(let reason), .retry(_, let reason), .unsent(let reason), .uncertain(let reason):
+      self = .unreachable(reason: reason)
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import FoundationEssentials
+import Wire
+
+/// Where all accounts at APNs send: an address for each environment, and the provider tokens of all keys.
+///
+/// Each key has connections of its own in each environment. All of them share one provider token, which is renewed after 50 minutes.
+struct APNsEndpoint: Sendable {
+  private let addresses: [PushEnvironment: ServiceAddress]
+  private let tokens: ProviderTokens
+  private let pools: ConnectionPools
+
+  init(_ settings: APNsSettings, _ pools: ConnectionPools) throws(ProviderError) {
+    guard let production = ServiceAddress(url: settings.productionURL) else {
+      throw .addressUnusable(setting: "PUSHCART_APNS_PRODUCTION_URL")
+    }
+    guard let sandbox = ServiceAddress(url: settings.sandboxURL) else {
+      throw .addressUnusable(setting: "PUSHCART_APNS_SANDBOX_URL")
+    }
+    addresses = [.production: production, .sandbox: sandbox]
+    tokens = ProviderTokens(now: pools.now)
+    self.pools = pools
+  }
+
+  func send(
+    _ requests: [PushRequest], refused: [PushOutcome] = [], to environment: PushEnvironment,
+    as credentials: APNsCredentials, while isWanted: @escaping @Sendable () -> Bool
+  ) -> AsyncStream<[PushOutcome]> {
+    guard let address = addresses[environment] else { preconditionFailure("an environment without an address") }
+    let key = PoolKey(service: APNsDescription.label, environment: environment, credentials: credentials.shared)
+    return pools.send(
+      requests, refused: refused, through: key, to: address,
+      APNsDescription(credentials: credentials, tokens: tokens), while: isWanted)
+  }
+
+  /// Drops the provider tokens of all other keys.
+  func removeTokens(except credentials: Set<PushServiceCredentials>) {
+    tokens.removeAll { !credentials.contains($0.shared) }
+  }
+}
+
+/// What connections have to know about APNs.
+struct APNsDescription: ServiceDescription {
+  static let name = "APNs"
+  static let label = "apns"
+
+  let credentials: APNsCredentials
+  let tokens: ProviderTokens
+
+  var name: String { Self.name }
+  var label: String { Self.label }
+  /// With token authentication, APNs allows one stream until it has accepted a token.
+  var startsWithOneStream: Bool { true }
+
+  func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
+    switch tokens.availableToken(for: credentials) {
+    case .token(let token): return .available(Authorization(value: token.authorization))
+    case .keyUnusable: return .unusable(.credentialsRefused(reason: "SigningKeyUnusable"))
+    case .none(let until):
+      let wait = Duration.seconds(max(1, Int64(until.timeIntervalSince(tokens.now()).rounded(.up))))
+      return .unusable(.retry(after: wait, reason: APNsReason.tooManyProviderTokenUpdates.rawValue))
+    }
+  }
+
+  func classification(of response: ServiceResponse) -> ResponseClassification {
+    ResponseClassification(APNsResponse(response))
+  }
+
+  func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool {
+    guard let value = authorization.value else { return false }
+    guard recovery == .previousToken else {
+      tokens.expired(value, of: credentials)
+      return true
+    }
+    tokens.overused(value, of: credentials)
+    if case .token = tokens.availableToken(for: credentials) { return true }
+    return false
+  }
+
+  func goAwayReason(_ debugData: [UInt8]) -> String? { APNsResponse.reason(in: debugData) }
+
+  func verdict(onGoAway reason: String) -> Verdict? {
+    guard let known = APNsReason(rawValue: reason) else { return nil }
+    let verdict = ResponseClassification(known).verdict
+    if case .credentialsRefused = verdict { return verdict }
+    return nil
+  }
+}

@@ -1,0 +1,37 @@
+import Wire
+
+/// A message in APNs' form (Apple, "Generating a remote notification"), with the fields of Carma's guide ("Handling Push
+/// Notifications").
+enum APNsPayload {
+  /// Most bytes that APNs takes in a push of type `alert`.
+  static var limit: Int { APNsPushType.alert.payloadLimit }
+
+  /// The payload as JSON. Its members are always in this order: `aps`, `source`, `url`, `pushreadurl`, `alert`, `info`, then the
+  /// further fields.
+  ///
+  /// With an info, `aps.alert` is `{"title": alert, "body": info}`; without one it is the alert alone.
+  static func json(_ message: RenderedMessage) -> [UInt8] {
+    var json = JSONObjectText(capacity: 1024)
+    json.beginObject("aps")
+    if let alert = message.alert, let info = message.info {
+      json.beginObject("alert")
+      json.append("title", alert)
+      json.append("body", info)
+      json.endObject()
+    } else {
+      json.append("alert", message.alert)
+    }
+    json.append("badge", message.badge)
+    json.append("sound", message.sound)
+    json.append("category", message.category)
+    json.endObject()
+    json.append("source", Array("\"carma\"".utf8))
+    json.append("url", message.url)
+    json.append("pushreadurl", message.pushreadurl)
+    json.append("alert", message.alert)
+    json.append("info", message.info)
+    for field in message.fields { json.append(name: field.name, field.value) }
+    json.endObject()
+    return json.bytes
+  }
+}

@@ -1,0 +1,70 @@
+/// What a pool of connections has to know about the service behind it. Each service's folder has one.
+protocol ServiceDescription: Sendable {
+  /// The service's name for people, such as `APNs`.
+  var name: String { get }
+  /// The dimension `service` of its metrics.
+  var label: String { get }
+  /// Whether a connection sends one request and waits for its response before it sends more.
+  var startsWithOneStream: Bool { get }
+
+  /// The authorization to send with now.
+  /// - Parameter whenReady: called once, from any thread, after `pending` was returned and asking again is worthwhile.
+  func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization
+
+  /// What a response means: the service's table.
+  func classification(of response: ServiceResponse) -> ResponseClassification
+
+  /// A request was refused for its authorization, and `recovery` asks for another.
+  /// - Returns: whether there is another one, or soon will be.
+  func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool
+
+  /// The reason in the debug data of a GOAWAY; nil if there is none.
+  func goAwayReason(_ debugData: [UInt8]) -> String?
+
+  /// The verdict on requests that a GOAWAY with this reason turned back; nil if they are to be sent again.
+  func verdict(onGoAway reason: String) -> Verdict?
+}
+
+/// The header `authorization` of a request; never logged. A request without one has nil.
+struct Authorization: Hashable, Sendable {
+  var value: String?
+}
+
+/// Whether requests can be sent.
+enum AvailableAuthorization: Sendable {
+  case available(Authorization)
+  /// It is being fetched; requests wait for it.
+  case pending
+  /// There is none now; all waiting requests get this verdict.
+  case unusable(Verdict)
+}
+
+/// A response as it came.
+struct ServiceResponse: Hashable, Sendable {
+  var status: Int
+  var body: [UInt8] = []
+  /// The header `retry-after`.
+  var retryAfter: Duration?
+}
+
+/// What a response means: the verdict on the push, and what the pool does first.
+struct ResponseClassification: Hashable, Sendable {
+  var verdict: Verdict
+  var recovery: Recovery = .none
+  /// The service's own word, if it is a documented one: a metric's dimension, which must not take any number of values. It also
+  /// tells recoveries apart.
+  var reason: String?
+}
+
+/// What the pool does about a refusal before it reports the verdict.
+enum Recovery: Hashable, Sendable {
+  case none
+  /// Open another connection, since this one is of no more use.
+  case reopen
+  /// Try the push once more on a new connection; the verdict is reported if that refuses it too.
+  case newConnection
+  /// The same, with a new token: the old connection may keep refusing it.
+  case newToken
+  /// Create no token for a while; try once more with the previous one, on a new connection, if it is still valid.
+  case previousToken
+}

@@ -1,0 +1,77 @@
+public import FoundationEssentials
+public import Logging
+public import ServiceLifecycle
+public import Wire
+
+/// All push services: makes the accounts that apps send through, and keeps their connections.
+///
+/// Accounts of the same credentials share connections and tokens, however often they are asked for.
+public final class PushServices: Service {
+  private let pools: ConnectionPools
+  let apns: APNsEndpoint
+
+  /// - Parameter now: the clock by which tokens and pushes are dated.
+  /// - Throws: `ProviderError` if an address or the file of trusted certificates is unusable.
+  public init(
+    _ settings: PushServiceSettings, logger: Logger, now: @escaping @Sendable () -> Date = { Date() }
+  ) throws(ProviderError) {
+    pools = try ConnectionPools(settings, logger: logger, now: now)
+    apns = try APNsEndpoint(settings.apns, pools)
+  }
+
+  /// The account of an app. Making one costs little: nothing is opened before it is used.
+  /// - Parameter appID: the app's bundle id or package name.
+  public func account(appID: String, credentials: PushServiceCredentials) -> any PushAccount {
+    switch credentials {
+    case .apns(let teamID, let keyID, let signingKey):
+      APNsAccount(
+        topic: appID, credentials: APNsCredentials(teamID: teamID, keyID: keyID, signingKey: signingKey),
+        endpoint: apns)
+    case .fcm(let credentials): FCMAccount(credentials: credentials)
+    }
+  }
+
+  /// How large the message is in the form of the service that sends to devices of `type`, and the most that this service takes, both
+  /// in bytes; nil if no service sends to them.
+  public static func payloadSize(of message: RenderedMessage, for type: AppType) -> (bytes: Int, limit: Int)? {
+    switch type {
+    case .ios: (APNsPayload.json(message).count, APNsPayload.limit)
+    case .android, .firebase, .windows: nil
+    }
+  }
+
+  /// How long `run` waits for responses at its end. Whoever sends has ended before, so nobody waits for them.
+  private static let shutdownLimit = Duration.seconds(1)
+
+  /// Closes idle connections until graceful shutdown or cancellation, then shuts down. Accounts send without it.
+  public func run() async throws {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { try? await gracefulShutdown() }
+      group.addTask {
+        while (try? await Task.sleep(for: .seconds(600))) != nil { self.closeIdle() }
+      }
+      await group.next()
+      group.cancelAll()
+    }
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await self.shutDown() }
+      group.addTask {
+        try? await Task.sleep(for: Self.shutdownLimit)
+        self.pools.closeConnections()
+      }
+      await group.next()
+      group.cancelAll()
+    }
+  }
+
+  /// Closes the connections of accounts that have sent nothing for an hour, and drops their tokens.
+  func closeIdle() {
+    let used = pools.closeIdle()
+    apns.removeTokens(except: used)
+  }
+
+  /// Returns waiting pushes as `unsent`, waits for responses to sent ones for at most `requestTimeout`, and closes all connections.
+  public func shutDown() async {
+    await pools.shutDown()
+  }
+}

@@ -1,0 +1,101 @@
+import FoundationEssentials
+import Logging
+import NIOHPACK
+import Simulator
+import Support
+import Testing
+import Wire
+
+@testable import Providers
+
+/// What an app's account makes of a push, and that it sends.
+@Suite struct APNsAccountTests {
+  private func text(_ text: String) -> [UInt8] { Array(#""\#(text)""#.utf8) }
+
+  private func payload(_ message: RenderedMessage) -> String {
+    String(decoding: APNsPayload.json(message), as: UTF8.self)
+  }
+
+  @Test func `A payload's members have their fixed order`() {
+    let message = RenderedMessage(
+      alert: text("Sale"), info: text("Today"), badge: Array("3".utf8), sound: text("ding"), category: text("OFFER"),
+      url: text("https://p/1"), pushreadurl: text("https://r/1"),
+      fields: [.init(name: text("a"), value: Array("[1]".utf8)), .init(name: text("b"), value: Array("null".utf8))])
+    #expect(
+      payload(message)
+        == #"{"aps":{"alert":{"title":"Sale","body":"Today"},"badge":3,"sound":"ding","category":"OFFER"},"source":"carma","#
+        + #""url":"https://p/1","pushreadurl":"https://r/1","alert":"Sale","info":"Today","a":[1],"b":null}"#)
+  }
+
+  @Test func `Without an info the alert is a text, and what is absent is left out`() {
+    #expect(
+      payload(RenderedMessage(alert: text("Sale")))
+        == #"{"aps":{"alert":"Sale"},"source":"carma","alert":"Sale"}"#)
+    #expect(payload(RenderedMessage(sound: text("ding"))) == #"{"aps":{"sound":"ding"},"source":"carma"}"#)
+  }
+
+  @Test func `The size of a message is that of its payload`() throws {
+    let message = RenderedMessage(alert: text("Sale"))
+    let size = try #require(PushServices.payloadSize(of: message, for: .ios))
+    #expect(size == (APNsPayload.json(message).count, 4096))
+    #expect(PushServices.payloadSize(of: message, for: .windows) == nil)
+  }
+
+  @Test func `A prepared push is received as it was prepared`() async throws {
+    try await withAPNs { simulator, services in
+      let account = services.account(appID: "com.acme.app", credentials: APNsCredentials.sample.shared)
+      let push = OutgoingPush(
+        token: "ab01", id: UUID(), collapseKey: "s17", message: RenderedMessage(alert: text("Grüße")))
+      guard case .request(let request) = account.prepare(push) else {
+        Issue.record("not prepared")
+        return
+      }
+      for environment in account.environments {
+        var verdicts: [Verdict] = []
+        for await outcomes in account.send([request], to: environment, while: { true }) {
+          verdicts += outcomes.map(\.verdict)
+        }
+        #expect(verdicts == [.accepted])
+      }
+      let received = simulator.apns.requests
+      #expect(received.map(\.environment) == [.production, .sandbox])
+      #expect(received.allSatisfy { $0.token == "ab01" && $0.payload == APNsPayload.json(push.message) })
+      #expect(received.allSatisfy { $0.header("apns-collapse-id") == "s17" })
+      #expect(received.allSatisfy { $0.header("apns-id") == push.id.uuidString.lowercased() })
+      #expect(await account.check(.production) == .accepted)
+    }
+  }
+
+  @Test func `A push that APNs would refuse is refused when it is prepared`() throws {
+    let services = try PushServices(PushServiceSettings(), logger: .init(label: "test"))
+    let account = services.account(appID: "com.acme.app", credentials: APNsCredentials.sample.shared)
+    func verdict(token: String, alert: String) -> Verdict? {
+      let push = OutgoingPush(token: token, id: UUID(), message: RenderedMessage(alert: text(alert)))
+      if case .refused(let verdict) = account.prepare(push) { return verdict }
+      return nil
+    }
+    #expect(verdict(token: "ab", alert: "Sale") == nil)
+    #expect(
+      verdict(token: "no token", alert: "Sale")
+        == .tokenInvalid(.wrongEnvironment, since: nil, reason: "BadDeviceToken"))
+    #expect(
+      verdict(token: "ab", alert: String(repeating: "x", count: 4096)) == .payloadRefused(reason: "PayloadTooLarge"))
+  }
+
+  @Test func `Only a connection's first request indexes what changes, and authorization is never indexed`() {
+    let request = APNsPush.sample().request
+    let block = RequestBlock(authority: "localhost:8443")
+    let authorization = Authorization(value: "bearer x")
+    func indexing(isFirst: Bool) -> [String: HPACKIndexing] {
+      Dictionary(
+        block.headers(of: request, authorization, isFirst: isFirst).map { ($0.name, $0.indexable) },
+        uniquingKeysWith: { first, _ in first })
+    }
+    let first = indexing(isFirst: true)
+    let later = indexing(isFirst: false)
+    #expect(first[":path"] == .nonIndexable && later[":path"] == .nonIndexable)
+    #expect(first["authorization"] == .neverIndexed && later["authorization"] == .neverIndexed)
+    #expect(first["apns-id"] == .indexable && later["apns-id"] == .nonIndexable)
+    #expect(first["apns-topic"] == .indexable && later["apns-topic"] == .indexable)
+  }
+}
