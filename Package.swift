@@ -86,7 +86,7 @@ let package = Package(
     room("Postgres", imports: ["CLibpq", collections, lifecycle, logging, metrics]),
 
     // 1st floor
-    room("Registry", imports: ["Postgres", "Wire", collections, crypto, lifecycle, metrics]),
+    room("Registry", imports: ["Postgres", "Wire", collections, crypto, cryptoExtras, lifecycle, metrics]),
     room("Content", imports: ["Postgres", "Wire", crypto]),
     room("Providers", imports: ["Wire", collections, crypto, lifecycle, logging, metrics] + nio),
 

@@ -1,55 +1,74 @@
+public import Content
 public import Providers
 public import Registry
 public import Wire
 
 /// Asks a push service whether it accepts an app's credentials, without sending anything to a phone.
 public struct CredentialCheck: Sendable {
-  private let keys: SigningCredentialVault
-  private let apns: APNsProvider
+  private let credentials: PushCredentialVault
+  private let services: PushServices
   private let timeout: Duration
 
   /// - Parameter timeout: how long the push service may take; somebody waits for the result.
-  public init(keys: SigningCredentialVault, apns: APNsProvider, timeout: Duration = .seconds(15)) {
-    self.keys = keys
-    self.apns = apns
+  public init(_ credentials: PushCredentialVault, services: PushServices, timeout: Duration = .seconds(15)) {
+    self.credentials = credentials
+    self.services = services
     self.timeout = timeout
   }
 
-  /// Asks both of APNs' environments, concurrently.
+  /// Asks all of the service's environments, concurrently.
   /// - Returns: `nil` if the app has no credentials to ask about.
   /// - Throws: `RegistryError.sealed` when none of the hub's master keys opens them.
   public func check(_ app: PushApp) async throws -> PushAppCheckReply? {
-    guard let stored = try await keys.credentials(for: app) else { return nil }
-    let credentials = APNsCredentials(
-      teamID: stored.teamID, keyID: stored.keyID, signingKey: stored.signingKey.text)
-    async let production = ask(.production, app, credentials)
-    async let sandbox = ask(.sandbox, app, credentials)
-    return PushAppCheckReply(pushAppId: app.id, appId: app.appID, checks: [await production, await sandbox])
+    guard let stored = try await credentials.credentials(for: app) else { return nil }
+    let account = services.account(appID: app.appID, credentials: stored)
+    let checks = await withTaskGroup(of: (Int, PushAppCheckReply.Check).self) { group in
+      for (index, environment) in account.environments.enumerated() {
+        group.addTask { (index, await ask(environment, account)) }
+      }
+      return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
+    }
+    return PushAppCheckReply(pushAppId: app.id, appId: app.appID, checks: checks)
   }
 
-  private func ask(
-    _ environment: APNsEnvironment, _ app: PushApp, _ credentials: APNsCredentials
-  ) async -> PushAppCheckReply.Check {
+  private func ask(_ environment: PushEnvironment, _ account: any PushAccount) async -> PushAppCheckReply.Check {
     let name: PushAppCheckReply.Check.Environment = environment == .production ? .production : .sandbox
-    return switch await answer(environment, topic: app.appID, credentials) {
+    return switch await answer(environment, account) {
     case .accepted: .init(environment: name, verdict: .accepted)
     case .refused(let reason): .init(environment: name, verdict: .refused, reason: reason)
     case .unreachable(let reason): .init(environment: name, verdict: .unreachable, reason: reason)
     }
   }
 
-  /// APNs' answer, or `unreachable` when it takes too long.
-  private func answer(
-    _ environment: APNsEnvironment, topic: String, _ credentials: APNsCredentials
-  ) async -> APNsCheck {
-    await withTaskGroup(of: APNsCheck.self) { group in
-      group.addTask { await apns.check(topic: topic, environment: environment, credentials: credentials) }
+  /// The service's answer, or `unreachable` when it takes too long.
+  private func answer(_ environment: PushEnvironment, _ account: any PushAccount) async -> CredentialVerdict {
+    await withTaskGroup(of: CredentialVerdict.self) { group in
+      group.addTask { await account.check(environment) }
       group.addTask {
         try? await Task.sleep(for: timeout)
         return .unreachable(reason: "NoAnswerInTime")
       }
       defer { group.cancelAll() }
       return await group.next() ?? .unreachable(reason: "Cancelled")
+    }
+  }
+}
+
+extension AppType {
+  /// Whether a push service sends to apps of this platform.
+  public var isServed: Bool { PushServices.payloadSize(of: RenderedMessage(), for: self) != nil }
+}
+
+extension MessageTemplate {
+  /// Checks that the message fits the push services of these platforms before any variable or link is filled in.
+  /// - Throws: `ContentError.invalid` with the field `message`.
+  public func checkSize(for types: [AppType]) throws(ContentError) {
+    let message = rendered(for: PageContext())
+    for type in types {
+      guard let (bytes, limit) = PushServices.payloadSize(of: message, for: type), bytes > limit else { continue }
+      throw .invalid(
+        field: "message",
+        problem: "makes \(bytes) bytes before any variable or link is filled in; the push service takes \(limit)")
     }
   }
 }

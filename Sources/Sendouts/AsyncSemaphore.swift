@@ -12,6 +12,9 @@ final class AsyncSemaphore: Sendable {
 
   init(_ permits: Int) { state = Mutex(State(free: permits)) }
 
+  /// Whether tasks wait for a permit.
+  var hasWaiters: Bool { state.withLock { !$0.waiting.isEmpty } }
+
   /// Runs `body` with a permit.
   /// - Throws: `CancellationError` when the task is cancelled while it waits.
   func withPermit<Answer>(_ body: () async throws -> Answer) async throws -> Answer {

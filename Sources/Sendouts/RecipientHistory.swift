@@ -8,12 +8,12 @@ public import Wire
 struct RecipientHistory {
   let sendout: Sendout
   let audience: Audience
-  let app: PushApp
+  let apps: [PushApp]
   /// `nil` if the customer has no such contact.
   let contact: Contact?
   /// The contact's pushes of the sendout.
   let pushes: [PushReply]
-  /// The contact's devices in the sendout's app.
+  /// The contact's devices in the sendout's apps.
   let devices: [DeviceHistory]
 
   /// What happened, line by line; of a recipient outside the audience, why.
@@ -51,7 +51,8 @@ struct RecipientHistory {
       return [WhyLine(text: "The audience names original ids, and this is none of them.")]
     default:
       guard devices.isEmpty else { return [] }
-      return [WhyLine(text: "The contact has no device in the app \(app.appID) (app type \(app.type.rawValue)).")]
+      let names = apps.map { "\($0.appID) (app type \($0.type.rawValue))" }.joined(separator: ", ")
+      return [WhyLine(text: "The contact has no device in the app \(names).")]
     }
   }
 
@@ -112,18 +113,16 @@ extension SendoutStore {
       throw SendoutError.sendoutUnknown(sendout)
     }
     let sendout = try Sendout(row)
-    guard let app = try await PushApps(reading).find(customer, sendout.app) else {
-      throw RegistryError.pushAppUnknown(sendout.app)
-    }
+    let apps = try await PushApps(reading).list(customer).filter { sendout.apps.contains($0.id) }
     let contact = try await Contacts(reading).find(customer, originalID: originalID, apps: [])
     var pushes: [PushReply] = []
     var devices: [DeviceHistory] = []
     if let contact {
       pushes = try await Ledger(reading).pushes(sendout.key, of: contact.id)
-      devices = try await Devices(reading).histories(customer, of: contact.id, in: sendout.app)
+      devices = try await Devices(reading).histories(customer, of: contact.id, in: sendout.apps)
     }
     let history = RecipientHistory(
-      sendout: sendout, audience: try sendout.audience(), app: app, contact: contact, pushes: pushes, devices: devices)
+      sendout: sendout, audience: try sendout.audience(), apps: apps, contact: contact, pushes: pushes, devices: devices)
     return WhyReply(sendoutId: sendout.key.sendout, originalId: originalID, lines: history.lines(for: originalID))
   }
 }

@@ -7,7 +7,7 @@ import Wire
 /// A row of `sendout`.
 struct Sendout: Sendable {
   let key: SendoutKey
-  let app: PushAppID
+  let apps: [PushAppID]
   let name: String
   let state: SendoutState
   let haltReason: String?
@@ -28,8 +28,8 @@ struct Sendout: Sendable {
 
 extension Sendout {
   init(_ row: Row) throws {
-    let (customer, sendout, app, name, state, halt, audience, message) = try row.decode(
-      Int64.self, Int64.self, Int64.self, String.self, String.self, String?.self, JSONB.self, JSONB.self)
+    let (customer, sendout, apps, name, state, halt, audience, message) = try row.decode(
+      Int64.self, Int64.self, [Int64].self, String.self, String.self, String?.self, JSONB.self, JSONB.self)
     let templateName: String? = try row.get("template_name")
     let templateVersion: Int32? = try row.get("template_version")
     let policy: String = try row.get("on_uncertain")
@@ -37,7 +37,7 @@ extension Sendout {
       throw PostgresError.decoding(statement: "sendout", column: "state", .format("an unknown state or policy"))
     }
     self.init(
-      key: SendoutKey(CustomerID(customer), SendoutID(sendout)), app: PushAppID(app), name: name, state: state,
+      key: SendoutKey(CustomerID(customer), SendoutID(sendout)), apps: apps.map { PushAppID($0) }, name: name, state: state,
       haltReason: halt, audienceJSON: audience.text, messageJSON: message.text,
       template: templateName.flatMap { name in templateVersion.map { (name, $0) } },
       unknownIDs: try row.get("unknown_ids"), onUncertain: policy, createdAt: try row.get("created_at"),
@@ -46,8 +46,8 @@ extension Sendout {
 }
 
 extension Sendout {
-  func reply(app: PushApp, counts: SendoutCounts) throws -> SendoutReply {
-    var reply = summary(app: app)
+  func reply(apps: [PushApp], counts: SendoutCounts) throws -> SendoutReply {
+    var reply = summary(among: apps)
     reply.audience = try audience()
     reply.message = try message()
     reply.counts = counts
@@ -55,9 +55,13 @@ extension Sendout {
   }
 
   /// Without audience, message and counts.
-  func summary(app: PushApp) -> SendoutReply {
+  /// - Parameter apps: its apps, and perhaps others of the customer.
+  func summary(among apps: [PushApp]) -> SendoutReply {
     SendoutReply(
-      sendoutId: key.sendout, name: name, pushAppId: app.id, appId: app.appID, appType: app.type, state: state,
+      sendoutId: key.sendout, name: name,
+      apps: apps.filter { self.apps.contains($0.id) }.map {
+        SendoutReply.App(pushAppId: $0.id, appId: $0.appID, appType: $0.type)
+      }, state: state,
       haltReason: haltReason, unknownOriginalIds: unknownIDs.map(Int.init), template: template?.name,
       templateVersion: template?.version, onUncertain: onUncertain, createdAt: Wire.Timestamp(createdAt),
       startedAt: startedAt.map(Wire.Timestamp.init), frozenAt: frozenAt.map(Wire.Timestamp.init),

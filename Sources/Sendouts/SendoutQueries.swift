@@ -9,16 +9,16 @@ enum SendoutQueries {
   ]
 
   private static let columns = """
-    customer_id, sendout_id, push_app_id, name, state, halt_reason, audience, message, template_name, template_version,
+    customer_id, sendout_id, push_app_ids, name, state, halt_reason, audience, message, template_name, template_version,
     unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at
     """
 
   static let create = Statement(
     "sendout.create", .write,
     """
-    INSERT INTO sendout (customer_id, push_app_id, name, state, audience, message, template_name, template_version,
+    INSERT INTO sendout (customer_id, push_app_ids, name, state, audience, message, template_name, template_version,
                          unknown_ids, on_uncertain, started_at)
-    VALUES ($1::bigint, $2::bigint, $3::text, $4::text, $5::jsonb, $6::jsonb, $7::text, $8::int4, $9::int4, $10::text,
+    VALUES ($1::bigint, $2::bigint[], $3::text, $4::text, $5::jsonb, $6::jsonb, $7::text, $8::int4, $9::int4, $10::text,
             CASE WHEN $4::text = 'freezing' THEN now() END)
     RETURNING \(columns)
     """)
@@ -36,7 +36,7 @@ enum SendoutQueries {
   static let list = Statement(
     "sendout.list", .read,
     """
-    SELECT customer_id, sendout_id, push_app_id, name, state, halt_reason, '{"all":true}'::jsonb, '{}'::jsonb,
+    SELECT customer_id, sendout_id, push_app_ids, name, state, halt_reason, '{"all":true}'::jsonb, '{}'::jsonb,
            template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at
       FROM sendout
      WHERE customer_id = $1::bigint AND sendout_id < coalesce($2::bigint, \(Int64.max))

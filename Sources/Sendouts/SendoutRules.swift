@@ -11,13 +11,27 @@ enum SendoutRules {
     guard let name = request.name else {
       let alert = (request.message.alert ?? "").unicodeScalars.filter { !$0.properties.isWhitespace || $0 == " " }
       let start = String(String.UnicodeScalarView(alert.prefix(60)))
-      return start.contains { !$0.isWhitespace } ? start : request.appId
+      return start.contains { !$0.isWhitespace } ? start : request.appId ?? request.appIds?.first ?? ""
     }
     do throws(RegistryError) {
       return try TextRule("name", maximum: longestName).require(name)
     } catch {
       guard case .invalid(let field, let problem) = error else { throw error }
       throw SendoutError.invalid(field: field, problem: problem)
+    }
+  }
+
+  /// The apps' ids, each once.
+  static func appIDs(_ request: SendoutRequest) throws -> [String] {
+    switch (request.appId, request.appIds) {
+    case (let appID?, nil): return [appID]
+    case (nil, let appIDs?):
+      guard (1...20).contains(appIDs.count) else {
+        throw SendoutError.invalid(field: "appIds", problem: "does not hold 1 to 20 ids")
+      }
+      return appIDs.indices.filter { !appIDs[..<$0].contains(appIDs[$0]) }.map { appIDs[$0] }
+    case (nil, nil): throw SendoutError.invalid(field: "appId", problem: "is missing: give appId, or several as appIds")
+    case (_?, _?): throw SendoutError.invalid(field: "appIds", problem: "is there beside appId: give one of them")
     }
   }
 

@@ -23,7 +23,7 @@ public struct SendoutRunner: Service {
     self.settings = settings
     self.logger = logger
     worker = SendoutWorker(
-      pool: pool, dispatcher: dispatcher, vault: vault, credentials: SigningCredentialVault(pool, vault: vault),
+      pool: pool, dispatcher: dispatcher, vault: vault, credentials: PushCredentialVault(pool, vault: vault),
       settings: settings, semaphore: AsyncSemaphore(settings.sendoutsAtOnce), logger: logger)
   }
 

@@ -54,22 +54,24 @@ public struct SendoutStore: Sendable {
   public func create(_ customer: CustomerID, _ request: SendoutRequest) async throws -> SendoutReply {
     let name = try SendoutRules.name(request)
     try SendoutRules.audience(request.audience)
+    let appIDs = try SendoutRules.appIDs(request)
     // Compiled only as a check: every hub compiles its own.
-    _ = try MessageTemplate(request.message)
+    let message = try MessageTemplate(request.message)
     return try await atomically { database in
-      let app = try await PushApps(database).resolve(
-        customer, appID: request.appId, type: request.appType)
-      guard app.type == .ios else { throw SendoutError.platformNotServed(app.type) }
+      let apps = try await PushApps(database).resolveAll(customer, appIDs: appIDs, type: request.appType)
+      let served = apps.filter(\.type.isServed)
+      guard !served.isEmpty else { throw SendoutError.platformNotServed(apps[0].type) }
+      try message.checkSize(for: served.map(\.type))
       let template = try await currentTemplate(customer, request.template, in: database)
       let unknown = try await unknownIDs(customer, request.audience, in: database)
       let row = try await database.query(
-        SendoutQueries.create, customer.rawValue, app.id.rawValue, name,
+        SendoutQueries.create, customer.rawValue, served.map(\.id.rawValue), name,
         (request.start == true ? SendoutState.freezing : .draft).rawValue, try JSONB(encoding: request.audience),
         try JSONB(encoding: request.message), template?.name, template?.version, unknown.map(Int32.init),
         (request.onUncertain ?? .resend).rawValue)[0]
       let sendout = try Sendout(row)
       if sendout.state == .freezing { try await database.query(SendoutQueries.notify, sendout.key.description) }
-      return try sendout.reply(app: app, counts: SendoutCounts())
+      return try sendout.reply(apps: served, counts: SendoutCounts())
     }
   }
 
@@ -166,11 +168,8 @@ public struct SendoutStore: Sendable {
   }
 
   private func reply(_ sendout: Sendout, in database: any Querying) async throws -> SendoutReply {
-    let apps = PushApps(database)
-    guard let app = try await apps.find(sendout.key.customer, sendout.app) else {
-      throw RegistryError.pushAppUnknown(sendout.app)
-    }
-    return try sendout.reply(app: app, counts: try await Ledger(database).counts(sendout.key))
+    let apps = try await PushApps(database).list(sendout.key.customer)
+    return try sendout.reply(apps: apps, counts: try await Ledger(database).counts(sendout.key))
   }
 
   /// The customer's sendouts, the newest first, without audience, message and counts.
@@ -180,9 +179,7 @@ public struct SendoutStore: Sendable {
     let apps = try await PushApps(database).list(customer)
     let rows = try await database.query(
       SendoutQueries.list, customer.rawValue, page.after?.rawValue, page.limit + 1)
-    let replies = try rows.map(Sendout.init).compactMap { sendout in
-      apps.first { $0.id == sendout.app }.map { sendout.summary(app: $0) }
-    }
+    let replies = try rows.map { try Sendout($0).summary(among: apps) }
     return page.page(of: replies, cursor: \.sendoutId)
   }
 

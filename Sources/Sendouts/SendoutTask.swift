@@ -41,7 +41,7 @@ final class SendoutTask: Sendable {
   var isStopped: Bool { state.withLock(\.isStopped) }
 
   /// Runs a dispatch that `interrupt` stops.
-  func dispatching(_ body: (StopSignal) async -> DispatchEnd) async -> DispatchEnd {
+  func dispatching<Result>(_ body: (StopSignal) async -> Result) async -> Result {
     let signal = StopSignal()
     let isStopped = state.withLock { state in
       state.dispatch = signal

@@ -18,7 +18,7 @@ struct SendoutWorker: Sendable {
   let pool: Pool
   let dispatcher: Dispatcher
   let vault: Vault
-  let credentials: SigningCredentialVault
+  let credentials: PushCredentialVault
   let settings: RunnerSettings
   let semaphore: AsyncSemaphore
   let logger: Logger
@@ -56,7 +56,7 @@ struct SendoutWorker: Sendable {
         unknown = Int32(try await Audiences(database).unknownOriginalIDs(key.customer, among: ids))
       }
       let count = try await Ledger(database).freeze(
-        key, app: sendout.app, audience: audience, batchSize: settings.batchSize)
+        key, apps: sendout.apps, audience: audience, batchSize: settings.batchSize)
       try await database.query(SendoutQueries.frozen, key.customer.rawValue, key.sendout.rawValue, unknown)
       try await database.query(SendoutQueries.notify, key.description)
       return count
@@ -75,30 +75,85 @@ struct SendoutWorker: Sendable {
 
   // MARK: Sending
 
+  /// What came of each lane of a sendout.
+  private struct LaneEnds {
+    struct Refusal {
+      let lane: Lane
+      let reason: String
+    }
+
+    var refusals: [Refusal] = []
+    var unavailable: (reason: String, after: Duration?)?
+    var mustGoOn = false
+    private var acceptedApps: Set<PushAppID> = []
+    private var suspectApps: Set<PushAppID> = []
+
+    /// Apps whose pushes were accepted while nothing was wrong in any of their lanes.
+    var healthyApps: Set<PushAppID> { acceptedApps.subtracting(suspectApps) }
+
+    mutating func add(_ lane: Lane, _ result: DispatchResult) {
+      switch result.end {
+      case .drained: break
+      case .yielded, .stopped: mustGoOn = true
+      case .refused(let reason): refusals.append(Refusal(lane: lane, reason: reason))
+      case .unavailable(let reason, let after):
+        unavailable = (unavailable?.after ?? .seconds(3600)) < (after ?? .zero) ? unavailable : (reason, after)
+      }
+      if result.hasAccepted { acceptedApps.insert(lane.app) }
+      if result.isSuspect || result.end != .drained { suspectApps.insert(lane.app) }
+    }
+  }
+
   private func send(_ sendout: Sendout, _ task: SendoutTask, _ consecutiveFailures: inout Int) async throws -> Next {
     try await requeueLost(sendout)
-    let end = try await semaphore.withPermit {
-      switch try await order(for: sendout) {
-      case .order(let order): await task.dispatching { await dispatcher.dispatch(order, stop: $0) }
-      case .notPossible(let reason): DispatchEnd.refused(reason: reason)
-      }
+    let ends = try await semaphore.withPermit {
+      // Read once there is a permit: others may have sent much of it meanwhile.
+      let lanes = try await Ledger(pool).lanes(sendout.key).filter(\.isDue).map(\.lane)
+      return lanes.isEmpty ? LaneEnds() : try await send(sendout, to: lanes, task)
     }
-    switch end {
-    case .refused(let reason):
-      try await halt(sendout, reason)
-      return .done
-    case .unavailable(let reason):
+    for app in ends.healthyApps { try await PushAppAlarms(pool).clear(sendout.key.customer, app) }
+    if let (reason, after) = ends.unavailable, !ends.mustGoOn {
       consecutiveFailures += 1
-      let delay = min(Duration.seconds(1 << min(consecutiveFailures - 1, 5)), .seconds(30))
+      let delay = after ?? min(Duration.seconds(1 << min(consecutiveFailures - 1, 5)), .seconds(30))
       logger.warning(
         "push service unavailable, retrying later",
         metadata: ["sendout": "\(sendout.key)", "reason": "\(reason)", "retryInSeconds": "\(delay / .seconds(1))"])
-      return .continue(after: delay)
-    case .stopped: return .continue(after: .zero)
-    case .drained:
-      consecutiveFailures = 0
-      return try await finishOrWait(sendout.key)
+      return .continue(after: max(delay, Self.shortestWait))
     }
+    if ends.mustGoOn { return .continue(after: .zero) }
+    consecutiveFailures = 0
+    return ends.refusals.isEmpty
+      ? try await finishOrWait(sendout.key) : try await halt(sendout, ends.refusals)
+  }
+
+  /// Sends what is due, to all lanes at the same time: one whose push service is slow or away does not hold up another.
+  private func send(_ sendout: Sendout, to lanes: [Lane], _ task: SendoutTask) async throws -> LaneEnds {
+    let message = try sendout.message()
+    let order = SendoutOrder(
+      key: sendout.key, message: try MessageTemplate(message), sendoutFields: sendout.fields(of: message),
+      hasPage: sendout.template != nil, onUncertain: sendout.onUncertain)
+    let apps = try await PushApps(pool, vault: vault).list(sendout.key.customer)
+    var ready: [(Lane, AppOrder)] = []
+    var ends = LaneEnds()
+    for lane in lanes {
+      switch try await appOrder(lane.app, among: apps) {
+      case .ready(let app): ready.append((lane, app))
+      case .notPossible(let reason):
+        ends.add(lane, DispatchResult(end: .refused(reason: reason)))
+      }
+    }
+    let results = await task.dispatching { [ready] stop in
+      await withTaskGroup(of: (Lane, DispatchResult).self) { group in
+        for (lane, app) in ready {
+          group.addTask {
+            (lane, await dispatcher.dispatch(order, to: app, lane, stop: stop) { semaphore.hasWaiters })
+          }
+        }
+        return await group.reduce(into: []) { $0.append($1) }
+      }
+    }
+    for (lane, result) in results { ends.add(lane, result) }
+    return ends
   }
 
   /// Requeues batches of hubs that stopped without releasing them.
@@ -128,46 +183,67 @@ struct SendoutWorker: Sendable {
     return .done
   }
 
-  /// Pauses the sendout and raises the app's alarm, since every further push would be refused too.
-  private func halt(_ sendout: Sendout, _ reason: String) async throws {
+  /// How long a run waits with lanes whose credentials are refused while others have pushes left.
+  private static let refusedDelay = Duration.seconds(30)
+
+  /// Pauses the sendout and raises its apps' alarms, since every further push to them would be refused too. While other apps have
+  /// something left, the sendout goes on.
+  private func halt(_ sendout: Sendout, _ refusals: [LaneEnds.Refusal]) async throws -> Next {
     let key = sendout.key
+    let refused = Set(refusals.map(\.lane))
+    let hasOthers = try await Ledger(pool).lanes(key).contains { !refused.contains($0.lane) }
+    let apps = try await PushApps(pool).list(key.customer)
+    let reason = Self.haltReason(refusals, apps, of: sendout)
     logger.error(
-      "sendout paused: nothing can be sent until the app is corrected",
+      hasOthers
+        ? "an app's pushes are refused until it is corrected; the sendout goes on for others"
+        : "sendout paused: nothing can be sent until the app is corrected",
       metadata: ["sendout": "\(key)", "reason": "\(reason)"])
     try await pool.transaction { database in
-      guard
-        try await !database.query(SendoutQueries.halt, key.customer.rawValue, key.sendout.rawValue, reason).isEmpty
-      else { return }
-      try await Ledger(database).hold(key)
-      try await PushAppAlarms(database).raise(key.customer, sendout.app, reason: reason)
-      try await database.query(SendoutQueries.notify, key.description)
+      if !hasOthers {
+        guard
+          try await !database.query(SendoutQueries.halt, key.customer.rawValue, key.sendout.rawValue, reason).isEmpty
+        else { return }
+        try await Ledger(database).hold(key)
+        try await database.query(SendoutQueries.notify, key.description)
+      }
+      for refusal in refusals {
+        try await PushAppAlarms(database).raise(key.customer, refusal.lane.app, reason: refusal.reason)
+      }
     }
+    return hasOthers ? .continue(after: Self.refusedDelay) : .done
   }
 
-  // MARK: The order
+  /// The reason alone where there is one app; else with the names of the apps.
+  private static func haltReason(_ refusals: [LaneEnds.Refusal], _ apps: [PushApp], of sendout: Sendout) -> String {
+    guard sendout.apps.count > 1 else { return refusals[0].reason }
+    var reasons: [String] = []
+    for app in apps {
+      guard let refusal = refusals.first(where: { $0.lane.app == app.id }) else { continue }
+      reasons.append("\(app.appID) (app type \(app.type.rawValue)): \(refusal.reason)")
+    }
+    return reasons.joined(separator: "; ")
+  }
+
+  // MARK: Orders
 
   private enum Readiness {
-    case order(SendoutOrder)
+    case ready(AppOrder)
     case notPossible(reason: String)
   }
 
-  private func order(for sendout: Sendout) async throws -> Readiness {
-    guard let app = try await PushApps(pool, vault: vault).find(sendout.key.customer, sendout.app) else {
+  private func appOrder(_ id: PushAppID, among apps: [PushApp]) async throws -> Readiness {
+    guard let app = apps.first(where: { $0.id == id }) else {
       return .notPossible(reason: "the app no longer exists")
     }
-    let signing: SigningCredentials?
+    let opened: PushServiceCredentials?
     do {
-      signing = try await credentials.credentials(for: app)
+      opened = try await credentials.credentials(for: app)
     } catch RegistryError.sealed {
-      return .notPossible(reason: "the app's signing key cannot be decrypted with the hub's master key")
+      return .notPossible(reason: "the app's credentials cannot be decrypted with the hub's master key")
     }
-    guard let signing else { return .notPossible(reason: "the app has no signing key") }
-    let message = try sendout.message()
-    return .order(
-      SendoutOrder(
-        key: sendout.key, app: app.id, appFields: AppFields(appId: app.appID, name: app.name), topic: app.appID,
-        credentials: signing, message: try MessageTemplate(message), sendoutFields: sendout.fields(of: message),
-        hasPage: sendout.template != nil, onUncertain: sendout.onUncertain))
+    guard let opened else { return .notPossible(reason: "the app has no \(app.missingCredential ?? "credentials")") }
+    return .ready(dispatcher.order(for: app, opened))
   }
 }
 

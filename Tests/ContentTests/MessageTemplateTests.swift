@@ -7,24 +7,23 @@ import Wire
   let lars = PageRenderingTests.lars
 
   func payload(_ message: MessageBody, _ context: PageContext) throws -> String {
-    String(decoding: try MessageTemplate(message).payload(for: context), as: UTF8.self)
+    try MessageTemplate(message).rendered(for: context).json
   }
 
-  @Test func `An alert without info is a plain alert`() throws {
+  @Test func `What a message does not have is left out`() throws {
     #expect(
       try payload(MessageBody(alert: "Hi {{firstName}}"), PageContext(contact: lars.contact))
-        == #"{"aps":{"alert":"Hi Lars"},"source":"carma","alert":"Hi Lars"}"#)
+        == #"{"alert":"Hi Lars"}"#)
   }
 
-  @Test func `With an info the alert is the title, and the members have a fixed order`() throws {
+  @Test func `Every text is rendered, and further fields have the order of their names`() throws {
     let message = MessageBody(
       alert: "Hi {{firstName}}", info: "Fancy some {{food}}?", badge: 3, sound: "ping.caf", category: "OFFER",
       fields: ["zeta": "{{lastName}}", "alpha": ["n": 1, "b": [true, nil, "{{device.model}}"]], "empty": ""])
     #expect(
       try payload(message, lars) == """
-        {"aps":{"alert":{"title":"Hi Lars","body":"Fancy some meat?"},"badge":3,"sound":"ping.caf","category":"OFFER"},\
-        "source":"carma","url":"https://push.example.com/c/x","pushreadurl":"https://push.example.com/r/x",\
-        "alert":"Hi Lars","info":"Fancy some meat?",\
+        {"alert":"Hi Lars","info":"Fancy some meat?","badge":3,"sound":"ping.caf","category":"OFFER",\
+        "url":"https://push.example.com/c/x","pushreadurl":"https://push.example.com/r/x",\
         "alpha":{"b":[true,null,"iphone 6"],"n":1},"empty":"","zeta":"Hansson"}
         """)
   }
@@ -32,7 +31,7 @@ import Wire
   @Test func `An empty info is left out`() throws {
     #expect(
       try payload(MessageBody(alert: "Hi", info: "{{unknown}}"), PageContext())
-        == #"{"aps":{"alert":"Hi"},"source":"carma","alert":"Hi"}"#)
+        == #"{"alert":"Hi"}"#)
   }
 
   @Test func `A message's texts are not escaped for HTML`() throws {
@@ -44,7 +43,7 @@ import Wire
   }
 
   @Test(arguments: hostileTexts)
-  func `A payload is valid JSON with exactly the given texts, however hostile`(text: String) throws {
+  func `A rendered message is valid JSON with exactly the given texts, however hostile`(text: String) throws {
     var context = lars
     context.contact.firstName = text
     context.url = text
@@ -54,19 +53,16 @@ import Wire
       fields: [
         "own": .string(text.replacing("{{", with: "{")), "his": "{{firstName}}", "k" + text.filter { $0.isLetter }: 1,
       ])
-    let bytes = try MessageTemplate(message).payload(for: context)
-    let object = try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
-    let aps = try #require(object["aps"] as? [String: Any])
-    let alert = try #require(aps["alert"] as? [String: String])
+    let json = try payload(message, context)
+    let object = try #require(try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
     func same(_ one: Any?, _ other: String) -> Bool {
       Array((one as? String ?? "-").unicodeScalars) == Array(other.unicodeScalars)
     }
-    #expect(same(alert["title"], "a\(text)b"))
-    #expect(same(alert["body"], "\(text)."))
     #expect(same(object["alert"], "a\(text)b"))
+    #expect(same(object["info"], "\(text)."))
     #expect(same(object["his"], text))
     #expect(same(object["url"], text))
-    #expect(same(aps["sound"], "s\(text)"))
+    #expect(same(object["sound"], "s\(text)"))
   }
 
   @Test(
@@ -79,7 +75,7 @@ import Wire
     var context = lars
     context.properties = Properties(json: "{\"unread\": 12}")
     let payload = try payload(MessageBody(alert: "x", badge: .template(badge)), context)
-    #expect(payload.contains(number.map { "\"badge\":\($0)}" } ?? "\"aps\":{\"alert\":\"x\"}"))
+    #expect(payload.contains(number.map { "\"alert\":\"x\",\"badge\":\($0)," } ?? "{\"alert\":\"x\",\"url\""))
   }
 
   struct Refused: CustomTestStringConvertible {
@@ -102,7 +98,6 @@ import Wire
     Refused(message: MessageBody(alert: "x", fields: ["": 1]), field: "message.fields."),
     Refused(message: MessageBody(alert: "x", fields: ["a\nb": 1]), field: "message.fields.a\nb"),
     Refused(message: MessageBody(alert: "x", fields: ["a": .number(.infinity)]), field: "message.fields.a"),
-    Refused(message: MessageBody(alert: String(repeating: "å", count: 2000)), field: "message"),
   ])
   func `An invalid message is refused with the name of the field`(refused: Refused) {
     let error = #expect(throws: ContentError.self) { try MessageTemplate(refused.message) }
@@ -120,8 +115,8 @@ import Wire
   }
 
   @Test func `A badge or a sound needs no alert`() throws {
-    #expect(try payload(MessageBody(badge: 0), PageContext()) == #"{"aps":{"badge":0},"source":"carma"}"#)
-    #expect(try payload(MessageBody(sound: "x"), PageContext()) == #"{"aps":{"sound":"x"},"source":"carma"}"#)
+    #expect(try payload(MessageBody(badge: 0), PageContext()) == #"{"badge":0}"#)
+    #expect(try payload(MessageBody(sound: "x"), PageContext()) == #"{"sound":"x"}"#)
   }
 
   @Test func `The page behind a message can name the message's texts and fields`() throws {
@@ -142,5 +137,18 @@ import Wire
     #expect(try MessageTemplate(MessageBody(alert: "Hi", fields: ["a": ["{{device.model}}"]])).isPersonal)
     #expect(try MessageTemplate(MessageBody(alert: "Hi {{food}}")).namesProperties)
     #expect(try !MessageTemplate(MessageBody(alert: "Hi {{firstName}}")).namesProperties)
+  }
+}
+
+extension RenderedMessage {
+  /// The message's parts as one JSON object.
+  var json: String {
+    let parts: [(String, [UInt8]?)] = [
+      ("alert", alert), ("info", info), ("badge", badge), ("sound", sound), ("category", category), ("url", url),
+      ("pushreadurl", pushreadurl),
+    ]
+    var members = parts.compactMap { name, value in value.map { "\"\(name)\":" + String(decoding: $0, as: UTF8.self) } }
+    members += fields.map { String(decoding: $0.name, as: UTF8.self) + ":" + String(decoding: $0.value, as: UTF8.self) }
+    return "{" + members.joined(separator: ",") + "}"
   }
 }

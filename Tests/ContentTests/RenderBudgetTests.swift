@@ -70,8 +70,8 @@ import Wire
   @Test func `A message's texts share one budget`() throws {
     let context = PageContext(properties: Properties(json: #"{"l": \#(Self.list)}"#))
     let texts: [JSONValue] = Array(repeating: "{{#l}}x{{l}}{{/l}}", count: 300)
-    let payload = try MessageTemplate(MessageBody(alert: "Hi", fields: ["texts": .array(texts)])).payload(for: context)
-    #expect((1...limit(work: 16_000)).contains(payload.count { $0 == UInt8(ascii: "x") } - 1))
+    let payload = try MessageTemplate(MessageBody(alert: "Hi", fields: ["texts": .array(texts)])).rendered(for: context)
+    #expect((1...limit(work: 16_000)).contains(payload.json.utf8.count { $0 == UInt8(ascii: "x") } - 1))
     var page = context
     try MessageTemplate(MessageBody(alert: "Hi", fields: ["texts": .array(texts)])).fill(&page)
     guard case .array(let values) = page.sendout.fields["texts"] else { throw CancellationError() }

@@ -20,7 +20,7 @@ import Wire
     }
     try await withSendingBench(configure) { bench in
       let check = CredentialCheck(
-        keys: SigningCredentialVault(bench.pool, vault: bench.vault), apns: bench.apns, timeout: .milliseconds(200))
+        PushCredentialVault(bench.pool, vault: bench.vault), services: bench.services, timeout: .milliseconds(200))
       let reply = try await check.check(bench.app)
       #expect(reply?.checks.map(\.verdict) == [.unreachable, .unreachable])
       #expect(reply?.checks.map(\.reason) == ["NoAnswerInTime", "NoAnswerInTime"])

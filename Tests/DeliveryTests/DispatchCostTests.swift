@@ -15,12 +15,13 @@ import Wire
       try await bench.addDevices(3000)
       let key = try await bench.send("Hello")
       try await bench.pool.transaction { transaction in
-        _ = try await Ledger(transaction).freeze(key, app: bench.app.id, audience: .all)
+        _ = try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: .all)
       }
       let database = CountingDatabase(bench.pool)
-      let dispatcher = Dispatcher(database, apns: bench.apns, links: bench.links, logger: TestServer.logger)
-      let end = await dispatcher.dispatch(try await bench.order(key, MessageBody(alert: "Hello")))
-      #expect(end == .drained)
+      let dispatcher = Dispatcher(database, services: bench.services, links: bench.links, logger: TestServer.logger)
+      let result = await dispatcher.dispatch(
+        try bench.order(key, MessageBody(alert: "Hello")), to: try await bench.appOrder(dispatcher), bench.lane)
+      #expect(result.end == .drained)
       #expect(try await bench.show(key).counts?.accepted == 3000)
       let counts = database.counts
       #expect(counts["batch.claim"] == 4)
@@ -34,11 +35,18 @@ import Wire
 
 extension SendingBench {
   /// The order to send a sendout.
-  func order(_ key: SendoutKey, _ message: MessageBody) async throws -> SendoutOrder {
-    let credentials = try #require(try await SigningCredentialVault(pool, vault: vault).credentials(for: app))
-    return SendoutOrder(
-      key: key, app: app.id, appFields: AppFields(appId: app.appID, name: app.name), topic: app.appID,
-      credentials: credentials, message: try MessageTemplate(message), sendoutFields: SendoutFields(), hasPage: false,
+  func order(_ key: SendoutKey, _ message: MessageBody) throws -> SendoutOrder {
+    SendoutOrder(
+      key: key, message: try MessageTemplate(message), sendoutFields: SendoutFields(), hasPage: false,
       onUncertain: .resend)
   }
+
+  /// What is needed to send to its app.
+  func appOrder(_ dispatcher: Dispatcher) async throws -> AppOrder {
+    let credentials = try #require(try await PushCredentialVault(pool, vault: vault).credentials(for: app))
+    return dispatcher.order(for: app, credentials)
+  }
+
+  /// The lane of its app's devices in production.
+  var lane: Lane { Lane(app: app.id, isSandbox: false) }
 }

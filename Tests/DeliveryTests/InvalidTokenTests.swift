@@ -25,7 +25,7 @@ import Wire
         #expect(finished.counts == SendoutCounts(audience: 60, sent: 60, failed: 60))
       }
       #expect(try await invalidated(bench) == 0)
-      #expect(try await bench.currentApp()?.alarm?.reason.hasPrefix("60 of 60 pushes to APNs' production") == true)
+      #expect(try await bench.currentApp()?.alarm?.reason.hasPrefix("60 of 60 pushes to APNs (production)") == true)
     }
   }
 

@@ -17,7 +17,7 @@ import Wire
       let key = try await bench.send()
       try await bench.pool.transaction { transaction in
         let size = try await Ledger(transaction).freeze(
-          key, app: bench.app.id, audience: .all, batchSize: batchSize)
+          key, apps: [bench.app.id], audience: .all, batchSize: batchSize)
         #expect(size == count)
       }
       try await body(bench, key)
@@ -25,7 +25,8 @@ import Wire
   }
 
   private func ledger(_ bench: SendingBench, _ key: SendoutKey, lease: Duration = .seconds(60)) -> BatchLedger {
-    BatchLedger(database: bench.pool, key: key, run: RunID(), lease: lease)
+    BatchLedger(
+      database: bench.pool, key: key, lane: Lane(app: bench.app.id, isSandbox: false), run: RunID(), lease: lease)
   }
 
   /// The next batch with its pushes, all of which may have left.
@@ -319,7 +320,7 @@ import Wire
     #expect(id == PushIdentity.id(key, PushNumber(3)))
     #expect(id.uuidString == "0CD5FB93-B148-8FD4-818B-C8E1583650FB")
     #expect(id != PushIdentity.id(SendoutKey(CustomerID(2), SendoutID(1)), PushNumber(3)))
-    #expect(PushIdentity.collapseID(key) == "s2")
+    #expect(PushIdentity.collapseKey(key) == "s2")
   }
 
   @Test func `A sendout's key is parsed from its description only`() {

@@ -17,7 +17,7 @@ import Wire
       let devices = try await bench.addDevices(count)
       let key = try await bench.send()
       try await bench.pool.transaction { transaction in
-        _ = try await Ledger(transaction).freeze(key, app: bench.app.id, audience: .all)
+        _ = try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: .all)
       }
       let links = devices.enumerated().map {
         PushLink(customer: bench.customer, sendout: key.sendout, push: PushNumber(Int64($0) + 1), device: $1)

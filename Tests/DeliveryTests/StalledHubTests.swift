@@ -16,7 +16,7 @@ import Wire
       try await bench.addDevices(40)
       let key = try await bench.send("Hello")
       try await bench.pool.transaction { transaction in
-        _ = try await Ledger(transaction).freeze(key, app: bench.app.id, audience: .all)
+        _ = try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: .all)
       }
       // The first push has its connection for itself until it is answered; the others wait behind it.
       bench.simulator.apns.rule(.any, .ignore)
@@ -25,9 +25,10 @@ import Wire
       settings.lease = .seconds(3600)
       settings.extendEvery = .milliseconds(20)
       let dispatcher = Dispatcher(
-        database, apns: bench.apns, links: bench.links, settings: settings, logger: TestServer.logger)
-      let order = try await bench.order(key, MessageBody(alert: "Hello"))
-      async let end = dispatcher.dispatch(order)
+        database, services: bench.services, links: bench.links, settings: settings, logger: TestServer.logger)
+      let order = try bench.order(key, MessageBody(alert: "Hello"))
+      let app = try await bench.appOrder(dispatcher)
+      async let result = dispatcher.dispatch(order, to: app, bench.lane)
       _ = await bench.simulator.apns.received(count: 1)
       // As if it had stood still: its lease is over, and another hub has the batch.
       try await bench.database.query("UPDATE push_batch SET lease_until = now() - interval '1 second'")
@@ -38,7 +39,7 @@ import Wire
       while database.counts["batch.extend", default: 0] < extensions + 2 { await Task.yield() }
       bench.simulator.apns.removeRules()
       bench.simulator.apns.answerIgnored()
-      #expect(await end == .drained)
+      #expect(await result.end == .drained)
       #expect(bench.simulator.apns.count == 1)
       #expect(try await bench.show(key).counts?.sending == 39)
     }

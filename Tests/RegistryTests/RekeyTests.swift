@@ -25,8 +25,8 @@ import Wire
     try await withDatabase { database in
       let (old, new) = (MasterKeys.generate(), MasterKeys.generate())
       let apps = try await furnish(database, try MasterKeys(current: old))
-      var before: [SigningCredentials?] = []
-      let oldVault = SigningCredentialVault(database.pool, vault: Vault(try MasterKeys(current: old)))
+      var before: [PushServiceCredentials?] = []
+      let oldVault = PushCredentialVault(database.pool, vault: Vault(try MasterKeys(current: old)))
       for app in apps { before.append(try await oldVault.credentials(for: app)) }
 
       let both = Vault(try MasterKeys(current: new, older: [old]))
@@ -37,7 +37,7 @@ import Wire
       #expect(total.resealed == 7 && total.current == 0 && total.unreadable.isEmpty)
       #expect(reports.withLock { $0.map(\.resealed) } == [1, 4, 7])
 
-      let after = SigningCredentialVault(database.pool, vault: Vault(try MasterKeys(current: new)))
+      let after = PushCredentialVault(database.pool, vault: Vault(try MasterKeys(current: new)))
       for (app, credentials) in zip(apps, before) { #expect(try await after.credentials(for: app) == credentials) }
       #expect(try await PushApps(database.pool, vault: both).list(apps[0].customer) == Array(apps.prefix(3)))
       let again = try await Rekey(database.pool, vault: both, by: "root").run()
@@ -99,7 +99,7 @@ import Wire
       let failing = FailingDatabase(database.pool, after: 6)
       await #expect(throws: PostgresError.self) { try await Rekey(failing, vault: both, by: "root").run() }
 
-      let all = SigningCredentialVault(database.pool, vault: both)
+      let all = PushCredentialVault(database.pool, vault: both)
       for app in apps { #expect(try await all.credentials(for: app) != nil) }
       let rest = try await Rekey(database.pool, vault: both, by: "root").run()
       #expect(rest.current > 0 && rest.resealed > 0 && rest.current + rest.resealed == 7)
@@ -128,8 +128,9 @@ import Wire
       }
       _ = try await Rekey(meddling, vault: both, by: "root").run()
       let kept = try await PushApps(database.pool, vault: both).find(app.customer, app.id)
-      let credentials = try await SigningCredentialVault(database.pool, vault: both).credentials(for: #require(kept))
-      #expect(credentials?.signingKey == fresh)
+      let credentials = try await PushCredentialVault(database.pool, vault: both).credentials(for: #require(kept))
+      guard case .apns(_, _, let signingKey) = credentials else { throw CancellationError() }
+      #expect(Secret(signingKey) == fresh)
     }
   }
 }

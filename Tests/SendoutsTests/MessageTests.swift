@@ -63,7 +63,7 @@ import Wire
       let devices = try await bench.addDevices(3)
       let key = try await bench.send()
       try await bench.pool.transaction { transaction in
-        _ = try await Ledger(transaction).freeze(key, app: bench.app.id, audience: .all)
+        _ = try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: .all)
       }
       try await bench.database.query("UPDATE sendout SET state = 'running', frozen_at = now()")
       try await bench.database.query(

@@ -66,7 +66,7 @@ import Wire
   @Test func `An invalid sendout is refused with the name of the field`() async throws {
     try await withSendingBench { bench in
       _ = try await PushApps(bench.pool, vault: bench.vault).add(
-        bench.customer, NewPushApp(appID: "com.acme.android", type: .firebase, name: "Android"))
+        bench.customer, NewPushApp(appID: "com.acme.windows", type: .windows, name: "Windows"))
       func refuses(_ error: some Error & Equatable, _ change: (inout SendoutRequest) -> Void) async {
         var request = SendoutRequest(
           appId: SendingBench.appID, audience: .all, message: MessageBody(alert: "Hello"), start: true)
@@ -74,7 +74,13 @@ import Wire
         await #expect(throws: error) { try await bench.sendouts.create(bench.customer, request) }
       }
       await refuses(RegistryError.appUnknown(appID: "com.none")) { $0.appId = "com.none" }
-      await refuses(SendoutError.platformNotServed(.firebase)) { $0.appId = "com.acme.android" }
+      await refuses(SendoutError.platformNotServed(.windows)) { $0.appId = "com.acme.windows" }
+      await refuses(SendoutError.invalid(field: "appId", problem: "is missing: give appId, or several as appIds")) {
+        $0.appId = nil
+      }
+      await refuses(SendoutError.invalid(field: "appIds", problem: "is there beside appId: give one of them")) {
+        $0.appIds = ["com.acme.app"]
+      }
       await refuses(SendoutError.invalid(field: "name", problem: "is empty")) { $0.name = " " }
       await refuses(SendoutError.invalid(field: "template", problem: "names no template of this customer")) {
         $0.template = "nothing"

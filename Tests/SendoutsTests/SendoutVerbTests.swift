@@ -145,7 +145,7 @@ import Wire
           bench.customer,
           SendoutRequest(appId: "com.acme.bare", audience: .all, message: MessageBody(alert: "Hello"), start: true))
         let paused = try await bench.until(SendoutKey(bench.customer, reply.sendoutId), .paused)
-        #expect(paused.haltReason == "the app has no signing key")
+        #expect(paused.haltReason == "the app has no signingKey")
       }
     }
   }

@@ -12,7 +12,7 @@ import Wire
   private func worker(_ bench: SendingBench) -> SendoutWorker {
     SendoutWorker(
       pool: bench.pool, dispatcher: bench.dispatcher(), vault: bench.vault,
-      credentials: SigningCredentialVault(bench.pool, vault: bench.vault), settings: RunnerSettings(),
+      credentials: PushCredentialVault(bench.pool, vault: bench.vault), settings: RunnerSettings(),
       semaphore: AsyncSemaphore(1), logger: TestServer.logger)
   }
 

@@ -14,10 +14,14 @@ CREATE FUNCTION report.exact(cell text) RETURNS text LANGUAGE sql IMMUTABLE PARA
 RETURN CASE WHEN cell ~ '^''+[=+@\t\r-]' THEN substr(cell, 2) ELSE cell END;
 COMMENT ON FUNCTION report.exact IS 'The exact text behind a cell of a report: report.exact(report.cell(value)) = value.';
 
+CREATE FUNCTION report.platform(app_type int2) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN app_type = 1 THEN 'iOS' WHEN app_type = 2 THEN 'Android' WHEN app_type = 3 THEN 'Windows'
+  WHEN app_type = 6 THEN 'Firebase' END;
+COMMENT ON FUNCTION report.platform IS 'The name of a platform, from Carma''s number.';
+
 CREATE VIEW report.devices AS
 SELECT d.customer_id, a.app_id, a.app_type,
-  CASE WHEN a.app_type = 1 THEN 'iOS' WHEN a.app_type = 2 THEN 'Android' WHEN a.app_type = 3 THEN 'Windows'
-    WHEN a.app_type = 6 THEN 'Firebase' END AS platform,
+  report.platform(a.app_type) AS platform,
   CASE WHEN d.sandbox THEN 'sandbox' ELSE 'production' END AS environment,
   CASE WHEN d.invalidated_at IS NULL THEN 'valid' ELSE 'invalidated' END AS state,
   count(*) AS devices, count(DISTINCT d.contact_id) AS contacts
@@ -72,7 +76,7 @@ COMMENT ON COLUMN report.invalidations_by_day.reason      IS 'app: reported by a
 COMMENT ON COLUMN report.invalidations_by_day.devices     IS 'How often a device was invalidated.';
 
 CREATE VIEW report.sendout_totals AS
-SELECT s.customer_id, s.sendout_id, report.cell(s.name) AS name, a.app_id, a.app_type, s.state, s.template_name, s.template_version,
+SELECT s.customer_id, s.sendout_id, report.cell(s.name) AS name, a.app_id, a.platform, s.state, s.template_name, s.template_version,
   s.created_at, s.started_at, s.finished_at,
   coalesce(p.audience, 0) AS audience, coalesce(p.queued, 0) AS queued, coalesce(p.sending, 0) AS sending,
   coalesce(p.waiting, 0) AS waiting, coalesce(p.sent, 0) AS sent, coalesce(p.accepted, 0) AS accepted,
@@ -81,14 +85,20 @@ SELECT s.customer_id, s.sendout_id, report.cell(s.name) AS name, a.app_id, a.app
   round(p.accepted_opened::numeric / nullif(p.accepted, 0), 4) AS open_rate,
   coalesce(p.accepted_opened, 0) AS accepted_opened
 FROM sendout s
-JOIN push_app a ON a.customer_id = s.customer_id AND a.push_app_id = s.push_app_id
+JOIN (
+  SELECT sendout.customer_id, sendout.sendout_id, string_agg(DISTINCT push_app.app_id, ', ') AS app_id,
+         string_agg(DISTINCT report.platform(push_app.app_type), ', ') AS platform
+    FROM sendout
+    JOIN push_app ON push_app.customer_id = sendout.customer_id AND push_app.push_app_id = ANY (sendout.push_app_ids)
+   GROUP BY sendout.customer_id, sendout.sendout_id
+) a ON a.customer_id = s.customer_id AND a.sendout_id = s.sendout_id
 LEFT JOIN sendout_counts p ON p.customer_id = s.customer_id AND p.sendout_id = s.sendout_id;
 COMMENT ON VIEW   report.sendout_totals                  IS 'One row per sendout, with its pushes by state. API and command line show the same counts.';
 COMMENT ON COLUMN report.sendout_totals.customer_id      IS 'The customer.';
 COMMENT ON COLUMN report.sendout_totals.sendout_id       IS 'Number of the sendout.';
 COMMENT ON COLUMN report.sendout_totals.name             IS 'Name of the sendout, as a cell; see report.exact.';
-COMMENT ON COLUMN report.sendout_totals.app_id           IS 'The app it goes to.';
-COMMENT ON COLUMN report.sendout_totals.app_type         IS 'The app''s platform, in Carma''s numbers.';
+COMMENT ON COLUMN report.sendout_totals.app_id           IS 'The app it goes to; several by comma.';
+COMMENT ON COLUMN report.sendout_totals.platform         IS 'The app''s platform, by name; several by comma.';
 COMMENT ON COLUMN report.sendout_totals.state            IS 'draft, freezing, running, paused, cancelled or finished.';
 COMMENT ON COLUMN report.sendout_totals.template_name    IS 'Template of the rich page; NULL for none.';
 COMMENT ON COLUMN report.sendout_totals.template_version IS 'Version of the template.';

@@ -2,11 +2,9 @@ public import Wire
 
 /// A sendout's message, compiled once and rendered for each recipient.
 ///
-/// Its payload is APNs' (Apple, "Generating a remote notification") with the guide's fields ("Handling Push Notifications").
-/// Texts are plain text: nothing is escaped but what JSON needs.
+/// Its fields are the guide's ("Handling Push Notifications"); each push service's folder gives them its own form. Texts are plain
+/// text: nothing is escaped but what JSON needs.
 public struct MessageTemplate: Sendable {
-  /// Most bytes APNs takes in a payload.
-  public static let payloadLimit = 4096
   /// Names that a further field cannot have, since the message has a field of its own for them or the hub writes them.
   public static let reservedFields: Set<String> = [
     "aps", "alert", "info", "url", "pushreadurl", "badge", "sound", "category", "source",
@@ -22,7 +20,7 @@ public struct MessageTemplate: Sendable {
   /// Whether one of them has a tag.
   private let hasRenderedFields: Bool
 
-  /// Whether its texts may differ between recipients, links apart. If not, `payload` reads neither contact nor device.
+  /// Whether its texts may differ between recipients, links apart. If not, `rendered` reads neither contact nor device.
   public let isPersonal: Bool
   /// Whether it may name a contact's property, so that properties have to be fetched.
   public let namesProperties: Bool
@@ -52,12 +50,6 @@ public struct MessageTemplate: Sendable {
     isPersonal = texts.contains(where: \.isPersonal)
     namesProperties = texts.contains(where: \.namesProperties)
     namesLinks = texts.contains(where: \.namesLinks)
-    let size = payload(for: PageContext()).count
-    guard size <= Self.payloadLimit else {
-      throw .invalid(
-        field: "message",
-        problem: "makes \(size) bytes before any variable or link is filled in; APNs takes \(Self.payloadLimit)")
-    }
   }
 
   private static func fields(
@@ -97,60 +89,32 @@ public struct MessageTemplate: Sendable {
 }
 
 extension MessageTemplate {
-  /// The payload for one recipient, as JSON. Its members are always in this order: `aps`, `source`, `url`,
-  /// `pushreadurl`, `alert`, `info`, then the further fields by name. Links are included when the context has them.
-  ///
-  /// With an info, `aps.alert` is `{"title": alert, "body": info}`; without one, or with an empty one, it is the alert alone. A
-  /// badge that is no number, an empty sound and an empty category are left out.
-  public func payload(for context: PageContext) -> [UInt8] {
+  /// The message for one recipient. Links are included when the context has them. A badge that is no number, an empty sound, an
+  /// empty category and an empty info are left out.
+  public func rendered(for context: PageContext) -> RenderedMessage {
     // One for all texts: each could use up one of its own.
     var budget = RenderBudget()
-    let alert = alert?.json(context, within: &budget)
-    let info = (info?.json(context, within: &budget)).flatMap { $0.isEmptyJSON ? nil : $0 }
-    var payload: [UInt8] = []
-    payload.reserveCapacity(1024)
-    payload.append(contentsOf: "{\"aps\":{".utf8)
-    appendAlert(alert, info, to: &payload)
-    if let badge = badge?.digits(context, within: &budget) { payload.appendMember("badge", badge) }
-    if let sound = sound?.json(context, within: &budget), !sound.isEmptyJSON { payload.appendMember("sound", sound) }
-    if let category = category?.json(context, within: &budget), !category.isEmptyJSON {
-      payload.appendMember("category", category)
+    var message = RenderedMessage()
+    message.alert = alert?.json(context, within: &budget)
+    message.info = info?.json(context, within: &budget).unlessEmpty
+    message.badge = badge?.digits(context, within: &budget)
+    message.sound = sound?.json(context, within: &budget).unlessEmpty
+    message.category = category?.json(context, within: &budget).unlessEmpty
+    message.url = context.url.map(JSONText.quoted)
+    message.pushreadurl = context.pushreadurl.map(JSONText.quoted)
+    if !fields.isEmpty {
+      message.fields.reserveCapacity(fields.count)
+      for field in fields {
+        var value: [UInt8] = []
+        field.value.append(context, within: &budget, to: &value)
+        message.fields.append(RenderedMessage.Field(name: field.json, value: value))
+      }
     }
-    payload.append(contentsOf: "},\"source\":\"carma\"".utf8)
-    if let url = context.url { payload.appendMember("url", JSONText.quoted(url)) }
-    if let read = context.pushreadurl { payload.appendMember("pushreadurl", JSONText.quoted(read)) }
-    if let alert { payload.appendMember("alert", alert) }
-    if let info { payload.appendMember("info", info) }
-    for field in fields {
-      payload.append(UInt8(ascii: ","))
-      payload.append(contentsOf: field.json)
-      payload.append(UInt8(ascii: ":"))
-      field.value.append(context, within: &budget, to: &payload)
-    }
-    payload.append(UInt8(ascii: "}"))
-    return payload
-  }
-
-  private func appendAlert(_ alert: [UInt8]?, _ info: [UInt8]?, to payload: inout [UInt8]) {
-    guard let alert else { return }
-    guard let info else { return payload.appendMember("alert", alert) }
-    payload.append(contentsOf: "\"alert\":{\"title\":".utf8)
-    payload.append(contentsOf: alert)
-    payload.appendMember("body", info)
-    payload.append(UInt8(ascii: "}"))
+    return message
   }
 }
 
 extension [UInt8] {
-  /// Whether a JSON string has nothing between its quotation marks.
-  fileprivate var isEmptyJSON: Bool { count <= 2 }
-
-  /// Appends `"name":value`, after a comma unless it is the first member.
-  fileprivate mutating func appendMember(_ name: StaticString, _ value: [UInt8]) {
-    if last != UInt8(ascii: "{") { append(UInt8(ascii: ",")) }
-    append(UInt8(ascii: "\""))
-    name.withUTF8Buffer { append(contentsOf: $0) }
-    append(contentsOf: "\":".utf8)
-    append(contentsOf: value)
-  }
+  /// A JSON string; `nil` if nothing is between its quotation marks.
+  fileprivate var unlessEmpty: [UInt8]? { count <= 2 ? nil : self }
 }

@@ -1,12 +1,11 @@
-import Providers
 import Synchronization
 
 /// A claimed batch while it is sent: counts its running slices, and collects what is decided once all have ended.
 final class BatchRun: Sendable {
   /// What a batch came to.
   struct Result: Sendable {
-    /// Pushes that the push service answered, by environment.
-    var answered: [APNsEnvironment: Int] = [:]
+    /// Pushes that the push service answered.
+    var answered = 0
     /// Tokens reported as invalid without a date: whether their devices are retired is decided for the whole batch.
     var invalid: [InvalidToken] = []
     /// Whether outcomes of some sent pushes cannot be written.
@@ -54,9 +53,9 @@ final class BatchRun: Sendable {
   /// Some outcomes cannot be written.
   func markIncomplete() { state.withLock { $0.result.isIncomplete = true } }
 
-  func count(answered: Int, invalid: [InvalidToken], in environment: APNsEnvironment) {
+  func count(answered: Int, invalid: [InvalidToken]) {
     state.withLock { state in
-      state.result.answered[environment, default: 0] += answered
+      state.result.answered += answered
       state.result.invalid += invalid
     }
   }

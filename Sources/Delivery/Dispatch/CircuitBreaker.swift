@@ -38,30 +38,23 @@ extension Dispatch {
   /// Retires devices, or stops doing so, by the batch's share of invalid tokens.
   /// - Returns: whether all outcomes of the batch can be written.
   func evaluate(_ result: BatchRun.Result, of run: BatchRun) async -> Bool {
-    var isComplete = !result.isIncomplete
-    for environment in APNsEnvironment.allCases {
-      let invalid = result.invalid.filter { $0.environment == environment }
-      let answered = result.answered[environment] ?? 0
-      let (mayRetire, hasOpened) = circuitBreakers.withLock { circuitBreakers in
-        let wasOpen = circuitBreakers[environment]?.isOpen ?? false
-        let mayRetire = circuitBreakers[environment]?.record(answered: answered, invalid: invalid.count) ?? true
-        return (mayRetire, !mayRetire && !wasOpen)
-      }
-      if hasOpened { await raiseAlarm(invalid, of: answered, in: environment) }
-      if !mayRetire, let reason = wrongTopic(invalid, of: answered) {
-        // None of them can be accepted before somebody corrects the app.
-        refuse(invalid.map(\.push), reason, in: environment, of: run)
-      } else if mayRetire {
-        if let settlements = await retire(invalid, of: run) {
-          outcomeWriter.add(settlements, room: 0)
-        } else {
-          isComplete = false
-        }
-      } else {
-        outcomeWriter.add(invalid.map { run.outcomePolicy.settlement(of: $0, deviceIsKept: false) }, room: 0)
-      }
+    let (invalid, answered) = (result.invalid, result.answered)
+    let (mayRetire, hasOpened) = circuitBreaker.withLock { circuitBreaker in
+      let wasOpen = circuitBreaker.isOpen
+      let mayRetire = circuitBreaker.record(answered: answered, invalid: invalid.count)
+      return (mayRetire, !mayRetire && !wasOpen)
     }
-    return isComplete
+    if hasOpened { await raiseAlarm(invalid, of: answered) }
+    if mayRetire {
+      guard let settlements = await retire(invalid, of: run) else { return false }
+      outcomeWriter.add(settlements, room: 0)
+    } else if let reason = wrongTopic(invalid, of: answered) {
+      // None of them can be accepted before somebody corrects the app.
+      refuse(invalid.map(\.push), reason, in: lane.environment, of: run)
+    } else {
+      outcomeWriter.add(invalid.map { run.outcomePolicy.settlement(of: $0, deviceIsKept: false) }, room: 0)
+    }
+    return !result.isIncomplete
   }
 
   /// Tokens of other apps look invalid one by one; if they are most of a batch, the appId is wrong.
@@ -71,26 +64,17 @@ extension Dispatch {
     return foreign.count * 2 > answered ? foreign.first?.reason : nil
   }
 
-  private func raiseAlarm(_ invalid: [InvalidToken], of answered: Int, in environment: APNsEnvironment) async {
+  private func raiseAlarm(_ invalid: [InvalidToken], of answered: Int) async {
+    let environment = lane.environment.rawValue
     let reason =
-      "\(invalid.count) of \(answered) pushes to APNs' \(environment.rawValue) environment came back as "
-      + "\(invalid.first?.reason ?? "invalid") at once; no device was retired for it. Are appId, teamId and keyId of this "
-      + "app, and the devices of this environment?"
+      "\(invalid.count) of \(answered) pushes to \(app.account.service) (\(environment)) came back as "
+      + "\(invalid.first?.reason ?? "invalid") at once; no device was retired for it. Are the app's id and credentials right, "
+      + "and the environment of these devices?"
     logger.warning(
-      "too many invalid tokens: retirement stopped for this environment",
-      metadata: ["environment": "\(environment.rawValue)", "reason": "\(reason)"])
+      "too many invalid tokens: retirement stopped for this environment", metadata: ["reason": "\(reason)"])
     let alarms = PushAppAlarms(dispatcher.database)
     await persistently("raise the app's alarm") {
-      try await alarms.raise(self.order.key.customer, self.order.app, reason: reason)
+      try await alarms.raise(self.order.key.customer, self.app.app, reason: reason)
     }
-  }
-
-  /// Ends the app's alarm when pushes were accepted and nothing is wrong any more.
-  func clearAlarm() async {
-    guard hasAccepted.load(ordering: .relaxed), !environmentStatus.hasRefused,
-      circuitBreakers.withLock({ $0.values.allSatisfy { !$0.isOpen } })
-    else { return }
-    let alarms = PushAppAlarms(dispatcher.database)
-    await persistently("clear the app's alarm") { try await alarms.clear(self.order.key.customer, self.order.app) }
   }
 }

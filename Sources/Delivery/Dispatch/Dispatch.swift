@@ -6,39 +6,47 @@ import Registry
 import Synchronization
 import Wire
 
-/// One sendout's run on this hub.
+/// One run of a sendout's lane on this hub.
 ///
 /// One task claims and prepares batches, one ahead of the batch that is being sent. Each slice of a batch has a task that sends it
-/// and takes its outcomes. One task extends leases, and the outcome writer writes what comes in. The window bounds how many pushes are between being sent
-/// and being written; it is closed when no more may leave.
+/// and takes its outcomes. One task extends leases, and the outcome writer writes what comes in. The window bounds how many pushes
+/// are between being sent and being written; it is closed when no more may leave.
 final class Dispatch: Sendable {
   let dispatcher: Dispatcher
   let order: SendoutOrder
+  let app: AppOrder
+  let lane: Lane
   private let ledger: BatchLedger
   private let window: SendWindow
   private let writeAhead: Batcher<WriteAheadMark, Bool>
   let outcomeWriter: OutcomeWriter
   private let preparation: Preparation
-  let circuitBreakers: Mutex<[APNsEnvironment: CircuitBreaker]>
+  let circuitBreaker: Mutex<CircuitBreaker>
   private let leases = Leases()
-  let environmentStatus = EnvironmentStatus()
-  let hasAccepted = Atomic(false)
+  private let hasAccepted = Atomic(false)
+  private let hasYielded = Atomic(false)
+  private let claimed = Atomic(0)
   let logger: Logger
 
-  init(_ dispatcher: Dispatcher, _ order: SendoutOrder) {
+  init(_ dispatcher: Dispatcher, _ order: SendoutOrder, _ app: AppOrder, _ lane: Lane) {
     let settings = dispatcher.settings
     self.dispatcher = dispatcher
     self.order = order
+    self.app = app
+    self.lane = lane
     ledger = BatchLedger(
-      database: dispatcher.database, key: order.key, run: RunID(), lease: settings.lease)
+      database: dispatcher.database, key: order.key, lane: lane, run: RunID(), lease: settings.lease)
     let window = SendWindow(settings.window)
     self.window = window
-    preparation = Preparation(order: order, links: dispatcher.links, sliceSize: min(settings.slice, settings.window))
-    let circuitBreaker = CircuitBreaker(share: settings.circuitBreakerShare, evidence: settings.circuitBreakerEvidence)
-    circuitBreakers = Mutex([.production: circuitBreaker, .sandbox: circuitBreaker])
+    preparation = Preparation(
+      order: order, app: app, links: dispatcher.links, sliceSize: min(settings.slice, settings.window))
+    circuitBreaker = Mutex(
+      CircuitBreaker(share: settings.circuitBreakerShare, evidence: settings.circuitBreakerEvidence))
     var logger = dispatcher.logger
     logger[metadataKey: "customer"] = "\(order.key.customer)"
     logger[metadataKey: "sendout"] = "\(order.key.sendout)"
+    logger[metadataKey: "app"] = "\(lane.app)"
+    logger[metadataKey: "environment"] = "\(lane.environment.rawValue)"
     self.logger = logger
     writeAhead = .ofMarks { [ledger] marks in try await ledger.advance(marks) }
     outcomeWriter = OutcomeWriter { [ledger, logger] settlements in
@@ -46,7 +54,7 @@ final class Dispatch: Sendable {
         try await ledger.settle(settlements)
       } catch  where !Task.isCancelled {
         if !Self.isRetryable(error, "write outcomes", logger) {
-          window.close(.unavailable(reason: "the hub failed to write outcomes"))
+          window.close(.unavailable(reason: "the hub failed to write outcomes", after: nil))
         }
         throw error
       }
@@ -55,37 +63,49 @@ final class Dispatch: Sendable {
     }
   }
 
-  func run(until stop: StopSignal) async -> DispatchEnd {
+  func run(until stop: StopSignal, shouldYield: @escaping @Sendable () -> Bool) async -> DispatchResult {
+    let admission = dispatcher.laneStatus.admit(laneKey)
+    if case .closed(let reason, let delay) = admission {
+      return DispatchResult(end: .unavailable(reason: reason, after: delay))
+    }
     stop.onStop { [window] in window.close(.stopped) }
     await withTaskCancellationHandler {
       await withTaskGroup(of: Void.self) { group in
         group.addTask { await self.keepLeases() }
-        await withDiscardingTaskGroup { slices in await self.sendLoop(&slices) }
+        await withDiscardingTaskGroup { slices in await self.sendLoop(&slices, shouldYield) }
         _ = await outcomeWriter.flush()
         group.cancelAll()
       }
     } onCancel: {
       outcomeWriter.cancel()
     }
-    let end = window.end ?? environmentStatus.end() ?? .drained
-    if end == .drained { await clearAlarm() }
-    return end
+    if admission == .probe { dispatcher.laneStatus.endProbe(laneKey) }
+    return DispatchResult(
+      end: window.end ?? (hasYielded.load(ordering: .relaxed) ? .yielded : .drained),
+      hasAccepted: hasAccepted.load(ordering: .relaxed), isSuspect: circuitBreaker.withLock(\.isOpen))
   }
+
+  private var laneKey: LaneStatus.Key { LaneStatus.Key(customer: order.key.customer, lane: lane) }
 
   // MARK: Claiming and sending
 
-  private func sendLoop(_ slices: inout DiscardingTaskGroup) async {
-    var next = await claimNext()
+  private func sendLoop(_ slices: inout DiscardingTaskGroup, _ shouldYield: @escaping @Sendable () -> Bool) async {
+    var next = await claimNext(shouldYield)
     while let batch = next {
-      async let following = claimNext()
+      async let following = claimNext(shouldYield)
       await send(batch, &slices)
       next = await following
     }
   }
 
-  /// The next batch, claimed and prepared; `nil` when there is none now, or the window is closed.
-  private func claimNext() async -> PreparedBatch? {
+  /// The next batch, claimed and prepared; `nil` when there is none now, the window is closed, or it is the turn of others.
+  private func claimNext(_ shouldYield: @Sendable () -> Bool) async -> PreparedBatch? {
+    if claimed.load(ordering: .relaxed) >= dispatcher.settings.turn, shouldYield() {
+      hasYielded.store(true, ordering: .relaxed)
+      return nil
+    }
     guard window.end == nil, var batch = await claim() else { return nil }
+    claimed.add(1, ordering: .relaxed)
     let outcomePolicy = OutcomePolicy(
       policy: order.onUncertain, retrySchedule: dispatcher.settings.retrySchedule, jitter: dispatcher.random(),
       now: dispatcher.now)
@@ -119,15 +139,8 @@ final class Dispatch: Sendable {
     } ?? nil
   }
 
-  /// Starts a task for each slice of a batch, as far as the window and the environments are open.
+  /// Starts a task for each slice of a batch, as long as the window is open. What is not started stays queued.
   private func send(_ batch: PreparedBatch, _ slices: inout DiscardingTaskGroup) async {
-    // Retries come first, and may all be of the closed environment: they say nothing about the other one.
-    if !batch.run.isRetry, !batch.slices.isEmpty,
-      let end = environmentStatus.end(with: batch.slices.map(\.environment)),
-      await !hasPushesForOpenEnvironment()
-    {
-      window.close(end)
-    }
     let count = min(batch.settlements.count, dispatcher.settings.window)
     if count > 0, await window.acquire(count) { outcomeWriter.add(batch.settlements, room: count) }
     for slice in batch.slices {
@@ -136,34 +149,10 @@ final class Dispatch: Sendable {
         window.release(slice.pushes.count)
         break
       }
-      if let closureReason = environmentStatus.closureReason(of: slice.environment) {
-        guard batch.run.isRetry || environmentStatus.end() == nil else {
-          // The run ends: pushes that it has not tried stay queued.
-          window.release(slice.pushes.count)
-          continue
-        }
-        outcomeWriter.add(
-          slice.pushes.map { batch.run.outcomePolicy.settlement(of: $0, blockedBy: closureReason) },
-          room: slice.pushes.count)
-        continue
-      }
-      environmentStatus.use(slice.environment)
       batch.run.beginSlice()
       slices.addTask { await self.send(slice, of: batch.run) }
     }
     slices.addTask { await self.endSlice(of: batch.run) }
-  }
-
-  /// Whether further batches have pushes for an environment that is open.
-  private func hasPushesForOpenEnvironment() async -> Bool {
-    for environment in APNsEnvironment.allCases where environmentStatus.closureReason(of: environment) == nil {
-      guard
-        await persistently("look for queued pushes", { try await self.ledger.hasQueued(for: environment) }) == true
-      else { continue }
-      environmentStatus.use(environment)
-      return true
-    }
-    return false
   }
 
   /// Commits that the slice's pushes may have left. Marks of all slices that wait are committed together.
@@ -176,7 +165,7 @@ final class Dispatch: Sendable {
       return isOurs && window.end == nil
     } catch {
       if !Task.isCancelled, !Self.isRetryable(error, "mark pushes as sent", logger) {
-        window.close(.unavailable(reason: "the hub failed to mark pushes as sent"))
+        window.close(.unavailable(reason: "the hub failed to mark pushes as sent", after: nil))
       }
       return false
     }
@@ -190,16 +179,17 @@ final class Dispatch: Sendable {
       return await endSlice(of: run)
     }
     var isUnanswered = [Bool](repeating: true, count: slice.pushes.count)
-    var wasAnswered = false
-    var unsentReason: String?
+    var service = ServiceAvailability()
     let isOurs = { @Sendable [leases] in leases.holds(run.claim) }
-    for await outcomes in dispatcher.apns.send(
-      slice.requests, to: slice.environment, as: order.credentials, while: isOurs)
-    {
+    if !slice.refused.isEmpty {
+      for outcome in slice.refused { isUnanswered[outcome.index] = false }
+      await take(OutcomePartition(slice.refused, slice, run.outcomePolicy), in: slice.environment, of: run)
+    }
+    for await answers in app.account.send(slice.requests, to: slice.environment, while: isOurs) {
+      let outcomes = answers.map { PushOutcome(index: slice.requested[$0.index], verdict: $0.verdict, sentAt: $0.sentAt) }
       for outcome in outcomes { isUnanswered[outcome.index] = false }
       let partition = OutcomePartition(outcomes, slice, run.outcomePolicy)
-      if partition.answered > 0 { wasAnswered = true }
-      unsentReason = partition.unsentReason ?? unsentReason
+      service.record(partition)
       await take(partition, in: slice.environment, of: run)
     }
     guard !Task.isCancelled else { return }
@@ -209,18 +199,27 @@ final class Dispatch: Sendable {
     if !missing.isEmpty {
       await take(OutcomePartition(missing, slice, run.outcomePolicy), in: slice.environment, of: run)
     }
-    if !wasAnswered, let unsentReason, isOurs() {
-      environmentStatus.close(slice.environment, .unavailable(reason: unsentReason))
-    }
+    if slice.environment == lane.environment, isOurs() { judge(service) }
     await endSlice(of: run)
   }
 
-  private func take(_ partition: OutcomePartition, in environment: APNsEnvironment, of run: BatchRun) async {
+  /// Opens or closes the lane by what came of a slice.
+  private func judge(_ service: ServiceAvailability) {
+    switch service.finding {
+    case .available: dispatcher.laneStatus.open(laneKey)
+    case .unknown: break
+    case .unavailable(let reason, let wish):
+      let delay = dispatcher.laneStatus.close(laneKey, reason, wish: wish)
+      window.close(.unavailable(reason: reason, after: delay))
+    }
+  }
+
+  private func take(_ partition: OutcomePartition, in environment: PushEnvironment, of run: BatchRun) async {
     DeliveryMetrics.count(partition.outcomes)
     if partition.outcomes.contains(where: { $0.verdict == .accepted }) { hasAccepted.store(true, ordering: .relaxed) }
     outcomeWriter.add(partition.settlements, room: partition.settlements.count)
     // Invalid tokens without a date wait for the rest of their batch, which must not wait for them.
-    run.count(answered: partition.answered, invalid: partition.undatedInvalid, in: environment)
+    run.count(answered: partition.answered, invalid: partition.undatedInvalid)
     window.release(partition.refused.count + partition.undatedInvalid.count)
     if let reason = partition.refusalReason { refuse(partition.refused, reason, in: environment, of: run) }
     if let settlements = await retire(partition.datedInvalid, of: run) {
@@ -228,11 +227,10 @@ final class Dispatch: Sendable {
     }
   }
 
-  /// Closes an environment that refuses the app's credentials. The refused pushes stay queued, or wait if the run continues
-  /// with others.
-  func refuse(_ pushes: [QueuedPush], _ reason: String, in environment: APNsEnvironment, of run: BatchRun) {
-    environmentStatus.close(environment, .refused(reason: reason))
-    guard run.isRetry || environmentStatus.end() == nil else { return }
+  /// Ends the run if its lane's environment refuses the app's credentials; the refused pushes stay queued. A device that has
+  /// changed its environment since the freeze is refused alone, and waits.
+  func refuse(_ pushes: [QueuedPush], _ reason: String, in environment: PushEnvironment, of run: BatchRun) {
+    guard environment != lane.environment else { return window.close(.refused(reason: reason)) }
     outcomeWriter.add(pushes.map { run.outcomePolicy.settlement(of: $0, blockedBy: .refused(reason: reason)) }, room: 0)
   }
 
@@ -300,7 +298,7 @@ final class Dispatch: Sendable {
         return try await body()
       } catch {
         guard Self.isRetryable(error, what, logger) else {
-          window.close(.unavailable(reason: "the hub failed to \(what)"))
+          window.close(.unavailable(reason: "the hub failed to \(what)", after: nil))
           return nil
         }
         try? await Task.sleep(for: pause)

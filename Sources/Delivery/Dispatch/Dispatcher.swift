@@ -15,23 +15,24 @@ public import Wire
 /// left. A commit for each push would cost a hundred times as much.
 public struct Dispatcher: Sendable {
   let database: any Querying
-  let apns: APNsProvider
+  let services: PushServices
   let links: PublicLinks
   let settings: DispatchSettings
   let logger: Logger
   let now: @Sendable () -> Date
   let random: @Sendable () -> Double
+  let laneStatus = LaneStatus()
 
   /// - Parameters:
   ///   - now: the clock by which pushes are dated and expire.
   ///   - random: 0 to 1, for the jitter of retries.
   public init(
-    _ database: any Querying, apns: APNsProvider, links: PublicLinks, settings: DispatchSettings = DispatchSettings(),
-    logger: Logger, now: @escaping @Sendable () -> Date = { Date() },
+    _ database: any Querying, services: PushServices, links: PublicLinks, settings: DispatchSettings = DispatchSettings(), logger: Logger,
+    now: @escaping @Sendable () -> Date = { Date() },
     random: @escaping @Sendable () -> Double = { .random(in: 0...1) }
   ) {
     self.database = database
-    self.apns = apns
+    self.services = services
     self.links = links
     self.settings = settings
     self.logger = logger
@@ -39,23 +40,30 @@ public struct Dispatcher: Sendable {
     self.random = random
   }
 
-  /// Sends what can be claimed of a sendout now, and returns when all that this hub has claimed is settled and released.
+  /// What is needed to send to an app.
+  public func order(for app: PushApp, _ credentials: PushServiceCredentials) -> AppOrder {
+    AppOrder(
+      app: app.id, fields: AppFields(appId: app.appID, name: app.name),
+      account: services.account(appID: app.appID, credentials: credentials))
+  }
+
+  /// Sends what can be claimed of one lane of a sendout now, and returns when all that this hub has claimed is settled and
+  /// released.
   ///
   /// After `stop` it claims and sends nothing more, and waits for pushes in flight. When its task is cancelled it drops
   /// everything, as a killed hub does, and leaves its claims to their leases.
-  public func dispatch(_ order: SendoutOrder, stop: StopSignal = StopSignal()) async -> DispatchEnd {
-    await Dispatch(self, order).run(until: stop)
+  /// - Parameter shouldYield: asked after some batches; if true, the rest is left for a later call.
+  public func dispatch(
+    _ order: SendoutOrder, to app: AppOrder, _ lane: Lane, stop: StopSignal = StopSignal(),
+    shouldYield: @escaping @Sendable () -> Bool = { false }
+  ) async -> DispatchResult {
+    await Dispatch(self, order, app, lane).run(until: stop, shouldYield: shouldYield)
   }
 }
 
 /// What a hub needs to know to send a sendout's pushes.
 public struct SendoutOrder: Sendable {
   public var key: SendoutKey
-  public var app: PushAppID
-  /// For `{{app.name}}`; its `appId` is APNs' topic.
-  public var appFields: AppFields
-  public var topic: String
-  var credentials: APNsCredentials
   public var message: MessageTemplate
   /// For `{{sendout.name}}` and so on.
   public var sendoutFields: SendoutFields
@@ -64,15 +72,9 @@ public struct SendoutOrder: Sendable {
   public var onUncertain: UncertainPolicy
 
   public init(
-    key: SendoutKey, app: PushAppID, appFields: AppFields, topic: String, credentials: SigningCredentials,
-    message: MessageTemplate, sendoutFields: SendoutFields, hasPage: Bool, onUncertain: UncertainPolicy
+    key: SendoutKey, message: MessageTemplate, sendoutFields: SendoutFields, hasPage: Bool, onUncertain: UncertainPolicy
   ) {
     self.key = key
-    self.app = app
-    self.appFields = appFields
-    self.topic = topic
-    self.credentials = APNsCredentials(
-      teamID: credentials.teamID, keyID: credentials.keyID, signingKey: credentials.signingKey.text)
     self.message = message
     self.sendoutFields = sendoutFields
     self.hasPage = hasPage
@@ -80,16 +82,42 @@ public struct SendoutOrder: Sendable {
   }
 }
 
+/// One of the apps that a sendout goes to.
+public struct AppOrder: Sendable {
+  let app: PushAppID
+  /// For `{{app.name}}` and so on.
+  let fields: AppFields
+  let account: any PushAccount
+}
+
+/// What a dispatch came to.
+public struct DispatchResult: Sendable, Equatable {
+  public var end: DispatchEnd
+  /// Whether the push service accepted pushes.
+  public var hasAccepted: Bool
+  /// Whether so many tokens were invalid that retirement stopped.
+  public var isSuspect: Bool
+
+  public init(end: DispatchEnd, hasAccepted: Bool = false, isSuspect: Bool = false) {
+    self.end = end
+    self.hasAccepted = hasAccepted
+    self.isSuspect = isSuspect
+  }
+}
+
 /// Why a dispatch ended.
 public enum DispatchEnd: Sendable, Equatable {
   /// Nothing can be claimed for now; `Ledger.remainingWork` tells whether there is work for later.
   case drained
+  /// Others have their turn; there may be more to claim.
+  case yielded
   /// It was told to stop.
   case stopped
   /// The app's credentials are refused, or there are none: nothing can be sent until somebody corrects them.
   case refused(reason: String)
-  /// The push service could not be reached, or a statement failed: try again later.
-  case unavailable(reason: String)
+  /// The push service is not available, or a statement failed: try again later.
+  /// - after: when, if known.
+  case unavailable(reason: String, after: Duration?)
 }
 
 /// Tells a dispatch to stop claiming and sending; it still waits for pushes in flight.
@@ -134,6 +162,8 @@ public struct DispatchSettings: Sendable {
   public var lease: Duration = .seconds(10)
   /// How often claims are extended.
   public var extendEvery: Duration = .seconds(2)
+  /// Batches that a dispatch sends before others that wait have their turn.
+  public var turn = 8
   public var retrySchedule = RetrySchedule()
   /// Share of invalid tokens above which no device is retired any more: see `CircuitBreaker`.
   public var circuitBreakerShare = 0.2

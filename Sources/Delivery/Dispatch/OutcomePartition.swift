@@ -13,13 +13,22 @@ struct OutcomePartition: Sendable {
   /// Pushes that were refused together with the app's credentials, and why.
   var refused: [QueuedPush] = []
   var refusalReason: String?
-  /// Pushes that the push service processed.
+  /// Pushes that the push service answered.
   var answered = 0
+  /// Of these, pushes that it put off, and the longest time that it asked for.
+  var postponed = 0
+  var longestWish = Duration.zero
+  var postponementReason: String?
 
   init(_ outcomes: [PushOutcome], _ slice: PreparedBatch.Slice, _ outcomePolicy: OutcomePolicy) {
     self.outcomes = outcomes
     for outcome in outcomes {
       let push = slice.pushes[outcome.index]
+      if case .retry(let after, let reason) = outcome.verdict {
+        postponed += 1
+        longestWish = max(longestWish, after ?? .zero)
+        postponementReason = reason
+      }
       switch outcomePolicy.action(of: outcome, for: push, in: slice.environment) {
       case .settled(let settlement):
         settlements.append(settlement)
@@ -35,6 +44,41 @@ struct OutcomePartition: Sendable {
         refusalReason = reason
       }
     }
+  }
+}
+
+/// What a slice's outcomes say about the push service itself.
+struct ServiceAvailability: Sendable {
+  enum Finding: Sendable, Equatable {
+    /// It looked at a push.
+    case available
+    case unknown
+    /// No push was sent, or all were put off: `wish` is the longest time that it asked for.
+    case unavailable(reason: String, wish: Duration)
+  }
+
+  private var answered = 0
+  private var postponed = 0
+  private var wish = Duration.zero
+  private var reason: String?
+  private var unsentReason: String?
+
+  /// Fewer put off say more about their devices than about the service.
+  private static let evidence = 10
+
+  mutating func record(_ partition: OutcomePartition) {
+    answered += partition.answered
+    postponed += partition.postponed
+    wish = max(wish, partition.longestWish)
+    reason = partition.postponementReason ?? reason
+    unsentReason = partition.unsentReason ?? unsentReason
+  }
+
+  var finding: Finding {
+    if answered > postponed { return .available }
+    if answered >= Self.evidence, let reason { return .unavailable(reason: reason, wish: wish) }
+    if answered == 0, let unsentReason { return .unavailable(reason: unsentReason, wish: .zero) }
+    return .unknown
   }
 }
 

@@ -2,6 +2,14 @@ import FoundationEssentials
 import Providers
 import Wire
 
+/// Why a push did not leave.
+enum ClosureReason: Sendable, Equatable {
+  /// Its push service cannot be reached for now.
+  case unavailable(reason: String)
+  /// It refuses the app's credentials, until somebody corrects them.
+  case refused(reason: String)
+}
+
 /// What an outcome means.
 enum OutcomeAction: Sendable, Equatable {
   /// It is written so.
@@ -18,7 +26,7 @@ enum OutcomeAction: Sendable, Equatable {
 struct InvalidToken: Sendable, Equatable {
   var outcome: PushOutcome
   var push: QueuedPush
-  var environment: APNsEnvironment
+  var environment: PushEnvironment
   var cause: InvalidTokenCause
   var reason: String
   /// Whether the push service says since when. If not, `moment` is when the push was sent.
@@ -35,7 +43,7 @@ struct OutcomePolicy: Sendable {
   let jitter: Double
   let now: @Sendable () -> Date
 
-  func action(of outcome: PushOutcome, for push: QueuedPush, in environment: APNsEnvironment) -> OutcomeAction {
+  func action(of outcome: PushOutcome, for push: QueuedPush, in environment: PushEnvironment) -> OutcomeAction {
     switch outcome.verdict {
     case .accepted: .settled(settled(.accepted, push, outcome))
     case .retry(let after, let reason):
@@ -64,7 +72,7 @@ struct OutcomePolicy: Sendable {
       : settled(.failed, token.push, token.outcome, token.reason)
   }
 
-  /// What is written of a push that did not leave because its environment is closed: it waits. It does not expire while
+  /// What is written of a push that did not leave: it waits. It does not expire while
   /// credentials are refused, since people have to correct those.
   func settlement(of push: QueuedPush, blockedBy closureReason: ClosureReason) -> Settlement {
     var settlement = Settlement(push: push.number, batch: push.batch, state: .waiting, left: false)

@@ -9,9 +9,23 @@ import Wire
 struct PreparedBatch: Sendable {
   /// Pushes to one environment that are sent in one call.
   struct Slice: Sendable {
-    var environment: APNsEnvironment
+    var environment: PushEnvironment
     var pushes: [QueuedPush] = []
-    var requests: [APNsPush] = []
+    var requests: [PushRequest] = []
+    /// The index in `pushes` of each request.
+    var requested: [Int] = []
+    /// Pushes that the push service would certainly refuse, by their index in `pushes`.
+    var refused: [PushOutcome] = []
+
+    mutating func append(_ push: QueuedPush, _ prepared: PreparedPush) {
+      switch prepared {
+      case .request(let request):
+        requested.append(pushes.count)
+        requests.append(request)
+      case .refused(let verdict): refused.append(PushOutcome(index: pushes.count, verdict: verdict, sentAt: nil))
+      }
+      pushes.append(push)
+    }
   }
 
   var run: BatchRun
@@ -22,6 +36,7 @@ struct PreparedBatch: Sendable {
 /// Prepares a batch's pushes.
 struct Preparation: Sendable {
   let order: SendoutOrder
+  let app: AppOrder
   let links: PublicLinks
   let sliceSize: Int
 
@@ -38,18 +53,12 @@ struct Preparation: Sendable {
         prepared.settlements.append(.withoutSending(push, .skipped, reason))
         continue
       }
-      let request = request(push, recipient)
-      guard request.payload.count <= request.pushType.payloadLimit else {
-        prepared.settlements.append(.withoutSending(push, .failed, "PayloadTooLarge"))
-        continue
-      }
-      let environment: APNsEnvironment = recipient.device.isSandbox ? .sandbox : .production
+      let environment: PushEnvironment = recipient.device.isSandbox ? .sandbox : .production
       // Slices keep the order of the pushes: the write-ahead mark of one then covers no push of a later one.
       if prepared.slices.last.map({ $0.environment != environment || $0.pushes.count == sliceSize }) ?? true {
         prepared.slices.append(PreparedBatch.Slice(environment: environment))
       }
-      prepared.slices[prepared.slices.count - 1].pushes.append(push)
-      prepared.slices[prepared.slices.count - 1].requests.append(request)
+      prepared.slices[prepared.slices.count - 1].append(push, app.account.prepare(outgoing(push, recipient)))
     }
     return prepared
   }
@@ -60,18 +69,18 @@ struct Preparation: Sendable {
     return recipient.contact.id == push.contact ? nil : "device_reassigned"
   }
 
-  private func request(_ push: QueuedPush, _ recipient: Recipient) -> APNsPush {
+  private func outgoing(_ push: QueuedPush, _ recipient: Recipient) -> OutgoingPush {
     let link = PushLink(
       customer: order.key.customer, sendout: order.key.sendout, push: push.number, device: push.device)
     var context =
       order.message.isPersonal
-      ? PageContext(recipient, app: order.appFields, sendout: order.sendoutFields)
-      : PageContext(app: order.appFields, sendout: order.sendoutFields)
+      ? PageContext(recipient, app: app.fields, sendout: order.sendoutFields)
+      : PageContext(app: app.fields, sendout: order.sendoutFields)
     context.url = order.hasPage ? links.page(link) : nil
     context.pushreadurl = links.read(link)
-    return APNsPush(
-      token: recipient.device.token, topic: order.topic, id: PushIdentity.id(order.key, push.number),
-      collapseID: PushIdentity.collapseID(order.key), payload: order.message.payload(for: context))
+    return OutgoingPush(
+      token: recipient.device.token, id: PushIdentity.id(order.key, push.number),
+      collapseKey: PushIdentity.collapseKey(order.key), message: order.message.rendered(for: context))
   }
 }
 
@@ -83,8 +92,8 @@ extension Settlement {
 
 /// Ids of a push for push services, derived from its key in the ledger.
 enum PushIdentity {
-  /// The header `apns-id`: the same for every attempt, so that Apple's logs can be compared with the ledger. SHA-256 of the
-  /// key, as a UUID of version 8 (RFC 9562, section 5.8).
+  /// The same for every attempt, so that a push service's logs can be compared with the ledger. SHA-256 of the key, as a UUID of
+  /// version 8 (RFC 9562, section 5.8).
   static func id(_ key: SendoutKey, _ push: PushNumber) -> UUID {
     var hash = SHA256()
     hash.update(data: Array("pushcart push".utf8))
@@ -99,6 +108,6 @@ enum PushIdentity {
     }
   }
 
-  /// The header `apns-collapse-id`: a push that is sent again replaces the one already on the screen.
-  static func collapseID(_ key: SendoutKey) -> String { "s\(key.sendout)" }
+  /// A push that is sent again replaces the one already on the screen.
+  static func collapseKey(_ key: SendoutKey) -> String { "s\(key.sendout)" }
 }

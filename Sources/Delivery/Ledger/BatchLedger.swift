@@ -1,21 +1,23 @@
 import FoundationEssentials
 import Postgres
 import Providers
-import Wire
+public import Wire
 
 /// The ledger as a run uses it: claim a batch, settle its pushes, release it.
 struct BatchLedger: Sendable {
   let database: any Querying
   let key: SendoutKey
+  let lane: Lane
   let run: RunID
   /// How long a claim is valid without being extended.
   let lease: Duration
 
-  /// The next batch that is due, claimed and committed, with its pushes; `nil` if there is none now.
+  /// The lane's next batch that is due, claimed and committed, without its pushes; `nil` if there is none now.
   func claim() async throws -> ClaimedBatch? {
     let asked = ContinuousClock.now
     let rows = try await database.query(
-      BatchQueries.claim, key.customer.rawValue, key.sendout.rawValue, run.uuid, lease.inSeconds)
+      BatchQueries.claim, key.customer.rawValue, key.sendout.rawValue, run.uuid, lease.inSeconds,
+      lane.app.rawValue, lane.isSandbox)
     guard let row = rows.first else { return nil }
     let (batch, ordinal, first, last, isRetry) = try row.decode(
       Int32.self, Int32.self, Int64.self, Int64.self, Bool.self)
@@ -84,13 +86,6 @@ struct BatchLedger: Sendable {
       BatchQueries.release, key.customer.rawValue, key.sendout.rawValue, claim.batch, run.uuid, claim.ordinal)
   }
 
-  /// Whether there are queued pushes for an environment.
-  func hasQueued(for environment: APNsEnvironment) async throws -> Bool {
-    let rows = try await database.query(
-      BatchQueries.hasQueued, key.customer.rawValue, key.sendout.rawValue, environment == .sandbox)
-    return try rows[0].decode(Bool.self)
-  }
-
   /// Releases batches that were claimed by a statement whose reply was lost; nothing of them has left.
   /// - Parameter known: the batches that this run knows it has claimed.
   func releaseUnknownClaims(except known: Set<Int32>) async throws {
@@ -101,6 +96,20 @@ struct BatchLedger: Sendable {
       if !known.contains(batch) { try await release(Claim(batch: batch, ordinal: ordinal)) }
     }
   }
+}
+
+/// An app and an environment of its push service: what a batch's pushes have in common. Credentials, outages and circuit breakers
+/// concern a lane as a whole.
+public struct Lane: Sendable, Hashable {
+  public let app: PushAppID
+  public let isSandbox: Bool
+
+  public init(app: PushAppID, isSandbox: Bool) {
+    self.app = app
+    self.isSandbox = isSandbox
+  }
+
+  var environment: PushEnvironment { isSandbox ? .sandbox : .production }
 }
 
 /// One claim of a batch. A later claim of the same batch is another one, so that a run that was suspended does not take it for

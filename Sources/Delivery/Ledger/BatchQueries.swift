@@ -6,9 +6,9 @@ import Registry
 /// Every statement that changes pushes locks their batch first, and counts in the batch's row what it changes. So two of them
 /// never deadlock, and the counts are right at every commit.
 enum BatchQueries {
-  static let all: [Statement] = [claim, pushes, advance, extend, settle, correct, release, claimedBy, hasQueued]
+  static let all: [Statement] = [claim, pushes, advance, extend, settle, correct, release, claimedBy]
 
-  /// Claims a batch for the run `$3` for `$4` seconds. Its waiting pushes that are due are queued again, and record now why they
+  /// Claims a batch of the lane of app `$5` and environment `$6` for the run `$3`, for `$4` seconds. Its waiting pushes that are due are queued again, and record now why they
   /// are sent again: nobody is sent a push twice without a reason in the ledger. Locks the batch, and skips batches that
   /// others have locked.
   static let claim = Statement(
@@ -17,7 +17,8 @@ enum BatchQueries {
     WITH due AS MATERIALIZED (
       SELECT batch_no, first_push, last_push, waiting
         FROM push_batch
-       WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'queued' AND not_before <= now()
+       WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_app_id = $5::bigint AND sandbox = $6::bool
+         AND state = 'queued' AND not_before <= now()
        ORDER BY not_before DESC, batch_no
        LIMIT 1
          FOR NO KEY UPDATE SKIP LOCKED),
@@ -215,14 +216,5 @@ enum BatchQueries {
     SELECT batch_no, claims
       FROM push_batch
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'claimed' AND hub_id = $3::uuid
-    """)
-
-  /// Whether batches of the sandbox or, if `$3` is false, of production can be claimed, now or later.
-  static let hasQueued = Statement(
-    "batch.has_queued", .read,
-    """
-    SELECT EXISTS (SELECT FROM push_batch
-                    WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND sandbox = $3::bool
-                      AND state = 'queued')
     """)
 }

@@ -4,7 +4,7 @@ import Registry
 /// Statements that write an audience into the ledger.
 ///
 /// The selection in the middle is Registry's (`AudienceSelection`), which owns contacts and devices. `$1` is the customer, `$2` the
-/// push app, `$3` the audience, `$4` the sendout and `$5` the size of a batch.
+/// push apps, `$3` the audience, `$4` the sendout and `$5` the size of a batch.
 enum FreezeQueries {
   static let all: [Statement] = [everyone, list, originalIDs, batches, analyze, unlimited]
 

@@ -22,18 +22,19 @@ public struct Ledger: Sendable {
   /// Writes the audience into the ledger as it is now, a row for each valid device. The caller has to lock the sendout's row.
   /// - Returns: the count of devices.
   public func freeze(
-    _ key: SendoutKey, app: PushAppID, audience: Audience, batchSize: Int = Self.usualBatchSize
+    _ key: SendoutKey, apps: [PushAppID], audience: Audience, batchSize: Int = Self.usualBatchSize
   ) async throws -> Int {
     let customer = key.customer.rawValue, sendout = key.sendout.rawValue, size = Int32(clamping: batchSize)
+    let apps = apps.map(\.rawValue)
     try await database.query(FreezeQueries.unlimited)
     let count =
       switch audience {
       case .all:
-        try await database.query(FreezeQueries.everyone, customer, app.rawValue, sendout, size).affected
+        try await database.query(FreezeQueries.everyone, customer, apps, sendout, size).affected
       case .list(let list):
-        try await database.query(FreezeQueries.list, customer, app.rawValue, list.rawValue, sendout, size).affected
+        try await database.query(FreezeQueries.list, customer, apps, list.rawValue, sendout, size).affected
       case .originalIds(let ids):
-        try await database.query(FreezeQueries.originalIDs, customer, app.rawValue, ids, sendout, size).affected
+        try await database.query(FreezeQueries.originalIDs, customer, apps, ids, sendout, size).affected
       }
     try await database.query(FreezeQueries.batches, customer, sendout)
     return count
@@ -112,6 +113,14 @@ extension Ledger {
         Double?.self, Double?.self, Bool.self)
     return RemainingWork(
       nextClaim: claim.map { .seconds($0) }, nextLeaseEnd: lease.map { .seconds($0) }, isHeld: isHeld)
+  }
+
+  /// The lanes that have unsettled batches, and whether one of them can be claimed now.
+  public func lanes(_ key: SendoutKey) async throws -> [(lane: Lane, isDue: Bool)] {
+    try await database.query(LedgerQueries.lanes, key.customer.rawValue, key.sendout.rawValue).map { row in
+      let (app, isSandbox, isDue) = try row.decode(Int64.self, Bool.self, Bool.self)
+      return (Lane(app: PushAppID(app), isSandbox: isSandbox), isDue)
+    }
   }
 
   /// The customer's sendouts, in any state, that have claimed batches with an expired lease.

@@ -4,7 +4,7 @@ package import Postgres
 /// sendout. Batches are locked before pushes everywhere, so these never deadlock with each other.
 enum LedgerQueries {
   static let all: [Statement] = [
-    hold, resume, cancel, lost, requeueLost, remainingWork, counts, pushes, pushesOfContact,
+    hold, resume, cancel, lost, requeueLost, remainingWork, lanes, counts, pushes, pushesOfContact,
   ]
 
   /// Unclaimed batches are held now, claimed ones when they are released. Locks the batches it changes.
@@ -118,6 +118,17 @@ enum LedgerQueries {
              ORDER BY lease_until LIMIT 1),
            EXISTS (SELECT FROM push_batch
                     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'held')
+    """)
+
+  /// The lanes of batches that can be claimed, now or later, or are claimed; and whether one can be claimed now.
+  static let lanes = Statement(
+    "ledger.lanes", .read,
+    """
+    SELECT push_app_id, sandbox, coalesce(bool_or(state = 'queued' AND not_before <= now()), false)
+      FROM push_batch
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('queued', 'claimed')
+     GROUP BY push_app_id, sandbox
+     ORDER BY push_app_id, sandbox
     """)
 
   static let counts = Statement(

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Delivery
 import Registry
 import Web
 import Wire
@@ -15,20 +16,24 @@ struct AppCommand: AsyncParsableCommand {
       discussion: """
         Example: pushcart app add --customer 1 --type ios --app-id com.acme.app --name Acme --team-id A1B2C3D4E5 \
         --key-id F6G7H8J9K0 --signing-key AuthKey_F6G7H8J9K0.p8 --json
+
+        Example: pushcart app add --customer 1 --type firebase --app-id com.acme.app --name Acme \
+        --service-account acme-firebase-adminsdk.json
         """)
 
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(help: "Platform.") var type: AppType
     @Option(help: "Bundle id or package name.") var appId: String
     @Option(parsing: .unconditional, help: "Display name.") var name: String
-    @OptionGroup var apple: AppleOptions
+    @OptionGroup var service: PushServiceOptions
     @OptionGroup var device: DeviceKeyOptions
     @OptionGroup var options: ManagementOptions
 
     func run(in stores: ManagementStores) async throws {
       let app = NewPushApp(
-        appID: appId, type: type, name: name, teamID: apple.teamId, keyID: apple.keyId,
-        signingKey: try apple.secret(), identityRequired: device.identity == .required, deviceFields: device.fields)
+        appID: appId, type: type, name: name, teamID: service.teamId, keyID: service.keyId,
+        signingKey: try service.signingKeySecret, serviceAccount: try service.serviceAccountSecret,
+        identityRequired: device.identity == .required, deviceFields: device.fields)
       let vault = try stores.vault
       let added = try await stores.change(customer) { try await $0.addApp(app, vault: vault) }
       try options.output.show(added) { "App \($0.pushAppId), \($0.appId.onOneLine), is added.\n" + $0.warningLines }
@@ -64,13 +69,14 @@ struct AppCommand: AsyncParsableCommand {
     @Argument(help: "Number of the app, or its app id.") var app: AppName
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(parsing: .unconditional, help: "Display name.") var name: String?
-    @OptionGroup var apple: AppleOptions
+    @OptionGroup var service: PushServiceOptions
     @OptionGroup var device: DeviceKeyOptions
     @OptionGroup var options: ManagementOptions
 
     func run(in stores: ManagementStores) async throws {
       let update = PushAppUpdate(
-        name: name, teamID: apple.teamId, keyID: apple.keyId, signingKey: try apple.secret(),
+        name: name, teamID: service.teamId, keyID: service.keyId, signingKey: try service.signingKeySecret,
+        serviceAccount: try service.serviceAccountSecret,
         identityRequired: device.identity.map { $0 == .required }, deviceFields: device.fields)
       let id = try await app.find(customer, in: stores).id
       let vault = try stores.vault
@@ -139,10 +145,10 @@ struct AppCommand: AsyncParsableCommand {
 
     func run(in stores: ManagementStores) async throws {
       let app = try await app.find(customer, in: stores)
-      guard app.type == .ios else { throw CommandFailure(HTTPErrorResponse.uncheckable.sentence) }
+      guard app.type.isServed else { throw CommandFailure(HTTPErrorResponse.uncheckable.sentence) }
       guard let reply = try await stores.check(app) else {
-        throw CommandFailure(
-          "App \(app.appID) has no signing key yet: pushcart app update \(app.id) --signing-key FILE")
+        let option = app.type == .ios ? "--signing-key" : "--service-account"
+        throw CommandFailure("App \(app.appID) has no credentials yet: pushcart app update \(app.id) \(option) FILE")
       }
       try options.output.show(reply) { reply in
         var table = TextTable("Environment", "Verdict", "Reason")
@@ -167,13 +173,21 @@ struct DeviceKeyOptions: ParsableArguments {
   var fields: [String]? { deviceFields.map { $0.split(separator: ",").map(String.init) } }
 }
 
-/// Options of Apple's signing key.
-struct AppleOptions: ParsableArguments {
+/// Options of what opens an app's push service.
+struct PushServiceOptions: ParsableArguments {
   @Option(help: "Apple's Team Id (iOS).") var teamId: String?
   @Option(help: "Apple's Key Id of the signing key (iOS).") var keyId: String?
   @Option(help: "Apple's AuthKey_….p8 file (iOS).", completion: .file(extensions: ["p8"])) var signingKey: String?
 
-  func secret() throws -> Secret? { try signingKey.map { Secret(bytes: try InputFile($0).bytes) } }
+  @Option(
+    help: "Key file of a Google service account, from the Firebase console (Firebase, Android).",
+    completion: .file(extensions: ["json"]))
+  var serviceAccount: String?
+
+  var signingKeySecret: Secret? { get throws { try Self.secret(signingKey) } }
+  var serviceAccountSecret: Secret? { get throws { try Self.secret(serviceAccount) } }
+
+  private static func secret(_ path: String?) throws -> Secret? { try path.map { Secret(bytes: try InputFile($0).bytes) } }
 }
 
 extension PushAppReply {

@@ -114,10 +114,10 @@ struct ManagementStores: Sendable {
     var settings = settings.pushServices
     // A person waits for the answer.
     settings.queueTimeout = .seconds(10)
-    let apns = try APNsProvider(settings, logger: logger)
-    let credentials = CredentialCheck(keys: SigningCredentialVault(pool, vault: try vault), apns: apns)
+    let services = try PushServices(settings, logger: logger)
+    let credentials = CredentialCheck(PushCredentialVault(pool, vault: try vault), services: services)
     return try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask { try await apns.run() }
+      group.addTask { try await services.run() }
       defer { group.cancelAll() }
       return try await credentials.check(app)
     }

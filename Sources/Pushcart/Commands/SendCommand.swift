@@ -16,8 +16,8 @@ struct SendCommand: ManagementCommand {
       """)
 
   @Option(help: "Number of the customer.") var customer: CustomerID
-  @Option(help: "Bundle id of the app.") var app: String
-  @Option(help: "Platform, if the app id exists on several.") var type: AppType?
+  @Option(parsing: .upToNextOption, help: "Bundle id of the app, or of several.") var app: [String]
+  @Option(help: "Platform. (default: all that the app id exists on)") var type: AppType?
   @OptionGroup(title: "Audience") var audience: AudienceOptions
   @OptionGroup(title: "Message") var message: MessageOptions
   @Option(parsing: .unconditional, help: "Display name. (default: the beginning of the alert)") var name: String?
@@ -34,7 +34,7 @@ struct SendCommand: ManagementCommand {
 
   func run(in stores: ManagementStores) async throws {
     let request = SendoutRequest(
-      name: name, appId: app, appType: type, audience: audience.audience, message: try message.body,
+      name: name, appIds: app, appType: type, audience: audience.audience, message: try message.body,
       template: template, onUncertain: onUncertain, start: !draft)
     let sendout = try await stores.change(customer) { try await $0.addSendout(request) }
     guard wait else {

@@ -22,10 +22,10 @@ struct SendoutCommand: AsyncParsableCommand {
     func run(in stores: ManagementStores) async throws {
       let page = try await stores.sendouts.list(customer, paging.request)
       try options.output.show(page) { page in
-        var table = TextTable("#Sendout", "Name", "App id", "State", "Created (UTC)", "Finished (UTC)")
+        var table = TextTable("#Sendout", "Name", "App", "State", "Created (UTC)", "Finished (UTC)")
         for sendout in page.items {
           table.add(
-            "\(sendout.sendoutId)", sendout.name, sendout.appId, sendout.state.rawValue, sendout.createdAt.forPeople,
+            "\(sendout.sendoutId)", sendout.name, sendout.apps.named, sendout.state.rawValue, sendout.createdAt.forPeople,
             sendout.finishedAt?.forPeople)
         }
         return table.text(empty: "Customer \(customer) has no sendouts here.") + page.more

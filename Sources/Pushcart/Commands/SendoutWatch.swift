@@ -94,7 +94,7 @@ struct ProgressLine {
 extension SendoutReply {
   /// The sendout for people, with its pushes by state.
   var text: String {
-    var text = "Sendout \(sendoutId), \(name.onOneLine), to \(appId.onOneLine): \(state.rawValue)\n"
+    var text = "Sendout \(sendoutId), \(name.onOneLine), to \(apps.named): \(state.rawValue)\n"
     if let haltReason { text += "The hub paused it: \(haltReason.onOneLine)\n" }
     if let unknownOriginalIds, unknownOriginalIds > 0 {
       text += "Unknown original ids: \(unknownOriginalIds)\n"
@@ -105,6 +105,16 @@ extension SendoutReply {
       table.add(name, "\(count)")
     }
     return text + table.text(empty: "")
+  }
+}
+
+extension [SendoutReply.App] {
+  /// `com.acme.app (iOS, Firebase)`
+  var named: String {
+    let ids = map(\.appId).enumerated().filter { index, id in !self[..<index].contains { $0.appId == id } }.map(\.element)
+    return ids.map { id in
+      "\(id.onOneLine) (\(filter { $0.appId == id }.map(\.appType.name).joined(separator: ", ")))"
+    }.joined(separator: ", ")
   }
 }
 

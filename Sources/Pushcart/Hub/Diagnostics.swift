@@ -3,6 +3,7 @@ import Logging
 import Postgres
 import Providers
 import Registry
+import Wire
 
 /// Checks everything that a hub with these settings needs, and changes nothing.
 struct Diagnostics: Sendable {
@@ -153,15 +154,16 @@ struct Diagnostics: Sendable {
 
   /// Checks that APNs answers. It is asked about a key that it cannot know, and a refusal is an answer.
   private func providers(_ report: (Finding) -> Void) async {
-    let stranger = APNsCredentials(
+    let stranger = PushServiceCredentials.apns(
       teamID: "PUSHCART00", keyID: "PUSHCART00", signingKey: P256.Signing.PrivateKey().pemRepresentation)
     do {
-      let provider = try APNsProvider(settings.pushServices, logger: Logger(label: "apns"))
+      let services = try PushServices(settings.pushServices, logger: Logger(label: "push services"))
+      let account = services.account(appID: "pushcart", credentials: stranger)
       for (environment, url, variable) in [
-        (APNsEnvironment.production, settings.pushServices.apns.productionURL, Setting.apnsProductionURL.variable),
+        (PushEnvironment.production, settings.pushServices.apns.productionURL, Setting.apnsProductionURL.variable),
         (.sandbox, settings.pushServices.apns.sandboxURL, Setting.apnsSandboxURL.variable),
       ] {
-        let answer = await provider.check(topic: "pushcart", environment: environment, credentials: stranger)
+        let answer = await account.check(environment)
         if case .unreachable(let reason) = answer {
           let sentence = "\(url) cannot be reached (\(reason)); see \(variable) and \(Setting.providerCAFile.variable)"
           report(Finding(part: "APNs \(environment)", isWell: false, sentence: sentence))

@@ -38,13 +38,13 @@ struct Hub: Sendable {
     let parts = HubParts(
       pool: pool, reportPool: reportPool, vault: vault, links: PublicLinks(base: settings.publicURL, signer: signer),
       signer: signer,
-      apns: try APNsProvider(settings.pushServices, logger: logger), readiness: Readiness(pool, migrator))
+      services: try PushServices(settings.pushServices, logger: logger), readiness: Readiness(pool, migrator))
     let caches = RegistryCaches(pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps)
     OpenFiles.raiseLimit()
     try await serve(
       first + [
         pool, reportPool, caches, LinkRefresh(pool, linkKeys, signer, logger: logger), parts.accessKeys.usage,
-        parts.apns,
+        parts.services,
       ],
       [runner(parts), Housekeeping(pool, vault: vault), parts.readiness]
         + servers(try routes(parts), whenListening: whenListening))
@@ -104,7 +104,7 @@ struct Hub: Sendable {
   private func runner(_ parts: HubParts) -> SendoutRunner {
     var runnerSettings = RunnerSettings()
     runnerSettings.shutdownTimeout = settings.drain
-    let dispatcher = Dispatcher(parts.pool, apns: parts.apns, links: parts.links, logger: logger)
+    let dispatcher = Dispatcher(parts.pool, services: parts.services, links: parts.links, logger: logger)
     return SendoutRunner(
       parts.pool, dispatcher: dispatcher, vault: parts.vault, settings: runnerSettings, logger: logger)
   }
@@ -120,7 +120,7 @@ struct Hub: Sendable {
       management: ManagementRoutes(
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
         apps: PushApps(pool, vault: vault), vault: vault,
-        credentials: CredentialCheck(keys: SigningCredentialVault(pool, vault: vault), apns: parts.apns),
+        credentials: CredentialCheck(PushCredentialVault(pool, vault: vault), services: parts.services),
         lists: ContactLists(pool), templates: Templates(pool),
         sendouts: SendoutStore(pool, reading: parts.reportPool),
         reports: Reports(parts.reportPool), customers: Customers(pool), audit: AuditLog(pool), appCache: parts.pushApps),
@@ -169,11 +169,11 @@ struct HubParts: Sendable {
   let pushApps: PushAppCache
   let links: PublicLinks
   let signer: LinkSigner
-  let apns: APNsProvider
+  let services: PushServices
   let readiness: Readiness
 
   init(
-    pool: Pool, reportPool: Pool, vault: Vault, links: PublicLinks, signer: LinkSigner, apns: APNsProvider,
+    pool: Pool, reportPool: Pool, vault: Vault, links: PublicLinks, signer: LinkSigner, services: PushServices,
     readiness: Readiness
   ) {
     self.pool = pool
@@ -181,7 +181,7 @@ struct HubParts: Sendable {
     self.vault = vault
     self.links = links
     self.signer = signer
-    self.apns = apns
+    self.services = services
     self.readiness = readiness
     requestDatabase = pool.limited(to: .seconds(4))
     accessKeys = AccessKeyCache(requestDatabase)

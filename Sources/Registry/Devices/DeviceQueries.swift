@@ -89,7 +89,7 @@ enum DeviceQueries {
     ORDER BY i.ordinal
     """)
 
-  /// The devices of the contact `$2` in the app `$3`, with what has happened to them.
+  /// The devices of the contact `$2` in the apps `$3`, with what has happened to them.
   static let histories = Statement(
     "device.histories", .read,
     """
@@ -99,7 +99,7 @@ enum DeviceQueries {
       SELECT max(at) AS moved_at FROM device_event
       WHERE customer_id = $1::bigint AND contact_id = $2::bigint AND device_id = d.device_id AND kind = 'moved'
     ) e ON true
-    WHERE d.customer_id = $1::bigint AND d.contact_id = $2::bigint AND d.push_app_id = $3::bigint
+    WHERE d.customer_id = $1::bigint AND d.contact_id = $2::bigint AND d.push_app_id = ANY ($3::bigint[])
     ORDER BY d.device_id + 0 LIMIT \(Device.maximumOfContact)
     """)
 

@@ -58,11 +58,11 @@ public struct Devices: Sendable {
 }
 
 extension Devices {
-  /// The contact's devices in an app, valid or not, oldest first, at most `Device.maximumOfContact`.
+  /// The contact's devices in these apps, valid or not, oldest first, at most `Device.maximumOfContact`.
   public func histories(
-    _ customer: CustomerID, of contact: ContactID, in app: PushAppID
+    _ customer: CustomerID, of contact: ContactID, in apps: [PushAppID]
   ) async throws -> [DeviceHistory] {
-    try await database.query(DeviceQueries.histories, customer.rawValue, contact.rawValue, app.rawValue).map { row in
+    try await database.query(DeviceQueries.histories, customer.rawValue, contact.rawValue, apps.map(\.rawValue)).map { row in
       let (id, heldSince, registeredAt, invalidatedAt, reason) = try row.decode(
         Int64.self, Date.self, Date.self, Date?.self, String?.self)
       return DeviceHistory(

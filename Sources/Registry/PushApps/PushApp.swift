@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import Wire
 
-/// An app on one platform. What opens its push service is not part of it: see `SigningCredentialVault`.
+/// An app on one platform. What opens its push service is not part of it: see `PushCredentialVault`.
 public struct PushApp: Sendable, Equatable {
   public let id: PushAppID
   public let customer: CustomerID
@@ -32,7 +32,16 @@ public struct PushApp: Sendable, Equatable {
   }
 
   /// Whether something can sign for it.
-  public var hasSigningKey: Bool { credentials.contains { $0.kind == .apnsSigningKey } }
+  var hasSigningKey: Bool { credentials.contains { $0.kind == .apnsSigningKey } }
+
+  /// Which field is missing before anything can be sent to it; `nil` if none is, or if no push service sends to its platform.
+  public var missingCredential: String? {
+    switch type {
+    case .ios: hasSigningKey ? nil : "signingKey"
+    case .firebase, .android: credentials.contains { $0.kind == .fcmServiceAccount } ? nil : "serviceAccount"
+    case .windows: nil
+    }
+  }
 
   /// What is odd about the app though it may be right, each a sentence.
   public var warnings: [String] {
@@ -43,8 +52,8 @@ public struct PushApp: Sendable, Equatable {
     if let keyID, keyID.utf8.count != 10 {
       warnings.append("keyId has \(keyID.utf8.count) characters, and Apple's Key Ids usually 10.")
     }
-    if type == .ios, !hasSigningKey {
-      warnings.append("There is no signingKey, so nothing can be sent to this app yet.")
+    if let missingCredential {
+      warnings.append("There is no \(missingCredential), so nothing can be sent to this app yet.")
     }
     if identityRequired, !credentials.contains(where: { $0.kind == .identitySecret }) {
       warnings.append(
@@ -82,13 +91,15 @@ public struct NewPushApp: Sendable {
   public var keyID: String?
   /// The AuthKey_….p8 file as it was downloaded.
   public var signingKey: Secret?
+  /// A Google service account's key file as it was downloaded.
+  public var serviceAccount: Secret?
   public var identityRequired: Bool
   /// Names as `DeviceKeyFields` takes them; `nil`, or `["all"]`, for no limit.
   public var deviceFields: [String]?
 
   public init(
     appID: String, type: AppType, name: String, teamID: String? = nil, keyID: String? = nil, signingKey: Secret? = nil,
-    identityRequired: Bool = false, deviceFields: [String]? = nil
+    serviceAccount: Secret? = nil, identityRequired: Bool = false, deviceFields: [String]? = nil
   ) {
     self.identityRequired = identityRequired
     self.deviceFields = deviceFields
@@ -98,6 +109,7 @@ public struct NewPushApp: Sendable {
     self.teamID = teamID
     self.keyID = keyID
     self.signingKey = signingKey
+    self.serviceAccount = serviceAccount
   }
 }
 
@@ -107,13 +119,14 @@ public struct PushAppUpdate: Sendable {
   public var teamID: String?
   public var keyID: String?
   public var signingKey: Secret?
+  public var serviceAccount: Secret?
   public var identityRequired: Bool?
   /// Names as `DeviceKeyFields` takes them; `["all"]` for no limit.
   public var deviceFields: [String]?
 
   public init(
     name: String? = nil, teamID: String? = nil, keyID: String? = nil, signingKey: Secret? = nil,
-    identityRequired: Bool? = nil, deviceFields: [String]? = nil
+    serviceAccount: Secret? = nil, identityRequired: Bool? = nil, deviceFields: [String]? = nil
   ) {
     self.identityRequired = identityRequired
     self.deviceFields = deviceFields
@@ -121,6 +134,7 @@ public struct PushAppUpdate: Sendable {
     self.teamID = teamID
     self.keyID = keyID
     self.signingKey = signingKey
+    self.serviceAccount = serviceAccount
   }
 }
 

@@ -23,7 +23,7 @@ enum PushAppQueries {
   static let number = Statement(
     "push_app.number", .write, "SELECT nextval(pg_get_serial_sequence('push_app', 'push_app_id'))")
 
-  /// Inserts the app and, if there is one, its signing key, together.
+  /// Inserts the app and, if there is one, its credential of the kind `$13`, together.
   static let add = Statement(
     "push_app.add", .write,
     """
@@ -34,10 +34,10 @@ enum PushAppQueries {
         nullif($12::text[], '{all}'))
     )
     INSERT INTO push_credential (customer_id, push_app_id, kind, sealed, master_key_id, fingerprint)
-    SELECT $1::bigint, $2::bigint, 'apns_signing_key', $8::bytea, $9::text, $10::text WHERE $8::bytea IS NOT NULL
+    SELECT $1::bigint, $2::bigint, $13::text, $8::bytea, $9::text, $10::text WHERE $8::bytea IS NOT NULL
     """)
 
-  /// Locks the app's row and its signing key's. New credentials end an alarm, which may have been about the old ones. The
+  /// Changes the app, and stores its credential of the kind `$11`. Locks the rows of both. New credentials end an alarm, which may have been about the old ones. The
   /// moment always grows, and takes the way by UTC because a sum of `timestamptz` is not immutable.
   static let update = Statement(
     "push_app.update", .write,
@@ -57,7 +57,7 @@ enum PushAppQueries {
       RETURNING customer_id, push_app_id
     )
     INSERT INTO push_credential (customer_id, push_app_id, kind, sealed, master_key_id, fingerprint, updated_at)
-    SELECT $1::bigint, $2::bigint, 'apns_signing_key', $6::bytea, $7::text, $8::text, now()
+    SELECT $1::bigint, $2::bigint, $11::text, $6::bytea, $7::text, $8::text, now()
     FROM app WHERE $6::bytea IS NOT NULL
     ON CONFLICT (customer_id, push_app_id, kind) DO UPDATE SET
       sealed = excluded.sealed, master_key_id = excluded.master_key_id, fingerprint = excluded.fingerprint,
@@ -125,14 +125,16 @@ enum PushAppQueries {
     WHERE app.customer_id = $1::bigint AND app.app_id = $2::text ORDER BY app.app_type
     """)
 
-  static let signing = Statement(
-    "push_app.signing", .read,
+  /// What authenticates the app to its push service, of whichever kind.
+  static let sending = Statement(
+    "push_app.sending", .read,
     """
-    SELECT app.team_id, app.key_id, credential.sealed, credential.master_key_id
+    SELECT app.team_id, app.key_id, credential.kind, credential.sealed, credential.master_key_id
     FROM push_app AS app JOIN push_credential AS credential
       ON credential.customer_id = app.customer_id AND credential.push_app_id = app.push_app_id
     WHERE app.customer_id = $1::bigint AND app.push_app_id = $2::bigint
-      AND credential.customer_id = $1::bigint AND credential.kind = 'apns_signing_key'
+      AND credential.customer_id = $1::bigint AND credential.kind IN ('apns_signing_key', 'fcm_service_account')
+    LIMIT 1
     """)
 
   /// Locks the app's row. An alarm raised before keeps its moment.
@@ -151,7 +153,7 @@ enum PushAppQueries {
     """)
 
   static let all: [Statement] = [
-    number, add, update, storeCredential, identitySecrets, deletePreviousIdentity, list, find, lock, resolve, signing,
+    number, add, update, storeCredential, identitySecrets, deletePreviousIdentity, list, find, lock, resolve, sending,
     raiseAlarm, clearAlarm,
   ]
 }

@@ -13,8 +13,9 @@ public struct PushApps: Sendable {
     self.vault = vault
   }
 
-  /// Adds an app. appId has 1 to 200 letters, digits, dots, hyphens and underscores, and begins with one of the first two; the name 1 to 200 characters; teamId, keyId
-  /// and signingKey belong to iOS and come together or not at all.
+  /// Adds an app. appId has 1 to 200 letters, digits, dots, hyphens and underscores, and begins with one of the first two. The name
+  /// has 1 to 200 characters. teamId, keyId and signingKey belong to iOS and come together or not at all; serviceAccount belongs
+  /// to Firebase and Android.
   /// - Throws: `RegistryError.invalid`, `.credential`, `.appTaken`, `.customerUnknown`.
   public func add(_ customer: CustomerID, _ app: NewPushApp) async throws -> PushApp {
     let appID = try PushAppRules.appID(app.appID, app.type)
@@ -23,8 +24,7 @@ public struct PushApps: Sendable {
     let keyID = try PushAppRules.appleID(app.keyID, "keyId")
     try PushAppRules.complete(
       app.type, teamID: teamID != nil, keyID: keyID != nil, signingKey: app.signingKey != nil)
-    let file = try app.signingKey.map { file throws(RegistryError) in try SigningKeyFile(file) }
-
+    let file = try credential(app.type, signingKey: app.signingKey, serviceAccount: app.serviceAccount)
     let fields = try checked(app.deviceFields)
 
     let id = PushAppID(try await database.query(PushAppQueries.number)[0].decode(Int64.self))
@@ -36,7 +36,7 @@ public struct PushApps: Sendable {
     try await database.mapViolations(constraints) {
       _ = try await $0.query(
         PushAppQueries.add, customer.rawValue, id.rawValue, appID, app.type.rawValue, name, teamID, keyID,
-        sealed.map { Bytes($0.bytes) }, sealed?.masterKeyID, file?.fingerprint, app.identityRequired, fields)
+        sealed.map { Bytes($0.bytes) }, sealed?.masterKeyID, file?.fingerprint, app.identityRequired, fields, file?.kind.rawValue)
     }
     return try await changed(customer, id)
   }
@@ -57,18 +57,39 @@ public struct PushApps: Sendable {
     try PushAppRules.complete(
       app.type, teamID: (teamID ?? app.teamID) != nil, keyID: (keyID ?? app.keyID) != nil,
       signingKey: update.signingKey != nil || app.hasSigningKey)
-    let file = try update.signingKey.map { file throws(RegistryError) in try SigningKeyFile(file) }
+    let file = try credential(app.type, signingKey: update.signingKey, serviceAccount: update.serviceAccount)
     let fields = try checked(update.deviceFields)
     let sealed = try seal(file, customer, id)
     try await database.query(
       PushAppQueries.update, customer.rawValue, id.rawValue, name, teamID, keyID, sealed.map { Bytes($0.bytes) },
-      sealed?.masterKeyID, file?.fingerprint, update.identityRequired, fields)
+      sealed?.masterKeyID, file?.fingerprint, update.identityRequired, fields, file?.kind.rawValue)
     return try await changed(customer, id)
   }
 
-  private func seal(_ file: SigningKeyFile?, _ customer: CustomerID, _ app: PushAppID) throws -> Sealed? {
+  /// What an uploaded file comes to: the secret to be sealed.
+  private struct CredentialFile {
+    let kind: PushCredential.Kind
+    let secret: Secret
+    let fingerprint: String
+  }
+
+  private func credential(_ type: AppType, signingKey: Secret?, serviceAccount: Secret?) throws -> CredentialFile? {
+    if let signingKey {
+      let file = try SigningKeyFile(signingKey)
+      return CredentialFile(kind: .apnsSigningKey, secret: file.key, fingerprint: file.fingerprint)
+    }
+    guard let serviceAccount else { return nil }
+    guard type == .firebase || type == .android else {
+      throw RegistryError.invalid(
+        field: "serviceAccount", problem: "belongs to Firebase and Android apps only, of appType 6 and 2")
+    }
+    let file = try ServiceAccountFile(serviceAccount)
+    return CredentialFile(kind: .fcmServiceAccount, secret: try file.stored, fingerprint: file.fingerprint)
+  }
+
+  private func seal(_ file: CredentialFile?, _ customer: CustomerID, _ app: PushAppID) throws -> Sealed? {
     guard let file else { return nil }
-    return try requiredVault.seal(file.key, context: PushCredential.context(customer, app, .apnsSigningKey))
+    return try requiredVault.seal(file.secret, context: PushCredential.context(customer, app, file.kind))
   }
 
   var requiredVault: Vault {
@@ -104,6 +125,18 @@ public struct PushApps: Sendable {
   /// - Throws: `RegistryError.appUnknown`, `.appAmbiguous`.
   public func resolve(_ customer: CustomerID, appID: String, type: AppType? = nil) async throws -> PushApp {
     try await Self.apps(database, customer, appID).choose(appID: appID, type: type)
+  }
+
+  /// The apps that several appIds stand for, each of them on every platform unless told otherwise, in the order of the ids.
+  /// - Throws: `RegistryError.appUnknown` for an id that stands for none.
+  public func resolveAll(_ customer: CustomerID, appIDs: [String], type: AppType?) async throws -> [PushApp] {
+    var found: [PushApp] = []
+    for appID in appIDs {
+      let apps = try await Self.apps(database, customer, appID).filter { type == nil || $0.type == type }
+      guard !apps.isEmpty else { throw RegistryError.appUnknown(appID: appID) }
+      found += apps
+    }
+    return found
   }
 
   /// The customer's apps of that appId, one per platform. An appId that none can have is looked up nowhere.

@@ -5,20 +5,21 @@ import Postgres
 import Registry
 import Wire
 
-/// What all pages of a sendout have in common. Only the app's name can change.
+/// What all pages of a sendout have in common. Only the apps' names can change.
 final class PageSource: Sendable {
   /// The template's name and version; `nil` for a sendout without pages.
   let template: (name: String, version: Int32)?
   let message: MessageTemplate
-  let app: AppFields
+  /// What templates can name of each of its apps.
+  let apps: [PushAppID: AppFields]
   let sendout: SendoutFields
 
   init(
-    template: (name: String, version: Int32)?, message: MessageTemplate, app: AppFields, sendout: SendoutFields
+    template: (name: String, version: Int32)?, message: MessageTemplate, apps: [PushAppID: AppFields], sendout: SendoutFields
   ) {
     self.template = template
     self.message = message
-    self.app = app
+    self.apps = apps
     self.sendout = sendout
   }
 }
@@ -45,10 +46,11 @@ final class PageSources: Sendable {
   private func load(_ key: SendoutKey) async throws -> PageSource? {
     let rows = try await database.query(SendoutQueries.find, key.customer.rawValue, key.sendout.rawValue)
     guard let sendout = try rows.first.map(Sendout.init) else { return nil }
-    let app = try await PushApps(database, vault: vault).find(key.customer, sendout.app)
+    let apps = try await PushApps(database, vault: vault).list(key.customer).filter { sendout.apps.contains($0.id) }
     let message = try sendout.message()
     return PageSource(
       template: sendout.template, message: try MessageTemplate(message),
-      app: AppFields(appId: app?.appID, name: app?.name), sendout: sendout.fields(of: message))
+      apps: Dictionary(apps.map { ($0.id, AppFields(appId: $0.appID, name: $0.name)) }) { first, _ in first },
+      sendout: sendout.fields(of: message))
   }
 }

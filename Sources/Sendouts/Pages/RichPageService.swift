@@ -98,7 +98,7 @@ public struct OpenedPage: Sendable {
 
   public func render() -> RenderedPage {
     let (source, template) = (page.source, page.template)
-    var context = PageContext(recipient, app: source.app, sendout: source.sendout)
+    var context = PageContext(recipient, app: source.apps[recipient.device.app] ?? AppFields(), sendout: source.sendout)
     if template.namesLinks || source.message.namesLinks {
       context.url = links.page(link)
       context.pushreadurl = links.read(link)

@@ -66,7 +66,8 @@ extension NewPushApp {
   public init(_ request: PushAppRequest) {
     self.init(
       appID: request.appId, type: request.appType, name: request.name, teamID: request.teamId, keyID: request.keyId,
-      signingKey: request.signingKey.map { Secret($0) }, identityRequired: request.identity == .required,
+      signingKey: request.signingKey.map { Secret($0) }, serviceAccount: request.serviceAccount.map { Secret($0) },
+      identityRequired: request.identity == .required,
       deviceFields: request.deviceFields)
   }
 }
@@ -75,7 +76,8 @@ extension PushAppUpdate {
   public init(_ request: PushAppChangeRequest) {
     self.init(
       name: request.name, teamID: request.teamId, keyID: request.keyId,
-      signingKey: request.signingKey.map { Secret($0) }, identityRequired: request.identity.map { $0 == .required },
+      signingKey: request.signingKey.map { Secret($0) }, serviceAccount: request.serviceAccount.map { Secret($0) },
+      identityRequired: request.identity.map { $0 == .required },
       deviceFields: request.deviceFields)
   }
 }

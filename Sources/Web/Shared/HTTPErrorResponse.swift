@@ -62,8 +62,9 @@ extension HTTPErrorResponse {
   }
 
   /// Of a push app whose push service the hub does not speak yet.
-  public static let uncheckable = HTTPErrorResponse.conflict("Only iOS apps can be checked so far.")
-  public static let noSigningKey = HTTPErrorResponse.conflict("The app has no signingKey yet. Add it by PATCH first.")
+  public static let uncheckable = HTTPErrorResponse.conflict("No push service of this hub sends to this platform, so there is none to ask.")
+  public static let noCredentials = HTTPErrorResponse.conflict(
+    "The app has no credentials yet: neither signingKey nor serviceAccount. Add one by PATCH first.")
 
   /// The database cannot be reached: nothing was done.
   public static let unavailable = HTTPErrorResponse(

@@ -6,12 +6,13 @@ public struct PushAppRequest: APIRequest, Equatable {
   public var teamId: String?
   public var keyId: String?
   public var signingKey: String?
+  public var serviceAccount: String?
   public var identity: IdentityMode?
   public var deviceFields: [String]?
 
   public init(
     name: String, appId: String, appType: AppType, teamId: String? = nil, keyId: String? = nil,
-    signingKey: String? = nil, identity: IdentityMode? = nil, deviceFields: [String]? = nil
+    signingKey: String? = nil, serviceAccount: String? = nil, identity: IdentityMode? = nil, deviceFields: [String]? = nil
   ) {
     self.name = name
     self.appId = appId
@@ -19,12 +20,13 @@ public struct PushAppRequest: APIRequest, Equatable {
     self.teamId = teamId
     self.keyId = keyId
     self.signingKey = signingKey
+    self.serviceAccount = serviceAccount
     self.identity = identity
     self.deviceFields = deviceFields
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case name, appId, appType, teamId, keyId, signingKey, identity, deviceFields
+    case name, appId, appType, teamId, keyId, signingKey, serviceAccount, identity, deviceFields
   }
   public static let schemaName: String? = "PushAppRequest"
   public static let schemaDescription = "An app to add."
@@ -38,6 +40,11 @@ public struct PushAppRequest: APIRequest, Equatable {
     case .teamId: FieldDescription("Apple's Team Id. iOS only.", limits: 1...20)
     case .keyId: FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20)
     case .signingKey: "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again."
+    case .serviceAccount:
+      """
+      The text of a Google service account's key file, as the Firebase console makes it. Firebase and Android only. It is never \
+      shown again.
+      """
     case .identity:
       "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
     case .deviceFields:
@@ -58,23 +65,25 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
   public var teamId: String?
   public var keyId: String?
   public var signingKey: String?
+  public var serviceAccount: String?
   public var identity: IdentityMode?
   public var deviceFields: [String]?
 
   public init(
-    name: String? = nil, teamId: String? = nil, keyId: String? = nil, signingKey: String? = nil,
+    name: String? = nil, teamId: String? = nil, keyId: String? = nil, signingKey: String? = nil, serviceAccount: String? = nil,
     identity: IdentityMode? = nil, deviceFields: [String]? = nil
   ) {
     self.name = name
     self.teamId = teamId
     self.keyId = keyId
     self.signingKey = signingKey
+    self.serviceAccount = serviceAccount
     self.identity = identity
     self.deviceFields = deviceFields
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case name, teamId, keyId, signingKey, identity, deviceFields
+    case name, teamId, keyId, signingKey, serviceAccount, identity, deviceFields
   }
   public static let schemaName: String? = "PushAppChangeRequest"
   public static let schemaDescription = "What to change about an app."
@@ -86,6 +95,11 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
     case .teamId: FieldDescription("Apple's Team Id. iOS only.", limits: 1...20)
     case .keyId: FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20)
     case .signingKey: "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again."
+    case .serviceAccount:
+      """
+      The text of a Google service account's key file, as the Firebase console makes it. Firebase and Android only. It is never \
+      shown again.
+      """
     case .identity:
       "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
     case .deviceFields:

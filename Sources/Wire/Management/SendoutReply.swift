@@ -18,9 +18,7 @@ public enum SendoutState: String, Codable, Sendable, Hashable, CaseIterable, Sch
 public struct SendoutReply: APIObject, Equatable {
   public var sendoutId: SendoutID
   public var name: String
-  public var pushAppId: PushAppID
-  public var appId: String
-  public var appType: AppType
+  public var apps: [App]
   public var state: SendoutState
   public var haltReason: String?
   public var audience: Audience?
@@ -36,7 +34,7 @@ public struct SendoutReply: APIObject, Equatable {
   public var counts: SendoutCounts?
 
   public init(
-    sendoutId: SendoutID, name: String, pushAppId: PushAppID, appId: String, appType: AppType, state: SendoutState,
+    sendoutId: SendoutID, name: String, apps: [App], state: SendoutState,
     haltReason: String? = nil, audience: Audience? = nil, unknownOriginalIds: Int? = nil, message: MessageBody? = nil,
     template: String? = nil, templateVersion: Int32? = nil, onUncertain: UncertainPolicy, createdAt: Timestamp,
     startedAt: Timestamp? = nil, frozenAt: Timestamp? = nil, finishedAt: Timestamp? = nil,
@@ -44,9 +42,7 @@ public struct SendoutReply: APIObject, Equatable {
   ) {
     self.sendoutId = sendoutId
     self.name = name
-    self.pushAppId = pushAppId
-    self.appId = appId
-    self.appType = appType
+    self.apps = apps
     self.state = state
     self.haltReason = haltReason
     self.audience = audience
@@ -63,18 +59,18 @@ public struct SendoutReply: APIObject, Equatable {
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case sendoutId, name, pushAppId, appId, appType, state, haltReason, audience, unknownOriginalIds, message, template,
+    case sendoutId, name, apps, state, haltReason, audience, unknownOriginalIds, message, template,
       templateVersion, onUncertain, createdAt, startedAt, frozenAt, finishedAt, counts
   }
   public static let schemaName: String? = "Sendout"
   public static let schemaDescription = "A sendout and its progress."
   public static let example = SendoutReply(
-    sendoutId: SendoutID(7), name: "Friday offer", pushAppId: PushAppID(1), appId: "com.acme.app", appType: .ios,
+    sendoutId: SendoutID(7), name: "Friday offer", apps: [.example],
     state: .running, audience: .example, unknownOriginalIds: 0, message: .example, onUncertain: .resend,
     createdAt: .example, startedAt: .example, frozenAt: .example, counts: .example)
   /// A sendout as lists have it.
   public static let listedExample = SendoutReply(
-    sendoutId: SendoutID(7), name: "Friday offer", pushAppId: PushAppID(1), appId: "com.acme.app", appType: .ios,
+    sendoutId: SendoutID(7), name: "Friday offer", apps: [.example],
     state: .finished, template: "offer", templateVersion: 3, onUncertain: .resend, createdAt: .example,
     startedAt: .example, frozenAt: .example, finishedAt: .example)
 
@@ -82,9 +78,7 @@ public struct SendoutReply: APIObject, Equatable {
     switch field {
     case .sendoutId: "The sendout's number."
     case .name: "A name for people."
-    case .pushAppId: "The number of the app it goes to."
-    case .appId: "The app's bundle id."
-    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase."
+    case .apps: "The apps it goes to."
     case .state: "draft → freezing → running ⇄ paused; any of them → cancelled; running → finished."
     case .haltReason: "Why the hub paused the sendout, such as refused credentials."
     case .audience: "Who receives the sendout. Absent in lists."
@@ -99,6 +93,32 @@ public struct SendoutReply: APIObject, Equatable {
     case .frozenAt: "When the audience was written into the ledger."
     case .finishedAt: "When the last push had its outcome, or the sendout was cancelled."
     case .counts: "How many pushes are in each state. Absent in lists."
+    }
+  }
+
+  /// One of the apps that a sendout goes to.
+  public struct App: APIObject, Equatable {
+    public var pushAppId: PushAppID
+    public var appId: String
+    public var appType: AppType
+
+    public init(pushAppId: PushAppID, appId: String, appType: AppType) {
+      self.pushAppId = pushAppId
+      self.appId = appId
+      self.appType = appType
+    }
+
+    public enum CodingKeys: String, CodingKey, CaseIterable { case pushAppId, appId, appType }
+    public static let schemaName: String? = "SendoutApp"
+    public static let schemaDescription = "One of the apps that a sendout goes to."
+    public static let example = App(pushAppId: PushAppID(1), appId: "com.acme.app", appType: .ios)
+
+    public static func describe(_ field: CodingKeys) -> FieldDescription {
+      switch field {
+      case .pushAppId: "The app's number."
+      case .appId: "Bundle id or package name."
+      case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase."
+      }
     }
   }
 }

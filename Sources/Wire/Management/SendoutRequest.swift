@@ -1,7 +1,8 @@
 /// Body of `POST /api/v1/sendouts`.
 public struct SendoutRequest: APIRequest, Equatable {
   public var name: String?
-  public var appId: String
+  public var appId: String?
+  public var appIds: [String]?
   public var appType: AppType?
   public var audience: Audience
   public var message: MessageBody
@@ -10,11 +11,12 @@ public struct SendoutRequest: APIRequest, Equatable {
   public var start: Bool?
 
   public init(
-    name: String? = nil, appId: String, appType: AppType? = nil, audience: Audience, message: MessageBody,
-    template: String? = nil, onUncertain: UncertainPolicy? = nil, start: Bool? = nil
+    name: String? = nil, appId: String? = nil, appIds: [String]? = nil, appType: AppType? = nil, audience: Audience,
+    message: MessageBody, template: String? = nil, onUncertain: UncertainPolicy? = nil, start: Bool? = nil
   ) {
     self.name = name
     self.appId = appId
+    self.appIds = appIds
     self.appType = appType
     self.audience = audience
     self.message = message
@@ -24,7 +26,7 @@ public struct SendoutRequest: APIRequest, Equatable {
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case name, appId, appType, audience, message, template, onUncertain, start
+    case name, appId, appIds, appType, audience, message, template, onUncertain, start
   }
   public static let schemaName: String? = "SendoutRequest"
   public static let schemaDescription = "A sendout to make."
@@ -34,8 +36,10 @@ public struct SendoutRequest: APIRequest, Equatable {
   public static func describe(_ field: CodingKeys) -> FieldDescription {
     switch field {
     case .name: FieldDescription("A name for people. The beginning of the alert if absent.", limits: 1...200)
-    case .appId: "The bundle id of the app to send to."
-    case .appType: "The platform. Needed only if the appId exists on several platforms."
+    case .appId: "The app to send to. Either `appId` or `appIds` is present."
+    case .appIds: FieldDescription("The apps to send to, those of one brand for instance.", limits: 1...20)
+    case .appType:
+      "The platform. If it is absent, an appId stands for all its platforms that a push service sends to."
     case .audience: "Who receives the sendout."
     case .message: "What the push says."
     case .template: "The name of the rich page's template. Without it there is no page and no `url`."

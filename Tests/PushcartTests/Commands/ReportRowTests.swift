@@ -102,11 +102,11 @@ import Wire
            (1, 24, 12, 'registered', NULL, '2026-11-02 12:30Z'), (1, 24, 12, 'invalidated', 'app', '2026-11-02 13:00Z')
     """,
     """
-    INSERT INTO sendout (customer_id, sendout_id, push_app_id, name, state, audience, message, created_at, started_at,
+    INSERT INTO sendout (customer_id, sendout_id, push_app_ids, name, state, audience, message, created_at, started_at,
                          frozen_at, finished_at)
-    VALUES (1, 31, 1, 'Friday', 'finished', '{"all":true}', '{"alert":"x"}', '2026-11-03 10:00Z', '2026-11-03 10:01Z',
+    VALUES (1, 31, '{1}', 'Friday', 'finished', '{"all":true}', '{"alert":"x"}', '2026-11-03 10:00Z', '2026-11-03 10:01Z',
             '2026-11-03 10:01Z', '2026-11-03 10:02Z'),
-           (1, 32, 102, 'Draft', 'draft', '{"all":true}', '{"alert":"x"}', '2026-11-04 10:00Z', NULL, NULL, NULL)
+           (1, 32, '{102,1}', 'Draft', 'draft', '{"all":true}', '{"alert":"x"}', '2026-11-04 10:00Z', NULL, NULL, NULL)
     """,
     """
     INSERT INTO push (customer_id, sendout_id, push_no, device_id, contact_id, batch_no, state, attempts, reason, sent_at,
@@ -145,10 +145,10 @@ import Wire
      {"day":"2026-11-02",\(android),"reason":"app","devices":1}]
     """,
     .sendouts: """
-    [{"sendoutId":32,"name":"Draft",\(android),"state":"draft","audience":0,"queued":0,"sending":0,"waiting":0,"sent":0,
+    [{"sendoutId":32,"name":"Draft","appId":"com.acme.app","platform":"Android, iOS","state":"draft","audience":0,"queued":0,"sending":0,"waiting":0,"sent":0,
       "accepted":0,"failed":0,"uncertain":0,"skipped":0,"cancelled":0,"opened":0,"openRate":null,
       "createdAt":"2026-11-04T10:00:00.000Z","startedAt":null,"finishedAt":null},
-     {"sendoutId":31,"name":"Friday",\(app),"state":"finished","audience":5,"queued":0,"sending":0,"waiting":0,"sent":4,
+     {"sendoutId":31,"name":"Friday","appId":"com.acme.app","platform":"iOS","state":"finished","audience":5,"queued":0,"sending":0,"waiting":0,"sent":4,
       "accepted":2,"failed":2,"uncertain":0,"skipped":1,"cancelled":0,"opened":1,"openRate":0.5,
       "createdAt":"2026-11-03T10:00:00.000Z","startedAt":"2026-11-03T10:01:00.000Z",
       "finishedAt":"2026-11-03T10:02:00.000Z"}]

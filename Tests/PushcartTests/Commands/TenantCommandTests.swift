@@ -122,7 +122,7 @@ import Wire
         name: "Secretive", appId: "com.secretive.app", audience: .all, message: MessageBody(alert: "Secretive")))
     try await pool.transaction { transaction in
       _ = try await Ledger(transaction).freeze(
-        SendoutKey(bench.customer, draft.sendoutId), app: bench.app.id, audience: .all)
+        SendoutKey(bench.customer, draft.sendoutId), apps: [bench.app.id], audience: .all)
     }
     try await bench.database.query(
       "UPDATE push SET state = 'failed', reason = 'Secretive', sent_at = now(), attempts = 1")

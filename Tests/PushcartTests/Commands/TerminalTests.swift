@@ -42,7 +42,7 @@ import Wire
 
   private func sendout(_ state: SendoutState, _ counts: SendoutCounts) -> SendoutReply {
     SendoutReply(
-      sendoutId: SendoutID(7), name: "Friday", pushAppId: PushAppID(1), appId: "com.acme.app", appType: .ios,
+      sendoutId: SendoutID(7), name: "Friday", apps: [.example],
       state: state, onUncertain: .resend, createdAt: Timestamp(.distantPast), counts: counts)
   }
 }

@@ -19,16 +19,16 @@ public struct TestHub: Sendable {
 }
 
 extension SendingBench {
-  public func dispatcher(_ hub: TestHub = TestHub(), apns: APNsProvider? = nil) -> Dispatcher {
+  public func dispatcher(_ hub: TestHub = TestHub(), services: PushServices? = nil) -> Dispatcher {
     let jitter = hub.jitter
     return Dispatcher(
-      pool, apns: apns ?? self.apns, links: links, settings: hub.dispatch, logger: TestServer.logger,
+      pool, services: services ?? self.services, links: links, settings: hub.dispatch, logger: TestServer.logger,
       random: { jitter })
   }
 
-  public func runner(_ hub: TestHub = TestHub(), apns: APNsProvider? = nil) -> SendoutRunner {
+  public func runner(_ hub: TestHub = TestHub(), services: PushServices? = nil) -> SendoutRunner {
     SendoutRunner(
-      pool, dispatcher: dispatcher(hub, apns: apns), vault: vault, settings: hub.runner, logger: TestServer.logger)
+      pool, dispatcher: dispatcher(hub, services: services), vault: vault, settings: hub.runner, logger: TestServer.logger)
   }
 
   /// Runs `body` while so many hubs send. They drop everything when it ends, as if they were killed.

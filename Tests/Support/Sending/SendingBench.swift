@@ -11,7 +11,7 @@ public import Wire
 public struct SendingBench: Sendable {
   public let database: TestDatabase
   public let simulator: PushSimulator
-  public let apns: APNsProvider
+  public let services: PushServices
   public let vault: Vault
   /// What the vault seals under, for processes that are to open it.
   public let masterKey: String
@@ -66,7 +66,7 @@ public func withSendingBench<Answer: Sendable>(
   simulator configureSimulator: (inout SimulatorSettings) -> Void = { _ in },
   _ body: (SendingBench) async throws -> Answer
 ) async throws -> Answer {
-  try await withAPNs(simulator: configureSimulator, provider: configureProvider) { simulator, apns in
+  try await withAPNs(simulator: configureSimulator, provider: configureProvider) { simulator, services in
     try await withDatabase { database in
       let masterKey = MasterKeys.generate()
       let vault = Vault(try MasterKeys(current: masterKey))
@@ -80,7 +80,7 @@ public func withSendingBench<Answer: Sendable>(
       let signer = LinkSigner(keys: [1: (0..<32).map { _ in .random(in: 0...255) }])
       let answer = try await body(
         SendingBench(
-          database: database, simulator: simulator, apns: apns, vault: vault, masterKey: masterKey,
+          database: database, simulator: simulator, services: services, vault: vault, masterKey: masterKey,
           links: PublicLinks(base: "https://push.example.com", signer: signer), signer: signer, customer: customer,
           app: app))
       try await database.checkBatchCounts()

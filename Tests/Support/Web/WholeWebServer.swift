@@ -11,20 +11,20 @@ public import Web
 public struct WholeWebServer: Sendable {
   public let pool: Pool
   public let vault: Vault
-  public let apns: APNsProvider
+  public let services: PushServices
   public let signer: LinkSigner
   public var publicURL = "https://push.example.com"
   public var logger = TestServer.logger
 
-  public init(_ pool: Pool, vault: Vault, apns: APNsProvider, signer: LinkSigner) {
+  public init(_ pool: Pool, vault: Vault, services: PushServices, signer: LinkSigner) {
     self.pool = pool
     self.vault = vault
-    self.apns = apns
+    self.services = services
     self.signer = signer
   }
 
   public init(_ bench: SendingBench) {
-    self.init(bench.pool, vault: bench.vault, apns: bench.apns, signer: bench.signer)
+    self.init(bench.pool, vault: bench.vault, services: bench.services, signer: bench.signer)
   }
 
   public var routes: [any RouteSet] {
@@ -38,7 +38,7 @@ public struct WholeWebServer: Sendable {
         management: ManagementRoutes(
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
           apps: PushApps(pool, vault: vault), vault: vault,
-          credentials: CredentialCheck(keys: SigningCredentialVault(pool, vault: vault), apns: apns),
+          credentials: CredentialCheck(PushCredentialVault(pool, vault: vault), services: services),
           lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool),
           reports: Reports(pool), customers: Customers(pool), audit: AuditLog(pool), appCache: pushApps),
         pages: pages, description: try DescriptionRoutes(publicURL: publicURL),

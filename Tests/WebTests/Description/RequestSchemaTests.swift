@@ -51,7 +51,8 @@ import Wire
   private static let refusalsOfMeaning = [
     "names no list of this customer", "valid devices, the devicesPerContact",
     "names a platform that this appId has no push app for", "come together",
-    "holds a character other than letters", "signingKey: ", "names no template of this customer",
+    "holds a character other than letters", "signingKey: ", "serviceAccount: ", "belongs to Firebase and Android",
+    "is missing: give appId", "is there beside appId", "names no template of this customer",
     "is not one of text/html", "is not a whole number",
     "must be in the future", "cannot bind a key of scope admin", "holds a name that is not one of",
     "is missing beside info", "is missing: a message has", "makes ",

@@ -84,7 +84,7 @@ import Wire
         """, managed.customer.rawValue, app.rawValue)
       let id = SendoutID(try await managed.send("POST", "/api/v1/sendouts", json: draft).json.integer("sendoutId") ?? 0)
       try await managed.database.pool.transaction { transaction in
-        _ = try await Ledger(transaction).freeze(SendoutKey(managed.customer, id), app: app, audience: .all)
+        _ = try await Ledger(transaction).freeze(SendoutKey(managed.customer, id), apps: [app], audience: .all)
       }
       try await managed.database.query("UPDATE sendout SET state = 'running', frozen_at = now(), started_at = now()")
       try await managed.database.withPool { other in

@@ -38,7 +38,7 @@ import Wire
       let key = SendoutKey(managed.other, SendoutID(try made.json.integer("sendoutId") ?? 0))
       for audience in [Audience.all, .originalIds(["secretive@example.com"]), .list(ListID(1))] {
         let count = try await managed.database.pool.transaction { transaction in
-          try await Ledger(transaction).freeze(key, app: PushAppID(2), audience: audience)
+          try await Ledger(transaction).freeze(key, apps: [PushAppID(2)], audience: audience)
         }
         #expect(count == 0)
       }
@@ -75,7 +75,7 @@ import Wire
     }
     try await managed.database.pool.transaction { transaction in
       let key = SendoutKey(managed.customer, SendoutID(1))
-      _ = try await Ledger(transaction).freeze(key, app: PushAppID(1), audience: .all)
+      _ = try await Ledger(transaction).freeze(key, apps: [PushAppID(1)], audience: .all)
     }
     try await managed.database.query(
       "UPDATE push SET state = 'failed', reason = 'secretive', attempts = 1, sent_at = now(), settled_at = now(), opened_at = now()"

@@ -56,7 +56,7 @@ func withPages(
     let key = try await bench.send(
       "Hello {{firstName}}", template: template == nil ? nil : "offer", fields: ["campaign": "autumn"])
     try await bench.pool.transaction { transaction in
-      _ = try await Ledger(transaction).freeze(key, app: bench.app.id, audience: .all)
+      _ = try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: .all)
     }
     let pool = database(bench)
     let opens = Opens(pool)

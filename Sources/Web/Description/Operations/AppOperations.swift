@@ -53,14 +53,14 @@ enum AppOperations {
     summary: "Check an app's credentials",
     description: """
       Asks the push service whether it accepts the app's credentials in each environment. Nothing is sent to a phone. \
-      Only iOS apps can be checked. An environment that does not answer within 15 seconds is `unreachable`.
+      An environment that does not answer within 15 seconds is `unreachable`.
       """,
     parameters: [id, .idempotencyKey],
     responses: [.ok("The push service's answers.", PushAppCheckReply.example)],
     errors: [
       unknown,
       .error(
-        "The app has no credentials to check, or they cannot be decrypted.", HTTPErrorResponse.noSigningKey,
+        "The app has no credentials to check, or they cannot be decrypted.", HTTPErrorResponse.noCredentials,
         HTTPErrorResponse.uncheckable, RegistryError.sealed(what: "push_credential/1/1/apns_signing_key")),
     ])
 

@@ -1,19 +1,11 @@
 import FoundationEssentials
 public import Postgres
-import Wire
+public import Wire
 
-/// What signs provider tokens for APNs.
-public struct SigningCredentials: Sendable, Equatable {
-  public let teamID: String
-  public let keyID: String
-  /// The private key as PKCS#8 PEM.
-  public let signingKey: Secret
-}
-
-/// Opens the signing keys of push apps, once for each change of their app.
+/// Opens what authenticates push apps to their push services, once for each change of their app.
 ///
 /// Kept apart from `PushApps`, so that what answers requests has no way to a key.
-public final class SigningCredentialVault: Sendable {
+public final class PushCredentialVault: Sendable {
   private struct Key: Hashable {
     let customer: CustomerID
     let app: PushAppID
@@ -22,25 +14,32 @@ public final class SigningCredentialVault: Sendable {
 
   private let database: any Querying
   private let vault: Vault
-  private let opened = ExpiringCache<Key, SigningCredentials?>(timeToLive: .seconds(3600), capacity: 100)
+  private let opened = ExpiringCache<Key, PushServiceCredentials?>(timeToLive: .seconds(3600), capacity: 100)
 
   public init(_ database: any Querying, vault: Vault) {
     self.database = database
     self.vault = vault
   }
 
-  /// What signs for an iOS app; `nil` if it has no signing key. At hand, once opened, for as long as the app does not change.
+  /// What opens the app's push service; `nil` if it has no credentials. At hand, once opened, for as long as the app does not
+  /// change.
   /// - Throws: `RegistryError.sealed` when no master key at hand opens it.
-  public func credentials(for app: PushApp) async throws -> SigningCredentials? {
+  public func credentials(for app: PushApp) async throws -> PushServiceCredentials? {
     let key = Key(customer: app.customer, app: app.id, updatedAt: app.updatedAt)
     return try await opened.value(key) { [database, vault] in
-      let rows = try await database.query(PushAppQueries.signing, key.customer.rawValue, key.app.rawValue)
+      let rows = try await database.query(PushAppQueries.sending, key.customer.rawValue, key.app.rawValue)
       guard let row = rows.first else { return nil }
-      let (team, id, bytes, masterKey) = try row.decode(String?.self, String?.self, Bytes.self, String.self)
-      guard let team, let id else { return nil }
-      let context = PushCredential.context(key.customer, key.app, .apnsSigningKey)
+      let (team, id, kind, bytes, masterKey) = try row.decode(
+        String?.self, String?.self, String.self, Bytes.self, String.self)
+      let context = PushCredential.context(key.customer, key.app, kind)
       let secret = try vault.open(Sealed(bytes: bytes.bytes, masterKeyID: masterKey), context: context)
-      return SigningCredentials(teamID: team, keyID: id, signingKey: secret)
+      switch PushCredential.Kind(rawValue: kind) {
+      case .apnsSigningKey:
+        guard let team, let id else { return nil }
+        return .apns(teamID: team, keyID: id, signingKey: secret.text)
+      case .fcmServiceAccount: return .fcm(try ServiceAccountFile(secret).account)
+      default: return nil
+      }
     }
   }
 }
