@@ -109,7 +109,10 @@ let package = Package(
       ]),
     room(
       "Simulator",
-      imports: ["Wire", asn1, certificates, collections, crypto, httpTypes, hummingbird, lifecycle, logging] + nio),
+      imports: [
+        "Wire", asn1, certificates, collections, crypto, cryptoExtras, httpTypes, hummingbird, lifecycle, logging,
+      ]
+        + nio),
 
     // roof
     .executableTarget(
@@ -154,7 +157,7 @@ let package = Package(
         "Web", "Sendouts", "Delivery", "Registry", "Content", "Providers", "Postgres", "Wire", crypto, httpClient,
         hummingbird, logging, nioCore,
       ]),
-    tests(of: "Simulator", imports: ["Simulator", "Wire", crypto, httpClient, logging] + nio),
+    tests(of: "Simulator", imports: ["Simulator", "Wire", crypto, cryptoExtras, httpClient, logging] + nio),
     tests(
       of: "Pushcart",
       imports: [

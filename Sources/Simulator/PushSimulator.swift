@@ -5,27 +5,34 @@ import Synchronization
 
 /// Simulates push services on this machine, with a page that shows what a phone would.
 ///
-/// A hub uses it by `PUSHCART_APNS_PRODUCTION_URL`, `PUSHCART_APNS_SANDBOX_URL` and `PUSHCART_PROVIDER_CA_FILE`.
+/// A hub uses it by the settings that `addresses` lists.
 public final class PushSimulator: Service {
   /// Apple's push service.
   public let apns: SimulatedAPNs
+  /// Firebase Cloud Messaging, with Google's token endpoint.
+  public let fcm: SimulatedFCM
+  private let phoneLog: RequestLog<PhoneEntry>
   private let settings: SimulatorSettings
   private let logger: Logger
   private let running = Mutex<Running?>(nil)
 
   private struct Running {
-    var production: APNsListener
-    var sandbox: APNsListener
+    var production: ServiceListener
+    var sandbox: ServiceListener
+    var fcm: ServiceListener
     var phone: PhoneServer?
   }
 
-  /// - Parameter now: the clock by which provider tokens expire.
+  /// - Parameter now: the clock by which provider tokens and access tokens expire.
   public init(
     _ settings: SimulatorSettings, logger: Logger, now: @escaping @Sendable () -> Date = { Date() }
   ) {
     self.settings = settings
     self.logger = logger
-    apns = SimulatedAPNs(settings, now: now)
+    phoneLog = RequestLog(keeping: settings.requestsKept)
+    let shown = settings.phonePort == nil ? nil : phoneLog
+    apns = SimulatedAPNs(settings, phoneLog: shown, now: now)
+    fcm = SimulatedFCM(settings, phoneLog: shown, now: now)
   }
 
   /// Loads the certificate authority from `caFile`, or writes a new one there, and listens. Then the addresses are known.
@@ -33,26 +40,33 @@ public final class PushSimulator: Service {
   public func start() async throws {
     let authority = try CertificateAuthority.stored(in: settings.caFile)
     let certificate = try authority.serverContext(name: settings.name)
-    let production = try await APNsListener(
-      apns, environment: .production, host: settings.host, port: settings.productionPort, certificate: certificate)
-    let sandbox = try await APNsListener(
-      apns, environment: .sandbox, host: settings.host, port: settings.sandboxPort, certificate: certificate)
-    var phone: PhoneServer?
-    if let port = settings.phonePort {
-      let addresses = [
-        ("PUSHCART_APNS_PRODUCTION_URL", "https://\(settings.name):\(production.port)"),
-        ("PUSHCART_APNS_SANDBOX_URL", "https://\(settings.name):\(sandbox.port)"),
-        ("PUSHCART_PROVIDER_CA_FILE", settings.caFile),
-      ]
-      phone = try await PhoneServer(apns, settings, port: port, addresses: addresses, logger: logger)
+    func listen(
+      on port: Int, _ connections: ConnectionTable, _ accept: @escaping @Sendable (Int) -> some ServiceConnection
+    ) async throws -> ServiceListener {
+      try await ServiceListener(
+        host: settings.host, port: port, certificate: certificate, connections: connections, accept: accept)
     }
-    let started = Running(production: production, sandbox: sandbox, phone: phone)
-    running.withLock { $0 = started }
+    let (apns, fcm) = (apns, fcm)
+    let production = try await listen(on: settings.productionPort, apns.traffic.connections) {
+      APNsServerConnection(apns, environment: .production, number: $0)
+    }
+    let sandbox = try await listen(on: settings.sandboxPort, apns.traffic.connections) {
+      APNsServerConnection(apns, environment: .sandbox, number: $0)
+    }
+    let google = try await listen(on: settings.fcmPort, fcm.traffic.connections) {
+      FCMServerConnection(fcm: fcm, number: $0)
+    }
+    running.withLock { $0 = Running(production: production, sandbox: sandbox, fcm: google) }
+    if let port = settings.phonePort {
+      let phone = try await PhoneServer(
+        apns, phoneLog, settings, port: port, addresses: addresses, logger: logger)
+      running.withLock { $0?.phone = phone }
+    }
     logger.info(
       "Simulator listening",
       metadata: [
-        "production": "\(productionURL)", "sandbox": "\(sandboxURL)", "phone": "\(phoneURL ?? "none")",
-        "ca_file": "\(settings.caFile)",
+        "production": "\(productionURL)", "sandbox": "\(sandboxURL)", "fcm": "\(fcmURL)",
+        "google_token": "\(googleTokenURL)", "phone": "\(phoneURL ?? "none")", "ca_file": "\(settings.caFile)",
       ])
   }
 
@@ -61,7 +75,9 @@ public final class PushSimulator: Service {
     guard let running = running.withLock({ running in exchange(&running, with: nil) }) else { return }
     await running.production.close()
     await running.sandbox.close()
+    await running.fcm.close()
     apns.cut()
+    fcm.cut()
     await running.phone?.stop()
   }
 
@@ -76,6 +92,10 @@ public final class PushSimulator: Service {
   public var productionURL: String { url { $0.production } }
   /// `https://localhost:8444`, say; empty before `start`.
   public var sandboxURL: String { url { $0.sandbox } }
+  /// `https://localhost:8445`, say; empty before `start`.
+  public var fcmURL: String { url { $0.fcm } }
+  /// Google's token endpoint: `https://localhost:8445/token`, say.
+  public var googleTokenURL: String { fcmURL + AccessTokenRequest.path }
   /// `http://localhost:8081`, say; nil without a phone page.
   public var phoneURL: String? {
     running.withLock { $0?.phone?.port }.map { "http://\(settings.name):\($0)" }
@@ -83,7 +103,29 @@ public final class PushSimulator: Service {
   /// File of the certificate authority's certificate.
   public var caFile: String { settings.caFile }
 
-  private func url(of listener: (Running) -> APNsListener) -> String {
+  /// The settings that point a hub here, by their names in its environment.
+  public var addresses: [(variable: String, value: String)] {
+    [
+      ("PUSHCART_APNS_PRODUCTION_URL", productionURL), ("PUSHCART_APNS_SANDBOX_URL", sandboxURL),
+      ("PUSHCART_FCM_URL", fcmURL), ("PUSHCART_GOOGLE_TOKEN_URL", googleTokenURL),
+      ("PUSHCART_PROVIDER_CA_FILE", caFile),
+    ]
+  }
+
+  /// Registers a service account of that project with the simulated FCM, and returns its key file. Call it after `start`, since
+  /// the file has the address of the token endpoint.
+  /// - Parameter clientEmail: nil for a name in the project.
+  /// - Throws: if no RSA key can be made.
+  public func issueServiceAccount(
+    projectID: String = "acme-shop", clientEmail: String? = nil
+  ) throws -> String {
+    let account = try SimulatedFCM.ServiceAccount(
+      projectID: projectID, clientEmail: clientEmail, tokenURL: googleTokenURL)
+    try fcm.register(account)
+    return account.keyFile
+  }
+
+  private func url(of listener: (Running) -> ServiceListener) -> String {
     running.withLock { $0.map { "https://\(settings.name):\(listener($0).port)" } ?? "" }
   }
 }
@@ -98,6 +140,8 @@ public struct SimulatorSettings: Sendable {
   public var productionPort = 8443
   /// APNs, sandbox; 0 for any free port.
   public var sandboxPort = 8444
+  /// FCM, and Google's token endpoint beside it; 0 for any free port.
+  public var fcmPort = 8445
   /// The phone page; 0 for any free port, nil for no phone page.
   public var phonePort: Int? = 8081
   /// Further names under which the phone page may be opened, without port.
@@ -105,12 +149,14 @@ public struct SimulatorSettings: Sendable {
   /// File of the certificate authority's certificate, in PEM: `PUSHCART_PROVIDER_CA_FILE` of the hub. Its key is in
   /// `<caFile>.key`, readable by its owner alone.
   public var caFile: String
-  /// Most open streams of a connection after its first accepted provider token; before that it is one.
+  /// Most open streams of a connection to APNs after its first accepted provider token; before that it is one.
   public var streamLimit = 1000
+  /// Most open streams of a connection to FCM.
+  public var fcmStreamLimit = 100
   /// Requests kept; older ones are dropped.
   public var requestsKept = 2000
-  /// Whether provider tokens of unregistered keys are accepted without a check of their signature, to try things out with any
-  /// key.
+  /// Whether provider tokens of unregistered keys, and JWTs of unregistered service accounts, are accepted without a check of
+  /// their signature, to try things out with any key.
   public var trustsUnknownKeys = false
 
   public init(caFile: String) { self.caFile = caFile }

@@ -220,7 +220,7 @@ import Testing
       .after(.milliseconds(250), .refuse(status: 500, reason: "InternalServerError")),
     ]
     for reply in replies {
-      let entry = ReplyRules.Entry(
+      let entry = SimulatedAPNs.Rules.Entry(
         number: 1, match: SimulatedAPNs.Match(tokenPrefix: "ab", environment: .sandbox, nth: 2), reply: reply, times: 3)
       let body = try JSONDecoder().decode(RuleBody.self, from: JSONEncoder().encode(RuleBody(entry)))
       #expect(try body.simulatedReply == reply)

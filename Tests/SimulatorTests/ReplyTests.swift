@@ -16,8 +16,9 @@ import Testing
     let now = Date(timeIntervalSince1970: 1_800_000_000)
     try await withRequests(now: { now }) { _, requests in
       let authorization = TestToken(issuedAt: now).authorization
-      for entry in TestTokens.table {
-        guard case .refuse(let status, let reason, let since) = entry.reply(now) else { continue }
+      for entry in SimulatedAPNs.testTokens.table {
+        guard case .refuse(let refusal) = entry.reply(now) else { continue }
+        let (status, reason, since) = (refusal.status, refusal.reason, refusal.since)
         let answer = try await requests.answer(
           request(entry.prefix.uppercased() + "00ff").with("authorization", authorization))
         #expect(answer == TestAnswer(status, reason), "\(entry.prefix)")
@@ -30,27 +31,33 @@ import Testing
 
   @Test func `Other tokens select no reply`() {
     let now = Date()
-    for token in ["", "fade", "fade9999", "00fade0410"] { #expect(TestTokens.reply(to: token, now: now) == nil) }
-    #expect(Set(TestTokens.table.map(\.prefix)).count == TestTokens.table.count)
-    #expect(TestTokens.table.allSatisfy { $0.prefix.utf8.count == TestTokens.length })
+    let tokens = SimulatedAPNs.testTokens
+    for token in ["", "fade", "fade9999", "00fade0410"] { #expect(tokens.reply(to: token, now: now) == nil) }
+    #expect(Set(tokens.table.map(\.prefix)).count == tokens.table.count)
+    #expect(tokens.table.allSatisfy { $0.prefix.utf8.count == TestTokens<APNsRefusal>.length })
   }
 
   @Test func `The first matching rule decides, as often as it applies`() {
-    var rules = ReplyRules()
+    var rules = SimulatedAPNs.Rules()
     #expect(rules.add(.token("AB"), .cut, times: 1) == 1)
     #expect(rules.add(.nth(2), .ignore, times: nil) == 2)
     #expect(rules.add(SimulatedAPNs.Match(environment: .sandbox), .refuseStream, times: nil) == 3)
-    #expect(rules.reply(token: "cd", environment: .production) == nil)
-    #expect(rules.reply(token: "abcd", environment: .production) == .cut)
+    func reply(_ token: String, _ environment: SimulatedAPNs.Environment) -> SimulatedAPNs.Reply? {
+      rules.reply { $0.covers(token: token, environment: environment) }
+    }
+    #expect(reply("cd", .production) == nil)
+    #expect(reply("abcd", .production) == .cut)
     // The second request matched the first rule, and was counted by the second rule too.
-    #expect(rules.reply(token: "abcd", environment: .production) == nil)
-    #expect(rules.reply(token: "abcd", environment: .sandbox) == .refuseStream)
+    #expect(reply("abcd", .production) == nil)
+    #expect(reply("abcd", .sandbox) == .refuseStream)
   }
 
   @Test func `A rule for the n-th request counts matching requests only`() {
-    var rules = ReplyRules()
+    var rules = SimulatedAPNs.Rules()
     _ = rules.add(SimulatedAPNs.Match(tokenPrefix: "ab", nth: 2), .cut, times: nil)
-    let replies = ["ab", "cd", "ab", "ab"].map { rules.reply(token: $0, environment: .production) }
+    let replies = ["ab", "cd", "ab", "ab"].map { token in
+      rules.reply { $0.covers(token: token, environment: .production) }
+    }
     #expect(replies == [nil, nil, .cut, nil])
   }
 

@@ -17,6 +17,7 @@ public func withSimulator<Answer: Sendable>(
   var settings = SimulatorSettings(caFile: directory.appending(path: "ca.pem").path)
   settings.productionPort = 0
   settings.sandboxPort = 0
+  settings.fcmPort = 0
   settings.phonePort = nil
   configure(&settings)
   var quiet = Logger(label: "simulator")

@@ -68,6 +68,7 @@ struct Demo: Sendable {
     settings.phoneNames = phoneNames
     settings.productionPort = ports.apns
     settings.sandboxPort = ports.apnsSandbox
+    settings.fcmPort = 0
     settings.phonePort = ports.phone
     // People who add an app of their own, with any key at hand, want to see its pushes on the phone page.
     settings.trustsUnknownKeys = true

@@ -5,7 +5,7 @@ import FoundationEssentials
 struct APNsState {
   var keys: [KeyName: TrustedKey] = [:]
   var tokens: [String: KnownToken] = [:]
-  var rules = ReplyRules()
+  var rules = SimulatedAPNs.Rules()
   let trustsUnknownKeys: Bool
 
   init(trustsUnknownKeys: Bool) { self.trustsUnknownKeys = trustsUnknownKeys }
@@ -14,10 +14,10 @@ struct APNsState {
   mutating func reply(
     to request: APNsRequest, on connection: inout ConnectionAuthentication, now: Date
   ) -> SimulatedAPNs.Reply {
-    if let refusal = refusal(of: request, on: &connection, now: now) { return refusal.reply }
+    if let refusal = refusal(of: request, on: &connection, now: now) { return .refuse(refusal) }
     let token = request.token
-    return TestTokens.reply(to: token, now: now)
-      ?? rules.reply(token: token, environment: request.environment)
+    return SimulatedAPNs.testTokens.reply(to: token, now: now)
+      ?? rules.reply { $0.covers(token: token, environment: request.environment) }
       ?? .accept
   }
 
@@ -35,7 +35,7 @@ struct APNsState {
 
   /// Checks the token's environment, whether it is invalid, and its topic, in this order.
   private func tokenRefusal(_ token: String, of request: APNsRequest) -> APNsRefusal? {
-    if token.hasPrefix(TestTokens.sandbox), request.environment != .sandbox { return .badDeviceToken }
+    if token.hasPrefix(SimulatedAPNs.sandboxPrefix), request.environment != .sandbox { return .badDeviceToken }
     guard let known = tokens[token] else { return nil }
     if let environment = known.environment, environment != request.environment { return .badDeviceToken }
     if let invalidSince = known.invalidSince {
@@ -59,15 +59,4 @@ struct KnownToken: Hashable, Sendable {
 struct ConnectionAuthentication: Sendable {
   /// The provider token that was accepted last, and its claims.
   var accepted: (authorization: String, claims: ProviderClaims)?
-}
-
-/// A reply other than 200.
-struct APNsRefusal: Hashable, Sendable {
-  var status: Int
-  var reason: String
-  var since: Date?
-
-  static let badDeviceToken = APNsRefusal(status: 400, reason: "BadDeviceToken")
-
-  var reply: SimulatedAPNs.Reply { .refuse(status: status, reason: reason, since: since) }
 }

@@ -79,17 +79,15 @@ struct ProviderTokenCheck {
   private func verified(_ authorization: String) -> ProviderClaims? {
     let words = authorization.split(separator: " ")
     guard words.count == 2, words[0].lowercased() == "bearer" else { return nil }
-    let parts = words[1].split(separator: ".", omittingEmptySubsequences: false)
     guard
-      parts.count == 3,
-      let header = decode(Header.self, parts[0]), header.alg == "ES256",
-      let claims = decode(Claims.self, parts[1]),
-      let signature = bytes(parts[2]).flatMap({ try? P256.Signing.ECDSASignature(rawRepresentation: $0) })
+      let token = CompactJWT(words[1]),
+      let header = token.header(as: Header.self), header.alg == "ES256",
+      let claims = token.claims(as: Claims.self),
+      let signature = try? P256.Signing.ECDSASignature(rawRepresentation: token.signature)
     else { return nil }
     let name = KeyName(teamID: claims.iss, keyID: header.kid)
     if let key = keys[name] {
-      let signed = Data(words[1].utf8.prefix(parts[0].utf8.count + 1 + parts[1].utf8.count))
-      guard key.publicKey.isValidSignature(signature, for: signed) else { return nil }
+      guard key.publicKey.isValidSignature(signature, for: token.signed) else { return nil }
     } else if !trustsUnknownKeys {
       return nil
     }
@@ -104,18 +102,6 @@ struct ProviderTokenCheck {
   private struct Claims: Decodable {
     var iss: String
     var iat: Double
-  }
-
-  private func decode<Value: Decodable>(_ type: Value.Type, _ part: Substring) -> Value? {
-    bytes(part).flatMap { try? JSONDecoder().decode(type, from: $0) }
-  }
-
-  /// base64url without padding.
-  private func bytes(_ part: Substring) -> Data? {
-    guard !part.contains("="), !part.contains("+"), !part.contains("/") else { return nil }
-    var text = String(part.map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 })
-    text += String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
-    return Data(base64Encoded: text)
   }
 
   private func forbidden(_ reason: String) -> APNsRefusal { APNsRefusal(status: 403, reason: reason) }

@@ -1,29 +1,28 @@
 import Crypto
 public import FoundationEssentials
-import Logging
-import NIOCore
 import Synchronization
 
 /// A simulation of Apple's push service: keys and tokens it knows, rules for its replies, and the requests it received.
 ///
 /// It answers as APNs documents it, over the same HTTP/2. No real phone gets anything; the phone page shows the pushes.
-public final class SimulatedAPNs: Sendable {
+public final class SimulatedAPNs: SimulatedService {
   /// The environment of a listener, and of a device token.
   public enum Environment: String, Sendable, Hashable, Codable, CaseIterable {
     case production
     case sandbox
   }
 
-  let log: RequestLog
+  public let traffic: ServiceTraffic<ReceivedRequest>
   let streamLimit: Int
+  private let phoneLog: RequestLog<PhoneEntry>?
   private let state: Mutex<APNsState>
-  private let connections = Mutex<[Int: LiveConnection]>([:])
-  private let lastConnection = Atomic(0)
   private let now: @Sendable () -> Date
 
-  init(_ settings: SimulatorSettings, now: @escaping @Sendable () -> Date) {
-    log = RequestLog(keeping: settings.requestsKept)
+  /// - Parameter phoneLog: gets every push that a phone would get.
+  init(_ settings: SimulatorSettings, phoneLog: RequestLog<PhoneEntry>?, now: @escaping @Sendable () -> Date) {
+    traffic = ServiceTraffic(keeping: settings.requestsKept)
     streamLimit = settings.streamLimit
+    self.phoneLog = phoneLog
     state = Mutex(APNsState(trustsUnknownKeys: settings.trustsUnknownKeys))
     self.now = now
   }
@@ -32,6 +31,16 @@ public final class SimulatedAPNs: Sendable {
   func reply(to request: APNsRequest, on connection: inout ConnectionAuthentication) -> Reply {
     let now = now()
     return state.withLock { $0.reply(to: request, on: &connection, now: now) }
+  }
+
+  /// Logs a request for tests and, if it is accepted, for the phone page.
+  func log(_ request: APNsRequest, _ reply: Reply, connection: Int, stream: Int) {
+    let received = traffic.log.append { number in
+      ReceivedRequest(
+        number: number, environment: request.environment, connection: connection, stream: stream, at: Date(),
+        token: request.token, payload: request.payload, reply: reply, headers: request.headers)
+    }
+    if received.isAccepted { phoneLog?.append { PhoneEntry(number: $0, request: .apns(received)) } }
   }
 }
 
@@ -75,76 +84,8 @@ extension SimulatedAPNs {
   }
 
   /// Removes all rules.
-  public func removeRules() { state.withLock { $0.rules = ReplyRules() } }
+  public func removeRules() { state.withLock { $0.rules.removeAll() } }
 
   /// The rules in force, by number.
-  var rules: [ReplyRules.Entry] { state.withLock { $0.rules.entries } }
-}
-
-// MARK: - Received requests
-
-extension SimulatedAPNs {
-  /// The last requests, oldest first; refused ones too.
-  public var requests: [ReceivedRequest] { log.kept }
-
-  /// How many requests were received since the start.
-  public var count: Int { log.count }
-
-  /// Waits until that many requests were received since the start, and returns those kept.
-  public func received(count: Int) async -> [ReceivedRequest] { await log.received(count: count) }
-
-  /// Connections open now.
-  public var openConnections: Int { connections.withLock { $0.count } }
-
-  /// Connections ever opened.
-  public var connectionsOpened: Int { lastConnection.load(ordering: .relaxed) }
-}
-
-// MARK: - Orders to all connections
-
-extension SimulatedAPNs {
-  /// Sends GOAWAY on every connection.
-  /// - Parameters:
-  ///   - lastStream: requests above it are not processed; nil for the highest that was received.
-  ///   - reason: goes into the frame's debug data as APNs' JSON.
-  public func goAway(lastStream: Int? = nil, reason: String? = nil) {
-    onEveryConnection { $0.goAway(lastStream: lastStream, reason: reason) }
-  }
-
-  /// Closes every connection without a GOAWAY.
-  public func cut() {
-    onEveryConnection { $0.cut() }
-  }
-
-  /// Announces another stream limit on every connection, and refuses the open streams beyond it.
-  public func limitStreams(to limit: Int) {
-    onEveryConnection { $0.limitStreams(to: limit) }
-  }
-
-  /// Accepts every request that has no reply because of `Reply.ignore`.
-  public func answerIgnored() {
-    onEveryConnection { $0.answerIgnored() }
-  }
-
-  private func onEveryConnection(_ body: @escaping @Sendable (APNsServerHandler) -> Void) {
-    for connection in connections.withLock({ Array($0.values) }) {
-      connection.loop.execute { body(connection.handler.value) }
-    }
-  }
-
-  func nextConnectionNumber() -> Int { lastConnection.add(1, ordering: .relaxed).newValue }
-
-  func opened(_ number: Int, _ connection: LiveConnection) {
-    connections.withLock { $0[number] = connection }
-  }
-
-  func closed(_ number: Int) {
-    connections.withLock { $0[number] = nil }
-  }
-}
-
-/// A client's connection, and the event loop that its handler belongs to.
-struct LiveConnection: Sendable {
-  let loop: any EventLoop
-  let handler: NIOLoopBound<APNsServerHandler>
+  var rules: [Rules.Entry] { state.withLock { $0.rules.entries } }
 }

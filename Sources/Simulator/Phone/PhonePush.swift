@@ -1,61 +1,145 @@
 import FoundationEssentials
 import Wire
 
+/// The phone that a push is shown on.
+enum PhoneKind: String, Codable, CaseIterable {
+  case iPhone = "iphone"
+  case android
+
+  var name: String { self == .iPhone ? "iPhone" : "Android phone" }
+}
+
+/// A push that a phone got, numbered over all services.
+struct PhoneEntry: Sendable {
+  enum Request: Sendable {
+    case apns(SimulatedAPNs.ReceivedRequest)
+    case fcm(SimulatedFCM.ReceivedRequest)
+  }
+
+  let number: Int
+  let request: Request
+
+  var token: String {
+    switch request {
+    case .apns(let request): request.token
+    case .fcm(let request): request.token
+    }
+  }
+
+  /// The push as it is shown.
+  var push: PhonePush {
+    switch request {
+    case .apns(let request): PhonePush(request, number: number)
+    case .fcm(let request): PhonePush(request, number: number)
+    }
+  }
+
+  /// Whether it went to that device. Tokens of APNs are compared without regard to case, those of FCM exactly.
+  func isFor(_ token: String?) -> Bool {
+    guard let token else { return false }
+    if case .apns = request { return self.token == token.lowercased() }
+    return self.token == token
+  }
+}
+
 /// A received push as a phone shows it: its texts, and where a tap leads.
 struct PhonePush {
   let number: Int
+  let phone: PhoneKind
   let token: String
-  let environment: SimulatedAPNs.Environment
+  /// Where the token belongs and what kind of push it is, in a word or two each.
+  let notes: [String]
   let at: Date
-  /// The app's name, derived from its topic.
+  /// The app's name, derived from its topic, package or project.
   let app: String
   let title: String
   let text: String
   let badge: Int?
+  let picture: String?
   let isSilent: Bool
   let url: String?
   let pushReadURL: String?
   /// The payload, formatted for reading.
   let payload: String
 
-  init(_ request: SimulatedAPNs.ReceivedRequest) {
-    number = request.number
+  init(_ request: SimulatedAPNs.ReceivedRequest, number: Int? = nil) {
+    self.number = number ?? request.number
+    phone = .iPhone
     token = request.token
-    environment = request.environment
+    notes = [request.environment.rawValue]
     at = request.at
     app = Self.appName(topic: request.header("apns-topic") ?? "")
-    let root = (try? JSONDecoder().decode(JSONValue.self, from: Data(request.payload)))?.fields ?? [:]
-    let aps = root["aps"]?.fields ?? [:]
-    let alert = aps["alert"]?.fields ?? [:]
-    let first = alert["title"]?.text ?? aps["alert"]?.text ?? root["alert"]?.text
-    let second = [alert["subtitle"]?.text, alert["body"]?.text ?? root["info"]?.text].compactMap { $0 }
+    let root = Self.json(request.payload)
+    let aps = root?["aps"]
+    let alert = aps?["alert"]
+    let first = alert?["title"]?.text ?? alert?.text ?? root?["alert"]?.text
+    let second = [alert?["subtitle"]?.text, alert?["body"]?.text ?? root?["info"]?.text].compactMap { $0 }
     isSilent = first == nil && second.isEmpty
     title = first ?? (second.isEmpty ? "Silent push" : app)
     text = second.joined(separator: "\n")
-    badge = if case .integer(let number) = aps["badge"] { Int(number) } else { nil }
-    url = root["url"]?.webAddress
-    pushReadURL = root["pushreadurl"]?.webAddress
+    badge = aps?["badge"]?.count
+    picture = nil
+    url = root?["url"]?.webAddress
+    pushReadURL = root?["pushreadurl"]?.webAddress
     payload = Self.formatted(root, or: request.payload)
+  }
+
+  /// Android itself shows a notification. Of a data message, this shows what an app would make of `alert` and `info`.
+  init(_ request: SimulatedFCM.ReceivedRequest, number: Int? = nil) {
+    self.number = number ?? request.number
+    phone = .android
+    token = request.token
+    at = request.at
+    let android = request.message["android"]
+    let data = android?["data"] ?? request.message["data"]
+    let shown = FCMMessage.merged(request.message["notification"], android?["notification"])
+    let isData = request.message["notification"] == nil && android?["notification"] == nil
+    notes = isData ? ["FCM", "data message"] : ["FCM"]
+    app =
+      android?["restricted_package_name"]?.text.map { Self.appName(topic: $0) }
+      ?? Self.appName(project: request.project)
+    let first = isData ? data?["alert"]?.text : shown["title"]?.text
+    let second = isData ? data?["info"]?.text : shown["body"]?.text
+    isSilent = first == nil && second == nil
+    title = first ?? (second == nil ? "Silent push" : app)
+    text = second ?? ""
+    badge = shown["notification_count"]?.count ?? data?["badge"]?.text.flatMap { Int($0) }
+    picture = shown["image"]?.webAddress
+    url = data?["url"]?.webAddress
+    pushReadURL = data?["pushreadurl"]?.webAddress
+    payload = Self.formatted(Self.json(request.payload), or: request.payload)
   }
 
   /// The last telling part of the bundle id: `Acme` of `com.acme.app`.
   static func appName(topic: String) -> String {
     let parts = topic.split(separator: ".")
-    let name = parts.last { !["app", "ios", "mobile", "voip"].contains($0.lowercased()) } ?? parts.last ?? "App"
+    let name =
+      parts.last { !["app", "ios", "android", "mobile", "voip"].contains($0.lowercased()) } ?? parts.last ?? "App"
     return name.prefix(1).uppercased() + name.dropFirst()
   }
 
-  private static func formatted(_ root: [String: JSONValue], or payload: [UInt8]) -> String {
+  /// `Acme Shop` of the project `acme-shop`.
+  static func appName(project: String) -> String {
+    let words = project.split(separator: "-").map { $0.prefix(1).uppercased() + $0.dropFirst() }
+    return words.isEmpty ? "App" : words.joined(separator: " ")
+  }
+
+  private static func json(_ payload: [UInt8]) -> JSONValue? {
+    let json = try? JSONDecoder().decode(JSONValue.self, from: Data(payload))
+    return if case .object = json { json } else { nil }
+  }
+
+  private static func formatted(_ root: JSONValue?, or payload: [UInt8]) -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    let json = root.isEmpty ? nil : try? encoder.encode(JSONValue.object(root))
+    let json = root.flatMap { try? encoder.encode($0) }
     return String(decoding: json ?? Data(payload), as: UTF8.self)
   }
 }
 
 extension JSONValue {
-  fileprivate var fields: [String: JSONValue]? { if case .object(let fields) = self { fields } else { nil } }
   fileprivate var text: String? { if case .string(let text) = self, !text.isEmpty { text } else { nil } }
+  fileprivate var count: Int? { if case .integer(let number) = self { Int(number) } else { nil } }
   /// Only what a browser may safely open.
   fileprivate var webAddress: String? {
     text.flatMap { $0.hasPrefix("http://") || $0.hasPrefix("https://") ? $0 : nil }

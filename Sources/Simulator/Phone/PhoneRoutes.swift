@@ -5,8 +5,8 @@ import NIOCore
 
 /// The routes of the phone page and its stream of events.
 struct PhoneRoutes: Sendable {
-  let apns: SimulatedAPNs
-  let addresses: [(String, String)]
+  let pushes: RequestLog<PhoneEntry>
+  let addresses: [(variable: String, value: String)]
 
   func add(to router: Router<PhoneRequestContext>) {
     router.get("/", use: page)
@@ -18,16 +18,13 @@ struct PhoneRoutes: Sendable {
 
   @Sendable private func page(_ request: Request, _ context: PhoneRequestContext) -> Response {
     let watched = Self.watched(request)
-    let shown = apns.requests.filter(\.isAccepted)
+    let all = pushes.kept
     var devices: [PhoneDevice] = []
     var known: Set<String> = []
-    for push in shown where known.insert(push.token).inserted {
-      devices.append(PhoneDevice(PhonePush(push)))
-    }
+    for entry in all where known.insert(entry.token).inserted { devices.append(PhoneDevice(entry.push)) }
+    let shown = all.filter { watched == nil || $0.isFor(watched) }.suffix(PhonePage.length).map(\.push)
     return Self.reply(
-      PhonePage.html(
-        shown.filter { watched == nil || $0.token == watched }, devices: devices, watched: watched,
-        addresses: addresses),
+      PhonePage.html(shown, devices: devices, watched: watched, last: all.last?.number ?? 0, addresses: addresses),
       "text/html; charset=utf-8")
   }
 
@@ -36,16 +33,15 @@ struct PhoneRoutes: Sendable {
     let watched = Self.watched(request)
     let after =
       request.headers[.lastEventID].flatMap { Int($0) } ?? request.uri.queryParameters.get("after", as: Int.self) ?? 0
-    let pushes = apns.log.watch(replay: PhonePage.length)
+    let entries = pushes.watch(replay: PhonePage.length)
     return Response(
       status: .ok,
       headers: [.contentType: "text/event-stream", .cacheControl: "no-store"],
       body: ResponseBody { writer in
         // A first byte tells the page that it is connected.
         try await writer.write(ByteBuffer(string: ": welcome\n\n"))
-        for await push in pushes where push.number > after && push.isAccepted {
-          if let watched, push.token != watched { continue }
-          try await writer.write(Self.event(PhonePush(push)))
+        for await entry in entries where entry.number > after && (watched == nil || entry.isFor(watched)) {
+          try await writer.write(Self.event(entry.push))
         }
         try await writer.finish(nil)
       })
@@ -53,6 +49,7 @@ struct PhoneRoutes: Sendable {
 
   private struct Event: Encodable {
     var number: Int
+    var phone: PhoneKind
     var token: String
     var card: String
     var device: String
@@ -60,17 +57,17 @@ struct PhoneRoutes: Sendable {
 
   private static func event(_ push: PhonePush) throws -> ByteBuffer {
     let event = Event(
-      number: push.number, token: push.token, card: PhonePage.card(push),
-      device: PhonePage.device(PhoneDevice(push), isWatched: false))
+      number: push.number, phone: push.phone, token: push.token, card: PhoneCard.html(push),
+      device: PhonePage.line(PhoneDevice(push), isWatched: false))
     let json = String(decoding: try JSONEncoder().encode(event), as: UTF8.self)
     return ByteBuffer(string: "event: push\nid: \(push.number)\ndata: \(json)\n\n")
   }
 
   private static func watched(_ request: Request) -> String? {
-    request.uri.queryParameters["token"].map { $0.lowercased() }.flatMap { $0.isEmpty ? nil : $0 }
+    request.uri.queryParameters["token"].map(String.init).flatMap { $0.isEmpty ? nil : $0 }
   }
 
-  /// The policy allows nothing from elsewhere but rich pages in a frame, and `fetch` of read links.
+  /// The policy allows nothing from elsewhere but rich pages in a frame, pictures, and `fetch` of read links.
   static func reply(_ text: String, _ type: String) -> Response {
     Response(
       status: .ok,
@@ -78,7 +75,7 @@ struct PhoneRoutes: Sendable {
         .contentType: type,
         .cacheControl: "no-store",
         .contentSecurityPolicy:
-          "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self'; connect-src *; "
+          "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' http: https:; connect-src *; "
           + "frame-src http: https:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
         .xContentTypeOptions: "nosniff",
       ],

@@ -3,22 +3,21 @@ enum PhoneScript {
   static let text = """
     "use strict";
     const $ = id => document.getElementById(id);
-    const cards = $("cards"), devices = $("devices"), browser = $("browser"), frame = $("frame");
+    const devices = $("devices");
     const watched = document.body.dataset.watched;
     const limit = \(PhonePage.length);
+    const phones = new Map();
+    for (const element of document.querySelectorAll(".phone")) phones.set(element.dataset.phone, phone(element));
 
     // New pushes. The server escapes what an event holds.
     let last = Number(document.body.dataset.last);
-    const source = new EventSource("/events?after=" + last + (watched ? "&token=" + watched : ""));
+    const source = new EventSource("/events?after=" + last + (watched ? "&token=" + encodeURIComponent(watched) : ""));
     source.addEventListener("push", event => {
       const push = JSON.parse(event.data);
       addDevice(push);
       if (push.number <= last) return;
       last = push.number;
-      cards.insertAdjacentHTML("afterbegin", push.card);
-      cards.firstElementChild.classList.add("new");
-      while (cards.children.length > limit) cards.lastElementChild.remove();
-      settle();
+      phones.get(push.phone)?.add(push.card);
     });
     source.onopen = () => say("live", true);
     source.onerror = () => say("waiting for the Simulator", false);
@@ -34,38 +33,62 @@ enum PhoneScript {
       $("hint").hidden = true;
     }
 
-    function settle() {
-      const isEmpty = cards.children.length === 0;
-      $("quiet").hidden = !isEmpty;
-      $("clear").hidden = isEmpty;
-      tick();
-    }
+    // One phone: its notifications, and the browser that a tap opens.
+    function phone(element) {
+      const part = name => element.querySelector(name);
+      const cards = part(".cards"), browser = part(".browser"), frame = part("iframe");
+      let shown;
 
-    // A tap opens the rich page; without one it requests the pushreadurl.
-    cards.addEventListener("click", event => {
-      const card = event.target.closest(".card");
-      if (!card) return;
-      show(card);
-      const { url, read } = card.dataset;
-      if (url) open(url, card);
-      else if (read) markRead(read, card);
-      else mark(card, "no page");
-    });
+      function add(card) {
+        cards.insertAdjacentHTML("afterbegin", card);
+        cards.firstElementChild.classList.add("new");
+        while (cards.children.length > limit) cards.lastElementChild.remove();
+        settle();
+      }
 
-    function open(url, card) {
-      $("host").textContent = new URL(url).host;
-      $("tab").href = url;
-      frame.src = url;
-      browser.hidden = false;
-      $("done").focus();
-      mark(card, "opened");
-      browser.card = card;
-    }
+      function settle() {
+        const isEmpty = cards.children.length === 0;
+        part(".quiet").hidden = !isEmpty;
+        part(".clear").hidden = isEmpty;
+        tick();
+      }
 
-    function close() {
-      browser.hidden = true;
-      frame.src = "about:blank";
-      if (browser.card) browser.card.querySelector("button").focus();
+      function open(url, card) {
+        part(".host").textContent = new URL(url).host;
+        part(".tab").href = url;
+        frame.src = url;
+        browser.hidden = false;
+        part(".done").focus();
+        mark(card, "opened");
+        shown = card;
+      }
+
+      function close() {
+        if (browser.hidden) return;
+        browser.hidden = true;
+        frame.src = "about:blank";
+        shown?.querySelector("button").focus();
+      }
+
+      // A tap opens the rich page; without one it requests the pushreadurl.
+      cards.addEventListener("click", event => {
+        const card = event.target.closest(".card");
+        if (!card) return;
+        show(card);
+        const { url, read } = card.dataset;
+        if (url) open(url, card);
+        else if (read) markRead(read, card);
+        else mark(card, "no page");
+      });
+      for (const kind of ["pointerover", "focusin"]) {
+        cards.addEventListener(kind, event => show(event.target.closest(".card")));
+      }
+      part(".done").addEventListener("click", close);
+      part(".clear").addEventListener("click", () => {
+        cards.replaceChildren();
+        settle();
+      });
+      return { add, close };
     }
 
     async function markRead(url, card) {
@@ -82,21 +105,13 @@ enum PhoneScript {
       card.querySelector(".state").textContent = " · " + word;
     }
 
-    $("done").addEventListener("click", close);
     document.addEventListener("keydown", event => {
-      if (event.key === "Escape" && !browser.hidden) close();
-    });
-    $("clear").addEventListener("click", () => {
-      cards.replaceChildren();
-      settle();
+      if (event.key === "Escape") for (const phone of phones.values()) phone.close();
     });
 
     // Shows the payload of the notification pointed at.
     function show(card) {
       if (card) $("payload").textContent = card.dataset.payload;
-    }
-    for (const kind of ["pointerover", "focusin"]) {
-      cards.addEventListener(kind, event => show(event.target.closest(".card")));
     }
 
     // Time.
@@ -109,10 +124,10 @@ enum PhoneScript {
     function tick() {
       const now = new Date();
       const time = now.toLocaleTimeString([], { hour: "numeric", minute: "2-digit", hour12: false });
-      $("time").textContent = time;
-      $("clock").textContent = time;
-      $("date").textContent = now.toLocaleDateString([], { weekday: "long", month: "long", day: "numeric" });
-      for (const element of cards.querySelectorAll("time")) element.textContent = ago(Number(element.dataset.at));
+      const date = now.toLocaleDateString([], { weekday: "long", month: "long", day: "numeric" });
+      for (const element of document.querySelectorAll(".time, .clock")) element.textContent = time;
+      for (const element of document.querySelectorAll(".date")) element.textContent = date;
+      for (const element of document.querySelectorAll("time")) element.textContent = ago(Number(element.dataset.at));
     }
     tick();
     setInterval(tick, 5000);

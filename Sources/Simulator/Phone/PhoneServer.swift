@@ -7,20 +7,23 @@ import ServiceLifecycle
 /// Serves the phone page and the routes for rules, over HTTP/1.1 on a port of its own.
 struct PhoneServer: Sendable {
   let port: Int
-  private let apns: SimulatedAPNs
+  private let pushes: RequestLog<PhoneEntry>
   private let services: ServiceGroup
   private let running: Task<Void, any Error>
 
   /// - Parameters:
+  ///   - apns: gets rules and orders.
+  ///   - pushes: what phones got.
   ///   - settings: gives the address to bind and the names to answer to.
   ///   - addresses: what to show under "Point the hub here", by the hub's setting.
   /// - Throws: if the port cannot be bound.
   init(
-    _ apns: SimulatedAPNs, _ settings: SimulatorSettings, port: Int, addresses: [(String, String)], logger: Logger
+    _ apns: SimulatedAPNs, _ pushes: RequestLog<PhoneEntry>, _ settings: SimulatorSettings, port: Int,
+    addresses: [(variable: String, value: String)], logger: Logger
   ) async throws {
     let router = Router(context: PhoneRequestContext.self)
     router.add(middleware: HostCheck([settings.host, settings.name] + settings.phoneNames))
-    PhoneRoutes(apns: apns, addresses: addresses).add(to: router)
+    PhoneRoutes(pushes: pushes, addresses: addresses).add(to: router)
     RuleRoutes(apns: apns).add(to: router)
     let (bound, continuation) = AsyncStream.makeStream(of: Int.self)
     var quiet = logger
@@ -41,7 +44,7 @@ struct PhoneServer: Sendable {
       try await running.value
       throw CancellationError()
     }
-    self.apns = apns
+    self.pushes = pushes
     self.services = services
     self.running = running
     self.port = boundPort
@@ -50,7 +53,7 @@ struct PhoneServer: Sendable {
   /// Ends every stream of events, and the server.
   func stop() async {
     await services.triggerGracefulShutdown()
-    apns.log.finish()
+    pushes.finish()
     _ = try? await running.value
   }
 }

@@ -11,7 +11,7 @@ enum PhoneStyle {
     body {
       margin: 0; min-height: 100vh; padding: 1.25rem 2rem 2rem; color: var(--ink); background: var(--ground);
       font: 15px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif;
-      display: grid; gap: 1.25rem 2.5rem; grid-template: auto 1fr / minmax(210px, 1fr) 392px minmax(240px, 1fr);
+      display: grid; gap: 1.25rem 2.5rem; grid-template: auto 1fr / minmax(210px, 1fr) auto minmax(240px, 1fr);
     }
     header { grid-column: 1 / -1; display: flex; align-items: center; gap: .75rem; }
     h1 { font-size: 1.3rem; letter-spacing: -.02em; margin: 0; }
@@ -46,7 +46,7 @@ enum PhoneStyle {
     summary { cursor: pointer; color: var(--soft); }
     table { border-collapse: collapse; font-size: .85rem; } td { padding: .15rem .75rem .15rem 0; vertical-align: top; }
 
-    main { display: flex; justify-content: center; }
+    main { display: flex; flex-wrap: wrap; justify-content: center; align-content: start; gap: 2rem; }
     .phone {
       width: 392px; height: 800px; border-radius: 62px; padding: 12px; align-self: start;
       background: linear-gradient(145deg, #3c3d47, #0d0d12 30%, #0d0d12 70%, #34353e);
@@ -65,11 +65,11 @@ enum PhoneStyle {
       position: relative; display: flex; justify-content: space-between; align-items: center; padding: 15px 26px 0 32px;
       font-weight: 600; height: 50px; flex: none; color: var(--bars, #fff); z-index: 4; pointer-events: none;
     }
-    .island { position: absolute; left: 50%; top: 13px; width: 112px; height: 32px; margin-left: -56px; border-radius: 16px; background: #000; }
+    .camera { position: absolute; left: 50%; top: 13px; width: 112px; height: 32px; margin-left: -56px; border-radius: 16px; background: #000; }
     .lock { text-align: center; padding: 22px 0 18px; text-shadow: 0 1px 12px #0003; flex: none; }
     .lock p { margin: 0; }
-    #date { font-size: 1.15rem; font-weight: 500; opacity: .95; }
-    #clock { font-size: 5.4rem; line-height: 1; font-weight: 500; letter-spacing: -.02em; font-variant-numeric: tabular-nums; }
+    .date { font-size: 1.15rem; font-weight: 500; opacity: .95; }
+    .clock { font-size: 5.4rem; line-height: 1; font-weight: 500; letter-spacing: -.02em; font-variant-numeric: tabular-nums; }
     .quiet { position: absolute; inset: 46% 0 auto; margin: 0; text-align: center; opacity: .8; pointer-events: none; }
     .homebar { position: absolute; bottom: 9px; left: 50%; width: 132px; height: 5px; margin-left: -66px; border-radius: 3px; background: var(--homebar, #fffc); pointer-events: none; z-index: 4; }
     .clear {
@@ -108,7 +108,9 @@ enum PhoneStyle {
     .app { font-size: .74rem; text-transform: uppercase; letter-spacing: .05em; opacity: .62; }
     .text { white-space: pre-line; }
     .what > .meta { font-size: .72rem; opacity: .6; margin-top: 3px; }
-    .card time { font-size: .76rem; opacity: .62; flex: none; }
+    .side { flex: none; display: flex; flex-direction: column; align-items: flex-end; gap: 6px; }
+    .card time { font-size: .76rem; opacity: .62; }
+    .picture { width: 46px; height: 46px; border-radius: 10px; object-fit: cover; background: #8883; }
 
     .browser { position: absolute; inset: 0; z-index: 3; background: light-dark(#fff, #14141d); color: var(--ink); display: flex; flex-direction: column; }
     .bar { display: flex; align-items: center; gap: .5rem; padding: 54px 20px 10px; border-bottom: 1px solid var(--line); font-size: .88rem; }
@@ -118,11 +120,42 @@ enum PhoneStyle {
     .browser iframe { flex: 1; border: 0; width: 100%; background: #fff; }
     .screen:has(.browser:not([hidden])) { --bars: light-dark(#16161d, #f4f4fa); --homebar: #888b; }
 
+    .android { border-radius: 46px; padding: 9px; background: linear-gradient(145deg, #4a4d52, #17181b 30%, #17181b 70%, #3b3d42); }
+    .android .screen {
+      border-radius: 38px; font-family: Roboto, "Noto Sans", system-ui, sans-serif;
+      background:
+        radial-gradient(110% 60% at 100% 0%, light-dark(#8fd3b6, #16483d) 0%, transparent 62%),
+        radial-gradient(110% 65% at 0% 45%, light-dark(#5aa7d6, #1b3a63) 0%, transparent 66%),
+        radial-gradient(120% 70% at 90% 100%, light-dark(#7c6fd0, #37255c) 0%, transparent 66%),
+        light-dark(#3f8f9b, #10202b);
+    }
+    .android .statusbar { padding: 12px 24px 0; height: 44px; font-weight: 500; font-size: .88rem; }
+    .android .camera { width: 22px; height: 22px; top: 14px; margin-left: -11px; border-radius: 50%; }
+    .android .lock { text-align: start; padding: 22px 28px 20px; }
+    .android .clock { font-size: 4.8rem; font-weight: 400; letter-spacing: -.03em; }
+    .android .cards { padding-inline: 10px; }
+    .android .card { margin-bottom: 3px; }
+    .android .card button { border-radius: 6px; padding: 13px 15px; background: light-dark(#f6f4fa, #24242c); backdrop-filter: none; }
+    .android .card:first-child button { border-start-start-radius: 26px; border-start-end-radius: 26px; }
+    .android .card:last-child button { border-end-start-radius: 26px; border-end-end-radius: 26px; }
+    .android .card button:hover { background: light-dark(#fff, #2e2e38); }
+    .android .icon { width: 34px; height: 34px; border-radius: 50%; font-size: 1rem; }
+    .android .app { text-transform: none; letter-spacing: 0; font-size: .78rem; }
+    .android strong { font-weight: 500; }
+    .android .clear { bottom: 30px; border-radius: 12px; }
+    .android .homebar { width: 108px; height: 4px; margin-left: -54px; bottom: 8px; }
+    .android .bar { padding-top: 48px; }
+
     @media (prefers-reduced-motion: no-preference) {
       .card.new { animation: arrive .45s cubic-bezier(.2, 1.2, .3, 1); }
       .browser:not([hidden]) { animation: rise .28s ease-out; }
       @keyframes arrive { from { opacity: 0; transform: translateY(-28px) scale(.92); } }
       @keyframes rise { from { transform: translateY(60%); opacity: 0; } }
+    }
+    /* Two phones leave room for one column beside them. */
+    @media (max-width: 1500px) {
+      body:has(.android):has(.iphone) { grid-template: auto auto 1fr / minmax(220px, 300px) minmax(0, 1fr); }
+      body:has(.android):has(.iphone) main { grid-area: 2 / 2 / span 2; }
     }
     @media (max-width: 1020px) {
       body { grid-template: auto auto auto / minmax(0, 1fr); padding: 1rem; }

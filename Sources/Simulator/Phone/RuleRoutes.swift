@@ -3,7 +3,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// The routes for rules and orders, as JSON.
+/// The routes for rules and orders of the simulated APNs, as JSON.
 ///
 /// - `GET /rules`; `DELETE /rules`; `POST /rules` with
 ///   `{"tokenPrefix":"ab","environment":"sandbox","nth":3,"times":1,"reply":"refuse","status":410,"reason":"Unregistered"}`.
@@ -63,7 +63,7 @@ struct RuleBody: Codable {
   var since: Double?
   var delayMilliseconds: Int?
 
-  init(_ entry: ReplyRules.Entry) {
+  init(_ entry: SimulatedAPNs.Rules.Entry) {
     number = entry.number
     tokenPrefix = entry.match.tokenPrefix.isEmpty ? nil : entry.match.tokenPrefix
     environment = entry.match.environment
@@ -83,11 +83,11 @@ struct RuleBody: Codable {
     case .goAway(let reason):
       reply = "goAway"
       self.reason = reason
-    case .refuse(let status, let reason, let since):
+    case .refuse(let refusal):
       reply = "refuse"
-      self.status = status
-      self.reason = reason
-      self.since = since.map { $0.timeIntervalSince1970 * 1000 }
+      status = refusal.status
+      reason = refusal.reason
+      since = refusal.since.map { $0.timeIntervalSince1970 * 1000 }
     }
   }
 

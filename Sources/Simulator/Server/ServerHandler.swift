@@ -1,46 +1,48 @@
-import FoundationEssentials
 import NIOCore
 import NIOHPACK
 import NIOHTTP2
 
 /// One client's connection: assembles requests from frames and carries out the replies.
-final class APNsServerHandler: ChannelInboundHandler {
+final class ServerHandler<Connection: ServiceConnection>: ChannelInboundHandler {
   typealias InboundIn = HTTP2Frame
   typealias OutboundOut = HTTP2Frame
+  typealias Reply = SimulatedReply<Connection.Refusal>
 
   private struct Incoming {
     var headers: HPACKHeaders
     var body = ByteBuffer()
   }
 
-  private let apns: SimulatedAPNs
-  private let environment: SimulatedAPNs.Environment
   private let number: Int
-  private var authentication = ConnectionAuthentication()
+  private let connections: ConnectionTable
+  private var connection: Connection
+  /// The limit of streams that the service announced last.
+  private var streamLimit: Int
   private var incoming: [Int: Incoming] = [:]
   /// Requests without a reply so far.
-  private var ignored: [Int: APNsRequest] = [:]
+  private var ignored: [Int: Connection.Request] = [:]
   private var lastStream = 0
-  private var hasRaisedLimit = false
   private var hasSentGoAway = false
   private var context: ChannelHandlerContext?
 
-  init(_ apns: SimulatedAPNs, environment: SimulatedAPNs.Environment) {
-    self.apns = apns
-    self.environment = environment
-    number = apns.nextConnectionNumber()
+  init(_ connection: Connection, number: Int, in connections: ConnectionTable) {
+    self.connection = connection
+    self.number = number
+    self.connections = connections
+    streamLimit = connection.streamLimit
   }
 
   func channelActive(context: ChannelHandlerContext) {
     self.context = context
-    apns.opened(
-      number, LiveConnection(loop: context.eventLoop, handler: NIOLoopBound(self, eventLoop: context.eventLoop)))
+    let loop = context.eventLoop
+    let handler = NIOLoopBound(self, eventLoop: loop)
+    connections.add(number) { order in loop.execute { handler.value.carryOut(order) } }
     context.fireChannelActive()
   }
 
   func channelInactive(context: ChannelHandlerContext) {
     self.context = nil
-    apns.closed(number)
+    connections.remove(number)
     context.fireChannelInactive()
   }
 
@@ -55,7 +57,7 @@ final class APNsServerHandler: ChannelInboundHandler {
 
 // MARK: - Requests
 
-extension APNsServerHandler {
+extension ServerHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let frame = unwrapInboundIn(data)
     let stream = Int(frame.streamID)
@@ -77,25 +79,16 @@ extension APNsServerHandler {
     }
   }
 
-  private static let bodyLimit = 32 << 10
+  private static var bodyLimit: Int { 64 << 10 }
 
   private func finish(_ stream: Int, _ incoming: Incoming) {
-    let request = APNsRequest(
-      incoming.headers, payload: Array(incoming.body.readableBytesView), environment: environment)
-    let reply = apns.reply(to: request, on: &authentication)
-    raiseLimit()
-    apns.log.append(
-      SimulatedAPNs.ReceivedRequest(
-        environment: environment, connection: number, stream: stream, at: Date(), token: request.token,
-        payload: request.payload, reply: reply, headers: request.headers))
+    let (request, reply) = connection.receive(
+      incoming.headers, body: Array(incoming.body.readableBytesView), on: stream)
+    if connection.streamLimit != streamLimit {
+      streamLimit = connection.streamLimit
+      announce(limit: streamLimit)
+    }
     carryOut(reply, request, stream)
-  }
-
-  /// APNs allows one stream until it has accepted a provider token.
-  private func raiseLimit() {
-    guard !hasRaisedLimit, authentication.accepted != nil else { return }
-    hasRaisedLimit = true
-    announce(limit: apns.streamLimit)
   }
 
   private func announce(limit: Int) {
@@ -114,19 +107,18 @@ extension APNsServerHandler {
     send(.windowUpdate(windowSizeIncrement: window - size), on: Int(event.streamID))
   }
 
-  private static let connectionWindow = 1 << 24
+  private static var connectionWindow: Int { 1 << 24 }
   /// What every stream begins with.
-  private static let streamWindow = 65_535
+  private static var streamWindow: Int { 65_535 }
 }
 
 // MARK: - Replies
 
-extension APNsServerHandler {
-  private func carryOut(_ reply: SimulatedAPNs.Reply, _ request: APNsRequest, _ stream: Int) {
+extension ServerHandler {
+  private func carryOut(_ reply: Reply, _ request: Connection.Request, _ stream: Int) {
     switch reply {
-    case .accept: respond(to: request, on: stream, status: 200)
-    case .refuse(let status, let reason, let since):
-      respond(to: request, on: stream, status: status, body: Self.body(reason, since: since))
+    case .accept: respond(connection.response(to: request, refusal: nil), on: stream)
+    case .refuse(let refusal): respond(connection.response(to: request, refusal: refusal), on: stream)
     case .after(let delay, let then):
       context?.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay)) {
         self.carryOut(then, request, stream)
@@ -140,21 +132,14 @@ extension APNsServerHandler {
     }
   }
 
-  private func respond(to request: APNsRequest, on stream: Int, status: Int, body: String? = nil) {
+  private func respond(_ response: ServiceResponse, on stream: Int) {
     var headers = HPACKHeaders()
     headers.reserveCapacity(3)
-    headers.add(name: ":status", value: status == 200 ? "200" : String(status))
-    headers.add(name: "apns-id", value: request.id ?? UUID().uuidString, indexing: .nonIndexable)
-    if environment == .sandbox, status == 200 {
-      headers.add(name: "apns-unique-id", value: UUID().uuidString, indexing: .nonIndexable)
-    }
-    send(.headers(.init(headers: headers, endStream: body == nil)), on: stream)
-    if let body { send(.data(.init(data: .byteBuffer(ByteBuffer(string: body)), endStream: true)), on: stream) }
-  }
-
-  private static func body(_ reason: String, since: Date?) -> String {
-    guard let since else { return #"{"reason":"\#(reason)"}"# }
-    return #"{"reason":"\#(reason)","timestamp":\#(Int64((since.timeIntervalSince1970 * 1000).rounded(.down)))}"#
+    headers.add(name: ":status", value: response.status == 200 ? "200" : String(response.status))
+    for (name, value) in response.headers { headers.add(name: name, value: value, indexing: .nonIndexable) }
+    send(.headers(.init(headers: headers, endStream: response.body == nil)), on: stream)
+    guard let body = response.body else { return }
+    send(.data(.init(data: .byteBuffer(ByteBuffer(string: body)), endStream: true)), on: stream)
   }
 
   private func send(_ payload: HTTP2Frame.FramePayload, on stream: Int) {
@@ -164,21 +149,30 @@ extension APNsServerHandler {
 
 // MARK: - Orders
 
-extension APNsServerHandler {
-  func goAway(lastStream: Int?, reason: String?) {
+extension ServerHandler {
+  func carryOut(_ order: ConnectionOrder) {
+    switch order {
+    case .goAway(let lastStream, let reason): goAway(lastStream: lastStream, reason: reason)
+    case .cut: cut()
+    case .limitStreams(let limit): limitStreams(to: limit)
+    case .answerIgnored: answerIgnored()
+    }
+  }
+
+  private func goAway(lastStream: Int?, reason: String?) {
     hasSentGoAway = true
     let last = HTTP2StreamID(lastStream ?? self.lastStream)
-    let debugData = reason.map { ByteBuffer(string: Self.body($0, since: nil)) }
+    let debugData = reason.map { ByteBuffer(string: connection.debugData($0)) }
     send(.goAway(lastStreamID: last, errorCode: .noError, opaqueData: debugData), on: 0)
     ignored = ignored.filter { $0.key <= Int(last) }
     context?.flush()
   }
 
-  func cut() {
+  private func cut() {
     context?.close(promise: nil)
   }
 
-  func limitStreams(to limit: Int) {
+  private func limitStreams(to limit: Int) {
     announce(limit: limit)
     for stream in ignored.keys.sorted().dropFirst(limit) {
       ignored[stream] = nil
@@ -187,11 +181,11 @@ extension APNsServerHandler {
     context?.flush()
   }
 
-  func answerIgnored() {
+  private func answerIgnored() {
     let answered = ignored
     ignored = [:]
     for (stream, request) in answered.sorted(by: { $0.key < $1.key }) {
-      respond(to: request, on: stream, status: 200)
+      respond(connection.response(to: request, refusal: nil), on: stream)
     }
     context?.flush()
   }

@@ -3,13 +3,17 @@ import NIOHTTP2
 import NIOPosix
 import NIOSSL
 
-/// The port of one of APNs' environments.
-struct APNsListener: Sendable {
+/// The port of a simulated service: HTTP/2 over TLS.
+struct ServiceListener: Sendable {
   private let channel: any Channel
 
+  /// - Parameters:
+  ///   - connections: where the connections of this port are listed.
+  ///   - accept: makes a new connection, given its number.
   /// - Throws: if the port cannot be bound.
-  init(
-    _ apns: SimulatedAPNs, environment: SimulatedAPNs.Environment, host: String, port: Int, certificate: NIOSSLContext
+  init<Connection: ServiceConnection>(
+    host: String, port: Int, certificate: NIOSSLContext, connections: ConnectionTable,
+    accept: @escaping @Sendable (Int) -> Connection
   ) async throws {
     channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -17,9 +21,11 @@ struct APNsListener: Sendable {
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
+          let number = connections.nextNumber()
+          let connection = accept(number)
           try channel.pipeline.syncOperations.addHandlers(
-            NIOSSLServerHandler(context: certificate), TLSRecordBuffer(), Self.http2(),
-            APNsServerHandler(apns, environment: environment))
+            NIOSSLServerHandler(context: certificate), TLSRecordBuffer(), Self.http2(streams: connection.streamLimit),
+            ServerHandler(connection, number: number, in: connections))
         }
       }
       .bind(host: host, port: port).get()
@@ -31,19 +37,19 @@ struct APNsListener: Sendable {
     try? await channel.close()
   }
 
-  /// One stream at first, as APNs allows with token authentication. The limits on cancelled streams are off.
-  private static func http2() -> NIOHTTP2Handler {
+  /// The limits on cancelled streams are off.
+  private static func http2(streams: Int) -> NIOHTTP2Handler {
     var settings = NIOHTTP2Handler.ConnectionConfiguration()
     settings.initialSettings = [
-      HTTP2Setting(parameter: .maxConcurrentStreams, value: 1),
+      HTTP2Setting(parameter: .maxConcurrentStreams, value: streams),
       HTTP2Setting(parameter: .maxHeaderListSize, value: 16 << 10),
     ]
     settings.maximumConnectionGlitches = .max
     settings.maximumRecentlyResetStreams = 4096
-    var streams = NIOHTTP2Handler.StreamConfiguration()
-    streams.streamResetFrameRateLimit.windowLength = .nanoseconds(0)
-    streams.streamErrorRateLimit.windowLength = .nanoseconds(0)
-    return NIOHTTP2Handler(mode: .server, connectionConfiguration: settings, streamConfiguration: streams)
+    var stream = NIOHTTP2Handler.StreamConfiguration()
+    stream.streamResetFrameRateLimit.windowLength = .nanoseconds(0)
+    stream.streamErrorRateLimit.windowLength = .nanoseconds(0)
+    return NIOHTTP2Handler(mode: .server, connectionConfiguration: settings, streamConfiguration: stream)
   }
 }
 

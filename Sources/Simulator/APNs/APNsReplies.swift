@@ -1,0 +1,92 @@
+public import FoundationEssentials
+
+/// A response of APNs other than 200.
+public struct APNsRefusal: Sendable, Hashable {
+  public var status: Int
+  /// A reason of Apple's table, such as `BadDeviceToken`.
+  public var reason: String
+  /// With 410, since when the token has been invalid.
+  public var since: Date?
+
+  static let badDeviceToken = APNsRefusal(status: 400, reason: "BadDeviceToken")
+
+  /// The response's JSON.
+  var body: String {
+    guard let since else { return #"{"reason":"\#(reason)"}"# }
+    return #"{"reason":"\#(reason)","timestamp":\#(Int64((since.timeIntervalSince1970 * 1000).rounded(.down)))}"#
+  }
+}
+
+extension SimulatedReply where Refusal == APNsRefusal {
+  /// A refusal with a reason, and, on 410, since when the token has been invalid.
+  public static func refuse(status: Int, reason: String, since: Date? = nil) -> Self {
+    .refuse(APNsRefusal(status: status, reason: reason, since: since))
+  }
+}
+
+extension SimulatedAPNs {
+  /// How a request is answered.
+  public typealias Reply = SimulatedReply<APNsRefusal>
+  typealias Rules = ReplyRules<Match, APNsRefusal>
+
+  /// Which requests a rule is for.
+  public struct Match: Sendable, Hashable, CountedMatch {
+    /// How the device token begins, in lower case.
+    public var tokenPrefix = ""
+    public var environment: Environment?
+    /// Only the n-th request that matches the rest, counted from 1 since the rule was added.
+    public var nth: Int?
+
+    public init(tokenPrefix: String = "", environment: Environment? = nil, nth: Int? = nil) {
+      self.tokenPrefix = tokenPrefix.lowercased()
+      self.environment = environment
+      self.nth = nth
+    }
+
+    public static var any: Match { Match() }
+    public static func token(_ prefix: String) -> Match { Match(tokenPrefix: prefix) }
+    public static func nth(_ number: Int) -> Match { Match(nth: number) }
+
+    func covers(token: String, environment: Environment) -> Bool {
+      token.hasPrefix(tokenPrefix) && (self.environment.map { $0 == environment } ?? true)
+    }
+  }
+}
+
+// MARK: - Test tokens
+
+extension SimulatedAPNs {
+  /// Begins a token that is valid in the sandbox only.
+  static let sandboxPrefix = "5a4db0c5"
+
+  /// The prefixes are in lower case, as tokens are compared.
+  static let testTokens = TestTokens<APNsRefusal>([
+    refusal("fade0400", 400, "BadDeviceToken"),
+    refusal("fade1400", 400, "DeviceTokenNotForTopic"),
+    refusal("fade0403", 403, "InvalidProviderToken"),
+    refusal("fade1403", 403, "ExpiredProviderToken"),
+    invalid("fade0410", "Unregistered", "unregistered since now", after: 0),
+    invalid("fade1410", "Unregistered", "unregistered for a year", after: -365 * 86_400),
+    invalid("fade2410", "ExpiredToken", "unregistered since now", after: 0),
+    refusal("fade0413", 413, "PayloadTooLarge"),
+    refusal("fade0429", 429, "TooManyRequests"),
+    refusal("fade0500", 500, "InternalServerError"),
+    refusal("fade0503", 503, "ServiceUnavailable"),
+    refusal("fade1503", 503, "Shutdown"),
+    TestTokens.Entry(prefix: sandboxPrefix, meaning: "belongs to the sandbox: 400 BadDeviceToken in production") { _ in
+      .accept
+    },
+  ])
+
+  private static func refusal(_ prefix: String, _ status: Int, _ reason: String) -> TestTokens<APNsRefusal>.Entry {
+    TestTokens.Entry(prefix: prefix, meaning: "\(status) \(reason)") { _ in .refuse(status: status, reason: reason) }
+  }
+
+  private static func invalid(
+    _ prefix: String, _ reason: String, _ since: String, after: TimeInterval
+  ) -> TestTokens<APNsRefusal>.Entry {
+    TestTokens.Entry(prefix: prefix, meaning: "410 \(reason), \(since)") {
+      .refuse(status: 410, reason: reason, since: $0.addingTimeInterval(after))
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import CryptoExtras
+import FoundationEssentials
+
+/// A request for an access token: a JWT that a service account has signed (RFC 7523, section 2.1).
+struct AccessTokenRequest: Sendable {
+  static let path = "/token"
+  static let scope = "https://www.googleapis.com/auth/firebase.messaging"
+  private static let grantType = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+  private let assertion: CompactJWT?
+  private let header: Header?
+  private let claims: Claims?
+  /// Why it is refused, before anybody looks at the account.
+  private let formRefusal: SimulatedFCM.Refusal?
+
+  init(contentType: String?, body: [UInt8]) {
+    let form = contentType?.isMediaType("application/x-www-form-urlencoded") == true ? Self.form(body) : [:]
+    assertion = form["assertion"].flatMap { CompactJWT($0) }
+    header = assertion?.header(as: Header.self)
+    claims = assertion?.claims(as: Claims.self)
+    formRefusal =
+      switch form["grant_type"] {
+      case nil: .oauth("invalid_request", "Required parameter is missing: grant_type")
+      case Self.grantType:
+        form["assertion"] == nil ? .oauth("invalid_request", "Required parameter is missing: assertion") : nil
+      case let other?: .oauth("unsupported_grant_type", "Invalid grant_type: \(other)")
+      }
+  }
+
+  /// The account that asks; empty if the JWT does not name it.
+  var clientEmail: String { claims?.iss ?? "" }
+
+  /// The reason not to issue an access token, in the order of Google's checks.
+  /// - Parameter account: nil for an account that is not registered.
+  func refusal(account: RegisteredAccount?, trustsUnknownKeys: Bool, now: Date) -> SimulatedFCM.Refusal? {
+    if let formRefusal { return formRefusal }
+    guard let assertion, let header, let claims else {
+      return .oauth("invalid_grant", "Invalid JWT: Failed to parse the assertion.")
+    }
+    guard header.alg == "RS256" else { return .oauth("invalid_grant", "Invalid JWT: The algorithm must be RS256.") }
+    guard account != nil || (trustsUnknownKeys && !claims.iss.isEmpty) else { return .accountNotFound }
+    if let account, !Self.isSigned(assertion, header, by: account) { return .invalidSignature }
+    guard claims.aud.hasPrefix("https://"), claims.aud.hasSuffix(Self.path) else {
+      return .oauth("invalid_grant", "Invalid JWT: Failed audience check.")
+    }
+    guard isShortLived(claims, now) else { return .invalidLifetime }
+    guard claims.scope?.split(separator: " ").contains(Substring(Self.scope)) == true else {
+      return .oauth("invalid_scope", "Invalid OAuth scope or ID token audience provided.")
+    }
+    return nil
+  }
+
+  private static func isSigned(_ assertion: CompactJWT, _ header: Header, by account: RegisteredAccount) -> Bool {
+    if let named = header.kid, let keyID = account.keyID, named != keyID { return false }
+    return account.publicKey.isValidSignature(
+      _RSA.Signing.RSASignature(rawRepresentation: assertion.signature), for: assertion.signed,
+      padding: .insecurePKCS1v1_5)
+  }
+
+  /// At most an hour, and valid now; clocks may differ by five minutes.
+  private func isShortLived(_ claims: Claims, _ now: Date) -> Bool {
+    guard let issued = claims.iat, let expires = claims.exp else { return false }
+    let now = now.timeIntervalSince1970
+    return expires > issued && expires <= issued + 3600 && issued <= now + 300 && expires > now - 300
+  }
+
+  private struct Header: Decodable {
+    var alg: String
+    var kid: String?
+  }
+
+  private struct Claims: Decodable {
+    var iss: String
+    var aud: String
+    var scope: String?
+    var iat: Double?
+    var exp: Double?
+  }
+}
+
+// MARK: - The form
+
+extension AccessTokenRequest {
+  /// Names and values of `application/x-www-form-urlencoded`; of repeated names the first counts.
+  private static func form(_ body: [UInt8]) -> [String: String] {
+    var form: [String: String] = [:]
+    for pair in body.split(separator: UInt8(ascii: "&")) {
+      let sides = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+      let name = decoded(sides[0])
+      if form[name] == nil { form[name] = sides.count == 2 ? decoded(sides[1]) : "" }
+    }
+    return form
+  }
+
+  private static func decoded(_ part: ArraySlice<UInt8>) -> String {
+    var bytes: [UInt8] = []
+    var rest = part
+    while let byte = rest.popFirst() {
+      if byte == UInt8(ascii: "%"), rest.count >= 2,
+        let code = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+      {
+        bytes.append(code)
+        rest = rest.dropFirst(2)
+      } else {
+        bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+extension String {
+  /// Whether a `content-type` names this type, parameters aside.
+  func isMediaType(_ type: String) -> Bool {
+    (split(separator: ";").first ?? "").lowercased().filter { $0 != " " } == type
+  }
+}

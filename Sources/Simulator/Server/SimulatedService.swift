@@ -1,0 +1,62 @@
+/// A push service that the Simulator stands in for: the requests it received, and orders to its connections.
+public protocol SimulatedService: Sendable {
+  /// A request that was received completely, and the reply to it.
+  associatedtype ReceivedRequest: Sendable
+
+  /// What this service received, and from which connections.
+  var traffic: ServiceTraffic<ReceivedRequest> { get }
+}
+
+/// The requests that a simulated service received, and its connections. `SimulatedService` says what can be asked of them.
+public final class ServiceTraffic<ReceivedRequest: Sendable>: Sendable {
+  let log: RequestLog<ReceivedRequest>
+  let connections = ConnectionTable()
+
+  init(keeping limit: Int) { log = RequestLog(keeping: limit) }
+}
+
+// MARK: - Received requests
+
+extension SimulatedService {
+  /// The last requests, oldest first; refused ones too.
+  public var requests: [ReceivedRequest] { traffic.log.kept }
+
+  /// How many requests were received since the start.
+  public var count: Int { traffic.log.count }
+
+  /// Waits until that many requests were received since the start, and returns those kept.
+  public func received(count: Int) async -> [ReceivedRequest] { await traffic.log.received(count: count) }
+
+  /// Connections open now.
+  public var openConnections: Int { traffic.connections.open }
+
+  /// Connections ever opened.
+  public var connectionsOpened: Int { traffic.connections.opened }
+}
+
+// MARK: - Orders to all connections
+
+extension SimulatedService {
+  /// Sends GOAWAY on every connection.
+  /// - Parameters:
+  ///   - lastStream: requests above it are not processed; nil for the highest that was received.
+  ///   - reason: goes into the frame's debug data, in the service's form.
+  public func goAway(lastStream: Int? = nil, reason: String? = nil) {
+    traffic.connections.order(.goAway(lastStream: lastStream, reason: reason))
+  }
+
+  /// Closes every connection without a GOAWAY.
+  public func cut() {
+    traffic.connections.order(.cut)
+  }
+
+  /// Announces another stream limit on every connection, and refuses the open streams beyond it.
+  public func limitStreams(to limit: Int) {
+    traffic.connections.order(.limitStreams(limit))
+  }
+
+  /// Accepts every request that has no reply because of the reply `ignore`.
+  public func answerIgnored() {
+    traffic.connections.order(.answerIgnored)
+  }
+}
