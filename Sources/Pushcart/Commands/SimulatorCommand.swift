@@ -6,11 +6,12 @@ import UnixSignals
 
 struct SimulatorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "simulator", abstract: "Stand in for APNs, with a page that shows what a phone would.",
+    commandName: "simulator", abstract: "Stand in for APNs and FCM, with a page that shows what phones would.",
     discussion: """
       It prints the settings that point a hub at it. PUSHCART_PAGE_FRAME_ANCESTORS lets its phone page show the hub's rich \
-      pages. Without --trust it accepts any signing key; with --trust it checks signatures and refuses all other keys. \
-      Device tokens that begin with fade0410, fade0429, fade0503 and the like get that error.
+      pages. Without --trust and --service-account it accepts any signing key and any service account. With either it \
+      checks signatures, and refuses all others. The address of FCM serves Google's token endpoint too. Device tokens that begin with fade0404, \
+      fade0410, fade0429, fade0503 and the like get that error.
 
       Example: pushcart simulator --ca-file /tmp/simulator-ca.pem --trust TEAM123456/KEY1234567=AuthKey.p8
       """)
@@ -21,6 +22,7 @@ struct SimulatorCommand: AsyncParsableCommand {
   @Option(help: "Name in the addresses that are printed, and in the certificate.") var name = "localhost"
   @Option(help: "TCP port of APNs, production; 0 takes any free one.") var apnsPort = 8443
   @Option(help: "TCP port of APNs, sandbox; 0 takes any free one.") var apnsSandboxPort = 8444
+  @Option(help: "TCP port of FCM and Google's token endpoint; 0 takes any free one.") var fcmPort = 8445
   @Option(help: "TCP port of the phone page; 0 takes any free one.") var phonePort = 8081
   @Option(
     name: .customLong("phone-name"),
@@ -32,9 +34,15 @@ struct SimulatorCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("Signing key to trust; can be repeated.", valueName: "team/key=file"))
   var trust: [TrustedSigningKey] = []
 
+  @Option(
+    name: .customLong("service-account"),
+    help: ArgumentHelp("Key file of a Google service account to trust; can be repeated.", valueName: "file"))
+  var serviceAccounts: [String] = []
+
   func run() async throws {
     for (port, flag) in [
-      (apnsPort, "--apns-port"), (apnsSandboxPort, "--apns-sandbox-port"), (phonePort, "--phone-port"),
+      (apnsPort, "--apns-port"), (apnsSandboxPort, "--apns-sandbox-port"), (fcmPort, "--fcm-port"),
+      (phonePort, "--phone-port"),
     ] {
       try TCPPort.require(port, on: host, flag: flag)
     }
@@ -44,18 +52,26 @@ struct SimulatorCommand: AsyncParsableCommand {
     settings.name = name
     settings.productionPort = apnsPort
     settings.sandboxPort = apnsSandboxPort
+    settings.fcmPort = fcmPort
     settings.phonePort = phonePort
     settings.phoneNames = phoneNames
-    settings.trustsUnknownKeys = trust.isEmpty
+    settings.trustsUnknownKeys = trust.isEmpty && serviceAccounts.isEmpty
     let logger = Logger(label: "simulator")
     let simulator = PushSimulator(settings, logger: logger)
     for key in trust { try key.register(with: simulator.apns) }
+    for file in serviceAccounts {
+      let text = try InputFile(file).text
+      do {
+        try simulator.fcm.register(keyFile: text)
+      } catch {
+        throw CommandFailure(
+          "The file \(file) is not a service account's key. Give the .json file that Google's console issued.")
+      }
+    }
     try await simulator.start()
     let greeting = Greeting(
       text: """
-        \(Setting.apnsProductionURL.variable)=\(simulator.productionURL)
-        \(Setting.apnsSandboxURL.variable)=\(simulator.sandboxURL)
-        \(Setting.providerCAFile.variable)=\(simulator.caFile)
+        \(simulator.addresses.map { "\($0.variable)=\($0.value)" }.joined(separator: "\n"))
         \(Setting.pageFrameAncestors.variable)=\(simulator.phoneURL ?? "'none'")
         # Phone page: \(simulator.phoneURL ?? "none")
 
@@ -69,6 +85,11 @@ struct SimulatorCommand: AsyncParsableCommand {
 /// Prints the settings once signals are handled, because a reader may send one at once.
 private struct Greeting: Service {
   let text: String
+
+  @Option(
+    name: .customLong("service-account"),
+    help: ArgumentHelp("Key file of a Google service account to trust; can be repeated.", valueName: "file"))
+  var serviceAccounts: [String] = []
 
   func run() async throws {
     StandardStream.output.write(text)
