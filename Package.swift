@@ -88,7 +88,7 @@ let package = Package(
     // 1st floor
     room("Registry", imports: ["Postgres", "Wire", collections, crypto, cryptoExtras, lifecycle, metrics]),
     room("Content", imports: ["Postgres", "Wire", crypto]),
-    room("Providers", imports: ["Wire", collections, crypto, lifecycle, logging, metrics] + nio),
+    room("Providers", imports: ["Wire", collections, crypto, cryptoExtras, lifecycle, logging, metrics] + nio),
 
     // 2nd floor
     room(
@@ -142,7 +142,7 @@ let package = Package(
     tests(of: "Postgres", imports: ["Postgres", "CLibpq", logging, lifecycle, metricsTestKit]),
     tests(of: "Registry", imports: ["Registry", "Postgres", "Wire", certificates, crypto, cryptoExtras]),
     tests(of: "Content", imports: ["Content", "Embedded", "Postgres", "Wire", mustache]),
-    tests(of: "Providers", imports: ["Providers", "Simulator", "Wire", crypto, jwt, logging] + nio),
+    tests(of: "Providers", imports: ["Providers", "Simulator", "Wire", crypto, cryptoExtras, jwt, logging] + nio),
     tests(
       of: "Delivery",
       imports: ["Delivery", "Sendouts", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", logging]),

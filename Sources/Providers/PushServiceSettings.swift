@@ -34,6 +34,9 @@ public struct PushServiceSettings: Sendable {
   /// Whether the text is `https://host[:port]`, as the address of a push service must be.
   public static func isAddress(_ text: String) -> Bool { ServiceAddress(url: text) != nil }
 
+  /// Whether the text is `https://host[:port]/path`, as the address of Google's token endpoint must be.
+  public static func isAddressWithPath(_ text: String) -> Bool { ServiceAddress.withPath(url: text) != nil }
+
   /// Whether the file of certificates to trust, if there is one, holds some in PEM.
   public var hasUsableCAFile: Bool { (try? NIOSSLContext.pushService(caFile: caFile)) != nil }
 }

@@ -9,6 +9,7 @@ public import Wire
 public final class PushServices: Service {
   private let pools: ConnectionPools
   let apns: APNsEndpoint
+  private let fcm: FCMEndpoint
 
   /// - Parameter now: the clock by which tokens and pushes are dated.
   /// - Throws: `ProviderError` if an address or the file of trusted certificates is unusable.
@@ -17,6 +18,7 @@ public final class PushServices: Service {
   ) throws(ProviderError) {
     pools = try ConnectionPools(settings, logger: logger, now: now)
     apns = try APNsEndpoint(settings.apns, pools)
+    fcm = try FCMEndpoint(settings.fcm, pools)
   }
 
   /// The account of an app. Making one costs little: nothing is opened before it is used.
@@ -27,7 +29,7 @@ public final class PushServices: Service {
       APNsAccount(
         topic: appID, credentials: APNsCredentials(teamID: teamID, keyID: keyID, signingKey: signingKey),
         endpoint: apns)
-    case .fcm(let credentials): FCMAccount(credentials: credentials)
+    case .fcm(let credentials): FCMAccount(credentials: credentials, endpoint: fcm)
     }
   }
 
@@ -36,7 +38,8 @@ public final class PushServices: Service {
   public static func payloadSize(of message: RenderedMessage, for type: AppType) -> (bytes: Int, limit: Int)? {
     switch type {
     case .ios: (APNsPayload.json(message).count, APNsPayload.limit)
-    case .android, .firebase, .windows: nil
+    case .android, .firebase: (FCMPayload.size(message, collapseKey: nil), FCMPayload.limit)
+    case .windows: nil
     }
   }
 
@@ -68,6 +71,7 @@ public final class PushServices: Service {
   func closeIdle() {
     let used = pools.closeIdle()
     apns.removeTokens(except: used)
+    fcm.removeTokens(except: used)
   }
 
   /// Returns waiting pushes as `unsent`, waits for responses to sent ones for at most `requestTimeout`, and closes all connections.

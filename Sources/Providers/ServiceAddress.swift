@@ -7,10 +7,22 @@ struct ServiceAddress: Hashable, Sendable {
 
   /// Reads `https://host[:port]`; nil for anything else.
   init?(url text: String) {
+    guard let url = URLComponents(string: text), url.path.isEmpty || url.path == "/" else { return nil }
+    self.init(url)
+  }
+
+  /// Reads `https://host[:port]/path`; nil for anything else.
+  static func withPath(url text: String) -> (address: ServiceAddress, path: String)? {
     guard
-      let url = URLComponents(string: text), url.scheme?.lowercased() == "https",
-      let host = url.host, !host.isEmpty,
-      url.path.isEmpty || url.path == "/", url.query == nil, url.fragment == nil, url.user == nil
+      let url = URLComponents(string: text), url.path.count > 1, let address = ServiceAddress(url)
+    else { return nil }
+    return (address, url.percentEncodedPath)
+  }
+
+  private init?(_ url: URLComponents) {
+    guard
+      url.scheme?.lowercased() == "https", let host = url.host, !host.isEmpty,
+      url.query == nil, url.fragment == nil, url.user == nil
     else { return nil }
     let port = url.port ?? 443
     guard (1...65535).contains(port) else { return nil }
@@ -34,6 +46,8 @@ struct ServiceAddress: Hashable, Sendable {
 public enum ProviderError: Error, Hashable, Sendable {
   /// The service's address is not `https://host[:port]`.
   case addressUnusable(setting: String)
+  /// The address of Google's token endpoint is not `https://host[:port]/path`.
+  case tokenAddressUnusable(setting: String)
   /// The file of trusted certificates is missing, or is not PEM.
   case caFileUnusable(path: String)
 }
@@ -43,6 +57,7 @@ extension ProviderError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .addressUnusable(let setting): "\(setting) must be an address of the form https://host or https://host:port."
+    case .tokenAddressUnusable(let setting): "\(setting) must be an address of the form https://host/path."
     case .caFileUnusable(let path):
       "PUSHCART_PROVIDER_CA_FILE must name a readable file of certificates in PEM, and \(path) is none."
     }

@@ -31,7 +31,9 @@ import Testing
       try await withSimulator(configure: { $0.caFile = caFile }) { _ in }
       try key.write(toFile: "\(caFile).key", atomically: true, encoding: .utf8)
       try await withSimulator(configure: { $0.caFile = caFile }) { simulator in
-        try await withProvider(PushServiceSettings(simulator)) { #expect(await $0.verdicts([.sample()]) == [.accepted]) }
+        try await withProvider(PushServiceSettings(simulator)) {
+          #expect(await $0.verdicts([.sample()]) == [.accepted])
+        }
       }
     }
   }

@@ -1,19 +1,84 @@
+import FoundationEssentials
+import NIOHPACK
 import Wire
 
-/// An app's account at FCM: a service account of its Firebase project. It cannot send yet.
+/// An app's account at FCM: a service account that may send for its Firebase project.
+///
+/// FCM has one environment, so pushes to the sandbox go the same way. It has no name of ours for a push: a push that is sent twice is
+/// two messages, of which the later one replaces the earlier on the screen.
 struct FCMAccount: PushAccount {
   let credentials: GoogleServiceAccount
+  let endpoint: FCMEndpoint
 
-  var service: String { "FCM" }
+  var service: String { FCMDescription.name }
   var environments: [PushEnvironment] { [.production] }
 
-  func prepare(_ push: OutgoingPush) -> PreparedPush { .refused(.credentialsRefused(reason: "NotImplemented")) }
+  func prepare(_ push: OutgoingPush) -> PreparedPush {
+    if let refusal = projectRefusal { return .refused(refusal) }
+    guard Self.isToken(push.token) else {
+      return .refused(ResponseClassification.invalidToken.verdict)
+    }
+    guard FCMPayload.size(push.message, collapseKey: push.collapseKey) <= FCMPayload.limit else {
+      return .refused(.payloadRefused(reason: "MessageTooBig"))
+    }
+    return .request(request(FCMPayload.json(push.message, token: push.token, collapseKey: push.collapseKey)))
+  }
 
   func send(
     _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
-    AsyncStream { $0.finish() }
+    endpoint.send(requests, as: credentials, while: isWanted)
   }
 
-  func check(_ environment: PushEnvironment) async -> CredentialVerdict { .unreachable(reason: "NotImplemented") }
+  /// Sends a dry run to a well-formed token that no device has. FCM checks the access token and the project first, so a word about
+  /// the token, or none, says that it accepts the account. 401, 403 and 404 without such a word refuse it.
+  func check(_ environment: PushEnvironment) async -> CredentialVerdict {
+    if case .credentialsRefused(let reason) = projectRefusal { return .refused(reason: reason) }
+    for await outcomes in send([request(FCMPayload.dryRun)], to: .production, while: { true }) {
+      for outcome in outcomes { return CredentialVerdict(fcm: outcome.verdict) }
+    }
+    return .unreachable(reason: "Cancelled")
+  }
+
+  /// All headers but the length are the same for every push of the project.
+  private func request(_ body: [UInt8]) -> PushRequest {
+    var headers = HPACKHeaders()
+    headers.reserveCapacity(3)
+    headers.add(name: ":path", value: "/v1/projects/\(credentials.projectID)/messages:send")
+    headers.add(name: "content-type", value: "application/json")
+    headers.add(name: "content-length", value: String(body.count), indexing: .nonIndexable)
+    return PushRequest(headers: headers, body: body)
+  }
+
+  /// A project's id becomes a part of the path: nothing passes that could break out of it.
+  private var projectRefusal: Verdict? {
+    let isUsable =
+      !credentials.projectID.isEmpty
+      && credentials.projectID.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: ":"):
+          true
+        default: false
+        }
+      }
+    return isUsable ? nil : .credentialsRefused(reason: "ProjectIDUnusable")
+  }
+
+  /// FCM promises no form of a token. Blanks and control characters have never been part of one.
+  private static func isToken(_ text: String) -> Bool {
+    (1...4096).contains(text.utf8.count) && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+  }
+}
+
+extension CredentialVerdict {
+  /// What the verdict on the dry run of `FCMAccount.check` says about the account.
+  init(fcm verdict: Verdict) {
+    switch verdict {
+    case .accepted, .tokenInvalid: self = .accepted
+    case .credentialsRefused(let reason): self = .refused(reason: reason)
+    case .payloadRefused(let reason), .retry(_, let reason), .unsent(let reason), .uncertain(let reason):
+      self = .unreachable(reason: reason)
+    }
+  }
 }

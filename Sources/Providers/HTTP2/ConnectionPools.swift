@@ -71,8 +71,11 @@ final class ConnectionPools: Sendable {
       let pool = BoundPool(
         loop: loop, box: .makeBoxSendingValue(makePool(key, address, service(), on: loop), eventLoop: loop),
         lastUse: now)
-      if pools.isShutDown { loop.execute { _ = pool.box.value.shutDown() } }
-      pools.byKey[key] = pool
+      if pools.isShutDown {
+        loop.execute { _ = pool.box.value.shutDown() }
+      } else {
+        pools.byKey[key] = pool
+      }
       return pool
     }
   }
@@ -118,6 +121,8 @@ extension ConnectionPools {
         group.addTask { try? await pool.shutDown().get() }
       }
     }
+    // What their services have to know may lead back here.
+    pools.withLock { $0.byKey = [:] }
   }
 
   /// Closes all connections now. Requests that wait for their responses are uncertain.

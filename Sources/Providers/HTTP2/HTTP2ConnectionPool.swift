@@ -213,6 +213,7 @@ extension HTTP2ConnectionPool {
       switch action {
       case .open(let serial): open(serial)
       case .retire(let serial): connections[serial]?.retire()
+      case .failWaiting(HTTP2PoolState.noLoss) where awaitsAuthorization: finishAll(.unsent(reason: "NoAuthorization"))
       case .failWaiting(let reason): finishAll(.unsent(reason: reason))
       }
     }

@@ -23,6 +23,9 @@ struct HTTP2PoolState {
     var isRetiredByUs = false
   }
 
+  /// The reason while no connection was lost.
+  static let noLoss = "NoConnection"
+
   private let settings: PoolSettings
   private var entries: [Int: Entry] = [:]
   private var lastSerial = 0
@@ -31,7 +34,7 @@ struct HTTP2PoolState {
   /// an attack.
   private var losses = 0
   private var notBefore: NIODeadline?
-  private var lastLoss = "NoConnection"
+  private var lastLoss = Self.noLoss
   /// Whether so many connections failed in a row that waiting pushes are returned.
   private var hasGivenUp = false
   /// Since when pushes have waited without a response; nil while none waits.

@@ -1,0 +1,73 @@
+/// What a response of FCM means. This is the only place that knows what a code means.
+extension ResponseClassification {
+  /// A response without a code of FCM is classified by its status.
+  init(_ response: FCMResponse) {
+    guard response.status / 100 != 2 else {
+      self.init(verdict: .accepted)
+      return
+    }
+    if let code = response.errorCode.flatMap(FCMErrorCode.init(rawValue:)) {
+      self.init(code, response)
+    } else if response.rpcStatus == FCMErrorCode.invalidArgument.rawValue {
+      // The JSON does not fit, which Google's front end finds out before FCM sees it.
+      self.init(.invalidArgument, response)
+    } else {
+      self.init(status: response)
+    }
+  }
+
+  /// The table.
+  private init(_ code: FCMErrorCode, _ response: FCMResponse) {
+    let word = code.rawValue
+    switch code {
+    // The token or the message is at fault. FCM has the same code for both.
+    case .invalidArgument:
+      self = response.isAboutToken ? .invalidToken : ResponseClassification(verdict: .payloadRefused(reason: word))
+    case .unregistered: self.init(verdict: .tokenInvalid(.unregistered, since: nil, reason: word))
+    // The token belongs to another project.
+    case .senderIDMismatch: self.init(verdict: .tokenInvalid(.wrongApp, since: nil, reason: word))
+    // The project's key for APNs or web push is at fault.
+    case .thirdPartyAuth, .apnsAuth: self.init(verdict: .credentialsRefused(reason: word))
+    // Later.
+    case .quotaExceeded: self.init(verdict: .retry(after: Self.quotaDelay(response.retryAfter), reason: word))
+    case .unavailable, .internal, .unspecified: self.init(verdict: .retry(after: response.retryAfter, reason: word))
+    }
+    reason = word
+  }
+
+  private init(status response: FCMResponse) {
+    let word = response.errorCode ?? response.rpcStatus ?? "HTTP\(response.status)"
+    switch response.status {
+    // The access token is refused; a new one may be accepted.
+    case 401: self.init(verdict: .credentialsRefused(reason: word), recovery: .newToken)
+    // The API is disabled or a role is missing; or the project does not exist.
+    case 403, 404: self.init(verdict: .credentialsRefused(reason: word))
+    case 429: self.init(verdict: .retry(after: Self.quotaDelay(response.retryAfter), reason: word))
+    case 408: self.init(verdict: .retry(after: response.retryAfter, reason: word))
+    case 400..<500: self.init(verdict: .payloadRefused(reason: word))
+    default: self.init(verdict: .retry(after: response.retryAfter, reason: word))
+    }
+    reason = Self.documented.contains(word) ? word : "other"
+  }
+
+  /// A token that FCM never issued.
+  static let invalidToken = ResponseClassification(
+    verdict: .tokenInvalid(.unregistered, since: nil, reason: FCMErrorCode.invalidArgument.rawValue),
+    reason: FCMErrorCode.invalidArgument.rawValue)
+
+  /// A minute at least, as Google asks for.
+  private static func quotaDelay(_ retryAfter: Duration?) -> Duration { max(.seconds(60), retryAfter ?? .zero) }
+
+  /// Statuses of Google's APIs that come without a code of FCM.
+  private static let documented: Set<String> = [
+    "UNAUTHENTICATED", "PERMISSION_DENIED", "NOT_FOUND", "RESOURCE_EXHAUSTED", "INTERNAL", "UNAVAILABLE",
+  ]
+}
+
+extension FCMResponse {
+  /// Whether INVALID_ARGUMENT speaks of the registration token. Only the text says so if no field is named.
+  fileprivate var isAboutToken: Bool {
+    if !fields.isEmpty { return fields.contains("message.token") }
+    return message?.lowercased().contains("registration token") == true
+  }
+}
