@@ -75,6 +75,8 @@ extension PushServiceSettings {
     self.init()
     apns.productionURL = simulator.productionURL
     apns.sandboxURL = simulator.sandboxURL
+    fcm.url = simulator.fcmURL
+    fcm.tokenURL = simulator.googleTokenURL
     caFile = simulator.caFile
     reconnectDelay = .milliseconds(1)
     connectTimeout = .seconds(600)

@@ -1,0 +1,228 @@
+import FoundationEssentials
+import Simulator
+import Support
+import Synchronization
+import Testing
+import Wire
+
+@testable import Providers
+
+/// Pushes to FCM over TLS and HTTP/2, with sign-in.
+@Suite struct FCMSendingTests {
+  /// A clock that the test sets.
+  private final class Clock: Sendable {
+    private let time = Mutex(Date(timeIntervalSince1970: 1_800_000_000))
+    var now: @Sendable () -> Date { { self.time.withLock { $0 } } }
+    func pass(minutes: Double) { time.withLock { $0 += minutes * 60 } }
+  }
+
+  @Test func `A push is received completely, with one access token for all`() async throws {
+    try await withAPNs { simulator, services in
+      let account = try services.firebase(simulator)
+      #expect(await account.verdicts(["phone-1:x", "phone-2:x"]) == [.accepted, .accepted])
+      let received = simulator.fcm.requests
+      #expect(Set(received.map(\.token)) == ["phone-1:x", "phone-2:x"])
+      #expect(received.allSatisfy { $0.project == "acme-shop" && !$0.validateOnly })
+      #expect(received.allSatisfy { $0.message["data"]?["alert"] == "Hello" })
+      #expect(received.allSatisfy { $0.message["android"]?["collapse_key"] == "s17" })
+      #expect(simulator.fcm.tokenRequestCount == 1)
+    }
+  }
+
+  @Test(arguments: [
+    ("fade0400", Verdict.tokenInvalid(.unregistered, since: nil, reason: "INVALID_ARGUMENT")),
+    ("fade0401", .credentialsRefused(reason: "THIRD_PARTY_AUTH_ERROR")),
+    ("fade0403", .tokenInvalid(.wrongApp, since: nil, reason: "SENDER_ID_MISMATCH")),
+    ("fade0404", .tokenInvalid(.unregistered, since: nil, reason: "UNREGISTERED")),
+    ("fade1429", .retry(after: .seconds(60), reason: "QUOTA_EXCEEDED")),
+    ("fade0500", .retry(after: nil, reason: "INTERNAL")),
+    ("fade1503", .retry(after: .seconds(1), reason: "UNAVAILABLE")),
+  ])
+  func `A refusal is reported as its verdict`(_ token: String, _ verdict: Verdict) async throws {
+    try await withAPNs { simulator, services in
+      let account = try services.firebase(simulator)
+      #expect(await account.verdicts([token]) == [verdict])
+      #expect(simulator.fcm.tokenRequestCount == 1)
+    }
+  }
+
+  @Test func `A new connection sends as many pushes as the server allows`() async throws {
+    try await withAPNs(provider: { $0.connectionsPerPool = 1 }) { simulator, services in
+      simulator.fcm.rule(.any, .ignore, times: 50)
+      let account = try services.firebase(simulator)
+      async let verdicts = account.verdicts((0..<50).map { "phone-\($0):x" })
+      _ = await simulator.fcm.received(count: 50)
+      simulator.fcm.answerIgnored()
+      #expect(Set(await verdicts) == [.accepted])
+    }
+  }
+
+  @Test func `Whoever waits for the access token shares one request for it`() async throws {
+    try await withAPNs { simulator, services in
+      simulator.fcm.tokenRule(.any, .ignore, times: 1)
+      let account = try services.firebase(simulator)
+      async let first = account.verdicts(["phone-1:x"])
+      _ = await simulator.fcm.receivedTokenRequests(count: 1)
+      async let second = account.verdicts(["phone-2:x"], to: .sandbox)
+      async let check = account.check(.production)
+      simulator.fcm.answerIgnored()
+      #expect(await first + second == [.accepted, .accepted])
+      #expect(await check == .accepted)
+      #expect(simulator.fcm.tokenRequestCount == 1)
+    }
+  }
+
+  @Test func `An access token is renewed before its end, while the old one serves`() async throws {
+    let clock = Clock()
+    try await withAPNs(now: clock.now) { simulator, services in
+      let account = try services.firebase(simulator)
+      #expect(await account.verdicts(["phone-1:x"]) == [.accepted])
+      clock.pass(minutes: 56)
+      simulator.fcm.tokenRule(.any, .ignore, times: 1)
+      #expect(await account.verdicts(["phone-1:x"]) == [.accepted])
+      _ = await simulator.fcm.receivedTokenRequests(count: 2)
+      #expect(await account.verdicts(["phone-1:x"]) == [.accepted])
+      #expect(simulator.fcm.tokenRequestCount == 2)
+      simulator.fcm.answerIgnored()
+      clock.pass(minutes: 5)
+      #expect(await account.verdicts(["phone-1:x"]) == [.accepted])
+    }
+  }
+
+  @Test func `A revoked access token is replaced, and its pushes are sent again`() async throws {
+    try await withAPNs { simulator, services in
+      let account = try services.firebase(simulator)
+      #expect(await account.verdicts(["phone-1:x"]) == [.accepted])
+      simulator.fcm.revokeAccessTokens()
+      #expect(Set(await account.verdicts((0..<50).map { "phone-\($0):x" })) == [.accepted])
+      #expect(simulator.fcm.tokenRequestCount == 2)
+    }
+  }
+
+  @Test func `A new access token that is refused too refuses the credentials`() async throws {
+    try await withAPNs { simulator, services in
+      simulator.fcm.rule(.any, .refuse(.unauthenticated))
+      let account = try services.firebase(simulator)
+      let refused = Verdict.credentialsRefused(reason: "UNAUTHENTICATED")
+      #expect(Set(await account.verdicts((0..<50).map { "phone-\($0):x" })) == [refused])
+      #expect(simulator.fcm.tokenRequestCount == 2)
+      #expect(await account.verdicts(["phone-1:x"]) == [refused])
+      #expect(simulator.fcm.tokenRequestCount == 2)
+    }
+  }
+
+  @Test func `An account that Google does not know refuses the credentials, and nothing is sent`() async throws {
+    try await withAPNs { simulator, services in
+      let account = try services.firebase(simulator)
+      simulator.fcm.remove(clientEmail: "push@acme-shop.iam.gserviceaccount.com")
+      #expect(await account.verdicts(["phone-1:x"]) == [.credentialsRefused(reason: "invalid_grant")])
+      #expect(await account.check(.production) == .refused(reason: "invalid_grant"))
+      #expect(simulator.fcm.count == 0)
+    }
+  }
+
+  @Test func `What is no private key refuses the credentials without a request`() async throws {
+    try await withAPNs { simulator, services in
+      let account = services.account(
+        appID: "com.acme.app",
+        credentials: .fcm(.init(projectID: "p", clientEmail: "e", privateKeyID: "k", privateKey: "nonsense")))
+      #expect(await account.verdicts(["phone-1:x"]) == [.credentialsRefused(reason: "PrivateKeyUnusable")])
+      #expect(simulator.fcm.count + simulator.fcm.tokenRequestCount == 0)
+    }
+  }
+
+  @Test func `A token endpoint that is out of order puts pushes off`() async throws {
+    try await withAPNs { simulator, services in
+      simulator.fcm.tokenRule(.any, .refuse(.init(status: 503, body: "<html>", retryAfter: "90")))
+      let account = try services.firebase(simulator)
+      #expect(
+        await account.verdicts(["phone-1:x", "phone-2:x"])
+          == Array(repeating: .retry(after: .seconds(90), reason: "HTTP503"), count: 2))
+      #expect(await account.check(.production) == .unreachable(reason: "HTTP503"))
+      #expect(simulator.fcm.tokenRequestCount == 1)
+    }
+  }
+
+  @Test func `Without a token endpoint pushes come back unsent`() async throws {
+    try await withSimulator { simulator in
+      let deaf = ClosedPort()
+      var settings = PushServiceSettings(simulator, isPatient: false)
+      settings.fcm.tokenURL = "https://127.0.0.1:\(deaf.number)/token"
+      try await withProvider(settings) { services in
+        let account = try services.firebase(simulator)
+        #expect(await account.verdicts(["phone-1:x"]) == [.unsent(reason: "ConnectionRefused")])
+        #expect(await account.check(.production) == .unreachable(reason: "ConnectionRefused"))
+        #expect(simulator.fcm.count == 0)
+      }
+    }
+  }
+
+  @Test func `An account of another project is refused`() async throws {
+    try await withAPNs { simulator, services in
+      let stranger = try services.firebase(simulator, sendingFor: "other-project")
+      #expect(await stranger.verdicts(["phone-1:x"]) == [.credentialsRefused(reason: "PERMISSION_DENIED")])
+      #expect(await stranger.check(.production) == .refused(reason: "PERMISSION_DENIED"))
+    }
+  }
+
+  @Test func `A check is a dry run, and a word about its token accepts the account`() async throws {
+    try await withAPNs { simulator, services in
+      let account = try services.firebase(simulator)
+      #expect(await account.check(.production) == .accepted)
+      for refusal: SimulatedFCM.Refusal in [.unregistered, .invalidToken, .senderIDMismatch] {
+        simulator.fcm.rule(.any, .refuse(refusal), times: 1)
+        #expect(await account.check(.production) == .accepted)
+      }
+      simulator.fcm.rule(.any, .refuse(.unavailable()), times: 1)
+      #expect(await account.check(.production) == .unreachable(reason: "UNAVAILABLE"))
+      #expect(simulator.fcm.requests.allSatisfy { $0.validateOnly })
+    }
+  }
+
+  @Test func `Shutdown does not wait for the access token`() async throws {
+    try await withAPNs { simulator, services in
+      simulator.fcm.tokenRule(.any, .ignore, times: 1)
+      let account = try services.firebase(simulator)
+      async let verdicts = account.verdicts(["phone-1:x"])
+      _ = await simulator.fcm.receivedTokenRequests(count: 1)
+      async let down: Void = services.shutDown()
+      #expect(await verdicts == [.unsent(reason: "ShuttingDown")])
+      simulator.fcm.answerIgnored()
+      await down
+    }
+  }
+}
+
+extension PushServices {
+  /// An app's account whose service account the Simulator knows.
+  /// - Parameter project: to send for another project than the account's own.
+  fileprivate func firebase(
+    _ simulator: PushSimulator, sendingFor project: String? = nil
+  ) throws -> any PushAccount {
+    let account = try SimulatedFCM.ServiceAccount(tokenURL: simulator.googleTokenURL)
+    try simulator.fcm.register(account)
+    return self.account(
+      appID: "com.acme.app",
+      credentials: .fcm(
+        GoogleServiceAccount(
+          projectID: project ?? account.projectID, clientEmail: account.clientEmail, privateKeyID: account.keyID,
+          privateKey: account.privateKey)))
+  }
+}
+
+extension PushAccount {
+  /// Sends a message to these tokens, and returns the verdicts in their order.
+  fileprivate func verdicts(_ tokens: [String], to environment: PushEnvironment = .production) async -> [Verdict?] {
+    let requests = tokens.compactMap { token -> PushRequest? in
+      let message = RenderedMessage(alert: Array(#""Hello""#.utf8))
+      let push = OutgoingPush(token: token, id: UUID(), collapseKey: "s17", message: message)
+      if case .request(let request) = prepare(push) { return request }
+      return nil
+    }
+    var verdicts = [Verdict?](repeating: nil, count: requests.count)
+    for await outcomes in send(requests, to: environment, while: { true }) {
+      for outcome in outcomes { verdicts[outcome.index] = outcome.verdict }
+    }
+    return verdicts
+  }
+}
