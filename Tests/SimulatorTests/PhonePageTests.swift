@@ -1,5 +1,5 @@
 import AsyncHTTPClient
-import FoundationEssentials
+import Foundation
 import NIOCore
 import NIOHTTP1
 import Support
@@ -167,10 +167,81 @@ import Testing
   }
 
   @Test(arguments: [
+    (#""notification":{"title":"Hi","body":"You"},"data":{"alert":"Other"}"#, "Hi", "You", ["FCM"]),
+    (#""notification":{"body":"Only a body"}"#, "Acme Shop", "Only a body", ["FCM"]),
+    (
+      #""notification":{"title":"Hi"},"android":{"notification":{"title":"Android","body":"You"}}"#, "Android", "You",
+      ["FCM"]
+    ),
+    (#""data":{"alert":"Hi","info":"More"}"#, "Hi", "More", ["FCM", "data message"]),
+    (#""data":{"alert":"Hi"},"android":{"data":{"alert":"Android"}}"#, "Android", "", ["FCM", "data message"]),
+    (#""data":{"sync":"1"}"#, "Silent push", "", ["FCM", "data message"]),
+  ])
+  func `An Android phone shows a notification, or what an app would make of data`(
+    _ fields: String, _ title: String, _ text: String, _ notes: [String]
+  ) async throws {
+    try await withFCM { simulator, fcm in
+      _ = try await fcm.send(FCMRequester.body(fields))
+      let push = PhonePush(try #require(simulator.fcm.requests.first))
+      #expect(push.phone == .android)
+      #expect(push.title == title)
+      #expect(push.text == text)
+      #expect(push.notes == notes)
+      #expect(push.isSilent == (title == "Silent push"))
+    }
+  }
+
+  @Test func `iPhones and Android phones show their own pushes, in one order`() async throws {
+    try await withFCM(configure: { $0.phonePort = 0 }) { simulator, fcm in
+      let url = try #require(simulator.phoneURL)
+      let apns = Requester(client: fcm.client, simulator: simulator)
+      _ = try await apns.answer(request("ab01", #"{"aps":{"alert":"For an iPhone"}}"#))
+      let data =
+        #""data":{"alert":"For <Android>","url":"https://hub/c/x","pushreadurl":"https://hub/r/x","badge":"4"}"#
+      _ = try await fcm.send(FCMRequester.body(token: "Tok:en+&1", data))
+      _ = try await fcm.send(FCMRequester.body(token: "fade0404", data))
+      _ = try await fcm.send(
+        FCMRequester.body(
+          token: "second",
+          #""notification":{"title":"With a picture","image":"https://hub/i.png"},"android":{"notification":{"notification_count":5}}"#
+        ))
+      let page = try await get(url + "/", apns).1
+      let halves = page.components(separatedBy: #"data-phone="android""#)
+      #expect(halves.count == 2)
+      #expect(halves[0].contains("For an iPhone") && !halves[0].contains("&lt;Android&gt;"))
+      #expect(halves[1].contains("For &lt;Android&gt;") && !halves[1].contains("For an iPhone"))
+      #expect(halves[1].contains(#"data-url="https://hub/c/x""#) && halves[1].contains(#"data-read="https://hub/r/x""#))
+      #expect(halves[1].contains("<b>4</b>") && halves[1].contains("<b>5</b>"))
+      #expect(halves[1].contains(#"src="https://hub/i.png""#))
+      #expect(page.contains(#"data-last="3""#))
+      #expect(page.contains(#"href="/?token=Tok%3aen%2b%261""#))
+      for (variable, value) in simulator.addresses { #expect(page.contains("<dt>\(variable)</dt><dd>\(value)</dd>")) }
+
+      let one = try await get(url + "/?token=Tok%3Aen%2B%261", apns).1
+      #expect(one.contains("&lt;Android&gt;") && !one.contains("With a picture"))
+      #expect(!one.contains(#"data-phone="iphone""#))
+
+      let response = try await fcm.client.execute(
+        HTTPClientRequest(url: url + "/events?after=1"), timeout: .seconds(600))
+      var text = ""
+      for try await chunk in response.body {
+        text += String(buffer: chunk)
+        if text.contains("id: 3\n") { break }
+      }
+      #expect(text.contains("id: 2\n") && text.contains(#""phone":"android""#))
+    }
+  }
+
+  @Test(arguments: [
     ("com.acme.app", "Acme"), ("com.acme.wallet", "Wallet"), ("com.acme.app.voip", "Acme"), ("app", "App"), ("", "App"),
   ])
   func `An app's name is derived from its bundle id`(_ topic: String, _ name: String) {
     #expect(PhonePush.appName(topic: topic) == name)
+  }
+
+  @Test(arguments: [("acme-shop", "Acme Shop"), ("acme", "Acme"), ("", "App")])
+  func `An Android app's name is derived from its project`(_ project: String, _ name: String) {
+    #expect(PhonePush.appName(project: project) == name)
   }
 
   @Test func `Rules can be added, listed and removed over HTTP`() async throws {
