@@ -122,7 +122,8 @@ extension SendoutStore {
       devices = try await Devices(reading).histories(customer, of: contact.id, in: sendout.apps)
     }
     let history = RecipientHistory(
-      sendout: sendout, audience: try sendout.audience(), apps: apps, contact: contact, pushes: pushes, devices: devices)
+      sendout: sendout, audience: try sendout.audience(), apps: apps, contact: contact, pushes: pushes, devices: devices
+    )
     return WhyReply(sendoutId: sendout.key.sendout, originalId: originalID, lines: history.lines(for: originalID))
   }
 }

@@ -37,7 +37,8 @@ extension Sendout {
       throw PostgresError.decoding(statement: "sendout", column: "state", .format("an unknown state or policy"))
     }
     self.init(
-      key: SendoutKey(CustomerID(customer), SendoutID(sendout)), apps: apps.map { PushAppID($0) }, name: name, state: state,
+      key: SendoutKey(CustomerID(customer), SendoutID(sendout)), apps: apps.map { PushAppID($0) }, name: name,
+      state: state,
       haltReason: halt, audienceJSON: audience.text, messageJSON: message.text,
       template: templateName.flatMap { name in templateVersion.map { (name, $0) } },
       unknownIDs: try row.get("unknown_ids"), onUncertain: policy, createdAt: try row.get("created_at"),

@@ -18,7 +18,9 @@ import Wire
     }
   }
 
-  @Test func `An unavailable sandbox delays only itself: what was tried expires, and its backlog stays as it is`() async throws {
+  @Test func `An unavailable sandbox delays only itself: what was tried expires, and its backlog stays as it is`()
+    async throws
+  {
     try await withSendingBench({
       $0.apns.sandboxURL = "https://localhost:1"
       $0.connectAttempts = 1

@@ -59,7 +59,8 @@ import Wire
     }
   }
 
-  @Test func `An app whose key is refused gets an alarm and pauses the sendout once the others are done`() async throws {
+  @Test func `An app whose key is refused gets an alarm and pauses the sendout once the others are done`() async throws
+  {
     try await withSendingBench { bench in
       try await bench.addDevices(50)
       let other = try await addApp(bench, signingKey: APNsKey.fresh())

@@ -186,7 +186,9 @@ final class Dispatch: Sendable {
       await take(OutcomePartition(slice.refused, slice, run.outcomePolicy), in: slice.environment, of: run)
     }
     for await answers in app.account.send(slice.requests, to: slice.environment, while: isOurs) {
-      let outcomes = answers.map { PushOutcome(index: slice.requested[$0.index], verdict: $0.verdict, sentAt: $0.sentAt) }
+      let outcomes = answers.map {
+        PushOutcome(index: slice.requested[$0.index], verdict: $0.verdict, sentAt: $0.sentAt)
+      }
       for outcome in outcomes { isUnanswered[outcome.index] = false }
       let partition = OutcomePartition(outcomes, slice, run.outcomePolicy)
       service.record(partition)

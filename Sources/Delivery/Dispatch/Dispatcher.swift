@@ -27,7 +27,8 @@ public struct Dispatcher: Sendable {
   ///   - now: the clock by which pushes are dated and expire.
   ///   - random: 0 to 1, for the jitter of retries.
   public init(
-    _ database: any Querying, services: PushServices, links: PublicLinks, settings: DispatchSettings = DispatchSettings(), logger: Logger,
+    _ database: any Querying, services: PushServices, links: PublicLinks,
+    settings: DispatchSettings = DispatchSettings(), logger: Logger,
     now: @escaping @Sendable () -> Date = { Date() },
     random: @escaping @Sendable () -> Double = { .random(in: 0...1) }
   ) {

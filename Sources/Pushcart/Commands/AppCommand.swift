@@ -187,7 +187,9 @@ struct PushServiceOptions: ParsableArguments {
   var signingKeySecret: Secret? { get throws { try Self.secret(signingKey) } }
   var serviceAccountSecret: Secret? { get throws { try Self.secret(serviceAccount) } }
 
-  private static func secret(_ path: String?) throws -> Secret? { try path.map { Secret(bytes: try InputFile($0).bytes) } }
+  private static func secret(_ path: String?) throws -> Secret? {
+    try path.map { Secret(bytes: try InputFile($0).bytes) }
+  }
 }
 
 extension PushAppReply {

@@ -27,6 +27,7 @@ struct DemoCommand: AsyncParsableCommand {
   @Option(help: "TCP port of the phone page.") var phonePort = 8081
   @Option(help: "TCP port of the simulated APNs, production.") var apnsPort = 8443
   @Option(help: "TCP port of the simulated APNs, sandbox.") var apnsSandboxPort = 8444
+  @Option(help: "TCP port of the simulated FCM.") var fcmPort = 8445
   @Option(help: "trace, debug, info, notice, warning, error or critical; debug logs every request.")
   var logLevel = "warning"
 
@@ -36,7 +37,7 @@ struct DemoCommand: AsyncParsableCommand {
     }
     for (port, flag) in [
       (port, "--port"), (phonePort, "--phone-port"), (apnsPort, "--apns-port"),
-      (apnsSandboxPort, "--apns-sandbox-port"),
+      (apnsSandboxPort, "--apns-sandbox-port"), (fcmPort, "--fcm-port"),
     ] {
       try TCPPort.require(port, on: host, flag: flag)
     }
@@ -45,7 +46,7 @@ struct DemoCommand: AsyncParsableCommand {
     MetricsSystem.bootstrap(metrics)
     let demo = Demo(
       local: LocalHub(folder: folder), host: host, phoneNames: phoneNames,
-      ports: Demo.Ports(hub: port, phone: phonePort, apns: apnsPort, apnsSandbox: apnsSandboxPort),
+      ports: Demo.Ports(hub: port, phone: phonePort, apns: apnsPort, apnsSandbox: apnsSandboxPort, fcm: fcmPort),
       metrics: metrics, logger: Logger(label: "demo"))
     do {
       try await demo.run()

@@ -25,7 +25,8 @@ struct SendoutCommand: AsyncParsableCommand {
         var table = TextTable("#Sendout", "Name", "App", "State", "Created (UTC)", "Finished (UTC)")
         for sendout in page.items {
           table.add(
-            "\(sendout.sendoutId)", sendout.name, sendout.apps.named, sendout.state.rawValue, sendout.createdAt.forPeople,
+            "\(sendout.sendoutId)", sendout.name, sendout.apps.named, sendout.state.rawValue,
+            sendout.createdAt.forPeople,
             sendout.finishedAt?.forPeople)
         }
         return table.text(empty: "Customer \(customer) has no sendouts here.") + page.more

@@ -111,7 +111,8 @@ extension SendoutReply {
 extension [SendoutReply.App] {
   /// `com.acme.app (iOS, Firebase)`
   var named: String {
-    let ids = map(\.appId).enumerated().filter { index, id in !self[..<index].contains { $0.appId == id } }.map(\.element)
+    let ids = map(\.appId).enumerated().filter { index, id in !self[..<index].contains { $0.appId == id } }.map(
+      \.element)
     return ids.map { id in
       "\(id.onOneLine) (\(filter { $0.appId == id }.map(\.appType.name).joined(separator: ", ")))"
     }.joined(separator: ", ")

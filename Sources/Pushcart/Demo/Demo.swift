@@ -13,6 +13,7 @@ struct Demo: Sendable {
     var phone: Int
     var apns: Int
     var apnsSandbox: Int
+    var fcm: Int
   }
 
   var local: LocalHub
@@ -46,9 +47,13 @@ struct Demo: Sendable {
     guard let masterKeys = settings.masterKeys else { return }
 
     let vault = Vault(masterKeys)
+    let serviceAccount = try local.secret(local.serviceAccountFile) {
+      try simulator.issueServiceAccount(projectID: "sample-shop")
+    }
+    try simulator.fcm.register(keyFile: serviceAccount)
     let (sample, next) = try await settings.withPool { pool in
       try await Migrator(pool, Migration.embedded).apply()
-      let sample = try await SampleCustomer.prepare(local, pool, vault: vault)
+      let sample = try await SampleCustomer.prepare(local, pool, vault: vault, serviceAccount: serviceAccount)
       return (sample, try await pool.query(HubQueries.nextSendout)[0].decode(Int64.self))
     }
     try simulator.apns.trust(
@@ -68,6 +73,7 @@ struct Demo: Sendable {
     settings.phoneNames = phoneNames
     settings.productionPort = ports.apns
     settings.sandboxPort = ports.apnsSandbox
+    settings.fcmPort = ports.fcm
     settings.fcmPort = 0
     settings.phonePort = ports.phone
     // People who add an app of their own, with any key at hand, want to see its pushes on the phone page.
@@ -82,7 +88,8 @@ struct Demo: Sendable {
     let values: [(Setting, String)] = [
       (.databaseURL, database), (.masterKey.fromFile, local.masterKeyFile),
       (.publicURL, "http://localhost:\(ports.hub)"), (.apnsProductionURL, simulator.productionURL),
-      (.apnsSandboxURL, simulator.sandboxURL), (.providerCAFile, simulator.caFile),
+      (.apnsSandboxURL, simulator.sandboxURL), (.fcmURL, simulator.fcmURL),
+      (.googleTokenURL, simulator.googleTokenURL), (.providerCAFile, simulator.caFile),
       (.pageFrameAncestors, simulator.phoneURL ?? "'none'"),
     ]
     let object = Dictionary(uniqueKeysWithValues: values.map { ($0.0.name, $0.1) })

@@ -38,6 +38,7 @@ struct LocalHub: Sendable {
   /// The access key of the sample customer, which every start prints.
   var sampleKeyFile: String { "\(home)/sample.key" }
   /// The sample app's signing key, which the Simulator knows too.
+  var serviceAccountFile: String { "\(home)/service-account.json" }
   var signingKeyFile: String { "\(home)/AuthKey_SAMPLEKEY0.p8" }
   /// Certificate of the authority that signs the certificate of the Simulator's APNs.
   var caFile: String { "\(folder)/simulator-ca.pem" }

@@ -9,6 +9,7 @@ import Wire
 struct SampleCustomer: Sendable {
   static let name = "Sample customer"
   static let appID = "com.example.shop"
+  static let androidAppID = "com.example.shop.android"
   static let teamID = "SAMPLETEAM"
   static let keyID = "SAMPLEKEY0"
 
@@ -19,16 +20,28 @@ struct SampleCustomer: Sendable {
   let signingKey: String
 
   /// Creates what is missing of customer, access key, app, templates, contacts and devices.
-  static func prepare(_ local: LocalHub, _ pool: Pool, vault: Vault) async throws -> SampleCustomer {
+  static func prepare(_ local: LocalHub, _ pool: Pool, vault: Vault, serviceAccount: String) async throws
+    -> SampleCustomer
+  {
     let customers = Customers(pool)
     let known = try await customers.all().first { $0.name == name }
     let customer = if let known { known.id } else { try await customers.add(name: name).id }
     let signingKey = try local.secret(local.signingKeyFile) { P256.Signing.PrivateKey().pemRepresentation }
     let sample = SampleCustomer(
       id: customer, accessKey: try await accessKey(local, pool, customer), signingKey: signingKey)
-    let app = try await sample.app(PushApps(pool, vault: vault))
+    let apps = PushApps(pool, vault: vault)
+    let ios = try await sample.app(
+      apps,
+      NewPushApp(
+        appID: Self.appID, type: .ios, name: "Sample shop", teamID: Self.teamID, keyID: Self.keyID,
+        signingKey: Secret(signingKey)))
+    let android = try await sample.app(
+      apps,
+      NewPushApp(
+        appID: Self.androidAppID, type: .firebase, name: "Sample shop", serviceAccount: Secret(serviceAccount)))
     try await sample.saveTemplates(Templates(pool))
-    try await sample.registerPeople(pool, app)
+    try await sample.register(SamplePeople.all, ios, pool)
+    try await sample.register(SamplePeople.onAndroid, android, pool)
     return sample
   }
 
@@ -42,13 +55,9 @@ struct SampleCustomer: Sendable {
     return token
   }
 
-  private func app(_ apps: PushApps) async throws -> PushApp {
-    if let app = try await apps.list(id).first(where: { $0.appID == Self.appID }) { return app }
-    return try await apps.add(
-      id,
-      NewPushApp(
-        appID: Self.appID, type: .ios, name: "Sample shop", teamID: Self.teamID, keyID: Self.keyID,
-        signingKey: Secret(signingKey)))
+  private func app(_ apps: PushApps, _ new: NewPushApp) async throws -> PushApp {
+    if let app = try await apps.list(id).first(where: { $0.appID == new.appID }) { return app }
+    return try await apps.add(id, new)
   }
 
   /// The templates that Pushcart ships. `offer.html` becomes offer; others keep their files' names.
@@ -61,11 +70,10 @@ struct SampleCustomer: Sendable {
     }
   }
 
-  /// Registers all people unless the last one is registered already.
-  private func registerPeople(_ pool: Pool, _ app: PushApp) async throws {
-    let people = SamplePeople.all
+  /// Registers these people's phones in an app, unless the last one's is registered already.
+  private func register(_ people: [PushDevicesBody], _ app: PushApp, _ pool: Pool) async throws {
     guard let last = people.last?.originalId,
-      try await Contacts(pool).find(id, originalID: last, apps: [app.id]) == nil
+      try await Contacts(pool).find(id, originalID: last, apps: [app.id])?.devices.isEmpty != false
     else { return }
     let registrations = RegistrationBatcher(pool)
     for person in people {

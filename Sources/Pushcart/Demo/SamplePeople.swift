@@ -14,6 +14,7 @@ enum SamplePeople {
   private static let families = ["Sample", "Example", "Specimen", "Mustermann", "Exempel"]
   private static let cities = ["Sampleton", "Exampleville", "Testby", "Demodorf"]
   private static let models = ["iPhone 15", "iPhone 16", "iPhone 16 Pro", "iPhone SE", "iPhone 17"]
+  private static let androids = ["Pixel 8", "Pixel 9", "Pixel 9a"]
   private static let foods = ["vegetarian", "fish", "meat", "vegan"]
   private static let drinks = ["tea", "coffee", "water"]
 
@@ -30,6 +31,20 @@ enum SamplePeople {
       #"{"food":"\#(foods[number % foods.count])","drink":"\#(drinks[number % drinks.count])","points":\#(number * 37)}"#
     body.deviceInfo = [device("phone", number, model: models[number % models.count])]
     if number % 10 == 3 { body.deviceInfo.append(device("tablet", number, model: "iPad Air")) }
+    return body
+  }
+
+  /// Those who have an Android phone, too.
+  static let onAndroid = zip(names, 0...).filter { $0.1 % 5 == 2 }.map { name, number in
+    var body = PushDevicesBody()
+    body.originalId = Self.body(name, number).originalId
+    var device = PushDevicesBody.DeviceInfo()
+    device.deviceToken = "sample-\(number):APA91b" + token("android", number)
+    device.appType = .firebase
+    device.manufacturer = "Google"
+    device.model = androids[number % androids.count]
+    device.osVersion = "\(14 + number % 3)"
+    body.deviceInfo = [device]
     return body
   }
 

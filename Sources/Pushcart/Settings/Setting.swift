@@ -72,6 +72,10 @@ extension Setting {
     "apns-production-url", "address of APNs' production environment", fallback: "https://api.push.apple.com")
   static let apnsSandboxURL = Setting(
     "apns-sandbox-url", "address of APNs' development environment", fallback: "https://api.sandbox.push.apple.com")
+  static let fcmURL = Setting("fcm-url", "address of Firebase Cloud Messaging", fallback: "https://fcm.googleapis.com")
+  static let googleTokenURL = Setting(
+    "google-token-url", "address at which Google's service accounts sign in",
+    fallback: "https://oauth2.googleapis.com/token")
   static let providerCAFile = Setting(
     "provider-ca-file", "PEM file of certificates to trust instead of the system's")
   static let logLevel = Setting(
@@ -85,7 +89,7 @@ extension Setting {
     databaseURL, databaseConnections, databaseTransactions, masterKey, oldMasterKeys, host, port, operationsHost,
     operationsPort, publicURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
     pageFrameAncestors, drainSeconds,
-    apnsProductionURL, apnsSandboxURL, providerCAFile, logLevel, logFormat, config,
+    apnsProductionURL, apnsSandboxURL, fcmURL, googleTokenURL, providerCAFile, logLevel, logFormat, config,
   ]
   /// Settings whose value can be in a file: the variable with `_FILE`, the flag with `-file`.
   static let fileable = [databaseURL, masterKey, oldMasterKeys]

@@ -30,10 +30,15 @@ struct MasterKeyFlags: ParsableArguments {
 struct ProviderFlags: ParsableArguments {
   @Option(help: .setting(.apnsProductionURL)) var apnsProductionURL: String?
   @Option(help: .setting(.apnsSandboxURL)) var apnsSandboxURL: String?
+  @Option(help: .setting(.fcmURL)) var fcmURL: String?
+  @Option(help: .setting(.googleTokenURL)) var googleTokenURL: String?
   @Option(help: .setting(.providerCAFile)) var providerCAFile: String?
 
   var given: [Given] {
-    [(.apnsProductionURL, apnsProductionURL), (.apnsSandboxURL, apnsSandboxURL), (.providerCAFile, providerCAFile)]
+    [
+      (.apnsProductionURL, apnsProductionURL), (.apnsSandboxURL, apnsSandboxURL), (.fcmURL, fcmURL),
+      (.googleTokenURL, googleTokenURL), (.providerCAFile, providerCAFile),
+    ]
   }
 }
 

@@ -62,7 +62,8 @@ extension Devices {
   public func histories(
     _ customer: CustomerID, of contact: ContactID, in apps: [PushAppID]
   ) async throws -> [DeviceHistory] {
-    try await database.query(DeviceQueries.histories, customer.rawValue, contact.rawValue, apps.map(\.rawValue)).map { row in
+    try await database.query(DeviceQueries.histories, customer.rawValue, contact.rawValue, apps.map(\.rawValue)).map {
+      row in
       let (id, heldSince, registeredAt, invalidatedAt, reason) = try row.decode(
         Int64.self, Date.self, Date.self, Date?.self, String?.self)
       return DeviceHistory(

@@ -36,7 +36,8 @@ public struct PushApps: Sendable {
     try await database.mapViolations(constraints) {
       _ = try await $0.query(
         PushAppQueries.add, customer.rawValue, id.rawValue, appID, app.type.rawValue, name, teamID, keyID,
-        sealed.map { Bytes($0.bytes) }, sealed?.masterKeyID, file?.fingerprint, app.identityRequired, fields, file?.kind.rawValue)
+        sealed.map { Bytes($0.bytes) }, sealed?.masterKeyID, file?.fingerprint, app.identityRequired, fields,
+        file?.kind.rawValue)
     }
     return try await changed(customer, id)
   }

@@ -44,7 +44,8 @@ struct ServiceAccountFile {
     func refuse(_ finding: String) -> RegistryError {
       .credential(
         field: Self.field,
-        sentence: "\(finding): upload the JSON file of a service account's private key, from the Firebase console under "
+        sentence:
+          "\(finding): upload the JSON file of a service account's private key, from the Firebase console under "
           + "Project settings, Service accounts.")
     }
     guard !file.bytes.allSatisfy({ $0 <= 0x20 }) else { throw refuse("This is empty") }
@@ -78,7 +79,8 @@ struct ServiceAccountFile {
 
   private static func isOfProject(_ byte: UInt8) -> Bool {
     switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"),
       UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: ":"), UInt8(ascii: "_"):
       true
     default: false

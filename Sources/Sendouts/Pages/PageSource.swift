@@ -15,7 +15,8 @@ final class PageSource: Sendable {
   let sendout: SendoutFields
 
   init(
-    template: (name: String, version: Int32)?, message: MessageTemplate, apps: [PushAppID: AppFields], sendout: SendoutFields
+    template: (name: String, version: Int32)?, message: MessageTemplate, apps: [PushAppID: AppFields],
+    sendout: SendoutFields
   ) {
     self.template = template
     self.message = message

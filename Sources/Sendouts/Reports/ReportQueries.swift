@@ -76,7 +76,9 @@ extension ReportView {
     case .sendouts:
       ReportView(
         "sendout_totals", .sendout, by: "sendout_id DESC",
-        [sendout, text("name"), Column(name: "appId", sql: "app_id"), "platform", "state"] + counts + [rate("openRate", "open_rate")]
+        [sendout, text("name"), Column(name: "appId", sql: "app_id"), "platform", "state"] + counts + [
+          rate("openRate", "open_rate")
+        ]
           + [moment("createdAt", "created_at"), moment("startedAt", "started_at"), moment("finishedAt", "finished_at")])
     case .funnel:
       ReportView(

@@ -73,7 +73,8 @@ public enum ErrorReplies {
     switch error {
     case .sendoutUnknown: .notFound("There is no sendout of this number.")
     case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
-    case .platformNotServed: .badRequest("appType is of a platform that this hub cannot send to; it sends to iOS, Firebase and Android.")
+    case .platformNotServed:
+      .badRequest("appType is of a platform that this hub cannot send to; it sends to iOS, Firebase and Android.")
     case .wrongState(let sendout, let state, let verb):
       .conflict("Sendout \(sendout) is \(state.rawValue). \(verb.rawValue) is not possible.")
     }

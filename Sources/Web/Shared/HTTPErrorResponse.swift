@@ -62,7 +62,8 @@ extension HTTPErrorResponse {
   }
 
   /// Of a push app whose push service the hub does not speak yet.
-  public static let uncheckable = HTTPErrorResponse.conflict("No push service of this hub sends to this platform, so there is none to ask.")
+  public static let uncheckable = HTTPErrorResponse.conflict(
+    "No push service of this hub sends to this platform, so there is none to ask.")
   public static let noCredentials = HTTPErrorResponse.conflict(
     "The app has no credentials yet: neither signingKey nor serviceAccount. Add one by PATCH first.")
 

@@ -12,7 +12,8 @@ public struct PushAppRequest: APIRequest, Equatable {
 
   public init(
     name: String, appId: String, appType: AppType, teamId: String? = nil, keyId: String? = nil,
-    signingKey: String? = nil, serviceAccount: String? = nil, identity: IdentityMode? = nil, deviceFields: [String]? = nil
+    signingKey: String? = nil, serviceAccount: String? = nil, identity: IdentityMode? = nil,
+    deviceFields: [String]? = nil
   ) {
     self.name = name
     self.appId = appId
@@ -70,7 +71,8 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
   public var deviceFields: [String]?
 
   public init(
-    name: String? = nil, teamId: String? = nil, keyId: String? = nil, signingKey: String? = nil, serviceAccount: String? = nil,
+    name: String? = nil, teamId: String? = nil, keyId: String? = nil, signingKey: String? = nil,
+    serviceAccount: String? = nil,
     identity: IdentityMode? = nil, deviceFields: [String]? = nil
   ) {
     self.name = name

@@ -9,7 +9,7 @@ struct RunningDemo {
   var text: String { process.text }
 
   /// - Parameters:
-  ///   - ports: of the hub, the phone page, and the Simulator's APNs twice.
+  ///   - ports: of the hub, the phone page, the Simulator's APNs twice, and its FCM.
   ///   - umask: of its process.
   init(in folder: String, _ ports: [Int], umask: String = "022") async throws {
     process = try Self.launch(in: folder, ports, umask: umask)
@@ -18,7 +18,9 @@ struct RunningDemo {
 
   /// Starts a demo without waiting for it.
   static func launch(in folder: String, _ ports: [Int], umask: String = "022") throws -> RunningPushcart {
-    let flags = zip(["--port", "--phone-port", "--apns-port", "--apns-sandbox-port"], ports).flatMap { [$0, "\($1)"] }
+    let flags = zip(["--port", "--phone-port", "--apns-port", "--apns-sandbox-port", "--fcm-port"], ports).flatMap {
+      [$0, "\($1)"]
+    }
     return try RunningPushcart(["demo"] + flags, environment: [:], folder: folder, limits: "umask \(umask)")
   }
 

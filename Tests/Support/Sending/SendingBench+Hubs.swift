@@ -28,7 +28,8 @@ extension SendingBench {
 
   public func runner(_ hub: TestHub = TestHub(), services: PushServices? = nil) -> SendoutRunner {
     SendoutRunner(
-      pool, dispatcher: dispatcher(hub, services: services), vault: vault, settings: hub.runner, logger: TestServer.logger)
+      pool, dispatcher: dispatcher(hub, services: services), vault: vault, settings: hub.runner,
+      logger: TestServer.logger)
   }
 
   /// Runs `body` while so many hubs send. They drop everything when it ends, as if they were killed.

@@ -64,7 +64,8 @@ func withManagementServer(
     let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
     let pool = database.pool
     var whole = WholeWebServer(
-      pool, vault: vault, services: try PushServices(apns, logger: logger), signer: LinkSigner(keys: [1: Array(0..<32)]))
+      pool, vault: vault, services: try PushServices(apns, logger: logger), signer: LinkSigner(keys: [1: Array(0..<32)])
+    )
     whole.logger = logger
     let customers = Customers(pool)
     let keys = AccessKeys(pool)
