@@ -12,7 +12,7 @@ enum FCMPayload {
   static func json(_ message: RenderedMessage, token: String, collapseKey: String?) -> [UInt8] {
     var json = JSONObjectText(capacity: 1536)
     json.beginObject("message")
-    json.append("token", JSONText.quoted(token.utf8))
+    json.append("token", JSONText.quoted(token))
     if let alert = message.alert {
       json.beginObject("notification")
       json.append("title", message.info == nil ? nil : alert)
@@ -24,7 +24,7 @@ enum FCMPayload {
     json.endObject()
     json.beginObject("android")
     json.append("priority", Array("\"HIGH\"".utf8))
-    let key = collapseKey.map { JSONText.quoted($0.utf8) }
+    let key = collapseKey.map(JSONText.quoted)
     json.append("collapse_key", key)
     let notification = androidNotification(of: message, key)
     if !notification.isEmpty {
@@ -46,7 +46,7 @@ enum FCMPayload {
       size += "body".utf8.count + JSONText.length(alert)
       if let info = message.info { size += "title".utf8.count + JSONText.length(info) }
     }
-    for (name, value) in androidNotification(of: message, collapseKey.map { JSONText.quoted($0.utf8) }) {
+    for (name, value) in androidNotification(of: message, collapseKey.map(JSONText.quoted)) {
       size += name.utf8CodeUnitCount + JSONText.length(value)
     }
     return size
@@ -61,20 +61,22 @@ enum FCMPayload {
   /// Hands out the members of `data`, both sides as JSON strings.
   private static func data(of message: RenderedMessage, _ take: (_ name: [UInt8], _ value: [UInt8]) -> Void) {
     func append(_ name: String, _ value: [UInt8]?) {
-      if let value { take(JSONText.quoted(name.utf8), value) }
+      if let value { take(JSONText.quoted(name), value) }
     }
     append("source", Array("\"carma\"".utf8))
     append("alert", message.alert)
     append("info", message.info)
     append("url", message.url)
     append("pushreadurl", message.pushreadurl)
-    append("badge", message.badge.map(JSONText.quoted))
+    append("badge", message.badge.map(quoted))
     append("sound", message.sound)
     append("category", message.category)
     for field in message.fields where !isReserved(field.name) {
-      take(field.name, field.value.first == UInt8(ascii: "\"") ? field.value : JSONText.quoted(field.value))
+      take(field.name, field.value.first == UInt8(ascii: "\"") ? field.value : quoted(field.value))
     }
   }
+
+  private static func quoted(_ json: [UInt8]) -> [UInt8] { JSONText.quoted(String(decoding: json, as: UTF8.self)) }
 
   /// What Android needs beside title and body; it would show a notification, so there is none without an alert.
   private static func androidNotification(

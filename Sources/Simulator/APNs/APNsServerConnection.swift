@@ -26,8 +26,8 @@ struct APNsServerConnection: ServiceConnection {
     return (request, reply)
   }
 
-  func response(to request: APNsRequest, refusal: APNsRefusal?) -> ServiceResponse {
-    var response = ServiceResponse(status: refusal?.status ?? 200, body: refusal?.body)
+  func response(to request: APNsRequest, refusal: APNsRefusal?) -> SimulatedResponse {
+    var response = SimulatedResponse(status: refusal?.status ?? 200, body: refusal?.body)
     response.headers.append(("apns-id", request.id ?? UUID().uuidString))
     if environment == .sandbox, refusal == nil { response.headers.append(("apns-unique-id", UUID().uuidString)) }
     return response

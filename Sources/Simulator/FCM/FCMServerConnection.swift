@@ -34,8 +34,8 @@ struct FCMServerConnection: ServiceConnection {
     return (Request(accepted: #"{"name":\#(String(decoding: name, as: UTF8.self))}"#), reply)
   }
 
-  func response(to request: Request, refusal: SimulatedFCM.Refusal?) -> ServiceResponse {
-    var response = ServiceResponse(status: refusal?.status ?? 200, body: refusal?.body ?? request.accepted)
+  func response(to request: Request, refusal: SimulatedFCM.Refusal?) -> SimulatedResponse {
+    var response = SimulatedResponse(status: refusal?.status ?? 200, body: refusal?.body ?? request.accepted)
     response.headers = [("content-type", refusal?.contentType ?? "application/json; charset=UTF-8")]
     if let retryAfter = refusal?.retryAfter { response.headers.append(("retry-after", retryAfter)) }
     return response

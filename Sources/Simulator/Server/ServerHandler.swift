@@ -132,7 +132,7 @@ extension ServerHandler {
     }
   }
 
-  private func respond(_ response: ServiceResponse, on stream: Int) {
+  private func respond(_ response: SimulatedResponse, on stream: Int) {
     var headers = HPACKHeaders()
     headers.reserveCapacity(3)
     headers.add(name: ":status", value: response.status == 200 ? "200" : String(response.status))

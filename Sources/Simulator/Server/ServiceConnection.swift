@@ -14,14 +14,14 @@ protocol ServiceConnection: SendableMetatype {
   mutating func receive(_ headers: HPACKHeaders, body: [UInt8], on stream: Int) -> (Request, SimulatedReply<Refusal>)
 
   /// The response that accepts a request, or refuses it.
-  func response(to request: Request, refusal: Refusal?) -> ServiceResponse
+  func response(to request: Request, refusal: Refusal?) -> SimulatedResponse
 
   /// The debug data of a GOAWAY.
   func debugData(_ reason: String) -> String
 }
 
 /// A response's status, headers and body.
-struct ServiceResponse: Sendable {
+struct SimulatedResponse: Sendable {
   var status: Int
   var headers: [(name: String, value: String)] = []
   /// Nil for a response without a body.

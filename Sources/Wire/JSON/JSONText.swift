@@ -9,6 +9,29 @@ public enum JSONText {
     return bytes
   }
 
+  /// How many bytes of UTF-8 a JSON string stands for; of other JSON, its own length.
+  public static func length(_ json: [UInt8]) -> Int {
+    guard json.first == UInt8(ascii: "\""), json.count >= 2 else { return json.count }
+    guard json.contains(UInt8(ascii: "\\")) else { return json.count - 2 }
+    var length = 0
+    var rest = json.dropFirst().dropLast()
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "\\") else {
+        length += 1
+        continue
+      }
+      if rest.popFirst() == UInt8(ascii: "u") {
+        let unit = UInt16(String(decoding: rest.prefix(4), as: UTF8.self), radix: 16) ?? 0
+        rest = rest.dropFirst(4)
+        // Each half of a surrogate pair stands for two of its four bytes.
+        length += unit < 0x80 ? 1 : unit < 0x800 || (0xD800...0xDFFF).contains(unit) ? 2 : 3
+      } else {
+        length += 1
+      }
+    }
+    return length
+  }
+
   /// Appends the text in quotation marks.
   public static func appendQuoted(_ text: String, to bytes: inout [UInt8]) {
     bytes.append(UInt8(ascii: "\""))

@@ -59,8 +59,14 @@ import Wire
       #expect(sealed.errors.contains("PUSHCART_OLD_MASTER_KEYS"), "\(sealed.errors)")
       try await pushcart.run(
         "app", "add", "--customer", "\(bench.customer)", "--type", "android", "--app-id", "a.b", "--name", "Acme")
+      try await pushcart.run(
+        "app", "add", "--customer", "\(bench.customer)", "--type", "windows", "--app-id", "a.c", "--name", "Acme")
+      let windows = try await pushcart.run("app", "check", "a.c", "--customer", "\(bench.customer)")
+      #expect(windows.errors == "Error: No push service of this hub sends to this platform, so there is none to ask.\n")
       let android = try await pushcart.run("app", "check", "a.b", "--customer", "\(bench.customer)")
-      #expect(android.errors == "Error: Only iOS apps can be checked so far.\n")
+      #expect(
+        android.errors
+          == "Error: App a.b has no credentials yet: pushcart app update 2 --service-account FILE\n")
     }
   }
 

@@ -82,8 +82,8 @@ import Testing
       VALUES (1, 1, $1::text, 2, $1::text, $1::text, now())
       """,
       """
-      INSERT INTO sendout (customer_id, sendout_id, push_app_id, name, state, halt_reason, audience, message)
-      VALUES (1, 1, 1, $1::text, 'paused', $1::text, '{"all":true}', '{"alert":"x"}')
+      INSERT INTO sendout (customer_id, sendout_id, push_app_ids, name, state, halt_reason, audience, message)
+      VALUES (1, 1, '{1}', $1::text, 'paused', $1::text, '{"all":true}', '{"alert":"x"}')
       """,
       """
       INSERT INTO push (customer_id, sendout_id, push_no, device_id, contact_id, batch_no, state, reason, sent_at)

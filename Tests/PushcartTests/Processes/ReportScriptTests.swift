@@ -81,8 +81,8 @@ import Wire
       "INSERT INTO push_app (customer_id, push_app_id, app_id, app_type, name) VALUES (1, 1, 'a.b', 1, 'Acme')")
     try await database.query(
       """
-      INSERT INTO sendout (customer_id, push_app_id, name, state, audience, message)
-      SELECT 1, 1, name, 'draft', '{"all":true}', '{"alert":"x"}' FROM unnest($1::text[]) WITH ORDINALITY AS n (name, no)
+      INSERT INTO sendout (customer_id, push_app_ids, name, state, audience, message)
+      SELECT 1, '{1}'::bigint[], name, 'draft', '{"all":true}', '{"alert":"x"}' FROM unnest($1::text[]) WITH ORDINALITY AS n (name, no)
       ORDER BY no
       """, names)
   }

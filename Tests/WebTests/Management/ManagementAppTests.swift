@@ -53,16 +53,17 @@ import Wire
       let id = try await managed.addApp()
       let reply = try await managed.send("POST", "/api/v1/apps/\(id)/check")
       #expect(reply.status == 409)
-      #expect(reply.error == "The app has no signingKey yet. Add it by PATCH first.")
+      #expect(reply.error
+          == "The app has no credentials yet: neither signingKey nor serviceAccount. Add one by PATCH first.")
     }
   }
 
   @Test func `An app of another platform cannot be checked`() async throws {
     try await withManagementServer { managed in
-      let added = try await managed.send("POST", "/api/v1/apps", json: #"{"name":"A","appId":"a.b","appType":2}"#)
+      let added = try await managed.send("POST", "/api/v1/apps", json: #"{"name":"A","appId":"a.b","appType":3}"#)
       let reply = try await managed.send("POST", "/api/v1/apps/\(try added.json.integer("pushAppId") ?? 0)/check")
       #expect(reply.status == 409)
-      #expect(reply.error == "Only iOS apps can be checked so far.")
+      #expect(reply.error == "No push service of this hub sends to this platform, so there is none to ask.")
     }
   }
 
