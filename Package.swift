@@ -94,7 +94,7 @@ let package = Package(
     room(
       "Delivery",
       imports: [
-        "Registry", "Providers", "Content", "Postgres", "Wire", collections, crypto, logging, metrics,
+        "Registry", "Providers", "Content", "Postgres", "Wire", collections, crypto, lifecycle, logging, metrics,
       ]),
 
     // 3rd floor

@@ -44,12 +44,20 @@ public struct OutgoingPush: Sendable {
   /// A later push with the same key replaces this one on the screen.
   public var collapseKey: String?
   public var message: RenderedMessage
+  /// After this moment the service need not deliver it any more; nil leaves it to the service.
+  public var expiresAt: Date?
+  public var priority: MessagePriority
 
-  public init(token: String, id: UUID, collapseKey: String? = nil, message: RenderedMessage) {
+  public init(
+    token: String, id: UUID, collapseKey: String? = nil, message: RenderedMessage, expiresAt: Date? = nil,
+    priority: MessagePriority = .high
+  ) {
     self.token = token
     self.id = id
     self.collapseKey = collapseKey
     self.message = message
+    self.expiresAt = expiresAt
+    self.priority = priority
   }
 }
 

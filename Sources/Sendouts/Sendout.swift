@@ -8,6 +8,8 @@ import Wire
 struct Sendout: Sendable {
   let key: SendoutKey
   let apps: [PushAppID]
+  /// Whether it is a stream of single messages.
+  let isStream: Bool
   let name: String
   let state: SendoutState
   let haltReason: String?
@@ -37,7 +39,8 @@ extension Sendout {
       throw PostgresError.decoding(statement: "sendout", column: "state", .format("an unknown state or policy"))
     }
     self.init(
-      key: SendoutKey(CustomerID(customer), SendoutID(sendout)), apps: apps.map { PushAppID($0) }, name: name,
+      key: SendoutKey(CustomerID(customer), SendoutID(sendout)), apps: apps.map { PushAppID($0) },
+      isStream: try row.get("kind") == "stream", name: name,
       state: state,
       haltReason: halt, audienceJSON: audience.text, messageJSON: message.text,
       template: templateName.flatMap { name in templateVersion.map { (name, $0) } },

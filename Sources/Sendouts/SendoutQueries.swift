@@ -5,12 +5,12 @@ import Wire
 /// Statements on `sendout`. `$1` is the customer; where one sendout is meant, `$2` is its number.
 enum SendoutQueries {
   static let all: [Statement] = [
-    create, find, lock, list, change, halt, freezable, frozen, finish, active, customers, notify,
+    create, find, lock, list, change, halt, freezable, frozen, finish, active, customers, notify, stream, openStream, reserve,
   ]
 
   private static let columns = """
     customer_id, sendout_id, push_app_ids, name, state, halt_reason, audience, message, template_name, template_version,
-    unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at
+    unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, kind
     """
 
   static let create = Statement(
@@ -37,7 +37,7 @@ enum SendoutQueries {
     "sendout.list", .read,
     """
     SELECT customer_id, sendout_id, push_app_ids, name, state, halt_reason, '{"all":true}'::jsonb, '{}'::jsonb,
-           template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at
+           template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, kind
       FROM sendout
      WHERE customer_id = $1::bigint AND sendout_id < coalesce($2::bigint, \(Int64.max))
      ORDER BY sendout_id DESC
@@ -86,12 +86,14 @@ enum SendoutQueries {
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
     """)
 
+  /// A stream ends once its day is surely over for every hub.
   static let finish = Statement(
     "sendout.finish", .write,
     """
     UPDATE sendout
        SET state = 'finished', finished_at = now()
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'running'
+       AND (kind = 'broadcast' OR started_at < now() - interval '25 hours')
     RETURNING sendout_id
     """)
 
@@ -99,6 +101,32 @@ enum SendoutQueries {
   static let active = Statement(
     "sendout.active", .read,
     "SELECT sendout_id FROM sendout WHERE customer_id = $1::bigint AND state IN ('freezing', 'running')")
+
+  /// The stream `$2`.
+  static let stream = Statement(
+    "sendout.stream", .read, "SELECT \(columns) FROM sendout WHERE customer_id = $1::bigint AND stream = $2::text")
+
+  /// Opens the stream `$2` of the apps `$3`, named `$4`, with the template `$5` in its version `$6`; nothing if another hub has.
+  static let openStream = Statement(
+    "sendout.open_stream", .write,
+    """
+    INSERT INTO sendout (customer_id, kind, stream, push_app_ids, name, state, audience, message, template_name,
+                         template_version, started_at, frozen_at)
+    VALUES ($1::bigint, 'stream', $2::text, $3::bigint[], $4::text, 'running', '{"all":true}', '{}', $5::text, $6::int4,
+            now(), now())
+    ON CONFLICT DO NOTHING
+    RETURNING \(columns)
+    """)
+
+  /// Reserves `$3` numbers of messages, `$4` of pushes and `$5` of batches of a stream. Returns the first of each.
+  static let reserve = Statement(
+    "sendout.reserve", .write,
+    """
+    UPDATE sendout
+       SET next_message = next_message + $3::int4, next_push = next_push + $4::int4, next_batch = next_batch + $5::int4
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'running' AND kind = 'stream'
+    RETURNING next_message - $3::int4, next_push - $4::int4, next_batch - $5::int4
+    """)
 
   /// Every customer, from the reference table, to scan each one's sendouts.
   static let customers = Statement("sendout.customers", .read, "SELECT customer_id FROM customer ORDER BY customer_id")

@@ -22,8 +22,8 @@ enum SendoutRules {
   }
 
   /// The apps' ids, each once.
-  static func appIDs(_ request: SendoutRequest) throws -> [String] {
-    switch (request.appId, request.appIds) {
+  static func appIDs(_ appID: String?, _ appIDs: [String]?) throws -> [String] {
+    switch (appID, appIDs) {
     case (let appID?, nil): return [appID]
     case (nil, let appIDs?):
       guard (1...20).contains(appIDs.count) else {

@@ -54,7 +54,7 @@ public struct SendoutStore: Sendable {
   public func create(_ customer: CustomerID, _ request: SendoutRequest) async throws -> SendoutReply {
     let name = try SendoutRules.name(request)
     try SendoutRules.audience(request.audience)
-    let appIDs = try SendoutRules.appIDs(request)
+    let appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
     // Compiled only as a check: every hub compiles its own.
     let message = try MessageTemplate(request.message)
     return try await atomically { database in

@@ -40,6 +40,14 @@ public enum SendoutError: Error, Sendable, Hashable {
   case invalid(field: String, problem: String)
   /// Apps of this platform cannot be sent to yet. The field is `appType`.
   case platformNotServed(AppType)
+  /// The customer has no contact of this original id, or no device of this token.
+  case recipientUnknown
+  /// The customer has no message of this id.
+  case messageUnknown(MessageID)
+  /// Nothing can be sent to the app yet.
+  case appWithoutCredentials(String)
+  /// The stream was paused or cancelled.
+  case streamEnded(SendoutID)
   /// The verb is not possible in the sendout's state.
   case wrongState(SendoutID, SendoutState, SendoutVerb)
 }

@@ -128,10 +128,10 @@ struct SendoutWorker: Sendable {
 
   /// Sends what is due, to all lanes at the same time: one whose push service is slow or away does not hold up another.
   private func send(_ sendout: Sendout, to lanes: [Lane], _ task: SendoutTask) async throws -> LaneEnds {
-    let message = try sendout.message()
     let order = SendoutOrder(
-      key: sendout.key, message: try MessageTemplate(message), sendoutFields: sendout.fields(of: message),
-      hasPage: sendout.template != nil, onUncertain: sendout.onUncertain)
+      key: sendout.key,
+      content: sendout.isStream ? .ofMessages(sendout.traits) : .same(try sendout.content()),
+      onUncertain: sendout.onUncertain)
     let apps = try await PushApps(pool, vault: vault).list(sendout.key.customer)
     var ready: [(Lane, AppOrder)] = []
     var ends = LaneEnds()
@@ -191,7 +191,8 @@ struct SendoutWorker: Sendable {
   private func halt(_ sendout: Sendout, _ refusals: [LaneEnds.Refusal]) async throws -> Next {
     let key = sendout.key
     let refused = Set(refusals.map(\.lane))
-    let hasOthers = try await Ledger(pool).lanes(key).contains { !refused.contains($0.lane) }
+    let others = try await Ledger(pool).lanes(key).filter { !refused.contains($0.lane) }
+    let hasOthers = sendout.isStream || !others.isEmpty
     let apps = try await PushApps(pool).list(key.customer)
     let reason = Self.haltReason(refusals, apps, of: sendout)
     logger.error(
@@ -248,6 +249,16 @@ struct SendoutWorker: Sendable {
 }
 
 extension Sendout {
+  /// What all pushes of a broadcast say.
+  func content() throws -> MessageContent {
+    let message = try message()
+    return MessageContent(
+      template: try MessageTemplate(message), sendout: fields(of: message), hasPage: template != nil)
+  }
+
+  /// What the messages of a stream have in common.
+  var traits: StreamTraits { StreamTraits(sendout: key.sendout, name: name, hasPage: template != nil) }
+
   /// What templates can name of the sendout. A message cannot name its own alert and info.
   func fields(of message: MessageBody) -> SendoutFields {
     SendoutFields(id: key.sendout.rawValue, name: name, fields: message.fields ?? [:])

@@ -37,7 +37,9 @@ extension SendingBench {
   /// The order to send a sendout.
   func order(_ key: SendoutKey, _ message: MessageBody) throws -> SendoutOrder {
     SendoutOrder(
-      key: key, message: try MessageTemplate(message), sendoutFields: SendoutFields(), hasPage: false,
+      key: key,
+      content: .same(
+        MessageContent(template: try MessageTemplate(message), sendout: SendoutFields(), hasPage: false)),
       onUncertain: .resend)
   }
 

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Wire
 
 /// A contact's properties, kept as the JSON text they are stored in and read only where a template names one.
@@ -6,6 +7,18 @@ public struct Properties: Sendable, Equatable {
 
   /// - Parameter json: a JSON object, as PostgreSQL gives `contact.properties`. Anything else holds no properties.
   public init(json: String = "{}") { self.json = json }
+
+  /// These properties, and those of `others` that these do not name.
+  public func merged(over others: Properties) -> Properties {
+    let decoder = JSONDecoder()
+    guard
+      let own = try? decoder.decode([String: JSONValue].self, from: Data(json.utf8)),
+      let all = try? decoder.decode([String: JSONValue].self, from: Data(others.json.utf8)).merging(
+        own, uniquingKeysWith: { _, own in own }),
+      let data = try? JSONEncoder().encode(all)
+    else { return self }
+    return Properties(json: String(decoding: data, as: UTF8.self))
+  }
 
   /// Bytes of the text.
   var size: Int { json.utf8.count }

@@ -23,12 +23,15 @@ final class BatchRun: Sendable {
   let outcomePolicy: OutcomePolicy
   /// Whether some of its pushes were tried before.
   let isRetry: Bool
+  /// Whether its write-ahead mark is committed already.
+  let isMarked: Bool
   private let state = Mutex(State())
 
   init(_ batch: ClaimedBatch, _ outcomePolicy: OutcomePolicy) {
     claim = batch.claim
     self.outcomePolicy = outcomePolicy
     isRetry = batch.isRetry
+    isMarked = batch.isMarked
   }
 
   func beginSlice() {

@@ -23,23 +23,30 @@ final class Dispatch: Sendable {
   private let preparation: Preparation
   let circuitBreaker: Mutex<CircuitBreaker>
   private let leases = Leases()
+  /// Batches that are handed over; `nil` to claim them from the ledger.
+  private let source: HandedBatches?
   private let hasAccepted = Atomic(false)
   private let hasYielded = Atomic(false)
   private let claimed = Atomic(0)
   let logger: Logger
 
-  init(_ dispatcher: Dispatcher, _ order: SendoutOrder, _ app: AppOrder, _ lane: Lane) {
+  init(
+    _ dispatcher: Dispatcher, _ order: SendoutOrder, _ app: AppOrder, _ lane: Lane, source: HandedBatches? = nil,
+    run: RunID = RunID()
+  ) {
     let settings = dispatcher.settings
     self.dispatcher = dispatcher
     self.order = order
     self.app = app
     self.lane = lane
+    self.source = source
     ledger = BatchLedger(
-      database: dispatcher.database, key: order.key, lane: lane, run: RunID(), lease: settings.lease)
+      database: dispatcher.database, key: order.key, lane: lane, run: run, lease: settings.lease)
     let window = SendWindow(settings.window)
     self.window = window
     preparation = Preparation(
-      order: order, app: app, links: dispatcher.links, sliceSize: min(settings.slice, settings.window))
+      order: order, app: app, links: dispatcher.links, sliceSize: min(settings.slice, settings.window),
+      now: dispatcher.now)
     circuitBreaker = Mutex(
       CircuitBreaker(share: settings.circuitBreakerShare, evidence: settings.circuitBreakerEvidence))
     var logger = dispatcher.logger
@@ -49,9 +56,10 @@ final class Dispatch: Sendable {
     logger[metadataKey: "environment"] = "\(lane.environment.rawValue)"
     self.logger = logger
     writeAhead = .ofMarks { [ledger] marks in try await ledger.advance(marks) }
-    outcomeWriter = OutcomeWriter { [ledger, logger] settlements in
+    outcomeWriter = OutcomeWriter { [ledger, logger, waits = dispatcher.waits] settlements in
       do {
         try await ledger.settle(settlements)
+        waits.settled(ledger.key, settlements)
       } catch  where !Task.isCancelled {
         if !Self.isRetryable(error, "write outcomes", logger) {
           window.close(.unavailable(reason: "the hub failed to write outcomes", after: nil))
@@ -66,6 +74,7 @@ final class Dispatch: Sendable {
   func run(until stop: StopSignal, shouldYield: @escaping @Sendable () -> Bool) async -> DispatchResult {
     let admission = dispatcher.laneStatus.admit(laneKey)
     if case .closed(let reason, let delay) = admission {
+      if let handed = await source?.next() { await persistently("release a batch") { try await self.ledger.release(handed.batch.claim) } }
       return DispatchResult(end: .unavailable(reason: reason, after: delay))
     }
     stop.onStop { [window] in window.close(.stopped) }
@@ -104,6 +113,7 @@ final class Dispatch: Sendable {
       hasYielded.store(true, ordering: .relaxed)
       return nil
     }
+    if let source { return await nextHanded(source) }
     guard window.end == nil, var batch = await claim() else { return nil }
     claimed.add(1, ordering: .relaxed)
     let outcomePolicy = OutcomePolicy(
@@ -122,7 +132,35 @@ final class Dispatch: Sendable {
       await release(run)
       return nil
     }
+    if case .ofMessages(let traits?) = order.content {
+      let messages = Messages(dispatcher.database)
+      let numbers = Array(Set(batch.pushes.compactMap(\.message)))
+      guard
+        let contents = await persistently(
+          "read messages", { try await messages.contents(numbers, of: self.order.key, traits) })
+      else {
+        await release(run)
+        return nil
+      }
+      batch.contents = contents
+    }
     return preparation.prepare(batch, run, for: recipients)
+  }
+
+  /// The next batch that is handed over. One that comes once the window is closed goes back to the ledger.
+  private func nextHanded(_ source: HandedBatches) async -> PreparedBatch? {
+    guard window.end == nil, let handed = await source.next() else { return nil }
+    leases.add(handed.batch.claim, until: handed.batch.leaseEnd)
+    let run = BatchRun(
+      handed.batch,
+      OutcomePolicy(
+        policy: order.onUncertain, retrySchedule: dispatcher.settings.retrySchedule, jitter: dispatcher.random(),
+        now: dispatcher.now))
+    guard window.end == nil else {
+      await release(run)
+      return nil
+    }
+    return preparation.prepare(handed.batch, run, for: handed.recipients)
   }
 
   private func claim() async -> ClaimedBatch? {
@@ -158,6 +196,7 @@ final class Dispatch: Sendable {
   /// Commits that the slice's pushes may have left. Marks of all slices that wait are committed together.
   /// - Returns: whether they may leave now: the batch is still this run's, and nobody has stopped the run.
   private func mayLeave(_ slice: PreparedBatch.Slice, of run: BatchRun) async -> Bool {
+    if run.isMarked { return window.end == nil }
     guard let last = slice.pushes.last?.number else { return false }
     do {
       let isOurs = try await writeAhead.answer(0, WriteAheadMark(claim: run.claim, push: last))
@@ -281,6 +320,7 @@ final class Dispatch: Sendable {
     while (try? await Task.sleep(for: dispatcher.settings.extendEvery)) != nil {
       do {
         let asked = leases.held
+        guard !asked.isEmpty else { continue }
         let (kept, until) = try await ledger.extend(asked)
         leases.extend(asked, kept: kept, until: until)
       } catch {

@@ -22,6 +22,7 @@ public struct Dispatcher: Sendable {
   let now: @Sendable () -> Date
   let random: @Sendable () -> Double
   let laneStatus = LaneStatus()
+  let waits = MessageWaits()
 
   /// - Parameters:
   ///   - now: the clock by which pushes are dated and expire.
@@ -64,21 +65,23 @@ public struct Dispatcher: Sendable {
 
 /// What a hub needs to know to send a sendout's pushes.
 public struct SendoutOrder: Sendable {
+  /// What its pushes say.
+  public enum Content: Sendable {
+    /// All the same.
+    case same(MessageContent)
+    /// Each push its own message, to be read if it is not at hand.
+    case ofMessages(StreamTraits?)
+  }
+
   public var key: SendoutKey
-  public var message: MessageTemplate
-  /// For `{{sendout.name}}` and so on.
-  public var sendoutFields: SendoutFields
-  /// Whether there is a rich page, and so a `url`.
-  public var hasPage: Bool
+  public var content: Content
   public var onUncertain: UncertainPolicy
 
   public init(
-    key: SendoutKey, message: MessageTemplate, sendoutFields: SendoutFields, hasPage: Bool, onUncertain: UncertainPolicy
+    key: SendoutKey, content: Content, onUncertain: UncertainPolicy
   ) {
     self.key = key
-    self.message = message
-    self.sendoutFields = sendoutFields
-    self.hasPage = hasPage
+    self.content = content
     self.onUncertain = onUncertain
   }
 }

@@ -4,6 +4,14 @@ public import Registry
 import Wire
 
 extension PageContext {
+  /// What a message for this recipient can name. The message's own properties come before the contact's.
+  public init(_ recipient: Recipient, app: AppFields, content: MessageContent) {
+    self.init(recipient, app: app, sendout: content.sendout)
+    if let own = content.properties {
+      properties = Properties(json: own).merged(over: Properties(json: recipient.contact.properties))
+    }
+  }
+
   /// What a page or a message for this recipient can name.
   public init(_ recipient: Recipient, app: AppFields, sendout: SendoutFields) {
     let contact = recipient.contact, device = recipient.device

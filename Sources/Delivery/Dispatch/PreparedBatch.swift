@@ -39,6 +39,7 @@ struct Preparation: Sendable {
   let app: AppOrder
   let links: PublicLinks
   let sliceSize: Int
+  let now: @Sendable () -> Date
 
   /// - Parameter recipients: of the devices that still exist, in any order.
   func prepare(_ batch: ClaimedBatch, _ run: BatchRun, for recipients: [Recipient]) -> PreparedBatch {
@@ -53,12 +54,21 @@ struct Preparation: Sendable {
         prepared.settlements.append(.withoutSending(push, .skipped, reason))
         continue
       }
+      guard let content = content(of: push, in: batch) else {
+        prepared.settlements.append(.withoutSending(push, .skipped, "message_gone"))
+        continue
+      }
+      if let expiresAt = content.expiresAt, expiresAt <= now() {
+        prepared.settlements.append(.withoutSending(push, .failed, "expired"))
+        continue
+      }
       let environment: PushEnvironment = recipient.device.isSandbox ? .sandbox : .production
       // Slices keep the order of the pushes: the write-ahead mark of one then covers no push of a later one.
       if prepared.slices.last.map({ $0.environment != environment || $0.pushes.count == sliceSize }) ?? true {
         prepared.slices.append(PreparedBatch.Slice(environment: environment))
       }
-      prepared.slices[prepared.slices.count - 1].append(push, app.account.prepare(outgoing(push, recipient)))
+      prepared.slices[prepared.slices.count - 1].append(
+        push, app.account.prepare(outgoing(push, recipient, content)))
     }
     return prepared
   }
@@ -69,18 +79,24 @@ struct Preparation: Sendable {
     return recipient.contact.id == push.contact ? nil : "device_reassigned"
   }
 
-  private func outgoing(_ push: QueuedPush, _ recipient: Recipient) -> OutgoingPush {
+  private func content(of push: QueuedPush, in batch: ClaimedBatch) -> MessageContent? {
+    if case .same(let content) = order.content { return content }
+    return push.message.flatMap { batch.contents[$0] }
+  }
+
+  private func outgoing(_ push: QueuedPush, _ recipient: Recipient, _ content: MessageContent) -> OutgoingPush {
     let link = PushLink(
       customer: order.key.customer, sendout: order.key.sendout, push: push.number, device: push.device)
     var context =
-      order.message.isPersonal
-      ? PageContext(recipient, app: app.fields, sendout: order.sendoutFields)
-      : PageContext(app: app.fields, sendout: order.sendoutFields)
-    context.url = order.hasPage ? links.page(link) : nil
+      content.template.isPersonal
+      ? PageContext(recipient, app: app.fields, content: content)
+      : PageContext(app: app.fields, sendout: content.sendout)
+    context.url = content.hasPage ? links.page(link) : nil
     context.pushreadurl = links.read(link)
     return OutgoingPush(
       token: recipient.device.token, id: PushIdentity.id(order.key, push.number),
-      collapseKey: PushIdentity.collapseKey(order.key), message: order.message.rendered(for: context))
+      collapseKey: content.collapseKey ?? PushIdentity.collapseKey(order.key, push.message),
+      message: content.template.rendered(for: context), expiresAt: content.expiresAt, priority: content.priority)
   }
 }
 
@@ -109,5 +125,7 @@ enum PushIdentity {
   }
 
   /// A push that is sent again replaces the one already on the screen.
-  static func collapseKey(_ key: SendoutKey) -> String { "s\(key.sendout)" }
+  static func collapseKey(_ key: SendoutKey, _ message: Int32? = nil) -> String {
+    message.map { "s\(key.sendout)-\($0)" } ?? "s\(key.sendout)"
+  }
 }

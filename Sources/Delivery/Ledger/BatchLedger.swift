@@ -31,11 +31,11 @@ struct BatchLedger: Sendable {
     try await database.query(
       BatchQueries.pushes, key.customer.rawValue, key.sendout.rawValue, batch.range.lowerBound, batch.range.upperBound
     ).map { row in
-      let (number, device, contact, attempts, giveUpAt) = try row.decode(
-        Int64.self, Int64.self, Int64.self, Int32.self, Date?.self)
+      let (number, device, contact, message, attempts, giveUpAt) = try row.decode(
+        Int64.self, Int64.self, Int64.self, Int32?.self, Int32.self, Date?.self)
       return QueuedPush(
         number: PushNumber(number), batch: batch.claim.batch, device: DeviceID(device), contact: ContactID(contact),
-        attempts: Int(attempts), giveUpAt: giveUpAt)
+        message: message, attempts: Int(attempts), giveUpAt: giveUpAt)
     }
   }
 
@@ -137,12 +137,22 @@ struct WriteAheadMark: Sendable {
 struct ClaimedBatch: Sendable {
   let claim: Claim
   /// The numbers of all its pushes.
-  let range: ClosedRange<Int64>
+  var range: ClosedRange<Int64>
   var pushes: [QueuedPush]
+  /// Of a stream, what its pushes' messages say, by their numbers.
+  var contents: [Int32: MessageContent] = [:]
   /// Whether some of them were tried before.
   let isRetry: Bool
   /// When the lease may expire: its length after the claim was requested, which is a little before it was granted.
   let leaseEnd: ContinuousClock.Instant
+  /// Whether its write-ahead mark is committed already, at its last push.
+  var isMarked = false
+
+  /// Adds a push, in the order of the numbers.
+  mutating func add(_ push: QueuedPush) {
+    pushes.append(push)
+    range = range.lowerBound...push.number.rawValue
+  }
 }
 
 /// A push that is to be sent.
@@ -152,6 +162,8 @@ struct QueuedPush: Sendable, Equatable {
   let device: DeviceID
   /// The device's contact when the audience was frozen.
   let contact: ContactID
+  /// In a stream, the number of its message.
+  var message: Int32?
   /// How often it left before.
   let attempts: Int
   /// When it expires; `nil` if it was never delayed.

@@ -47,7 +47,7 @@ enum BatchQueries {
   static let pushes = Statement(
     "batch.pushes", .read,
     """
-    SELECT push_no, device_id, contact_id, attempts, give_up_at
+    SELECT push_no, device_id, contact_id, message_no, attempts, give_up_at
       FROM push
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no BETWEEN $3::bigint AND $4::bigint
        AND state = 'queued'

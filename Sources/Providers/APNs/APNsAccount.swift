@@ -13,7 +13,8 @@ struct APNsAccount: PushAccount {
 
   func prepare(_ push: OutgoingPush) -> PreparedPush {
     let push = APNsPush(
-      token: push.token, topic: topic, id: push.id, collapseID: push.collapseKey,
+      token: push.token, topic: topic, id: push.id, collapseID: push.collapseKey, expiration: push.expiresAt,
+      priority: push.priority == .high ? .immediate : .considerate,
       payload: APNsPayload.json(push.message))
     return push.refusal.map(PreparedPush.refused) ?? .request(push.request)
   }

@@ -9,6 +9,8 @@ import Wire
 struct FCMAccount: PushAccount {
   let credentials: GoogleServiceAccount
   let endpoint: FCMEndpoint
+  /// Four weeks in seconds, the most that FCM takes.
+  private static let longestTTL = 2_419_200
 
   var service: String { FCMDescription.name }
   var environments: [PushEnvironment] { [.production] }
@@ -21,7 +23,11 @@ struct FCMAccount: PushAccount {
     guard FCMPayload.size(push.message, collapseKey: push.collapseKey) <= FCMPayload.limit else {
       return .refused(.payloadRefused(reason: "MessageTooBig"))
     }
-    return .request(request(FCMPayload.json(push.message, token: push.token, collapseKey: push.collapseKey)))
+    let ttl = push.expiresAt.map { min(max(0, Int($0.timeIntervalSince(endpoint.now).rounded(.up))), Self.longestTTL) }
+    return .request(
+      request(
+        FCMPayload.json(
+          push.message, token: push.token, collapseKey: push.collapseKey, priority: push.priority, ttl: ttl)))
   }
 
   func send(

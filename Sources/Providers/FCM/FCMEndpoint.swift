@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Wire
 
 /// Where all accounts at FCM send, and the access tokens of all service accounts.
@@ -15,6 +16,9 @@ struct FCMEndpoint: Sendable {
     self.pools = pools
     tokens = AccessTokens(GoogleTokenEndpoint(url: settings.tokenURL, address: token.address, path: token.path), pools)
   }
+
+  /// The clock by which pushes are dated.
+  var now: Date { pools.now() }
 
   func send(
     _ requests: [PushRequest], as credentials: GoogleServiceAccount, while isWanted: @escaping @Sendable () -> Bool

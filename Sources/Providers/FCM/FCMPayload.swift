@@ -9,7 +9,10 @@ enum FCMPayload {
   static let limit = 4096
 
   /// The body of a request. Every value in `data` is a string; of what is no string it is the JSON text.
-  static func json(_ message: RenderedMessage, token: String, collapseKey: String?) -> [UInt8] {
+  /// - Parameter ttl: in seconds; `nil` leaves it to FCM.
+  static func json(
+    _ message: RenderedMessage, token: String, collapseKey: String?, priority: MessagePriority = .high, ttl: Int? = nil
+  ) -> [UInt8] {
     var json = JSONObjectText(capacity: 1536)
     json.beginObject("message")
     json.append("token", JSONText.quoted(token))
@@ -23,7 +26,8 @@ enum FCMPayload {
     data(of: message) { json.append(name: $0, $1) }
     json.endObject()
     json.beginObject("android")
-    json.append("priority", Array("\"HIGH\"".utf8))
+    json.append("priority", Array((priority == .high ? "\"HIGH\"" : "\"NORMAL\"").utf8))
+    json.append("ttl", ttl.map { Array("\"\($0)s\"".utf8) })
     let key = collapseKey.map(JSONText.quoted)
     json.append("collapse_key", key)
     let notification = androidNotification(of: message, key)

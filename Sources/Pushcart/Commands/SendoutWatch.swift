@@ -109,7 +109,7 @@ extension SendoutReply {
 }
 
 extension [SendoutReply.App] {
-  /// `com.acme.app (iOS, Firebase)`
+  /// `com.acme.app (ios, firebase)`
   var named: String {
     let ids = map(\.appId).enumerated().filter { index, id in !self[..<index].contains { $0.appId == id } }.map(
       \.element)

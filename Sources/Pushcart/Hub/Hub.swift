@@ -38,7 +38,8 @@ struct Hub: Sendable {
     let parts = HubParts(
       pool: pool, reportPool: reportPool, vault: vault, links: PublicLinks(base: settings.publicURL, signer: signer),
       signer: signer,
-      services: try PushServices(settings.pushServices, logger: logger), readiness: Readiness(pool, migrator))
+      services: try PushServices(settings.pushServices, logger: logger), readiness: Readiness(pool, migrator),
+      logger: logger)
     let caches = RegistryCaches(pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps)
     OpenFiles.raiseLimit()
     try await serve(
@@ -46,7 +47,7 @@ struct Hub: Sendable {
         pool, reportPool, caches, LinkRefresh(pool, linkKeys, signer, logger: logger), parts.accessKeys.usage,
         parts.services,
       ],
-      [runner(parts), Housekeeping(pool, vault: vault), parts.readiness]
+      [runner(parts), parts.messages, Housekeeping(pool, vault: vault), parts.readiness]
         + servers(try routes(parts), whenListening: whenListening))
   }
 
@@ -104,26 +105,31 @@ struct Hub: Sendable {
   private func runner(_ parts: HubParts) -> SendoutRunner {
     var runnerSettings = RunnerSettings()
     runnerSettings.shutdownTimeout = settings.drain
-    let dispatcher = Dispatcher(parts.pool, services: parts.services, links: parts.links, logger: logger)
     return SendoutRunner(
-      parts.pool, dispatcher: dispatcher, vault: parts.vault, settings: runnerSettings, logger: logger)
+      parts.pool, dispatcher: parts.dispatcher, vault: parts.vault, settings: runnerSettings, logger: logger)
   }
 
   private func routes(_ parts: HubParts) throws -> HubRoutes {
     let (pool, vault) = (parts.pool, parts.vault)
     let authenticator = Authenticator(parts.accessKeys, requestsPerKey: settings.requestsPerKey)
+    let credentials = PushCredentialVault(pool, vault: vault)
+    let registrations = RegistrationBatcher(pool)
+    let messageService = MessageService(
+      pool, dispatcher: parts.dispatcher, messages: parts.messages, apps: parts.pushApps, credentials: credentials,
+      registrations: registrations)
     return HubRoutes(
       carma: CarmaRoutes(
-        authenticator: authenticator, pushApps: parts.pushApps, registrations: RegistrationBatcher(pool),
+        authenticator: authenticator, pushApps: parts.pushApps, registrations: registrations,
         contacts: ContactLookup(parts.requestDatabase), devices: Devices(parts.requestDatabase),
         identities: IdentityVerifier(parts.requestDatabase, vault: vault)),
       management: ManagementRoutes(
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
         apps: PushApps(pool, vault: vault), vault: vault,
-        credentials: CredentialCheck(PushCredentialVault(pool, vault: vault), services: parts.services),
+        credentials: CredentialCheck(credentials, services: parts.services),
         lists: ContactLists(pool), templates: Templates(pool),
         sendouts: SendoutStore(pool, reading: parts.reportPool),
-        reports: Reports(parts.reportPool), customers: Customers(pool), audit: AuditLog(pool), appCache: parts.pushApps),
+        reports: Reports(parts.reportPool), customers: Customers(pool), audit: AuditLog(pool), appCache: parts.pushApps,
+        messages: messageService),
       pages: pages(parts), description: try DescriptionRoutes(publicURL: settings.publicURL),
       health: HealthRoutes(unavailableReason: parts.readiness.unavailableReason), metrics: metricsRoutes)
   }
@@ -171,10 +177,12 @@ struct HubParts: Sendable {
   let signer: LinkSigner
   let services: PushServices
   let readiness: Readiness
+  let dispatcher: Dispatcher
+  let messages: MessageDispatcher
 
   init(
     pool: Pool, reportPool: Pool, vault: Vault, links: PublicLinks, signer: LinkSigner, services: PushServices,
-    readiness: Readiness
+    readiness: Readiness, logger: Logger
   ) {
     self.pool = pool
     self.reportPool = reportPool
@@ -183,6 +191,8 @@ struct HubParts: Sendable {
     self.signer = signer
     self.services = services
     self.readiness = readiness
+    dispatcher = Dispatcher(pool, services: services, links: links, logger: logger)
+    messages = MessageDispatcher(dispatcher)
     requestDatabase = pool.limited(to: .seconds(4))
     accessKeys = AccessKeyCache(requestDatabase)
     pushApps = PushAppCache(requestDatabase)

@@ -1,15 +1,18 @@
+import Delivery
 import Postgres
 import Registry
 import ServiceLifecycle
 
-/// Deletes expired idempotency records hourly.
+/// Deletes expired idempotency records and keys hourly.
 struct Housekeeping: Service {
   private let customers: Customers
   private let replies: IdempotentReplies
+  private let messages: Messages
 
   init(_ pool: Pool, vault: Vault) {
     customers = Customers(pool)
     replies = IdempotentReplies(pool, vault: vault)
+    messages = Messages(pool)
   }
 
   func run() async throws {
@@ -23,7 +26,10 @@ struct Housekeeping: Service {
   }
 
   private func tidy() async throws {
-    for customer in try await customers.all() { try await replies.forgetExpired(customer.id) }
+    for customer in try await customers.all() {
+      try await replies.forgetExpired(customer.id)
+      try await messages.forgetExpiredKeys(customer.id)
+    }
   }
 }
 

@@ -30,7 +30,7 @@ public struct DeviceToken: Sendable, Hashable {
   public let text: String
   /// APNs tokens are bytes that some apps write in upper and others in lower-case hexadecimal: these bytes. The SHA-256 of
   /// any other token, which is compared exactly.
-  let key: [UInt8]
+  package let key: [UInt8]
 
   /// Longest token in bytes of UTF-8.
   public static let maximum = 4096

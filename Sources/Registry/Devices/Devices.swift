@@ -50,9 +50,7 @@ public struct Devices: Sendable {
   /// are not there are left out.
   public func recipients(_ customer: CustomerID, _ devices: [DeviceID]) async throws -> [Recipient] {
     try await database.query(DeviceQueries.recipients, customer.rawValue, devices.map(\.rawValue)).compactMap {
-      let row = try ContactRow($0)
-      guard let contact = row.contact, let device = row.device else { return nil }
-      return Recipient(contact: contact, device: device)
+      try Recipient($0)
     }
   }
 }
@@ -91,6 +89,23 @@ public struct Recipient: Sendable {
   /// Without its devices.
   public let contact: Contact
   public let device: Device
+}
+
+extension Recipient {
+  /// The columns that statements of other rooms return for `init(_:)`, after two of their own: an ordinal and an `int2`.
+  package static func columns(contact: String, device: String) -> String {
+    ContactColumns.sql(contact: contact, device: device)
+  }
+
+  /// How many columns the row has up to the last of these.
+  package static let columnCount = 19
+
+  /// - Returns: `nil` if the row has no device.
+  package init?(_ row: Row) throws {
+    let row = try ContactRow(row)
+    guard let contact = row.contact, let device = row.device else { return nil }
+    self.init(contact: contact, device: device)
+  }
 }
 
 extension Querying {

@@ -84,6 +84,6 @@ extension APIDescription {
     ],
     operations: [
       PushDeviceOperations.all, KeyOperations.all, AppOperations.all, ListOperations.all, TemplateOperations.all,
-      SendoutOperations.all, ReportOperations.all, PageOperations.all, HealthOperations.all,
+      SendoutOperations.all, MessageOperations.all, ReportOperations.all, PageOperations.all, HealthOperations.all,
     ].flatMap { $0 })
 }

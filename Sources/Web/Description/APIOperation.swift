@@ -12,6 +12,7 @@ struct APIOperation: Sendable {
     case lists = "Lists"
     case templates = "Templates"
     case sendouts = "Sendouts"
+    case messages = "Messages"
     case reports = "Reports"
     case pages = "Pages"
     case operations = "Operations"

@@ -14,6 +14,7 @@ public struct ManagementRoutes: RouteSet {
   private let templates: TemplateRoutes
   private let sendouts: SendoutRoutes
   private let reports: ReportRoutes
+  private let messages: MessageRoutes
 
   /// - Parameters:
   ///   - vault: encrypts the credentials of apps.
@@ -22,7 +23,8 @@ public struct ManagementRoutes: RouteSet {
   public init(
     authenticator: Authenticator, replies: IdempotentReplies, keys: AccessKeys, apps: PushApps, vault: Vault,
     credentials: CredentialCheck, lists: ContactLists, templates: Templates,
-    sendouts: SendoutStore, reports: Reports, customers: Customers, audit: AuditLog, appCache: PushAppCache
+    sendouts: SendoutStore, reports: Reports, customers: Customers, audit: AuditLog, appCache: PushAppCache,
+    messages: MessageService
   ) {
     let endpoint = IdempotentEndpoint(authenticator: authenticator, replies: replies)
     self.keys = KeyRoutes(endpoint: endpoint, keys: keys)
@@ -33,6 +35,7 @@ public struct ManagementRoutes: RouteSet {
     self.templates = TemplateRoutes(endpoint: endpoint, templates: templates)
     self.sendouts = SendoutRoutes(endpoint: endpoint, sendouts: sendouts)
     self.reports = ReportRoutes(endpoint: endpoint, reports: reports)
+    self.messages = MessageRoutes(authenticator: authenticator, messages: messages)
   }
 
   public func addRoutes(to routes: RouteTable) {
@@ -68,6 +71,9 @@ public struct ManagementRoutes: RouteSet {
     routes.post("/api/v1/sendouts/{id}/pause", use: sendouts.control(.pause))
     routes.post("/api/v1/sendouts/{id}/resume", use: sendouts.control(.resume))
     routes.post("/api/v1/sendouts/{id}/cancel", use: sendouts.control(.cancel))
+
+    routes.post("/api/v1/messages", use: messages.send)
+    routes.get("/api/v1/messages/{id}", use: messages.show)
 
     routes.get("/api/v1/reports/{report}", use: reports.show)
   }

@@ -73,6 +73,10 @@ public enum ErrorReplies {
     switch error {
     case .sendoutUnknown: .notFound("There is no sendout of this number.")
     case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
+    case .recipientUnknown: .notFound("There is no such contact, or no such device.")
+    case .messageUnknown: .notFound("There is no such message.")
+    case .appWithoutCredentials: .conflict("The app has no credentials yet, so nothing can be sent to it.")
+    case .streamEnded: .conflict("The stream of these messages is paused or cancelled.")
     case .platformNotServed:
       .badRequest("appType is of a platform that this hub cannot send to; it sends to iOS, Firebase and Android.")
     case .wrongState(let sendout, let state, let verb):

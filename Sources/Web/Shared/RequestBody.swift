@@ -1,3 +1,4 @@
+import Synchronization
 import FoundationEssentials
 public import Hummingbird
 public import NIOCore
@@ -50,11 +51,19 @@ extension Request {
 
 /// Decodes bodies that are read whole into a type of Wire.
 enum JSONBody {
+  /// Schemas are made by reflection, so each is made once.
+  private static let schemas = Mutex<[ObjectIdentifier: Schema]>([:])
+
   /// Checks the body against its schema, which the reference documents, before it is decoded. Nesting is limited there too:
   /// decoding goes one call deeper with each level, so a deep body could exhaust the stack.
   /// - Throws: `JSONProblem`, which becomes a 400 that names the field.
   static func decode<Body: APIRequest>(_: Body.Type = Body.self, from bytes: ByteBuffer) throws -> Body {
-    let schema = Body.schema
+    let schema = schemas.withLock { schemas in
+      if let known = schemas[ObjectIdentifier(Body.self)] { return known }
+      let schema = Body.schema
+      schemas[ObjectIdentifier(Body.self)] = schema
+      return schema
+    }
     try bytes.withUnsafeReadableBytes { bytes in
       try JSONReader.read(bytes) { reader throws(JSONProblem) in try schema.check(&reader) }
     }

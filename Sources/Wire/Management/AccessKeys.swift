@@ -2,6 +2,8 @@
 public enum AccessScope: String, Sendable, Hashable, Codable, CaseIterable, SchemaProviding {
   /// Ships inside an app: registers and invalidates devices, never reads.
   case device
+  /// Sends messages to single contacts and devices too, and reads what became of them.
+  case send
   /// All of Carma REST.
   case backend
   /// Carma REST and the management API.

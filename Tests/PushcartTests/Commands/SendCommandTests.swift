@@ -54,7 +54,7 @@ import Wire
         break
       }
       #expect(try await outcome.status == 1)
-      #expect(try await outcome.output.hasPrefix("Sendout 1, x, to com.acme.app (iOS): cancelled\n"))
+      #expect(try await outcome.output.hasPrefix("Sendout 1, x, to com.acme.app (ios): cancelled\n"))
     }
   }
 }

@@ -1,5 +1,5 @@
 public import Content
-import Delivery
+public import Delivery
 public import Logging
 public import Postgres
 public import Providers
@@ -15,6 +15,8 @@ public struct WholeWebServer: Sendable {
   public let signer: LinkSigner
   public var publicURL = "https://push.example.com"
   public var logger = TestServer.logger
+  /// Sends single messages; made here if nil.
+  public var messages: MessageDispatcher?
 
   public init(_ pool: Pool, vault: Vault, services: PushServices, signer: LinkSigner) {
     self.pool = pool
@@ -31,6 +33,11 @@ public struct WholeWebServer: Sendable {
     get throws {
       let authenticator = Authenticator(AccessKeyCache(pool))
       let pushApps = PushAppCache(pool)
+      let dispatcher = Dispatcher(
+        pool, services: services, links: PublicLinks(base: publicURL, signer: signer), logger: TestServer.logger)
+      let messageService = MessageService(
+        pool, dispatcher: dispatcher, messages: messages ?? MessageDispatcher(dispatcher), apps: pushApps,
+        credentials: PushCredentialVault(pool, vault: vault), registrations: RegistrationBatcher(pool))
       return HubRoutes(
         carma: CarmaRoutes(
           authenticator: authenticator, pushApps: pushApps, registrations: RegistrationBatcher(pool),
@@ -40,7 +47,8 @@ public struct WholeWebServer: Sendable {
           apps: PushApps(pool, vault: vault), vault: vault,
           credentials: CredentialCheck(PushCredentialVault(pool, vault: vault), services: services),
           lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool),
-          reports: Reports(pool), customers: Customers(pool), audit: AuditLog(pool), appCache: pushApps),
+          reports: Reports(pool), customers: Customers(pool), audit: AuditLog(pool), appCache: pushApps,
+          messages: messageService),
         pages: pages, description: try DescriptionRoutes(publicURL: publicURL),
         health: HealthRoutes(unavailableReason: { nil }),
         metrics: MetricsRoutes { ("text/plain; version=0.0.4", "pushcart_up 1\n") }

@@ -1,0 +1,58 @@
+public import Content
+public import FoundationEssentials
+import Postgres
+public import Wire
+
+/// What a push says, and how it travels: the same for all of a broadcast, and its own for a single message.
+public struct MessageContent: Sendable {
+  public let template: MessageTemplate
+  /// For `{{sendout.name}}` and so on.
+  public let sendout: SendoutFields
+  /// Whether there is a rich page, and so a `url`.
+  public let hasPage: Bool
+  /// What texts can name before the contact's own properties: a JSON object.
+  public var properties: String?
+  public var collapseKey: String?
+  public var priority = MessagePriority.high
+  /// After this moment it is not sent any more.
+  public var expiresAt: Date?
+
+  public init(template: MessageTemplate, sendout: SendoutFields, hasPage: Bool) {
+    self.template = template
+    self.sendout = sendout
+    self.hasPage = hasPage
+  }
+}
+
+/// What the messages of a stream have in common.
+public struct StreamTraits: Sendable {
+  public let sendout: SendoutID
+  public let name: String
+  public let hasPage: Bool
+
+  public init(sendout: SendoutID, name: String, hasPage: Bool) {
+    self.sendout = sendout
+    self.name = name
+    self.hasPage = hasPage
+  }
+
+  public func content(_ body: MessageBody, _ template: MessageTemplate) -> MessageContent {
+    MessageContent(
+      template: template,
+      sendout: SendoutFields(id: sendout.rawValue, name: name, fields: body.fields ?? [:]), hasPage: hasPage)
+  }
+}
+
+extension MessageContent {
+  /// Reads the columns of `MessageQueries.contents`, behind the number.
+  init(_ row: Row, _ traits: StreamTraits) throws {
+    let (_, body, properties, collapseKey, priority, expiresAt) = try row.decode(
+      Int32.self, JSONB.self, JSONB?.self, String?.self, String.self, Date?.self)
+    let message = try JSONDecoder().decode(MessageBody.self, from: Data(body.text.utf8))
+    self = traits.content(message, try MessageTemplate(message))
+    self.properties = properties?.text
+    self.collapseKey = collapseKey
+    self.priority = MessagePriority(rawValue: priority) ?? .high
+    self.expiresAt = expiresAt
+  }
+}

@@ -1,0 +1,237 @@
+import DequeModule
+import Logging
+import Postgres
+import Registry
+public import ServiceLifecycle
+import Synchronization
+public import Wire
+
+/// Sends single messages as soon as they are committed: from the statement that accepted them to the push service, without another
+/// read.
+///
+/// Messages of one stream that arrive while a statement is under way share the next one. What a lane cannot send, because its push
+/// service is away, goes back to the ledger, and `SendoutRunner` of some hub sends it later.
+public final class MessageDispatcher: Service {
+  private struct Item: Sendable {
+    let message: NewMessage
+    let stream: MessageStream
+  }
+
+  private let dispatcher: Dispatcher
+  private let streams: ActiveStreams
+  private let batcher: Batcher<Item, Acceptance>
+  private let lanes: MessageLanes
+
+  /// - Parameter sendsItself: false leaves sending to the hubs, as the command line does.
+  public init(_ dispatcher: Dispatcher, sendsItself: Bool = true) {
+    self.dispatcher = dispatcher
+    let streams = ActiveStreams()
+    self.streams = streams
+    let lanes = MessageLanes(dispatcher)
+    self.lanes = lanes
+    batcher = Batcher(
+      BatchLimits(batchWeight: 256, batchesPerKey: 1, items: 8192, timeout: .seconds(10)),
+      full: PostgresError.busy("too many messages are waiting already")
+    ) { _, items in
+      try await Self.accept(items, dispatcher, streams, sendsItself ? lanes : nil)
+    }
+  }
+
+  /// Accepts a message; once this returns, it is committed, and on its way.
+  public func accept(_ message: NewMessage, in stream: MessageStream) async throws -> Acceptance {
+    try await batcher.answer(stream.key.sendout.rawValue, Item(message: message, stream: stream))
+  }
+
+  /// Ends waiting for the verdicts on a message.
+  public func stopWaiting(for pushes: [PushNumber], of stream: SendoutKey) {
+    dispatcher.waits.remove(stream, pushes)
+  }
+
+  private static func accept(
+    _ items: [Item], _ dispatcher: Dispatcher, _ streams: ActiveStreams, _ lanes: MessageLanes?
+  ) async throws -> [Acceptance] {
+    let stream = items[0].stream
+    let active = streams.active(stream.key)
+    var numbers = active.numbers.withLock { $0 }
+    if numbers?.suffice(for: items.count, devicesEach: 50) != true { numbers = try await stream.reserve() }
+    guard var numbers else { preconditionFailure("a stream without numbers") }
+    let ledger = MessageLedger(
+      database: dispatcher.database, key: stream.key, apps: stream.apps.map(\.app), run: lanes == nil ? nil : active.run,
+      lease: dispatcher.settings.lease)
+    let messages = items.map(\.message)
+    // Whatever happens, numbers that may be used are not used again.
+    active.numbers.withLock { $0 = nil }
+    let (acceptances, batches) = try await ledger.accept(messages, &numbers)
+    let left = numbers
+    active.numbers.withLock { $0 = left }
+    for (message, acceptance) in zip(messages, acceptances) {
+      if let wait = message.wait, case .accepted(_, let pushes) = acceptance {
+        dispatcher.waits.add(wait, stream.key, pushes.map(\.number))
+      }
+    }
+    guard let lanes else {
+      if !batches.isEmpty { try await stream.notify() }
+      return acceptances
+    }
+    for batch in batches { lanes.hand(batch, stream, active.run) }
+    return acceptances
+  }
+
+  /// Ends lanes that have nothing to do, until graceful shutdown or cancellation; then waits for pushes in flight.
+  public func run() async throws {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { try? await gracefulShutdown() }
+      group.addTask { while (try? await Task.sleep(for: .seconds(30))) != nil { self.lanes.endIdle() } }
+      await group.next()
+      group.cancelAll()
+    }
+    await end()
+  }
+
+  /// Waits for pushes in flight, and sends nothing more.
+  public func end() async { await lanes.endAll() }
+}
+
+/// A stream that messages go to: what they have in common, and the apps that they are sent to.
+public struct MessageStream: Sendable {
+  public let key: SendoutKey
+  public let apps: [AppOrder]
+  /// Reserves numbers for this hub.
+  let reserve: @Sendable () async throws -> StreamNumbers
+  /// Tells every hub that it has something to send.
+  let notify: @Sendable () async throws -> Void
+
+  public init(
+    key: SendoutKey, apps: [AppOrder], notify: @escaping @Sendable () async throws -> Void,
+    reserve: @escaping @Sendable () async throws -> StreamNumbers
+  ) {
+    self.key = key
+    self.apps = apps
+    self.notify = notify
+    self.reserve = reserve
+  }
+}
+
+/// What this hub keeps of each stream that it has accepted messages for.
+private final class ActiveStreams: Sendable {
+  final class Active: Sendable {
+    let run = RunID()
+    let numbers = Mutex<StreamNumbers?>(nil)
+  }
+
+  private let streams = Mutex<[SendoutKey: Active]>([:])
+
+  func active(_ key: SendoutKey) -> Active {
+    streams.withLock { streams in
+      if let active = streams[key] { return active }
+      let active = Active()
+      streams[key] = active
+      return active
+    }
+  }
+}
+
+/// A task for each lane of each stream that sends what is handed to it.
+private final class MessageLanes: Sendable {
+  private struct Key: Hashable {
+    let sendout: SendoutKey
+    let lane: Lane
+  }
+
+  private struct Running {
+    let batches: HandedBatches
+    let task: Task<Void, Never>
+    var lastUse: ContinuousClock.Instant
+  }
+
+  private let dispatcher: Dispatcher
+  private let lanes = Mutex<[Key: Running]>([:])
+  private static let idleLimit = Duration.seconds(60)
+
+  init(_ dispatcher: Dispatcher) { self.dispatcher = dispatcher }
+
+  func hand(_ batch: HandedBatch, _ stream: MessageStream, _ run: RunID) {
+    lanes.withLock { lanes in
+      let key = Key(sendout: stream.key, lane: batch.lane)
+      if lanes[key] == nil {
+        let batches = HandedBatches()
+        let task = Task { await self.send(batches, stream, batch.lane, run) }
+        lanes[key] = Running(batches: batches, task: task, lastUse: .now)
+      }
+      lanes[key]?.lastUse = .now
+      lanes[key]?.batches.add(batch)
+    }
+  }
+
+  private func send(_ batches: HandedBatches, _ stream: MessageStream, _ lane: Lane, _ run: RunID) async {
+    guard let app = stream.apps.first(where: { $0.app == lane.app }) else { return }
+    let order = SendoutOrder(key: stream.key, content: .ofMessages(nil), onUncertain: .resend)
+    // Each dispatch lasts until its push service is away, or there is nothing more to come.
+    while await batches.hasMore() {
+      let result = await Dispatch(dispatcher, order, app, lane, source: batches, run: run).run(until: StopSignal()) { false }
+      let alarms = PushAppAlarms(dispatcher.database)
+      switch result.end {
+      case .refused(let reason): _ = try? await alarms.raise(stream.key.customer, lane.app, reason: reason)
+      case .drained where result.hasAccepted && !result.isSuspect:
+        _ = try? await alarms.clear(stream.key.customer, lane.app)
+      default: break
+      }
+    }
+  }
+
+  func endIdle() {
+    let idle = lanes.withLock { lanes in
+      let idle = lanes.filter { .now - $0.value.lastUse > Self.idleLimit }
+      for key in idle.keys { lanes[key] = nil }
+      return idle.values.map(\.batches)
+    }
+    for batches in idle { batches.finish() }
+  }
+
+  func endAll() async {
+    let all = lanes.withLock { lanes in
+      defer { lanes = [:] }
+      return Array(lanes.values)
+    }
+    for lane in all { lane.batches.finish() }
+    for lane in all { await lane.task.value }
+  }
+}
+
+/// Batches that are handed over: one task at a time takes them.
+final class HandedBatches: Sendable {
+  private struct State {
+    var batches: Deque<HandedBatch> = []
+    var isFinished = false
+    var reader: CheckedContinuation<Bool, Never>?
+  }
+
+  private let state = Mutex(State())
+
+  func add(_ batch: HandedBatch) { change { $0.batches.append(batch) } }
+
+  /// There will be no more.
+  func finish() { change { $0.isFinished = true } }
+
+  /// Waits for a batch.
+  /// - Returns: whether there is one; `false` at the end.
+  func hasMore() async -> Bool {
+    await withCheckedContinuation { continuation in change { $0.reader = continuation } }
+  }
+
+  /// Waits for a batch and takes it; `nil` at the end.
+  func next() async -> HandedBatch? {
+    guard await hasMore() else { return nil }
+    return state.withLock { $0.batches.popFirst() }
+  }
+
+  private func change(_ body: (inout State) -> Void) {
+    let resumed = state.withLock { state -> (CheckedContinuation<Bool, Never>, Bool)? in
+      body(&state)
+      guard let reader = state.reader, state.isFinished || !state.batches.isEmpty else { return nil }
+      state.reader = nil
+      return (reader, !state.batches.isEmpty)
+    }
+    if let (reader, hasMore) = resumed { reader.resume(returning: hasMore) }
+  }
+}

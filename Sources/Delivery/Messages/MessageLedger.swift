@@ -1,0 +1,282 @@
+import FoundationEssentials
+public import Postgres
+public import Registry
+public import Wire
+
+/// A message to be accepted: whom it is for and what it says, checked.
+public struct NewMessage: Sendable {
+  public enum Addressee: Sendable, Hashable {
+    case contact(originalID: String)
+    case device(app: PushAppID, DeviceToken)
+  }
+
+  public let to: Addressee
+  public let content: MessageContent
+  /// The message as JSON, as it is stored.
+  let body: String
+  /// Seconds.
+  let ttl: Int32?
+  public let reference: String?
+  let repetitionKey: RepetitionKey?
+  /// Whoever waits for the verdicts of its pushes.
+  let wait: MessageWait?
+
+  /// What makes a request once only.
+  public struct RepetitionKey: Sendable {
+    public let key: String
+    /// SHA-256 of the request.
+    public let fingerprint: [UInt8]
+
+    public init(key: String, fingerprint: [UInt8]) {
+      self.key = key
+      self.fingerprint = fingerprint
+    }
+  }
+
+  public init(
+    to: Addressee, content: MessageContent, body: String, ttl: Int?, reference: String?, repetitionKey: RepetitionKey?,
+    wait: MessageWait?
+  ) {
+    self.to = to
+    self.content = content
+    self.body = body
+    self.ttl = ttl.map { Int32(clamping: $0) }
+    self.reference = reference
+    self.repetitionKey = repetitionKey
+    self.wait = wait
+  }
+}
+
+/// What became of a message that was to be accepted.
+public enum Acceptance: Sendable {
+  /// It is committed, with these pushes: number, app.
+  case accepted(number: Int32, pushes: [(number: PushNumber, app: PushAppID)])
+  /// There is no such contact or device.
+  case addresseeUnknown
+  /// Its idempotency key was used before.
+  case repeated
+}
+
+/// Numbers of a stream that this hub has reserved, the next ones to be used.
+public struct StreamNumbers: Sendable {
+  public var message: Int32
+  public var push: Int32
+  public var batch: Int32
+  /// How many are left of each.
+  public var messagesLeft: Int32
+  public var pushesLeft: Int32
+  public var batchesLeft: Int32
+
+  public init(
+    message: Int32, push: Int32, batch: Int32, messagesLeft: Int32, pushesLeft: Int32, batchesLeft: Int32
+  ) {
+    self.message = message
+    self.push = push
+    self.batch = batch
+    self.messagesLeft = messagesLeft
+    self.pushesLeft = pushesLeft
+    self.batchesLeft = batchesLeft
+  }
+
+  /// Reserved at a time.
+  public static let block = (messages: Int32(10_000), pushes: Int32(100_000), batches: Int32(10_000))
+
+  /// Whether these are enough for so many messages, whatever number of devices they go to.
+  public func suffice(for messages: Int, devicesEach: Int) -> Bool {
+    messagesLeft >= messages && Int(pushesLeft) >= messages * devicesEach && batchesLeft >= 100
+  }
+
+  mutating func take(messages: Int, pushes: Int, batches: Int) {
+    message += Int32(messages)
+    push += Int32(pushes)
+    batch += Int32(batches)
+    messagesLeft -= Int32(messages)
+    pushesLeft -= Int32(pushes)
+    batchesLeft -= Int32(batches)
+  }
+}
+
+/// A batch that was written already claimed, with all that sending it takes.
+struct HandedBatch: Sendable {
+  let lane: Lane
+  var batch: ClaimedBatch
+  var recipients: [Recipient] = []
+}
+
+/// Writes single messages into the ledger, many with one commit.
+struct MessageLedger: Sendable {
+  let database: any Querying
+  let key: SendoutKey
+  let apps: [PushAppID]
+  /// Who sends them; `nil` for whichever hub claims them.
+  let run: RunID?
+  let lease: Duration
+
+  /// Accepts messages of the stream; once this returns, they are committed. Should the reply be lost, it finds out whether they are.
+  /// - Parameter numbers: enough for them; what is used is taken from them.
+  func accept(
+    _ messages: [NewMessage], _ numbers: inout StreamNumbers
+  ) async throws -> (acceptances: [Acceptance], batches: [HandedBatch]) {
+    let first = numbers.message
+    let asked = ContinuousClock.now
+    let rows = try await rows(messages, numbers)
+    var acceptances = [Acceptance](repeating: .addresseeUnknown, count: messages.count)
+    var pushes = [[(number: PushNumber, app: PushAppID)]](repeating: [], count: messages.count)
+    var contents: [Int32: MessageContent] = [:]
+    var batches: [Int32: HandedBatch] = [:]
+    var pushCount = 0
+    for row in rows {
+      let number: Int32 = try row.column(0)
+      let index = Int(number - first)
+      switch try row.column(1) as Int16 {
+      case 0: acceptances[index] = .accepted(number: number, pushes: [])
+      case 2: acceptances[index] = .repeated
+      default: continue
+      }
+      guard let push: Int64 = try row.column(Recipient.columnCount), let recipient = try Recipient(row) else { continue }
+      let batch: Int32 = try row.column(Recipient.columnCount + 1)
+      pushCount += 1
+      pushes[index].append((PushNumber(push), recipient.device.app))
+      contents[number] = messages[index].content
+      let queued = QueuedPush(
+        number: PushNumber(push), batch: batch, device: recipient.device.id, contact: recipient.contact.id,
+        message: number, attempts: 0, giveUpAt: nil)
+      batches[batch, default: handed(batch, push, recipient, asked)].batch.add(queued)
+      batches[batch]?.recipients.append(recipient)
+    }
+    for index in messages.indices {
+      if case .accepted(let number, _) = acceptances[index] {
+        acceptances[index] = .accepted(number: number, pushes: pushes[index])
+        messages[index].wait?.expect(pushes[index].map(\.number))
+      }
+    }
+    numbers.take(messages: messages.count, pushes: pushCount, batches: batches.count)
+    return (
+      acceptances,
+      batches.values.map { handed in
+        var handed = handed
+        for push in handed.batch.pushes {
+          if let message = push.message { handed.batch.contents[message] = contents[message] }
+        }
+        return handed
+      }
+    )
+  }
+
+  private func handed(_ batch: Int32, _ push: Int64, _ recipient: Recipient, _ asked: ContinuousClock.Instant) -> HandedBatch {
+    HandedBatch(
+      lane: Lane(app: recipient.device.app, isSandbox: recipient.device.isSandbox),
+      batch: ClaimedBatch(
+        claim: Claim(batch: batch, ordinal: 1), range: push...push, pushes: [], isRetry: false, leaseEnd: asked + lease,
+        isMarked: true))
+  }
+
+  private func rows(_ messages: [NewMessage], _ numbers: StreamNumbers) async throws -> Rows {
+    do {
+      return try await database.query(accept: messages, numbers, self)
+    } catch PostgresError.unknownOutcome {
+      return try await committedRows(messages, numbers)
+    }
+  }
+
+  /// The reply was lost. The same statement with the same numbers fails if they are taken, which says that it was committed.
+  private func committedRows(_ messages: [NewMessage], _ numbers: StreamNumbers) async throws -> Rows {
+    do {
+      return try await database.query(accept: messages, numbers, self)
+    } catch let error as PostgresError where ["message_pkey", "push_pkey", "push_batch_pkey"].contains(error.constraint) {
+      return try await database.query(
+        MessageQueries.accepted, key.customer.rawValue, key.sendout.rawValue,
+        (0..<messages.count).map { numbers.message + Int32($0) })
+    }
+  }
+}
+
+extension Querying {
+  fileprivate func query(
+    accept messages: [NewMessage], _ numbers: StreamNumbers, _ ledger: MessageLedger
+  ) async throws -> Rows {
+    var originalIDs: [String?] = []
+    var apps: [Int64?] = []
+    var tokens: [Bytes?] = []
+    for message in messages {
+      switch message.to {
+      case .contact(let originalID):
+        originalIDs.append(originalID)
+        apps.append(nil)
+        tokens.append(nil)
+      case .device(let app, let token):
+        originalIDs.append(nil)
+        apps.append(app.rawValue)
+        tokens.append(Bytes(token.key))
+      }
+    }
+    return try await query(
+      MessageQueries.accept, ledger.key.customer.rawValue, ledger.key.sendout.rawValue, ledger.apps.map(\.rawValue),
+      numbers.push, numbers.batch, ledger.run?.uuid, ledger.run.map { _ in ledger.lease.inSeconds },
+      messages.indices.map { numbers.message + Int32($0) }, originalIDs, apps, tokens,
+      messages.map { JSONB($0.body) }, messages.map { $0.content.properties.map { JSONB($0) } }, messages.map(\.ttl),
+      messages.map(\.content.collapseKey), messages.map(\.content.priority.rawValue), messages.map(\.reference),
+      messages.map { $0.repetitionKey?.key }, messages.map { $0.repetitionKey.map { Bytes($0.fingerprint) } })
+  }
+}
+
+/// Tells about messages that were accepted.
+public struct Messages: Sendable {
+  private let database: any Querying
+
+  public init(_ database: any Querying) { self.database = database }
+
+  /// The message's reference and pushes; `nil` if there is no such message.
+  public func find(
+    _ customer: CustomerID, _ id: MessageID
+  ) async throws -> (reference: String?, pushes: [MessagePush])? {
+    let rows = try await database.query(
+      MessageQueries.find, customer.rawValue, id.sendout.rawValue, id.number)
+    guard let first = rows.first else { return nil }
+    let pushes = try rows.compactMap { row -> MessagePush? in
+      let (_, number, app, state, reason) = try row.decode(
+        String?.self, Int64?.self, Int64?.self, String?.self, String?.self)
+      guard let number, let app, let state = state.flatMap(PushState.init(rawValue:)) else { return nil }
+      return MessagePush(number: PushNumber(number), app: PushAppID(app), state: state, reason: reason)
+    }
+    return (try first.get("reference"), pushes)
+  }
+
+  /// The messages that requests with these idempotency keys made, and the fingerprints of the requests.
+  public func repetitions(
+    _ customer: CustomerID, of keys: [String]
+  ) async throws -> [String: (fingerprint: [UInt8], message: MessageID)] {
+    let rows = try await database.query(MessageQueries.repetitions, customer.rawValue, keys)
+    let found = try rows.map { row in
+      let (key, fingerprint, sendout, number) = try row.decode(String.self, Bytes.self, Int64.self, Int32.self)
+      return (key, (fingerprint.bytes, MessageID(SendoutID(sendout), number)))
+    }
+    return Dictionary(found) { first, _ in first }
+  }
+
+  /// Deletes a customer's idempotency keys that are older than 24 hours.
+  @discardableResult
+  public func forgetExpiredKeys(_ customer: CustomerID) async throws -> Int {
+    try await database.query(MessageQueries.forgetKeys, customer.rawValue).affected
+  }
+
+  /// What the message of a push says; `nil` if the push is of no message.
+  public func content(ofPush push: PushNumber, _ key: SendoutKey, _ traits: StreamTraits) async throws -> MessageContent? {
+    try await database.query(MessageQueries.ofPush, key.customer.rawValue, key.sendout.rawValue, push.rawValue).first
+      .map { try MessageContent($0, traits) }
+  }
+
+  func contents(_ numbers: [Int32], of key: SendoutKey, _ traits: StreamTraits) async throws -> [Int32: MessageContent] {
+    let rows = try await database.query(
+      MessageQueries.contents, key.customer.rawValue, key.sendout.rawValue, numbers)
+    return Dictionary(try rows.map { (try $0.column(0) as Int32, try MessageContent($0, traits)) }) { first, _ in first }
+  }
+}
+
+/// A push of a message as the ledger has it.
+public struct MessagePush: Sendable, Equatable {
+  public let number: PushNumber
+  public let app: PushAppID
+  public let state: PushState
+  public let reason: String?
+}

@@ -1,0 +1,164 @@
+import Postgres
+import Registry
+
+/// Statements on `message` and `message_key`. `$1` is the customer, `$2` the stream.
+enum MessageQueries {
+  static let all: [Statement] = [accept, accepted, repetitions, find, contents, ofPush, forgetKeys]
+
+  /// Accepts messages: writes them, their pushes and batches that the run `$6` has claimed already for `$7` seconds, with the
+  /// write-ahead mark at their ends. So their bytes may leave once this is committed. Without a run they are queued for any hub.
+  ///
+  /// `$3` are the apps; pushes are numbered from `$4` and batches from `$5`. Arrays, one item a message: `$8` numbers, `$9` original
+  /// ids, or `$10` apps and `$11` token keys, `$12` bodies, `$13` properties, `$14` seconds to live, `$15` collapse keys, `$16`
+  /// priorities, `$17` references, `$18` idempotency keys, `$19` fingerprints.
+  ///
+  /// Returns a row for each push with its recipient, and one for a message without pushes. The second column says what became of the
+  /// message: 0 accepted, 1 nobody to send it to, 2 its idempotency key is taken. Locks idempotency keys in their order.
+  static let accept = Statement(
+    "message.accept", .write,
+    """
+    WITH wanted AS MATERIALIZED (
+      SELECT * FROM unnest($8::int4[], $9::text[], $10::bigint[], $11::bytea[], $12::jsonb[], $13::jsonb[], $14::int4[],
+                           $15::text[], $16::text[], $17::text[], $18::text[], $19::bytea[])
+        AS w (message_no, original_id, push_app_id, token_key, body, properties, ttl, collapse_key, priority, reference,
+              idempotency_key, fingerprint)),
+    addressee AS MATERIALIZED (
+      SELECT w.message_no, c.contact_id, NULL::bigint AS device_id
+        FROM wanted w
+       CROSS JOIN LATERAL (SELECT contact_id FROM contact
+                            WHERE customer_id = $1::bigint AND original_id = w.original_id LIMIT 1) c
+       WHERE w.token_key IS NULL
+      UNION ALL
+      SELECT w.message_no, d.contact_id, d.device_id
+        FROM wanted w
+       CROSS JOIN LATERAL (SELECT contact_id, device_id FROM device
+                            WHERE customer_id = $1::bigint AND push_app_id = w.push_app_id AND token_key = w.token_key
+                            LIMIT 1) d
+       WHERE w.token_key IS NOT NULL),
+    taken AS (
+      INSERT INTO message_key (customer_id, idempotency_key, fingerprint, sendout_id, message_no)
+      SELECT $1::bigint, w.idempotency_key, w.fingerprint, $2::bigint, w.message_no
+        FROM wanted w JOIN addressee a ON a.message_no = w.message_no
+       WHERE w.idempotency_key IS NOT NULL
+       ORDER BY w.idempotency_key
+      ON CONFLICT DO NOTHING
+      RETURNING message_no),
+    fresh AS MATERIALIZED (
+      SELECT w.*, a.contact_id, a.device_id
+        FROM wanted w JOIN addressee a ON a.message_no = w.message_no
+       WHERE w.idempotency_key IS NULL OR w.message_no IN (SELECT message_no FROM taken)),
+    target AS MATERIALIZED (
+      SELECT f.message_no, f.contact_id, d.device_id, d.push_app_id, d.sandbox
+        FROM fresh f
+       CROSS JOIN LATERAL (SELECT device_id, push_app_id, sandbox FROM device
+                            WHERE customer_id = $1::bigint AND contact_id = f.contact_id
+                              AND push_app_id = ANY ($3::bigint[]) AND invalidated_at IS NULL
+                              AND (f.device_id IS NULL OR device_id = f.device_id)
+                            LIMIT \(Device.maximumOfContact)) d),
+    numbered AS MATERIALIZED (
+      SELECT *, ($4::int4 + row_number() OVER (ORDER BY push_app_id, sandbox, message_no, device_id) - 1)::int4 AS push_no,
+             ($5::int4 + dense_rank() OVER (ORDER BY push_app_id, sandbox) - 1)::int4 AS batch_no
+        FROM target),
+    made AS (
+      INSERT INTO message (customer_id, sendout_id, message_no, contact_id, push_nos, body, properties, collapse_key, priority,
+                           reference, expires_at)
+      SELECT $1::bigint, $2::bigint, f.message_no, f.contact_id, coalesce(n.push_nos, '{}'), f.body, f.properties,
+             f.collapse_key, f.priority, f.reference, now() + make_interval(secs => f.ttl)
+        FROM fresh f
+        LEFT JOIN (SELECT message_no, array_agg(push_no ORDER BY push_no) AS push_nos FROM numbered GROUP BY message_no) n
+          ON n.message_no = f.message_no),
+    batch AS (
+      INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued, state,
+                              hub_id, claims, claimed_at, lease_until, sent_to)
+      SELECT $1::bigint, $2::bigint, batch_no, push_app_id, sandbox, min(push_no), max(push_no), count(*),
+             CASE WHEN $6::uuid IS NULL THEN 'queued' ELSE 'claimed' END, $6::uuid,
+             CASE WHEN $6::uuid IS NULL THEN 0 ELSE 1 END, batch_moment.claimed_at, batch_moment.lease_until,
+             CASE WHEN $6::uuid IS NULL THEN 0 ELSE max(push_no) END
+        FROM numbered,
+             (SELECT CASE WHEN $6::uuid IS NULL THEN NULL ELSE now() END AS claimed_at,
+                     now() + make_interval(secs => $7::float8) AS lease_until) AS batch_moment
+       GROUP BY batch_no, push_app_id, sandbox, batch_moment.claimed_at, batch_moment.lease_until),
+    push AS (
+      INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, message_no)
+      SELECT $1::bigint, $2::bigint, push_no, batch_no, device_id, contact_id, message_no FROM numbered)
+    SELECT w.message_no,
+           CASE WHEN f.message_no IS NOT NULL THEN 0 WHEN a.message_no IS NOT NULL THEN 2 ELSE 1 END::int2,
+           \(Recipient.columns(contact: "c", device: "d")), n.push_no, n.batch_no
+      FROM wanted w
+      LEFT JOIN addressee a ON a.message_no = w.message_no
+      LEFT JOIN fresh f ON f.message_no = w.message_no
+      LEFT JOIN numbered n ON n.message_no = w.message_no
+      LEFT JOIN LATERAL (SELECT * FROM contact WHERE customer_id = $1::bigint AND contact_id = n.contact_id LIMIT 1) c
+        ON true
+      LEFT JOIN LATERAL (SELECT * FROM device WHERE customer_id = $1::bigint AND device_id = n.device_id LIMIT 1) d ON true
+     ORDER BY n.push_no
+    """)
+
+  /// The same rows as `accept` for the messages `$3`, of which a reply was lost: 0 for those that are there.
+  static let accepted = Statement(
+    "message.accepted", .read,
+    """
+    SELECT w.message_no, CASE WHEN m.message_no IS NULL THEN 1 ELSE 0 END::int2,
+           \(Recipient.columns(contact: "c", device: "d")), p.push_no, p.batch_no
+      FROM unnest($3::int4[]) AS w (message_no)
+      LEFT JOIN LATERAL (SELECT message_no, push_nos FROM message
+                          WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND message_no = w.message_no
+                          LIMIT 1) m ON true
+      LEFT JOIN LATERAL (SELECT push_no, batch_no, contact_id, device_id FROM push
+                          WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no = ANY (m.push_nos)
+                          LIMIT \(Device.maximumOfContact)) p ON true
+      LEFT JOIN LATERAL (SELECT * FROM contact WHERE customer_id = $1::bigint AND contact_id = p.contact_id LIMIT 1) c
+        ON true
+      LEFT JOIN LATERAL (SELECT * FROM device WHERE customer_id = $1::bigint AND device_id = p.device_id LIMIT 1) d ON true
+     ORDER BY p.push_no
+    """)
+
+  /// The messages of the idempotency keys `$2`, with the fingerprints of their requests.
+  static let repetitions = Statement(
+    "message.repetitions", .read,
+    """
+    SELECT idempotency_key, fingerprint, sendout_id, message_no
+      FROM message_key WHERE customer_id = $1::bigint AND idempotency_key = ANY ($2::text[])
+    """)
+
+  /// A row for each push of the message `$3`, or one without.
+  static let find = Statement(
+    "message.find", .read,
+    """
+    SELECT m.reference, p.push_no, p.push_app_id, p.state, p.reason
+      FROM message m
+      LEFT JOIN LATERAL (
+        SELECT push.push_no, batch.push_app_id, push.state, push.reason
+          FROM push
+          JOIN push_batch batch ON batch.customer_id = push.customer_id AND batch.sendout_id = push.sendout_id
+                               AND batch.batch_no = push.batch_no
+         WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.push_no = ANY (m.push_nos)
+           AND batch.customer_id = $1::bigint
+         LIMIT \(Device.maximumOfContact)) p ON true
+     WHERE m.customer_id = $1::bigint AND m.sendout_id = $2::bigint AND m.message_no = $3::int4
+     ORDER BY p.push_no
+    """)
+
+  /// What the messages `$3` say.
+  static let contents = Statement(
+    "message.contents", .read,
+    """
+    SELECT message_no, body, properties, collapse_key, priority, expires_at
+      FROM message WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND message_no = ANY ($3::int4[])
+    """)
+
+  /// What the message of the push `$3` says.
+  static let ofPush = Statement(
+    "message.of_push", .read,
+    """
+    SELECT m.message_no, m.body, m.properties, m.collapse_key, m.priority, m.expires_at
+      FROM push p
+      JOIN message m ON m.customer_id = p.customer_id AND m.sendout_id = p.sendout_id AND m.message_no = p.message_no
+     WHERE p.customer_id = $1::bigint AND p.sendout_id = $2::bigint AND p.push_no = $3::bigint
+       AND m.customer_id = $1::bigint
+    """)
+
+  static let forgetKeys = Statement(
+    "message.forget_keys", .write,
+    "DELETE FROM message_key WHERE customer_id = $1::bigint AND created_at < now() - interval '24 hours'")
+}

@@ -1,0 +1,90 @@
+import Crypto
+import Delivery
+import FoundationEssentials
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Registry
+import Sendouts
+import Wire
+
+/// `/api/v1/messages`.
+struct MessageRoutes: Sendable {
+  let authenticator: Authenticator
+  let messages: MessageService
+
+  /// The body's limit in bytes: room for a thousand messages.
+  static let bodyLimit = 4 * 1024 * 1024
+
+  /// Takes one message, or a list of them. A list is answered in its order, and each message is taken or refused by itself.
+  func send(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let access = try await authenticator.access(request, needs: .send)
+    let bytes = try await request.jsonBytes(upTo: Self.bodyLimit)
+    let key = try request.headers[.idempotencyKey].map { try TextRule("Idempotency-Key", maximum: 255).require($0) }
+    guard let bodies = try MessageList(bytes) else {
+      let repetition = key.map { NewMessage.RepetitionKey(key: $0, fingerprint: Self.fingerprint(bytes)) }
+      let (message, isRepeated) = try await messages.send(
+        access.customer, try JSONBody.decode(MessageRequest.self, from: bytes), allowed: access.appID,
+        repetition: repetition)
+      return try JSONReply.make(.created, message, headers: isRepeated ? [.idempotentReplayed: "true"] : [:])
+    }
+    return try JSONReply.make(.created, try await send(bodies.bodies, access, key))
+  }
+
+  private func send(_ bodies: [ByteBuffer], _ access: Access, _ key: String?) async throws -> [MessageResult] {
+    try await withThrowingTaskGroup(of: (Int, MessageResult).self) { group in
+      for (index, body) in bodies.enumerated() {
+        group.addTask {
+          do {
+            let repetition = key.map {
+              NewMessage.RepetitionKey(key: "\($0)#\(index)", fingerprint: Self.fingerprint(body))
+            }
+            let (message, _) = try await messages.send(
+              access.customer, try JSONBody.decode(MessageRequest.self, from: body), allowed: access.appID,
+              repetition: repetition)
+            return (index, .taken(message))
+          } catch {
+            guard let response = ErrorReplies.response(for: error), response.status.code < 500 else { throw error }
+            return (index, .refused(status: response.status.code, error: response.sentence))
+          }
+        }
+      }
+      var results = [MessageResult?](repeating: nil, count: bodies.count)
+      for try await (index, result) in group { results[index] = result }
+      return results.compactMap(\.self)
+    }
+  }
+
+  func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let access = try await authenticator.access(request, needs: .send)
+    guard let id = MessageID(try context.part("id")) else { throw HTTPErrorResponse.notFound("There is no such message.") }
+    return try JSONReply.make(.ok, try await messages.find(access.customer, id))
+  }
+
+  /// SHA-256 of a body.
+  private static func fingerprint(_ bytes: ByteBuffer) -> [UInt8] {
+    Array(SHA256.hash(data: Data(bytes.readableBytesView)))
+  }
+}
+
+/// A JSON list of message requests, each still as bytes, so that a bad one is refused alone.
+private struct MessageList {
+  let bodies: [ByteBuffer]
+
+  /// - Returns: `nil` if the body is no list.
+  /// - Throws: `JSONProblem`, `SendoutError.invalid` for a list of no messages or too many.
+  init?(_ bytes: ByteBuffer) throws {
+    guard bytes.readableBytesView.first(where: { $0 > 0x20 }) == UInt8(ascii: "[") else { return nil }
+    let values: [JSONValue]
+    do {
+      values = try JSONDecoder().decode([JSONValue].self, from: Data(bytes.readableBytesView))
+    } catch {
+      throw JSONProblem("is not JSON")
+    }
+    guard (1...MessageRequest.maximumCount).contains(values.count) else {
+      throw HTTPErrorResponse.badRequest(
+        "The list holds \(values.count) messages, and 1 to \(MessageRequest.maximumCount) are allowed.")
+    }
+    bodies = try values.map { ByteBuffer(bytes: try JSONEncoder().encode($0)) }
+  }
+}

@@ -1,0 +1,255 @@
+/// Body of `POST /api/v1/messages`: one message to one contact or one device. The route takes a list of them, too.
+public struct MessageRequest: APIRequest, Equatable {
+  public var appId: String?
+  public var appIds: [String]?
+  public var appType: AppType?
+  public var to: MessageTarget
+  public var message: MessageBody
+  public var properties: [String: JSONValue]?
+  public var template: String?
+  public var ttl: Int?
+  public var collapseKey: String?
+  public var priority: MessagePriority?
+  public var reference: String?
+  public var wait: Int?
+
+  /// Most messages in one request.
+  public static let maximumCount = 1000
+  /// Longest time to live in seconds: four weeks, the most that push services take.
+  public static let maximumTTL = 2_419_200
+  /// Longest wait for verdicts, in seconds.
+  public static let maximumWait = 30
+
+  public init(
+    appId: String? = nil, appIds: [String]? = nil, appType: AppType? = nil, to: MessageTarget, message: MessageBody,
+    properties: [String: JSONValue]? = nil, template: String? = nil, ttl: Int? = nil, collapseKey: String? = nil,
+    priority: MessagePriority? = nil, reference: String? = nil, wait: Int? = nil
+  ) {
+    self.appId = appId
+    self.appIds = appIds
+    self.appType = appType
+    self.to = to
+    self.message = message
+    self.properties = properties
+    self.template = template
+    self.ttl = ttl
+    self.collapseKey = collapseKey
+    self.priority = priority
+    self.reference = reference
+    self.wait = wait
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case appId, appIds, appType, to, message, properties, template, ttl, collapseKey, priority, reference, wait
+  }
+  public static let schemaName: String? = "MessageRequest"
+  public static let schemaDescription = "A message to one contact or one device."
+  public static let example = MessageRequest(
+    appId: "com.acme.app", to: MessageTarget(originalId: "lars@example.com"),
+    message: MessageBody(alert: "Your parcel is here, {{firstName}}"), reference: "parcel-42", wait: 5)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .appId: "The app to send to. Either `appId` or `appIds` is present."
+    case .appIds: FieldDescription("The apps to send to, those of one brand for instance.", limits: 1...20)
+    case .appType: "The platform. If it is absent, an appId stands for all its platforms that a push service sends to."
+    case .to: "Who gets the message."
+    case .message: "What the push says."
+    case .properties: "What the texts can name for this message alone, before the contact's own properties."
+    case .template: "The name of the rich page's template. Without it there is no page and no `url`."
+    case .ttl:
+      FieldDescription(
+        "Seconds after which the message is not sent any more; 0 for now or never. As the push service has it if absent.",
+        limits: 0...Int64(maximumTTL))
+    case .collapseKey:
+      FieldDescription("A later message with the same key replaces this one on the screen.", limits: 1...64)
+    case .priority: "`high` if absent."
+    case .reference: FieldDescription("Your own name for the message.", limits: 1...200)
+    case .wait:
+      FieldDescription(
+        "Seconds to wait for the push services' verdicts. Without it the reply comes once the message is committed.",
+        limits: 0...Int64(maximumWait))
+    }
+  }
+}
+
+/// Who gets a message: a contact on all its valid devices in the apps, or one device.
+public struct MessageTarget: APIRequest, Equatable {
+  public var originalId: String?
+  public var deviceToken: String?
+  public var appType: AppType?
+
+  public init(originalId: String? = nil, deviceToken: String? = nil, appType: AppType? = nil) {
+    self.originalId = originalId
+    self.deviceToken = deviceToken
+    self.appType = appType
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case originalId, deviceToken, appType }
+  public static let schemaName: String? = "MessageTarget"
+  public static let schemaDescription =
+    "A contact on all its valid devices in the apps, or one device. At least one of `originalId` and `deviceToken` is present."
+  public static let example = MessageTarget(originalId: "lars@example.com")
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .originalId:
+      FieldDescription(
+        "The contact. Beside a `deviceToken` that is not registered yet, the contact whose device it becomes.",
+        limits: 1...255)
+    case .deviceToken: FieldDescription("The device alone.", limits: 1...4096)
+    case .appType: "The device's platform, if the app exists on several."
+    }
+  }
+}
+
+/// How urgently a push service delivers a message.
+public enum MessagePriority: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
+  /// At once, even to a phone that sleeps.
+  case high
+  /// When it suits the phone's battery.
+  case normal
+}
+
+/// Names a single message: the stream that it belongs to, and its number there, as in `7-15`.
+public struct MessageID: Hashable, Sendable, Codable, LosslessStringConvertible, SchemaProviding {
+  public let sendout: SendoutID
+  public let number: Int32
+
+  public init(_ sendout: SendoutID, _ number: Int32) {
+    self.sendout = sendout
+    self.number = number
+  }
+
+  public init?(_ description: String) {
+    let parts = description.split(separator: "-", omittingEmptySubsequences: false)
+    guard parts.count == 2, let sendout = SendoutID(String(parts[0])), let number = Int32(parts[1]), number > 0,
+      parts[1].utf8.first != UInt8(ascii: "+")
+    else { return nil }
+    self.init(sendout, number)
+  }
+
+  public var description: String { "\(sendout)-\(number)" }
+  public static var schema: Schema { .string(1...40) }
+
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    guard let id = Self(try container.decode(String.self)) else {
+      throw DecodingError.dataCorruptedError(in: container, debugDescription: "must be a messageId, as in 7-15")
+    }
+    self = id
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(description)
+  }
+}
+
+/// What became of a message.
+public enum MessageState: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
+  /// A push of it has no verdict yet.
+  case sending
+  /// A push of it is tried again later, and none is under way.
+  case waiting
+  /// A push service accepted it for at least one device, and nothing is left to do.
+  case accepted
+  /// No push service accepted it, and nothing is left to do.
+  case failed
+  /// The contact has no valid device in the apps.
+  case noDevice
+}
+
+/// A message and what became of it.
+public struct MessageReply: APIObject, Equatable {
+  public var messageId: MessageID
+  public var state: MessageState
+  public var reference: String?
+  public var pushes: [Push]
+
+  public init(messageId: MessageID, reference: String? = nil, pushes: [Push]) {
+    self.messageId = messageId
+    self.reference = reference
+    self.pushes = pushes
+    state = Self.state(of: pushes)
+  }
+
+  private static func state(of pushes: [Push]) -> MessageState {
+    if pushes.isEmpty { return .noDevice }
+    if pushes.contains(where: { $0.state == .queued }) { return .sending }
+    if pushes.contains(where: { $0.state == .waiting }) { return .waiting }
+    return pushes.contains { $0.state == .accepted } ? .accepted : .failed
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case messageId, state, reference, pushes }
+  public static let schemaName: String? = "MessageStatus"
+  public static let schemaDescription = "A message and what became of it."
+  public static let example = MessageReply(
+    messageId: MessageID(SendoutID(7), 15), reference: "parcel-42", pushes: [.example])
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .messageId: "The message's id: its stream's number and its own within it."
+    case .state: "`sending`, `waiting` for another attempt, `accepted` by a push service, `failed`, or `noDevice`."
+    case .reference: "The caller's own name for the message."
+    case .pushes: "One push for each device."
+    }
+  }
+
+  /// The push to one device.
+  public struct Push: APIObject, Equatable {
+    public var pushNo: PushNumber
+    public var appType: AppType
+    public var state: PushState
+    public var reason: String?
+
+    public init(pushNo: PushNumber, appType: AppType, state: PushState, reason: String? = nil) {
+      self.pushNo = pushNo
+      self.appType = appType
+      self.state = state
+      self.reason = reason
+    }
+
+    public enum CodingKeys: String, CodingKey, CaseIterable { case pushNo, appType, state, reason }
+    public static let schemaName: String? = "MessagePush"
+    public static let schemaDescription = "The push to one device."
+    public static let example = Push(pushNo: PushNumber(31), appType: .ios, state: .accepted)
+
+    public static func describe(_ field: CodingKeys) -> FieldDescription {
+      switch field {
+      case .pushNo: "The push's number in the stream's ledger."
+      case .appType: "Platform: 1 iOS, 2 Android, 6 Firebase."
+      case .state: "The push's state. `queued` while it is being sent."
+      case .reason: "The push service's reason, or the hub's. Absent if there is none."
+      }
+    }
+  }
+}
+
+/// One of a list of messages: what became of it, or why it was refused.
+public enum MessageResult: Sendable, Equatable, Encodable, SchemaProviding {
+  case taken(MessageReply)
+  case refused(status: Int, error: String)
+
+  private enum CodingKeys: String, CodingKey { case status, error }
+
+  public static var schema: Schema {
+    let refusal = Schema(
+      .object(
+        [
+          Schema.Field("status", .integer(400...599), isRequired: true, "What a request for this message alone would get."),
+          Schema.Field("error", .string(), isRequired: true, "Why the message was refused."),
+        ], others: nil, count: nil))
+    return Schema(.either([MessageReply.schema, refusal]))
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    switch self {
+    case .taken(let reply): try reply.encode(to: encoder)
+    case .refused(let status, let error):
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(status, forKey: .status)
+      try container.encode(error, forKey: .error)
+    }
+  }
+}

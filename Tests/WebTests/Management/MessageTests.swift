@@ -1,0 +1,242 @@
+import Content
+import Delivery
+import Foundation
+import Postgres
+import Registry
+import Sendouts
+import Simulator
+import Support
+import Testing
+import Wire
+
+/// Single messages, from the request to the phone.
+@Suite struct MessageTests {
+  /// A hub's server and sender over a bench, with a key of scope send.
+  private struct MessageServer: Sendable {
+    let bench: SendingBench
+    let server: TestWebServer
+    let key: String
+
+    func send(_ json: String, headers: [(String, String)] = []) async throws -> TestReply {
+      try await server.send("POST", "/api/v1/messages", key: key, headers: headers, json: json)
+    }
+
+    func show(_ id: String) async throws -> JSONValue {
+      try await server.send("GET", "/api/v1/messages/\(id)", key: key).json
+    }
+
+    /// A message to `user<n>`.
+    func message(to number: Int, _ more: String = "") -> String {
+      """
+      {"appId":"com.acme.app","to":{"originalId":"user\(number)@example.com"},"message":{"alert":"Hi {{firstName}}"}\(more)}
+      """
+    }
+  }
+
+  private func withServer(
+    _ body: @escaping @Sendable (MessageServer) async throws -> Void
+  ) async throws {
+    try await withSendingBench { bench in
+      let dispatcher = bench.dispatcher()
+      let messages = MessageDispatcher(dispatcher)
+      var whole = WholeWebServer(bench)
+      whole.messages = messages
+      let key = try await AccessKeys(bench.pool).make(bench.customer, name: "sender", scope: .send).token
+      try await withTestWebServer(try whole.routes) { server in
+        try await body(MessageServer(bench: bench, server: server, key: key))
+      }
+      await messages.end()
+    }
+  }
+
+  @Test func `A message goes to all devices of its contact, and with wait the reply has the verdicts`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(3)
+      let reply = try await server.send(server.message(to: 2, #","wait":30,"reference":"parcel-42""#))
+      #expect(reply.status == 201)
+      let json = try reply.json
+      #expect(json.string("state") == "accepted" && json.string("reference") == "parcel-42")
+      let pushes = try #require(json.array("pushes"))
+      #expect(pushes.map { $0.string("state") } == ["accepted"] && pushes[0].integer("appType") == 1)
+      let received = server.bench.simulator.apns.requests
+      #expect(received.map(\.token) == [server.bench.token(2)])
+      #expect(String(decoding: received[0].payload, as: UTF8.self).contains(#""alert":"Hi N2""#))
+      let shown = try await server.show(try #require(json.string("messageId")))
+      #expect(shown == json)
+    }
+  }
+
+  @Test func `Without wait the reply comes once the message is committed, and it is sent nevertheless`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(1)
+      let reply = try await server.send(server.message(to: 1))
+      #expect(reply.status == 201)
+      let id = try #require(try reply.json.string("messageId"))
+      _ = await server.bench.simulator.apns.received(count: 1)
+      while try await server.show(id).string("state") != "accepted" { try Task.checkCancellation() }
+    }
+  }
+
+  @Test func `Nobody to send to is a 404, and a contact without devices is told`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(1)
+      #expect(try await server.send(server.message(to: 9)).status == 404)
+      try await server.bench.database.query("UPDATE device SET invalidated_at = now(), invalidation_type = 1")
+      let reply = try await server.send(server.message(to: 1))
+      #expect(reply.status == 201)
+      #expect(try reply.json.string("state") == "noDevice" && reply.json.array("pushes") == [])
+      let unknown = #"{"appId":"com.acme.app","to":{"deviceToken":"abcd"},"message":{"alert":"x"}}"#
+      #expect(try await server.send(unknown).status == 404)
+      #expect(try await server.bench.database.query("SELECT count(*) FROM message")[0].decode(Int.self) == 1)
+    }
+  }
+
+  @Test func `A device token that is not registered becomes a device of the contact that is named`() async throws {
+    try await withServer { server in
+      let token = String(repeating: "cd", count: 32)
+      let reply = try await server.send(
+        """
+        {"appId":"com.acme.app","to":{"originalId":"new@example.com","deviceToken":"\(token)"},"message":{"alert":"x"},"wait":30}
+        """)
+      #expect(try reply.json.string("state") == "accepted")
+      #expect(server.bench.simulator.apns.requests.map(\.token) == [token])
+      let contact = try await Contacts(server.bench.pool).find(
+        server.bench.customer, originalID: "new@example.com", apps: [server.bench.app.id])
+      #expect(contact?.devices.map(\.token) == [token])
+    }
+  }
+
+  @Test func `A list is answered in its order, and bad messages are refused one by one`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(200)
+      var messages = (1...200).map { server.message(to: $0, #","wait":30"#) }
+      messages[7] = server.message(to: 999)
+      messages[8] = #"{"appId":"com.acme.app","to":{},"message":{"alert":"x"}}"#
+      messages[9] = #"{"appId":"com.none","to":{"originalId":"user1@example.com"},"message":{"alert":"x"}}"#
+      messages[10] = #"{"nonsense":1}"#
+      let reply = try await server.send("[" + messages.joined(separator: ",") + "]")
+      #expect(reply.status == 201)
+      guard case .array(let results) = try reply.json else { throw CancellationError() }
+      #expect(results.count == 200)
+      for (index, result) in results.enumerated() {
+        switch index {
+        case 7, 9: #expect(result.integer("status") == 404)
+        case 8: #expect(result.string("error") == "to names nobody: give originalId or deviceToken.")
+        case 10: #expect(result.integer("status") == 400)
+        default: #expect(result.string("state") == "accepted", "\(index): \(result)")
+        }
+      }
+      #expect(server.bench.simulator.apns.count == 196)
+      #expect(Set(server.bench.simulator.apns.requests.map(\.token)).count == 196)
+      #expect(try await server.send("[]").status == 400)
+    }
+  }
+
+  @Test func `The same Idempotency-Key, many times at once, makes one message`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(20)
+      try await withThrowingTaskGroup(of: (Int, String?).self) { group in
+        for number in 1...20 {
+          for _ in 1...10 {
+            group.addTask {
+              let reply = try await server.send(server.message(to: number), headers: [("Idempotency-Key", "k\(number)")])
+              #expect(reply.status == 201)
+              return (number, try reply.json.string("messageId"))
+            }
+          }
+        }
+        var ids: [Int: Set<String?>] = [:]
+        for try await (number, id) in group { ids[number, default: []].insert(id) }
+        #expect(ids.count == 20 && ids.values.allSatisfy { $0.count == 1 })
+      }
+      #expect(try await server.bench.database.query("SELECT count(*) FROM message")[0].decode(Int.self) == 20)
+      #expect(try await server.bench.database.query("SELECT count(*) FROM push")[0].decode(Int.self) == 20)
+      let other = try await server.send(server.message(to: 5), headers: [("Idempotency-Key", "k4")])
+      #expect(other.status == 422 || other.status == 409)
+    }
+  }
+
+  @Test func `What the push service cannot take now waits in the ledger, and a hub sends it later`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(1)
+      server.bench.simulator.apns.rule(.any, .refuse(status: 503, reason: "ServiceUnavailable"), times: 1)
+      let reply = try await server.send(server.message(to: 1, #","wait":1,"properties":{"x":1}"#))
+      #expect(try reply.json.string("state") == "waiting")
+      let id = try #require(try reply.json.string("messageId"))
+      let stream = try #require(MessageID(id)?.sendout)
+      try await server.bench.withHubs {
+        while try await server.show(id).string("state") != "accepted" {
+          try await server.bench.makeDue(SendoutKey(server.bench.customer, stream))
+        }
+      }
+      #expect(server.bench.simulator.apns.count == 2)
+    }
+  }
+
+  @Test func `A hub that dies between commit and reply leaves its messages to others, and the ledger says why`()
+    async throws
+  {
+    try await withServer { server in
+      try await server.bench.addDevices(1)
+      server.bench.simulator.apns.rule(.any, .ignore, times: 1)
+      let id = try #require(try await server.send(server.message(to: 1)).json.string("messageId"))
+      _ = await server.bench.simulator.apns.received(count: 1)
+      // As if the hub were gone: nobody extends the lease.
+      try await server.bench.database.query("UPDATE push_batch SET hub_id = gen_random_uuid(), lease_until = now()")
+      try await server.bench.withHubs {
+        while try await server.show(id).string("state") != "accepted" { try Task.checkCancellation() }
+      }
+      let pushes = try await server.bench.pushes(
+        SendoutKey(server.bench.customer, try #require(MessageID(id)?.sendout)))
+      #expect(pushes.map(\.resentBecause) == ["hub_stopped"] && pushes.map(\.attempts) == [2])
+    }
+  }
+
+  @Test func `A message that has expired is not sent, and its page shows its own texts`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(1)
+      let late = try await server.send(server.message(to: 1, #","ttl":0,"wait":30"#))
+      let push = try #require(try late.json.array("pushes")?.first)
+      #expect(push.string("state") == "failed" && push.string("reason") == "expired")
+      #expect(server.bench.simulator.apns.count == 0)
+
+      _ = try await Templates(server.bench.pool).put(
+        server.bench.customer, name: "parcel", format: .html, body: "<p>{{sendout.alert}} {{parcel}}</p>")
+      _ = try await server.send(
+        server.message(to: 1, #","wait":30,"template":"parcel","properties":{"parcel":"A&B"}"#))
+      let payload = try JSONValue(
+        parsing: try #require(server.bench.simulator.apns.requests.first).payload)
+      let url = try #require(payload.string("url").flatMap { URL(string: $0) })
+      let page = try await server.server.send("GET", url.path)
+      #expect(page.status == 200 && page.text == "<p>Hi N1 A&amp;B</p>")
+    }
+  }
+
+  @Test func `Priority, time to live and collapse key travel in the push service's own headers`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(1)
+      _ = try await server.send(
+        server.message(to: 1, #","wait":30,"ttl":3600,"priority":"normal","collapseKey":"parcel""#))
+      let request = try #require(server.bench.simulator.apns.requests.first)
+      #expect(request.header("apns-priority") == "5" && request.header("apns-collapse-id") == "parcel")
+      let expiration = try #require(request.header("apns-expiration").flatMap { Int($0) })
+      #expect(abs(expiration - Int(Date().timeIntervalSince1970) - 3600) < 600)
+    }
+  }
+
+  @Test func `A key of scope device cannot send, and a bound key sends to its app alone`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(1)
+      let keys = AccessKeys(server.bench.pool)
+      let device = try await keys.make(server.bench.customer, name: "app", scope: .device).token
+      #expect(
+        try await server.server.send("POST", "/api/v1/messages", key: device, json: server.message(to: 1)).status == 403)
+      _ = try await PushApps(server.bench.pool, vault: server.bench.vault).add(
+        server.bench.customer, NewPushApp(appID: "com.acme.other", type: .ios, name: "Other"))
+      let bound = try await keys.make(
+        server.bench.customer, name: "other", scope: .send, appID: "com.acme.other").token
+      #expect(
+        try await server.server.send("POST", "/api/v1/messages", key: bound, json: server.message(to: 1)).status == 404)
+    }
+  }
+}
