@@ -13,6 +13,8 @@ public struct PushServiceSettings: Sendable {
   public var connectTimeout: Duration = .seconds(10)
   /// From a request's first byte to its response; after it the push is `uncertain`.
   public var requestTimeout: Duration = .seconds(60)
+  /// The same for a request that many later ones have overtaken, counted from their responses.
+  public var overtakenTimeout: Duration = .seconds(10)
   /// How long pushes wait while none is answered, before they come back `unsent`.
   public var queueTimeout: Duration = .seconds(30)
   /// How many connections may fail in a row before waiting pushes come back `unsent`. From then on they do with every further
@@ -24,10 +26,12 @@ public struct PushServiceSettings: Sendable {
   public var reconnectDelayLimit: Duration = .seconds(60)
   /// Silence on an idle connection after which a PING keeps it alive.
   public var pingWhenIdle: Duration = .seconds(3600)
-  /// Silence while responses are awaited, after which a PING checks the connection.
-  public var pingWhenWaiting: Duration = .seconds(15)
+  /// Silence on an idle connection after which a PING has to be answered before pushes leave on it.
+  public var pingBeforeUse: Duration = .seconds(30)
+  /// Silence while responses are awaited, after which a PING checks the connection. Nothing leaves until it is answered.
+  public var pingWhenWaiting: Duration = .seconds(2)
   /// How long the reply to a PING may take before the connection is closed.
-  public var pingTimeout: Duration = .seconds(15)
+  public var pingTimeout: Duration = .seconds(4)
 
   public init() {}
 
@@ -44,7 +48,8 @@ public struct PushServiceSettings: Sendable {
 extension PushServiceSettings {
   var timeouts: HTTP2ConnectionTimeouts {
     HTTP2ConnectionTimeouts(
-      settings: TimeAmount(connectTimeout), request: TimeAmount(requestTimeout), idle: TimeAmount(pingWhenIdle),
+      settings: TimeAmount(connectTimeout), request: TimeAmount(requestTimeout),
+      overtaken: TimeAmount(overtakenTimeout), trust: TimeAmount(pingBeforeUse), idle: TimeAmount(pingWhenIdle),
       silence: TimeAmount(pingWhenWaiting), ping: TimeAmount(pingTimeout))
   }
 

@@ -83,7 +83,9 @@ extension PushServiceSettings {
     requestTimeout = .seconds(600)
     queueTimeout = .seconds(600)
     connectAttempts = 100
+    overtakenTimeout = .seconds(600)
     pingWhenWaiting = .seconds(600)
+    pingTimeout = .seconds(600)
     if !isPatient { connectAttempts = 1 }
   }
 }

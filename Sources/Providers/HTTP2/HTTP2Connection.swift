@@ -22,11 +22,12 @@ final class HTTP2Connection: ChannelInboundHandler, NIOHTTP2FrameDelegate {
   private var mustFlush = false
   private var lastError: String?
 
-  init(_ serial: Int, pool: HTTP2ConnectionPool, timeouts: HTTP2ConnectionTimeouts) {
+  /// - Parameter window: see `HTTP2ConnectionState`.
+  init(_ serial: Int, pool: HTTP2ConnectionPool, timeouts: HTTP2ConnectionTimeouts, window: Int) {
     self.serial = serial
     self.pool = pool
     state = HTTP2ConnectionState(
-      timeouts, startsWithOneStream: pool.service.startsWithOneStream, now: .now())
+      timeouts, startsWithOneStream: pool.service.startsWithOneStream, window: window, now: .now())
   }
 
   /// Requests that wait for a response.
@@ -35,8 +36,15 @@ final class HTTP2Connection: ChannelInboundHandler, NIOHTTP2FrameDelegate {
   /// Sends waiting pushes, at most `slice`, as far as the server and the socket allow.
   /// - Returns: whether it sent any.
   func sendWaiting(slice: Int, _ authorization: Authorization) -> Bool {
-    guard let context, context.channel.isWritable, state.room > 0 else { return false }
+    guard let context, context.channel.isWritable else { return false }
     let now = NIODeadline.now()
+    let probe = state.probe(now: now)
+    if !probe.isEmpty {
+      perform(probe)
+      flush()
+      arm()
+    }
+    guard state.room > 0 else { return false }
     let sentAt = pool.now
     var count = 0
     while count < slice, state.room > 0, var job = pool.next() {
@@ -112,7 +120,9 @@ extension HTTP2Connection {
       let reason = debugData.flatMap { pool.service.goAwayReason(Array($0.readableBytesView)) }
       pool.logger.info("received GOAWAY", metadata: ["code": "\(code)", "reason": "\(reason ?? "none")"])
       pool.retiring(self)
-      perform(state.goAway(lastStream: Int(lastStream), reason: reason))
+      let actions = state.goAway(lastStream: Int(lastStream), reason: reason)
+      if let processed = state.processedBeforeGoAway { pool.turnedBack(after: processed) }
+      perform(actions)
     case .settings(.settings(let settings)):
       let isFirst = state.phase == .connecting
       state.settings(maxConcurrentStreams: settings.last { $0.parameter == .maxConcurrentStreams }?.value)
@@ -159,6 +169,8 @@ extension HTTP2Connection {
       perform(state.reset(Int(error.streamID), refused: false, code: "StreamError"))
       return
     }
+    // Once it is being closed, whatever still comes on it is of no meaning.
+    guard lastError == nil else { return }
     pool.logger.warning("\(pool.service.name) connection failed", metadata: ["error": "\(error)"])
     close(reason: HTTP2ConnectionFailure.reason(error))
   }
@@ -195,12 +207,15 @@ extension HTTP2Connection {
 
   /// Flushes, sends further pushes and sets the timer, after anything happened.
   private func finishTurn() {
-    if mustFlush {
-      mustFlush = false
-      context?.flush()
-    }
+    flush()
     pool.pump()
     arm()
+  }
+
+  private func flush() {
+    guard mustFlush else { return }
+    mustFlush = false
+    context?.flush()
   }
 
   /// Stops sending first, since anything written to a closing socket would count as sent.

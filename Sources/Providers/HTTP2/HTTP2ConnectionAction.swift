@@ -48,6 +48,10 @@ struct HTTP2ConnectionTimeouts: Sendable {
   var settings: TimeAmount
   /// For a response.
   var request: TimeAmount
+  /// For a response, once many requests that began later were answered.
+  var overtaken: TimeAmount
+  /// Silence without open requests, after which a PING has to be answered before requests begin.
+  var trust: TimeAmount
   /// Silence before a PING while no request is open: keeps the connection alive.
   var idle: TimeAmount
   /// Silence before a PING while requests are open: finds dead sockets.

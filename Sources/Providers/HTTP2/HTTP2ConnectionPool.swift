@@ -23,8 +23,12 @@ final class HTTP2ConnectionPool {
   private var awaitsAuthorization = false
   private var timer: (at: NIODeadline, task: Scheduled<Void>)?
   private var whenEmpty: EventLoopPromise<Void>?
+  /// Responses to any push.
+  private var answerCount = 0
+  /// Most pushes that may be open on a new connection at first.
+  private var window = Int.max
 
-  /// How often a push that was certainly not processed is sent again; then it comes back `unsent`.
+  /// How often a push that was certainly not processed is sent again while no other is answered; then it comes back `unsent`.
   private static let resendLimit = 3
   /// Most pushes that a connection takes before the next one has its turn: some full TLS records.
   private static let slice = 128
@@ -138,6 +142,7 @@ extension HTTP2ConnectionPool {
       let classification = service.classification(of: response)
       metrics.answered(
         status: response.status, reason: classification.reason ?? "", after: now.timeIntervalSince(sentAt))
+      answerCount += 1
       state.answered(on: connection.serial, now: .now())
       apply(classification, job, sentAt: sentAt, on: connection)
     case .notProcessed(let reason):
@@ -152,7 +157,9 @@ extension HTTP2ConnectionPool {
   private func resend(_ job: PushJob, reason: String) {
     if let verdict = service.verdict(onGoAway: reason) { return finish(job, verdict) }
     var job = job
-    job.unprocessedCount += 1
+    // While others are answered, the server works: as when it ends each connection after some pushes.
+    job.unprocessedCount = job.answersBefore == answerCount ? job.unprocessedCount + 1 : 1
+    job.answersBefore = answerCount
     if job.unprocessedCount > Self.resendLimit { return finish(job, .unsent(reason: reason)) }
     queue.prepend(job)
   }
@@ -194,6 +201,14 @@ extension HTTP2ConnectionPool {
     state.retiring(connection.serial)
   }
 
+  /// A server turned pushes back after it had processed so many on a connection. It may do so again, and whatever leaves beyond them
+  /// is sent in vain.
+  func turnedBack(after processed: Int) {
+    window = max(Self.leastWindow, processed)
+  }
+
+  private static let leastWindow = 16
+
   /// A connection is closed, and has settled all its pushes.
   func closed(_ connection: HTTP2Connection, reason: String) {
     closed(connection.serial, reason: reason)
@@ -220,7 +235,7 @@ extension HTTP2ConnectionPool {
   }
 
   private func open(_ serial: Int) {
-    let connection = HTTP2Connection(serial, pool: self, timeouts: timeouts)
+    let connection = HTTP2Connection(serial, pool: self, timeouts: timeouts, window: window)
     connections[serial] = connection
     metrics.connectionOpened()
     connector.connect(connection, on: loop).assumeIsolated().whenFailure { error in

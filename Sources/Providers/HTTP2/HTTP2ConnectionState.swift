@@ -24,13 +24,23 @@ struct HTTP2ConnectionState<Request> {
   private var streams: [Int: OpenStream<Request>] = [:]
   /// The server's SETTINGS_MAX_CONCURRENT_STREAMS.
   private var streamLimit = 100
+  /// Most requests that may be open by our own caution; each response adds one.
+  private var window: Int
   private var nextStream: Int
   /// No open stream's deadline is earlier; nil if none is open.
   private var earliestDeadline: NIODeadline?
+  /// Finds requests that later ones have overtaken.
+  private var overtaking: Overtaking
+  /// Requests that timed out since the last response.
+  private var timeoutsInARow = 0
   private var lastReceived: NIODeadline
   private var pingSentAt: NIODeadline?
+  /// A PING was answered so lately that requests may begin.
+  private var provenUntil: NIODeadline?
   /// The reason in the server's GOAWAY.
   private var goAwayReason: String?
+  /// How many requests the server took before its GOAWAY turned others back; nil if it turned back none.
+  private(set) var processedBeforeGoAway: Int?
   private let startsWithOneStream: Bool
   private let settingsDeadline: NIODeadline
   private let timeouts: HTTP2ConnectionTimeouts
@@ -38,9 +48,16 @@ struct HTTP2ConnectionState<Request> {
   /// Stream ids are 31 bits wide and never used twice (RFC 9113, section 5.1.1).
   static var lastStream: Int { Int(Int32.max) }
 
+  /// So many requests in a row without a response say that the server answers none.
+  private static var timeoutLimit: Int { 3 }
+
+  /// - Parameter window: most requests that may be open at first; each response adds one.
   init(
-    _ timeouts: HTTP2ConnectionTimeouts, startsWithOneStream: Bool = true, now: NIODeadline, firstStream: Int = 1
+    _ timeouts: HTTP2ConnectionTimeouts, startsWithOneStream: Bool = true, window: Int = .max, now: NIODeadline,
+    firstStream: Int = 1
   ) {
+    self.window = window
+    overtaking = Overtaking(after: timeouts.overtaken)
     self.timeouts = timeouts
     self.startsWithOneStream = startsWithOneStream
     settingsDeadline = now + timeouts.settings
@@ -54,12 +71,13 @@ struct HTTP2ConnectionState<Request> {
   /// Whether requests may begin, now or when others are answered.
   var isReady: Bool { phase == .authenticating || phase == .open }
 
-  /// How many requests may begin now.
+  /// How many requests may begin now. None does while a PING is not answered.
   var room: Int {
-    switch phase {
+    guard pingSentAt == nil else { return 0 }
+    return switch phase {
     case .connecting, .draining, .closed: 0
     case .authenticating: max(0, min(1, streamLimit) - streams.count)
-    case .open: max(0, streamLimit - streams.count)
+    case .open: max(0, min(streamLimit, window) - streams.count)
     }
   }
 }
@@ -67,6 +85,15 @@ struct HTTP2ConnectionState<Request> {
 // MARK: - Our side
 
 extension HTTP2ConnectionState {
+  /// To be called before requests begin. Nobody knows whether a connection that was silent for long still leads to the server, so that
+  /// everything sent on it might be lost. It has to answer a PING first.
+  mutating func probe(now: NIODeadline) -> [HTTP2ConnectionAction<Request>] {
+    guard isReady, streams.isEmpty, pingSentAt == nil, now >= lastReceived + timeouts.trust else { return [] }
+    if let provenUntil, now < provenUntil { return [] }
+    pingSentAt = now
+    return [.ping]
+  }
+
   /// Takes the next stream for a request; only while there is `room`.
   mutating func begin(_ request: Request, sentAt: Date, now: NIODeadline) -> Int {
     precondition(room > 0, "no room for another request")
@@ -74,7 +101,8 @@ extension HTTP2ConnectionState {
     nextStream += 2
     if nextStream > Self.lastStream { phase = .draining }
     // After a silence, the wait for a response begins with this request.
-    if streams.isEmpty, pingSentAt == nil { lastReceived = now }
+    if streams.isEmpty { lastReceived = now }
+    provenUntil = nil
     let deadline = now + timeouts.request
     streams[stream] = OpenStream(request: request, sentAt: sentAt, deadline: deadline)
     if earliestDeadline == nil { earliestDeadline = deadline }
@@ -111,7 +139,9 @@ extension HTTP2ConnectionState {
   /// Something was received, so the socket works.
   mutating func received(now: NIODeadline) {
     lastReceived = now
+    if pingSentAt != nil { provenUntil = now + .seconds(1) }
     pingSentAt = nil
+    overtaking.received(oldest: streams.keys.min(), now: now)
   }
 
   /// The head of a response; `isEnd` if it has no body.
@@ -151,6 +181,7 @@ extension HTTP2ConnectionState {
     phase = .draining
     goAwayReason = reason ?? goAwayReason
     let unprocessed = streams.keys.filter { $0 > lastStream }.sorted()
+    if !unprocessed.isEmpty { processedBeforeGoAway = (lastStream + 1) / 2 }
     let actions = unprocessed.compactMap { stream -> HTTP2ConnectionAction<Request>? in
       guard let open = streams.removeValue(forKey: stream) else { return nil }
       return .settle(open.request, .notProcessed(reason: reason ?? "GOAWAY"), sentAt: open.sentAt)
@@ -177,7 +208,8 @@ extension HTTP2ConnectionState {
     case .authenticating, .open, .draining: break
     }
     let silence = pingSentAt.map { $0 + timeouts.ping } ?? (lastReceived + pingAfter)
-    return min(silence, earliestDeadline ?? .distantFuture)
+    guard let earliestDeadline else { return silence }
+    return min(silence, earliestDeadline, overtaking.nextDeadline)
   }
 
   private var pingAfter: TimeAmount { streams.isEmpty ? timeouts.idle : timeouts.silence }
@@ -205,16 +237,21 @@ extension HTTP2ConnectionState {
   }
 
   private mutating func expireRequests(now: NIODeadline) -> [HTTP2ConnectionAction<Request>] {
-    guard let earliestDeadline, now >= earliestDeadline else { return [] }
+    let overtaken = overtaking.overtaken(now: now)
+    guard let earliestDeadline, now >= earliestDeadline || overtaken != nil else { return [] }
     var actions: [HTTP2ConnectionAction<Request>] = []
-    for (stream, open) in streams.sorted(by: { $0.key < $1.key }) where now >= open.deadline {
+    for (stream, open) in streams.sorted(by: { $0.key < $1.key }) {
+      let isTimedOut = now >= open.deadline
+      guard isTimedOut || stream <= overtaken ?? 0 else { continue }
+      if isTimedOut { timeoutsInARow += 1 }
       streams[stream] = nil
       actions.append(.reset(stream))
       actions.append(.settle(open.request, open.ending(reason: "RequestTimeout"), sentAt: open.sentAt))
     }
     self.earliestDeadline = streams.values.lazy.map(\.deadline).min()
-    // Not even its first request was answered: another connection may do better.
-    if phase == .authenticating, !actions.isEmpty { phase = .draining }
+    // Not even its first request was answered, or none for long: another connection may do better.
+    let isUseless = phase == .authenticating ? !actions.isEmpty : timeoutsInARow >= Self.timeoutLimit
+    if isUseless, isReady { phase = .draining }
     return actions + closeIfDone()
   }
 }
@@ -225,6 +262,9 @@ extension HTTP2ConnectionState {
   private mutating func answered(_ stream: Int, _ open: OpenStream<Request>) -> [HTTP2ConnectionAction<Request>] {
     streams[stream] = nil
     if streams.isEmpty { earliestDeadline = nil }
+    if window < .max { window += 1 }
+    timeoutsInARow = 0
+    overtaking.answered(stream)
     if phase == .authenticating { phase = .open }
     let settled = HTTP2ConnectionAction.settle(open.request, .answered(open.response), sentAt: open.sentAt)
     // Answered before it was sent completely: the rest need not be sent.

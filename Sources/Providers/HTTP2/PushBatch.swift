@@ -57,8 +57,10 @@ struct PushJob {
   let index: Int
   /// Whether it is tried again after a refusal that a new connection may cure; the next verdict is final.
   var isRetry = false
-  /// How often it was sent and certainly not processed.
+  /// How often it was sent and certainly not processed, while no other push of the pool was answered.
   var unprocessedCount = 0
+  /// How many pushes of the pool were answered before it was last turned back.
+  var answersBefore = 0
   /// What it was last sent with.
   var authorization = Authorization()
 

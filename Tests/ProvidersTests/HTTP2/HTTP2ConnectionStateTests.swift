@@ -14,7 +14,8 @@ import Testing
   }
 
   private static let timeouts = HTTP2ConnectionTimeouts(
-    settings: .seconds(10), request: .seconds(60), idle: .hours(1), silence: .seconds(15), ping: .seconds(5))
+    settings: .seconds(10), request: .seconds(60), overtaken: .seconds(10), trust: .seconds(30), idle: .hours(1),
+    silence: .seconds(15), ping: .seconds(5))
 
   /// A connection on which a first request was answered.
   private func open(streams limit: Int = 1000) -> HTTP2ConnectionState<Int> {
@@ -309,6 +310,108 @@ import Testing
     state.received(now: start + .seconds(16))
     #expect(closes(state.wake(now: start + .seconds(25))).isEmpty)
     #expect(state.nextWake == start + .seconds(31))
+  }
+
+  @Test func `After a silence without requests a PING is answered before requests begin`() {
+    var state = open(streams: 1000)
+    state.received(now: start)
+    #expect(state.probe(now: start + .seconds(29)).isEmpty)
+    #expect(state.room == 1000)
+    #expect(pings(state.probe(now: start + .seconds(30))) == 1)
+    #expect(state.room == 0)
+    // Asked again, it waits for the same PING.
+    #expect(state.probe(now: start + .seconds(31)).isEmpty)
+    #expect(state.nextWake == start + .seconds(35))
+    state.received(now: start + .seconds(31))
+    #expect(state.room == 1000)
+    #expect(state.probe(now: start + .seconds(32)).isEmpty)
+  }
+
+  @Test func `A connection that does not answer that PING closes, and nothing was sent on it`() {
+    var state = open()
+    _ = state.probe(now: start + .seconds(30))
+    let actions = state.wake(now: start + .seconds(35))
+    #expect(endings(actions).isEmpty)
+    #expect(closes(actions) == ["ConnectionDead"])
+    #expect(!state.isReady)
+  }
+
+  @Test func `While a PING is not answered no request begins`() {
+    var state = open(streams: 10)
+    _ = begin(&state, 1)
+    #expect(state.room == 9)
+    #expect(pings(state.wake(now: start + .seconds(15))) == 1)
+    #expect(state.room == 0)
+    state.received(now: start + .seconds(16))
+    #expect(state.room == 9)
+  }
+
+  @Test func `A dead server is found within six seconds`() {
+    let settings = PushServiceSettings()
+    #expect(settings.pingWhenWaiting + settings.pingTimeout <= .seconds(6))
+    #expect(settings.pingBeforeUse <= .seconds(60))
+    #expect(settings.overtakenTimeout <= .seconds(10))
+  }
+
+  @Test func `A request that many later ones have overtaken is lost after ten seconds`() {
+    var state = open()
+    for request in 1...20 { _ = begin(&state, request) }
+    // Streams 3 to 41: all but the first and the last are answered.
+    for stream in stride(from: 5, through: 39, by: 2) {
+      _ = state.head(stream, status: 200, retryAfter: nil, isEnd: true)
+    }
+    state.received(now: start + .seconds(1))
+    #expect(state.nextWake == start + .seconds(11))
+    #expect(endings(state.wake(now: start + .seconds(10))).isEmpty)
+    let actions = state.wake(now: start + .seconds(11))
+    #expect(endings(actions) == [1: .lost(reason: "RequestTimeout")])
+    #expect(resets(actions) == [3])
+    // The other one has time: nothing that began later was answered.
+    #expect(state.openStreams == 1)
+    #expect(state.isReady)
+  }
+
+  @Test func `A connection on which three requests in a row time out takes no more`() {
+    var state = open()
+    for request in 1...2 { _ = begin(&state, request) }
+    state.received(now: start + .seconds(60))
+    #expect(endings(state.wake(now: start + .seconds(60))).count == 2)
+    #expect(state.isReady)
+    _ = begin(&state, 3, at: start + .seconds(60))
+    state.received(now: start + .seconds(120))
+    #expect(closes(state.wake(now: start + .seconds(120))) == ["Drained"])
+  }
+
+  @Test func `A response between them shows that the connection is of use`() {
+    var state = open()
+    for request in 1...2 { _ = begin(&state, request) }
+    state.received(now: start + .seconds(60))
+    _ = state.wake(now: start + .seconds(60))
+    let answered = begin(&state, 3, at: start + .seconds(60))
+    _ = begin(&state, 4, at: start + .seconds(60))
+    _ = state.head(answered, status: 200, retryAfter: nil, isEnd: true)
+    state.received(now: start + .seconds(120))
+    #expect(endings(state.wake(now: start + .seconds(120))) == [4: .lost(reason: "RequestTimeout")])
+    #expect(state.isReady)
+  }
+
+  @Test func `A cautious connection opens up with each response`() {
+    var state = HTTP2ConnectionState<Int>(Self.timeouts, startsWithOneStream: false, window: 2, now: start)
+    state.settings(maxConcurrentStreams: 1000)
+    #expect(state.room == 2)
+    let stream = begin(&state, 1)
+    #expect(state.room == 1)
+    _ = state.head(stream, status: 200, retryAfter: nil, isEnd: true)
+    #expect(state.room == 3)
+  }
+
+  @Test func `GOAWAY tells how many requests the server took before it turned others back`() {
+    var state = open()
+    for request in 1...5 { _ = begin(&state, request) }
+    _ = state.goAway(lastStream: 11, reason: nil)
+    #expect(state.processedBeforeGoAway == nil)
+    _ = state.goAway(lastStream: 7, reason: nil)
+    #expect(state.processedBeforeGoAway == 4)
   }
 
   @Test func `An idle connection sends a PING every hour`() {
