@@ -140,6 +140,7 @@ import Wire
       try await bench.addDevices(1)
       _ = try await PushApps(bench.pool, vault: bench.vault).add(
         bench.customer, NewPushApp(appID: "com.acme.bare", type: .ios, name: "Bare"))
+      try await bench.database.query("UPDATE device SET push_app_id = (SELECT max(push_app_id) FROM push_app)")
       try await bench.withHubs {
         let reply = try await bench.sendouts.create(
           bench.customer,

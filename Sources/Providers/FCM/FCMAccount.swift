@@ -20,14 +20,14 @@ struct FCMAccount: PushAccount {
     guard Self.isToken(push.token) else {
       return .refused(ResponseClassification.invalidToken.verdict)
     }
-    guard FCMPayload.size(push.message, collapseKey: push.collapseKey) <= FCMPayload.limit else {
+    let ttl = push.expiresAt.map { min(max(0, Int($0.timeIntervalSince(endpoint.now).rounded(.up))), Self.longestTTL) }
+    let body = FCMPayload.json(
+      push.message, token: push.token, collapseKey: push.collapseKey, priority: push.priority, ttl: ttl)
+    // Names and values are never longer than the JSON that holds them.
+    if body.count > FCMPayload.limit, FCMPayload.size(push.message, collapseKey: push.collapseKey) > FCMPayload.limit {
       return .refused(.payloadRefused(reason: "MessageTooBig"))
     }
-    let ttl = push.expiresAt.map { min(max(0, Int($0.timeIntervalSince(endpoint.now).rounded(.up))), Self.longestTTL) }
-    return .request(
-      request(
-        FCMPayload.json(
-          push.message, token: push.token, collapseKey: push.collapseKey, priority: push.priority, ttl: ttl)))
+    return .request(request(body))
   }
 
   func send(

@@ -82,7 +82,8 @@ enum FCMPayload {
 
   private static func quoted(_ json: [UInt8]) -> [UInt8] { JSONText.quoted(String(decoding: json, as: UTF8.self)) }
 
-  /// What Android needs beside title and body; it would show a notification, so there is none without an alert.
+  /// What Android needs beside title and body; it would show a notification, so there is none without an alert. The category is no
+  /// `click_action`: an app without an intent of that name would not open.
   private static func androidNotification(
     of message: RenderedMessage, _ collapseKey: [UInt8]?
   ) -> [(name: StaticString, value: [UInt8])] {
@@ -90,7 +91,7 @@ enum FCMPayload {
     // FCM reads the badge as a number of 32 bits.
     let badge = message.badge.flatMap { $0.count <= 9 ? $0 : nil }
     let members: [(name: StaticString, value: [UInt8]?)] = [
-      ("tag", collapseKey), ("sound", message.sound), ("click_action", message.category), ("notification_count", badge),
+      ("tag", collapseKey), ("sound", message.sound), ("notification_count", badge),
     ]
     return members.compactMap { member in member.value.map { (member.name, $0) } }
   }

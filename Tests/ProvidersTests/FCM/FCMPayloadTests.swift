@@ -40,7 +40,7 @@ import Wire
         + #""data":{"source":"carma","alert":"Sale","info":"Today","url":"https://p/1","pushreadurl":"https://r/1","#
         + #""badge":"3","sound":"ding","category":"OFFER","shop":"north"},"#
         + #""android":{"priority":"HIGH","collapse_key":"s17","notification":{"tag":"s17","sound":"ding","#
-        + #""click_action":"OFFER","notification_count":3}}}}"#)
+        + #""notification_count":3}}}}"#)
   }
 
   @Test func `Without an info the alert is the notification's body`() {

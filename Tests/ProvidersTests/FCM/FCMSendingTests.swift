@@ -196,7 +196,7 @@ import Wire
 extension PushServices {
   /// An app's account whose service account the Simulator knows.
   /// - Parameter project: to send for another project than the account's own.
-  fileprivate func firebase(
+  func firebase(
     _ simulator: PushSimulator, sendingFor project: String? = nil
   ) throws -> any PushAccount {
     let account = try SimulatedFCM.ServiceAccount(tokenURL: simulator.googleTokenURL)
@@ -212,7 +212,7 @@ extension PushServices {
 
 extension PushAccount {
   /// Sends a message to these tokens, and returns the verdicts in their order.
-  fileprivate func verdicts(_ tokens: [String], to environment: PushEnvironment = .production) async -> [Verdict?] {
+  func verdicts(_ tokens: [String], to environment: PushEnvironment = .production) async -> [Verdict?] {
     let requests = tokens.compactMap { token -> PushRequest? in
       let message = RenderedMessage(alert: Array(#""Hello""#.utf8))
       let push = OutgoingPush(token: token, id: UUID(), collapseKey: "s17", message: message)

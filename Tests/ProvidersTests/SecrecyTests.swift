@@ -57,4 +57,32 @@ import Testing
       #expect(!told.contains(key))
     }
   }
+
+  @Test func `Nor does anything secret of FCM reach the log`() async throws {
+    try await withSimulator { simulator in
+      let lines = Lines()
+      let services = try PushServices(
+        PushServiceSettings(simulator), logger: Logger(label: "fcm") { _ in Keeper(lines: lines) })
+      let account = try services.firebase(simulator, sendingFor: "acme-2")
+      simulator.fcm.tokenRule(.nth(1), .cut)
+      _ = await account.verdicts(["phone-secret:x"])
+      let other = try services.firebase(simulator)
+      for reply: SimulatedFCM.Reply in [.accept, .refuse(.unregistered), .goAway(), .cut, .resetStream] {
+        simulator.fcm.removeRules()
+        simulator.fcm.rule(.nth(1), reply)
+        _ = await other.verdicts(["phone-secret:x"])
+      }
+      await services.shutDown()
+
+      let told = lines.all
+      #expect(told.contains("connection"))
+      let spoken = simulator.fcm.requests.compactMap { $0.header("authorization")?.split(separator: " ").last }
+      #expect(!spoken.isEmpty)
+      let key = try SimulatedFCM.ServiceAccount(tokenURL: simulator.googleTokenURL).privateKey
+      for secret in spoken.map(String.init) + ["phone-secret", "Hello", "PRIVATE KEY", "assertion"] {
+        #expect(!told.contains(secret))
+      }
+      #expect(!told.contains(key.split(separator: "\n")[1]))
+    }
+  }
 }
