@@ -20,7 +20,7 @@ struct FCMBodyReader {
     case (.color, .string(let text)):
       if text.wholeMatch(of: /#[0-9A-Fa-f]{6}/) != nil { return json.value }
     case (.duration, .string(let text)):
-      if text.wholeMatch(of: /-?[0-9]{1,12}(\.[0-9]{1,9})?s/) != nil { return json.value }
+      if Self.isDuration(text) { return json.value }
     case (.timestamp, .string(let text)):
       let form = /[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})/
       if text.wholeMatch(of: form) != nil { return json.value }
@@ -73,6 +73,16 @@ struct FCMBodyReader {
 
   private mutating func refuse(_ path: String, _ problem: String) {
     violations.append(FCMViolation(field: path, description: "Invalid JSON payload received. \(problem)"))
+  }
+
+  /// Digits, up to nine more behind a point, and `s`. Every message has one, so this is no regular expression.
+  private static func isDuration(_ text: String) -> Bool {
+    guard text.hasSuffix("s") else { return false }
+    let parts = text.dropLast().split(separator: ".", omittingEmptySubsequences: false)
+    let whole = parts[0].hasPrefix("-") ? parts[0].dropFirst() : parts[0]
+    return parts.count <= 2 && (1...12).contains(whole.utf8.count)
+      && (parts.count == 1 || (1...9).contains(parts[1].utf8.count))
+      && ([whole] + parts.dropFirst()).allSatisfy { $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }
   }
 
   /// `collapse_key` for itself and for `collapseKey`; nil for a mixture of both.

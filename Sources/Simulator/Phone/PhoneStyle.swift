@@ -33,6 +33,7 @@ enum PhoneStyle {
     }
     nav a:hover { background: light-dark(#e6e6f1, #1f1f2e); }
     nav a[aria-current] { background: var(--sheet); box-shadow: 0 0 0 1px var(--line); font-weight: 600; }
+    nav code { white-space: nowrap; } nav small { text-align: end; }
     nav small, .hint { color: var(--soft); font-weight: 400; }
     .hint { padding: 0 .75rem; font-size: .85rem; }
     code, pre, dd { font-family: ui-monospace, "SF Mono", "DejaVu Sans Mono", monospace; font-size: .8rem; }
@@ -141,7 +142,7 @@ enum PhoneStyle {
     .android .card button:hover { background: light-dark(#fff, #2e2e38); }
     .android .icon { width: 34px; height: 34px; border-radius: 50%; font-size: 1rem; }
     .android .app { text-transform: none; letter-spacing: 0; font-size: .78rem; }
-    .android strong { font-weight: 500; }
+    .android strong { font-weight: 600; }
     .android .clear { bottom: 30px; border-radius: 12px; }
     .android .homebar { width: 108px; height: 4px; margin-left: -54px; bottom: 8px; }
     .android .bar { padding-top: 48px; }
@@ -153,7 +154,7 @@ enum PhoneStyle {
       @keyframes rise { from { transform: translateY(60%); opacity: 0; } }
     }
     /* Two phones leave room for one column beside them. */
-    @media (max-width: 1500px) {
+    @media (min-width: 1021px) and (max-width: 1500px) {
       body:has(.android):has(.iphone) { grid-template: auto auto 1fr / minmax(220px, 300px) minmax(0, 1fr); }
       body:has(.android):has(.iphone) main { grid-area: 2 / 2 / span 2; }
     }
