@@ -5,7 +5,8 @@ import Wire
 /// Statements on `sendout`. `$1` is the customer; where one sendout is meant, `$2` is its number.
 enum SendoutQueries {
   static let all: [Statement] = [
-    create, find, lock, list, change, halt, freezable, frozen, finish, active, customers, notify, stream, openStream, reserve,
+    create, find, lock, list, change, halt, freezable, frozen, finish, active, customers, notify, stream, openStream,
+    reserve,
   ]
 
   private static let columns = """

@@ -74,7 +74,9 @@ final class Dispatch: Sendable {
   func run(until stop: StopSignal, shouldYield: @escaping @Sendable () -> Bool) async -> DispatchResult {
     let admission = dispatcher.laneStatus.admit(laneKey)
     if case .closed(let reason, let delay) = admission {
-      if let handed = await source?.next() { await persistently("release a batch") { try await self.ledger.release(handed.batch.claim) } }
+      if let handed = await source?.next() {
+        await persistently("release a batch") { try await self.ledger.release(handed.batch.claim) }
+      }
       return DispatchResult(end: .unavailable(reason: reason, after: delay))
     }
     stop.onStop { [window] in window.close(.stopped) }

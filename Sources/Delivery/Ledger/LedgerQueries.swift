@@ -164,5 +164,6 @@ enum LedgerQueries {
 
 /// Every statement of this room, so that a test can prepare each of them on a real server.
 package enum DeliveryStatements {
-  package static let all: [Statement] = FreezeQueries.all + LedgerQueries.all + BatchQueries.all + MessageQueries.all + OpenQueries.all
+  package static let all: [Statement] =
+    FreezeQueries.all + LedgerQueries.all + BatchQueries.all + MessageQueries.all + OpenQueries.all
 }

@@ -56,7 +56,8 @@ public final class MessageDispatcher: Service {
     if numbers?.suffice(for: items.count, devicesEach: 50) != true { numbers = try await stream.reserve() }
     guard var numbers else { preconditionFailure("a stream without numbers") }
     let ledger = MessageLedger(
-      database: dispatcher.database, key: stream.key, apps: stream.apps.map(\.app), run: lanes == nil ? nil : active.run,
+      database: dispatcher.database, key: stream.key, apps: stream.apps.map(\.app),
+      run: lanes == nil ? nil : active.run,
       lease: dispatcher.settings.lease)
     let messages = items.map(\.message)
     // Whatever happens, numbers that may be used are not used again.
@@ -168,7 +169,9 @@ private final class MessageLanes: Sendable {
     let order = SendoutOrder(key: stream.key, content: .ofMessages(nil), onUncertain: .resend)
     // Each dispatch lasts until its push service is away, or there is nothing more to come.
     while await batches.hasMore() {
-      let result = await Dispatch(dispatcher, order, app, lane, source: batches, run: run).run(until: StopSignal()) { false }
+      let result = await Dispatch(dispatcher, order, app, lane, source: batches, run: run).run(until: StopSignal()) {
+        false
+      }
       let alarms = PushAppAlarms(dispatcher.database)
       switch result.end {
       case .refused(let reason): _ = try? await alarms.raise(stream.key.customer, lane.app, reason: reason)

@@ -133,7 +133,9 @@ struct MessageLedger: Sendable {
       case 2: acceptances[index] = .repeated
       default: continue
       }
-      guard let push: Int64 = try row.column(Recipient.columnCount), let recipient = try Recipient(row) else { continue }
+      guard let push: Int64 = try row.column(Recipient.columnCount), let recipient = try Recipient(row) else {
+        continue
+      }
       let batch: Int32 = try row.column(Recipient.columnCount + 1)
       pushCount += 1
       pushes[index].append((PushNumber(push), recipient.device.app))
@@ -163,7 +165,9 @@ struct MessageLedger: Sendable {
     )
   }
 
-  private func handed(_ batch: Int32, _ push: Int64, _ recipient: Recipient, _ asked: ContinuousClock.Instant) -> HandedBatch {
+  private func handed(_ batch: Int32, _ push: Int64, _ recipient: Recipient, _ asked: ContinuousClock.Instant)
+    -> HandedBatch
+  {
     HandedBatch(
       lane: Lane(app: recipient.device.app, isSandbox: recipient.device.isSandbox),
       batch: ClaimedBatch(
@@ -183,7 +187,9 @@ struct MessageLedger: Sendable {
   private func committedRows(_ messages: [NewMessage], _ numbers: StreamNumbers) async throws -> Rows {
     do {
       return try await database.query(accept: messages, numbers, self)
-    } catch let error as PostgresError where ["message_pkey", "push_pkey", "push_batch_pkey"].contains(error.constraint) {
+    } catch let error as PostgresError
+      where ["message_pkey", "push_pkey", "push_batch_pkey"].contains(error.constraint)
+    {
       return try await database.query(
         MessageQueries.accepted, key.customer.rawValue, key.sendout.rawValue,
         (0..<messages.count).map { numbers.message + Int32($0) })
@@ -261,15 +267,19 @@ public struct Messages: Sendable {
   }
 
   /// What the message of a push says; `nil` if the push is of no message.
-  public func content(ofPush push: PushNumber, _ key: SendoutKey, _ traits: StreamTraits) async throws -> MessageContent? {
+  public func content(ofPush push: PushNumber, _ key: SendoutKey, _ traits: StreamTraits) async throws
+    -> MessageContent?
+  {
     try await database.query(MessageQueries.ofPush, key.customer.rawValue, key.sendout.rawValue, push.rawValue).first
       .map { try MessageContent($0, traits) }
   }
 
-  func contents(_ numbers: [Int32], of key: SendoutKey, _ traits: StreamTraits) async throws -> [Int32: MessageContent] {
+  func contents(_ numbers: [Int32], of key: SendoutKey, _ traits: StreamTraits) async throws -> [Int32: MessageContent]
+  {
     let rows = try await database.query(
       MessageQueries.contents, key.customer.rawValue, key.sendout.rawValue, numbers)
-    return Dictionary(try rows.map { (try $0.column(0) as Int32, try MessageContent($0, traits)) }) { first, _ in first }
+    return Dictionary(try rows.map { (try $0.column(0) as Int32, try MessageContent($0, traits)) }) { first, _ in first
+    }
   }
 }
 

@@ -87,3 +87,9 @@ struct InputFile {
     }
   }
 }
+
+extension MessageID: ExpressibleByArgument {
+  public init?(argument: String) { self.init(argument) }
+}
+
+extension MessagePriority: ExpressibleByArgument {}

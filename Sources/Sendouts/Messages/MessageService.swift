@@ -42,7 +42,8 @@ public final class MessageService: Sendable {
 
   public init(
     _ pool: Pool, dispatcher: Dispatcher, messages: MessageDispatcher, apps: PushAppCache,
-    credentials: PushCredentialVault, registrations: RegistrationBatcher, now: @escaping @Sendable () -> Date = { Date() }
+    credentials: PushCredentialVault, registrations: RegistrationBatcher,
+    now: @escaping @Sendable () -> Date = { Date() }
   ) {
     database = pool
     self.pool = pool
@@ -101,7 +102,8 @@ public final class MessageService: Sendable {
 
   /// A token that is not registered yet becomes a device of the contact that the caller names.
   private func accept(
-    _ message: NewMessage, in stream: MessageStream, _ request: MessageRequest, _ customer: CustomerID, _ apps: [PushApp]
+    _ message: NewMessage, in stream: MessageStream, _ request: MessageRequest, _ customer: CustomerID,
+    _ apps: [PushApp]
   ) async throws -> Acceptance {
     let acceptance = try await messages.accept(message, in: stream)
     guard case .addresseeUnknown = acceptance, let token = request.to.deviceToken, let contact = request.to.originalId

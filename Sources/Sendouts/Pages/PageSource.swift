@@ -9,19 +9,20 @@ import Wire
 final class PageSource: Sendable {
   /// The template's name and version; `nil` for a sendout without pages.
   let template: (name: String, version: Int32)?
-  let message: MessageTemplate
+  /// What all its pushes say; `nil` for a stream, in which each push has a message of its own.
+  let content: MessageContent?
+  let traits: StreamTraits
   /// What templates can name of each of its apps.
   let apps: [PushAppID: AppFields]
-  let sendout: SendoutFields
 
   init(
-    template: (name: String, version: Int32)?, message: MessageTemplate, apps: [PushAppID: AppFields],
-    sendout: SendoutFields
+    template: (name: String, version: Int32)?, content: MessageContent?, traits: StreamTraits,
+    apps: [PushAppID: AppFields]
   ) {
     self.template = template
-    self.message = message
+    self.content = content
+    self.traits = traits
     self.apps = apps
-    self.sendout = sendout
   }
 }
 
@@ -39,6 +40,11 @@ final class PageSources: Sendable {
   /// - Returns: `nil` if it is not cached, and `.some(nil)` if it is cached that there is no such sendout.
   func cached(_ key: SendoutKey) -> PageSource?? { cache.cached(key) }
 
+  /// What the push of a stream says; `nil` if there is no such push.
+  func content(of link: PushLink, _ traits: StreamTraits) async throws -> MessageContent? {
+    try await Messages(database).content(ofPush: link.push, SendoutKey(link.customer, link.sendout), traits)
+  }
+
   /// - Returns: `nil` if there is no such sendout.
   func source(_ key: SendoutKey) async throws -> PageSource? {
     try await cache.value(key) { try await self.load(key) }
@@ -48,10 +54,8 @@ final class PageSources: Sendable {
     let rows = try await database.query(SendoutQueries.find, key.customer.rawValue, key.sendout.rawValue)
     guard let sendout = try rows.first.map(Sendout.init) else { return nil }
     let apps = try await PushApps(database, vault: vault).list(key.customer).filter { sendout.apps.contains($0.id) }
-    let message = try sendout.message()
     return PageSource(
-      template: sendout.template, message: try MessageTemplate(message),
-      apps: Dictionary(apps.map { ($0.id, AppFields(appId: $0.appID, name: $0.name)) }) { first, _ in first },
-      sendout: sendout.fields(of: message))
+      template: sendout.template, content: sendout.isStream ? nil : try sendout.content(), traits: sendout.traits,
+      apps: Dictionary(apps.map { ($0.id, AppFields(appId: $0.appID, name: $0.name)) }) { first, _ in first })
   }
 }

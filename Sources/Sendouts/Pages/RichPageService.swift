@@ -63,15 +63,19 @@ public final class RichPageService: Sendable {
     guard let source = sources.cached(SendoutKey(link.customer, link.sendout)) ?? nil, let name = source.template else {
       return nil
     }
+    guard let content = source.content else { return nil }
     let template = templates.cached(link.customer, name: name.name, version: name.version)
-    return template.map { SendoutPageTemplate(source: source, template: $0) }
+    return template.map { SendoutPageTemplate(source: source, template: $0, content: content) }
   }
 
   private func page(of link: PushLink) async throws -> SendoutPageTemplate? {
     guard let source = try await sources.source(SendoutKey(link.customer, link.sendout)), let name = source.template
     else { return nil }
+    var content = source.content
+    if content == nil { content = try await sources.content(of: link, source.traits) }
+    guard let content else { return nil }
     let template = try await templates.template(link.customer, name: name.name, version: name.version)
-    return SendoutPageTemplate(source: source, template: template)
+    return SendoutPageTemplate(source: source, template: template, content: content)
   }
 }
 
@@ -87,6 +91,7 @@ public struct RenderedPage: Sendable, Equatable {
 struct SendoutPageTemplate: Sendable {
   let source: PageSource
   let template: PageTemplate
+  let content: MessageContent
 }
 
 /// A page whose open is committed, and that may be shown to its recipient.
@@ -97,13 +102,14 @@ public struct OpenedPage: Sendable {
   let links: PublicLinks
 
   public func render() -> RenderedPage {
-    let (source, template) = (page.source, page.template)
-    var context = PageContext(recipient, app: source.apps[recipient.device.app] ?? AppFields(), sendout: source.sendout)
-    if template.namesLinks || source.message.namesLinks {
+    let (template, content) = (page.template, page.content)
+    var context = PageContext(
+      recipient, app: page.source.apps[recipient.device.app] ?? AppFields(), content: content)
+    if template.namesLinks || content.template.namesLinks {
       context.url = links.page(link)
       context.pushreadurl = links.read(link)
     }
-    source.message.fill(&context)
+    content.template.fill(&context)
     return RenderedPage(contentType: template.format.contentType, body: template.bytes(for: context))
   }
 }

@@ -57,7 +57,9 @@ struct MessageRoutes: Sendable {
 
   func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await authenticator.access(request, needs: .send)
-    guard let id = MessageID(try context.part("id")) else { throw HTTPErrorResponse.notFound("There is no such message.") }
+    guard let id = MessageID(try context.part("id")) else {
+      throw HTTPErrorResponse.notFound("There is no such message.")
+    }
     return try JSONReply.make(.ok, try await messages.find(access.customer, id))
   }
 

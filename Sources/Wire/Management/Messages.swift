@@ -237,7 +237,8 @@ public enum MessageResult: Sendable, Equatable, Encodable, SchemaProviding {
     let refusal = Schema(
       .object(
         [
-          Schema.Field("status", .integer(400...599), isRequired: true, "What a request for this message alone would get."),
+          Schema.Field(
+            "status", .integer(400...599), isRequired: true, "What a request for this message alone would get."),
           Schema.Field("error", .string(), isRequired: true, "Why the message was refused."),
         ], others: nil, count: nil))
     return Schema(.either([MessageReply.schema, refusal]))

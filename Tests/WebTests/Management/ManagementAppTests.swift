@@ -53,7 +53,8 @@ import Wire
       let id = try await managed.addApp()
       let reply = try await managed.send("POST", "/api/v1/apps/\(id)/check")
       #expect(reply.status == 409)
-      #expect(reply.error
+      #expect(
+        reply.error
           == "The app has no credentials yet: neither signingKey nor serviceAccount. Add one by PATCH first.")
     }
   }

@@ -139,7 +139,8 @@ import Wire
         for number in 1...20 {
           for _ in 1...10 {
             group.addTask {
-              let reply = try await server.send(server.message(to: number), headers: [("Idempotency-Key", "k\(number)")])
+              let reply = try await server.send(
+                server.message(to: number), headers: [("Idempotency-Key", "k\(number)")])
               #expect(reply.status == 201)
               return (number, try reply.json.string("messageId"))
             }
@@ -230,11 +231,13 @@ import Wire
       let keys = AccessKeys(server.bench.pool)
       let device = try await keys.make(server.bench.customer, name: "app", scope: .device).token
       #expect(
-        try await server.server.send("POST", "/api/v1/messages", key: device, json: server.message(to: 1)).status == 403)
+        try await server.server.send("POST", "/api/v1/messages", key: device, json: server.message(to: 1)).status == 403
+      )
       _ = try await PushApps(server.bench.pool, vault: server.bench.vault).add(
         server.bench.customer, NewPushApp(appID: "com.acme.other", type: .ios, name: "Other"))
       let bound = try await keys.make(
-        server.bench.customer, name: "other", scope: .send, appID: "com.acme.other").token
+        server.bench.customer, name: "other", scope: .send, appID: "com.acme.other"
+      ).token
       #expect(
         try await server.server.send("POST", "/api/v1/messages", key: bound, json: server.message(to: 1)).status == 404)
     }

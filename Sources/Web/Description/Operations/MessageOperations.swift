@@ -28,7 +28,8 @@ enum MessageOperations {
         status: .created, description: "The message, or a list of them.",
         content: .json(
           APIContent(
-            Schema(.either([MessageReply.schema, [MessageResult].schema])), examples: [APIContent.json(MessageReply.example)]
+            Schema(.either([MessageReply.schema, [MessageResult].schema])),
+            examples: [APIContent.json(MessageReply.example)]
           )))
     ],
     errors: [

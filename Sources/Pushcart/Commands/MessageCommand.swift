@@ -1,0 +1,107 @@
+import ArgumentParser
+import Content
+import Delivery
+import Providers
+import Registry
+import Sendouts
+import Wire
+
+struct MessageCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "message", abstract: "Send a message to one contact or device, and show what became of it.",
+    subcommands: [Send.self, Show.self])
+
+  struct Send: ManagementCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "Send a message to one contact or device.",
+      discussion: """
+        A running hub sends it. With --wait the command stays until the push services have answered, and the exit status is 0 \
+        only if one accepted it.
+
+        Example: pushcart message send --customer 1 --app com.acme.app --to lars@example.com --alert "Your parcel is here" --wait 10
+        """)
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(parsing: .upToNextOption, help: "Bundle id of the app, or of several.") var app: [String]
+    @Option(help: "Platform. (default: all that the app id exists on)") var type: AppType?
+    @Option(help: "The contact with this original id.") var to: String?
+    @Option(help: "The device with this token alone.") var token: String?
+    @OptionGroup(title: "Message") var message: MessageOptions
+    @Option(help: "Template of the rich page. (default: no page)") var template: String?
+    @Option(help: "Seconds after which it is not sent any more.") var ttl: Int?
+    @Option(help: "A later message with the same key replaces this one on the screen.") var collapseKey: String?
+    @Option(help: "high or normal. (default: high)") var priority: MessagePriority?
+    @Option(help: "Your own name for it.") var reference: String?
+    @Option(help: "Seconds to wait for the verdicts, up to \(MessageRequest.maximumWait).") var wait: Int?
+    @OptionGroup var options: ManagementOptions
+
+    func validate() throws {
+      guard to != nil || token != nil else { throw ValidationError("Give --to ORIGINAL_ID or --token TOKEN.") }
+      if let wait, !(0...MessageRequest.maximumWait).contains(wait) {
+        throw ValidationError("--wait takes 0 to \(MessageRequest.maximumWait) seconds.")
+      }
+      if let ttl, !(0...MessageRequest.maximumTTL).contains(ttl) {
+        throw ValidationError("--ttl takes 0 to \(MessageRequest.maximumTTL) seconds.")
+      }
+    }
+
+    func run(in stores: ManagementStores) async throws {
+      let request = MessageRequest(
+        appIds: app, appType: type, to: MessageTarget(originalId: to, deviceToken: token, appType: type),
+        message: try message.body, template: template, ttl: ttl, collapseKey: collapseKey, priority: priority,
+        reference: reference)
+      let messages = try stores.messages
+      var reply = try await messages.send(customer, request).message
+      let end = ContinuousClock.now + .seconds(wait ?? 0)
+      while reply.state == .sending, .now < end {
+        try await Task.sleep(for: .milliseconds(200))
+        reply = try await messages.find(customer, reply.messageId)
+      }
+      try options.output.show(reply) { $0.text }
+      if wait != nil, reply.state != .accepted { throw ExitCode.failure }
+    }
+  }
+
+  struct Show: ManagementCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "Show what became of a message.", discussion: "Example: pushcart message show 7-15 --customer 1")
+
+    @Argument(help: "The message's id.") var message: MessageID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      try options.output.show(try await stores.messages.find(customer, message)) { $0.text }
+    }
+  }
+}
+
+extension MessageReply {
+  /// The message for people, with its pushes.
+  fileprivate var text: String {
+    var table = TextTable("#Push", "Platform", "State", "Reason")
+    for push in pushes { table.add("\(push.pushNo)", push.appType.name, push.state.rawValue, push.reason) }
+    let name = reference.map { ", \($0.onOneLine)" } ?? ""
+    return "Message \(messageId)\(name): \(state.rawValue)\n"
+      + table.text(empty: "The contact has no valid device in these apps.")
+  }
+}
+
+extension ManagementStores {
+  /// Accepts messages and leaves them to the hubs.
+  fileprivate var messages: MessageService {
+    get throws {
+      let vault = try vault
+      // Neither connects to anything: the hubs send and sign.
+      let dispatcher = Dispatcher(
+        pool, services: try PushServices(settings.pushServices, logger: logger),
+        links: PublicLinks(base: settings.publicURL, signer: LinkSigner(keys: [:])), logger: logger)
+      return MessageService(
+        pool, dispatcher: dispatcher, messages: MessageDispatcher(dispatcher, sendsItself: false),
+        apps: PushAppCache(pool), credentials: PushCredentialVault(pool, vault: vault),
+        registrations: RegistrationBatcher(pool))
+    }
+  }
+}
