@@ -5,7 +5,7 @@ import Wire
 /// Statements on `sendout`. `$1` is the customer; where one sendout is meant, `$2` is its number.
 enum SendoutQueries {
   static let all: [Statement] = [
-    create, find, lock, list, change, halt, freezable, frozen, finish, active, customers, notify, stream, openStream,
+    create, find, lock, list, change, halt, freezable, frozen, finish, freezing, settled, notify, stream, openStream,
     reserve,
   ]
 
@@ -98,10 +98,20 @@ enum SendoutQueries {
     RETURNING sendout_id
     """)
 
-  /// The customer's sendouts that are to be frozen or sent.
-  static let active = Statement(
-    "sendout.active", .read,
-    "SELECT sendout_id FROM sendout WHERE customer_id = $1::bigint AND state IN ('freezing', 'running')")
+  /// The sendouts of all customers that are to be frozen.
+  static let freezing = Statement(
+    "sendout.freezing", .read, "SELECT customer_id, sendout_id FROM sendout WHERE state = 'freezing'")
+
+  /// The running sendouts of all customers that have nothing left to send, as after a hub stopped just before it could say so.
+  static let settled = Statement(
+    "sendout.settled", .read,
+    """
+    SELECT customer_id, sendout_id FROM sendout
+     WHERE state = 'running' AND (kind = 'broadcast' OR started_at < now() - interval '25 hours')
+       AND NOT EXISTS (SELECT FROM push_batch
+                        WHERE push_batch.customer_id = sendout.customer_id AND push_batch.sendout_id = sendout.sendout_id
+                          AND push_batch.state IN ('queued', 'held', 'claimed'))
+    """)
 
   /// The stream `$2`.
   static let stream = Statement(
@@ -128,9 +138,6 @@ enum SendoutQueries {
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'running' AND kind = 'stream'
     RETURNING next_message - $3::int4, next_push - $4::int4, next_batch - $5::int4
     """)
-
-  /// Every customer, from the reference table, to scan each one's sendouts.
-  static let customers = Statement("sendout.customers", .read, "SELECT customer_id FROM customer ORDER BY customer_id")
 
   /// Notifies every hub that a sendout has changed, when the transaction commits. It is a statement of its own that names no table:
   /// otherwise Citus would run it, and notify, on a worker.

@@ -7,7 +7,7 @@ import Wire
 
 /// The service that runs sendouts from start to end; any number of hubs can run it.
 ///
-/// It learns of sendouts by NOTIFY on `pushcart_sendout`, and scans all customers periodically for missed notifications. On
+/// It learns of sendouts by NOTIFY on `pushcart_sendout`, and asks every second what is due. On
 /// graceful shutdown it claims nothing more, waits for pushes in flight, and releases the rest. When its task is cancelled it
 /// drops everything, as if the hub had been killed.
 public struct SendoutRunner: Service {
@@ -49,7 +49,11 @@ public struct SendoutRunner: Service {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await listen(tasks) }
       group.addTask {
-        repeat { await scan(tasks) } while (try? await Task.sleep(for: settings.scanEvery)) != nil
+        var rounds = 0
+        repeat {
+          await scan(tasks, isThorough: rounds % settings.thoroughScanEvery == 0)
+          rounds += 1
+        } while (try? await Task.sleep(for: settings.scanEvery)) != nil
       }
       await withDiscardingTaskGroup { running in
         for await task in tasks.added {
@@ -67,7 +71,7 @@ public struct SendoutRunner: Service {
       for try await event in pool.notifications(on: ["pushcart_sendout"]) {
         switch event {
         case .mayHaveMissed:
-          await scan(tasks)
+          await scan(tasks, isThorough: true)
           for task in tasks.all { await check(task) }
         case .notification(_, let payload):
           if let task = SendoutKey(payload).flatMap({ tasks.add($0) }) { await check(task) }
@@ -92,16 +96,18 @@ public struct SendoutRunner: Service {
     task.interrupt()
   }
 
-  /// Adds a task for every sendout that has something to do, a few customers at a time.
-  private func scan(_ tasks: SendoutTasks) async {
+  /// Adds a task for every sendout that has something to do now. Its statements do not depend on how many customers there are.
+  /// - Parameter isThorough: also looks for sendouts that are done and do not say so.
+  private func scan(_ tasks: SendoutTasks, isThorough: Bool) async {
     do {
-      let customers = try await pool.query(SendoutQueries.customers).map { try $0.decode(Int64.self) }
-      for start in stride(from: 0, to: customers.count, by: 50) {
-        try await withThrowingTaskGroup(of: [SendoutKey].self) { group in
-          for customer in customers[start..<min(start + 50, customers.count)] {
-            group.addTask { try await active(CustomerID(customer)) }
-          }
-          for try await keys in group { for key in keys { tasks.add(key) } }
+      for (key, lane, isLost) in try await Ledger(pool).due() {
+        // What is due to a push service that is away waits until that may be tried again.
+        if isLost || worker.dispatcher.isOpen(lane, of: key.customer) { tasks.add(key) }
+      }
+      for statement in isThorough ? [SendoutQueries.freezing, SendoutQueries.settled] : [SendoutQueries.freezing] {
+        for row in try await pool.query(statement) {
+          let (customer, sendout) = try row.decode(Int64.self, Int64.self)
+          tasks.add(SendoutKey(CustomerID(customer), SendoutID(sendout)))
         }
       }
     } catch {
@@ -109,14 +115,6 @@ public struct SendoutRunner: Service {
         logger.warning("could not scan for sendouts, retrying later", metadata: ["error": "\(error)"])
       }
     }
-  }
-
-  /// The customer's sendouts that are to be frozen or sent, and those with batches whose lease has expired.
-  private func active(_ customer: CustomerID) async throws -> [SendoutKey] {
-    async let lost = Ledger(pool).lost(customer)
-    return try await pool.query(SendoutQueries.active, customer.rawValue).map {
-      SendoutKey(customer, SendoutID(try $0.decode(Int64.self)))
-    } + lost
   }
 
   // MARK: Running them
@@ -143,9 +141,11 @@ public struct SendoutRunner: Service {
 public struct RunnerSettings: Sendable {
   /// Most sendouts that this hub sends at the same time; others wait. Each holds a few thousand pushes in memory.
   public var sendoutsAtOnce = 8
-  /// How often the tables are scanned for sendouts whose notification was missed.
-  public var scanEvery: Duration = .seconds(15)
-  /// Longest time between two checks of a sendout that waits for retries or for the leases of other hubs.
+  /// How often the ledger is asked what is due, which finds sendouts whose notification was missed, too.
+  public var scanEvery: Duration = .seconds(1)
+  /// Every how many scans sendouts are looked for that are done and do not say so.
+  public var thoroughScanEvery = 15
+  /// Longest time that a sendout's own task waits; later things are found by the scan.
   public var checkEvery: Duration = .seconds(3)
   /// How long shutdown waits for pushes in flight; those without an outcome by then are uncertain.
   public var shutdownTimeout: Duration = .seconds(25)

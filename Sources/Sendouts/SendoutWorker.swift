@@ -118,7 +118,8 @@ struct SendoutWorker: Sendable {
       logger.warning(
         "push service unavailable, retrying later",
         metadata: ["sendout": "\(sendout.key)", "reason": "\(reason)", "retryInSeconds": "\(delay / .seconds(1))"])
-      return .continue(after: max(delay, Self.shortestWait))
+      // The scan finds it again when the lane may be tried.
+      return after == nil ? .continue(after: delay) : .done
     }
     if ends.mustGoOn { return .continue(after: .zero) }
     consecutiveFailures = 0
@@ -171,8 +172,8 @@ struct SendoutWorker: Sendable {
     let remaining = try await Ledger(pool).remainingWork(key)
     guard remaining.isDone else {
       // A batch that is due and was not claimed is locked by somebody: asking again at once would find it so a thousand times.
-      let due = [remaining.nextClaim, remaining.nextLeaseEnd, settings.checkEvery].compactMap(\.self).min()
-      return .continue(after: max(due ?? settings.checkEvery, Self.shortestWait))
+      guard let due = remaining.nextClaim, due <= settings.checkEvery else { return .done }
+      return .continue(after: max(due, Self.shortestWait))
     }
     let finished = try await pool.transaction { database in
       let rows = try await database.query(SendoutQueries.finish, key.customer.rawValue, key.sendout.rawValue)

@@ -28,7 +28,7 @@ CREATE TABLE sendout (
   FOREIGN KEY (customer_id, template_name, template_version) REFERENCES template,
   CONSTRAINT sendout_template_whole CHECK ((template_name IS NULL) = (template_version IS NULL))
 );
-CREATE INDEX sendout_active ON sendout (customer_id, sendout_id) WHERE state IN ('freezing', 'running');
+CREATE INDEX sendout_active ON sendout (state) WHERE state IN ('freezing', 'running');
 COMMENT ON TABLE  sendout                  IS 'A message to an audience of one app or several.';
 COMMENT ON COLUMN sendout.customer_id      IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN sendout.sendout_id       IS 'Number of the sendout.';
@@ -87,7 +87,8 @@ CREATE TABLE push_batch (
 ) WITH (fillfactor = 50);
 CREATE INDEX push_batch_queued ON push_batch (customer_id, sendout_id, push_app_id, sandbox, not_before DESC, batch_no)
   WHERE state = 'queued';
-CREATE INDEX push_batch_claimed ON push_batch (customer_id, sendout_id, lease_until) WHERE state = 'claimed';
+CREATE INDEX push_batch_due ON push_batch (not_before) WHERE state = 'queued';
+CREATE INDEX push_batch_claimed ON push_batch (lease_until) WHERE state = 'claimed';
 COMMENT ON TABLE  push_batch             IS 'Batches of the ledger''s pushes: a range of a sendout''s pushes of one app and environment, and their counts by state.';
 COMMENT ON INDEX  push_batch_queued      IS 'In claim order within a lane, an app and an environment: batches due for a retry come before batches never tried.';
 COMMENT ON COLUMN push_batch.customer_id IS 'The customer that owns the sendout.';

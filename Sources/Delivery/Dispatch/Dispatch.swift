@@ -322,7 +322,8 @@ final class Dispatch: Sendable {
     while (try? await Task.sleep(for: dispatcher.settings.extendEvery)) != nil {
       do {
         let asked = leases.held
-        guard !asked.isEmpty else { continue }
+        // A stream's run lasts all day, and mostly holds nothing.
+        guard source == nil || !asked.isEmpty else { continue }
         let (kept, until) = try await ledger.extend(asked)
         leases.extend(asked, kept: kept, until: until)
       } catch {

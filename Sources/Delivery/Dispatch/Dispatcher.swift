@@ -42,6 +42,11 @@ public struct Dispatcher: Sendable {
     self.random = random
   }
 
+  /// Whether something may be sent to a lane now, as far as this hub knows: its push service is not known to be away.
+  public func isOpen(_ lane: Lane, of customer: CustomerID) -> Bool {
+    laneStatus.mayTry(LaneStatus.Key(customer: customer, lane: lane))
+  }
+
   /// What is needed to send to an app.
   public func order(for app: PushApp, _ credentials: PushServiceCredentials) -> AppOrder {
     AppOrder(

@@ -52,6 +52,16 @@ final class LaneStatus: Sendable {
     }
   }
 
+  /// Whether `admit` would let a caller in.
+  func mayTry(_ key: Key, now: ContinuousClock.Instant = .now) -> Bool {
+    states.withLock { states in
+      switch states[key] {
+      case nil: true
+      case .closed(_, let until, _), .probing(_, let until, _): until <= now
+      }
+    }
+  }
+
   /// The caller that probed had nothing to send: the next one may probe at once.
   func endProbe(_ key: Key, now: ContinuousClock.Instant = .now) {
     states.withLock { states in

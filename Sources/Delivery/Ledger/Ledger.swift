@@ -123,10 +123,14 @@ extension Ledger {
     }
   }
 
-  /// The customer's sendouts, in any state, that have claimed batches with an expired lease.
-  public func lost(_ customer: CustomerID) async throws -> [SendoutKey] {
-    try await database.query(LedgerQueries.lost, customer.rawValue).map {
-      SendoutKey(customer, SendoutID(try $0.decode(Int64.self)))
+  /// What any hub may do now, of all customers: lanes with batches to claim, and those with batches of hubs that are gone.
+  public func due() async throws -> [(key: SendoutKey, lane: Lane, isLost: Bool)] {
+    try await database.query(LedgerQueries.due).map { row in
+      let (customer, sendout, app, isSandbox, isLost) = try row.decode(
+        Int64.self, Int64.self, Int64.self, Bool.self, Bool.self)
+      return (
+        SendoutKey(CustomerID(customer), SendoutID(sendout)), Lane(app: PushAppID(app), isSandbox: isSandbox), isLost
+      )
     }
   }
 

@@ -4,7 +4,7 @@ package import Postgres
 /// sendout. Batches are locked before pushes everywhere, so these never deadlock with each other.
 enum LedgerQueries {
   static let all: [Statement] = [
-    hold, resume, cancel, lost, requeueLost, remainingWork, lanes, counts, pushes, pushesOfContact,
+    hold, resume, cancel, due, requeueLost, remainingWork, lanes, counts, pushes, pushesOfContact,
   ]
 
   /// Unclaimed batches are held now, claimed ones when they are released. Locks the batches it changes.
@@ -37,12 +37,16 @@ enum LedgerQueries {
     \(BatchQueries.cancelPushes(of: "stopped"))
     """)
 
-  /// The customer's sendouts that have claimed batches with an expired lease.
-  static let lost = Statement(
-    "ledger.lost", .read,
+  /// What any hub may do now, of all customers: lanes with batches to claim, and sendouts with claimed batches whose lease has expired.
+  /// The one question that is asked again and again, so it goes by the indexes of due moments, whatever number of customers there is.
+  static let due = Statement(
+    "ledger.due", .read,
     """
-    SELECT DISTINCT sendout_id FROM push_batch
-     WHERE customer_id = $1::bigint AND state = 'claimed' AND lease_until < now()
+    SELECT DISTINCT customer_id, sendout_id, push_app_id, sandbox, false
+      FROM push_batch WHERE state = 'queued' AND not_before <= now()
+    UNION ALL
+    SELECT DISTINCT customer_id, sendout_id, push_app_id, sandbox, true
+      FROM push_batch WHERE state = 'claimed' AND lease_until < now()
     """)
 
   /// Requeues claimed batches whose lease has expired. Their queued pushes up to the write-ahead mark are uncertain: the policy

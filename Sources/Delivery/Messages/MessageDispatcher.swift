@@ -21,10 +21,14 @@ public final class MessageDispatcher: Service {
   private let streams: ActiveStreams
   private let batcher: Batcher<Item, Acceptance>
   private let lanes: MessageLanes
+  private let shutdownTimeout: Duration
 
-  /// - Parameter sendsItself: false leaves sending to the hubs, as the command line does.
-  public init(_ dispatcher: Dispatcher, sendsItself: Bool = true) {
+  /// - Parameters:
+  ///   - sendsItself: false leaves sending to the hubs, as the command line does.
+  ///   - shutdownTimeout: how long shutdown waits for pushes in flight; those without an outcome by then are uncertain.
+  public init(_ dispatcher: Dispatcher, sendsItself: Bool = true, shutdownTimeout: Duration = .seconds(25)) {
     self.dispatcher = dispatcher
+    self.shutdownTimeout = shutdownTimeout
     let streams = ActiveStreams()
     self.streams = streams
     let lanes = MessageLanes(dispatcher)
@@ -86,10 +90,15 @@ public final class MessageDispatcher: Service {
       await group.next()
       group.cancelAll()
     }
-    await end()
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await self.end() }
+      group.addTask { try? await Task.sleep(for: self.shutdownTimeout) }
+      await group.next()
+      group.cancelAll()
+    }
   }
 
-  /// Waits for pushes in flight, and sends nothing more.
+  /// Waits for pushes in flight, and sends nothing more. When the task is cancelled it drops them, and their leases expire.
   public func end() async { await lanes.endAll() }
 }
 
@@ -197,7 +206,11 @@ private final class MessageLanes: Sendable {
       return Array(lanes.values)
     }
     for lane in all { lane.batches.finish() }
-    for lane in all { await lane.task.value }
+    await withTaskCancellationHandler {
+      for lane in all { await lane.task.value }
+    } onCancel: {
+      for lane in all { lane.task.cancel() }
+    }
   }
 }
 

@@ -94,10 +94,11 @@ extension ManagementStores {
   fileprivate var messages: MessageService {
     get throws {
       let vault = try vault
-      // Neither connects to anything: the hubs send and sign.
+      // Neither is used: the hubs send, and sign the links.
+      let signer = LinkSigner(keys: [1: Array(repeating: 0, count: 32)])
       let dispatcher = Dispatcher(
         pool, services: try PushServices(settings.pushServices, logger: logger),
-        links: PublicLinks(base: settings.publicURL, signer: LinkSigner(keys: [:])), logger: logger)
+        links: PublicLinks(base: settings.publicURL, signer: signer), logger: logger)
       return MessageService(
         pool, dispatcher: dispatcher, messages: MessageDispatcher(dispatcher, sendsItself: false),
         apps: PushAppCache(pool), credentials: PushCredentialVault(pool, vault: vault),

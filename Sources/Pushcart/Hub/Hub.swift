@@ -39,7 +39,7 @@ struct Hub: Sendable {
       pool: pool, reportPool: reportPool, vault: vault, links: PublicLinks(base: settings.publicURL, signer: signer),
       signer: signer,
       services: try PushServices(settings.pushServices, logger: logger), readiness: Readiness(pool, migrator),
-      logger: logger)
+      drain: settings.drain, logger: logger)
     let caches = RegistryCaches(pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps)
     OpenFiles.raiseLimit()
     try await serve(
@@ -182,7 +182,7 @@ struct HubParts: Sendable {
 
   init(
     pool: Pool, reportPool: Pool, vault: Vault, links: PublicLinks, signer: LinkSigner, services: PushServices,
-    readiness: Readiness, logger: Logger
+    readiness: Readiness, drain: Duration, logger: Logger
   ) {
     self.pool = pool
     self.reportPool = reportPool
@@ -192,7 +192,7 @@ struct HubParts: Sendable {
     self.services = services
     self.readiness = readiness
     dispatcher = Dispatcher(pool, services: services, links: links, logger: logger)
-    messages = MessageDispatcher(dispatcher)
+    messages = MessageDispatcher(dispatcher, shutdownTimeout: drain)
     requestDatabase = pool.limited(to: .seconds(4))
     accessKeys = AccessKeyCache(requestDatabase)
     pushApps = PushAppCache(requestDatabase)

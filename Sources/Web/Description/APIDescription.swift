@@ -64,7 +64,8 @@ extension APIDescription {
       TagDescription(
         tag: .keys,
         description: """
-          The customer's access keys. A `device` key ships inside an app. A `backend` key opens all of Carma's API. An \
+          The customer's access keys. A `device` key ships inside an app. A `send` key sends single messages too. A `backend` key opens \
+          all of Carma's API. An \
           `admin` key opens the management API too. The audit log tells who changed what.
           """),
       TagDescription(
@@ -76,7 +77,10 @@ extension APIDescription {
         description: "Rich pages in Mustache. Saving adds a version. A sendout keeps the version it was made with."),
       TagDescription(
         tag: .sendouts,
-        description: "Messages to an audience of one app: make, start, pause, resume, cancel and count them."),
+        description: "Messages to an audience of one app or several: make, start, pause, resume, cancel and count them."
+      ),
+      TagDescription(
+        tag: .messages, description: "Messages to one contact or one device, such as receipts and codes."),
       TagDescription(tag: .reports, description: "The views of schema `report`, for those without psql."),
       TagDescription(
         tag: .pages, description: "What a phone fetches. It sends no credentials: the link itself is the secret."),

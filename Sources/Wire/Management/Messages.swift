@@ -46,7 +46,7 @@ public struct MessageRequest: APIRequest, Equatable {
   public static let schemaDescription = "A message to one contact or one device."
   public static let example = MessageRequest(
     appId: "com.acme.app", to: MessageTarget(originalId: "lars@example.com"),
-    message: MessageBody(alert: "Your parcel is here, {{firstName}}"), reference: "parcel-42", wait: 5)
+    message: MessageBody(alert: "Your parcel is here, {{firstName}}"), reference: "parcel-42", wait: 0)
 
   public static func describe(_ field: CodingKeys) -> FieldDescription {
     switch field {

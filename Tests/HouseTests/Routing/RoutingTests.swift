@@ -6,12 +6,16 @@ import Testing
 @Suite struct RoutingTests {
   @Test func `Every statement compares customer_id with $1 at each tenant table that it reads`() async throws {
     try await withDatabase { database in
-      for statement in StatementTests.all where Prepared.takes(statement) {
+      for statement in StatementTests.all where Prepared.takes(statement) && !Self.ofEverybody.contains(statement.name)
+      {
         let tables = try await Self.readOfEverybody(statement, database)
         #expect(tables.isEmpty, "\(statement.name) reads \(tables.sorted()) of everybody")
       }
     }
   }
+
+  /// What a hub asks about all customers, once a second or rarer; Citus asks every shard.
+  private static let ofEverybody: Set = ["ledger.due", "sendout.freezing", "sendout.settled"]
 
   @Test func `No statement has a form that Citus refuses`() async throws {
     try await withDatabase { database in

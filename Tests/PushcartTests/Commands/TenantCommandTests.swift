@@ -53,6 +53,17 @@ import Wire
         ["--app", "com.other", "--all", "--alert", "x", "--template", "nothing"]
       ),
     ],
+    "message send": [
+      (
+        ["--app", "com.secretive.app", "--to", "secretive@example.com", "--alert", "x"],
+        ["--app", "com.nothing", "--to", "secretive@example.com", "--alert", "x"]
+      ),
+      (
+        ["--app", "com.other", "--to", "secretive@example.com", "--alert", "x"],
+        ["--app", "com.other", "--to", "nobody", "--alert", "x"]
+      ),
+    ],
+    "message show": [(["1-1"], ["999999-1"])],
     "sendout list": [([], [])],
     "sendout show": [(["1"], ["999999"]), (["1", "--pushes"], ["999999", "--pushes"])],
     "sendout start": [(["1"], ["999999"])],

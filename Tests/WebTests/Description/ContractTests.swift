@@ -106,6 +106,14 @@ private struct Tour: Sendable {
     }
   }
 
+  private func messages() async throws {
+    let sent = try await send(
+      "POST", "/api/v1/messages",
+      #"{"appId":"com.acme.app","appType":1,"to":{"originalId":"lars@example.com"},"message":{"alert":"Hi"},"wait":30}"#
+    )
+    try await send("GET", "/api/v1/messages/\(try sent.json.string("messageId") ?? "")")
+  }
+
   private func sendouts() async throws {
     let draft =
       #"{"appId":"com.acme.app","appType":1,"audience":{"listId":1},"message":{"alert":"Hi","badge":"{{x}}"},"template":"offer"}"#
@@ -121,6 +129,7 @@ private struct Tour: Sendable {
     let done = try await send("GET", "/api/v1/sendouts/\(second)")
     #expect(try done.json["counts"]?.integer("accepted") == 1)
     try await send("GET", "/api/v1/sendouts?limit=1")
+    try await messages()
     for report in Report.allCases {
       let filter = report == .timeline ? "?contact=lars@example.com" : ""
       let rows = try await send("GET", "/api/v1/reports/\(report.rawValue)\(filter)").json.array("rows")

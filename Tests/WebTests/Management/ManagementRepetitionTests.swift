@@ -21,6 +21,12 @@ import Wire
     "/api/v1/lists": Case(path: "/api/v1/lists", json: #"{"name":"newsletter"}"#),
     "/api/v1/sendouts": Case(
       path: "/api/v1/sendouts", json: #"{"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x"}}"#),
+    "/api/v1/messages": Case(
+      path: "/api/v1/messages",
+      json: """
+        {"appId":"com.acme.app","to":{"originalId":"lars@example.com","deviceToken":"\(String(repeating: "ab", count: 32))"},
+         "message":{"alert":"x"},"wait":30}
+        """),
     "/api/v1/sendouts/{id}/start": Case(path: "/api/v1/sendouts/1/start", state: "draft"),
     "/api/v1/sendouts/{id}/pause": Case(path: "/api/v1/sendouts/1/pause", state: "freezing"),
     "/api/v1/sendouts/{id}/resume": Case(path: "/api/v1/sendouts/1/resume", state: "paused"),

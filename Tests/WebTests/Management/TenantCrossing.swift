@@ -36,7 +36,7 @@ extension TenantCrossing {
   /// key 1, sendout 1, template `secretive`, and a contact and a token of that name. The second customer has app 2,
   /// `com.other`.
   static func all(from second: String, into first: String) -> [TenantCrossing] {
-    keys + apps + lists + templates + sendouts + verbs + reports + carma(second, first)
+    keys + apps + lists + templates + sendouts + verbs + messages + reports + carma(second, first)
   }
 
   private static let number = (foreign: "1", absent: "999999")
@@ -102,6 +102,20 @@ extension TenantCrossing {
   private static let verbs = ["start", "pause", "resume", "cancel"].map { verb in
     TenantCrossing("POST /api/v1/sendouts/{id}/\(verb)", { "/api/v1/sendouts/\($0)/\(verb)" }, number)
   }
+
+  private static func message(_ app: String, _ originalID: String) -> String {
+    #"{"appId":"\#(app)","to":{"originalId":"\#(originalID)"},"message":{"alert":"x"}}"#
+  }
+
+  private static let messages = [
+    TenantCrossing(
+      "POST /api/v1/messages", json: { message($0, "secretive@example.com") }, ("com.secretive.app", "com.nothing"),
+      at: "/api/v1/messages"),
+    TenantCrossing(
+      "POST /api/v1/messages", json: { message("com.other", $0) }, ("secretive@example.com", "nobody"),
+      at: "/api/v1/messages"),
+    TenantCrossing("GET /api/v1/messages/{id}", { "/api/v1/messages/\($0)" }, ("1-1", "999999-1")),
+  ]
 
   private static let reports =
     ["devices", "registrations", "invalidations", "sendouts", "funnel", "failures", "opens"].map {
