@@ -269,6 +269,29 @@ END
   echo "wrk_rate 64 $HUB get.lua"
 }
 
+make_message() {
+  cat >message.lua <<END
+function request()
+  local body = string.format('{"appId":"com.example.bench","to":{"originalId":"user%d"},"message":{"alert":"Hi {{firstName}}"}}',
+    math.random(1, $DEVICES))
+  return wrk.format("POST", "/api/v1/messages",
+    { ["Authorization"] = "Bearer $KEY", ["Content-Type"] = "application/json" }, body)
+end
+END
+}
+
+# Messages accepted by the push service, from the first request until the last outcome is written.
+message_rate() {
+  local streams="SELECT coalesce(sum(accepted), 0), coalesce(sum(queued + waiting), 0) FROM push_batch
+    JOIN sendout USING (customer_id, sendout_id) WHERE kind = 'stream'"
+  local before begun after
+  before=$(psql -Atc "$streams" | cut -d'|' -f1)
+  begun=$(date +%s.%N)
+  wrk_rate 64 "$HUB" message.lua >/dev/null
+  until after=$(psql -Atc "$streams") && [ "${after#*|}" = 0 ]; do sleep 0.1; done
+  awk -v n=$((${after%|*} - before)) -v from="$begun" -v to="$(date +%s.%N)" 'BEGIN { print n / (to - from) }'
+}
+
 h2load_rate() { h2load -t1 -c1 -m500 -n"$DEVICES" -i paths 2>/dev/null | awk '/^finished/ { print $4 }'; }
 
 sendout_rate() { # from its start to its end, by the ledger's own clock: freezing, claiming, sending, settling

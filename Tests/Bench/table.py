@@ -9,6 +9,7 @@ PATHS = [
     ("read", "pushreadurl, 512 connections, answered after commit", "nginx `return 204`", 0.3),
     ("page", "rich page, 512 connections", "nginx, a file of the same bytes", 0.25),
     ("sendout", f"sendout of {devices:,} devices, ledger included", "h2load -t1 -c1 -m500, distinct paths, the same nghttpd", 0.02),
+    ("message", "single messages, 64 connections, accepted by the push service", "PUT pushdevices, 64 connections", 0.7),
 ]
 
 

@@ -32,7 +32,7 @@ import Testing
   @Test func `Neither device tokens, nor provider tokens, nor keys, nor payloads are logged`() async throws {
     try await withSimulator { simulator in
       let lines = Lines()
-      let provider = try APNsProvider(
+      let provider = try PushServices(
         PushServiceSettings(simulator), logger: Logger(label: "apns") { _ in Keeper(lines: lines) })
       let token = String(repeating: "c0ffee", count: 10)
       for reply: SimulatedAPNs.Reply in [

@@ -1,7 +1,7 @@
 import Crypto
 public import FoundationEssentials
 import Logging
-public import Providers
+@testable public import Providers
 public import Simulator
 
 /// Runs `body` with a Simulator of its own, on ports of its own, which knows the key of `APNsCredentials.sample`.
@@ -41,7 +41,7 @@ public func withAPNs<Answer: Sendable>(
   now: @escaping @Sendable () -> Date = { Date() },
   simulator configureSimulator: (inout SimulatorSettings) -> Void = { _ in },
   provider configureProvider: (inout PushServiceSettings) -> Void = { _ in },
-  _ body: (PushSimulator, APNsProvider) async throws -> Answer
+  _ body: (PushSimulator, PushServices) async throws -> Answer
 ) async throws -> Answer {
   try await withSimulator(now: now, configure: configureSimulator) { simulator in
     var settings = PushServiceSettings(simulator)
@@ -53,11 +53,11 @@ public func withAPNs<Answer: Sendable>(
 /// Runs `body` with a provider of its own.
 public func withProvider<Answer: Sendable>(
   _ settings: PushServiceSettings, now: @escaping @Sendable () -> Date = { Date() },
-  _ body: (APNsProvider) async throws -> Answer
+  _ body: (PushServices) async throws -> Answer
 ) async throws -> Answer {
   var quiet = Logger(label: "apns")
   quiet.logLevel = .critical
-  let provider = try APNsProvider(settings, logger: quiet, now: now)
+  let provider = try PushServices(settings, logger: quiet, now: now)
   do {
     let answer = try await body(provider)
     await provider.shutDown()
@@ -120,10 +120,28 @@ extension APNsPush {
   }
 }
 
-extension APNsProvider {
+extension PushServices {
+  /// Sends pushes that have APNs' form already; see `PushAccount.send`.
+  public func send(
+    _ pushes: [APNsPush], to environment: PushEnvironment, as credentials: APNsCredentials,
+    while isWanted: @escaping @Sendable () -> Bool = { true }
+  ) -> AsyncStream<[PushOutcome]> {
+    let refused = pushes.indices.compactMap { index in
+      pushes[index].refusal.map { PushOutcome(index: index, verdict: $0, sentAt: nil) }
+    }
+    return apns.send(pushes.map(\.request), refused: refused, to: environment, as: credentials, while: isWanted)
+  }
+
+  /// Asks APNs whether it accepts a key for a topic; see `PushAccount.check`.
+  public func check(
+    topic: String, environment: PushEnvironment, credentials: APNsCredentials
+  ) async -> CredentialVerdict {
+    await account(appID: topic, credentials: credentials.shared).check(environment)
+  }
+
   /// Sends, and returns the verdicts in the order of the pushes.
   public func verdicts(
-    _ pushes: [APNsPush], to environment: APNsEnvironment = .production, as credentials: APNsCredentials = .sample
+    _ pushes: [APNsPush], to environment: PushEnvironment = .production, as credentials: APNsCredentials = .sample
   ) async -> [Verdict?] {
     var verdicts = [Verdict?](repeating: nil, count: pushes.count)
     for await outcomes in send(pushes, to: environment, as: credentials) {

@@ -14,11 +14,11 @@ import Testing
     var settings = PushServiceSettings()
     settings.apns.sandboxURL = url
     #expect(throws: ProviderError.addressUnusable(setting: "PUSHCART_APNS_SANDBOX_URL")) {
-      try APNsProvider(settings, logger: Logger(label: "test"))
+      try PushServices(settings, logger: Logger(label: "test"))
     }
     settings.apns.productionURL = url
     #expect(throws: ProviderError.addressUnusable(setting: "PUSHCART_APNS_PRODUCTION_URL")) {
-      try APNsProvider(settings, logger: Logger(label: "test"))
+      try PushServices(settings, logger: Logger(label: "test"))
     }
   }
 
@@ -41,7 +41,7 @@ import Testing
     var settings = PushServiceSettings()
     settings.caFile = "/nowhere/ca.pem"
     #expect(throws: ProviderError.caFileUnusable(path: "/nowhere/ca.pem")) {
-      try APNsProvider(settings, logger: Logger(label: "test"))
+      try PushServices(settings, logger: Logger(label: "test"))
     }
   }
 }
