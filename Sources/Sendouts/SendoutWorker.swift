@@ -118,8 +118,11 @@ struct SendoutWorker: Sendable {
       logger.warning(
         "push service unavailable, retrying later",
         metadata: ["sendout": "\(sendout.key)", "reason": "\(reason)", "retryInSeconds": "\(delay / .seconds(1))"])
-      // The scan finds it again when the lane may be tried.
-      return after == nil ? .continue(after: delay) : .done
+      for refusal in ends.refusals {
+        try await PushAppAlarms(pool).raise(sendout.key.customer, refusal.lane.app, reason: refusal.reason)
+      }
+      // The scan finds it again when the lane may be tried; a lane that is refused would be due to it at once.
+      return after == nil || !ends.refusals.isEmpty ? .continue(after: delay) : .done
     }
     if ends.mustGoOn { return .continue(after: .zero) }
     consecutiveFailures = 0
