@@ -162,7 +162,7 @@ public final class StopSignal: Sendable {
 
 /// How a hub works through the ledger. The defaults are for production; tests choose smaller values.
 public struct DispatchSettings: Sendable {
-  /// Most pushes of a sendout in flight: marked as possibly sent, and their outcome not written yet. So many are uncertain after a
+  /// Most pushes of a sendout's lane in flight: marked as possibly sent, and their outcome not written yet. So many are uncertain after a
   /// crash, and those whose tokens were reported as invalid without a date and wait for the rest of their batch.
   public var window = 500
   /// Most pushes sent in one call.

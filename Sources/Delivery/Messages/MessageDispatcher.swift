@@ -151,21 +151,33 @@ private final class MessageLanes: Sendable {
   private struct Running {
     let batches: HandedBatches
     let task: Task<Void, Never>
+    let begun = ContinuousClock.now
     var lastUse: ContinuousClock.Instant
   }
 
   private let dispatcher: Dispatcher
   private let lanes = Mutex<[Key: Running]>([:])
   private static let idleLimit = Duration.seconds(60)
+  /// After so long a lane gets a new task, which has the app's credentials of now.
+  private static let longestRun = Duration.seconds(60)
 
   init(_ dispatcher: Dispatcher) { self.dispatcher = dispatcher }
 
   func hand(_ batch: HandedBatch, _ stream: MessageStream, _ run: RunID) {
     lanes.withLock { lanes in
       let key = Key(sendout: stream.key, lane: batch.lane)
-      if lanes[key] == nil {
+      let earlier = lanes[key]
+      if earlier.map({ .now - $0.begun > Self.longestRun }) ?? true {
+        earlier?.batches.finish()
         let batches = HandedBatches()
-        let task = Task { await self.send(batches, stream, batch.lane, run) }
+        let task = Task {
+          await withTaskCancellationHandler {
+            await self.send(batches, stream, batch.lane, run)
+            await earlier?.task.value
+          } onCancel: {
+            earlier?.task.cancel()
+          }
+        }
         lanes[key] = Running(batches: batches, task: task, lastUse: .now)
       }
       lanes[key]?.lastUse = .now

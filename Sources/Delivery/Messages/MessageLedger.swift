@@ -193,6 +193,9 @@ struct MessageLedger: Sendable {
       return try await database.query(
         MessageQueries.accepted, key.customer.rawValue, key.sendout.rawValue,
         (0..<messages.count).map { numbers.message + Int32($0) })
+    } catch let error as PostgresError where error.isPassing {
+      // Whether the first one was committed is still not known, and the caller must not hear that nothing was done.
+      throw PostgresError.unknownOutcome(statement: MessageQueries.accept.name)
     }
   }
 }

@@ -8,9 +8,9 @@ enum MessageQueries {
   /// Accepts messages: writes them, their pushes and batches that the run `$6` has claimed already for `$7` seconds, with the
   /// write-ahead mark at their ends. So their bytes may leave once this is committed. Without a run they are queued for any hub.
   ///
-  /// `$3` are the apps; pushes are numbered from `$4` and batches from `$5`. Arrays, one item a message: `$8` numbers, `$9` original
-  /// ids, or `$10` apps and `$11` token keys, `$12` bodies, `$13` properties, `$14` seconds to live, `$15` collapse keys, `$16`
-  /// priorities, `$17` references, `$18` idempotency keys, `$19` fingerprints.
+  /// `$3` are the apps; pushes are numbered from `$4` and batches from `$5`. Arrays have one item a message. `$8` holds numbers.
+  /// `$9` holds original ids; where it is NULL, `$10` and `$11` name a device by app and token key. `$12` to `$17` are bodies,
+  /// properties, seconds to live, collapse keys, priorities and references. `$18` are idempotency keys, `$19` fingerprints.
   ///
   /// Returns a row for each push with its recipient, and one for a message without pushes. The second column says what became of the
   /// message: 0 accepted, 1 nobody to send it to, 2 its idempotency key is taken. Locks idempotency keys in their order.

@@ -46,17 +46,16 @@ public final class MessageWait: Sendable {
     return state.withLock(\.verdicts)
   }
 
-  func record(_ settlement: Settlement) -> Bool {
-    let (waiter, isDone) = state.withLock { state -> (CheckedContinuation<Void, Never>?, Bool) in
+  func record(_ settlement: Settlement) {
+    let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
       state.verdicts[settlement.push] = (settlement.state, settlement.reason)
       // One that waits for another attempt may have its verdict in time.
       if settlement.state != .waiting { state.open.remove(settlement.push) }
-      guard state.open.isEmpty else { return (nil, false) }
+      guard state.open.isEmpty else { return nil }
       defer { state.waiter = nil }
-      return (state.waiter, true)
+      return state.waiter
     }
     waiter?.resume()
-    return isDone
   }
 
   private func end() {
@@ -94,6 +93,6 @@ final class MessageWaits: Sendable {
         waits[Key(sendout: sendout, push: settlement.push)].map { ($0, settlement) }
       }
     }
-    for (wait, settlement) in concerned { _ = wait.record(settlement) }
+    for (wait, settlement) in concerned { wait.record(settlement) }
   }
 }

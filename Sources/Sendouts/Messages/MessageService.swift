@@ -24,7 +24,6 @@ public final class MessageService: Sendable {
   }
 
   private let database: any Querying
-  private let pool: Pool
   private let dispatcher: Dispatcher
   private let messages: MessageDispatcher
   private let apps: PushAppCache
@@ -46,7 +45,6 @@ public final class MessageService: Sendable {
     now: @escaping @Sendable () -> Date = { Date() }
   ) {
     database = pool
-    self.pool = pool
     self.dispatcher = dispatcher
     self.messages = messages
     self.apps = apps
@@ -251,7 +249,7 @@ extension MessageService {
     let sendout = try Sendout(rows[0])
     var orders: [AppOrder] = []
     for app in apps {
-      // Without credentials nothing can be sent; the ledger keeps its pushes until there are some.
+      // An app without credentials gets no pushes.
       if let opened = try await credentials.credentials(for: app) { orders.append(dispatcher.order(for: app, opened)) }
     }
     guard !orders.isEmpty else { throw SendoutError.appWithoutCredentials(apps[0].appID) }

@@ -28,7 +28,7 @@ enum SendoutOperations {
     method: .post, path: "/api/v1/sendouts", id: "addSendout", tag: .sendouts, security: .key(.admin),
     summary: "Make a sendout",
     description: """
-      A message to every contact, to a list, or to some original ids, in one app. With `start` it is sent at once. \
+      A message to every contact, to a list, or to some original ids, in one app or several. With `start` it is sent at once. \
       Without it the sendout stays a draft.
 
       Every text of the message is a Mustache template. The sendout keeps the current version of its template. If a reply \
