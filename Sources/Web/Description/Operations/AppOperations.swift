@@ -18,9 +18,10 @@ enum AppOperations {
     summary: "Add an app",
     description: """
       The same `appId` may be added once per platform. An iOS app takes Apple's Team Id, the Key Id and the signing key \
-      (the text of `AuthKey_….p8`) together. They may also be added later, by PATCH.
+      (the text of `AuthKey_….p8`) together. A Firebase or Android app takes a Google service account's key file. All may \
+      also be added later, by PATCH.
 
-      The signing key is checked and encrypted, and never shown again. A wrong file is refused with a sentence that says \
+      A key is checked and encrypted, and never shown again. A wrong file is refused with a sentence that says \
       what it is.
       """,
     parameters: [.idempotencyKey],
