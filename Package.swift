@@ -35,18 +35,22 @@ let metrics: Target.Dependency = .product(name: "Metrics", package: "swift-metri
 let metricsTestKit: Target.Dependency = .product(name: "MetricsTestKit", package: "swift-metrics")
 let mustache: Target.Dependency = .product(name: "Mustache", package: "swift-mustache")
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 let nioHTTPTypesHTTP1: Target.Dependency = .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
-let nio: [Target.Dependency] = [
+let nioTLS: [Target.Dependency] = [
   nioCore,
   nioPosix,
-  nioHTTP1,
-  .product(name: "NIOHTTP2", package: "swift-nio-http2"),
-  .product(name: "NIOHPACK", package: "swift-nio-http2"),
   .product(name: "NIOSSL", package: "swift-nio-ssl"),
   .product(name: "NIOTLS", package: "swift-nio"),
 ]
+let nio: [Target.Dependency] =
+  nioTLS + [
+    nioHTTP1,
+    .product(name: "NIOHTTP2", package: "swift-nio-http2"),
+    .product(name: "NIOHPACK", package: "swift-nio-http2"),
+  ]
 
 let package = Package(
   name: "pushcart",
@@ -78,6 +82,8 @@ let package = Package(
   targets: [
     // cellar
     .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
+    .systemLibrary(
+      name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"]), .brew(["libnghttp2"])]),
 
     // ground
     room("Wire", imports: []),
@@ -88,7 +94,9 @@ let package = Package(
     // 1st floor
     room("Registry", imports: ["Postgres", "Wire", collections, crypto, cryptoExtras, lifecycle, metrics]),
     room("Content", imports: ["Postgres", "Wire", crypto]),
-    room("Providers", imports: ["Wire", collections, crypto, cryptoExtras, lifecycle, logging, metrics] + nio),
+    room(
+      "Providers",
+      imports: ["CNghttp2", "Wire", collections, crypto, cryptoExtras, lifecycle, logging, metrics] + nioTLS),
 
     // 2nd floor
     room(
@@ -142,7 +150,9 @@ let package = Package(
     tests(of: "Postgres", imports: ["Postgres", "CLibpq", logging, lifecycle, metricsTestKit]),
     tests(of: "Registry", imports: ["Registry", "Postgres", "Wire", certificates, crypto, cryptoExtras]),
     tests(of: "Content", imports: ["Content", "Embedded", "Postgres", "Wire", mustache]),
-    tests(of: "Providers", imports: ["Providers", "Simulator", "Wire", crypto, cryptoExtras, jwt, logging] + nio),
+    tests(
+      of: "Providers",
+      imports: ["Providers", "Simulator", "Wire", crypto, cryptoExtras, jwt, logging, nioEmbedded] + nio),
     tests(
       of: "Delivery",
       imports: ["Delivery", "Sendouts", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", logging]),

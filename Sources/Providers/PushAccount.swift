@@ -1,5 +1,4 @@
 public import FoundationEssentials
-import NIOHPACK
 public import Wire
 
 /// An app's account at a push service: the one way in which Delivery checks credentials, prepares pushes and sends them.
@@ -74,12 +73,4 @@ public enum CredentialVerdict: Sendable, Hashable {
   case refused(reason: String)
   /// The service could not be asked, or said nothing about the credentials.
   case unreachable(reason: String)
-}
-
-/// A request as its service takes it, but for what belongs to the connection and the moment.
-public struct PushRequest: Sendable {
-  /// From `:path` on: the other pseudo-headers and `authorization` are added when it leaves. Those that change with each push are
-  /// not indexable.
-  var headers: HPACKHeaders
-  var body: [UInt8]
 }

@@ -5,12 +5,13 @@ enum House {
   /// Rooms from cellar to roof, each with the rooms that it may import.
   static let mayImport: KeyValuePairs<String, Set<String>> = [
     "CLibpq": [],
+    "CNghttp2": [],
     "Wire": [],
     "Embedded": [],
     "Postgres": ["CLibpq"],
     "Registry": ["Postgres", "Wire"],
     "Content": ["Postgres", "Wire"],
-    "Providers": ["Wire"],
+    "Providers": ["CNghttp2", "Wire"],
     "Delivery": ["Registry", "Providers", "Content", "Postgres", "Wire"],
     "Sendouts": ["Registry", "Content", "Delivery", "Postgres", "Wire"],
     "Web": ["Registry", "Content", "Delivery", "Sendouts", "Wire"],
@@ -19,6 +20,8 @@ enum House {
       "Postgres", "Wire", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
     ],
   ]
+  /// Headers of C libraries, without a file of Swift.
+  static let systemLibraries: Set<String> = ["CLibpq", "CNghttp2"]
   static let rooms = mayImport.map(\.key)
   /// Targets that build the rooms and are none themselves.
   static let workshop: Set<String> = ["EmbedPlugin", "EmbedTool"]

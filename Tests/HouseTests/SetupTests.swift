@@ -59,6 +59,7 @@ import Testing
     #expect(outcome.status == 0 && outcome.said == "")
     #expect(!outcome.calls.contains { $0.hasPrefix("sudo") || $0.hasPrefix("apt-get") })
     #expect(outcome.calls.contains("pkg-config --exists libpq >= 14"))
+    #expect(outcome.calls.contains("pkg-config --exists libnghttp2"))
   }
 
   @Test func `A PostgreSQL that is too old is replaced by one that starts no server`() throws {
@@ -89,12 +90,13 @@ import Testing
     let outcome = try machine.setUp()
     #expect(outcome.status == 0 && !outcome.calls.contains { $0.hasPrefix("sudo") })
     #expect(
-      outcome.calls.contains("apt-get install -y -qq --no-install-recommends pkg-config libpq-dev"), "\(outcome.calls)")
+      outcome.calls.contains("apt-get install -y -qq --no-install-recommends pkg-config libpq-dev libnghttp2-dev"),
+      "\(outcome.calls)")
   }
 
   @Test(arguments: [
-    ("sudo", "Please install as root: apt-get install pkg-config libpq-dev"),
-    ("apt-get", "are called: pkg-config libpq-dev"), ("swift", "Swift 6.3 is missing"),
+    ("sudo", "Please install as root: apt-get install pkg-config libpq-dev libnghttp2-dev"),
+    ("apt-get", "are called: pkg-config libpq-dev libnghttp2-dev"), ("swift", "Swift 6.3 is missing"),
   ])
   func `A machine where nothing can be installed is told what to do`(tool: String, words: String) throws {
     let machine = try Machine()

@@ -1,22 +1,20 @@
 import FoundationEssentials
-import NIOHPACK
 
 extension APNsPush {
-  /// The request, without what belongs to connection and moment. `:path` never enters the dynamic table, since each device has its
-  /// own.
+  /// The request, without what belongs to connection and moment.
   var request: PushRequest {
-    var headers = HPACKHeaders()
-    headers.reserveCapacity(8)
-    headers.add(name: ":path", value: "/3/device/" + token, indexing: .nonIndexable)
-    headers.add(name: "apns-topic", value: topic + pushType.topicSuffix)
-    headers.add(name: "apns-push-type", value: pushType.rawValue)
-    headers.add(name: "apns-priority", value: priority.text)
-    headers.add(name: "apns-id", value: Self.canonical(id), indexing: .nonIndexable)
-    if let expiration = Self.seconds(expiration) {
-      headers.add(name: "apns-expiration", value: expiration, indexing: .nonIndexable)
+    var headers = RequestHeaders()
+    headers.add(":path", .changing) { value in
+      value.append(contentsOf: "/3/device/".utf8)
+      value.append(contentsOf: token.utf8)
     }
-    if let collapseID { headers.add(name: "apns-collapse-id", value: collapseID, indexing: .nonIndexable) }
-    headers.add(name: "content-type", value: "application/json")
+    headers.add("apns-topic", topic + pushType.topicSuffix)
+    headers.add("apns-push-type", pushType.rawValue)
+    headers.add("apns-priority", priority.text)
+    headers.add("apns-id", .changing) { Self.append(id, to: &$0) }
+    if let expiration = Self.seconds(expiration) { headers.add("apns-expiration", expiration, .changing) }
+    if let collapseID { headers.add("apns-collapse-id", collapseID, .changing) }
+    headers.add("content-type", "application/json")
     return PushRequest(headers: headers, body: payload)
   }
 
@@ -27,20 +25,12 @@ extension APNsPush {
   }
 
   /// Lower case with hyphens; APNs refuses any other form.
-  private static func canonical(_ id: UUID) -> String {
+  private static func append(_ id: UUID, to text: inout [UInt8]) {
     withUnsafeBytes(of: id.uuid) { bytes in
-      String(unsafeUninitializedCapacity: 36) { text in
-        var end = 0
-        for (index, byte) in bytes.enumerated() {
-          if index == 4 || index == 6 || index == 8 || index == 10 {
-            text[end] = UInt8(ascii: "-")
-            end += 1
-          }
-          text[end] = digit(byte >> 4)
-          text[end + 1] = digit(byte & 15)
-          end += 2
-        }
-        return end
+      for (index, byte) in bytes.enumerated() {
+        if index == 4 || index == 6 || index == 8 || index == 10 { text.append(UInt8(ascii: "-")) }
+        text.append(digit(byte >> 4))
+        text.append(digit(byte & 15))
       }
     }
   }

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import NIOHPACK
 import Wire
 
 /// An app's account at FCM: a service account that may send for its Firebase project.
@@ -48,11 +47,10 @@ struct FCMAccount: PushAccount {
 
   /// All headers but the length are the same for every push of the project.
   private func request(_ body: [UInt8]) -> PushRequest {
-    var headers = HPACKHeaders()
-    headers.reserveCapacity(3)
-    headers.add(name: ":path", value: "/v1/projects/\(credentials.projectID)/messages:send")
-    headers.add(name: "content-type", value: "application/json")
-    headers.add(name: "content-length", value: String(body.count), indexing: .nonIndexable)
+    var headers = RequestHeaders()
+    headers.add(":path", "/v1/projects/\(credentials.projectID)/messages:send")
+    headers.add("content-type", "application/json")
+    headers.add("content-length", String(body.count), .changing)
     return PushRequest(headers: headers, body: body)
   }
 

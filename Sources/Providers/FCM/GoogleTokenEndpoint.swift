@@ -1,6 +1,5 @@
 import CryptoExtras
 import FoundationEssentials
-import NIOHPACK
 import Wire
 
 /// Where service accounts get access tokens, by a JWT that they sign (RFC 7523; Google, "Using OAuth 2.0 for server to server
@@ -22,11 +21,11 @@ struct GoogleTokenEndpoint: Sendable {
   func request(_ account: GoogleServiceAccount, now: Date) throws -> PushRequest {
     let grant = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer"
     let body = Array("grant_type=\(grant)&assertion=\(try assertion(account, now: now))".utf8)
-    var headers = HPACKHeaders()
-    headers.add(name: ":path", value: path)
-    headers.add(name: "content-type", value: "application/x-www-form-urlencoded")
-    headers.add(name: "content-length", value: String(body.count), indexing: .nonIndexable)
-    headers.add(name: "accept", value: "application/json")
+    var headers = RequestHeaders()
+    headers.add(":path", path)
+    headers.add("content-type", "application/x-www-form-urlencoded")
+    headers.add("content-length", String(body.count), .changing)
+    headers.add("accept", "application/json")
     return PushRequest(headers: headers, body: body)
   }
 

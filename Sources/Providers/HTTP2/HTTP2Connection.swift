@@ -1,24 +1,23 @@
 import FoundationEssentials
 import Logging
 import NIOCore
-import NIOHPACK
-import NIOHTTP2
 import NIOTLS
 
-/// One connection: carries out what its `HTTP2ConnectionState` decides. Belongs to the pool's event loop.
+/// One connection: carries out what its `HTTP2ConnectionState` decides, through its `HTTP2Session`. Belongs to the pool's event
+/// loop.
 ///
-/// It works on frames, without a stream multiplexer. Only frames tell a push that was certainly not processed from one
-/// that is uncertain. Besides, a channel for each stream costs more than the push itself.
-final class HTTP2Connection: ChannelInboundHandler, NIOHTTP2FrameDelegate {
-  typealias InboundIn = HTTP2Frame
-  typealias OutboundOut = HTTP2Frame
+/// It works on frames. Only frames tell a push that was certainly not processed from one that is uncertain. Besides, a channel for each
+/// stream costs more than the push itself.
+final class HTTP2Connection: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
 
   let serial: Int
   private let pool: HTTP2ConnectionPool
+  private let session: HTTP2Session
   private var state: HTTP2ConnectionState<PushJob>
   private var context: ChannelHandlerContext?
   private var timer: (at: NIODeadline, task: Scheduled<Void>)?
-  private var isFirst = true
   private var mustFlush = false
   private var lastError: String?
 
@@ -26,6 +25,7 @@ final class HTTP2Connection: ChannelInboundHandler, NIOHTTP2FrameDelegate {
   init(_ serial: Int, pool: HTTP2ConnectionPool, timeouts: HTTP2ConnectionTimeouts, window: Int) {
     self.serial = serial
     self.pool = pool
+    session = HTTP2Session(authority: pool.authority)
     state = HTTP2ConnectionState(
       timeouts, startsWithOneStream: pool.service.startsWithOneStream, window: window, now: .now())
   }
@@ -49,39 +49,21 @@ final class HTTP2Connection: ChannelInboundHandler, NIOHTTP2FrameDelegate {
     var count = 0
     while count < slice, state.room > 0, var job = pool.next() {
       job.authorization = authorization
-      let stream = HTTP2StreamID(state.begin(job, sentAt: sentAt, now: now))
-      write(job.request, authorization, on: stream, context)
+      let stream = state.begin(job, sentAt: sentAt, now: now)
+      do {
+        let opened = try session.submit(job.request, authorization)
+        assert(opened == stream, "the session counts streams as the state does")
+      } catch {
+        fail(error)
+        break
+      }
       count += 1
     }
     guard count > 0 else { return false }
-    context.flush()
+    mustFlush = true
+    flush()
     arm()
     return true
-  }
-
-  private func write(
-    _ request: PushRequest, _ authorization: Authorization, on stream: HTTP2StreamID, _ context: ChannelHandlerContext
-  ) {
-    let headers = pool.block.headers(of: request, authorization, isFirst: isFirst)
-    isFirst = false
-    let hasBody = !request.body.isEmpty
-    send(.headers(.init(headers: headers, endStream: !hasBody)), on: stream, context)
-    if hasBody {
-      send(.data(.init(data: .byteBuffer(ByteBuffer(bytes: request.body)), endStream: true)), on: stream, context)
-    }
-  }
-
-  private func send(_ payload: HTTP2Frame.FramePayload, on stream: HTTP2StreamID, _ context: ChannelHandlerContext) {
-    context.write(wrapOutboundOut(HTTP2Frame(streamID: stream, payload: payload)), promise: nil)
-  }
-
-  /// NIOHTTP2 holds DATA back while flow control forbids it; this is called when a frame is really written.
-  func wroteFrame(_ frame: HTTP2Frame) {
-    switch frame.payload {
-    case .data(let data) where data.endStream: state.sent(Int(frame.streamID))
-    case .headers(let headers) where headers.endStream: state.sent(Int(frame.streamID))
-    default: break
-    }
   }
 
   /// Takes no more pushes, and closes when the open ones are answered.
@@ -98,6 +80,8 @@ extension HTTP2Connection {
     // Closed while it was connecting; the pool has removed it.
     guard lastError == nil else { return context.close(promise: nil) }
     self.context = context
+    mustFlush = true
+    flush()
     arm()
   }
 
@@ -106,36 +90,42 @@ extension HTTP2Connection {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    let frame = unwrapInboundIn(data)
-    let stream = Int(frame.streamID)
-    switch frame.payload {
-    case .headers(let head): receive(head, on: stream)
-    case .data(let data):
-      if case .byteBuffer(let bytes) = data.data {
-        perform(state.body(stream, bytes.readableBytesView, isEnd: data.endStream))
-      }
-    case .rstStream(let code):
-      perform(state.reset(stream, refused: code == .refusedStream, code: "RST_STREAM: \(code)"))
-    case .goAway(let lastStream, let code, let debugData):
-      let reason = debugData.flatMap { pool.service.goAwayReason(Array($0.readableBytesView)) }
-      pool.logger.info("received GOAWAY", metadata: ["code": "\(code)", "reason": "\(reason ?? "none")"])
-      pool.retiring(self)
-      let actions = state.goAway(lastStream: Int(lastStream), reason: reason)
-      if let processed = state.processedBeforeGoAway { pool.turnedBack(after: processed) }
-      perform(actions)
-    case .settings(.settings(let settings)):
-      let isFirst = state.phase == .connecting
-      state.settings(maxConcurrentStreams: settings.last { $0.parameter == .maxConcurrentStreams }?.value)
-      if isFirst { pool.opened(self) }
-    default: break
+    let bytes = unwrapInboundIn(data)
+    do {
+      for event in try bytes.withUnsafeReadableBytes({ try session.receive($0) }) { handle(event) }
+      // Acknowledgements and window updates may have to leave.
+      mustFlush = true
+    } catch {
+      fail(error)
     }
   }
 
-  private func receive(_ head: HTTP2Frame.FramePayload.Headers, on stream: Int) {
-    guard let status = head.headers.first(name: ":status").flatMap({ Int($0) }) else { return }
-    let retryAfter =
-      status == 200 ? nil : head.headers.first(name: "retry-after").flatMap { RetryAfter.duration($0, now: pool.now) }
-    perform(state.head(stream, status: status, retryAfter: retryAfter, isEnd: head.endStream))
+  private func handle(_ event: HTTP2Session.Event) {
+    switch event {
+    case .head(let stream, let status, let retryAfter, let isEnd):
+      let wait = status == 200 ? nil : retryAfter.flatMap { RetryAfter.duration($0, now: pool.now) }
+      perform(state.head(stream, status: status, retryAfter: wait, isEnd: isEnd))
+    case .body(let stream, let bytes): perform(state.body(stream, bytes, isEnd: false))
+    case .end(let stream): perform(state.body(stream, [], isEnd: true))
+    case .reset(let stream, let code):
+      perform(state.reset(stream, refused: code == HTTP2Session.refusedStream, code: "RST_STREAM: \(code)"))
+    case .failed(let stream): perform(state.reset(stream, refused: false, code: "StreamError"))
+    case .sent(let stream): state.sent(stream)
+    case .goAway(let lastStream, let code, let debugData): receiveGoAway(lastStream, code, debugData)
+    case .settings(let maxConcurrentStreams):
+      let isFirst = state.phase == .connecting
+      state.settings(maxConcurrentStreams: maxConcurrentStreams)
+      if isFirst { pool.opened(self) }
+    }
+  }
+
+  private func receiveGoAway(_ lastStream: Int, _ code: UInt32, _ debugData: [UInt8]) {
+    let reason = pool.service.goAwayReason(debugData)
+    pool.logger.info("received GOAWAY", metadata: ["code": "\(code)", "reason": "\(reason ?? "none")"])
+    pool.retiring(self)
+    let actions = state.goAway(lastStream: lastStream, reason: reason)
+    if let processed = state.processedBeforeGoAway { pool.turnedBack(after: processed) }
+    perform(actions)
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
@@ -149,26 +139,16 @@ extension HTTP2Connection {
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     switch event {
-    case let event as NIOHTTP2WindowUpdatedEvent where event.streamID == .rootStream: widenWindow(event, context)
     case TLSUserEvent.handshakeCompleted(let negotiated) where negotiated != "h2": close(reason: "NoHTTP2")
     default: context.fireUserInboundEventTriggered(event)
     }
   }
 
-  /// Widens the connection's window when half of it is used. Streams need no such: a response is shorter than their window.
-  private func widenWindow(_ event: NIOHTTP2WindowUpdatedEvent, _ context: ChannelHandlerContext) {
-    guard let size = event.inboundWindowSize, size < Self.window / 2 else { return }
-    send(.windowUpdate(windowSizeIncrement: Self.window - size), on: .rootStream, context)
-    mustFlush = true
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    fail(error)
   }
 
-  private static let window = 1 << 24
-
-  func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    if let error = error as? NIOHTTP2Errors.StreamError {
-      perform(state.reset(Int(error.streamID), refused: false, code: "StreamError"))
-      return
-    }
+  private func fail(_ error: any Error) {
     // Once it is being closed, whatever still comes on it is of no meaning.
     guard lastError == nil else { return }
     pool.logger.warning("\(pool.service.name) connection failed", metadata: ["error": "\(error)"])
@@ -193,12 +173,10 @@ extension HTTP2Connection {
       switch action {
       case .settle(let job, let ending, let sentAt): pool.settle(job, ending, sentAt: sentAt, on: self)
       case .reset(let stream):
-        guard let context else { continue }
-        send(.rstStream(.cancel), on: HTTP2StreamID(stream), context)
+        session.reset(stream)
         mustFlush = true
       case .ping:
-        guard let context else { continue }
-        send(.ping(HTTP2PingData(), ack: false), on: .rootStream, context)
+        session.ping()
         mustFlush = true
       case .close(let reason): close(reason: reason)
       }
@@ -212,10 +190,22 @@ extension HTTP2Connection {
     arm()
   }
 
+  /// Writes all that the session has, joined, so that it leaves as full TLS records.
   private func flush() {
-    guard mustFlush else { return }
+    guard mustFlush, let context else { return }
     mustFlush = false
-    context?.flush()
+    var buffer = ByteBuffer()
+    do throws(HTTP2Session.Failure) {
+      let events = try session.send { bytes in
+        if buffer.capacity == 0 { buffer = context.channel.allocator.buffer(capacity: max(bytes.count, 1 << 14)) }
+        buffer.writeBytes(bytes)
+      }
+      if buffer.readableBytes > 0 { context.writeAndFlush(wrapOutboundOut(buffer), promise: nil) }
+      for event in events { handle(event) }
+      if session.isOver { close(reason: "ConnectionFailed") }
+    } catch {
+      fail(error)
+    }
   }
 
   /// Stops sending first, since anything written to a closing socket would count as sent.

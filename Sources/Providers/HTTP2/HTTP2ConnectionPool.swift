@@ -8,7 +8,8 @@ import NIOCore
 final class HTTP2ConnectionPool {
   let logger: Logger
   let service: any ServiceDescription
-  let block: RequestBlock
+  /// The value of `:authority`.
+  var authority: String { connector.address.authority }
   private let clock: @Sendable () -> Date
   private let connector: HTTP2Connector
   private let timeouts: HTTP2ConnectionTimeouts
@@ -45,7 +46,6 @@ final class HTTP2ConnectionPool {
     self.loop = loop
     self.metrics = metrics
     self.logger = logger
-    block = RequestBlock(authority: connector.address.authority)
     state = HTTP2PoolState(settings)
   }
 }

@@ -1,6 +1,5 @@
 import FoundationEssentials
 import NIOCore
-import NIOHTTP2
 import NIOPosix
 import NIOSSL
 
@@ -29,25 +28,8 @@ struct HTTP2Connector: Sendable {
         // Not in a channel initializer, which runs once for each address of a name.
         try channel.pipeline.syncOperations.addHandlers(
           NIOSSLClientHandler(context: tls, serverHostname: address.isNumeric ? nil : address.host),
-          FlushCoalescer(), http2(bound.value), bound.value)
+          bound.value)
       }
-  }
-
-  /// Without a stream multiplexer. The limits that protect a server from its clients are off or wide. When APNs lowers
-  /// its stream limit, it may refuse a thousand streams at once. Replies may come long after a stream was cancelled.
-  private func http2(_ connection: HTTP2Connection) -> NIOHTTP2Handler {
-    var settings = NIOHTTP2Handler.ConnectionConfiguration()
-    settings.initialSettings = [
-      HTTP2Setting(parameter: .enablePush, value: 0),
-      HTTP2Setting(parameter: .maxHeaderListSize, value: 16 << 10),
-    ]
-    settings.maximumRecentlyResetStreams = 4096
-    settings.maximumConnectionGlitches = .max
-    var streams = NIOHTTP2Handler.StreamConfiguration()
-    streams.streamResetFrameRateLimit.windowLength = .nanoseconds(0)
-    streams.streamErrorRateLimit.windowLength = .nanoseconds(0)
-    return NIOHTTP2Handler(
-      mode: .client, frameDelegate: connection, connectionConfiguration: settings, streamConfiguration: streams)
   }
 }
 

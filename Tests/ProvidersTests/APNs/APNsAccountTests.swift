@@ -1,6 +1,5 @@
 import FoundationEssentials
 import Logging
-import NIOHPACK
 import Simulator
 import Support
 import Testing
@@ -80,22 +79,5 @@ import Wire
         == .tokenInvalid(.wrongEnvironment, since: nil, reason: "BadDeviceToken"))
     #expect(
       verdict(token: "ab", alert: String(repeating: "x", count: 4096)) == .payloadRefused(reason: "PayloadTooLarge"))
-  }
-
-  @Test func `Only a connection's first request indexes what changes, and authorization is never indexed`() {
-    let request = APNsPush.sample().request
-    let block = RequestBlock(authority: "localhost:8443")
-    let authorization = Authorization(value: "bearer x")
-    func indexing(isFirst: Bool) -> [String: HPACKIndexing] {
-      Dictionary(
-        block.headers(of: request, authorization, isFirst: isFirst).map { ($0.name, $0.indexable) },
-        uniquingKeysWith: { first, _ in first })
-    }
-    let first = indexing(isFirst: true)
-    let later = indexing(isFirst: false)
-    #expect(first[":path"] == .nonIndexable && later[":path"] == .nonIndexable)
-    #expect(first["authorization"] == .neverIndexed && later["authorization"] == .neverIndexed)
-    #expect(first["apns-id"] == .indexable && later["apns-id"] == .nonIndexable)
-    #expect(first["apns-topic"] == .indexable && later["apns-topic"] == .indexable)
   }
 }

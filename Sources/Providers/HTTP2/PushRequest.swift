@@ -1,0 +1,88 @@
+/// A request as its service takes it, but for what belongs to the connection and the moment.
+public struct PushRequest: Sendable {
+  /// From `:path` on: the other pseudo-headers and `authorization` are added when it leaves.
+  var headers: RequestHeaders
+  var body: [UInt8]
+}
+
+/// The header fields of a request in one buffer: for each its flags, the length of its name in one byte, the length of its value in
+/// two, name and value.
+struct RequestHeaders: Sendable {
+  /// How HPACK treats a field.
+  enum Compression: UInt8 {
+    /// Kept in the connection's table, for a value that stays the same.
+    case indexed
+    /// The value changes with each push, so only the name is kept.
+    case changing
+    /// Nothing is kept.
+    case never
+  }
+
+  struct Field {
+    let name: UnsafeRawBufferPointer
+    let value: UnsafeRawBufferPointer
+    let compression: Compression
+  }
+
+  private static let prefix = 4
+  private var bytes: [UInt8] = []
+  private(set) var count = 0
+
+  init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
+
+  /// - Parameters:
+  ///   - name: in lower case, at most 255 bytes.
+  ///   - value: at most 65,535 bytes.
+  mutating func add(_ name: StaticString, _ value: String, _ compression: Compression = .indexed) {
+    add(name, compression) { $0.append(contentsOf: value.utf8) }
+  }
+
+  /// Adds a field whose value is what `write` appends.
+  mutating func add(_ name: StaticString, _ compression: Compression, _ write: (inout [UInt8]) -> Void) {
+    let start = bytes.count
+    bytes.append(compression.rawValue)
+    bytes.append(UInt8(name.utf8CodeUnitCount))
+    bytes.append(0)
+    bytes.append(0)
+    bytes.append(contentsOf: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+    let value = bytes.count
+    write(&bytes)
+    let length = UInt16(bytes.count - value)
+    bytes[start + 2] = UInt8(truncatingIfNeeded: length)
+    bytes[start + 3] = UInt8(length >> 8)
+    count += 1
+  }
+
+  /// Calls `body` with each field; its pointers are valid during the call of this function.
+  func withFields<Result>(_ body: (inout FieldIterator) throws -> Result) rethrows -> Result {
+    try bytes.withUnsafeBytes { bytes in
+      var fields = FieldIterator(rest: bytes)
+      return try body(&fields)
+    }
+  }
+
+  struct FieldIterator: IteratorProtocol {
+    fileprivate var rest: UnsafeRawBufferPointer
+
+    mutating func next() -> Field? {
+      guard rest.count >= RequestHeaders.prefix, let compression = Compression(rawValue: rest[0]) else { return nil }
+      let name = Int(rest[1])
+      let value = Int(rest[2]) | Int(rest[3]) << 8
+      let start = RequestHeaders.prefix
+      defer { rest = .init(rebasing: rest[(start + name + value)...]) }
+      return Field(
+        name: .init(rebasing: rest[start..<start + name]),
+        value: .init(rebasing: rest[start + name..<start + name + value]), compression: compression)
+    }
+  }
+
+  /// The value of the first field of that name.
+  subscript(name: String) -> String? {
+    withFields { fields in
+      while let field = fields.next() {
+        if field.name.elementsEqual(name.utf8) { return String(decoding: field.value, as: UTF8.self) }
+      }
+      return nil
+    }
+  }
+}
