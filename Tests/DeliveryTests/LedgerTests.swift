@@ -124,6 +124,56 @@ import Wire
     }
   }
 
+  @Test func `A batch is settled with its last outcome, and not before`() async throws {
+    try await withFrozen(5, batchSize: 10) { bench, key in
+      let ledger = ledger(bench, key)
+      let batch = try #require(try await claim(ledger))
+      #expect(try await ledger.settle(accepted(batch.pushes.prefix(3))) == [])
+      #expect(try await ledger.settle(waiting(batch.pushes[3...3], .zero)) == [])
+      #expect(try await ledger.settle(accepted(batch.pushes.suffix(1))) == [])
+      try await ledger.release(batch.claim)
+      try await bench.database.query("UPDATE push SET not_before = now() WHERE state = 'waiting'")
+      try await bench.database.query("UPDATE push_batch SET not_before = now()")
+      let again = try #require(try await claim(ledger))
+      #expect(try await ledger.settle(accepted(again.pushes)) == [batch.claim.batch])
+      #expect(try await bench.ledger.remainingWork(key).isDone)
+      // Writing again, and releasing what is settled, does nothing.
+      #expect(try await ledger.settle(accepted(again.pushes)) == [])
+      try await ledger.release(again.claim)
+      #expect(try await bench.show(key).counts?.accepted == 5)
+    }
+  }
+
+  @Test func `Releasing a batch of a long stream reads none of the other batches' pushes`() async throws {
+    try await withFrozen(2000, batchSize: 2) { bench, key in
+      let ledger = ledger(bench, key)
+      let batch = try #require(try await claim(ledger))
+      let other = "customer_id = \(key.customer) AND batch_no <> \(batch.claim.batch)"
+      for sql in [
+        "UPDATE push SET state = 'accepted' WHERE \(other)",
+        "UPDATE push_batch SET state = 'settled', queued = 0, accepted = last_push - first_push + 1 WHERE \(other)",
+        "VACUUM ANALYZE push", "VACUUM ANALYZE push_batch",
+      ] { try await bench.database.query(sql) }
+      try await bench.pool.transaction { transaction in
+        let ledger = BatchLedger(
+          database: transaction, key: ledger.key, lane: ledger.lane, run: ledger.run, lease: ledger.lease)
+        try await ledger.settle(accepted(batch.pushes.prefix(1)) + waiting(batch.pushes.suffix(1), .zero))
+        let before = try await pushesRead(transaction)
+        try await ledger.release(batch.claim)
+        #expect(try await pushesRead(transaction) - before <= 4)
+      }
+    }
+  }
+
+  /// How many rows of `push` this transaction has read.
+  private func pushesRead(_ transaction: any Querying) async throws -> Int {
+    let read = Statement(
+      "test.read", .read,
+      "SELECT sum(seq_tup_read + idx_tup_fetch)::int8 FROM pg_stat_xact_user_tables WHERE relname LIKE 'push' || '%' AND relname <> 'push_batch'"
+    )
+    return try await transaction.query(read)[0].decode(Int.self)
+  }
+
   @Test func `Held batches are not claimed, and a claimed one is held at release`() async throws {
     try await withFrozen(20, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
@@ -267,7 +317,7 @@ import Wire
         let writing = try await bench.pool.transaction { transaction in
           // The writer of outcomes has begun by then, and has the state before this transaction in view.
           try await transaction.query(Statement("test.lock", .write, "SELECT 1 FROM push_batch FOR UPDATE"))
-          let writing = Task { try await dead.settle(waiting(batch.pushes, .zero)) }
+          let writing = Task { _ = try await dead.settle(waiting(batch.pushes, .zero)) }
           try await bench.database.someoneWaits(as: observer)
           try await transaction.query(
             Statement("test.expire", .write, "UPDATE push_batch SET lease_until = now() - interval '1 second'"))

@@ -56,9 +56,9 @@ final class Dispatch: Sendable {
     logger[metadataKey: "environment"] = "\(lane.environment.rawValue)"
     self.logger = logger
     writeAhead = .ofMarks { [ledger] marks in try await ledger.advance(marks) }
-    outcomeWriter = OutcomeWriter { [ledger, logger, waits = dispatcher.waits] settlements in
+    outcomeWriter = OutcomeWriter { [ledger, leases, logger, waits = dispatcher.waits] settlements in
       do {
-        try await ledger.settle(settlements)
+        leases.settled(try await ledger.settle(settlements))
         waits.settled(ledger.key, settlements)
       } catch  where !Task.isCancelled {
         if !Self.isRetryable(error, "write outcomes", logger) {
@@ -312,7 +312,9 @@ final class Dispatch: Sendable {
 
   private func release(_ run: BatchRun) async {
     guard !Task.isCancelled else { return }
-    await persistently("release a batch") { try await self.ledger.release(run.claim) }
+    if !leases.isSettled(run.claim) {
+      await persistently("release a batch") { try await self.ledger.release(run.claim) }
+    }
     leases.remove(run.claim)
   }
 

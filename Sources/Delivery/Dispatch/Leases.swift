@@ -9,6 +9,8 @@ final class Leases: Sendable {
     var ends: [Claim: ContinuousClock.Instant] = [:]
     /// Batches whose claim ended without a release: pushes of them may have left.
     var abandoned: Set<Int32> = []
+    /// Batches that were settled with their last outcome.
+    var settled: Set<Int32> = []
   }
   private let state = Mutex(State())
 
@@ -16,6 +18,7 @@ final class Leases: Sendable {
     state.withLock { state in
       state.ends[claim] = end
       state.abandoned.remove(claim.batch)
+      state.settled.remove(claim.batch)
     }
   }
 
@@ -32,14 +35,23 @@ final class Leases: Sendable {
     let kept = Set(kept)
     for claim in asked {
       if !kept.contains(claim) {
-        abandon(claim)
+        if !isSettled(claim) { abandon(claim) }
       } else {
         state.withLock { if $0.ends[claim] != nil { $0.ends[claim] = end } }
       }
     }
   }
 
-  func remove(_ claim: Claim) { state.withLock { _ = $0.ends.removeValue(forKey: claim) } }
+  func settled(_ batches: [Int32]) { state.withLock { $0.settled.formUnion(batches) } }
+
+  func isSettled(_ claim: Claim) -> Bool { state.withLock { $0.settled.contains(claim.batch) } }
+
+  func remove(_ claim: Claim) {
+    state.withLock { state in
+      state.ends.removeValue(forKey: claim)
+      state.settled.remove(claim.batch)
+    }
+  }
 
   /// Ends a claim without a release.
   func abandon(_ claim: Claim) {

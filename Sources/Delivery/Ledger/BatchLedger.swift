@@ -66,18 +66,21 @@ struct BatchLedger: Sendable {
   ///
   /// Some may be late: after an outage that was longer than the lease, another hub has requeued their batch and counted them as
   /// uncertain. Final outcomes are written nevertheless.
-  func settle(_ settlements: [Settlement]) async throws {
+  /// - Returns: the batches that are settled with them, and need no release.
+  @discardableResult
+  func settle(_ settlements: [Settlement]) async throws -> [Int32] {
     let settlements = settlements.sorted { $0.push < $1.push }
-    let written = try await database.query(
+    let (written, settled) = try await database.query(
       BatchQueries.settle, key.customer.rawValue, key.sendout.rawValue, settlements.map(\.push.rawValue),
       settlements.map(\.state.rawValue), settlements.map(\.reason), settlements.map { $0.left ? Int16(1) : 0 },
       settlements.map(\.sentAt), settlements.map { $0.delay?.inSeconds }, settlements.map { $0.timeout?.inSeconds },
-      run.uuid, Array(Set(settlements.map(\.batch))))[0].decode(Int.self)
+      run.uuid, Array(Set(settlements.map(\.batch))))[0].decode(Int.self, [Int32].self)
     let final = settlements.filter { $0.left && ($0.state == .accepted || $0.state == .failed) }
-    guard written < settlements.count, !final.isEmpty else { return }
+    guard written < settlements.count, !final.isEmpty else { return settled }
     try await database.query(
       BatchQueries.correct, key.customer.rawValue, key.sendout.rawValue, final.map(\.push.rawValue),
       final.map(\.state.rawValue), final.map(\.reason), Array(Set(final.map(\.batch))))
+    return settled
   }
 
   /// Releases a batch.

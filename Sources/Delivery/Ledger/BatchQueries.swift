@@ -26,11 +26,8 @@ enum BatchQueries {
       UPDATE push
          SET state = 'queued', not_before = NULL,
              resent_because = CASE WHEN attempts > 0 THEN reason ELSE resent_because END
-        FROM due
-       WHERE due.waiting > 0
-         AND push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
-         AND push.push_no BETWEEN due.first_push AND due.last_push
-         AND push.state = 'waiting' AND push.not_before <= now()
+       WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'waiting' AND not_before <= now()
+         AND \(pushNumbers("due WHERE waiting > 0"))
       RETURNING 1)
     UPDATE push_batch
        SET state = 'claimed', hub_id = $3::uuid, claims = claims + 1, not_before = '-infinity', sent_to = due.first_push - 1,
@@ -86,7 +83,8 @@ enum BatchQueries {
   /// Writes outcomes. Arrays: `$3` pushes, `$4` states, `$5` reasons, `$6` attempts to add, `$7` when they left. `$8`
   /// holds the seconds until the next attempt, `$9` those until such a push expires; both may be NULL. `$11` are their batches.
   /// Only queued pushes are changed, so that writing twice, or late after the batch was requeued, changes nothing. Only
-  /// the run `$10` that has claimed the batch may let a push wait. Returns how many were written.
+  /// the run `$10` that has claimed the batch may let a push wait. A batch of that run is settled with its last push. Returns how many
+  /// were written, and the batches that are settled now.
   ///
   /// Due times are rounded up to a quarter of a second, so that pushes delayed together become due together. They are
   /// computed beside the push, as Citus accepts no sum of `now()` and a column in SET; OFFSET 0 keeps the planner from
@@ -118,8 +116,14 @@ enum BatchQueries {
          AND (outcome.state <> 'waiting' OR push.batch_no IN (SELECT batch_no FROM batch WHERE is_ours))
       RETURNING push.batch_no, push.state, push.attempts = 1 AND outcome.attempts = 1 AS is_first,
                 push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened),
-    counted AS (\(count(of: "settled", from: "queued")))
-    SELECT count(*) FROM settled
+    counted AS (
+      \(count(of: "settled", from: "queued", alsoSetting: """
+        state = CASE WHEN push_batch.state = 'claimed' AND push_batch.hub_id = $10::uuid
+                      AND push_batch.queued + push_batch.waiting = change.count - change.waiting
+                     THEN 'settled' ELSE push_batch.state END
+        """))
+      RETURNING push_batch.batch_no, push_batch.state = 'settled' AND push_batch.hub_id = $10::uuid AS is_over)
+    SELECT (SELECT count(*) FROM settled), ARRAY(SELECT batch_no FROM counted WHERE is_over)
     """)
 
   /// Writes the final states `$4` and reasons `$5` of pushes `$3`, of batches `$6`, that were requeued and not sent again: a hub
@@ -147,7 +151,7 @@ enum BatchQueries {
     """)
 
   /// Counts the rows of `changes` in their batches: each has left the state `from`.
-  private static func count(of changes: String, from: String) -> String {
+  private static func count(of changes: String, from: String, alsoSetting assignment: String? = nil) -> String {
     let states = ["waiting", "accepted", "failed", "uncertain", "skipped"]
     let sums = states.map { "count(*) FILTER (WHERE state = '\($0)') AS \($0)" }.joined(separator: ", ")
     let changed = states.map { state in
@@ -157,7 +161,7 @@ enum BatchQueries {
       UPDATE push_batch
          SET \(states.contains(from) ? "" : "\(from) = push_batch.\(from) - change.count, ")\(changed.joined(separator: ", ")),
              sent = push_batch.sent + change.firsts,
-             accepted_opened = push_batch.accepted_opened + change.opened
+             accepted_opened = push_batch.accepted_opened + change.opened\(assignment.map { ", \($0)" } ?? "")
         FROM (SELECT batch_no, count(*) AS count, count(*) FILTER (WHERE is_first) AS firsts,
                      count(*) FILTER (WHERE is_opened) AS opened, \(sums)
                 FROM \(changes) GROUP BY batch_no) AS change
@@ -184,9 +188,19 @@ enum BatchQueries {
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND batch_no = $3::int4 AND claims = $5::int4
          AND hub_id = $4::uuid AND state = 'claimed'
       RETURNING state, first_push, last_push),
-    cancelled AS (\(cancelPushes(of: "released")))
+    cancelled AS (
+      UPDATE push
+         SET state = 'cancelled', settled_at = now(), not_before = NULL
+       WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('queued', 'waiting')
+         AND \(pushNumbers("released WHERE state = 'cancelled'")))
     SELECT state FROM released
     """)
+
+  /// That a push is of one of these batches, of which there is mostly none. As a list of numbers, it is looked up in the primary key
+  /// whatever the planner thinks of the table. By a join, it read all pushes of a stream each time.
+  private static func pushNumbers(_ batches: String) -> String {
+    "push_no = ANY (ARRAY(SELECT generate_series(first_push, last_push) FROM \(batches)))"
+  }
 
   /// Counts the unsettled pushes of a batch as cancelled where `condition` is true.
   static func cancelledCounts(_ condition: String) -> String {
