@@ -41,5 +41,6 @@ extension Timestamp: Comparable {
 }
 
 extension Timestamp: CustomStringConvertible {
-  public var description: String { date.formatted(Self.style) }
+  /// The format cuts off what is below a millisecond, and a date that was read as .123 can be a little less than that.
+  public var description: String { date.addingTimeInterval(0.000_000_5).formatted(Self.style) }
 }
