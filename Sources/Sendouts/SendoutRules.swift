@@ -1,3 +1,5 @@
+import Content
+import Postgres
 import Registry
 import Wire
 
@@ -13,11 +15,29 @@ enum SendoutRules {
       let start = String(String.UnicodeScalarView(alert.prefix(60)))
       return start.contains { !$0.isWhitespace } ? start : request.appId ?? request.appIds?.first ?? ""
     }
+    try check("name", name, maximum: longestName)
+    return name
+  }
+
+  /// A text for people: not empty, without control characters.
+  static func check(_ field: String, _ text: String, maximum: Int) throws {
     do throws(RegistryError) {
-      return try TextRule("name", maximum: longestName).require(name)
+      _ = try TextRule(field, maximum: maximum).require(text)
     } catch {
       guard case .invalid(let field, let problem) = error else { throw error }
       throw SendoutError.invalid(field: field, problem: problem)
+    }
+  }
+
+  /// The template in its current version; `nil` without a name.
+  static func currentTemplate(_ customer: CustomerID, _ name: String?, in database: any Querying) async throws
+    -> Template?
+  {
+    guard let name else { return nil }
+    do {
+      return try await Templates(database).get(customer, name: name)
+    } catch ContentError.templateUnknown {
+      throw SendoutError.invalid(field: "template", problem: "names no template of this customer")
     }
   }
 

@@ -62,7 +62,7 @@ public struct SendoutStore: Sendable {
       let served = apps.filter(\.type.isServed)
       guard !served.isEmpty else { throw SendoutError.platformNotServed(apps[0].type) }
       try message.checkSize(for: served.map(\.type))
-      let template = try await currentTemplate(customer, request.template, in: database)
+      let template = try await SendoutRules.currentTemplate(customer, request.template, in: database)
       let unknown = try await unknownIDs(customer, request.audience, in: database)
       let row = try await database.query(
         SendoutQueries.create, customer.rawValue, served.map(\.id.rawValue), name,
@@ -72,17 +72,6 @@ public struct SendoutStore: Sendable {
       let sendout = try Sendout(row)
       if sendout.state == .freezing { try await database.query(SendoutQueries.notify, sendout.key.description) }
       return try sendout.reply(apps: served, counts: SendoutCounts())
-    }
-  }
-
-  private func currentTemplate(_ customer: CustomerID, _ name: String?, in database: any Querying) async throws
-    -> Template?
-  {
-    guard let name else { return nil }
-    do {
-      return try await Templates(database).get(customer, name: name)
-    } catch ContentError.templateUnknown {
-      throw SendoutError.invalid(field: "template", problem: "names no template of this customer")
     }
   }
 
@@ -143,7 +132,8 @@ public struct SendoutStore: Sendable {
       case .becomes(let state):
         // A draft starts with the current version of its template, not with that of its creation.
         let template =
-          verb == .start ? try await currentTemplate(key.customer, sendout.template?.name, in: database) : nil
+          verb == .start
+          ? try await SendoutRules.currentTemplate(key.customer, sendout.template?.name, in: database) : nil
         sendout = try Sendout(
           try await database.query(SendoutQueries.change, customer, number, state.rawValue, template?.version)[0])
         let ledger = Ledger(database)

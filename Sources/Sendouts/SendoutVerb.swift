@@ -44,6 +44,12 @@ public enum SendoutError: Error, Sendable, Hashable {
   case recipientUnknown
   /// The customer has no message of this id.
   case messageUnknown(MessageID)
+  /// The customer has no trigger of this number.
+  case triggerUnknown(TriggerID)
+  /// The trigger takes no messages.
+  case triggerInactive(TriggerID)
+  /// The customer has a trigger of this name already.
+  case triggerNameTaken(String)
   /// Nothing can be sent to the app yet.
   case appWithoutCredentials(String)
   /// The stream was paused or cancelled.

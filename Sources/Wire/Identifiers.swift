@@ -64,6 +64,12 @@ public struct SendoutID: Identifier {
   public init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
+/// A named message that back ends send to one contact at a time.
+public struct TriggerID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
 /// One push of a sendout: 1, 2, 3, … within it. At most 2,147,483,647.
 public struct PushNumber: Identifier {
   public let rawValue: Int64

@@ -1,4 +1,5 @@
 import Content
+import Foundation
 import Postgres
 import Registry
 import Support
@@ -15,18 +16,10 @@ import Wire
   {
     try await withSendingBench { bench in
       try await bench.addDevices(2)
-      let sendout = try await bench.database.query(
-        """
-        INSERT INTO sendout (customer_id, kind, stream, push_app_ids, name, state, audience, message)
-        VALUES ($1::bigint, 'stream', 'x', ARRAY[$2::bigint], 'x', 'running', '{"all":true}', '{}')
-        RETURNING sendout_id
-        """, bench.customer.rawValue, bench.app.id.rawValue)[0].decode(Int64.self)
       let database = LosingDatabase(bench.pool, isCommitted: isCommitted)
-      let ledger = MessageLedger(
-        database: database, key: SendoutKey(bench.customer, SendoutID(sendout)), apps: [bench.app.id], run: RunID(),
-        lease: .seconds(60))
+      let ledger = try await ledger(bench, database)
       var numbers = StreamNumbers(message: 1, push: 1, batch: 0, messagesLeft: 10, pushesLeft: 1000, batchesLeft: 100)
-      let messages = try ["user1@example.com", "nobody", "user2@example.com"].map(message)
+      let messages = try ["user1@example.com", "nobody", "user2@example.com"].map { try message(to: $0) }
       let (acceptances, batches) = try await ledger.accept(messages, &numbers)
       #expect(database.losses == 1)
       guard case .accepted(1, let first) = acceptances[0], case .addresseeUnknown = acceptances[1],
@@ -45,12 +38,60 @@ import Wire
     }
   }
 
-  private func message(to originalID: String) throws -> NewMessage {
+  @Test func `Messages that are due later are queued by lane and moment, and only the others are handed over`()
+    async throws
+  {
+    try await withSendingBench { bench in
+      try await bench.addDevices(3)
+      try await bench.addDevices(1, from: 4, prefix: "bb", sandbox: true)
+      let ledger = try await ledger(bench, bench.pool)
+      var numbers = StreamNumbers(message: 1, push: 1, batch: 0, messagesLeft: 10, pushesLeft: 1000, batchesLeft: 1000)
+      let (noon, evening) = (Date(timeIntervalSinceNow: 3600), Date(timeIntervalSinceNow: 7200))
+      let due = [(1, noon), (2, nil), (3, noon), (4, noon), (1, evening), (4, nil)]
+      let messages = try due.map { try message(to: "user\($0)@example.com", at: $1) }
+      let (acceptances, handed) = try await ledger.accept(messages, &numbers)
+      #expect(
+        acceptances.count == 6 && handed.flatMap { $0.batch.pushes.map(\.message) }.sorted { $0! < $1! } == [2, 6])
+      let batches = try await bench.database.query(
+        """
+        SELECT count(*), count(*) FILTER (WHERE state = 'claimed' AND hub_id IS NOT NULL AND not_before = '-infinity'),
+               count(*) FILTER (WHERE state = 'queued' AND hub_id IS NULL AND lease_until IS NULL AND not_before > now())
+          FROM push_batch
+        """)[0].decode(Int.self, Int.self, Int.self)
+      // Now in two environments, noon in two, and evening.
+      #expect(batches == (5, 2, 3))
+      #expect(numbers.batch == 5 && numbers.push == 7)
+      let wrong = try await bench.database.query(
+        """
+        SELECT count(*) FROM push JOIN message m USING (customer_id, sendout_id, message_no)
+          JOIN push_batch b USING (customer_id, sendout_id, batch_no)
+         WHERE coalesce(m.deliver_at, '-infinity') <> b.not_before OR push_no NOT BETWEEN first_push AND last_push
+        """)[0].decode(Int.self)
+      #expect(wrong == 0)
+      let unseen = await Set(try bench.ledger.due().map(\.lane))
+      #expect(unseen.isEmpty)
+    }
+  }
+
+  /// Of a stream that is there.
+  private func ledger(_ bench: SendingBench, _ database: any Querying) async throws -> MessageLedger {
+    let sendout = try await bench.database.query(
+      """
+      INSERT INTO sendout (customer_id, kind, stream, push_app_ids, name, state, audience, message)
+      VALUES ($1::bigint, 'stream', 'x', ARRAY[$2::bigint], 'x', 'running', '{"all":true}', '{}')
+      RETURNING sendout_id
+      """, bench.customer.rawValue, bench.app.id.rawValue)[0].decode(Int64.self)
+    return MessageLedger(
+      database: database, key: SendoutKey(bench.customer, SendoutID(sendout)), apps: [bench.app.id], run: RunID(),
+      lease: .seconds(60))
+  }
+
+  private func message(to originalID: String, at moment: Date? = nil) throws -> NewMessage {
     let content = MessageContent(
       template: try MessageTemplate(MessageBody(alert: "x")), sendout: SendoutFields(), hasPage: false)
     return NewMessage(
       to: .contact(originalID: originalID), content: content, body: #"{"alert":"x"}"#, ttl: nil, reference: nil,
-      repetitionKey: nil, wait: nil)
+      repetitionKey: nil, wait: nil, deliverAt: moment)
   }
 }
 

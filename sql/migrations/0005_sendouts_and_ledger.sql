@@ -33,7 +33,7 @@ COMMENT ON TABLE  sendout                  IS 'A message to an audience of one a
 COMMENT ON COLUMN sendout.customer_id      IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN sendout.sendout_id       IS 'Number of the sendout.';
 COMMENT ON COLUMN sendout.kind             IS 'broadcast: one message to an audience. stream: single messages of one day to the same apps, each with a row in message.';
-COMMENT ON COLUMN sendout.stream           IS 'What the messages of a stream have in common: day, apps and template. NULL for broadcasts.';
+COMMENT ON COLUMN sendout.stream           IS 'What the messages of a stream have in common: day, apps, template and trigger. NULL for broadcasts.';
 COMMENT ON COLUMN sendout.next_message     IS 'Of a stream, the first number that no hub has reserved, as with next_push and next_batch.';
 COMMENT ON COLUMN sendout.next_push        IS 'Of a stream: of pushes.';
 COMMENT ON COLUMN sendout.next_batch       IS 'Of a stream: of batches.';
@@ -100,7 +100,7 @@ COMMENT ON COLUMN push_batch.first_push  IS 'Its first push. The pushes of a bat
 COMMENT ON COLUMN push_batch.last_push   IS 'Its last push, included.';
 COMMENT ON COLUMN push_batch.state       IS 'queued -> claimed -> settled; queued <-> held while the sendout is paused; queued or held -> cancelled; claimed -> release_to when pushes are left to send, or when its hub is gone.';
 COMMENT ON COLUMN push_batch.release_to  IS 'State after its hub releases it with unsent pushes: queued, or held or cancelled once its sendout is.';
-COMMENT ON COLUMN push_batch.not_before  IS 'Earliest moment of the next claim: when the first of its waiting pushes is due.';
+COMMENT ON COLUMN push_batch.not_before  IS 'Earliest moment of the next claim: when the first of its waiting pushes is due, or its messages are.';
 COMMENT ON COLUMN push_batch.hub_id      IS 'The hub run that claimed it last. A hub takes a new id each time it starts working on the sendout.';
 COMMENT ON COLUMN push_batch.claimed_at  IS 'When it was last claimed.';
 COMMENT ON COLUMN push_batch.lease_until IS 'When the claim expires. Its hub extends it while it works; past this moment the hub counts as dead.';
@@ -172,6 +172,7 @@ CREATE TABLE message (
   priority     text        NOT NULL DEFAULT 'high' CONSTRAINT message_priority_known CHECK (priority IN ('high', 'normal')),
   reference    text,
   created_at   timestamptz NOT NULL DEFAULT now(),
+  deliver_at   timestamptz,
   expires_at   timestamptz,
   PRIMARY KEY (customer_id, sendout_id, message_no)
 );
@@ -187,6 +188,7 @@ COMMENT ON COLUMN message.collapse_key IS 'A later push with the same key replac
 COMMENT ON COLUMN message.priority     IS 'high or normal.';
 COMMENT ON COLUMN message.reference    IS 'The caller''s own name for it.';
 COMMENT ON COLUMN message.created_at   IS 'When it was accepted.';
+COMMENT ON COLUMN message.deliver_at   IS 'When it is due, if that was later than its request; its batches are queued until then. NULL for at once.';
 COMMENT ON COLUMN message.expires_at   IS 'After this moment it is not sent any more; NULL for never.';
 
 CREATE TABLE message_key (

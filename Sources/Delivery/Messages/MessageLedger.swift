@@ -1,4 +1,4 @@
-import FoundationEssentials
+public import FoundationEssentials
 public import Postgres
 public import Registry
 public import Wire
@@ -20,6 +20,8 @@ public struct NewMessage: Sendable {
   let repetitionKey: RepetitionKey?
   /// Whoever waits for the verdicts of its pushes.
   let wait: MessageWait?
+  /// When it is due; `nil` for now.
+  let deliverAt: Date?
 
   /// What makes a request once only.
   public struct RepetitionKey: Sendable {
@@ -35,7 +37,7 @@ public struct NewMessage: Sendable {
 
   public init(
     to: Addressee, content: MessageContent, body: String, ttl: Int?, reference: String?, repetitionKey: RepetitionKey?,
-    wait: MessageWait?
+    wait: MessageWait?, deliverAt: Date? = nil
   ) {
     self.to = to
     self.content = content
@@ -44,6 +46,7 @@ public struct NewMessage: Sendable {
     self.reference = reference
     self.repetitionKey = repetitionKey
     self.wait = wait
+    self.deliverAt = deliverAt
   }
 }
 
@@ -78,12 +81,13 @@ public struct StreamNumbers: Sendable {
     self.batchesLeft = batchesLeft
   }
 
-  /// Reserved at a time.
-  public static let block = (messages: Int32(10_000), pushes: Int32(100_000), batches: Int32(10_000))
+  /// Reserved at a time. Messages that are due at moments of their own each have batches of their own, so there are as many of
+  /// these as of pushes.
+  public static let block = (messages: Int32(10_000), pushes: Int32(100_000), batches: Int32(100_000))
 
   /// Whether these are enough for so many messages, whatever number of devices they go to.
   public func suffice(for messages: Int, devicesEach: Int) -> Bool {
-    messagesLeft >= messages && Int(pushesLeft) >= messages * devicesEach && batchesLeft >= 100
+    messagesLeft >= messages && Int(min(pushesLeft, batchesLeft)) >= messages * devicesEach
   }
 
   mutating func take(messages: Int, pushes: Int, batches: Int) {
@@ -125,6 +129,7 @@ struct MessageLedger: Sendable {
     var contents: [Int32: MessageContent] = [:]
     var batches: [Int32: HandedBatch] = [:]
     var pushCount = 0
+    var batchNumbers: Set<Int32> = []
     for row in rows {
       let number: Int32 = try row.column(0)
       let index = Int(number - first)
@@ -138,7 +143,10 @@ struct MessageLedger: Sendable {
       }
       let batch: Int32 = try row.column(Recipient.columnCount + 1)
       pushCount += 1
+      batchNumbers.insert(batch)
       pushes[index].append((PushNumber(push), recipient.device.app))
+      // What is due later waits in the ledger for whichever hub claims it then.
+      if messages[index].deliverAt != nil { continue }
       contents[number] = messages[index].content
       let queued = QueuedPush(
         number: PushNumber(push), batch: batch, device: recipient.device.id, contact: recipient.contact.id,
@@ -152,7 +160,7 @@ struct MessageLedger: Sendable {
         messages[index].wait?.expect(pushes[index].map(\.number))
       }
     }
-    numbers.take(messages: messages.count, pushes: pushCount, batches: batches.count)
+    numbers.take(messages: messages.count, pushes: pushCount, batches: batchNumbers.count)
     return (
       acceptances,
       batches.values.map { handed in
@@ -225,7 +233,8 @@ extension Querying {
       messages.indices.map { numbers.message + Int32($0) }, originalIDs, apps, tokens,
       messages.map { JSONB($0.body) }, messages.map { $0.content.properties.map { JSONB($0) } }, messages.map(\.ttl),
       messages.map(\.content.collapseKey), messages.map(\.content.priority.rawValue), messages.map(\.reference),
-      messages.map { $0.repetitionKey?.key }, messages.map { $0.repetitionKey.map { Bytes($0.fingerprint) } })
+      messages.map { $0.repetitionKey?.key }, messages.map { $0.repetitionKey.map { Bytes($0.fingerprint) } },
+      messages.map(\.deliverAt))
   }
 }
 
@@ -235,20 +244,20 @@ public struct Messages: Sendable {
 
   public init(_ database: any Querying) { self.database = database }
 
-  /// The message's reference and pushes; `nil` if there is no such message.
+  /// The message's reference, when it is due unless that was at once, and its pushes; `nil` if there is no such message.
   public func find(
     _ customer: CustomerID, _ id: MessageID
-  ) async throws -> (reference: String?, pushes: [MessagePush])? {
+  ) async throws -> (reference: String?, deliverAt: Date?, pushes: [MessagePush])? {
     let rows = try await database.query(
       MessageQueries.find, customer.rawValue, id.sendout.rawValue, id.number)
     guard let first = rows.first else { return nil }
     let pushes = try rows.compactMap { row -> MessagePush? in
-      let (_, number, app, state, reason) = try row.decode(
-        String?.self, Int64?.self, Int64?.self, String?.self, String?.self)
+      let (_, _, number, app, state, reason) = try row.decode(
+        String?.self, Date?.self, Int64?.self, Int64?.self, String?.self, String?.self)
       guard let number, let app, let state = state.flatMap(PushState.init(rawValue:)) else { return nil }
       return MessagePush(number: PushNumber(number), app: PushAppID(app), state: state, reason: reason)
     }
-    return (try first.get("reference"), pushes)
+    return (try first.get("reference"), try first.get("deliver_at"), pushes)
   }
 
   /// The messages that requests with these idempotency keys made, and the fingerprints of the requests.

@@ -10,7 +10,8 @@ enum MessageQueries {
   ///
   /// `$3` are the apps; pushes are numbered from `$4` and batches from `$5`. Arrays have one item a message. `$8` holds numbers.
   /// `$9` holds original ids; where it is NULL, `$10` and `$11` name a device by app and token key. `$12` to `$17` are bodies,
-  /// properties, seconds to live, collapse keys, priorities and references. `$18` are idempotency keys, `$19` fingerprints.
+  /// properties, seconds to live, collapse keys, priorities and references. `$18` are idempotency keys, `$19` fingerprints. `$20` are
+  /// the moments at which messages are due, NULL for now. Those that are due later are queued for any hub until then.
   ///
   /// Returns a row for each push with its recipient, and one for a message without pushes. The second column says what became of the
   /// message: 0 accepted, 1 nobody to send it to, 2 its idempotency key is taken. Locks idempotency keys in their order.
@@ -19,9 +20,9 @@ enum MessageQueries {
     """
     WITH wanted AS MATERIALIZED (
       SELECT * FROM unnest($8::int4[], $9::text[], $10::bigint[], $11::bytea[], $12::jsonb[], $13::jsonb[], $14::int4[],
-                           $15::text[], $16::text[], $17::text[], $18::text[], $19::bytea[])
+                           $15::text[], $16::text[], $17::text[], $18::text[], $19::bytea[], $20::timestamptz[])
         AS w (message_no, original_id, push_app_id, token_key, body, properties, ttl, collapse_key, priority, reference,
-              idempotency_key, fingerprint)),
+              idempotency_key, fingerprint, deliver_at)),
     addressee AS MATERIALIZED (
       SELECT w.message_no, c.contact_id, NULL::bigint AS device_id
         FROM wanted w
@@ -48,7 +49,7 @@ enum MessageQueries {
         FROM wanted w JOIN addressee a ON a.message_no = w.message_no
        WHERE w.idempotency_key IS NULL OR w.message_no IN (SELECT message_no FROM taken)),
     target AS MATERIALIZED (
-      SELECT f.message_no, f.contact_id, d.device_id, d.push_app_id, d.sandbox
+      SELECT f.message_no, f.contact_id, f.deliver_at, d.device_id, d.push_app_id, d.sandbox
         FROM fresh f
        CROSS JOIN LATERAL (SELECT device_id, push_app_id, sandbox FROM device
                             WHERE customer_id = $1::bigint AND contact_id = f.contact_id
@@ -56,28 +57,30 @@ enum MessageQueries {
                               AND (f.device_id IS NULL OR device_id = f.device_id)
                             LIMIT \(Device.maximumOfContact)) d),
     numbered AS MATERIALIZED (
-      SELECT *, ($4::int4 + row_number() OVER (ORDER BY push_app_id, sandbox, message_no, device_id) - 1)::int4 AS push_no,
-             ($5::int4 + dense_rank() OVER (ORDER BY push_app_id, sandbox) - 1)::int4 AS batch_no
+      SELECT *, ($4::int4 + row_number() OVER (ORDER BY push_app_id, sandbox, deliver_at, message_no, device_id) - 1)::int4 AS push_no,
+             ($5::int4 + dense_rank() OVER (ORDER BY push_app_id, sandbox, deliver_at) - 1)::int4 AS batch_no,
+             $6::uuid IS NOT NULL AND deliver_at IS NULL AS is_claimed
         FROM target),
     made AS (
       INSERT INTO message (customer_id, sendout_id, message_no, contact_id, push_nos, body, properties, collapse_key, priority,
-                           reference, expires_at)
+                           reference, deliver_at, expires_at)
       SELECT $1::bigint, $2::bigint, f.message_no, f.contact_id, coalesce(n.push_nos, '{}'), f.body, f.properties,
-             f.collapse_key, f.priority, f.reference, now() + make_interval(secs => f.ttl)
+             f.collapse_key, f.priority, f.reference, f.deliver_at,
+             greatest(f.deliver_at, now()) + make_interval(secs => f.ttl)
         FROM fresh f
         LEFT JOIN (SELECT message_no, array_agg(push_no ORDER BY push_no) AS push_nos FROM numbered GROUP BY message_no) n
           ON n.message_no = f.message_no),
     batch AS (
       INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued, state,
-                              hub_id, claims, claimed_at, lease_until, sent_to)
+                              not_before, hub_id, claims, claimed_at, lease_until, sent_to)
       SELECT $1::bigint, $2::bigint, batch_no, push_app_id, sandbox, min(push_no), max(push_no), count(*),
-             CASE WHEN $6::uuid IS NULL THEN 'queued' ELSE 'claimed' END, $6::uuid,
-             CASE WHEN $6::uuid IS NULL THEN 0 ELSE 1 END, batch_moment.claimed_at, batch_moment.lease_until,
-             CASE WHEN $6::uuid IS NULL THEN 0 ELSE max(push_no) END
+             CASE WHEN is_claimed THEN 'claimed' ELSE 'queued' END, coalesce(deliver_at, '-infinity'),
+             CASE WHEN is_claimed THEN $6::uuid END, CASE WHEN is_claimed THEN 1 ELSE 0 END,
+             CASE WHEN is_claimed THEN batch_moment.claimed_at END, CASE WHEN is_claimed THEN batch_moment.lease_until END,
+             CASE WHEN is_claimed THEN max(push_no) ELSE 0 END
         FROM numbered,
-             (SELECT CASE WHEN $6::uuid IS NULL THEN NULL ELSE now() END AS claimed_at,
-                     now() + make_interval(secs => $7::float8) AS lease_until) AS batch_moment
-       GROUP BY batch_no, push_app_id, sandbox, batch_moment.claimed_at, batch_moment.lease_until),
+             (SELECT now() AS claimed_at, now() + make_interval(secs => $7::float8) AS lease_until) AS batch_moment
+       GROUP BY batch_no, push_app_id, sandbox, deliver_at, is_claimed, batch_moment.claimed_at, batch_moment.lease_until),
     push AS (
       INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, message_no)
       SELECT $1::bigint, $2::bigint, push_no, batch_no, device_id, contact_id, message_no FROM numbered)
@@ -125,7 +128,7 @@ enum MessageQueries {
   static let find = Statement(
     "message.find", .read,
     """
-    SELECT m.reference, p.push_no, p.push_app_id, p.state, p.reason
+    SELECT m.reference, m.deliver_at, p.push_no, p.push_app_id, p.state, p.reason
       FROM message m
       LEFT JOIN LATERAL (
         SELECT push.push_no, batch.push_app_id, push.state, push.reason

@@ -9,6 +9,7 @@ extension ListID: ExpressibleByArgument {}
 extension DeviceID: ExpressibleByArgument {}
 extension PushNumber: ExpressibleByArgument {}
 extension SendoutID: ExpressibleByArgument {}
+extension TriggerID: ExpressibleByArgument {}
 extension AuditEntryID: ExpressibleByArgument {}
 extension AccessScope: ExpressibleByArgument {}
 extension PushState: ExpressibleByArgument {}
@@ -93,3 +94,7 @@ extension MessageID: ExpressibleByArgument {
 }
 
 extension MessagePriority: ExpressibleByArgument {}
+
+extension Timestamp: ExpressibleByArgument {
+  public init?(argument: String) { self.init(argument) }
+}

@@ -53,6 +53,7 @@ struct ManagementStores: Sendable {
   let lists: ContactLists
   let apps: PushApps
   let sendouts: SendoutStore
+  let triggers: Triggers
   let templates: Templates
   let reports: Reports
 
@@ -66,6 +67,7 @@ struct ManagementStores: Sendable {
     lists = ContactLists(pool)
     apps = PushApps(pool)
     sendouts = SendoutStore(pool)
+    triggers = Triggers(pool)
     templates = Templates(pool)
     reports = Reports(pool)
   }

@@ -29,7 +29,11 @@ struct MessageCommand: AsyncParsableCommand {
     @Option(help: "The device with this token alone.") var token: String?
     @OptionGroup(title: "Message") var message: MessageOptions
     @Option(help: "Template of the rich page. (default: no page)") var template: String?
-    @Option(help: "Seconds after which it is not sent any more.") var ttl: Int?
+    @Option(
+      help:
+        "When it is due, up to \(MessageRequest.maximumDelay) days ahead, as in 2026-11-20T09:00:00Z. (default: now)")
+    var at: Timestamp?
+    @Option(help: "Seconds after which it is not sent any more, counted from then.") var ttl: Int?
     @Option(help: "A later message with the same key replaces this one on the screen.") var collapseKey: String?
     @Option(help: "high or normal. (default: high)") var priority: MessagePriority?
     @Option(help: "Your own name for it.") var reference: String?
@@ -38,6 +42,7 @@ struct MessageCommand: AsyncParsableCommand {
 
     func validate() throws {
       guard to != nil || token != nil else { throw ValidationError("Give --to ORIGINAL_ID or --token TOKEN.") }
+      if at != nil, wait != nil { throw ValidationError("--at and --wait exclude each other.") }
       if let wait, !(0...MessageRequest.maximumWait).contains(wait) {
         throw ValidationError("--wait takes 0 to \(MessageRequest.maximumWait) seconds.")
       }
@@ -49,8 +54,8 @@ struct MessageCommand: AsyncParsableCommand {
     func run(in stores: ManagementStores) async throws {
       let request = MessageRequest(
         appIds: app, appType: type, to: MessageTarget(originalId: to, deviceToken: token, appType: type),
-        message: try message.body, template: template, ttl: ttl, collapseKey: collapseKey, priority: priority,
-        reference: reference)
+        message: try message.body, template: template, deliverAt: at, ttl: ttl, collapseKey: collapseKey,
+        priority: priority, reference: reference)
       let messages = try stores.messages
       var reply = try await messages.send(customer, request).message
       let end = ContinuousClock.now + .seconds(wait ?? 0)
@@ -80,18 +85,19 @@ struct MessageCommand: AsyncParsableCommand {
 
 extension MessageReply {
   /// The message for people, with its pushes.
-  fileprivate var text: String {
+  var text: String {
     var table = TextTable("#Push", "Platform", "State", "Reason")
     for push in pushes { table.add("\(push.pushNo)", push.appType.name, push.state.rawValue, push.reason) }
     let name = reference.map { ", \($0.onOneLine)" } ?? ""
-    return "Message \(messageId)\(name): \(state.rawValue)\n"
+    let due = deliverAt.map { ", due \($0)" } ?? ""
+    return "Message \(messageId)\(name): \(state.rawValue)\(due)\n"
       + table.text(empty: "The contact has no valid device in these apps.")
   }
 }
 
 extension ManagementStores {
   /// Accepts messages and leaves them to the hubs.
-  fileprivate var messages: MessageService {
+  var messages: MessageService {
     get throws {
       let vault = try vault
       // Neither is used: the hubs send, and sign the links.

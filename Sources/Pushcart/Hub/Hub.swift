@@ -122,6 +122,9 @@ struct Hub: Sendable {
         authenticator: authenticator, pushApps: parts.pushApps, registrations: registrations,
         contacts: ContactLookup(parts.requestDatabase), devices: Devices(parts.requestDatabase),
         identities: IdentityVerifier(parts.requestDatabase, vault: vault)),
+      carmaTriggers: CarmaTriggerRoutes(
+        authenticator: authenticator, pushApps: parts.pushApps, triggers: Triggers(parts.requestDatabase),
+        messages: messageService),
       management: ManagementRoutes(
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
         apps: PushApps(pool, vault: vault), vault: vault,
@@ -129,7 +132,7 @@ struct Hub: Sendable {
         lists: ContactLists(pool), templates: Templates(pool),
         sendouts: SendoutStore(pool, reading: parts.reportPool),
         reports: Reports(parts.reportPool), customers: Customers(pool), audit: AuditLog(pool), appCache: parts.pushApps,
-        messages: messageService),
+        messages: messageService, triggers: Triggers(pool)),
       pages: pages(parts), description: try DescriptionRoutes(publicURL: settings.publicURL),
       health: HealthRoutes(unavailableReason: parts.readiness.unavailableReason), metrics: metricsRoutes)
   }

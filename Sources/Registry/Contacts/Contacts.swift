@@ -66,6 +66,19 @@ public struct Contacts: Sendable {
     contact?.devices.sort { $0.id < $1.id }
     return contact
   }
+
+  /// Merges properties into those of a contact, key by key, as a registration does; null removes a key.
+  /// - Parameter properties: a flat JSON object.
+  /// - Returns: whether the customer has such a contact.
+  /// - Throws: `RegistryError.invalid` if they would grow too large.
+  public func merge(_ customer: CustomerID, originalID: String, properties: String) async throws -> Bool {
+    try await database.mapViolations([
+      "contact_properties_size": .invalid(field: "properties", problem: "would grow beyond 64 KiB for this contact")
+    ]) {
+      try await $0.query(ContactQueries.mergeProperties, customer.rawValue, originalID, JSONB(properties))[0].decode(
+        Bool.self)
+    }
+  }
 }
 
 /// Statements on `contact` that are not part of a registration.
@@ -102,5 +115,17 @@ enum ContactQueries {
     ) d ON true
     """)
 
-  static let all: [Statement] = [find, findMany]
+  /// Merges the properties `$3` into those of the contact `$2`, unless that changes nothing. Returns whether there is one. Locks
+  /// the contact.
+  static let mergeProperties = Statement(
+    "contact.merge_properties", .write,
+    """
+    WITH merged AS (
+      UPDATE contact SET properties = jsonb_strip_nulls(properties || $3::jsonb), updated_at = now()
+      WHERE customer_id = $1::bigint AND original_id = $2::text
+        AND jsonb_strip_nulls(properties || $3::jsonb) <> properties)
+    SELECT EXISTS (SELECT FROM contact WHERE customer_id = $1::bigint AND original_id = $2::text)
+    """)
+
+  static let all: [Statement] = [find, findMany, mergeProperties]
 }

@@ -55,7 +55,9 @@ public struct Registration: Sendable {
     self.devices = devices
   }
 
-  static func originalID(_ text: String?) throws(RegistryError) -> String {
+  /// The id as a contact can have it.
+  /// - Throws: `RegistryError.invalid`.
+  package static func originalID(_ text: String?) throws(RegistryError) -> String {
     guard let text else { throw .invalid(field: "originalId", problem: "is missing") }
     return try TextRule("originalId", maximum: maximumOriginalID, allowsControls: true).require(text)
   }

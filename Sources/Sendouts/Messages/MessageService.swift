@@ -7,13 +7,14 @@ public import Wire
 
 /// Accepts single messages and tells what became of them.
 ///
-/// A message belongs to a stream, the sendout of one day to the same apps with the same template. It is committed together with its
+/// A message belongs to a stream, the sendout of one day to the same apps with the same template, or of one trigger. It is committed together with its
 /// pushes, and sent by this hub without another look at the database.
 public final class MessageService: Sendable {
   private struct StreamName: Hashable {
     let customer: CustomerID
     let apps: [PushAppID]
     let template: String?
+    let trigger: TriggerID?
     /// Days since 1970, in UTC.
     let day: Int
   }
@@ -54,7 +55,7 @@ public final class MessageService: Sendable {
   }
 
   /// Accepts a message. Once this returns it is committed, and with `wait` the push services have given their verdicts, or the time is
-  /// over.
+  /// over. One that is due later is sent at that time, by whichever hub.
   /// - Parameters:
   ///   - allowed: the only app that the caller may send to; `nil` for all.
   ///   - repetition: what makes the request once only.
@@ -68,19 +69,81 @@ public final class MessageService: Sendable {
     try Self.check(request)
     let appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
     if let allowed, appIDs.contains(where: { $0 != allowed }) { throw RegistryError.appUnknown(appID: allowed) }
-    let found = try await resolve(customer, appIDs, request.appType)
+    let order = MessageOrder(
+      request: request, appIDs: appIDs, properties: try request.properties.map { try JSONB(encoding: $0).text },
+      deliverAt: try later(request.deliverAt?.date, field: "deliverAt"), trigger: nil, savedFor: nil)
+    return try await send(customer, order, repetition)
+  }
+
+  /// Accepts a message of a trigger, which says to which apps it goes and what it says.
+  ///
+  /// With `saveProps` its properties are stored with the contact before the message is committed. A repetition stores nothing.
+  /// - Returns: as above.
+  /// - Throws: `SendoutError.triggerInactive`, `.recipientUnknown`, `.invalid`; `RegistryError.invalid`; as above.
+  public func send(
+    _ customer: CustomerID, _ message: TriggerMessage, by trigger: TriggerReply,
+    repetition: NewMessage.RepetitionKey? = nil
+  ) async throws -> (message: MessageReply, isRepeated: Bool) {
+    let originalID = try Registration.originalID(message.originalId)
+    // Clients that have the field always send a number.
+    guard [nil, 0, customer.rawValue].contains(message.customerId) else {
+      throw SendoutError.invalid(field: "customerId", problem: "differs from the customer in the path")
+    }
+    guard message.optOut != true else {
+      throw SendoutError.invalid(
+        field: "optOut", problem: "is true, but this hub keeps no subscriptions: invalidate the contact's devices")
+    }
+    var moment: Date?
+    if case .set(let date) = message.deliveryTime {
+      moment = Date(timeIntervalSince1970: Double(date.milliseconds) / 1000)
+    }
+    let deliverAt = try later(moment, field: "deliveryTime")
+    guard trigger.active else { throw SendoutError.triggerInactive(trigger.triggerId) }
+    let order = MessageOrder(
+      request: MessageRequest(
+        to: MessageTarget(originalId: originalID), message: trigger.message, template: trigger.template),
+      appIDs: trigger.appIds, properties: message.properties, deliverAt: deliverAt, trigger: trigger,
+      savedFor: message.saveProps == true ? originalID : nil)
+    return try await send(customer, order, repetition)
+  }
+
+  /// A message that is to be accepted, checked.
+  private struct MessageOrder {
+    let request: MessageRequest
+    let appIDs: [String]
+    /// What its texts can name: a JSON object.
+    let properties: String?
+    /// When it is due; `nil` for now.
+    let deliverAt: Date?
+    let trigger: TriggerReply?
+    /// The contact that the properties are stored with; `nil` for none.
+    let savedFor: String?
+  }
+
+  private func send(
+    _ customer: CustomerID, _ order: MessageOrder, _ repetition: NewMessage.RepetitionKey?
+  ) async throws -> (message: MessageReply, isRepeated: Bool) {
+    let request = order.request
+    let found = try await resolve(customer, order.appIDs, request.appType)
     let template = try await compiled(request.message)
     try template.checkSize(for: found.map(\.type))
-    let open = try await stream(customer, found, template: request.template)
-    let wait = request.wait.flatMap { $0 > 0 ? MessageWait() : nil }
+    let open = try await stream(customer, found, template: request.template, order.trigger)
+    // A later message may be sent by another hub.
+    let wait = order.deliverAt == nil ? request.wait.flatMap { $0 > 0 ? MessageWait() : nil } : nil
     var content = open.traits.content(request.message, template)
-    content.properties = try request.properties.map { try JSONB(encoding: $0).text }
+    content.properties = order.properties
     content.collapseKey = request.collapseKey
     content.priority = request.priority ?? .high
     content.expiresAt = request.ttl.map { now().addingTimeInterval(Double($0)) }
     let message = NewMessage(
       to: try addressee(request.to, found), content: content, body: try JSONB(encoding: request.message).text,
-      ttl: request.ttl, reference: request.reference, repetitionKey: repetition, wait: wait)
+      ttl: request.ttl, reference: request.reference, repetitionKey: repetition, wait: wait, deliverAt: order.deliverAt)
+    if let originalID = order.savedFor, let properties = order.properties {
+      if let earlier = try await earlier(customer, repetition) { return (earlier, true) }
+      guard try await Contacts(database).merge(customer, originalID: originalID, properties: properties) else {
+        throw SendoutError.recipientUnknown
+      }
+    }
     switch try await accept(message, in: open.stream, request, customer, found) {
     case .accepted(let number, let pushes):
       let verdicts = try await verdicts(wait, request.wait, open.stream.key, pushes.map(\.number))
@@ -91,9 +154,12 @@ public final class MessageService: Sendable {
       }
       return (
         MessageReply(
-          messageId: MessageID(open.stream.key.sendout, number), reference: request.reference, pushes: replies), false
+          messageId: MessageID(open.stream.key.sendout, number), reference: request.reference,
+          deliverAt: order.deliverAt.map(Wire.Timestamp.init), isDue: order.deliverAt == nil, pushes: replies), false
       )
-    case .repeated: return (try await earlier(customer, repetition), true)
+    case .repeated:
+      guard let earlier = try await earlier(customer, repetition) else { throw RegistryError.idempotentReplyLost }
+      return (earlier, true)
     case .addresseeUnknown: throw SendoutError.recipientUnknown
     }
   }
@@ -124,22 +190,24 @@ public final class MessageService: Sendable {
     return await wait.verdicts(within: .seconds(seconds))
   }
 
-  private func earlier(_ customer: CustomerID, _ repetition: NewMessage.RepetitionKey?) async throws -> MessageReply {
+  /// The message that an earlier request with the same key made; `nil` if there is none.
+  private func earlier(_ customer: CustomerID, _ repetition: NewMessage.RepetitionKey?) async throws -> MessageReply? {
     guard let repetition,
       let earlier = try await Messages(database).repetitions(customer, of: [repetition.key])[repetition.key]
-    else { throw RegistryError.idempotentReplyLost }
+    else { return nil }
     guard earlier.fingerprint == repetition.fingerprint else { throw RegistryError.idempotencyKeyReused }
     return try await find(customer, earlier.message)
   }
 
   /// - Throws: `SendoutError.messageUnknown`.
   public func find(_ customer: CustomerID, _ id: MessageID) async throws -> MessageReply {
-    guard let (reference, pushes) = try await Messages(database).find(customer, id) else {
+    guard let (reference, deliverAt, pushes) = try await Messages(database).find(customer, id) else {
       throw SendoutError.messageUnknown(id)
     }
     let apps = try await apps.all(customer)
     return MessageReply(
-      messageId: id, reference: reference,
+      messageId: id, reference: reference, deliverAt: deliverAt.map(Wire.Timestamp.init),
+      isDue: deliverAt.map { $0 <= now() } ?? true,
       pushes: pushes.map { push in
         MessageReply.Push(
           pushNo: push.number, appType: apps.first { $0.id == push.app }?.type ?? .ios, state: push.state,
@@ -170,6 +238,16 @@ extension MessageService {
     if let key = request.collapseKey, key.utf8.contains(where: { !(0x21..<0x7F).contains($0) }) {
       throw SendoutError.invalid(field: "collapseKey", problem: "holds a character other than visible ASCII")
     }
+  }
+
+  /// The moment if it is still to come; `nil` for now.
+  private func later(_ moment: Date?, field: String) throws -> Date? {
+    let now = now()
+    guard let moment, moment > now else { return nil }
+    guard moment <= now.addingTimeInterval(Double(MessageRequest.maximumDelay) * 86_400) else {
+      throw SendoutError.invalid(field: field, problem: "is more than \(MessageRequest.maximumDelay) days ahead")
+    }
+    return moment
   }
 
   private func resolve(_ customer: CustomerID, _ appIDs: [String], _ type: AppType?) async throws -> [PushApp] {
@@ -210,39 +288,37 @@ extension MessageService {
 
 extension MessageService {
   /// The stream of today.
-  private func stream(_ customer: CustomerID, _ apps: [PushApp], template: String?) async throws -> OpenStream {
-    let day = Int(now().timeIntervalSince1970 / 86_400)
-    let ids = apps.map(\.id).sorted()
-    guard let template else {
-      let name = StreamName(customer: customer, apps: ids, template: nil, day: day)
-      return try await streams.value(name) { try await self.open(name, apps, nil) }
-    }
-    let version = try await currentVersion(customer, template)
-    let name = StreamName(customer: customer, apps: ids, template: "\(template)/\(version)", day: day)
-    return try await streams.value(name) { try await self.open(name, apps, (template, version)) }
+  private func stream(
+    _ customer: CustomerID, _ apps: [PushApp], template: String?, _ trigger: TriggerReply?
+  ) async throws -> OpenStream {
+    var version: (name: String, version: Int32)?
+    if let template { version = (template, try await currentVersion(customer, template)) }
+    let name = StreamName(
+      customer: customer, apps: apps.map(\.id).sorted(), template: version.map { "\($0.name)/\($0.version)" },
+      trigger: trigger?.triggerId, day: Int(now().timeIntervalSince1970 / 86_400))
+    return try await streams.value(name) { [version] in try await self.open(name, apps, version, trigger?.name) }
   }
 
   private func currentVersion(_ customer: CustomerID, _ name: String) async throws -> Int32 {
     try await versions.value(TemplateName(customer: customer, name: name)) { [database] in
-      do {
-        return try await Templates(database).get(customer, name: name).version
-      } catch ContentError.templateUnknown {
-        throw SendoutError.invalid(field: "template", problem: "names no template of this customer")
-      }
+      // Only a name can lead here, so there is a version.
+      try await SendoutRules.currentTemplate(customer, name, in: database)?.version ?? 0
     }
   }
 
   private func open(
-    _ name: StreamName, _ apps: [PushApp], _ template: (name: String, version: Int32)?
+    _ name: StreamName, _ apps: [PushApp], _ template: (name: String, version: Int32)?, _ trigger: String?
   ) async throws -> OpenStream {
     let day = Date(timeIntervalSince1970: Double(name.day) * 86_400).formatted(.iso8601.year().month().day())
-    let stream = ([day, name.apps.map(\.description).joined(separator: ",")] + [name.template].compactMap(\.self))
-      .joined(separator: " ")
+    let stream =
+      ([day, name.apps.map(\.description).joined(separator: ",")]
+      + [name.template, name.trigger.map { "trigger/\($0)" }].compactMap(\.self)).joined(separator: " ")
     let customer = name.customer.rawValue
     var rows = try await database.query(SendoutQueries.stream, customer, stream)
     if rows.isEmpty {
       rows = try await database.query(
-        SendoutQueries.openStream, customer, stream, name.apps.map(\.rawValue), "Messages of \(day)", template?.name,
+        SendoutQueries.openStream, customer, stream, name.apps.map(\.rawValue), "\(trigger ?? "Messages") of \(day)",
+        template?.name,
         template?.version)
     }
     if rows.isEmpty { rows = try await database.query(SendoutQueries.stream, customer, stream) }

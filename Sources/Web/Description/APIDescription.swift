@@ -81,6 +81,12 @@ extension APIDescription {
       ),
       TagDescription(
         tag: .messages, description: "Messages to one contact or one device, such as receipts and codes."),
+      TagDescription(
+        tag: .triggers,
+        description: """
+          Named messages, such as "Order shipped". People write the message once; back ends send it to one contact at a time, by \
+          Carma's routes.
+          """),
       TagDescription(tag: .reports, description: "The views of schema `report`, for those without psql."),
       TagDescription(
         tag: .pages, description: "What a phone fetches. It sends no credentials: the link itself is the secret."),
@@ -88,6 +94,7 @@ extension APIDescription {
     ],
     operations: [
       PushDeviceOperations.all, KeyOperations.all, AppOperations.all, ListOperations.all, TemplateOperations.all,
-      SendoutOperations.all, MessageOperations.all, ReportOperations.all, PageOperations.all, HealthOperations.all,
+      SendoutOperations.all, MessageOperations.all, TriggerOperations.all, ReportOperations.all, PageOperations.all,
+      HealthOperations.all,
     ].flatMap { $0 })
 }

@@ -61,7 +61,7 @@ extension APIOperation {
   }
 
   private var idempotencyConflict: [APIResponse] {
-    guard path.hasPrefix("/api/v1/"), method == .post else { return [] }
+    guard parameters.contains(where: { $0.name == APIParameter.idempotencyKey.name }) else { return [] }
     return [
       .error(
         "The request was executed before with this Idempotency-Key, but its reply is lost.",

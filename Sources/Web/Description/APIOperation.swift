@@ -13,6 +13,7 @@ struct APIOperation: Sendable {
     case templates = "Templates"
     case sendouts = "Sendouts"
     case messages = "Messages"
+    case triggers = "Triggers"
     case reports = "Reports"
     case pages = "Pages"
     case operations = "Operations"

@@ -110,6 +110,18 @@ extension ManagementChange {
       verb.action, "sendout \(id)", before: ["state": before.rawValue], after: ["state": after.state.rawValue])
     return after
   }
+
+  public func addTrigger(_ request: TriggerRequest) async throws -> TriggerReply {
+    let trigger = try await Triggers(transaction).add(customer, request)
+    try await record(.addTrigger, "trigger \(trigger.triggerId)", after: trigger)
+    return trigger
+  }
+
+  public func changeTrigger(_ id: TriggerID, _ request: TriggerChangeRequest) async throws -> TriggerReply {
+    let (before, after) = try await Triggers(transaction).change(customer, id, request)
+    try await record(.changeTrigger, "trigger \(id)", before: before, after: after)
+    return after
+  }
 }
 
 extension TemplateReply {

@@ -15,6 +15,7 @@ public struct ManagementRoutes: RouteSet {
   private let sendouts: SendoutRoutes
   private let reports: ReportRoutes
   private let messages: MessageRoutes
+  private let triggers: TriggerRoutes
 
   /// - Parameters:
   ///   - vault: encrypts the credentials of apps.
@@ -24,7 +25,7 @@ public struct ManagementRoutes: RouteSet {
     authenticator: Authenticator, replies: IdempotentReplies, keys: AccessKeys, apps: PushApps, vault: Vault,
     credentials: CredentialCheck, lists: ContactLists, templates: Templates,
     sendouts: SendoutStore, reports: Reports, customers: Customers, audit: AuditLog, appCache: PushAppCache,
-    messages: MessageService
+    messages: MessageService, triggers: Triggers
   ) {
     let endpoint = IdempotentEndpoint(authenticator: authenticator, replies: replies)
     self.keys = KeyRoutes(endpoint: endpoint, keys: keys)
@@ -36,6 +37,7 @@ public struct ManagementRoutes: RouteSet {
     self.sendouts = SendoutRoutes(endpoint: endpoint, sendouts: sendouts)
     self.reports = ReportRoutes(endpoint: endpoint, reports: reports)
     self.messages = MessageRoutes(authenticator: authenticator, messages: messages)
+    self.triggers = TriggerRoutes(endpoint: endpoint, triggers: triggers)
   }
 
   public func addRoutes(to routes: RouteTable) {
@@ -74,6 +76,11 @@ public struct ManagementRoutes: RouteSet {
 
     routes.post("/api/v1/messages", use: messages.send)
     routes.get("/api/v1/messages/{id}", use: messages.show)
+
+    routes.get("/api/v1/triggers", use: triggers.list)
+    routes.post("/api/v1/triggers", use: triggers.add)
+    routes.get("/api/v1/triggers/{id}", use: triggers.show)
+    routes.patch("/api/v1/triggers/{id}", use: triggers.change)
 
     routes.get("/api/v1/reports/{report}", use: reports.show)
   }

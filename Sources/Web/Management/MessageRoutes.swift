@@ -20,7 +20,7 @@ struct MessageRoutes: Sendable {
   func send(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await authenticator.access(request, needs: .send)
     let bytes = try await request.jsonBytes(upTo: Self.bodyLimit)
-    let key = try request.headers[.idempotencyKey].map { try TextRule("Idempotency-Key", maximum: 255).require($0) }
+    let key = try request.idempotencyKey
     guard let bodies = try MessageList(bytes) else {
       let repetition = key.map { NewMessage.RepetitionKey(key: $0, fingerprint: Self.fingerprint(bytes)) }
       let (message, isRepeated) = try await messages.send(
@@ -63,9 +63,20 @@ struct MessageRoutes: Sendable {
     return try JSONReply.make(.ok, try await messages.find(access.customer, id))
   }
 
-  /// SHA-256 of a body.
-  private static func fingerprint(_ bytes: ByteBuffer) -> [UInt8] {
-    Array(SHA256.hash(data: Data(bytes.readableBytesView)))
+  /// SHA-256 of a body, and of what it was sent to where that is not this route.
+  static func fingerprint(_ bytes: ByteBuffer, for target: String = "") -> [UInt8] {
+    Array(SHA256.hash(data: Data(target.utf8) + Data(bytes.readableBytesView)))
+  }
+}
+
+extension Request {
+  /// What makes a message once only.
+  /// - Throws: `RegistryError.invalid`.
+  var idempotencyKey: String? {
+    get throws(RegistryError) {
+      guard let key = headers[.idempotencyKey] else { return nil }
+      return try TextRule("Idempotency-Key", maximum: 255).require(key)
+    }
   }
 }
 

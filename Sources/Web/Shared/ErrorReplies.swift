@@ -75,6 +75,9 @@ public enum ErrorReplies {
     case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
     case .recipientUnknown: .notFound("There is no such contact, or no such device.")
     case .messageUnknown: .notFound("There is no such message.")
+    case .triggerUnknown: .notFound("There is no trigger of this number.")
+    case .triggerInactive: .conflict("The trigger is inactive and takes no messages. Set its active to true first.")
+    case .triggerNameTaken: .conflict("There is a trigger of this name already.")
     case .appWithoutCredentials: .conflict("The app has no credentials yet, so nothing can be sent to it.")
     case .streamEnded: .conflict("The stream of these messages is paused or cancelled.")
     case .platformNotServed:

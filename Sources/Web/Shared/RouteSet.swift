@@ -6,6 +6,7 @@ public protocol RouteSet: Sendable {
 /// All routes of a hub. A further set belongs in here, so that no hub can be served without it.
 public struct HubRoutes: Sendable {
   private let carma: CarmaRoutes
+  private let carmaTriggers: CarmaTriggerRoutes
   private let management: ManagementRoutes
   private let pages: PageRoutes
   private let description: DescriptionRoutes
@@ -13,10 +14,11 @@ public struct HubRoutes: Sendable {
   private let metrics: MetricsRoutes
 
   public init(
-    carma: CarmaRoutes, management: ManagementRoutes, pages: PageRoutes, description: DescriptionRoutes,
-    health: HealthRoutes, metrics: MetricsRoutes
+    carma: CarmaRoutes, carmaTriggers: CarmaTriggerRoutes, management: ManagementRoutes, pages: PageRoutes,
+    description: DescriptionRoutes, health: HealthRoutes, metrics: MetricsRoutes
   ) {
     self.carma = carma
+    self.carmaTriggers = carmaTriggers
     self.management = management
     self.pages = pages
     self.description = description
@@ -28,7 +30,7 @@ public struct HubRoutes: Sendable {
   public var all: [any RouteSet] { clients + [management, description, metrics] }
 
   /// What apps, their back ends and phones ask for.
-  public var clients: [any RouteSet] { [carma, pages, health] }
+  public var clients: [any RouteSet] { [carma, carmaTriggers, pages, health] }
 
   /// What operators ask for: management, its description and metrics. Both listeners tell their health.
   public var operations: [any RouteSet] { [management, description, health, metrics] }

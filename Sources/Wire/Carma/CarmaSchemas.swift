@@ -18,6 +18,33 @@ public enum CarmaSchemas {
     [originalId, devices(invalidatedDevice, "The devices to invalidate.")],
     name: "InvalidationRequest", "Devices of a contact that must not receive pushes any more.")
 
+  /// Body of `POST …/triggers/{triggerId}/messages`.
+  public static let triggerMessage = Schema.openObject(
+    [
+      originalId,
+      maybe(
+        "customerId", either(.integer(), .string(matching: "^(-?[0-9]{1,18})?$")),
+        "The customer in the path. 0 means the same as absent."),
+      maybe(
+        "properties", Schema(.object([], others: property, count: 0...PropertyLimits.count)),
+        "What the trigger's texts can name, before the contact's own properties."),
+      maybe(
+        "deliveryTime", date,
+        "When the message is due, as in 2016-02-09T11:00:00+0100, or in milliseconds since 1970. Now if absent or past."
+      ),
+      maybe(
+        "saveProps", flag,
+        """
+        Whether `properties` are stored with the contact, too: merged key by key as by a registration, null removing a key. They \
+        are stored before the message is committed. False if absent.
+        """),
+      maybe("optOut", flag, "Only false: the hub keeps no subscriptions."),
+    ], name: "TriggerMessageRequest",
+    """
+    A message of a trigger to one contact. Unknown fields are ignored, and so are Carma's `campaignId` and \
+    `forceCreateMissingProperties`: a trigger has one message, and properties need no declaration.
+    """)
+
   /// A `ContactReply`.
   public static let contact = Schema(
     .object(
@@ -60,8 +87,7 @@ public enum CarmaSchemas {
   private static let registeredDevice = Schema.openObject(
     deviceIdentity + [
       maybe(
-        "sandboxToken",
-        either(Schema(.boolean), Schema(.integers([0, 1])), Schema(.strings(["true", "false", "1", "0", ""]))),
+        "sandboxToken", flag,
         "Whether the token belongs to APNs' development environment. False if absent. Upper case is accepted too."),
       maybe("manufacturer", text(0...255)), maybe("model", text(0...255)), maybe("osVersion", text(0...255)),
       maybe("country", text(0...255)),
@@ -106,6 +132,10 @@ extension CarmaSchemas {
 
   /// A text; clients may send a number instead.
   private static func text(_ length: ClosedRange<Int>) -> Schema { either(.string(length), Schema(.number)) }
+
+  /// Texts in upper case are accepted too.
+  private static let flag = either(
+    Schema(.boolean), Schema(.integers([0, 1])), Schema(.strings(["true", "false", "1", "0", ""])))
 
   private static let date = either(
     .integer(CarmaDate.range), .string(matching: "^$|^-?[0-9]+$|^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].+)?$"))

@@ -70,6 +70,8 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case pauseSendout = "sendout.pause"
   case resumeSendout = "sendout.resume"
   case cancelSendout = "sendout.cancel"
+  case addTrigger = "trigger.add"
+  case changeTrigger = "trigger.change"
   /// A new key that signs page links.
   case rotateLinks = "links.rotate"
   /// A key that signed page links, refused from now on.

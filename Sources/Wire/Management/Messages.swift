@@ -7,6 +7,7 @@ public struct MessageRequest: APIRequest, Equatable {
   public var message: MessageBody
   public var properties: [String: JSONValue]?
   public var template: String?
+  public var deliverAt: Timestamp?
   public var ttl: Int?
   public var collapseKey: String?
   public var priority: MessagePriority?
@@ -17,12 +18,15 @@ public struct MessageRequest: APIRequest, Equatable {
   public static let maximumCount = 1000
   /// Longest time to live in seconds: four weeks, the most that push services take.
   public static let maximumTTL = 2_419_200
+  /// Most days between the request and `deliverAt`.
+  public static let maximumDelay = 60
   /// Longest wait for verdicts, in seconds.
   public static let maximumWait = 30
 
   public init(
     appId: String? = nil, appIds: [String]? = nil, appType: AppType? = nil, to: MessageTarget, message: MessageBody,
-    properties: [String: JSONValue]? = nil, template: String? = nil, ttl: Int? = nil, collapseKey: String? = nil,
+    properties: [String: JSONValue]? = nil, template: String? = nil, deliverAt: Timestamp? = nil, ttl: Int? = nil,
+    collapseKey: String? = nil,
     priority: MessagePriority? = nil, reference: String? = nil, wait: Int? = nil
   ) {
     self.appId = appId
@@ -32,6 +36,7 @@ public struct MessageRequest: APIRequest, Equatable {
     self.message = message
     self.properties = properties
     self.template = template
+    self.deliverAt = deliverAt
     self.ttl = ttl
     self.collapseKey = collapseKey
     self.priority = priority
@@ -40,7 +45,8 @@ public struct MessageRequest: APIRequest, Equatable {
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case appId, appIds, appType, to, message, properties, template, ttl, collapseKey, priority, reference, wait
+    case appId, appIds, appType, to, message, properties, template, deliverAt, ttl, collapseKey, priority, reference,
+      wait
   }
   public static let schemaName: String? = "MessageRequest"
   public static let schemaDescription = "A message to one contact or one device."
@@ -57,9 +63,17 @@ public struct MessageRequest: APIRequest, Equatable {
     case .message: "What the push says."
     case .properties: "What the texts can name for this message alone, before the contact's own properties."
     case .template: "The name of the rich page's template. Without it there is no page and no `url`."
+    case .deliverAt:
+      """
+      When the message is due, at most \(MessageRequest.maximumDelay) days ahead. Now if it is absent or past. The devices are those \
+      of the moment of the request.
+      """
     case .ttl:
       FieldDescription(
-        "Seconds after which the message is not sent any more; 0 for now or never. As the push service has it if absent.",
+        """
+        Seconds after which the message is not sent any more, counted from the moment when it is due; 0 for then or never. As the \
+        push service has it if absent.
+        """,
         limits: 0...Int64(maximumTTL))
     case .collapseKey:
       FieldDescription("A later message with the same key replaces this one on the screen.", limits: 1...64)
@@ -67,7 +81,10 @@ public struct MessageRequest: APIRequest, Equatable {
     case .reference: FieldDescription("Your own name for the message.", limits: 1...200)
     case .wait:
       FieldDescription(
-        "Seconds to wait for the push services' verdicts. Without it the reply comes once the message is committed.",
+        """
+        Seconds to wait for the push services' verdicts. Without it the reply comes once the message is committed, as it does for a \
+        message that is due later.
+        """,
         limits: 0...Int64(maximumWait))
     }
   }
@@ -148,6 +165,8 @@ public struct MessageID: Hashable, Sendable, Codable, LosslessStringConvertible,
 
 /// What became of a message.
 public enum MessageState: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
+  /// It is due later.
+  case queued
   /// A push of it has no verdict yet.
   case sending
   /// A push of it is tried again later, and none is under way.
@@ -165,23 +184,30 @@ public struct MessageReply: APIObject, Equatable {
   public var messageId: MessageID
   public var state: MessageState
   public var reference: String?
+  public var deliverAt: Timestamp?
   public var pushes: [Push]
 
-  public init(messageId: MessageID, reference: String? = nil, pushes: [Push]) {
+  /// - Parameters:
+  ///   - deliverAt: when the message is due, or was; `nil` for one that was due at once.
+  ///   - isDue: whether that moment has come.
+  public init(
+    messageId: MessageID, reference: String? = nil, deliverAt: Timestamp? = nil, isDue: Bool = true, pushes: [Push]
+  ) {
     self.messageId = messageId
     self.reference = reference
+    self.deliverAt = deliverAt
     self.pushes = pushes
-    state = Self.state(of: pushes)
+    state = Self.state(of: pushes, isDue: isDue)
   }
 
-  private static func state(of pushes: [Push]) -> MessageState {
+  private static func state(of pushes: [Push], isDue: Bool) -> MessageState {
     if pushes.isEmpty { return .noDevice }
-    if pushes.contains(where: { $0.state == .queued }) { return .sending }
+    if pushes.contains(where: { $0.state == .queued }) { return isDue ? .sending : .queued }
     if pushes.contains(where: { $0.state == .waiting }) { return .waiting }
     return pushes.contains { $0.state == .accepted } ? .accepted : .failed
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case messageId, state, reference, pushes }
+  public enum CodingKeys: String, CodingKey, CaseIterable { case messageId, state, reference, deliverAt, pushes }
   public static let schemaName: String? = "MessageStatus"
   public static let schemaDescription = "A message and what became of it."
   public static let example = MessageReply(
@@ -190,8 +216,12 @@ public struct MessageReply: APIObject, Equatable {
   public static func describe(_ field: CodingKeys) -> FieldDescription {
     switch field {
     case .messageId: "The message's id: its stream's number and its own within it."
-    case .state: "`sending`, `waiting` for another attempt, `accepted` by a push service, `failed`, or `noDevice`."
+    case .state:
+      """
+      `queued` until it is due, `sending`, `waiting` for another attempt, `accepted` by a push service, `failed`, or `noDevice`.
+      """
     case .reference: "The caller's own name for the message."
+    case .deliverAt: "When it is due. Absent if that was at once."
     case .pushes: "One push for each device."
     }
   }
@@ -219,7 +249,7 @@ public struct MessageReply: APIObject, Equatable {
       switch field {
       case .pushNo: "The push's number in the stream's ledger."
       case .appType: "Platform: 1 iOS, 2 Android, 6 Firebase."
-      case .state: "The push's state. `queued` while it is being sent."
+      case .state: "The push's state. `queued` until it is due, and while it is being sent."
       case .reason: "The push service's reason, or the hub's. Absent if there is none."
       }
     }

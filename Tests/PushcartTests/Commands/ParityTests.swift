@@ -22,6 +22,7 @@ import Wire
         ("apps", ["app", "list"]), ("lists", ["list", "list"]),
         ("templates", ["template", "list"]), ("templates/offer", ["template", "show", "offer"]),
         ("templates/offer?version=1", ["template", "show", "offer", "--version", "1"]),
+        ("triggers", ["trigger", "list"]), ("triggers/1", ["trigger", "show", "1"]),
         ("sendouts", ["sendout", "list"]), ("sendouts?limit=1", ["sendout", "list", "--limit", "1"]),
         ("sendouts/\(sendout)", ["sendout", "show", "\(sendout)"]),
         ("sendouts/\(sendout)/pushes", ["sendout", "show", "\(sendout)", "--pushes"]),
@@ -84,6 +85,9 @@ import Wire
       _ = try await templates.put(bench.customer, name: "offer", format: .html, body: body)
     }
     _ = try await ContactLists(bench.pool).add(bench.customer, name: "newsletter")
+    _ = try await Triggers(bench.pool).add(
+      bench.customer,
+      TriggerRequest(name: "Order", appId: SendingBench.appID, message: MessageBody(alert: "{{orderNo}}")))
     let devices = try await bench.addDevices(4)
     bench.simulator.apns.rule(.token("dead"), .refuse(status: 400, reason: "BadDeviceToken"))
     try await bench.addDevices(1, from: 5, prefix: "dead")

@@ -64,6 +64,18 @@ import Wire
       ),
     ],
     "message show": [(["1-1"], ["999999-1"])],
+    "trigger add": [
+      (
+        ["--name", "x", "--app", "com.secretive.app", "--alert", "x"],
+        ["--name", "x", "--app", "com.nothing", "--alert", "x"]
+      )
+    ],
+    "trigger list": [([], [])],
+    "trigger show": [(["1"], ["999999"])],
+    "trigger update": [(["1", "--active", "false"], ["999999", "--active", "false"])],
+    "trigger send": [
+      (["1", "--to", "secretive@example.com"], ["999999", "--to", "secretive@example.com"])
+    ],
     "sendout list": [([], [])],
     "sendout show": [(["1"], ["999999"]), (["1", "--pushes"], ["999999", "--pushes"])],
     "sendout start": [(["1"], ["999999"])],
@@ -125,6 +137,9 @@ import Wire
     _ = try await AccessKeys(pool).make(bench.customer, name: "Secretive", scope: .admin)
     _ = try await ContactLists(pool).add(bench.customer, name: "secretive")
     _ = try await Templates(pool).put(bench.customer, name: "secretive", format: .html, body: "Secretive")
+    _ = try await Triggers(pool).add(
+      bench.customer,
+      TriggerRequest(name: "Secretive", appId: "com.secretive.app", message: MessageBody(alert: "Secretive")))
     try await bench.addDevices(1)
     try await bench.database.query("UPDATE contact SET original_id = 'secretive@example.com', first_name = 'Secretive'")
     let draft = try await bench.sendouts.create(
@@ -146,6 +161,7 @@ import Wire
   private func rows(_ bench: SendingBench) async throws -> [String] {
     let tables = [
       "access_key", "push_app", "push_credential", "list", "contact", "device", "template", "sendout", "push",
+      "message", "trigger",
     ]
     let each = tables.map { "SELECT '\($0)' || t::text AS row FROM \($0) AS t WHERE customer_id = 1" }
     return try await bench.database.query(each.joined(separator: " UNION ALL ") + " ORDER BY row").map {

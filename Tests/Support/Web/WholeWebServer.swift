@@ -42,13 +42,15 @@ public struct WholeWebServer: Sendable {
         carma: CarmaRoutes(
           authenticator: authenticator, pushApps: pushApps, registrations: RegistrationBatcher(pool),
           contacts: ContactLookup(pool), devices: Devices(pool), identities: IdentityVerifier(pool, vault: vault)),
+        carmaTriggers: CarmaTriggerRoutes(
+          authenticator: authenticator, pushApps: pushApps, triggers: Triggers(pool), messages: messageService),
         management: ManagementRoutes(
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
           apps: PushApps(pool, vault: vault), vault: vault,
           credentials: CredentialCheck(PushCredentialVault(pool, vault: vault), services: services),
           lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool),
           reports: Reports(pool), customers: Customers(pool), audit: AuditLog(pool), appCache: pushApps,
-          messages: messageService),
+          messages: messageService, triggers: Triggers(pool)),
         pages: pages, description: try DescriptionRoutes(publicURL: publicURL),
         health: HealthRoutes(unavailableReason: { nil }),
         metrics: MetricsRoutes { ("text/plain; version=0.0.4", "pushcart_up 1\n") }

@@ -114,6 +114,21 @@ private struct Tour: Sendable {
     try await send("GET", "/api/v1/messages/\(try sent.json.string("messageId") ?? "")")
   }
 
+  private func triggers() async throws {
+    let trigger = #"{"name":"Order shipped","appId":"com.acme.app","message":{"alert":"{{orderNo}}"}}"#
+    let id = try await send("POST", "/api/v1/triggers", trigger).json.integer("triggerId") ?? 0
+    try await send("GET", "/api/v1/triggers")
+    try await send("GET", "/api/v1/triggers/\(id)")
+    try await send("PATCH", "/api/v1/triggers/\(id)", #"{"description":"By the shop","template":"offer"}"#)
+    let path = "/rest/\(bench.customer)/triggers"
+    try await send("GET", path)
+    try await send("GET", "\(path)/\(id)")
+    try await send(
+      "POST", "\(path)/\(id)/messages",
+      #"{"originalId":"lars@example.com","customerId":\#(bench.customer),"properties":{"orderNo":"A-17"},"saveProps":true}"#
+    )
+  }
+
   private func sendouts() async throws {
     let draft =
       #"{"appId":"com.acme.app","appType":1,"audience":{"listId":1},"message":{"alert":"Hi","badge":"{{x}}"},"template":"offer"}"#
@@ -130,6 +145,7 @@ private struct Tour: Sendable {
     #expect(try done.json["counts"]?.integer("accepted") == 1)
     try await send("GET", "/api/v1/sendouts?limit=1")
     try await messages()
+    try await triggers()
     for report in Report.allCases {
       let filter = report == .timeline ? "?contact=lars@example.com" : ""
       let rows = try await send("GET", "/api/v1/reports/\(report.rawValue)\(filter)").json.array("rows")

@@ -59,7 +59,8 @@ import Wire
     "names no template of this customer",
     "is not one of text/html", "is not a whole number",
     "must be in the future", "cannot bind a key of scope admin", "holds a name that is not one of",
-    "is missing beside info", "is missing: a message has", "makes ",
+    "is missing beside info", "is missing: a message has", "makes ", "days ahead", "differs from the customer",
+    "this hub keeps no subscriptions",
   ]
 
   private func difference(
@@ -110,11 +111,13 @@ import Wire
       .filter { seen.insert($0.schema).inserted }
   }
 
-  /// Adds the app of number 1, list 1 and a template.
+  /// Adds the app of number 1, list 1, a template and trigger 1.
   private func addWhatExamplesName(_ managed: ManagementServer) async throws {
     try await managed.addApp(credentials: .sample)
     _ = try await managed.send("POST", "/api/v1/lists", json: #"{"name":"first"}"#)
     _ = try await managed.send("PUT", "/api/v1/templates/offer", json: #"{"body":"x"}"#)
+    _ = try await managed.send(
+      "POST", "/api/v1/triggers", json: #"{"name":"first","appId":"com.acme.app","message":{"alert":"x"}}"#)
   }
 }
 

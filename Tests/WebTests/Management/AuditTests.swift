@@ -85,6 +85,22 @@ import Wire
         method: "POST", path: "/api/v1/sendouts", json: sendout(start: true),
         lines: ["sendout.add sendout 2", "sendout.start sendout 2"])
     ),
+    (
+      "POST /api/v1/triggers",
+      Case(
+        method: "POST", path: "/api/v1/triggers", json: #"{"name":"t","appId":"com.acme.app","message":{"alert":"x"}}"#,
+        lines: ["trigger.add trigger 1"])
+    ),
+    (
+      "PATCH /api/v1/triggers/{id}",
+      Case(
+        method: "PATCH", path: "/api/v1/triggers/1", json: #"{"message":{"alert":"y"}}"#,
+        lines: ["trigger.change trigger 1"])
+    ),
+    (
+      "PATCH /api/v1/triggers/{id}",
+      Case(method: "PATCH", path: "/api/v1/triggers/1", json: #"{"message":{"alert":"y"}}"#, lines: [])
+    ),
   ]
 
   private static func sendout(start: Bool) -> String {

@@ -27,6 +27,8 @@ import Wire
         {"appId":"com.acme.app","to":{"originalId":"lars@example.com","deviceToken":"\(String(repeating: "ab", count: 32))"},
          "message":{"alert":"x"},"wait":30}
         """),
+    "/api/v1/triggers": Case(
+      path: "/api/v1/triggers", json: #"{"name":"t","appId":"com.acme.app","message":{"alert":"x"}}"#),
     "/api/v1/sendouts/{id}/start": Case(path: "/api/v1/sendouts/1/start", state: "draft"),
     "/api/v1/sendouts/{id}/pause": Case(path: "/api/v1/sendouts/1/pause", state: "freezing"),
     "/api/v1/sendouts/{id}/resume": Case(path: "/api/v1/sendouts/1/resume", state: "paused"),

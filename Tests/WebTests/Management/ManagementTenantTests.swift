@@ -65,6 +65,10 @@ import Wire
         #"{"name":"secretive","appId":"com.secretive.app","audience":{"all":true},"message":{"alert":"x"}}"#
       ),
       (
+        "POST", "/api/v1/triggers",
+        #"{"name":"secretive","appId":"com.secretive.app","message":{"alert":"secretive"}}"#
+      ),
+      (
         "PUT", "/rest/\(managed.customer)/apps/com.secretive.app/pushdevices",
         #"{"originalId":"secretive@example.com","listId":1,"firstName":"Secretive","deviceInfo":[{"devicetoken":"aa"}]}"#
       ),

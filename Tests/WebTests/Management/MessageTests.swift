@@ -229,6 +229,88 @@ import Wire
     }
   }
 
+  @Test func `A message that is due later is sent then and not before, though the hub that took it is gone`()
+    async throws
+  {
+    try await withServer { server in
+      try await server.bench.addDevices(1)
+      let due = Timestamp(Date(timeIntervalSinceNow: 2))
+      let reply = try await server.send(server.message(to: 1, #","deliverAt":"\#(due)","wait":30"#))
+      #expect(reply.status == 201)
+      let json = try reply.json
+      #expect(json.string("state") == "queued" && json.string("deliverAt") == due.description)
+      let id = try #require(json.string("messageId"))
+      #expect(try await server.show(id) == json)
+      // The hub that took it holds nothing of it: it might as well be gone.
+      let batch = try await server.bench.database.query("SELECT state, hub_id, not_before FROM push_batch")[0]
+      let (state, hub, notBefore) = try batch.decode(String.self, UUID?.self, Date.self)
+      #expect(state == "queued" && hub == nil && Timestamp(notBefore).description == due.description)
+
+      let received = try await server.bench.withHubs {
+        let received = await server.bench.simulator.apns.received(count: 1)
+        while try await server.show(id).string("state") != "accepted" { try Task.checkCancellation() }
+        return received
+      }
+      #expect(received[0].at >= notBefore)
+      #expect(try await server.show(id).string("deliverAt") == due.description)
+      #expect(server.bench.simulator.apns.count == 1)
+    }
+  }
+
+  @Test func `A message that is due in an hour waits while others go, and its time to live counts from then`()
+    async throws
+  {
+    try await withServer { server in
+      try await server.bench.addDevices(2)
+      let due = Timestamp(Date(timeIntervalSinceNow: 3600))
+      let id = try #require(
+        try await server.send(server.message(to: 1, #","deliverAt":"\#(due)","ttl":60"#)).json.string("messageId"))
+      let soon = Timestamp(Date(timeIntervalSinceNow: 1))
+      _ = try await server.send(server.message(to: 2, #","deliverAt":"\#(soon)""#))
+      try await server.bench.withHubs {
+        let received = await server.bench.simulator.apns.received(count: 1)
+        #expect(received.map(\.token) == [server.bench.token(2)])
+        #expect(try await server.show(id).string("state") == "queued")
+        try await server.bench.database.query("UPDATE push_batch SET not_before = now() WHERE not_before > now()")
+        let late = try #require(await server.bench.simulator.apns.received(count: 2).last)
+        let expiration = try #require(late.header("apns-expiration").flatMap { Int($0) })
+        #expect(expiration == Int(due.date.timeIntervalSince1970) + 60)
+      }
+    }
+  }
+
+  @Test func `A deliverAt that is past is now, and one that is nonsense or too far away is a 400`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(1)
+      let past = try await server.send(server.message(to: 1, #","deliverAt":"2016-02-09T10:00:00Z","wait":30"#)).json
+      #expect(past.string("state") == "accepted" && past["deliverAt"] == nil)
+      let far = Timestamp(Date(timeIntervalSinceNow: 60 * 86_400 + 60))
+      let near = Timestamp(Date(timeIntervalSinceNow: 60 * 86_400 - 60))
+      for bad in [#""tomorrow""#, #""2026-13-01T00:00:00Z""#, #""infinity""#, #""""#, "0", "[]", #""\#(far)""#] {
+        let reply = try await server.send(server.message(to: 1, #","deliverAt":\#(bad)"#))
+        #expect(reply.status == 400 && reply.error?.hasPrefix("deliverAt ") == true, "\(bad): \(reply.text)")
+      }
+      #expect(try await server.send(server.message(to: 1, #","deliverAt":"\#(near)""#)).status == 201)
+    }
+  }
+
+  @Test func `Messages that are due later stop with their stream, and go on with it`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(1)
+      let due = Timestamp(Date(timeIntervalSinceNow: 3600))
+      let id = try #require(
+        try await server.send(server.message(to: 1, #","deliverAt":"\#(due)""#)).json.string("messageId"))
+      let stream = try #require(MessageID(id)?.sendout)
+      _ = try await server.bench.sendouts.pause(server.bench.customer, stream)
+      _ = try await server.bench.sendouts.resume(server.bench.customer, stream)
+      let batch = try await server.bench.database.query("SELECT state, not_before FROM push_batch")[0]
+      let (state, notBefore) = try batch.decode(String.self, Date.self)
+      #expect(state == "queued" && Timestamp(notBefore).description == due.description)
+      _ = try await server.bench.sendouts.cancel(server.bench.customer, stream)
+      #expect(try await server.show(id).array("pushes")?.first?.string("state") == "cancelled")
+    }
+  }
+
   @Test func `A key of scope device cannot send, and a bound key sends to its app alone`() async throws {
     try await withServer { server in
       try await server.bench.addDevices(1)

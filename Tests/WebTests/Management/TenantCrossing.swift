@@ -36,7 +36,8 @@ extension TenantCrossing {
   /// key 1, sendout 1, template `secretive`, and a contact and a token of that name. The second customer has app 2,
   /// `com.other`.
   static func all(from second: String, into first: String) -> [TenantCrossing] {
-    keys + apps + lists + templates + sendouts + verbs + messages + reports + carma(second, first)
+    keys + apps + lists + templates + sendouts + verbs + messages + triggers + reports + carma(second, first)
+      + carmaTriggers(second, first)
   }
 
   private static let number = (foreign: "1", absent: "999999")
@@ -116,6 +117,36 @@ extension TenantCrossing {
       at: "/api/v1/messages"),
     TenantCrossing("GET /api/v1/messages/{id}", { "/api/v1/messages/\($0)" }, ("1-1", "999999-1")),
   ]
+
+  private static let triggers = [
+    TenantCrossing("GET /api/v1/triggers", at: "/api/v1/triggers"),
+    TenantCrossing("GET /api/v1/triggers", at: "/api/v1/triggers?limit=1"),
+    TenantCrossing(
+      "POST /api/v1/triggers", json: { #"{"name":"x","appId":"\#($0)","message":{"alert":"x"}}"# },
+      ("com.secretive.app", "com.nothing"), at: "/api/v1/triggers"),
+    TenantCrossing(
+      "POST /api/v1/triggers",
+      json: { #"{"name":"x","appId":"com.other","template":"\#($0)","message":{"alert":"x"}}"# },
+      ("secretive", "nothing"), at: "/api/v1/triggers"),
+    TenantCrossing("GET /api/v1/triggers/{id}", { "/api/v1/triggers/\($0)" }, number),
+    TenantCrossing("PATCH /api/v1/triggers/{id}", { "/api/v1/triggers/\($0)" }, number, json: #"{"active":false}"#),
+  ]
+
+  private static func carmaTriggers(_ second: String, _ first: String) -> [TenantCrossing] {
+    let message = #"{"originalId":"secretive@example.com","saveProps":true,"properties":{"a":"b"}}"#
+    return [
+      TenantCrossing("GET /rest/{customerId}/triggers", { "/rest/\($0)/triggers" }, (first, "999999")),
+      TenantCrossing("GET /rest/{customerId}/triggers", at: "/rest/\(second)/triggers"),
+      TenantCrossing("GET /rest/{customerId}/triggers/{triggerId}", { "/rest/\($0)/triggers/1" }, (first, "999999")),
+      TenantCrossing("GET /rest/{customerId}/triggers/{triggerId}", { "/rest/\(second)/triggers/\($0)" }, number),
+      TenantCrossing(
+        "POST /rest/{customerId}/triggers/{triggerId}/messages", { "/rest/\($0)/triggers/1/messages" },
+        (first, "999999"), json: message),
+      TenantCrossing(
+        "POST /rest/{customerId}/triggers/{triggerId}/messages", { "/rest/\(second)/triggers/\($0)/messages" }, number,
+        json: message),
+    ]
+  }
 
   private static let reports =
     ["devices", "registrations", "invalidations", "sendouts", "funnel", "failures", "opens"].map {

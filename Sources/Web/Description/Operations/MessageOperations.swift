@@ -14,6 +14,9 @@ enum MessageOperations {
       The reply comes once the message is committed. With `wait` it comes as soon as the push services' verdicts are there, or \
       the time is over; what is tried again later is `waiting`.
 
+      With `deliverAt` the message is committed now and sent at that time, to the devices that the contact has now, with the fields \
+      that it has then.
+
       The body can be a list of up to 1000 messages. The reply then is a list in the same order. Each message is taken or \
       refused by itself, with the `status` and the `error` that it would get alone.
 

@@ -1,0 +1,156 @@
+import ArgumentParser
+import FoundationEssentials
+import Registry
+import Sendouts
+import Web
+import Wire
+
+struct TriggerCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "trigger", abstract: "Add, change, list and show triggers, and send their messages.",
+    discussion: "A trigger is a named message that back ends send to one contact at a time, by Carma's routes.",
+    subcommands: [Add.self, Update.self, List.self, Show.self, Send.self])
+
+  struct Add: ManagementCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Add a trigger.",
+      discussion: """
+        Example: pushcart trigger add --customer 1 --name "Order shipped" --app com.acme.app \
+        --alert "{{firstName}}, your order {{orderNo}} is on its way"
+        """)
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(parsing: .unconditional, help: "Display name, unique among the customer's triggers.") var name: String
+    @Option(parsing: .unconditional, help: "What it is for.") var description: String?
+    @Option(parsing: .upToNextOption, help: "Bundle id of the app, or of several.") var app: [String]
+    @OptionGroup(title: "Message") var message: MessageOptions
+    @Option(help: "Template of the rich page. (default: no page)") var template: String?
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      let request = TriggerRequest(
+        name: name, description: description, appIds: app, message: try message.body, template: template)
+      let trigger = try await stores.change(customer) { try await $0.addTrigger(request) }
+      try options.output.show(trigger) { "Trigger \($0.triggerId), \($0.name.onOneLine), is added.\n" }
+    }
+  }
+
+  struct Update: ManagementCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Change a trigger. Options that are left out change nothing.",
+      discussion: """
+        One option of the message replaces the message as a whole. An inactive trigger refuses messages.
+
+        Example: pushcart trigger update 1 --customer 1 --active false
+        """)
+
+    @Argument(help: "Number of the trigger.") var trigger: TriggerID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(parsing: .unconditional, help: "Display name.") var name: String?
+    @Option(parsing: .unconditional, help: "What it is for; \"\" removes it.") var description: String?
+    @Option(parsing: .upToNextOption, help: "Bundle id of the app, or of several.") var app: [String] = []
+    @OptionGroup(title: "Message") var message: MessageOptions
+    @Option(help: "Template of the rich page; \"\" removes it.") var template: String?
+    @Option(help: "Whether it takes messages: true or false.") var active: Bool?
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      let body = try message.body
+      let request = TriggerChangeRequest(
+        name: name, description: description, appIds: app.isEmpty ? nil : app,
+        message: body == MessageBody() ? nil : body, template: template, active: active)
+      let changed = try await stores.change(customer) { [trigger] in try await $0.changeTrigger(trigger, request) }
+      try options.output.show(changed) { "Trigger \($0.triggerId), \($0.name.onOneLine), is changed.\n" }
+    }
+  }
+
+  struct List: ManagementCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "List a customer's triggers.", discussion: "Example: pushcart trigger list --customer 1")
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      let triggers = try await stores.triggers.all(customer)
+      try options.output.show(Page<TriggerReply, TriggerID>(items: triggers, next: nil)) { page in
+        var table = TextTable("#Trigger", "Name", "Apps", "Active", "Changed (UTC)")
+        for trigger in page.items {
+          table.add(
+            "\(trigger.triggerId)", trigger.name, trigger.appIds.joined(separator: ", "), trigger.active ? "yes" : "no",
+            trigger.updatedAt.forPeople)
+        }
+        return table.text(empty: "Customer \(customer) has no triggers.")
+      }
+    }
+  }
+
+  struct Show: ManagementCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Show a trigger.", discussion: "Example: pushcart trigger show 1 --customer 1")
+
+    @Argument(help: "Number of the trigger.") var trigger: TriggerID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      try options.output.show(try await stores.triggers.find(customer, trigger)) { trigger in
+        var table = TextTable("Field", "Value")
+        table.add("name", trigger.name)
+        table.add("description", trigger.description)
+        table.add("apps", trigger.appIds.joined(separator: ", "))
+        table.add("alert", trigger.message.alert)
+        table.add("info", trigger.message.info)
+        table.add("template", trigger.template)
+        table.add("active", trigger.active ? "yes" : "no")
+        return "Trigger \(trigger.triggerId)\n" + table.text(empty: "")
+      }
+    }
+  }
+
+  struct Send: ManagementCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "Send a trigger's message to one contact.",
+      discussion: """
+        A running hub sends it.
+
+        Example: pushcart trigger send 1 --customer 1 --to lars@example.com --property orderNo=A-17 --at 2026-11-20T09:00:00Z
+        """)
+
+    @Argument(help: "Number of the trigger.") var trigger: TriggerID
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(parsing: .unconditional, help: "The contact with this original id.") var to: String
+    @Option(
+      name: .customLong("property"), parsing: .upToNextOption,
+      help: ArgumentHelp("What the texts can name, before the contact's own properties.", valueName: "name=value"))
+    var properties: [String] = []
+    @Option(
+      help:
+        "When it is due, up to \(MessageRequest.maximumDelay) days ahead, as in 2026-11-20T09:00:00Z. (default: now)")
+    var at: Timestamp?
+    @OptionGroup var options: ManagementOptions
+
+    func validate() throws {
+      if properties.contains(where: { $0.prefix { $0 != "=" }.isEmpty || !$0.contains("=") }) {
+        throw ValidationError("--property takes name=value.")
+      }
+    }
+
+    func run(in stores: ManagementStores) async throws {
+      let pairs = properties.map { property in
+        (String(property.prefix { $0 != "=" }), String(property.drop { $0 != "=" }.dropFirst()))
+      }
+      var message = TriggerMessage()
+      message.originalId = to
+      message.properties = String(decoding: try JSONEncoder().encode(Dictionary(pairs) { $1 }), as: UTF8.self)
+      if let at {
+        message.deliveryTime =
+          CarmaDate(milliseconds: Int64(at.date.timeIntervalSince1970 * 1000)).map { .set($0) } ?? .keep
+      }
+      let trigger = try await stores.triggers.find(customer, trigger)
+      let reply = try await stores.messages.send(customer, message, by: trigger).message
+      try options.output.show(reply) { $0.text }
+    }
+  }
+}
