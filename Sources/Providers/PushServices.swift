@@ -11,23 +11,36 @@ public final class PushServices: Service {
   let apns: APNsEndpoint
   private let fcm: FCMEndpoint
 
-  /// - Parameter now: the clock by which tokens and pushes are dated.
+  /// - Parameters:
+  ///   - tokens: keeps the provider tokens that all hubs share; this process keeps its own if `nil`.
+  ///   - now: the clock by which access tokens and pushes are dated.
+  ///   - clock: by which tokens get old; no change of the time of day moves it.
   /// - Throws: `ProviderError` if an address or the file of trusted certificates is unusable.
   public init(
-    _ settings: PushServiceSettings, logger: Logger, now: @escaping @Sendable () -> Date = { Date() }
+    _ settings: PushServiceSettings, tokens: (any ProviderTokenStore)? = nil, logger: Logger,
+    now: @escaping @Sendable () -> Date = { Date() },
+    clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) throws(ProviderError) {
     pools = try ConnectionPools(settings, logger: logger, now: now)
-    apns = try APNsEndpoint(settings.apns, pools)
+    apns = try APNsEndpoint(
+      settings.apns, pools, ProviderTokens(tokens ?? UnsharedTokens(now: now), logger: logger, clock: clock))
     fcm = try FCMEndpoint(settings.fcm, pools)
   }
 
   /// The account of an app. Making one costs little: nothing is opened before it is used.
-  /// - Parameter appID: the app's bundle id or package name.
-  public func account(appID: String, credentials: PushServiceCredentials) -> any PushAccount {
+  /// - Parameters:
+  ///   - appID: the app's bundle id or package name.
+  ///   - customer: the app's owner. Customers share no provider token, even if they have the same key.
+  public func account(
+    appID: String, of customer: CustomerID, credentials: PushServiceCredentials
+  ) -> any PushAccount {
     switch credentials {
     case .apns(let teamID, let keyID, let signingKey):
       APNsAccount(
-        topic: appID, credentials: APNsCredentials(teamID: teamID, keyID: keyID, signingKey: signingKey),
+        topic: appID,
+        owner: TokenOwner(
+          customer: customer,
+          credentials: APNsCredentials(teamID: teamID, keyID: keyID, signingKey: signingKey)),
         endpoint: apns)
     case .fcm(let credentials): FCMAccount(credentials: credentials, endpoint: fcm)
     }

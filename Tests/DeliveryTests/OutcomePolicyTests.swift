@@ -7,11 +7,12 @@ import Wire
 
 @Suite struct JudgementTests {
   private let noon = Date(timeIntervalSince1970: 1_800_000_000)
+  private let start = ContinuousClock.now
   private let push = QueuedPush(
     number: PushNumber(3), batch: 1, device: DeviceID(7), contact: ContactID(8), attempts: 0, giveUpAt: nil)
 
   private func outcomePolicy(_ policy: UncertainPolicy = .resend) -> OutcomePolicy {
-    OutcomePolicy(policy: policy, retrySchedule: RetrySchedule(), jitter: 1, now: { noon })
+    OutcomePolicy(policy: policy, retrySchedule: RetrySchedule(), jitter: 1, now: { noon }, clock: { start })
   }
 
   private func outcome(_ verdict: Verdict) -> PushOutcome { PushOutcome(index: 0, verdict: verdict, sentAt: noon) }
@@ -42,12 +43,12 @@ import Wire
   @Test func `A push expires when its retry would be due too late`() {
     let late = QueuedPush(
       number: PushNumber(3), batch: 1, device: push.device, contact: push.contact, attempts: 0,
-      giveUpAt: noon.addingTimeInterval(59))
+      giveUpAt: start + .seconds(59))
     #expect(settlement(.retry(after: .seconds(60), reason: "X"), late) == written(.failed, "X"))
     #expect(settlement(.retry(after: .seconds(59), reason: "X"), late) == written(.waiting, "X", delay: .seconds(59)))
     #expect(settlement(.retry(after: .seconds(3 * 3600), reason: "X")) == written(.failed, "X"))
     let gone = QueuedPush(
-      number: PushNumber(3), batch: 1, device: push.device, contact: push.contact, attempts: 3, giveUpAt: noon)
+      number: PushNumber(3), batch: 1, device: push.device, contact: push.contact, attempts: 3, giveUpAt: start)
     #expect(settlement(.uncertain(reason: "X"), gone) == written(.uncertain, "X"))
   }
 
@@ -63,8 +64,8 @@ import Wire
   }
 
   @Test func `An unsent push waits as long as it has so far, counts no attempt, and expires`() {
-    func settlement(waited: TimeInterval?) -> Settlement? {
-      let giveUpAt = waited.map { noon.addingTimeInterval(7200 - $0) }
+    func settlement(waited: Int?) -> Settlement? {
+      let giveUpAt = waited.map { start + .seconds(7200 - $0) }
       let push = QueuedPush(
         number: PushNumber(3), batch: 1, device: DeviceID(7), contact: ContactID(8), attempts: 0, giveUpAt: giveUpAt)
       let outcome = PushOutcome(index: 0, verdict: .unsent(reason: "X"), sentAt: nil)
@@ -99,7 +100,7 @@ import Wire
 
   @Test func `A push does not expire while credentials are refused`() {
     let late = QueuedPush(
-      number: PushNumber(3), batch: 1, device: push.device, contact: push.contact, attempts: 0, giveUpAt: noon)
+      number: PushNumber(3), batch: 1, device: push.device, contact: push.contact, attempts: 0, giveUpAt: start)
     let settlement = outcomePolicy().settlement(of: late, blockedBy: .refused(reason: "X"))
     #expect(settlement.state == .waiting && settlement.timeout == nil)
   }

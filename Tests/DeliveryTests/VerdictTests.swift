@@ -114,6 +114,33 @@ import Wire
     }
   }
 
+  @Test(arguments: [-3.0, 3]) func `A hub whose clock is hours off retries a push for as long as others`(hours: Double)
+    async throws
+  {
+    try await withSendingBench { bench in
+      try await bench.addDevices(1)
+      bench.simulator.apns.rule(.any, .refuse(status: 503, reason: "Shutdown"), times: 3)
+      let dispatcher = Dispatcher(
+        bench.pool, services: bench.services, links: bench.links, logger: TestServer.logger,
+        now: { Date(timeIntervalSinceNow: hours * 3600) })
+      let runner = SendoutRunner(
+        bench.pool, dispatcher: dispatcher, vault: bench.vault, settings: TestHub().runner, logger: TestServer.logger)
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await runner.run() }
+        let key = try await bench.send()
+        for attempts in 1...3 {
+          var push: PushReply?
+          while push?.attempts != attempts { push = try await bench.pushes(key).first }
+          #expect(push?.state == .waiting)
+          try await bench.makeDue(key)
+        }
+        let finished = try await bench.until(key, .finished)
+        #expect(finished.counts == SendoutCounts(audience: 1, sent: 1, accepted: 1))
+        group.cancelAll()
+      }
+    }
+  }
+
   @Test func `A push expires`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(1, prefix: "bb")

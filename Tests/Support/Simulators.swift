@@ -3,6 +3,7 @@ public import FoundationEssentials
 import Logging
 @testable public import Providers
 public import Simulator
+import Wire
 
 /// Runs `body` with a Simulator of its own, on ports of its own, which knows the key of `APNsCredentials.sample`.
 /// - Parameter configure: changes the settings first.
@@ -52,12 +53,17 @@ public func withAPNs<Answer: Sendable>(
 
 /// Runs `body` with a provider of its own.
 public func withProvider<Answer: Sendable>(
-  _ settings: PushServiceSettings, now: @escaping @Sendable () -> Date = { Date() },
+  _ settings: PushServiceSettings, tokens: (any ProviderTokenStore)? = nil,
+  now: @escaping @Sendable () -> Date = { Date() },
   _ body: (PushServices) async throws -> Answer
 ) async throws -> Answer {
   var quiet = Logger(label: "apns")
   quiet.logLevel = .critical
-  let provider = try PushServices(settings, logger: quiet, now: now)
+  // Tests that set the time let both clocks pass together.
+  let (start, begun) = (ContinuousClock.now, now())
+  let provider = try PushServices(
+    settings, tokens: tokens, logger: quiet, now: now,
+    clock: { start + .seconds(now().timeIntervalSince(begun)) })
   do {
     let answer = try await body(provider)
     await provider.shutDown()
@@ -129,14 +135,15 @@ extension PushServices {
     let refused = pushes.indices.compactMap { index in
       pushes[index].refusal.map { PushOutcome(index: index, verdict: $0, sentAt: nil) }
     }
-    return apns.send(pushes.map(\.request), refused: refused, to: environment, as: credentials, while: isWanted)
+    let owner = TokenOwner(customer: CustomerID(1), credentials: credentials)
+    return apns.send(pushes.map(\.request), refused: refused, to: environment, as: owner, while: isWanted)
   }
 
   /// Asks APNs whether it accepts a key for a topic; see `PushAccount.check`.
   public func check(
     topic: String, environment: PushEnvironment, credentials: APNsCredentials
   ) async -> CredentialVerdict {
-    await account(appID: topic, credentials: credentials.shared).check(environment)
+    await account(appID: topic, of: CustomerID(1), credentials: credentials.shared).check(environment)
   }
 
   /// Sends, and returns the verdicts in the order of the pushes.

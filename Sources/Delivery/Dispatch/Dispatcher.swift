@@ -51,7 +51,7 @@ public struct Dispatcher: Sendable {
   public func order(for app: PushApp, _ credentials: PushServiceCredentials) -> AppOrder {
     AppOrder(
       app: app.id, fields: AppFields(appId: app.appID, name: app.name),
-      account: services.account(appID: app.appID, credentials: credentials))
+      account: services.account(appID: app.appID, of: app.customer, credentials: credentials))
   }
 
   /// Sends what can be claimed of one lane of a sendout now, and returns when all that this hub has claimed is settled and

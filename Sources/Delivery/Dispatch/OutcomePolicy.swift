@@ -41,7 +41,10 @@ struct OutcomePolicy: Sendable {
   let retrySchedule: RetrySchedule
   /// The share of every delay, 0 to 1. It is one for a batch, so that pushes delayed together become due together.
   let jitter: Double
+  /// Dates what the push service does not date.
   let now: @Sendable () -> Date
+  /// The clock by which pushes expire. The moment itself comes from the database.
+  var clock: @Sendable () -> ContinuousClock.Instant = { .now }
 
   func action(of outcome: PushOutcome, for push: QueuedPush, in environment: PushEnvironment) -> OutcomeAction {
     switch outcome.verdict {
@@ -82,7 +85,7 @@ struct OutcomePolicy: Sendable {
       settlement.delay = Self.refusedDelay
     case .unavailable(let reason):
       settlement.reason = reason
-      let left = push.giveUpAt.map { Duration.seconds($0.timeIntervalSince(now())) } ?? retrySchedule.timeout
+      let left = timeLeft(push)
       let delay = retrySchedule.delay(unsentFor: retrySchedule.timeout - left)
       guard delay <= left else {
         settlement.state = .failed
@@ -105,14 +108,16 @@ struct OutcomePolicy: Sendable {
       sentAt: outcome.sentAt)
   }
 
+  /// How long until the push expires.
+  private func timeLeft(_ push: QueuedPush) -> Duration { push.giveUpAt.map { $0 - clock() } ?? retrySchedule.timeout }
+
   /// Waiting for another attempt; in its final state if that would be due after the push expires.
   private func retry(
     _ push: QueuedPush, _ outcome: PushOutcome, _ reason: String, atLeast: Duration = .zero,
     finally end: PushState
   ) -> Settlement {
     let delay = retrySchedule.delay(after: push.attempts + 1, jitter: jitter, atLeast: atLeast)
-    let giveUpAt = push.giveUpAt ?? now().addingTimeInterval(retrySchedule.timeout.inSeconds)
-    guard now().addingTimeInterval(delay.inSeconds) <= giveUpAt else { return settled(end, push, outcome, reason) }
+    guard delay <= timeLeft(push) else { return settled(end, push, outcome, reason) }
     var settlement = settled(.waiting, push, outcome, reason)
     settlement.delay = delay
     settlement.timeout = retrySchedule.timeout

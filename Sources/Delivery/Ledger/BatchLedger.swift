@@ -28,14 +28,15 @@ struct BatchLedger: Sendable {
 
   /// The pushes of a claimed batch that are to be sent, in the order of their numbers.
   func pushes(of batch: ClaimedBatch) async throws -> [QueuedPush] {
-    try await database.query(
+    let asked = ContinuousClock.now
+    return try await database.query(
       BatchQueries.pushes, key.customer.rawValue, key.sendout.rawValue, batch.range.lowerBound, batch.range.upperBound
     ).map { row in
-      let (number, device, contact, message, attempts, giveUpAt) = try row.decode(
-        Int64.self, Int64.self, Int64.self, Int32?.self, Int32.self, Date?.self)
+      let (number, device, contact, message, attempts, secondsLeft) = try row.decode(
+        Int64.self, Int64.self, Int64.self, Int32?.self, Int32.self, Double?.self)
       return QueuedPush(
         number: PushNumber(number), batch: batch.claim.batch, device: DeviceID(device), contact: ContactID(contact),
-        message: message, attempts: Int(attempts), giveUpAt: giveUpAt)
+        message: message, attempts: Int(attempts), giveUpAt: secondsLeft.map { asked + .seconds($0) })
     }
   }
 
@@ -169,8 +170,8 @@ struct QueuedPush: Sendable, Equatable {
   var message: Int32?
   /// How often it left before.
   let attempts: Int
-  /// When it expires; `nil` if it was never delayed.
-  let giveUpAt: Date?
+  /// When it expires, by the monotonic clock; `nil` if it was never delayed.
+  let giveUpAt: ContinuousClock.Instant?
 }
 
 /// The outcome of one push, as it is written to the ledger.

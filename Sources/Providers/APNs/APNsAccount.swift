@@ -5,7 +5,7 @@ import Wire
 struct APNsAccount: PushAccount {
   /// The app's bundle id.
   let topic: String
-  let credentials: APNsCredentials
+  let owner: TokenOwner
   let endpoint: APNsEndpoint
 
   var service: String { APNsDescription.name }
@@ -22,7 +22,7 @@ struct APNsAccount: PushAccount {
   func send(
     _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
-    endpoint.send(requests, to: environment, as: credentials, while: isWanted)
+    endpoint.send(requests, to: environment, as: owner, while: isWanted)
   }
 
   /// Sends an empty payload to a well-formed token that no device has. APNs checks the provider token before the push, so the response

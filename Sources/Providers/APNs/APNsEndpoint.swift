@@ -3,13 +3,14 @@ import Wire
 
 /// Where all accounts at APNs send: an address for each environment, and the provider tokens of all keys.
 ///
-/// Each key has connections of its own in each environment. All of them share one provider token, which is renewed after 50 minutes.
+/// Each key of a customer has connections of its own in each environment. All of them share one provider token, on all hubs, which is
+/// renewed after 50 minutes.
 struct APNsEndpoint: Sendable {
   private let addresses: [PushEnvironment: ServiceAddress]
   private let tokens: ProviderTokens
   private let pools: ConnectionPools
 
-  init(_ settings: APNsSettings, _ pools: ConnectionPools) throws(ProviderError) {
+  init(_ settings: APNsSettings, _ pools: ConnectionPools, _ tokens: ProviderTokens) throws(ProviderError) {
     guard let production = ServiceAddress(url: settings.productionURL) else {
       throw .addressUnusable(setting: "PUSHCART_APNS_PRODUCTION_URL")
     }
@@ -17,19 +18,21 @@ struct APNsEndpoint: Sendable {
       throw .addressUnusable(setting: "PUSHCART_APNS_SANDBOX_URL")
     }
     addresses = [.production: production, .sandbox: sandbox]
-    tokens = ProviderTokens(now: pools.now)
+    self.tokens = tokens
     self.pools = pools
   }
 
   func send(
     _ requests: [PushRequest], refused: [PushOutcome] = [], to environment: PushEnvironment,
-    as credentials: APNsCredentials, while isWanted: @escaping @Sendable () -> Bool
+    as owner: TokenOwner, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
     guard let address = addresses[environment] else { preconditionFailure("an environment without an address") }
-    let key = PoolKey(service: APNsDescription.label, environment: environment, credentials: credentials.shared)
+    let key = PoolKey(
+      service: APNsDescription.label, environment: environment, customer: owner.customer,
+      credentials: owner.credentials.shared)
     return pools.send(
       requests, refused: refused, through: key, to: address,
-      APNsDescription(credentials: credentials, tokens: tokens), while: isWanted)
+      APNsDescription(owner: owner, tokens: tokens), while: isWanted)
   }
 
   /// Drops the provider tokens of all other keys.
@@ -43,7 +46,7 @@ struct APNsDescription: ServiceDescription {
   static let name = "APNs"
   static let label = "apns"
 
-  let credentials: APNsCredentials
+  let owner: TokenOwner
   let tokens: ProviderTokens
 
   var name: String { Self.name }
@@ -52,13 +55,7 @@ struct APNsDescription: ServiceDescription {
   var startsWithOneStream: Bool { true }
 
   func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
-    switch tokens.availableToken(for: credentials) {
-    case .token(let token): return .available(Authorization(value: token.authorization))
-    case .keyUnusable: return .unusable(.credentialsRefused(reason: "SigningKeyUnusable"))
-    case .none(let until):
-      let wait = Duration.seconds(max(1, Int64(until.timeIntervalSince(tokens.now()).rounded(.up))))
-      return .unusable(.retry(after: wait, reason: APNsReason.tooManyProviderTokenUpdates.rawValue))
-    }
+    tokens.authorization(of: owner, whenReady: whenReady)
   }
 
   func classification(of response: ServiceResponse) -> ResponseClassification {
@@ -67,13 +64,9 @@ struct APNsDescription: ServiceDescription {
 
   func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool {
     guard let value = authorization.value else { return false }
-    guard recovery == .previousToken else {
-      tokens.expired(value, of: credentials)
-      return true
-    }
-    tokens.overused(value, of: credentials)
-    if case .token = tokens.availableToken(for: credentials) { return true }
-    return false
+    if recovery == .previousToken { return tokens.overused(value, of: owner) }
+    tokens.expired(value, of: owner)
+    return true
   }
 
   func goAwayReason(_ debugData: [UInt8]) -> String? { APNsResponse.reason(in: debugData) }

@@ -1,145 +1,152 @@
-import Crypto
-import FoundationEssentials
+public import FoundationEssentials
+import Logging
 import Synchronization
-import Wire
+public import Wire
 
-/// A JWT that authenticates a team to APNs: ES256, header `kid`, claims `iss` and `iat` (a number), and nothing else.
-struct ProviderToken: Hashable, Sendable {
-  /// The header `authorization`, ready to send; never logged.
-  let authorization: String
-  /// The claim `iat`.
-  let issuedAt: Date
+/// Keeps the provider token that all hubs share, one for each signing key of a customer.
+public protocol ProviderTokenStore: Sendable {
+  /// The key's token, if there is one less than an hour old, and what time it is for all hubs.
+  func find(_ key: ProviderTokenKey) async throws -> (token: ProviderToken?, now: Date)
 
-  /// ECDSA is randomized: each call gives another token, and APNs counts them.
-  init(_ credentials: APNsCredentials, key: P256.Signing.PrivateKey, now: Date) throws {
-    let iat = Int64(now.timeIntervalSince1970)
-    let header = try Self.encode(["alg": "ES256", "kid": credentials.keyID])
-    let claims = try Self.encode(Claims(iss: credentials.teamID, iat: iat))
-    let signed = header + "." + claims
-    let signature = try key.signature(for: Data(signed.utf8)).rawRepresentation
-    authorization = "bearer \(signed).\(Base64URL.text(Array(signature)))"
-    issuedAt = Date(timeIntervalSince1970: Double(iat))
-  }
-
-  private struct Claims: Encodable {
-    var iss: String
-    var iat: Int64
-  }
-
-  private static func encode(_ value: some Encodable) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
-    return Base64URL.text(Array(try encoder.encode(value)))
-  }
+  /// Keeps a new token in place of the one that was found, if that is still there.
+  /// - Parameter seen: when the token that was found was issued; `nil` if there was none.
+  /// - Returns: `false` if another hub was quicker: then its token is the shared one.
+  func replace(_ seen: Date?, with token: ProviderToken, for key: ProviderTokenKey) async throws -> Bool
 }
 
-/// One key's provider token, and when to create a new one (Apple: at most every 20 minutes, and at least every 60).
-struct ProviderTokenCache: Sendable {
-  /// The token to send with, if there is one.
-  enum AvailableToken: Hashable, Sendable {
-    case token(ProviderToken)
-    /// None that APNs would accept before then.
-    case none(until: Date)
-    /// The signing key is no P-256 key in PEM.
-    case keyUnusable
-  }
-
-  /// Age at which it is renewed, ten minutes before APNs refuses it; in seconds.
-  static let lifetime: TimeInterval = 50 * 60
-  /// Age at which APNs refuses it; in seconds.
-  static let hardLifetime: TimeInterval = 60 * 60
-  /// Least time between two tokens; in seconds.
-  static let leastInterval: TimeInterval = 20 * 60
-
-  private let credentials: APNsCredentials
-  private let key: P256.Signing.PrivateKey?
-  private var current: ProviderToken?
-  private var previous: ProviderToken?
-  /// No new token before then, because APNs said that there were too many.
-  private var blockedUntil: Date?
-  /// When a token was last created because APNs reported the previous one as expired.
-  private var renewedAt: Date?
-
-  init(_ credentials: APNsCredentials) {
-    self.credentials = credentials
-    key = try? P256.Signing.PrivateKey(pemRepresentation: credentials.signingKey)
-  }
-
-  /// The token to send with now. It is created if there is none, if it is 50 minutes old, and if the clock was set back to before
-  /// its creation.
-  mutating func availableToken(now: Date) -> AvailableToken {
-    guard let key else { return .keyUnusable }
-    if let blockedUntil, now < blockedUntil {
-      guard let current, now.timeIntervalSince(current.issuedAt) < Self.hardLifetime else {
-        return .none(until: blockedUntil)
-      }
-      return .token(current)
-    }
-    blockedUntil = nil
-    if let current, (-60..<Self.lifetime).contains(now.timeIntervalSince(current.issuedAt)) { return .token(current) }
-    return create(with: key, now: now)
-  }
-
-  /// APNs reported a token as expired. It is replaced, unless that was done within the last 20 minutes: then the clock is wrong, and
-  /// no token helps.
-  mutating func expired(_ authorization: String, now: Date) {
-    guard let key, current?.authorization == authorization, blockedUntil == nil else { return }
-    if let renewedAt, abs(now.timeIntervalSince(renewedAt)) < Self.leastInterval { return }
-    renewedAt = now
-    _ = create(with: key, now: now)
-    previous = nil
-  }
-
-  /// APNs reported too many tokens before this one. The previous one is used again while it is less than an hour old.
-  /// None is created for 20 minutes.
-  mutating func overused(_ authorization: String, now: Date) {
-    guard current?.authorization == authorization else { return }
-    blockedUntil = now.addingTimeInterval(Self.leastInterval)
-    current = previous
-    previous = nil
-  }
-
-  private mutating func create(with key: P256.Signing.PrivateKey, now: Date) -> AvailableToken {
-    guard let token = try? ProviderToken(credentials, key: key, now: now) else { return .keyUnusable }
-    previous = current
-    current = token
-    return .token(token)
-  }
+/// Whose token: apps of a customer with the same key share it.
+struct TokenOwner: Hashable, Sendable {
+  let customer: CustomerID
+  let credentials: APNsCredentials
 }
 
-/// The provider tokens of all keys; all connections of a key share one.
+/// The provider tokens of all keys; all connections of a key share one, on this hub and on others.
+///
+/// A token's age goes by the store's clock, and from then on by this hub's monotonic one. So a hub whose clock is wrong neither makes a
+/// second token nor sends with one that has expired. While the store is away, the token at hand is used until it is 50 minutes old.
 final class ProviderTokens: Sendable {
-  private let caches = Mutex<[APNsCredentials: ProviderTokenCache]>([:])
-  let now: @Sendable () -> Date
+  private struct Account {
+    /// `nil` if the key cannot sign.
+    let signer: TokenSigner?
+    var cache = ProviderTokenCache()
+    var waiting: [@Sendable () -> Void] = []
+  }
 
-  init(now: @escaping @Sendable () -> Date) { self.now = now }
+  private let store: any ProviderTokenStore
+  private let logger: Logger
+  let clock: @Sendable () -> ContinuousClock.Instant
+  private let accounts = Mutex<[TokenOwner: Account]>([:])
 
-  /// The key's token. It is created under the lock, so that concurrent callers get the same one.
-  func availableToken(for credentials: APNsCredentials) -> ProviderTokenCache.AvailableToken {
-    withCache(credentials) { $0.availableToken(now: $1) }
+  init(_ store: any ProviderTokenStore, logger: Logger, clock: @escaping @Sendable () -> ContinuousClock.Instant) {
+    self.store = store
+    self.logger = logger
+    self.clock = clock
+  }
+
+  /// See `ServiceDescription.authorization`.
+  func authorization(of owner: TokenOwner, whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
+    let now = clock()
+    let (available, signer) = accounts.withLock { accounts -> (ProviderTokenCache.Available?, TokenSigner?) in
+      var account = accounts[owner] ?? Account(signer: TokenSigner(owner.credentials))
+      defer { accounts[owner] = account }
+      guard let signer = account.signer else { return (nil, nil) }
+      let (available, mustAsk) = account.cache.available(now: now)
+      if available == .pending { account.waiting.append(whenReady) }
+      return (available, mustAsk ? signer : nil)
+    }
+    if let signer { Task { await ask(owner, signer) } }
+    switch available {
+    case .token(let token): return .available(Authorization(value: token.authorization))
+    case .pending: return .pending
+    case .unknown: return .unusable(.unsent(reason: "ProviderTokenUnknown"))
+    case .blocked(let until):
+      let wait = Duration.seconds(max(1, Int64(((until - now) / .seconds(1)).rounded(.up))))
+      return .unusable(.retry(after: wait, reason: APNsReason.tooManyProviderTokenUpdates.rawValue))
+    case nil: return .unusable(.credentialsRefused(reason: "SigningKeyUnusable"))
+    }
   }
 
   /// See `ProviderTokenCache.expired`.
-  func expired(_ authorization: String, of credentials: APNsCredentials) {
-    withCache(credentials) { $0.expired(authorization, now: $1) }
+  func expired(_ authorization: String, of owner: TokenOwner) {
+    let now = clock()
+    accounts.withLock { $0[owner]?.cache.expired(authorization, now: now) }
   }
 
   /// See `ProviderTokenCache.overused`.
-  func overused(_ authorization: String, of credentials: APNsCredentials) {
-    withCache(credentials) { $0.overused(authorization, now: $1) }
+  /// - Returns: whether there is another token to send with.
+  func overused(_ authorization: String, of owner: TokenOwner) -> Bool {
+    let now = clock()
+    return accounts.withLock { accounts in
+      accounts[owner]?.cache.overused(authorization, now: now)
+      return accounts[owner]?.cache.isBlocked(now: now) == false
+    }
   }
 
-  /// Drops the tokens of all such keys.
+  /// Drops the tokens of all such keys, unless one is being asked for.
   func removeAll(where isUnused: (APNsCredentials) -> Bool) {
-    caches.withLock { caches in caches = caches.filter { !isUnused($0.key) } }
+    accounts.withLock { accounts in
+      accounts = accounts.filter { !isUnused($0.key.credentials) || !$0.value.waiting.isEmpty }
+    }
   }
 
-  private func withCache<Answer: Sendable>(
-    _ credentials: APNsCredentials, _ body: (inout ProviderTokenCache, Date) -> Answer
-  ) -> Answer {
-    let now = now()
-    return caches.withLock { caches in
-      body(&caches[credentials, default: ProviderTokenCache(credentials)], now)
+  private func ask(_ owner: TokenOwner, _ signer: TokenSigner) async {
+    let refused = accounts.withLock { $0[owner]?.cache.refused }
+    var held: ProviderTokenCache.Held?
+    do {
+      held = try await sharedToken(ProviderTokenKey(customer: owner.customer, signingKey: signer.name), signer, refused)
+    } catch {
+      logger.warning(
+        "could not ask for the provider token that all hubs share, retrying",
+        metadata: ["account": "\(owner.credentials)", "error": "\(error)"])
+    }
+    let now = clock()
+    let waiting = accounts.withLock { accounts in
+      if let held { accounts[owner]?.cache.received(held) } else { accounts[owner]?.cache.failed(now: now) }
+      let waiting = accounts[owner]?.waiting ?? []
+      accounts[owner]?.waiting = []
+      return waiting
+    }
+    for ready in waiting { ready() }
+  }
+
+  /// The token in the store; a new one if it is too old, or if APNs refuses it and the last one is 20 minutes old.
+  private func sharedToken(
+    _ key: ProviderTokenKey, _ signer: TokenSigner, _ refused: String?
+  ) async throws -> ProviderTokenCache.Held? {
+    // Another hub may be quicker: its token is there at the second look.
+    for _ in 1...2 {
+      let asked = clock()
+      let (found, now) = try await store.find(key)
+      func held(_ token: ProviderToken) -> ProviderTokenCache.Held {
+        ProviderTokenCache.Held(token, issued: asked - .seconds(now.timeIntervalSince(token.issuedAt)))
+      }
+      if let found {
+        let age = Duration.seconds(now.timeIntervalSince(found.issuedAt))
+        if ProviderTokenAge.serves(age, isRefused: held(found).authorization == refused) { return held(found) }
+      }
+      let token = try signer.token(issuedAt: now)
+      if try await store.replace(found?.issuedAt, with: token, for: key) { return held(token) }
+    }
+    return nil
+  }
+}
+
+/// The tokens of a process that shares them with no other, such as one that asks about a key of its own making.
+final class UnsharedTokens: ProviderTokenStore {
+  private let tokens = Mutex<[ProviderTokenKey: ProviderToken]>([:])
+  private let now: @Sendable () -> Date
+
+  init(now: @escaping @Sendable () -> Date) { self.now = now }
+
+  func find(_ key: ProviderTokenKey) async -> (token: ProviderToken?, now: Date) {
+    (tokens.withLock { $0[key] }, now())
+  }
+
+  func replace(_ seen: Date?, with token: ProviderToken, for key: ProviderTokenKey) async -> Bool {
+    tokens.withLock { tokens in
+      guard tokens[key]?.issuedAt == seen else { return false }
+      tokens[key] = token
+      return true
     }
   }
 }

@@ -10,6 +10,8 @@ import Wire
 struct PoolKey: Hashable, Sendable {
   var service: String
   var environment: PushEnvironment
+  /// Nil if all customers with these credentials share the connections.
+  var customer: CustomerID?
   var credentials: PushServiceCredentials
 }
 

@@ -116,8 +116,9 @@ struct ManagementStores: Sendable {
     var settings = settings.pushServices
     // A person waits for the answer.
     settings.queueTimeout = .seconds(10)
-    let services = try PushServices(settings, logger: logger)
-    let credentials = CredentialCheck(PushCredentialVault(pool, vault: try vault), services: services)
+    let vault = try vault
+    let services = try PushServices(settings, tokens: ProviderTokenVault(pool, vault: vault), logger: logger)
+    let credentials = CredentialCheck(PushCredentialVault(pool, vault: vault), services: services)
     return try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await services.run() }
       defer { group.cancelAll() }

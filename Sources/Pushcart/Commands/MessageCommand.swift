@@ -103,7 +103,9 @@ extension ManagementStores {
       // Neither is used: the hubs send, and sign the links.
       let signer = LinkSigner(keys: [1: Array(repeating: 0, count: 32)])
       let dispatcher = Dispatcher(
-        pool, services: try PushServices(settings.pushServices, logger: logger),
+        pool,
+        services: try PushServices(
+          settings.pushServices, tokens: ProviderTokenVault(pool, vault: vault), logger: logger),
         links: PublicLinks(base: settings.publicURL, signer: signer), logger: logger)
       return MessageService(
         pool, dispatcher: dispatcher, messages: MessageDispatcher(dispatcher, sendsItself: false),

@@ -158,7 +158,7 @@ struct Diagnostics: Sendable {
       teamID: "PUSHCART00", keyID: "PUSHCART00", signingKey: P256.Signing.PrivateKey().pemRepresentation)
     do {
       let services = try PushServices(settings.pushServices, logger: Logger(label: "push services"))
-      let account = services.account(appID: "pushcart", credentials: stranger)
+      let account = services.account(appID: "pushcart", of: CustomerID(0), credentials: stranger)
       for (environment, url, variable) in [
         (PushEnvironment.production, settings.pushServices.apns.productionURL, Setting.apnsProductionURL.variable),
         (.sandbox, settings.pushServices.apns.sandboxURL, Setting.apnsSandboxURL.variable),

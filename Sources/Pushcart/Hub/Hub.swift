@@ -38,7 +38,9 @@ struct Hub: Sendable {
     let parts = HubParts(
       pool: pool, reportPool: reportPool, vault: vault, links: PublicLinks(base: settings.publicURL, signer: signer),
       signer: signer,
-      services: try PushServices(settings.pushServices, logger: logger), readiness: Readiness(pool, migrator),
+      services: try PushServices(
+        settings.pushServices, tokens: ProviderTokenVault(pool.limited(to: .seconds(4)), vault: vault), logger: logger),
+      readiness: Readiness(pool, migrator),
       drain: settings.drain, logger: logger)
     let caches = RegistryCaches(pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps)
     OpenFiles.raiseLimit()

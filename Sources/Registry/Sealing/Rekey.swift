@@ -64,6 +64,14 @@ public struct Rekey: Sendable {
       guard let new = try renew(Sealed(joined: body.bytes), context, &progress), !trial else { continue }
       try await database.query(RekeyQueries.replaceReply, customer.rawValue, key, body, Bytes(new.joined))
     }
+    for row in try await database.query(RekeyQueries.tokens, customer.rawValue) {
+      let (key, bytes, masterKey) = try row.decode(String.self, Bytes.self, String.self)
+      let sealed = Sealed(bytes: bytes.bytes, masterKeyID: masterKey)
+      let context = ProviderTokenVault.context(customer, key)
+      guard let new = try renew(sealed, context, &progress), !trial else { continue }
+      try await database.query(
+        RekeyQueries.replaceToken, customer.rawValue, key, bytes, Bytes(new.bytes), new.masterKeyID)
+    }
   }
 
   /// The value, sealed again; `nil` when it needs no sealing or cannot be opened.
@@ -123,6 +131,21 @@ enum RekeyQueries {
     WHERE customer_id = $1::bigint AND idempotency_key = $2::text AND body = $3::bytea
     """)
 
+  /// Of one customer, those that can still be used. The next one is sealed under the current key.
+  static let tokens = Statement(
+    "rekey.tokens", .read,
+    """
+    SELECT signing_key, sealed, master_key_id FROM provider_token
+    WHERE customer_id = $1::bigint AND issued_at > now() - interval '1 hour' ORDER BY signing_key
+    """)
+
+  static let replaceToken = Statement(
+    "rekey.replace_token", .write,
+    """
+    UPDATE provider_token SET sealed = $4::bytea, master_key_id = $5::text
+    WHERE customer_id = $1::bigint AND signing_key = $2::text AND sealed = $3::bytea
+    """)
+
   static let secrets = Statement(
     "rekey.secrets", .read, "SELECT name, sealed, master_key_id FROM hub_secret ORDER BY name")
 
@@ -131,6 +154,6 @@ enum RekeyQueries {
     "UPDATE hub_secret SET sealed = $3::bytea, master_key_id = $4::text WHERE name = $1::text AND sealed = $2::bytea")
 
   static let all: [Statement] = [
-    credentials, replaceCredential, replies, replaceReply, secrets, replaceSecret,
+    credentials, replaceCredential, replies, replaceReply, tokens, replaceToken, secrets, replaceSecret,
   ]
 }

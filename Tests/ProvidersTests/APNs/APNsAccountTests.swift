@@ -42,7 +42,8 @@ import Wire
 
   @Test func `A prepared push is received as it was prepared`() async throws {
     try await withAPNs { simulator, services in
-      let account = services.account(appID: "com.acme.app", credentials: APNsCredentials.sample.shared)
+      let account = services.account(
+        appID: "com.acme.app", of: CustomerID(1), credentials: APNsCredentials.sample.shared)
       let push = OutgoingPush(
         token: "ab01", id: UUID(), collapseKey: "s17", message: RenderedMessage(alert: text("Grüße")))
       guard case .request(let request) = account.prepare(push) else {
@@ -67,7 +68,8 @@ import Wire
 
   @Test func `A push that APNs would refuse is refused when it is prepared`() throws {
     let services = try PushServices(PushServiceSettings(), logger: .init(label: "test"))
-    let account = services.account(appID: "com.acme.app", credentials: APNsCredentials.sample.shared)
+    let account = services.account(
+      appID: "com.acme.app", of: CustomerID(1), credentials: APNsCredentials.sample.shared)
     func verdict(token: String, alert: String) -> Verdict? {
       let push = OutgoingPush(token: token, id: UUID(), message: RenderedMessage(alert: text(alert)))
       if case .refused(let verdict) = account.prepare(push) { return verdict }

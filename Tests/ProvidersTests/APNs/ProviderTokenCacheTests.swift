@@ -3,19 +3,26 @@ import FoundationEssentials
 import JWTKit
 import Support
 import Testing
+import Wire
 
 @testable import Providers
 
-/// When provider tokens are created, by a clock that the test sets.
-@Suite struct TokenShelfTests {
-  private let start = Date(timeIntervalSince1970: 1_800_000_000)
+/// When provider tokens are used and asked for, by a clock that the test sets.
+@Suite struct ProviderTokenCacheTests {
+  private let start = ContinuousClock.now
+  private let noon = Date(timeIntervalSince1970: 1_800_000_000)
 
-  private func token(_ availableToken: ProviderTokenCache.AvailableToken) throws -> ProviderToken {
-    guard case .token(let token) = availableToken else { throw Failure.noToken }
-    return token
+  private func held(_ text: String, issuedAfter seconds: Int) -> ProviderTokenCache.Held {
+    ProviderTokenCache.Held(ProviderToken(text: text, issuedAt: noon), issued: start + .seconds(seconds))
   }
 
-  private enum Failure: Error { case noToken }
+  /// A cache with one token, issued at the start.
+  private func cache(_ token: ProviderTokenCache.Held) -> ProviderTokenCache {
+    var cache = ProviderTokenCache()
+    #expect(cache.available(now: start) == (.pending, true))
+    cache.received(token)
+    return cache
+  }
 
   private struct Claims: JWTPayload {
     var iss: String
@@ -25,92 +32,99 @@ import Testing
 
   @Test func `A token is ES256, has key, team and time, and a valid signature`() async throws {
     let credentials = APNsCredentials.sample
-    var shelf = ProviderTokenCache(credentials)
-    let authorization = try token(shelf.availableToken(now: start)).authorization
-    let jwt = try #require(authorization.split(separator: "bearer ").last)
+    let token = try #require(TokenSigner(credentials)).token(issuedAt: noon.addingTimeInterval(0.9))
+    #expect(token.issuedAt == noon)
     // Read and verified by another implementation.
     let keys = JWTKeyCollection()
     await keys.add(
       ecdsa: try ES256PublicKey(
         pem: P256.Signing.PrivateKey(pemRepresentation: credentials.signingKey).publicKey.pemRepresentation))
-    let claims = try await keys.verify(String(jwt), as: Claims.self)
+    let claims = try await keys.verify(token.text, as: Claims.self)
     #expect(claims.iss == credentials.teamID)
     #expect(claims.iat == 1_800_000_000)
-    let header = try #require(jwt.split(separator: ".").first)
+    let header = try #require(token.text.split(separator: ".").first)
     let padded = String(header) + String(repeating: "=", count: (4 - header.utf8.count % 4) % 4)
     let json = try #require(Data(base64Encoded: padded))
     #expect(String(decoding: json, as: UTF8.self) == #"{"alg":"ES256","kid":"\#(credentials.keyID)"}"#)
+    #expect(!"\(token)".contains(token.text))
   }
 
-  @Test func `A token is used for fifty minutes`() throws {
-    var shelf = ProviderTokenCache(.sample)
-    let first = try token(shelf.availableToken(now: start))
-    #expect(try token(shelf.availableToken(now: start.addingTimeInterval(2999))) == first)
-    let second = try token(shelf.availableToken(now: start.addingTimeInterval(3000)))
-    #expect(second != first)
-    #expect(try token(shelf.availableToken(now: start.addingTimeInterval(5999))) == second)
-  }
-
-  @Test func `A clock set back by more than a minute creates a new token`() throws {
-    var shelf = ProviderTokenCache(.sample)
-    let first = try token(shelf.availableToken(now: start))
-    #expect(try token(shelf.availableToken(now: start.addingTimeInterval(-60))) == first)
-    #expect(try token(shelf.availableToken(now: start.addingTimeInterval(-61))) != first)
-  }
-
-  @Test func `An expired token is replaced once, however many responses report it`() throws {
-    var shelf = ProviderTokenCache(.sample)
-    let first = try token(shelf.availableToken(now: start))
-    shelf.expired(first.authorization, now: start)
-    let second = try token(shelf.availableToken(now: start))
-    #expect(second != first)
-    shelf.expired(first.authorization, now: start)
-    #expect(try token(shelf.availableToken(now: start)) == second)
-    // The new one is expired too: it is the clock.
-    shelf.expired(second.authorization, now: start.addingTimeInterval(1199))
-    #expect(try token(shelf.availableToken(now: start.addingTimeInterval(1199))) == second)
-    shelf.expired(second.authorization, now: start.addingTimeInterval(1200))
-    #expect(try token(shelf.availableToken(now: start.addingTimeInterval(1200))) != second)
-  }
-
-  @Test func `After too many tokens the previous one is used while it is valid`() throws {
-    var shelf = ProviderTokenCache(.sample)
-    let first = try token(shelf.availableToken(now: start))
-    let later = start.addingTimeInterval(3000)
-    let second = try token(shelf.availableToken(now: later))
-    shelf.overused(second.authorization, now: later)
-    #expect(try token(shelf.availableToken(now: later)) == first)
-    #expect(try token(shelf.availableToken(now: start.addingTimeInterval(3599))) == first)
-    // It is an hour old now, and none is minted before twenty minutes are over.
-    #expect(shelf.availableToken(now: start.addingTimeInterval(3600)) == .none(until: later.addingTimeInterval(1200)))
-    #expect(shelf.availableToken(now: later.addingTimeInterval(1199)) == .none(until: later.addingTimeInterval(1200)))
-    #expect(try token(shelf.availableToken(now: later.addingTimeInterval(1200))) != second)
-  }
-
-  @Test func `Without a previous token there is none for twenty minutes`() throws {
-    var shelf = ProviderTokenCache(.sample)
-    let only = try token(shelf.availableToken(now: start))
-    shelf.overused(only.authorization, now: start)
-    #expect(shelf.availableToken(now: start) == .none(until: start.addingTimeInterval(1200)))
-    // Neither does an expired one give rise to another.
-    shelf.expired(only.authorization, now: start)
-    #expect(shelf.availableToken(now: start) == .none(until: start.addingTimeInterval(1200)))
-    #expect(try token(shelf.availableToken(now: start.addingTimeInterval(1200))) != only)
+  @Test func `A key's name tells keys of the same ids apart, and not how the file is written`() throws {
+    let key = APNsCredentials.sample
+    let rewritten = APNsCredentials(
+      teamID: key.teamID, keyID: key.keyID, signingKey: "\n" + key.signingKey + "\n")
+    let name = try #require(TokenSigner(key)).name
+    let (same, other) = (try #require(TokenSigner(rewritten)).name, try #require(TokenSigner(.fresh())).name)
+    #expect(name == same && name != other)
+    #expect(name.hasPrefix("TEAM123456/KEY1234567/"))
   }
 
   @Test(arguments: ["", "not a key", "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"])
-  func `What is no signing key mints nothing`(_ pem: String) {
-    var shelf = ProviderTokenCache(APNsCredentials(teamID: "T", keyID: "K", signingKey: pem))
-    #expect(shelf.availableToken(now: start) == .keyUnusable)
+  func `What is no signing key signs nothing`(_ pem: String) {
+    #expect(TokenSigner(APNsCredentials(teamID: "T", keyID: "K", signingKey: pem)) == nil)
   }
 
-  @Test func `Concurrent callers get the same token`() async throws {
-    let tokens = ProviderTokens(now: { [start] in start })
-    let supplied = await withTaskGroup(of: ProviderTokenCache.AvailableToken.self) { group in
-      for _ in 0..<100 { group.addTask { tokens.availableToken(for: .sample) } }
-      return await group.reduce(into: Set()) { $0.insert($1) }
-    }
-    #expect(supplied.count == 1)
+  @Test func `A token is used for fifty minutes, then one caller asks for another`() {
+    let first = held("a", issuedAfter: 0)
+    var cache = cache(first)
+    #expect(cache.available(now: start + .seconds(2999)) == (.token(first), false))
+    #expect(cache.available(now: start + .seconds(3000)) == (.pending, true))
+    #expect(cache.available(now: start + .seconds(3000)) == (.pending, false))
+    let second = held("b", issuedAfter: 3000)
+    cache.received(second)
+    #expect(cache.available(now: start + .seconds(5999)) == (.token(second), false))
+  }
+
+  @Test func `When nobody can say which token is shared, none older than fifty minutes is used`() {
+    var cache = cache(held("a", issuedAfter: 0))
+    #expect(cache.available(now: start + .seconds(3000)) == (.pending, true))
+    cache.failed(now: start + .seconds(3001))
+    #expect(cache.available(now: start + .seconds(3002)) == (.unknown, false))
+    #expect(cache.available(now: start + .seconds(3003)) == (.pending, true))
+  }
+
+  @Test func `An expired token is asked for anew once it is twenty minutes old`() {
+    let first = held("a", issuedAfter: 0)
+    var cache = cache(first)
+    cache.expired(first.authorization, now: start + .seconds(1199))
+    #expect(cache.available(now: start + .seconds(1199)) == (.token(first), false))
+    cache.expired(first.authorization, now: start + .seconds(1200))
+    #expect(cache.refused == first.authorization)
+    #expect(cache.available(now: start + .seconds(1200)) == (.pending, true))
+    let second = held("b", issuedAfter: 1200)
+    cache.received(second)
+    // A late response to the first one says nothing about the second.
+    cache.expired(first.authorization, now: start + .seconds(2400))
+    #expect(cache.available(now: start + .seconds(2400)) == (.token(second), false))
+  }
+
+  @Test func `After too many tokens the previous one is used while APNs accepts it`() {
+    let (first, second) = (held("a", issuedAfter: 0), held("b", issuedAfter: 3000))
+    var cache = cache(first)
+    #expect(cache.available(now: start + .seconds(3000)) == (.pending, true))
+    cache.received(second)
+    cache.overused(second.authorization, now: start + .seconds(3000))
+    #expect(cache.available(now: start + .seconds(3599)) == (.token(first), false))
+    let end = start + .seconds(3000 + 1200)
+    #expect(cache.available(now: start + .seconds(3600)) == (.blocked(until: end), false))
+    #expect(cache.available(now: start + .seconds(4199)) == (.blocked(until: end), false))
+    // The shared one again: another would be one too many once more.
+    #expect(cache.available(now: end) == (.pending, true))
+    cache.received(second)
+    #expect(cache.available(now: end) == (.token(second), false))
+  }
+
+  @Test func `Without a previous token there is none for twenty minutes`() {
+    let only = held("a", issuedAfter: 0)
+    var cache = cache(only)
+    cache.overused(only.authorization, now: start)
+    let end = start + .seconds(1200)
+    #expect(cache.isBlocked(now: start))
+    #expect(cache.available(now: start) == (.blocked(until: end), false))
+    // Neither does an expired one give rise to another.
+    cache.expired(only.authorization, now: start)
+    #expect(cache.available(now: start) == (.blocked(until: end), false))
+    #expect(cache.available(now: end) == (.pending, true))
   }
 
   @Test func `Credentials never print their key`() {

@@ -3,6 +3,7 @@ import Simulator
 import Support
 import Synchronization
 import Testing
+import Wire
 
 @testable import Providers
 
@@ -79,29 +80,39 @@ import Testing
     }
   }
 
-  @Test func `An expired token is replaced, and the push is sent on a new connection`() async throws {
-    try await withAPNs { simulator, apns in
+  @Test func `An expired token of twenty minutes is replaced, and the push is sent on a new connection`() async throws {
+    let clock = Clock()
+    try await withAPNs(now: clock.now) { simulator, apns in
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+      clock.pass(minutes: 20)
       simulator.apns.rule(.nth(1), .refuse(status: 403, reason: "ExpiredProviderToken"))
       #expect(Set(await apns.verdicts(APNsPush.samples(5))) == [.accepted])
-      let received = simulator.apns.requests
-      #expect(received.map(\.connection) == [1, 2, 2, 2, 2, 2])
-      #expect(received[0].token == received[1].token)
+      let received = Array(simulator.apns.requests.dropFirst())
+      #expect(received.map(\.connection) == [1, 1, 1, 1, 1, 2])
+      #expect(received[0].token == received[5].token)
       #expect(Set(tokens(simulator)).count == 2)
-      #expect(tokens(simulator)[0] != tokens(simulator)[1])
+      #expect(tokens(simulator)[0] == tokens(simulator)[1])
+      #expect(tokens(simulator)[5] != tokens(simulator)[6])
     }
   }
 
-  @Test func `A new token that is expired too is reported as refused credentials`() async throws {
-    try await withAPNs { simulator, apns in
+  @Test func `However often APNs takes a token for expired, there is one new token in twenty minutes`() async throws {
+    let clock = Clock()
+    try await withAPNs(now: clock.now) { simulator, apns in
+      #expect(await apns.verdicts([.sample()]) == [.accepted])
+      clock.pass(minutes: 20)
       simulator.apns.rule(.any, .refuse(status: 403, reason: "ExpiredProviderToken"))
       let refused = Verdict.credentialsRefused(reason: "ExpiredProviderToken")
       #expect(Set(await apns.verdicts(APNsPush.samples(100))) == [refused])
       #expect(simulator.apns.connectionsOpened == 2)
       #expect(Set(tokens(simulator)).count == 2)
-      // Nor does every call mint another.
+      // Nor does every call make another.
+      clock.pass(minutes: 19)
       #expect(await apns.verdicts([.sample()]) == [refused])
       #expect(Set(tokens(simulator)).count == 2)
-      #expect(simulator.apns.connectionsOpened == 2)
+      clock.pass(minutes: 1)
+      for _ in 1...3 { #expect(await apns.verdicts([.sample()]) == [refused]) }
+      #expect(Set(tokens(simulator)).count == 3)
     }
   }
 
@@ -189,6 +200,50 @@ import Testing
       #expect(
         await apns.verdicts([.sample()], as: .fresh()) == [.credentialsRefused(reason: "InvalidProviderToken")])
       #expect(await apns.verdicts([.sample()]) == [.accepted])
+    }
+  }
+
+  /// A store that is away when the test says so.
+  private final class Store: ProviderTokenStore {
+    private let tokens = UnsharedTokens(now: { Date() })
+    private let isAway = Mutex(false)
+    func goAway() { isAway.withLock { $0 = true } }
+
+    func find(_ key: ProviderTokenKey) async throws -> (token: ProviderToken?, now: Date) {
+      if isAway.withLock({ $0 }) { throw CancellationError() }
+      return await tokens.find(key)
+    }
+
+    func replace(_ seen: Date?, with token: ProviderToken, for key: ProviderTokenKey) async throws -> Bool {
+      await tokens.replace(seen, with: token, for: key)
+    }
+  }
+
+  @Test func `While the store is away, the token at hand is used until it is fifty minutes old`() async throws {
+    let clock = Clock()
+    try await withSimulator { simulator in
+      let store = Store()
+      try await withProvider(PushServiceSettings(simulator), tokens: store, now: clock.now) { apns in
+        #expect(await apns.verdicts([.sample()]) == [.accepted])
+        store.goAway()
+        clock.pass(minutes: 49)
+        #expect(await apns.verdicts([.sample()]) == [.accepted])
+        clock.pass(minutes: 1)
+        #expect(await apns.verdicts([.sample()]) == [.unsent(reason: "ProviderTokenUnknown")])
+        #expect(Set(tokens(simulator)).count == 1)
+      }
+    }
+  }
+
+  @Test func `Customers with the same key share neither token nor connection`() async throws {
+    try await withAPNs { simulator, apns in
+      for customer in [1, 2, 1] {
+        let account = apns.account(
+          appID: "com.acme.app", of: CustomerID(Int64(customer)), credentials: APNsCredentials.sample.shared)
+        #expect(await account.check(.production) == .accepted)
+      }
+      #expect(Set(tokens(simulator)).count == 2)
+      #expect(simulator.apns.connectionsOpened == 2)
     }
   }
 

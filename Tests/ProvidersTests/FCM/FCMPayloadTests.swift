@@ -19,7 +19,7 @@ import Wire
 
   private func account(project: String = "acme-1") throws -> any PushAccount {
     try PushServices(PushServiceSettings(), logger: Logger(label: "test")).account(
-      appID: "com.acme.app",
+      appID: "com.acme.app", of: CustomerID(1),
       credentials: .fcm(.init(projectID: project, clientEmail: "p@acme", privateKeyID: "k", privateKey: "")))
   }
 

@@ -124,7 +124,7 @@ import Wire
   @Test func `What is no private key refuses the credentials without a request`() async throws {
     try await withAPNs { simulator, services in
       let account = services.account(
-        appID: "com.acme.app",
+        appID: "com.acme.app", of: CustomerID(1),
         credentials: .fcm(.init(projectID: "p", clientEmail: "e", privateKeyID: "k", privateKey: "nonsense")))
       #expect(await account.verdicts(["phone-1:x"]) == [.credentialsRefused(reason: "PrivateKeyUnusable")])
       #expect(simulator.fcm.count + simulator.fcm.tokenRequestCount == 0)
@@ -202,7 +202,7 @@ extension PushServices {
     let account = try SimulatedFCM.ServiceAccount(tokenURL: simulator.googleTokenURL)
     try simulator.fcm.register(account)
     return self.account(
-      appID: "com.acme.app",
+      appID: "com.acme.app", of: CustomerID(1),
       credentials: .fcm(
         GoogleServiceAccount(
           projectID: project ?? account.projectID, clientEmail: account.clientEmail, privateKeyID: account.keyID,
