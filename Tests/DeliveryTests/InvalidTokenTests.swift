@@ -72,6 +72,89 @@ import Wire
     }
   }
 
+  /// Sends what one claim of a batch takes, as a hub of its own: a run that is new, and knows of no other.
+  private func sendBatches(_ bench: SendingBench, _ key: SendoutKey, from database: (any Querying)? = nil) async throws
+  {
+    let dispatcher = Dispatcher(
+      database ?? bench.pool, services: bench.services, links: bench.links, logger: TestServer.logger)
+    let result = await dispatcher.dispatch(
+      try bench.order(key, MessageBody(alert: "Hello")), to: try await bench.appOrder(dispatcher), bench.lane)
+    #expect(result.end == .drained)
+  }
+
+  /// A frozen sendout to `count` phones in batches of 40, each with so many invalid tokens at its end. No batch is due yet.
+  private func frozen(_ bench: SendingBench, batches: Int, invalidEach: Int) async throws -> SendoutKey {
+    for batch in 0..<batches {
+      try await bench.addDevices(40 - invalidEach, from: batch * 40 + 1)
+      try await bench.addDevices(invalidEach, from: batch * 40 + 41 - invalidEach, prefix: "bb")
+    }
+    bench.simulator.apns.rule(.token("bb"), .refuse(status: 400, reason: "BadDeviceToken"))
+    let key = try await bench.send()
+    try await bench.pool.transaction { transaction in
+      _ = try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: .all, batchSize: 40)
+    }
+    try await bench.database.query("UPDATE push_batch SET not_before = 'infinity'")
+    return key
+  }
+
+  private func makeDue(_ bench: SendingBench, batch: Int) async throws {
+    try await bench.database.query(
+      "UPDATE push_batch SET not_before = '-infinity' WHERE batch_no = $1::int4", Int32(batch))
+  }
+
+  @Test func `Runs of several hubs, and after restarts, count a lane's invalid tokens together`() async throws {
+    try await withSendingBench { bench in
+      // Each batch has too few answers to say anything alone.
+      let key = try await frozen(bench, batches: 3, invalidEach: 10)
+      try await makeDue(bench, batch: 0)
+      try await sendBatches(bench, key)
+      #expect(try await invalidated(bench) == 10)
+      #expect(try await bench.currentApp()?.alarm == nil)
+      try await makeDue(bench, batch: 1)
+      try await sendBatches(bench, key)
+      #expect(try await invalidated(bench) == 10)
+      let alarm = try #require(try await bench.currentApp()?.alarm?.reason)
+      #expect(alarm.hasPrefix("20 of 80 pushes to APNs (production) came back as BadDeviceToken"))
+      #expect(alarm.contains("no device of this sendout is retired any more, after up to 10 were"))
+      // It stays open for every later run, even for one that sees no invalid token but few.
+      bench.simulator.apns.removeRules()
+      bench.simulator.apns.rule(.token(bench.token(120, prefix: "bb")), .refuse(status: 400, reason: "BadDeviceToken"))
+      try await makeDue(bench, batch: 2)
+      try await sendBatches(bench, key)
+      #expect(try await invalidated(bench) == 10)
+      #expect(try await bench.show(key).counts?.failed == 21)
+      let (answered, invalid, retired) = try await bench.database.query(
+        "SELECT answered, invalid, retired FROM circuit_breaker")[0].decode(Int32.self, Int32.self, Int32.self)
+      #expect((answered, invalid, retired) == (80, 20, 10))
+    }
+  }
+
+  @Test func `A run that sees nothing wrong leaves the alarm that another hub has raised`() async throws {
+    try await withSendingBench { bench in
+      let key = try await frozen(bench, batches: 3, invalidEach: 10)
+      for batch in 0...1 {
+        try await makeDue(bench, batch: batch)
+        try await sendBatches(bench, key)
+      }
+      bench.simulator.apns.removeRules()
+      try await makeDue(bench, batch: 2)
+      try await bench.database.query("UPDATE sendout SET state = 'running'")
+      try await bench.withHubs { try await bench.until(key, .finished) }
+      #expect(try await bench.currentApp()?.alarm != nil)
+    }
+  }
+
+  @Test func `Batches without invalid tokens write nothing for the circuit breaker`() async throws {
+    try await withSendingBench { bench in
+      let key = try await frozen(bench, batches: 3, invalidEach: 0)
+      for batch in 0...2 { try await makeDue(bench, batch: batch) }
+      let database = CountingDatabase(bench.pool)
+      try await sendBatches(bench, key, from: database)
+      #expect(database.counts["breaker.count"] == nil && database.counts["breaker.open"] == nil)
+      #expect(database.counts["breaker.answers"] == 1)
+    }
+  }
+
   @Test func `When most tokens belong to other apps, the sendout is paused and its pushes stay queued`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(60)
@@ -87,32 +170,12 @@ import Wire
   }
 }
 
-@Suite struct FuseTests {
-  @Test func `It opens above a fifth of invalid tokens`() {
-    var circuitBreaker = CircuitBreaker(share: 0.2, evidence: 50)
-    let first = circuitBreaker.record(answered: 100, invalid: 20)
-    let second = circuitBreaker.record(answered: 100, invalid: 21)
-    #expect(first && !second)
-  }
-
-  @Test func `Fewer answers than the evidence count together only`() {
-    var circuitBreaker = CircuitBreaker(share: 0.2, evidence: 50)
-    let first = circuitBreaker.record(answered: 49, invalid: 49)
-    let second = circuitBreaker.record(answered: 1, invalid: 0)
-    #expect(first && !second)
-  }
-
-  @Test func `One bad batch opens it, however good the run was`() {
-    var circuitBreaker = CircuitBreaker(share: 0.2, evidence: 50)
-    let good = circuitBreaker.record(answered: 100_000, invalid: 10)
-    let bad = circuitBreaker.record(answered: 50, invalid: 50)
-    #expect(good && !bad)
-  }
-
-  @Test func `Once open it stays open`() {
-    var circuitBreaker = CircuitBreaker(share: 0.2, evidence: 50)
-    _ = circuitBreaker.record(answered: 50, invalid: 50)
-    let later = circuitBreaker.record(answered: 100_000, invalid: 0)
-    #expect(!later && circuitBreaker.isOpen)
+@Suite struct CircuitBreakerTests {
+  @Test func `It opens above a fifth of invalid tokens, once there is evidence`() {
+    let breaker = CircuitBreaker(share: 0.2, evidence: 50)
+    #expect(!breaker.opens(at: 20, of: 100))
+    #expect(breaker.opens(at: 21, of: 100))
+    #expect(!breaker.opens(at: 49, of: 49))
+    #expect(breaker.opens(at: 11, of: 50))
   }
 }

@@ -80,6 +80,7 @@ CREATE TABLE push_batch (
   sent        int4        NOT NULL DEFAULT 0,
   opened      int4        NOT NULL DEFAULT 0,
   accepted_opened int4    NOT NULL DEFAULT 0,
+  invalid     int4        NOT NULL DEFAULT 0,
   PRIMARY KEY (customer_id, sendout_id, batch_no),
   FOREIGN KEY (customer_id, sendout_id) REFERENCES sendout ON DELETE CASCADE,
   CONSTRAINT push_batch_counts_all CHECK
@@ -116,6 +117,7 @@ COMMENT ON COLUMN push_batch.cancelled   IS 'State: not sent, because the sendou
 COMMENT ON COLUMN push_batch.sent        IS 'Not a state: sent at least once, uncertain attempts included.';
 COMMENT ON COLUMN push_batch.opened      IS 'Not a state: opened by a person at least once.';
 COMMENT ON COLUMN push_batch.accepted_opened IS 'Not a state: opened pushes that the push service accepted.';
+COMMENT ON COLUMN push_batch.invalid     IS 'Not a state: tokens that came back as invalid without a date, in all of its claims. Too many of them open the circuit breaker.';
 
 -- No foreign key: rows are only written while their sendout's row is locked. Checking a million of them doubled the time of
 -- a freeze. No index on state or opened_at: an update of these stays on its page (HOT).

@@ -4,47 +4,39 @@ import Registry
 import Synchronization
 
 /// Keeps a mistake from emptying the register: wrong credentials, a wrong topic or the wrong environment look exactly like
-/// invalid tokens. It opens once more than a share of the pushes of one app in one environment come back so; then no device is
-/// retired for the rest of the run. Tokens that the push service reports with a date do not count: they are no mistake of ours.
+/// invalid tokens. It opens once more than a share of a lane's pushes come back so, on all hubs together; then no device is retired any
+/// more for the rest of the sendout. Tokens that the push service reports with a date do not count: they are no mistake of ours.
+///
+/// Counts and state are in the ledger, so that a restart forgets nothing. Batches without such tokens cost nothing.
 struct CircuitBreaker: Sendable, Equatable {
   let share: Double
   /// Answers needed before the share says anything.
   let evidence: Int
-  private(set) var isOpen = false
-  private(set) var answered = 0
-  private(set) var invalid = 0
 
-  init(share: Double, evidence: Int) {
-    self.share = share
-    self.evidence = evidence
-  }
-
-  /// Records a batch's answers; both the batch alone and all batches together can open it.
-  /// - Returns: whether the devices of the batch's invalid tokens may be retired.
-  mutating func record(answered: Int, invalid: Int) -> Bool {
-    self.answered += answered
-    self.invalid += invalid
-    isOpen = isOpen || isTooMuch(invalid, of: answered) || isTooMuch(self.invalid, of: self.answered)
-    return !isOpen
-  }
-
-  private func isTooMuch(_ invalid: Int, of answered: Int) -> Bool {
+  /// Whether so many invalid tokens open it.
+  func opens(at invalid: Int, of answered: Int) -> Bool {
     answered >= evidence && Double(invalid) > share * Double(answered)
   }
 }
 
+/// What a lane's pushes came back with, on all hubs.
+struct LaneAnswers: Sendable, Equatable {
+  /// Pushes that the push service accepted or refused, in the last batches that were sent.
+  var answered: Int
+  /// Of these, tokens that it reported as invalid without a date.
+  var invalid: Int
+  /// Whether the lane's circuit breaker is open.
+  var isOpen: Bool
+}
+
 // What the outcomes of a whole batch say about the app's credentials and its devices.
 extension Dispatch {
-  /// Retires devices, or stops doing so, by the batch's share of invalid tokens.
+  /// Retires devices, or stops doing so, by the share of invalid tokens in the batch and in the whole lane.
   /// - Returns: whether all outcomes of the batch can be written.
   func evaluate(_ result: BatchRun.Result, of run: BatchRun) async -> Bool {
     let (invalid, answered) = (result.invalid, result.answered)
-    let (mayRetire, hasOpened) = circuitBreaker.withLock { circuitBreaker in
-      let wasOpen = circuitBreaker.isOpen
-      let mayRetire = circuitBreaker.record(answered: answered, invalid: invalid.count)
-      return (mayRetire, !mayRetire && !wasOpen)
-    }
-    if hasOpened { await raiseAlarm(invalid, of: answered) }
+    guard !invalid.isEmpty else { return !result.isIncomplete }
+    guard let mayRetire = await mayRetire(invalid, of: answered, run) else { return false }
     if mayRetire {
       guard let settlements = await retire(invalid, of: run) else { return false }
       outcomeWriter.add(settlements, room: 0)
@@ -57,6 +49,28 @@ extension Dispatch {
     return !result.isIncomplete
   }
 
+  /// Counts the batch's invalid tokens in the ledger, and opens the lane's circuit breaker if the batch alone or the lane has too many.
+  /// The batch is counted before the lane is read: of two hubs that do so together, one sees both.
+  /// - Returns: whether it is still closed; `nil` if that cannot be known.
+  private func mayRetire(_ invalid: [InvalidToken], of answered: Int, _ run: BatchRun) async -> Bool? {
+    // The batch's other outcomes are then in the lane's counts.
+    guard await outcomeWriter.flush() else { return nil }
+    let breaker = circuitBreaker
+    let answers = await persistently("count invalid tokens") {
+      try await ledger.countInvalid(invalid.count, of: run.claim)
+      var answers = try await ledger.answers()
+      answers.answered += invalid.count
+      guard !answers.isOpen else { return answers }
+      answers.isOpen =
+        breaker.opens(at: invalid.count, of: answered) || breaker.opens(at: answers.invalid, of: answers.answered)
+      if answers.isOpen { try await ledger.openBreaker(answers, retired: answers.invalid - invalid.count) }
+      return answers
+    }
+    guard let answers else { return nil }
+    if answers.isOpen, !isAlarmed.exchange(true, ordering: .relaxed) { await raiseAlarm(invalid, answers) }
+    return !answers.isOpen
+  }
+
   /// Tokens of other apps look invalid one by one; if they are most of a batch, the appId is wrong.
   /// - Returns: the push service's reason, if so.
   private func wrongTopic(_ invalid: [InvalidToken], of answered: Int) -> String? {
@@ -64,11 +78,14 @@ extension Dispatch {
     return foreign.count * 2 > answered ? foreign.first?.reason : nil
   }
 
-  private func raiseAlarm(_ invalid: [InvalidToken], of answered: Int) async {
+  private func raiseAlarm(_ invalid: [InvalidToken], _ answers: LaneAnswers) async {
     let environment = lane.environment.rawValue
+    guard let retired = await persistently("read the circuit breaker", { try await ledger.retiredBeforeOpening() })
+    else { return }
     let reason =
-      "\(invalid.count) of \(answered) pushes to \(app.account.service) (\(environment)) came back as "
-      + "\(invalid.first?.reason ?? "invalid") at once; no device was retired for it. Are the app's id and credentials right, "
+      "\(answers.invalid) of \(answers.answered) pushes to \(app.account.service) (\(environment)) came back as "
+      + "\(invalid.first?.reason ?? "invalid"); no device of this sendout is retired any more"
+      + (retired > 0 ? ", after up to \(retired) were" : "") + ". Are the app's id and credentials right, "
       + "and the environment of these devices?"
     logger.warning(
       "too many invalid tokens: retirement stopped for this environment", metadata: ["reason": "\(reason)"])

@@ -16,12 +16,14 @@ final class Dispatch: Sendable {
   let order: SendoutOrder
   let app: AppOrder
   let lane: Lane
-  private let ledger: BatchLedger
+  let ledger: BatchLedger
   private let window: SendWindow
   private let writeAhead: Batcher<WriteAheadMark, Bool>
   let outcomeWriter: OutcomeWriter
   private let preparation: Preparation
-  let circuitBreaker: Mutex<CircuitBreaker>
+  let circuitBreaker: CircuitBreaker
+  /// Whether this run has told that the circuit breaker is open.
+  let isAlarmed = Atomic(false)
   private let leases = Leases()
   /// Batches that are handed over; `nil` to claim them from the ledger.
   private let source: HandedBatches?
@@ -47,8 +49,7 @@ final class Dispatch: Sendable {
     preparation = Preparation(
       order: order, app: app, links: dispatcher.links, sliceSize: min(settings.slice, settings.window),
       now: dispatcher.now)
-    circuitBreaker = Mutex(
-      CircuitBreaker(share: settings.circuitBreakerShare, evidence: settings.circuitBreakerEvidence))
+    circuitBreaker = CircuitBreaker(share: settings.circuitBreakerShare, evidence: settings.circuitBreakerEvidence)
     var logger = dispatcher.logger
     logger[metadataKey: "customer"] = "\(order.key.customer)"
     logger[metadataKey: "sendout"] = "\(order.key.sendout)"
@@ -91,9 +92,13 @@ final class Dispatch: Sendable {
       outcomeWriter.cancel()
     }
     if admission == .probe { dispatcher.laneStatus.endProbe(laneKey) }
+    // Another hub may have opened the circuit breaker: then the app's alarm stays.
+    let hasAccepted = hasAccepted.load(ordering: .relaxed)
+    let isOpen =
+      hasAccepted ? await persistently("read the circuit breaker") { try await ledger.answers().isOpen } : nil
     return DispatchResult(
-      end: window.end ?? (hasYielded.load(ordering: .relaxed) ? .yielded : .drained),
-      hasAccepted: hasAccepted.load(ordering: .relaxed), isSuspect: circuitBreaker.withLock(\.isOpen))
+      end: window.end ?? (hasYielded.load(ordering: .relaxed) ? .yielded : .drained), hasAccepted: hasAccepted,
+      isSuspect: isOpen ?? isAlarmed.load(ordering: .relaxed))
   }
 
   private var laneKey: LaneStatus.Key { LaneStatus.Key(customer: order.key.customer, lane: lane) }

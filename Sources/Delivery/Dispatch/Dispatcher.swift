@@ -104,7 +104,7 @@ public struct DispatchResult: Sendable, Equatable {
   public var end: DispatchEnd
   /// Whether the push service accepted pushes.
   public var hasAccepted: Bool
-  /// Whether so many tokens were invalid that retirement stopped.
+  /// Whether so many tokens were invalid, on whichever hub, that retirement stopped.
   public var isSuspect: Bool
 
   public init(end: DispatchEnd, hasAccepted: Bool = false, isSuspect: Bool = false) {

@@ -84,6 +84,36 @@ struct BatchLedger: Sendable {
     return settled
   }
 
+  /// Counts tokens that came back as invalid without a date in the claim's batch.
+  func countInvalid(_ count: Int, of claim: Claim) async throws {
+    try await database.query(
+      BreakerQueries.count, key.customer.rawValue, key.sendout.rawValue, claim.batch, run.uuid, claim.ordinal,
+      Int32(count))
+  }
+
+  /// What the lane's last batches came back with, on all hubs, and whether its circuit breaker is open.
+  func answers() async throws -> LaneAnswers {
+    let (answered, invalid, isOpen) = try await database.query(
+      BreakerQueries.answers, key.customer.rawValue, key.sendout.rawValue, lane.app.rawValue, lane.isSandbox)[0].decode(
+        Int.self, Int.self, Bool.self)
+    return LaneAnswers(answered: answered, invalid: invalid, isOpen: isOpen)
+  }
+
+  /// Opens the lane's circuit breaker for the rest of the sendout, unless a hub has.
+  /// - Parameter retired: invalid tokens before, whose devices may have been retired.
+  func openBreaker(_ answers: LaneAnswers, retired: Int) async throws {
+    try await database.query(
+      BreakerQueries.open, key.customer.rawValue, key.sendout.rawValue, lane.app.rawValue, lane.isSandbox,
+      Int32(answers.answered), Int32(answers.invalid), Int32(retired))
+  }
+
+  /// How many devices of the lane may have been retired before its circuit breaker opened.
+  func retiredBeforeOpening() async throws -> Int {
+    try await database.query(
+      BreakerQueries.retired, key.customer.rawValue, key.sendout.rawValue, lane.app.rawValue, lane.isSandbox
+    ).first?.decode(Int.self) ?? 0
+  }
+
   /// Releases a batch.
   func release(_ claim: Claim) async throws {
     try await database.query(
