@@ -83,7 +83,7 @@ import Wire
       """, bench.customer.rawValue, bench.app.id.rawValue)[0].decode(Int64.self)
     return MessageLedger(
       database: database, key: SendoutKey(bench.customer, SendoutID(sendout)), apps: [bench.app.id], run: RunID(),
-      lease: .seconds(60))
+      lease: .seconds(60), room: 100)
   }
 
   private func message(to originalID: String, at moment: Date? = nil) throws -> NewMessage {

@@ -23,16 +23,22 @@ final class BatchRun: Sendable {
   let outcomePolicy: OutcomePolicy
   /// Whether some of its pushes were tried before.
   let isRetry: Bool
-  /// Whether its write-ahead mark is committed already.
-  let isMarked: Bool
+  /// How many of its pushes may have left because its write-ahead mark is committed already. They hold their room until its end.
+  let markedCount: Int
   private let state = Mutex(State())
 
   init(_ batch: ClaimedBatch, _ outcomePolicy: OutcomePolicy) {
     claim = batch.claim
     self.outcomePolicy = outcomePolicy
     isRetry = batch.isRetry
-    isMarked = batch.isMarked
+    markedCount = batch.markedCount
   }
+
+  /// Whether its write-ahead mark is committed already.
+  var isMarked: Bool { markedCount > 0 }
+
+  /// The room in the run's window that so many of its pushes take.
+  func room(_ count: Int) -> Int { isMarked ? 0 : count }
 
   func beginSlice() {
     state.withLock { state in

@@ -10,7 +10,7 @@ import Wire
 ///
 /// One task claims and prepares batches, one ahead of the batch that is being sent. Each slice of a batch has a task that sends it
 /// and takes its outcomes. One task extends leases, and the outcome writer writes what comes in. The window bounds how many pushes
-/// are between being sent and being written; it is closed when no more may leave.
+/// of this hub are between being sent and being written; the run's part of it is closed when no more may leave.
 final class Dispatch: Sendable {
   let dispatcher: Dispatcher
   let order: SendoutOrder
@@ -44,10 +44,10 @@ final class Dispatch: Sendable {
     self.source = source
     ledger = BatchLedger(
       database: dispatcher.database, key: order.key, lane: lane, run: run, lease: settings.lease)
-    let window = SendWindow(settings.window)
+    let window = SendWindow(dispatcher.window)
     self.window = window
     preparation = Preparation(
-      order: order, app: app, links: dispatcher.links, sliceSize: min(settings.slice, settings.window),
+      order: order, app: app, links: dispatcher.links, sliceSize: min(settings.slice, dispatcher.window.share),
       now: dispatcher.now)
     circuitBreaker = CircuitBreaker(share: settings.circuitBreakerShare, evidence: settings.circuitBreakerEvidence)
     var logger = dispatcher.logger
@@ -73,10 +73,12 @@ final class Dispatch: Sendable {
   }
 
   func run(until stop: StopSignal, shouldYield: @escaping @Sendable () -> Bool) async -> DispatchResult {
+    defer { window.leave() }
     let admission = dispatcher.laneStatus.admit(laneKey)
     if case .closed(let reason, let delay) = admission {
       if let handed = await source?.next() {
         await persistently("release a batch") { try await self.ledger.release(handed.batch.claim) }
+        dispatcher.window.giveBack(ofMessages: handed.batch.markedCount)
       }
       return DispatchResult(end: .unavailable(reason: reason, after: delay))
     }
@@ -186,12 +188,13 @@ final class Dispatch: Sendable {
 
   /// Starts a task for each slice of a batch, as long as the window is open. What is not started stays queued.
   private func send(_ batch: PreparedBatch, _ slices: inout DiscardingTaskGroup) async {
-    let count = min(batch.settlements.count, dispatcher.settings.window)
-    if count > 0, await window.acquire(count) { outcomeWriter.add(batch.settlements, room: count) }
+    let count = batch.run.room(min(batch.settlements.count, dispatcher.window.share))
+    if await window.acquire(count) { outcomeWriter.add(batch.settlements, room: count) }
     for slice in batch.slices {
-      guard await window.acquire(slice.pushes.count) else { break }
+      let room = batch.run.room(slice.pushes.count)
+      guard await window.acquire(room) else { break }
       guard leases.holds(batch.run.claim) else {
-        window.release(slice.pushes.count)
+        window.release(room)
         break
       }
       batch.run.beginSlice()
@@ -221,7 +224,7 @@ final class Dispatch: Sendable {
 
   private func send(_ slice: PreparedBatch.Slice, of run: BatchRun) async {
     guard await mayLeave(slice, of: run) else {
-      window.release(slice.pushes.count)
+      window.release(run.room(slice.pushes.count))
       return await endSlice(of: run)
     }
     var isUnanswered = [Bool](repeating: true, count: slice.pushes.count)
@@ -265,13 +268,13 @@ final class Dispatch: Sendable {
   private func take(_ partition: OutcomePartition, in environment: PushEnvironment, of run: BatchRun) async {
     DeliveryMetrics.count(partition.outcomes)
     if partition.outcomes.contains(where: { $0.verdict == .accepted }) { hasAccepted.store(true, ordering: .relaxed) }
-    outcomeWriter.add(partition.settlements, room: partition.settlements.count)
+    outcomeWriter.add(partition.settlements, room: run.room(partition.settlements.count))
     // Invalid tokens without a date wait for the rest of their batch, which must not wait for them.
     run.count(answered: partition.answered, invalid: partition.undatedInvalid)
-    window.release(partition.refused.count + partition.undatedInvalid.count)
+    window.release(run.room(partition.refused.count + partition.undatedInvalid.count))
     if let reason = partition.refusalReason { refuse(partition.refused, reason, in: environment, of: run) }
     if let settlements = await retire(partition.datedInvalid, of: run) {
-      outcomeWriter.add(settlements, room: partition.datedInvalid.count)
+      outcomeWriter.add(settlements, room: run.room(partition.datedInvalid.count))
     }
   }
 
@@ -311,7 +314,10 @@ final class Dispatch: Sendable {
     guard let result = run.endSlice(), !Task.isCancelled else { return }
     let isComplete = await evaluate(result, of: run)
     let isWritten = await outcomeWriter.flush() && isComplete
-    guard isWritten || !run.mayHaveSent else { return leases.abandon(run.claim) }
+    guard isWritten || !run.mayHaveSent else {
+      dispatcher.window.giveBack(ofMessages: run.markedCount)
+      return leases.abandon(run.claim)
+    }
     await release(run)
   }
 
@@ -321,6 +327,7 @@ final class Dispatch: Sendable {
       await persistently("release a batch") { try await self.ledger.release(run.claim) }
     }
     leases.remove(run.claim)
+    dispatcher.window.giveBack(ofMessages: run.markedCount)
   }
 
   // MARK: The database

@@ -23,6 +23,7 @@ public struct Dispatcher: Sendable {
   let random: @Sendable () -> Double
   let laneStatus = LaneStatus()
   let waits = MessageWaits()
+  let window: HubWindow
 
   /// - Parameters:
   ///   - now: the clock by which pushes are dated and expire.
@@ -37,6 +38,7 @@ public struct Dispatcher: Sendable {
     self.services = services
     self.links = links
     self.settings = settings
+    window = HubWindow(settings.window)
     self.logger = logger
     self.now = now
     self.random = random
@@ -162,10 +164,11 @@ public final class StopSignal: Sendable {
 
 /// How a hub works through the ledger. The defaults are for production; tests choose smaller values.
 public struct DispatchSettings: Sendable {
-  /// Most pushes of a sendout's lane in flight: marked as possibly sent, and their outcome not written yet. So many are uncertain after a
-  /// crash, and those whose tokens were reported as invalid without a date and wait for the rest of their batch.
+  /// Most pushes of this hub in flight, of all sendouts, lanes and single messages: marked as possibly sent, and their outcome not
+  /// written yet. So many are uncertain after a crash, and those whose tokens were reported as invalid without a date and wait for the
+  /// rest of their batch.
   public var window = 500
-  /// Most pushes sent in one call.
+  /// Most pushes sent in one call; a fifth of the window at most.
   public var slice = 100
   /// How long a claim is valid without being extended. After it, any hub may continue with the pushes of a killed one.
   public var lease: Duration = .seconds(10)

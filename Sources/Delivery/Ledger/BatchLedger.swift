@@ -181,6 +181,8 @@ struct ClaimedBatch: Sendable {
   let leaseEnd: ContinuousClock.Instant
   /// Whether its write-ahead mark is committed already, at its last push.
   var isMarked = false
+  /// How many of its pushes may have left by that mark.
+  var markedCount: Int { isMarked ? pushes.count : 0 }
 
   /// Adds a push, in the order of the numbers.
   mutating func add(_ push: QueuedPush) {

@@ -62,7 +62,11 @@ public final class MessageDispatcher: Service {
     let ledger = MessageLedger(
       database: dispatcher.database, key: stream.key, apps: stream.apps.map(\.app),
       run: lanes == nil ? nil : active.run,
-      lease: dispatcher.settings.lease)
+      lease: dispatcher.settings.lease,
+      // Most contacts have a device or two. What does not fit is marked when the window has room for it.
+      room: lanes == nil ? 0 : dispatcher.window.takeForMessages(upTo: items.count * 2 + 10))
+    var marked = 0
+    defer { dispatcher.window.giveBack(ofMessages: ledger.room - marked) }
     let messages = items.map(\.message)
     // Whatever happens, numbers that may be used are not used again.
     active.numbers.withLock { $0 = nil }
@@ -78,6 +82,7 @@ public final class MessageDispatcher: Service {
       if !batches.isEmpty { try await stream.notify() }
       return acceptances
     }
+    marked = batches.reduce(0) { $0 + $1.batch.markedCount }
     for batch in batches { lanes.hand(batch, stream, active.run) }
     return acceptances
   }

@@ -115,6 +115,8 @@ struct MessageLedger: Sendable {
   /// Who sends them; `nil` for whichever hub claims them.
   let run: RunID?
   let lease: Duration
+  /// Most pushes that may leave by the write-ahead mark that is committed with them. If there are more, none is marked.
+  let room: Int
 
   /// Accepts messages of the stream; once this returns, they are committed. Should the reply be lost, it finds out whether they are.
   /// - Parameter numbers: enough for them; what is used is taken from them.
@@ -161,10 +163,12 @@ struct MessageLedger: Sendable {
       }
     }
     numbers.take(messages: messages.count, pushes: pushCount, batches: batchNumbers.count)
+    let claimed = batches.values.reduce(0) { $0 + $1.batch.pushes.count }
     return (
       acceptances,
       batches.values.map { handed in
         var handed = handed
+        handed.batch.isMarked = claimed <= room
         for push in handed.batch.pushes {
           if let message = push.message { handed.batch.contents[message] = contents[message] }
         }
@@ -179,8 +183,8 @@ struct MessageLedger: Sendable {
     HandedBatch(
       lane: Lane(app: recipient.device.app, isSandbox: recipient.device.isSandbox),
       batch: ClaimedBatch(
-        claim: Claim(batch: batch, ordinal: 1), range: push...push, pushes: [], isRetry: false, leaseEnd: asked + lease,
-        isMarked: true))
+        claim: Claim(batch: batch, ordinal: 1), range: push...push, pushes: [], isRetry: false, leaseEnd: asked + lease)
+    )
   }
 
   private func rows(_ messages: [NewMessage], _ numbers: StreamNumbers) async throws -> Rows {
@@ -234,7 +238,7 @@ extension Querying {
       messages.map { JSONB($0.body) }, messages.map { $0.content.properties.map { JSONB($0) } }, messages.map(\.ttl),
       messages.map(\.content.collapseKey), messages.map(\.content.priority.rawValue), messages.map(\.reference),
       messages.map { $0.repetitionKey?.key }, messages.map { $0.repetitionKey.map { Bytes($0.fingerprint) } },
-      messages.map(\.deliverAt))
+      messages.map(\.deliverAt), Int32(clamping: ledger.room))
   }
 }
 

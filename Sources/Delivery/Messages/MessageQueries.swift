@@ -6,7 +6,8 @@ enum MessageQueries {
   static let all: [Statement] = [accept, accepted, repetitions, find, contents, ofPush, forgetKeys]
 
   /// Accepts messages: writes them, their pushes and batches that the run `$6` has claimed already for `$7` seconds, with the
-  /// write-ahead mark at their ends. So their bytes may leave once this is committed. Without a run they are queued for any hub.
+  /// write-ahead mark at their ends if there are at most `$21` pushes. So their bytes may leave once this is committed. Without a run
+  /// they are queued for any hub.
   ///
   /// `$3` are the apps; pushes are numbered from `$4` and batches from `$5`. Arrays have one item a message. `$8` holds numbers.
   /// `$9` holds original ids; where it is NULL, `$10` and `$11` name a device by app and token key. `$12` to `$17` are bodies,
@@ -77,7 +78,7 @@ enum MessageQueries {
              CASE WHEN is_claimed THEN 'claimed' ELSE 'queued' END, coalesce(deliver_at, '-infinity'),
              CASE WHEN is_claimed THEN $6::uuid END, CASE WHEN is_claimed THEN 1 ELSE 0 END,
              CASE WHEN is_claimed THEN batch_moment.claimed_at END, CASE WHEN is_claimed THEN batch_moment.lease_until END,
-             CASE WHEN is_claimed THEN max(push_no) ELSE 0 END
+             CASE WHEN is_claimed AND (SELECT count(*) FROM numbered WHERE is_claimed) <= $21::int4 THEN max(push_no) ELSE 0 END
         FROM numbered,
              (SELECT now() AS claimed_at, now() + make_interval(secs => $7::float8) AS lease_until) AS batch_moment
        GROUP BY batch_no, push_app_id, sandbox, deliver_at, is_claimed, batch_moment.claimed_at, batch_moment.lease_until),
