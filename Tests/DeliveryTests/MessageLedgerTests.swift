@@ -2,6 +2,7 @@ import Content
 import Foundation
 import Postgres
 import Registry
+import Simulator
 import Support
 import Synchronization
 import Testing
@@ -73,17 +74,57 @@ import Wire
     }
   }
 
-  /// Of a stream that is there.
-  private func ledger(_ bench: SendingBench, _ database: any Querying) async throws -> MessageLedger {
+  @Test func `However many messages are accepted, no more of them have left than the hub's window has room for`()
+    async throws
+  {
+    try await withSendingBench { bench in
+      try await bench.addDevices(60)
+      bench.simulator.apns.rule(.any, .ignore)
+      let key = try await stream(bench)
+      var hub = TestHub()
+      hub.dispatch.window = 20
+      let dispatcher = bench.dispatcher(hub)
+      let stream = MessageStream(key: key, apps: [try await bench.appOrder(dispatcher)], notify: {}) {
+        StreamNumbers(
+          message: 1, push: 1, batch: 0, messagesLeft: 1000, pushesLeft: 100_000, batchesLeft: 10_000)
+      }
+      let messages = MessageDispatcher(dispatcher)
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for number in 1...60 {
+          let message = try message(to: "user\(number)@example.com")
+          group.addTask { _ = try await messages.accept(message, in: stream) }
+        }
+        try await group.waitForAll()
+      }
+      _ = await bench.simulator.apns.received(count: 1)
+      let (pushes, left) = try await bench.database.query(
+        """
+        SELECT count(*), count(*) FILTER (WHERE b.state = 'claimed' AND p.state = 'queued' AND p.push_no <= b.sent_to)
+          FROM push_batch b JOIN push p USING (customer_id, sendout_id, batch_no)
+        """)[0].decode(Int.self, Int.self)
+      #expect(pushes == 60 && left > 0 && left <= 20)
+      bench.simulator.apns.removeRules()
+      bench.simulator.apns.answerIgnored()
+      await messages.end()
+      #expect(try await bench.ledger.counts(key).accepted == 60)
+    }
+  }
+
+  /// A stream that is there.
+  private func stream(_ bench: SendingBench) async throws -> SendoutKey {
     let sendout = try await bench.database.query(
       """
       INSERT INTO sendout (customer_id, kind, stream, push_app_ids, name, state, audience, message)
       VALUES ($1::bigint, 'stream', 'x', ARRAY[$2::bigint], 'x', 'running', '{"all":true}', '{}')
       RETURNING sendout_id
       """, bench.customer.rawValue, bench.app.id.rawValue)[0].decode(Int64.self)
-    return MessageLedger(
-      database: database, key: SendoutKey(bench.customer, SendoutID(sendout)), apps: [bench.app.id], run: RunID(),
-      lease: .seconds(60), room: 100)
+    return SendoutKey(bench.customer, SendoutID(sendout))
+  }
+
+  private func ledger(_ bench: SendingBench, _ database: any Querying) async throws -> MessageLedger {
+    MessageLedger(
+      database: database, key: try await stream(bench), apps: [bench.app.id], run: RunID(), lease: .seconds(60),
+      room: 100)
   }
 
   private func message(to originalID: String, at moment: Date? = nil) throws -> NewMessage {
