@@ -30,6 +30,8 @@ final class Dispatch: Sendable {
   private let hasAccepted = Atomic(false)
   private let hasYielded = Atomic(false)
   private let claimed = Atomic(0)
+  /// Whether a claim had no reply, so that this run may own a batch that it does not know.
+  private let hasLostClaim = Atomic(false)
   let logger: Logger
 
   init(
@@ -88,6 +90,7 @@ final class Dispatch: Sendable {
         group.addTask { await self.keepLeases() }
         await withDiscardingTaskGroup { slices in await self.sendLoop(&slices, shouldYield) }
         _ = await outcomeWriter.flush()
+        await self.releaseLostClaims()
         group.cancelAll()
       }
     } onCancel: {
@@ -172,18 +175,30 @@ final class Dispatch: Sendable {
     return preparation.prepare(handed.batch, run, for: handed.recipients)
   }
 
+  /// Claims the next batch. If the reply to a claim is lost, what it claimed is released first.
   private func claim() async -> ClaimedBatch? {
-    await persistently("claim a batch") {
+    await releaseLostClaims()
+    return await persistently("claim a batch") {
       guard self.window.end == nil else { return nil }
       do {
         let batch = try await self.ledger.claim()
         if let batch { self.leases.add(batch.claim, until: batch.leaseEnd) }
         return batch
       } catch PostgresError.unknownOutcome(let statement) {
-        try await self.ledger.releaseUnknownClaims(except: self.leases.batches)
+        self.hasLostClaim.store(true, ordering: .relaxed)
+        await self.releaseLostClaims()
         throw PostgresError.connectionLost(statement: statement)
       }
     } ?? nil
+  }
+
+  /// Releases what claims without a reply may have claimed, however often that takes: before the next claim, and before the run ends.
+  /// The server may commit such a claim later than the loss is noticed, so each of these moments looks again.
+  private func releaseLostClaims() async {
+    guard hasLostClaim.load(ordering: .relaxed) else { return }
+    await persistently("release a batch whose claim had no reply") {
+      try await self.ledger.releaseUnknownClaims(except: self.leases.batches)
+    }
   }
 
   /// Starts a task for each slice of a batch, as long as the window is open. What is not started stays queued.
