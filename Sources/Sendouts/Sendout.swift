@@ -50,7 +50,7 @@ extension Sendout {
 }
 
 extension Sendout {
-  func reply(apps: [PushApp], counts: SendoutCounts) throws -> SendoutReply {
+  func reply(apps: [PushApp], counts: SendoutCounts?) throws -> SendoutReply {
     var reply = summary(among: apps)
     reply.audience = try audience()
     reply.message = try message()

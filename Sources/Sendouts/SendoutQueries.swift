@@ -5,7 +5,8 @@ import Wire
 /// Statements on `sendout`. `$1` is the customer; where one sendout is meant, `$2` is its number.
 enum SendoutQueries {
   static let all: [Statement] = [
-    create, find, lock, list, change, halt, freezable, frozen, finish, freezing, settled, notify, stream, openStream,
+    create, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, notify, stream,
+    openStream,
     reserve,
   ]
 
@@ -28,10 +29,10 @@ enum SendoutQueries {
     "sendout.find", .read,
     "SELECT \(columns) FROM sendout WHERE customer_id = $1::bigint AND sendout_id = $2::bigint")
 
-  /// Locks the sendout until the transaction ends.
+  /// Locks the sendout until the transaction ends, against other changes of its row. A freeze can go on meanwhile.
   static let lock = Statement(
     "sendout.lock", .write,
-    "SELECT \(columns) FROM sendout WHERE customer_id = $1::bigint AND sendout_id = $2::bigint FOR UPDATE")
+    "SELECT \(columns) FROM sendout WHERE customer_id = $1::bigint AND sendout_id = $2::bigint FOR NO KEY UPDATE")
 
   /// The newest first, after `$2`. Audience and message are left out: they may be long, and a list does not show them.
   static let list = Statement(
@@ -70,21 +71,28 @@ enum SendoutQueries {
     RETURNING sendout_id
     """)
 
-  /// Locks the sendout if it is to be frozen and no other hub has locked it.
+  /// Whether this transaction is the one that freezes the sendout `$1`. It locks no row, so that the sendout can be paused and
+  /// cancelled during a freeze, however long that takes.
+  static let lockFreeze = Statement(
+    "sendout.lock_freeze", .write,
+    "SELECT pg_try_advisory_xact_lock(hashtextextended('pushcart freeze ' || $1::text, 0))")
+
+  /// The sendout, if it is to be frozen.
   static let freezable = Statement(
-    "sendout.freezable", .write,
+    "sendout.freezable", .read,
     """
     SELECT \(columns) FROM sendout
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'freezing'
-       FOR UPDATE SKIP LOCKED
     """)
 
+  /// Ends the freeze. Returns the state: `paused` if it was paused meanwhile, and nothing if it was cancelled.
   static let frozen = Statement(
     "sendout.frozen", .write,
     """
     UPDATE sendout
-       SET state = 'running', frozen_at = now(), unknown_ids = $3::int4
-     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+       SET state = CASE WHEN state = 'freezing' THEN 'running' ELSE state END, frozen_at = now(), unknown_ids = $3::int4
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('freezing', 'paused')
+    RETURNING state
     """)
 
   /// A stream ends once its day is surely over for every hub.

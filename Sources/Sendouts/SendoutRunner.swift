@@ -24,7 +24,8 @@ public struct SendoutRunner: Service {
     self.logger = logger
     worker = SendoutWorker(
       pool: pool, dispatcher: dispatcher, vault: vault, credentials: PushCredentialVault(pool, vault: vault),
-      settings: settings, semaphore: AsyncSemaphore(settings.sendoutsAtOnce), logger: logger)
+      settings: settings, semaphore: AsyncSemaphore(settings.sendoutsAtOnce),
+      freezes: AsyncSemaphore(settings.freezesAtOnce), logger: logger)
   }
 
   public func run() async throws {
@@ -141,6 +142,8 @@ public struct SendoutRunner: Service {
 public struct RunnerSettings: Sendable {
   /// Most sendouts that this hub sends at the same time; others wait. Each holds a few thousand pushes in memory.
   public var sendoutsAtOnce = 8
+  /// Most audiences that this hub freezes at the same time. Each keeps one of the pool's connections for transactions.
+  public var freezesAtOnce = 2
   /// How often the ledger is asked what is due, which finds sendouts whose notification was missed, too.
   public var scanEvery: Duration = .seconds(1)
   /// Every how many scans sendouts are looked for that are done and do not say so.

@@ -93,28 +93,28 @@ public struct SendoutStore: Sendable {
   /// - Throws: `SendoutError.sendoutUnknown`, `.wrongState`; so do the other verbs.
   @discardableResult
   public func start(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await apply(.start, to: sendout, of: customer).sendout
+    try await counted(.start, sendout, customer)
   }
 
   /// Once this has returned nothing more is claimed; pushes in flight, a few thousand at most, may still leave.
   @discardableResult
   public func pause(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await apply(.pause, to: sendout, of: customer).sendout
+    try await counted(.pause, sendout, customer)
   }
 
   @discardableResult
   public func resume(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await apply(.resume, to: sendout, of: customer).sendout
+    try await counted(.resume, sendout, customer)
   }
 
   /// Ends the sendout for good; pushes in flight may still leave, and are counted.
   @discardableResult
   public func cancel(_ customer: CustomerID, _ sendout: SendoutID) async throws -> SendoutReply {
-    try await apply(.cancel, to: sendout, of: customer).sendout
+    try await counted(.cancel, sendout, customer)
   }
 
-  /// Starts, pauses, resumes or cancels a sendout.
-  /// - Returns: the sendout as it is now, and the state it was in before.
+  /// Starts, pauses, resumes or cancels a sendout. It waits for no freeze: one that is under way obeys when it ends.
+  /// - Returns: the sendout as it is now, without counts, and the state it was in before.
   public func apply(
     _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID
   ) async throws -> (before: SendoutState, sendout: SendoutReply) {
@@ -145,8 +145,15 @@ public struct SendoutStore: Sendable {
         }
         try await database.query(SendoutQueries.notify, key.description)
       }
-      return (before, try await reply(sendout, in: database))
+      return (before, try await reply(sendout, nil, in: database))
     }
+  }
+
+  /// Applies a verb, then counts. What was recorded does not wait for the counts, which may take long.
+  private func counted(_ verb: SendoutVerb, _ sendout: SendoutID, _ customer: CustomerID) async throws -> SendoutReply {
+    var reply = try await apply(verb, to: sendout, of: customer).sendout
+    reply.counts = try await Ledger(reading).counts(SendoutKey(customer, sendout))
+    return reply
   }
 
   /// - Throws: `SendoutError.sendoutUnknown`.
@@ -154,12 +161,14 @@ public struct SendoutStore: Sendable {
     guard let row = try await database.query(SendoutQueries.find, customer.rawValue, sendout.rawValue).first else {
       throw SendoutError.sendoutUnknown(sendout)
     }
-    return try await reply(Sendout(row), in: database)
+    let sendout = try Sendout(row)
+    return try await reply(sendout, try await Ledger(database).counts(sendout.key), in: database)
   }
 
-  private func reply(_ sendout: Sendout, in database: any Querying) async throws -> SendoutReply {
-    let apps = try await PushApps(database).list(sendout.key.customer)
-    return try sendout.reply(apps: apps, counts: try await Ledger(database).counts(sendout.key))
+  private func reply(
+    _ sendout: Sendout, _ counts: SendoutCounts?, in database: any Querying
+  ) async throws -> SendoutReply {
+    try sendout.reply(apps: try await PushApps(database).list(sendout.key.customer), counts: counts)
   }
 
   /// The customer's sendouts, the newest first, without audience, message and counts.

@@ -21,6 +21,8 @@ struct SendoutWorker: Sendable {
   let credentials: PushCredentialVault
   let settings: RunnerSettings
   let semaphore: AsyncSemaphore
+  /// Freezes have a limit of their own: each keeps a connection for as long as it takes.
+  let freezes: AsyncSemaphore
   let logger: Logger
 
   /// - Parameter consecutiveFailures: how often in a row the push service was unavailable.
@@ -42,11 +44,24 @@ struct SendoutWorker: Sendable {
 
   // MARK: Freezing
 
-  /// Writes the audience into the ledger, in one transaction.
+  /// What a freeze found when it was done: the sendout was cancelled. Nothing of it is kept.
+  private struct CancelledMeanwhile: Error {}
+
+  /// Writes the audience into the ledger, in one transaction. It does not lock the sendout: a pause or a cancellation meanwhile is
+  /// recorded at once, and obeyed when the freeze commits.
   /// - Returns: `false` if another hub is doing it.
   private func freeze(_ key: SendoutKey) async throws -> Bool {
+    do {
+      return try await freezes.withPermit { try await freezeNow(key) }
+    } catch is CancelledMeanwhile {
+      logger.info("sendout cancelled during its freeze", metadata: ["sendout": "\(key)"])
+      return true
+    }
+  }
+
+  private func freezeNow(_ key: SendoutKey) async throws -> Bool {
     let frozen: Int? = try await pool.transaction(limit: Ledger.wholeSendoutLimit) { database in
-      guard
+      guard try await database.query(SendoutQueries.lockFreeze, key.description)[0].decode(Bool.self),
         let row = try await database.query(SendoutQueries.freezable, key.customer.rawValue, key.sendout.rawValue).first
       else { return nil }
       let sendout = try Sendout(row)
@@ -57,12 +72,16 @@ struct SendoutWorker: Sendable {
       }
       let count = try await Ledger(database).freeze(
         key, apps: sendout.apps, audience: audience, batchSize: settings.batchSize)
-      try await database.query(SendoutQueries.frozen, key.customer.rawValue, key.sendout.rawValue, unknown)
+      let state = try await database.query(
+        SendoutQueries.frozen, key.customer.rawValue, key.sendout.rawValue, unknown
+      ).first?.decode(String.self)
+      guard let state else { throw CancelledMeanwhile() }
+      if state == SendoutState.paused.rawValue { try await Ledger(database).hold(key) }
       try await database.query(SendoutQueries.notify, key.description)
       return count
     }
     guard let frozen else { return false }
-    logger.info("audience frozen, sending starts", metadata: ["sendout": "\(key)", "audience": "\(frozen)"])
+    logger.info("audience frozen", metadata: ["sendout": "\(key)", "audience": "\(frozen)"])
     do {
       try await Ledger(pool).refreshStatistics(afterFreezing: frozen)
     } catch {

@@ -1,5 +1,6 @@
 import Content
 import Delivery
+import Postgres
 import Registry
 import Sendouts
 import Simulator
@@ -58,6 +59,93 @@ import Wire
         let counts = try #require(ended.counts)
         #expect(counts.accepted + counts.cancelled == 200)
         #expect(counts.accepted == bench.simulator.apns.count)
+      }
+    }
+  }
+
+  /// Runs `body` with started sendouts whose freezes cannot go on before it ends, and hubs that have begun with them.
+  private func withStuckFreezes(
+    _ bench: SendingBench, _ count: Int, _ body: @Sendable ([SendoutKey]) async throws -> Void
+  ) async throws -> [SendoutKey] {
+    try await bench.database.withPool { other in
+      try await other.transaction { transaction in
+        try await transaction.query(Statement("test.lock", .write, "LOCK TABLE device IN ACCESS EXCLUSIVE MODE"))
+        var keys: [SendoutKey] = []
+        for _ in 1...count { keys.append(try await bench.send()) }
+        let waiting = "SELECT FROM pg_locks WHERE relation = 'device'::regclass AND NOT granted"
+        while try await bench.database.query(waiting).isEmpty { try Task.checkCancellation() }
+        try await body(keys)
+        return keys
+      }
+    }
+  }
+
+  @Test func `Pause and cancel answer during a freeze, and are obeyed when it ends`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(100)
+      try await bench.withHubs {
+        // More than there are connections for transactions.
+        let keys = try await withStuckFreezes(bench, 6) { keys in
+          for key in keys.prefix(2) {
+            let paused = try await bench.sendouts.pause(bench.customer, key.sendout)
+            #expect(paused.state == .paused)
+          }
+          for key in keys.suffix(3) {
+            let cancelled = try await bench.sendouts.cancel(bench.customer, key.sendout)
+            #expect(cancelled.state == .cancelled)
+          }
+          let resumed = try await bench.sendouts.resume(bench.customer, keys[1].sendout)
+          #expect(resumed.state == .freezing)
+        }
+        for key in keys[1...2] {
+          let finished = try await bench.until(key, .finished)
+          #expect(finished.counts == SendoutCounts(audience: 100, sent: 100, accepted: 100))
+        }
+        let freezes = "SELECT FROM pg_locks WHERE locktype = 'advisory'"
+        while try await !bench.database.query(freezes).isEmpty { try Task.checkCancellation() }
+        for key in keys.suffix(3) {
+          let counts = try await bench.show(key).counts
+          #expect(counts == SendoutCounts())
+        }
+        let paused = try await bench.show(keys[0])
+        #expect(paused.state == .paused)
+        #expect(paused.counts?.sent == 0)
+        try await bench.sendouts.resume(bench.customer, keys[0].sendout)
+        #expect(try await bench.until(keys[0], .finished).counts?.accepted == 100)
+        #expect(bench.simulator.apns.count == 300)
+      }
+    }
+  }
+
+  @Test func `A sendout that is paused during its freeze holds what was frozen`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(100)
+      try await bench.withHubs {
+        let key = try await withStuckFreezes(bench, 1) { keys in
+          try await bench.sendouts.pause(bench.customer, keys[0].sendout)
+        }[0]
+        let frozen = try await bench.until(key) { $0.frozenAt != nil }
+        #expect(frozen.state == .paused && frozen.counts == SendoutCounts(audience: 100, queued: 100))
+        let states = try await bench.database.query("SELECT DISTINCT state FROM push_batch")
+        #expect(try states.map { try $0.decode(String.self) } == ["held"])
+      }
+    }
+  }
+
+  @Test(arguments: SendoutVerb.allCases) func `A verb counts nothing before it is committed`(verb: SendoutVerb)
+    async throws
+  {
+    try await withSendingBench { bench in
+      let draft = try await bench.sendouts.create(
+        bench.customer, SendoutRequest(appId: SendingBench.appID, audience: .all, message: MessageBody(alert: "Hello")))
+      for earlier in SendoutVerb.allCases.prefix(while: { $0 != verb }) {
+        _ = try await bench.sendouts.apply(earlier, to: draft.sendoutId, of: bench.customer)
+      }
+      try await bench.pool.transaction { transaction in
+        let database = CountingDatabase(transaction)
+        let reply = try await SendoutStore(within: database).apply(verb, to: draft.sendoutId, of: bench.customer)
+        #expect(reply.sendout.counts == nil)
+        #expect(database.counts["sendout.change"] == 1 && database.counts["ledger.counts"] == nil)
       }
     }
   }

@@ -119,7 +119,7 @@ COMMENT ON COLUMN push_batch.opened      IS 'Not a state: opened by a person at 
 COMMENT ON COLUMN push_batch.accepted_opened IS 'Not a state: opened pushes that the push service accepted.';
 COMMENT ON COLUMN push_batch.invalid     IS 'Not a state: tokens that came back as invalid without a date, in all of its claims. Too many of them open the circuit breaker.';
 
--- No foreign key: rows are only written while their sendout's row is locked. Checking a million of them doubled the time of
+-- No foreign key: nothing deletes a sendout while its rows are written. Checking a million of them doubled the time of
 -- a freeze. No index on state or opened_at: an update of these stays on its page (HOT).
 CREATE TABLE push (
   customer_id bigint      NOT NULL,

@@ -19,7 +19,8 @@ public struct Ledger: Sendable {
   /// - Parameter database: to freeze, hold, resume or cancel, the transaction that also changes the sendout itself.
   public init(_ database: any Querying) { self.database = database }
 
-  /// Writes the audience into the ledger as it is now, a row for each valid device. The caller has to lock the sendout's row.
+  /// Writes the audience into the ledger as it is now, a row for each valid device. The caller sees to it that nobody else does
+  /// so for this sendout.
   /// - Returns: the count of devices.
   public func freeze(
     _ key: SendoutKey, apps: [PushAppID], audience: Audience, batchSize: Int = Self.usualBatchSize

@@ -48,7 +48,7 @@ struct SendoutRoutes: Sendable {
       .ok, try await sendouts.why(access.customer, try context.number("id"), originalID: originalID))
   }
 
-  /// The handler of one verb. The larger the sendout, the longer it takes.
+  /// The handler of one verb. It waits for no freeze. The more unsent pushes there are, the longer it takes to cancel them.
   func control(_ verb: SendoutVerb) -> @Sendable (Request, WebRequestContext) async throws -> Response {
     { [endpoint] request, context in
       let id: SendoutID = try context.number("id")

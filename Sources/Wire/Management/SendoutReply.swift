@@ -92,7 +92,8 @@ public struct SendoutReply: APIObject, Equatable {
     case .startedAt: "When the sendout was started."
     case .frozenAt: "When the audience was written into the ledger."
     case .finishedAt: "When the last push had its outcome, or the sendout was cancelled."
-    case .counts: "How many pushes are in each state. Absent in lists."
+    case .counts:
+      "How many pushes are in each state. Absent in lists, and in replies to start, pause, resume and cancel."
     }
   }
 

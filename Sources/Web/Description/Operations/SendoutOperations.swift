@@ -76,7 +76,7 @@ enum SendoutOperations {
       security: .key(.admin), summary: summary,
       description: description + " Repeating the request changes nothing.",
       parameters: [id, .idempotencyKey],
-      responses: [.ok("The sendout as it is now.", SendoutReply.example)],
+      responses: [.ok("The sendout as it is now, without counts.", uncounted)],
       errors: [
         unknown,
         .error(
@@ -84,6 +84,12 @@ enum SendoutOperations {
           SendoutError.wrongState(SendoutID(7), verb == .start ? .running : .finished, verb)),
       ])
   }
+
+  private static let uncounted: SendoutReply = {
+    var reply = SendoutReply.example
+    reply.counts = nil
+    return reply
+  }()
 
   private static let id = APIParameter.path("id", .id, "The sendout's number.", example: 7)
   private static let unknown = APIResponse.error(
