@@ -20,12 +20,19 @@ struct RecipientHistory {
   func lines(for originalID: String) -> [WhyLine] {
     guard let frozenAt = sendout.frozenAt else { return [WhyLine(text: unfrozen)] }
     var lines = [WhyLine(at: Timestamp(frozenAt), text: "The audience was written into the ledger.")]
+    if let expiredAt = sendout.expiredAt {
+      return lines + [
+        WhyLine(
+          at: Timestamp(expiredAt),
+          text: "Retention had deleted the pushes. What became of one recipient is not known any more.")
+      ]
+    }
     guard let contact else {
       return lines + [WhyLine(text: "There is no contact with this original id. It is compared exactly.")]
     }
     if pushes.isEmpty { lines += outside(contact, originalID) }
     for push in pushes { lines += Self.lines(of: push) }
-    let sentTo = Set(pushes.map(\.deviceId))
+    let sentTo = Set(pushes.compactMap(\.deviceId))
     lines += devices.filter { !sentTo.contains($0.id) }.map { Self.line(of: $0, frozenAt) }
     return lines
   }
@@ -78,6 +85,7 @@ struct RecipientHistory {
       WhyLine(at: at, deviceId: push.deviceId, pushNo: push.pushNo, text: text)
     }
     var lines: [WhyLine] = []
+    if let address = push.address { lines.append(line(nil, "The push goes to the address \(address).")) }
     if let sentAt = push.sentAt {
       let again = push.resentBecause.map { " (attempt \(push.attempts), because of \($0) before)" } ?? ""
       lines.append(line(sentAt, "Sent\(again)."))
@@ -98,6 +106,7 @@ struct RecipientHistory {
     case (.uncertain, _): return "Possibly sent, and never answered: \(reason). It is not sent again."
     case (.skipped, "device_invalidated"?): return "Not sent: the device had been invalidated by then."
     case (.skipped, "device_reassigned"?): return "Not sent: another contact had the device by then."
+    case (.skipped, "no_device"?): return "Not sent: it goes to an address, and no service sends to one."
     case (.skipped, "device_gone"?): return "Not sent: the device had been deleted by then."
     case (.skipped, _): return "Not sent: \(reason)."
     case (.cancelled, _): return "Not sent: the sendout was cancelled."

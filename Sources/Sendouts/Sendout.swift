@@ -23,6 +23,8 @@ struct Sendout: Sendable {
   let startedAt: Date?
   let frozenAt: Date?
   let finishedAt: Date?
+  /// When retention had deleted its pushes.
+  let expiredAt: Date?
 
   func audience() throws -> Audience { try JSONDecoder().decode(Audience.self, from: Data(audienceJSON.utf8)) }
   func message() throws -> MessageBody { try JSONDecoder().decode(MessageBody.self, from: Data(messageJSON.utf8)) }
@@ -45,14 +47,17 @@ extension Sendout {
       haltReason: halt, audienceJSON: audience.text, messageJSON: message.text,
       template: templateName.flatMap { name in templateVersion.map { (name, $0) } },
       unknownIDs: try row.get("unknown_ids"), onUncertain: policy, createdAt: try row.get("created_at"),
-      startedAt: try row.get("started_at"), frozenAt: try row.get("frozen_at"), finishedAt: try row.get("finished_at"))
+      startedAt: try row.get("started_at"), frozenAt: try row.get("frozen_at"), finishedAt: try row.get("finished_at"),
+      expiredAt: try row.get("expired_at"))
   }
 }
 
 extension Sendout {
   func reply(apps: [PushApp], counts: SendoutCounts?) throws -> SendoutReply {
     var reply = summary(among: apps)
-    reply.audience = try audience()
+    let audience = try audience()
+    // Retention has taken the ids.
+    reply.audience = audience == .originalIds([]) ? nil : audience
     reply.message = try message()
     reply.counts = counts
     return reply
@@ -69,7 +74,7 @@ extension Sendout {
       haltReason: haltReason, unknownOriginalIds: unknownIDs.map(Int.init), template: template?.name,
       templateVersion: template?.version, onUncertain: onUncertain, createdAt: Wire.Timestamp(createdAt),
       startedAt: startedAt.map(Wire.Timestamp.init), frozenAt: frozenAt.map(Wire.Timestamp.init),
-      finishedAt: finishedAt.map(Wire.Timestamp.init))
+      finishedAt: finishedAt.map(Wire.Timestamp.init), expiredAt: expiredAt.map(Wire.Timestamp.init))
   }
 }
 

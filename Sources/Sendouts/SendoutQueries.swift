@@ -12,7 +12,7 @@ enum SendoutQueries {
 
   private static let columns = """
     customer_id, sendout_id, push_app_ids, name, state, halt_reason, audience, message, template_name, template_version,
-    unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, kind
+    unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind
     """
 
   static let create = Statement(
@@ -39,7 +39,7 @@ enum SendoutQueries {
     "sendout.list", .read,
     """
     SELECT customer_id, sendout_id, push_app_ids, name, state, halt_reason, '{"all":true}'::jsonb, '{}'::jsonb,
-           template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, kind
+           template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind
       FROM sendout
      WHERE customer_id = $1::bigint AND sendout_id < coalesce($2::bigint, \(Int64.max))
      ORDER BY sendout_id DESC
@@ -154,5 +154,6 @@ enum SendoutQueries {
 
 /// Every statement of this room, so that a test can prepare each of them on a real server.
 package enum SendoutStatements {
-  package static let all: [Statement] = SendoutQueries.all + TriggerQueries.all + ReportQueries.all
+  package static let all: [Statement] =
+    SendoutQueries.all + TriggerQueries.all + ReportQueries.all + RetentionQueries.all
 }

@@ -83,7 +83,7 @@ struct SendoutWorker: Sendable {
     guard let frozen else { return false }
     logger.info("audience frozen", metadata: ["sendout": "\(key)", "audience": "\(frozen)"])
     do {
-      try await Ledger(pool).refreshStatistics(afterFreezing: frozen)
+      try await Ledger(pool).refreshStatistics(of: key, afterFreezing: frozen)
     } catch {
       logger.info(
         "could not refresh the planner's statistics, autovacuum will",

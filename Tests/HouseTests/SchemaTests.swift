@@ -13,6 +13,17 @@ enum Schema {
     return Set(try rows.map { try $0.decode(String.self) })
   }
 
+  /// The table that each partition is of, by their names.
+  static func parents(_ database: TestDatabase) async throws -> [String: String] {
+    let rows = try await database.query(
+      """
+      SELECT c.relname::text, p.relname::text
+      FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_class p ON p.oid = i.inhparent
+      WHERE c.relnamespace = 'partitions'::regnamespace AND c.relkind = 'r'
+      """)
+    return Dictionary(uniqueKeysWithValues: try rows.map { try $0.decode(String.self, String.self) })
+  }
+
   static func tenantTables(_ database: TestDatabase) async throws -> Set<String> {
     try await tables(database).subtracting(shared)
   }

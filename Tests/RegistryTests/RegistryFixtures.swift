@@ -13,7 +13,7 @@ extension TestDatabase {
   /// Everything there is in every table, as psql would print it.
   func dump() async throws -> String {
     let tables = try await query(
-      "SELECT quote_ident(relname) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace")
+      "SELECT quote_ident(relname) FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace")
     var text = ""
     for table in tables {
       let name = try table.decode(String.self)

@@ -112,11 +112,10 @@ CREATE TABLE device_event (
   reason          text,
   access_key_id   bigint,
   at              timestamptz NOT NULL DEFAULT now(),
-  -- The key leads to a contact's events, so that an event costs one index entry; times come in order, which BRIN takes nearly free.
-  PRIMARY KEY (customer_id, contact_id, device_event_id)
-);
-CREATE INDEX device_event_at ON device_event USING brin (at);
-COMMENT ON TABLE  device_event                 IS 'Every change of a device, kept for ever. Registering an unchanged device again adds nothing.';
+  -- The key leads to a contact's events, so that an event costs one index entry.
+  PRIMARY KEY (customer_id, contact_id, device_event_id, at)
+) PARTITION BY RANGE (at);
+COMMENT ON TABLE  device_event                 IS 'Every change of a device, a partition for each month, kept until retention deletes it. Registering an unchanged device again adds nothing.';
 COMMENT ON COLUMN device_event.customer_id     IS 'The customer whose device this is.';
 COMMENT ON COLUMN device_event.device_event_id IS 'Number of the event.';
 COMMENT ON COLUMN device_event.device_id       IS 'The device.';

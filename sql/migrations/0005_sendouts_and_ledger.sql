@@ -19,6 +19,7 @@ CREATE TABLE sendout (
   started_at          timestamptz,
   frozen_at           timestamptz,
   finished_at         timestamptz,
+  expired_at          timestamptz,
   next_message        int4        NOT NULL DEFAULT 1,
   next_push           int4        NOT NULL DEFAULT 1,
   next_batch          int4        NOT NULL DEFAULT 0,
@@ -51,6 +52,7 @@ COMMENT ON COLUMN sendout.created_at       IS 'When it was created.';
 COMMENT ON COLUMN sendout.started_at       IS 'When it was started.';
 COMMENT ON COLUMN sendout.frozen_at        IS 'When its audience was written into the ledger.';
 COMMENT ON COLUMN sendout.finished_at      IS 'When its last push settled, or when it was cancelled.';
+COMMENT ON COLUMN sendout.expired_at       IS 'When retention had deleted its pushes, messages and opens; NULL while they are there. Its totals stay, in one settled batch for each lane.';
 
 -- Counts change with the pushes' states, in the same statement, so that no report has to read the pushes. Statements lock
 -- batches before pushes. No index holds a count: counting stays on the row's page (HOT).
@@ -126,7 +128,7 @@ CREATE TABLE push (
   sendout_id  bigint      NOT NULL,
   push_no     int4        NOT NULL,
   batch_no    int4        NOT NULL,
-  device_id   bigint      NOT NULL,
+  device_id   bigint,
   contact_id  bigint      NOT NULL,
   message_no  int4,
   state       text        NOT NULL DEFAULT 'queued' CONSTRAINT push_state_known CHECK (state IN ('queued', 'waiting', 'accepted', 'failed', 'uncertain', 'skipped', 'cancelled')),
@@ -138,8 +140,11 @@ CREATE TABLE push (
   not_before  timestamptz,
   give_up_at  timestamptz,
   opened_at   timestamptz,
-  PRIMARY KEY (customer_id, sendout_id, push_no)
-) WITH (fillfactor = 60);
+  address     text,
+  unless_push int4,
+  PRIMARY KEY (customer_id, sendout_id, push_no),
+  CONSTRAINT push_addressed CHECK (device_id IS NOT NULL OR address IS NOT NULL)
+) PARTITION BY RANGE (sendout_id);
 -- The contact comes first. With the customer first, the planner took this index for as good as the primary key on a new
 -- table, and each open then read all of the customer's pushes. A contact has only one customer, so look-ups lose nothing.
 CREATE INDEX push_contact ON push (contact_id, customer_id);
@@ -148,7 +153,7 @@ COMMENT ON COLUMN push.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN push.sendout_id  IS 'The sendout.';
 COMMENT ON COLUMN push.push_no     IS '1, 2, 3, … within the sendout, in the order of app, environment and device.';
 COMMENT ON COLUMN push.batch_no    IS 'Its batch.';
-COMMENT ON COLUMN push.device_id   IS 'The device, as it was when the audience was frozen.';
+COMMENT ON COLUMN push.device_id   IS 'The device, as it was when the audience was frozen; NULL for a push to an address.';
 COMMENT ON COLUMN push.contact_id  IS 'The contact that had the device at the freeze. If another contact has it when the push is due, the push is skipped. If another has it at the open, no first open is counted.';
 COMMENT ON COLUMN push.message_no  IS 'In a stream, the message that it is of.';
 COMMENT ON COLUMN push.state       IS 'queued (being sent, if its batch is claimed) -> accepted, failed, skipped, uncertain or waiting; waiting: retried at not_before; cancelled with its sendout; uncertain (hub_stopped) -> accepted or failed, when its hub is back and knows.';
@@ -160,6 +165,8 @@ COMMENT ON COLUMN push.settled_at  IS 'When its outcome was written.';
 COMMENT ON COLUMN push.not_before  IS 'Earliest moment of the next attempt; NULL unless waiting.';
 COMMENT ON COLUMN push.give_up_at  IS 'When retries end: two hours after the first postponement. NULL until then, and while refused credentials are its only obstacle.';
 COMMENT ON COLUMN push.opened_at   IS 'First open by a person; NULL until then.';
+COMMENT ON COLUMN push.address     IS 'Where it goes without a device, such as a telephone number. No push service takes one yet: such a push is skipped as no_device.';
+COMMENT ON COLUMN push.unless_push IS 'A push of the same sendout. If that is accepted when this one is due, this one is not sent. Nothing writes or reads it yet.';
 
 -- Single messages. No foreign keys, for the same reason as at push: the statement that writes a message has read its contact.
 CREATE TABLE message (
@@ -249,7 +256,7 @@ CREATE TABLE open_event (
   at          timestamptz NOT NULL DEFAULT now(),
   opens       integer     NOT NULL DEFAULT 1 CONSTRAINT open_event_opens_counted CHECK (opens > 0),
   PRIMARY KEY (customer_id, sendout_id, push_no, minute, via, reader)
-) WITH (fillfactor = 90);
+) PARTITION BY RANGE (sendout_id);
 COMMENT ON TABLE  open_event             IS 'Fetches of a rich page or a pushreadurl. Those of one push within one minute of the clock are one row.';
 COMMENT ON COLUMN open_event.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN open_event.sendout_id  IS 'The sendout.';

@@ -139,7 +139,7 @@ final class Dispatch: Sendable {
     batch.pushes = pushes
     guard
       let recipients = await persistently(
-        "load recipients", { try await devices.recipients(self.order.key.customer, pushes.map(\.device)) })
+        "load recipients", { try await devices.recipients(self.order.key.customer, pushes.compactMap(\.device)) })
     else {
       await release(run)
       return nil
@@ -305,10 +305,13 @@ final class Dispatch: Sendable {
   func retire(_ tokens: [InvalidToken], of run: BatchRun) async -> [Settlement]? {
     guard !tokens.isEmpty else { return [] }
     let devices = Devices(dispatcher.database)
-    let retirements = tokens.map { token in
-      Retirement(
-        device: token.push.device, moment: token.moment, reason: token.reason,
-        type: token.cause == .wrongEnvironment ? .wrongEnvironment : .refused, isSandbox: token.environment == .sandbox)
+    let retirements = tokens.compactMap { token in
+      token.push.device.map {
+        Retirement(
+          device: $0, moment: token.moment, reason: token.reason,
+          type: token.cause == .wrongEnvironment ? .wrongEnvironment : .refused,
+          isSandbox: token.environment == .sandbox)
+      }
     }
     guard
       let outcomes = await persistently(
@@ -317,7 +320,9 @@ final class Dispatch: Sendable {
       run.markIncomplete()
       return nil
     }
-    return tokens.map { run.outcomePolicy.settlement(of: $0, deviceIsKept: outcomes[$0.push.device] == .kept) }
+    return tokens.map {
+      run.outcomePolicy.settlement(of: $0, deviceIsKept: $0.push.device.flatMap { outcomes[$0] } == .kept)
+    }
   }
 
   // MARK: Releasing

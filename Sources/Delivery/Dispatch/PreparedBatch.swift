@@ -46,7 +46,11 @@ struct Preparation: Sendable {
     let recipients = Dictionary(recipients.map { ($0.device.id, $0) }) { first, _ in first }
     var prepared = PreparedBatch(run: run, slices: [], settlements: [])
     for push in batch.pushes {
-      guard let recipient = recipients[push.device] else {
+      guard let device = push.device else {
+        prepared.settlements.append(.withoutSending(push, .skipped, "no_device"))
+        continue
+      }
+      guard let recipient = recipients[device] else {
         prepared.settlements.append(.withoutSending(push, .skipped, "device_gone"))
         continue
       }
@@ -86,7 +90,7 @@ struct Preparation: Sendable {
 
   private func outgoing(_ push: QueuedPush, _ recipient: Recipient, _ content: MessageContent) -> OutgoingPush {
     let link = PushLink(
-      customer: order.key.customer, sendout: order.key.sendout, push: push.number, device: push.device)
+      customer: order.key.customer, sendout: order.key.sendout, push: push.number, device: recipient.device.id)
     var context =
       content.template.isPersonal
       ? PageContext(recipient, app: app.fields, content: content)

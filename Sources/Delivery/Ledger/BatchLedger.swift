@@ -33,10 +33,11 @@ struct BatchLedger: Sendable {
       BatchQueries.pushes, key.customer.rawValue, key.sendout.rawValue, batch.range.lowerBound, batch.range.upperBound
     ).map { row in
       let (number, device, contact, message, attempts, secondsLeft) = try row.decode(
-        Int64.self, Int64.self, Int64.self, Int32?.self, Int32.self, Double?.self)
+        Int64.self, Int64?.self, Int64.self, Int32?.self, Int32.self, Double?.self)
       return QueuedPush(
-        number: PushNumber(number), batch: batch.claim.batch, device: DeviceID(device), contact: ContactID(contact),
-        message: message, attempts: Int(attempts), giveUpAt: secondsLeft.map { asked + .seconds($0) })
+        number: PushNumber(number), batch: batch.claim.batch, device: device.map { DeviceID($0) },
+        contact: ContactID(contact), message: message, attempts: Int(attempts),
+        giveUpAt: secondsLeft.map { asked + .seconds($0) })
     }
   }
 
@@ -195,7 +196,8 @@ struct ClaimedBatch: Sendable {
 struct QueuedPush: Sendable, Equatable {
   let number: PushNumber
   let batch: Int32
-  let device: DeviceID
+  /// `nil` for a push to an address, which no push service takes.
+  let device: DeviceID?
   /// The device's contact when the audience was frozen.
   let contact: ContactID
   /// In a stream, the number of its message.

@@ -48,16 +48,11 @@ enum FreezeQueries {
       LEFT JOIN LATERAL \(DeviceCondition.lane("batch.device_id")) AS device ON true
     """)
 
-  /// Without statistics of the new rows, the planner expects a handful of pushes where there are a million. It then
-  /// reads all of them to settle a thousand.
-  ///
-  /// It looks at the tables only when `$1` new rows are more than a tenth of those that the planner knows of.
+  /// Tells the planner of `$2` new pushes of the sendout `$1`. Without statistics of them it expects a handful where there are a
+  /// million, and reads all of them to settle a thousand. It looks at the sendout's partition only, and only when they are more
+  /// than a tenth of what it knows of.
   static let analyze = Statement(
-    "ledger.analyze", .write,
-    """
-    SELECT refresh_statistics('push', 'push_batch')
-     WHERE (SELECT reltuples FROM pg_class WHERE oid = 'push'::regclass) < 10 * $1::bigint
-    """)
+    "ledger.analyze", .write, "SELECT refresh_push_statistics($1::bigint, $2::bigint)")
 
   /// Lifts the time limit for the rest of the transaction: a freeze or cancellation takes longer the larger the audience is.
   static let unlimited = Statement(

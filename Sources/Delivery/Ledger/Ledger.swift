@@ -43,8 +43,8 @@ public struct Ledger: Sendable {
 
   /// Tells the planner of a large audience, once its freeze is committed. Within the freeze, ANALYZE would wait for a VACUUM, and
   /// keep the next one out until the freeze is over. Should it fail, autovacuum does the same a minute later.
-  public func refreshStatistics(afterFreezing count: Int) async throws {
-    if count >= Self.worthAnalyzing { try await database.query(FreezeQueries.analyze, count) }
+  public func refreshStatistics(of key: SendoutKey, afterFreezing count: Int) async throws {
+    if count >= Self.worthAnalyzing { try await database.query(FreezeQueries.analyze, key.sendout.rawValue, count) }
   }
 
   /// Least rows after which a freeze runs ANALYZE; with fewer, a wrong plan costs less.
@@ -145,6 +145,35 @@ extension Ledger {
   }
 }
 
+extension Ledger {
+  /// Rows that retention deletes with one commit.
+  private static let piece: Int32 = 10_000
+
+  /// Deletes the pushes, opens and messages of a sendout that has ended, piece by piece. Its batches keep the counts.
+  /// - Returns: how many pushes there were.
+  public func deleteHistory(of key: SendoutKey) async throws -> Int {
+    let (customer, sendout) = (key.customer.rawValue, key.sendout.rawValue)
+    let (pushes, messages) = try await database.query(HistoryQueries.lastNumbers, customer, sendout)[0].decode(
+      Int32.self, Int32.self)
+    var count = 0
+    for first in stride(from: 1, through: pushes, by: Int(Self.piece)) {
+      let last = first + (Self.piece - 1)
+      try await database.query(HistoryQueries.deleteOpens, customer, sendout, first, last)
+      count += try await database.query(HistoryQueries.deletePushes, customer, sendout, first, last).affected
+    }
+    for first in stride(from: 1, through: messages, by: Int(Self.piece)) {
+      try await database.query(HistoryQueries.deleteMessages, customer, sendout, first, first + (Self.piece - 1))
+    }
+    return count
+  }
+
+  /// Replaces the batches of a sendout whose pushes are deleted by one for each lane, with the same totals. Doing it again
+  /// changes nothing.
+  public func foldBatches(of key: SendoutKey) async throws {
+    try await database.query(HistoryQueries.foldBatches, key.customer.rawValue, key.sendout.rawValue)
+  }
+}
+
 /// A sendout of a customer: the first part of its pushes' key in the ledger.
 public struct SendoutKey: Sendable, Hashable {
   public let customer: CustomerID
@@ -182,15 +211,15 @@ extension SendoutCounts {
 
 extension PushReply {
   init(_ row: Row) throws {
-    let (push, device, contact, state, attempts, reason, resent, sent, settled, due, opened) = try row.decode(
-      Int64.self, Int64.self, Int64.self, String.self, Int32.self, String?.self, String?.self, Date?.self, Date?.self,
-      Date?.self,
-      Date?.self)
+    let (push, device, contact, state, attempts, reason, resent, sent, settled, due, opened, address) = try row.decode(
+      Int64.self, Int64?.self, Int64.self, String.self, Int32.self, String?.self, String?.self, Date?.self, Date?.self,
+      Date?.self, Date?.self, String?.self)
     guard let state = PushState(rawValue: state) else {
       throw PostgresError.decoding(statement: LedgerQueries.pushes.name, column: "state", .format("an unknown state"))
     }
     self.init(
-      pushNo: PushNumber(push), deviceId: DeviceID(device), contactId: ContactID(contact), state: state,
+      pushNo: PushNumber(push), deviceId: device.map { DeviceID($0) }, address: address, contactId: ContactID(contact),
+      state: state,
       attempts: Int(attempts), reason: reason, resentBecause: resent, sentAt: sent.map(Wire.Timestamp.init),
       settledAt: settled.map(Wire.Timestamp.init),
       notBefore: due.map(Wire.Timestamp.init), openedAt: opened.map(Wire.Timestamp.init))

@@ -147,7 +147,8 @@ enum LedgerQueries {
   static let pushes = Statement(
     "ledger.pushes", .read,
     """
-    SELECT push_no, device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at, not_before, opened_at
+    SELECT push_no, device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at, not_before, opened_at,
+           address
       FROM push
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no > $4::bigint
        AND ($3::text IS NULL OR state = $3::text)
@@ -159,7 +160,8 @@ enum LedgerQueries {
   static let pushesOfContact = Statement(
     "ledger.pushes_of_contact", .read,
     """
-    SELECT push_no, device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at, not_before, opened_at
+    SELECT push_no, device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at, not_before, opened_at,
+           address
       FROM push
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND contact_id = $3::bigint
      ORDER BY push_no
@@ -170,4 +172,5 @@ enum LedgerQueries {
 package enum DeliveryStatements {
   package static let all: [Statement] =
     FreezeQueries.all + LedgerQueries.all + BatchQueries.all + BreakerQueries.all + MessageQueries.all + OpenQueries.all
+    + HistoryQueries.all
 }

@@ -199,9 +199,7 @@ struct MessageLedger: Sendable {
   private func committedRows(_ messages: [NewMessage], _ numbers: StreamNumbers) async throws -> Rows {
     do {
       return try await database.query(accept: messages, numbers, self)
-    } catch let error as PostgresError
-      where ["message_pkey", "push_pkey", "push_batch_pkey"].contains(error.constraint)
-    {
+    } catch PostgresError.server(let error) where error.sqlState == ServerError.uniqueViolation {
       return try await database.query(
         MessageQueries.accepted, key.customer.rawValue, key.sendout.rawValue,
         (0..<messages.count).map { numbers.message + Int32($0) })

@@ -38,11 +38,13 @@ struct CustomerCommand: AsyncParsableCommand {
     func run(in stores: ManagementStores) async throws {
       let customers = try await stores.customers.all().map { CustomerReply($0) }
       try options.output.show(Page<CustomerReply, CustomerID>(items: customers, next: nil)) { page in
-        var table = TextTable("#Customer", "Name", "#Devices per contact", "#Link days", "Added (UTC)")
+        var table = TextTable(
+          "#Customer", "Name", "#Devices per contact", "#Link days", "#Retention days", "Added (UTC)")
         for customer in page.items {
           table.add(
             "\(customer.customerId)", customer.name, "\(customer.devicesPerContact)",
-            customer.linkMaxAgeDays.map { "\($0)" }, customer.createdAt.forPeople)
+            customer.linkMaxAgeDays.map { "\($0)" }, customer.retentionDays.map { "\($0)" },
+            customer.createdAt.forPeople)
         }
         return table.text(empty: "There are no customers yet: pushcart customer add --name ACME")
       }
@@ -56,14 +58,31 @@ struct CustomerCommand: AsyncParsableCommand {
 
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(help: "Most valid devices of a contact, up to 1000; one more invalidates the oldest one.")
-    var devicesPerContact: Int32
+    var devicesPerContact: Int32?
+    @Option(
+      help: """
+        Days after its end that a sendout keeps its pushes, up to 36500; 0 for as long as the hub keeps them \
+        (\(Setting.retentionDays.variable)).
+        """)
+    var retentionDays: Int32?
     @OptionGroup var options: ManagementOptions
 
+    func validate() throws {
+      guard devicesPerContact != nil || retentionDays != nil else {
+        throw ValidationError("Give --devices-per-contact or --retention-days.")
+      }
+    }
+
     func run(in stores: ManagementStores) async throws {
-      let request = CustomerChangeRequest(devicesPerContact: devicesPerContact)
+      let request = CustomerChangeRequest(devicesPerContact: devicesPerContact, retentionDays: retentionDays)
       let changed = try await stores.change(customer) { try await $0.changeCustomer(request) }
-      try options.output.show(changed) {
-        "Contacts of customer \($0.customerId) have up to \($0.devicesPerContact) devices.\n"
+      try options.output.show(changed) { customer in
+        let days = customer.retentionDays.map { "for \($0) days at most" } ?? "as long as the hub keeps them"
+        return """
+          Contacts of customer \(customer.customerId) have up to \(customer.devicesPerContact) devices.
+          Pushes of ended sendouts are kept \(days).
+
+          """
       }
     }
   }

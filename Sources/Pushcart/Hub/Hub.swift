@@ -49,7 +49,11 @@ struct Hub: Sendable {
         pool, reportPool, caches, LinkRefresh(pool, linkKeys, signer, logger: logger), parts.accessKeys.usage,
         parts.services,
       ],
-      [runner(parts), parts.messages, Housekeeping(pool, vault: vault), parts.readiness]
+      [
+        runner(parts), parts.messages,
+        Housekeeping(pool, vault: vault, retentionDays: settings.retentionDays, logger: logger),
+        parts.readiness,
+      ]
         + servers(try routes(parts), whenListening: whenListening))
   }
 

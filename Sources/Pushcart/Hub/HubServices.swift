@@ -1,27 +1,48 @@
 import Delivery
+import Logging
 import Postgres
 import Registry
+import Sendouts
 import ServiceLifecycle
 
-/// Deletes expired idempotency records and keys hourly.
+/// Makes partitions every five minutes. Deletes expired idempotency records and keys, and what is past its retention, hourly.
 struct Housekeeping: Service {
   private let customers: Customers
   private let replies: IdempotentReplies
   private let messages: Messages
+  private let retention: Retention
+  private let logger: Logger
 
-  init(_ pool: Pool, vault: Vault) {
+  init(_ pool: Pool, vault: Vault, retentionDays: Int32?, logger: Logger) {
     customers = Customers(pool)
     replies = IdempotentReplies(pool, vault: vault)
     messages = Messages(pool)
+    retention = Retention(pool, days: retentionDays, logger: logger)
+    self.logger = logger
   }
 
   func run() async throws {
     await cancelWhenGracefulShutdown {
+      var rounds = 0
       while !Task.isCancelled {
-        // If the database is away, the next hour's run deletes them.
-        try? await tidy()
-        try? await Task.sleep(for: .seconds(3600))
+        await attempt("make partitions") { try await retention.makePartitions() }
+        if rounds % 12 == 0 {
+          await attempt("delete expired idempotency keys") { try await tidy() }
+          await attempt("delete what is past its retention") { try await retention.run() }
+        }
+        rounds += 1
+        try? await Task.sleep(for: .seconds(300))
       }
+    }
+  }
+
+  /// If the database is away, the next round does it.
+  private func attempt(_ what: String, _ body: () async throws -> Void) async {
+    do {
+      try await body()
+    } catch {
+      guard !Task.isCancelled else { return }
+      logger.warning("could not \(what), trying again later", metadata: ["error": "\(error)"])
     }
   }
 

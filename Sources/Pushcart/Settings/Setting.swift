@@ -68,6 +68,9 @@ extension Setting {
     fallback: "'none'")
   static let drainSeconds = Setting(
     "drain-seconds", "seconds that work in progress has after SIGTERM", fallback: "25")
+  static let retentionDays = Setting(
+    "retention-days",
+    "days after its end that a sendout keeps its pushes, and that device events are kept; 0 for ever", fallback: "0")
   static let apnsProductionURL = Setting(
     "apns-production-url", "address of APNs' production environment", fallback: "https://api.push.apple.com")
   static let apnsSandboxURL = Setting(
@@ -88,7 +91,7 @@ extension Setting {
   static let all = [
     databaseURL, databaseConnections, databaseTransactions, masterKey, oldMasterKeys, host, port, operationsHost,
     operationsPort, publicURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
-    pageFrameAncestors, drainSeconds,
+    pageFrameAncestors, drainSeconds, retentionDays,
     apnsProductionURL, apnsSandboxURL, fcmURL, googleTokenURL, providerCAFile, logLevel, logFormat, config,
   ]
   /// Settings whose value can be in a file: the variable with `_FILE`, the flag with `-file`.

@@ -56,6 +56,7 @@ struct ServeFlags: ParsableArguments {
   @Option(help: .setting(.linkRate)) var linkRate: String?
   @Option(help: .setting(.pageFrameAncestors)) var pageFrameAncestors: String?
   @Option(help: .setting(.drainSeconds)) var drainSeconds: String?
+  @Option(help: .setting(.retentionDays)) var retentionDays: String?
   @Option(help: .setting(.databaseConnections)) var databaseConnections: String?
   @Option(help: .setting(.databaseTransactions)) var databaseTransactions: String?
 
@@ -66,6 +67,7 @@ struct ServeFlags: ParsableArguments {
       (.addressRate, addressRate),
       (.keyRate, keyRate), (.linkRate, linkRate),
       (.pageFrameAncestors, pageFrameAncestors), (.drainSeconds, drainSeconds),
+      (.retentionDays, retentionDays),
       (.databaseConnections, databaseConnections), (.databaseTransactions, databaseTransactions),
     ]
   }

@@ -20,6 +20,8 @@ struct Settings: Sendable {
   var publicURL: String
   var pages = PageSettings()
   var drain: Duration
+  /// Nil for ever.
+  var retentionDays: Int32?
   var pushServices: PushServiceSettings
   /// Nil leaves it to the command: a hub logs more than a tool.
   var logLevel: Logger.Level?
@@ -88,6 +90,8 @@ struct Settings: Sendable {
     pages.requestsPerLink = reader.number(.linkRate, in: 0...1_000_000)
     pages.frameAncestors = reader.frameAncestors(.pageFrameAncestors) ?? pages.frameAncestors
     drain = .seconds(reader.number(.drainSeconds, in: 0...25))
+    let retention = reader.number(.retentionDays, in: 0...36_500)
+    retentionDays = retention == 0 ? nil : Int32(retention)
 
     pushServices = Self.pushServices(from: &reader)
 

@@ -17,6 +17,8 @@ public struct CustomerSettings: Sendable, Equatable {
   public var linkMaximumAgeDays: Int32?
   /// Most valid devices a contact may have.
   public var devicesPerContact: Int32
+  /// Days after its end that a sendout keeps its pushes, messages and opens; `nil` for as long as the hub keeps them.
+  public var retentionDays: Int32?
 }
 
 /// What is to change about a customer; `nil` leaves a field as it is.
@@ -24,10 +26,13 @@ public struct CustomerUpdate: Sendable, Equatable {
   /// 0 for links that never expire.
   public var linkMaximumAgeDays: Int32?
   public var devicesPerContact: Int32?
+  /// 0 for as long as the hub keeps things.
+  public var retentionDays: Int32?
 
-  public init(linkMaximumAgeDays: Int32? = nil, devicesPerContact: Int32? = nil) {
+  public init(linkMaximumAgeDays: Int32? = nil, devicesPerContact: Int32? = nil, retentionDays: Int32? = nil) {
     self.linkMaximumAgeDays = linkMaximumAgeDays
     self.devicesPerContact = devicesPerContact
+    self.retentionDays = retentionDays
   }
 }
 
@@ -37,6 +42,8 @@ public struct Customers: Sendable {
   public static let linkAges: ClosedRange<Int32> = 0...3650
   /// Valid devices that a contact may be allowed.
   public static let deviceLimits: ClosedRange<Int32> = 1...1000
+  /// Days that a customer's pushes may be kept; 0 for as long as the hub keeps them.
+  public static let retentions: ClosedRange<Int32> = 0...36_500
 
   private let database: any Querying
 
@@ -58,7 +65,10 @@ public struct Customers: Sendable {
     let devices = try update.devicesPerContact.map { limit throws(RegistryError) in
       try Self.check("devicesPerContact", limit, Self.deviceLimits)
     }
-    let rows = try await database.query(CustomerQueries.update, id.rawValue, age, devices)
+    let retention = try update.retentionDays.map { days throws(RegistryError) in
+      try Self.check("retentionDays", days, Self.retentions)
+    }
+    let rows = try await database.query(CustomerQueries.update, id.rawValue, age, devices, retention)
     guard let row = rows.first else { throw RegistryError.customerUnknown(id) }
     try await database.notify(.links, id.description)
     return try Customer(row)
@@ -91,18 +101,19 @@ public struct Customers: Sendable {
 
 /// Statements on `customer`, a reference table: they need no customer_id to be routed by.
 enum CustomerQueries {
-  private static let columns = "customer_id, name, link_max_age_days, devices_per_contact, created_at"
+  private static let columns = "customer_id, name, link_max_age_days, devices_per_contact, retention_days, created_at"
 
   static let add = Statement(
     "customer.add", .write, "INSERT INTO customer (name) VALUES ($1::text) RETURNING \(columns)")
 
-  /// A maximum age `$2` of 0 stands for none, NULL leaves it as it is.
+  /// A maximum age `$2` or retention `$4` of 0 stands for none, NULL leaves it as it is.
   static let update = Statement(
     "customer.update", .write,
     """
     UPDATE customer SET
       link_max_age_days = nullif(coalesce($2::int4, link_max_age_days), 0),
-      devices_per_contact = coalesce($3::int4, devices_per_contact)
+      devices_per_contact = coalesce($3::int4, devices_per_contact),
+      retention_days = nullif(coalesce($4::int4, retention_days), 0)
     WHERE customer_id = $1::bigint
     RETURNING \(columns)
     """)
@@ -121,10 +132,11 @@ enum CustomerQueries {
 
 extension Customer {
   fileprivate init(_ row: Row) throws {
-    let (id, name, age, devices, createdAt) = try row.decode(
-      Int64.self, String.self, Int32?.self, Int32.self, Date.self)
+    let (id, name, age, devices, retention, createdAt) = try row.decode(
+      Int64.self, String.self, Int32?.self, Int32.self, Int32?.self, Date.self)
     self.init(
       id: CustomerID(id), name: name,
-      settings: CustomerSettings(linkMaximumAgeDays: age, devicesPerContact: devices), createdAt: createdAt)
+      settings: CustomerSettings(linkMaximumAgeDays: age, devicesPerContact: devices, retentionDays: retention),
+      createdAt: createdAt)
   }
 }

@@ -112,5 +112,27 @@ enum DeviceQueries {
     WHERE (SELECT reltuples FROM pg_class WHERE oid = 'device'::regclass) < $1::bigint / 2
     """)
 
-  static let all: [Statement] = [invalidate, retire, recipients, histories, analyze]
+  /// Of events of customer `$1` that are older than `$3` days: the highest contact of the next piece, after contact `$2`; NULL if
+  /// there are none.
+  static let expiredEvents = Statement(
+    "device.expired_events", .read,
+    """
+    SELECT max(contact_id) FROM (
+      SELECT contact_id FROM device_event
+       WHERE customer_id = $1::bigint AND contact_id > $2::bigint AND at < now() - make_interval(days => $3::int4)
+       ORDER BY contact_id LIMIT 10000) AS piece
+    """)
+
+  /// Deletes those events of the contacts after `$2`, up to `$4`.
+  static let deleteEvents = Statement(
+    "device.delete_events", .write,
+    """
+    DELETE FROM device_event
+     WHERE customer_id = $1::bigint AND contact_id > $2::bigint AND contact_id <= $4::bigint
+       AND at < now() - make_interval(days => $3::int4)
+    """)
+
+  static let all: [Statement] = [
+    invalidate, retire, recipients, histories, analyze, expiredEvents, deleteEvents,
+  ]
 }

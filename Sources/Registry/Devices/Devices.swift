@@ -121,3 +121,24 @@ extension Querying {
     return try await body(self)
   }
 }
+
+/// The log of what happened with devices.
+public struct DeviceEvents: Sendable {
+  private let database: any Querying
+
+  public init(_ database: any Querying) { self.database = database }
+
+  /// Deletes a customer's events, in pieces that are committed one by one.
+  /// - Returns: how many there were.
+  public func delete(of customer: CustomerID, olderThanDays days: Int32) async throws -> Int {
+    var count = 0
+    var contact: Int64 = 0
+    while let last = try await database.query(DeviceQueries.expiredEvents, customer.rawValue, contact, days)[0].decode(
+      Int64?.self)
+    {
+      count += try await database.query(DeviceQueries.deleteEvents, customer.rawValue, contact, days, last).affected
+      contact = last
+    }
+    return count
+  }
+}

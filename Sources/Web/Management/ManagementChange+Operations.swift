@@ -33,7 +33,9 @@ extension ManagementChange {
     let after = CustomerReply(
       try await customers.update(
         customer,
-        CustomerUpdate(linkMaximumAgeDays: request.linkMaxAgeDays, devicesPerContact: request.devicesPerContact)))
+        CustomerUpdate(
+          linkMaximumAgeDays: request.linkMaxAgeDays, devicesPerContact: request.devicesPerContact,
+          retentionDays: request.retentionDays)))
     try await record(.changeCustomer, "customer \(customer)", before: before, after: after)
     return after
   }

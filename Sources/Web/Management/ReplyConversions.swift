@@ -6,7 +6,8 @@ extension CustomerReply {
   public init(_ customer: Customer) {
     self.init(
       customerId: customer.id, name: customer.name, linkMaxAgeDays: customer.settings.linkMaximumAgeDays,
-      devicesPerContact: customer.settings.devicesPerContact, createdAt: Timestamp(customer.createdAt))
+      devicesPerContact: customer.settings.devicesPerContact, retentionDays: customer.settings.retentionDays,
+      createdAt: Timestamp(customer.createdAt))
   }
 }
 

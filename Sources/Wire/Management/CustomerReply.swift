@@ -4,25 +4,29 @@ public struct CustomerReply: APIObject, Equatable {
   public var name: String
   public var linkMaxAgeDays: Int32?
   public var devicesPerContact: Int32
+  public var retentionDays: Int32?
   public var createdAt: Timestamp
 
   public init(
-    customerId: CustomerID, name: String, linkMaxAgeDays: Int32? = nil, devicesPerContact: Int32, createdAt: Timestamp
+    customerId: CustomerID, name: String, linkMaxAgeDays: Int32? = nil, devicesPerContact: Int32,
+    retentionDays: Int32? = nil, createdAt: Timestamp
   ) {
     self.customerId = customerId
     self.name = name
     self.linkMaxAgeDays = linkMaxAgeDays
     self.devicesPerContact = devicesPerContact
+    self.retentionDays = retentionDays
     self.createdAt = createdAt
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case customerId, name, linkMaxAgeDays, devicesPerContact, createdAt
+    case customerId, name, linkMaxAgeDays, devicesPerContact, retentionDays, createdAt
   }
   public static let schemaName: String? = "Customer"
   public static let schemaDescription = "A customer and the settings of all their apps."
   public static let example = CustomerReply(
-    customerId: CustomerID(1), name: "ACME", linkMaxAgeDays: 90, devicesPerContact: 50, createdAt: .example)
+    customerId: CustomerID(1), name: "ACME", linkMaxAgeDays: 90, devicesPerContact: 50, retentionDays: 365,
+    createdAt: .example)
 
   public static func describe(_ field: CodingKeys) -> FieldDescription {
     switch field {
@@ -34,6 +38,10 @@ public struct CustomerReply: APIObject, Equatable {
       FieldDescription(
         "Most valid devices of a contact. One more invalidates the one that was registered the longest time ago.",
         limits: 1...1000)
+    case .retentionDays:
+      FieldDescription(
+        "Days after its end that a sendout keeps pushes, messages and opens. Absent for as long as the hub keeps them.",
+        limits: 1...36_500)
     case .createdAt: "When the customer was added."
     }
   }
@@ -43,16 +51,18 @@ public struct CustomerReply: APIObject, Equatable {
 public struct CustomerChangeRequest: APIRequest, Equatable {
   public var linkMaxAgeDays: Int32?
   public var devicesPerContact: Int32?
+  public var retentionDays: Int32?
 
-  public init(linkMaxAgeDays: Int32? = nil, devicesPerContact: Int32? = nil) {
+  public init(linkMaxAgeDays: Int32? = nil, devicesPerContact: Int32? = nil, retentionDays: Int32? = nil) {
     self.linkMaxAgeDays = linkMaxAgeDays
     self.devicesPerContact = devicesPerContact
+    self.retentionDays = retentionDays
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case linkMaxAgeDays, devicesPerContact }
+  public enum CodingKeys: String, CodingKey, CaseIterable { case linkMaxAgeDays, devicesPerContact, retentionDays }
   public static let schemaName: String? = "CustomerChangeRequest"
   public static let schemaDescription = "What to change about a customer's settings."
-  public static let example = CustomerChangeRequest(linkMaxAgeDays: 90, devicesPerContact: 50)
+  public static let example = CustomerChangeRequest(linkMaxAgeDays: 90, devicesPerContact: 50, retentionDays: 365)
 
   public static func describe(_ field: CodingKeys) -> FieldDescription {
     switch field {
@@ -62,6 +72,12 @@ public struct CustomerChangeRequest: APIRequest, Equatable {
       FieldDescription(
         "Most valid devices of a contact. One more invalidates the one that was registered the longest time ago.",
         limits: 1...1000)
+    case .retentionDays:
+      FieldDescription(
+        """
+        Days after its end that a sendout keeps pushes, messages and opens, if the hub keeps them longer. 0 for as long as the \
+        hub keeps them. Its totals stay.
+        """, limits: 0...36_500)
     }
   }
 }

@@ -7,7 +7,8 @@ public enum PushState: String, Codable, Sendable, Hashable, CaseIterable, Schema
 /// One push of a sendout: a row of the ledger.
 public struct PushReply: APIObject, Equatable {
   public var pushNo: PushNumber
-  public var deviceId: DeviceID
+  public var deviceId: DeviceID?
+  public var address: String?
   public var contactId: ContactID
   public var state: PushState
   public var attempts: Int
@@ -19,12 +20,14 @@ public struct PushReply: APIObject, Equatable {
   public var openedAt: Timestamp?
 
   public init(
-    pushNo: PushNumber, deviceId: DeviceID, contactId: ContactID, state: PushState, attempts: Int,
+    pushNo: PushNumber, deviceId: DeviceID? = nil, address: String? = nil, contactId: ContactID, state: PushState,
+    attempts: Int,
     reason: String? = nil, resentBecause: String? = nil, sentAt: Timestamp? = nil, settledAt: Timestamp? = nil,
     notBefore: Timestamp? = nil, openedAt: Timestamp? = nil
   ) {
     self.pushNo = pushNo
     self.deviceId = deviceId
+    self.address = address
     self.contactId = contactId
     self.state = state
     self.attempts = attempts
@@ -37,7 +40,8 @@ public struct PushReply: APIObject, Equatable {
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case pushNo, deviceId, contactId, state, attempts, reason, resentBecause, sentAt, settledAt, notBefore, openedAt
+    case pushNo, deviceId, address, contactId, state, attempts, reason, resentBecause, sentAt, settledAt, notBefore,
+      openedAt
   }
   public static let schemaName: String? = "Push"
   public static let schemaDescription = "One push of a sendout: a row of the ledger."
@@ -49,7 +53,8 @@ public struct PushReply: APIObject, Equatable {
   public static func describe(_ field: CodingKeys) -> FieldDescription {
     switch field {
     case .pushNo: "The push's number within the sendout."
-    case .deviceId: "The device's number."
+    case .deviceId: "The device's number. Absent for a push to an address."
+    case .address: "Where the push goes without a device. No service sends such pushes yet."
     case .contactId: "The contact that had the device when the audience was frozen."
     case .state: "The push's state."
     case .attempts: .count("How often the push was sent, or may have been sent.")

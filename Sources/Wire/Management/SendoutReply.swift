@@ -31,6 +31,7 @@ public struct SendoutReply: APIObject, Equatable {
   public var startedAt: Timestamp?
   public var frozenAt: Timestamp?
   public var finishedAt: Timestamp?
+  public var expiredAt: Timestamp?
   public var counts: SendoutCounts?
 
   public init(
@@ -38,7 +39,7 @@ public struct SendoutReply: APIObject, Equatable {
     haltReason: String? = nil, audience: Audience? = nil, unknownOriginalIds: Int? = nil, message: MessageBody? = nil,
     template: String? = nil, templateVersion: Int32? = nil, onUncertain: UncertainPolicy, createdAt: Timestamp,
     startedAt: Timestamp? = nil, frozenAt: Timestamp? = nil, finishedAt: Timestamp? = nil,
-    counts: SendoutCounts? = nil
+    expiredAt: Timestamp? = nil, counts: SendoutCounts? = nil
   ) {
     self.sendoutId = sendoutId
     self.name = name
@@ -55,12 +56,13 @@ public struct SendoutReply: APIObject, Equatable {
     self.startedAt = startedAt
     self.frozenAt = frozenAt
     self.finishedAt = finishedAt
+    self.expiredAt = expiredAt
     self.counts = counts
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
     case sendoutId, name, apps, state, haltReason, audience, unknownOriginalIds, message, template,
-      templateVersion, onUncertain, createdAt, startedAt, frozenAt, finishedAt, counts
+      templateVersion, onUncertain, createdAt, startedAt, frozenAt, finishedAt, expiredAt, counts
   }
   public static let schemaName: String? = "Sendout"
   public static let schemaDescription = "A sendout and its progress."
@@ -81,7 +83,7 @@ public struct SendoutReply: APIObject, Equatable {
     case .apps: "The apps it goes to."
     case .state: "draft → freezing → running ⇄ paused; any of them → cancelled; running → finished."
     case .haltReason: "Why the hub paused the sendout, such as refused credentials."
-    case .audience: "Who receives the sendout. Absent in lists."
+    case .audience: "Who receives the sendout. Absent in lists, and once retention has deleted its original ids."
     case .unknownOriginalIds: .count("How many of the audience's original ids no contact has.")
     case .message: "What the push says. Absent in lists."
     case .template: "The name of the rich page's template."
@@ -92,6 +94,7 @@ public struct SendoutReply: APIObject, Equatable {
     case .startedAt: "When the sendout was started."
     case .frozenAt: "When the audience was written into the ledger."
     case .finishedAt: "When the last push had its outcome, or the sendout was cancelled."
+    case .expiredAt: "When retention had deleted its pushes, messages and opens. The counts stay."
     case .counts:
       "How many pushes are in each state. Absent in lists, and in replies to start, pause, resume and cancel."
     }

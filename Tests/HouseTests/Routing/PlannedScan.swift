@@ -3,7 +3,9 @@ import Foundation
 /// One reading of a table in a plan.
 struct PlannedScan {
   let table: String
-  /// All that it asks of a row.
+  /// As in `Index Scan`.
+  let type: String
+  /// All that it asks of a row; first what it looks up in an index, if it does.
   let conditions: [String]
 
   /// Whether it reads the rows of the customer `$1` alone, and says so itself. A customer_id that comes from another
@@ -20,7 +22,7 @@ struct PlannedScan {
     var scans = (node["Plans"] as? [[String: Any]] ?? []).flatMap(Self.scans)
     if let table = node["Relation Name"] as? String, let type = node["Node Type"] as? String, type.hasSuffix("Scan") {
       let conditions = ["Index Cond", "Recheck Cond", "Filter"].compactMap { node[$0] as? String }
-      scans.append(PlannedScan(table: table, conditions: conditions))
+      scans.append(PlannedScan(table: table, type: type, conditions: conditions))
     }
     return scans
   }

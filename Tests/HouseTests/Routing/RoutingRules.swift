@@ -39,7 +39,8 @@ struct RoutingRules: Sendable {
       FROM pg_type t
       """, database)
     let tenants = try await Schema.tenantTables(database)
-    let tables = try await Self.pairs("SELECT oid::text, relname::text FROM pg_class WHERE relkind = 'r'", database)
+    let tables = try await Self.pairs(
+      "SELECT oid::text, relname::text FROM pg_class WHERE relkind IN ('r', 'p')", database)
     distributed = Set(tables.filter { tenants.contains($0.value) }.keys)
   }
 

@@ -1,0 +1,120 @@
+import Delivery
+public import Logging
+public import Postgres
+import Registry
+public import Wire
+
+/// Keeps the ledger's storage in shape: makes partitions ahead of need, and deletes what is older than its customer keeps.
+///
+/// What goes of a sendout that has ended are its pushes, messages and opens. Its row and its totals stay. Of devices go the events.
+/// A partition is dropped once everything in it has expired for every customer. By row goes what cannot wait for that: of
+/// customers with a limit of their own at once, else a month after the hub's limit.
+public struct Retention: Sendable {
+  private let pool: Pool
+  private let days: Int32?
+  private let logger: Logger
+
+  /// How long rows past the hub's limit wait for their partition to be dropped, which is about a month wide.
+  static let patienceDays: Int32 = 31
+
+  /// - Parameter days: the hub's limit, from a sendout's end; `nil` for ever.
+  public init(_ pool: Pool, days: Int32?, logger: Logger) {
+    self.pool = pool
+    self.days = days
+    self.logger = logger
+  }
+
+  /// Makes the partitions that will be needed. Hubs that do so at the same time do not hinder each other.
+  public func makePartitions() async throws {
+    var made: [String] = []
+    for row in try await pool.query(RetentionQueries.makePartitions) {
+      let (name, problem) = try row.decode(String?.self, String?.self)
+      if let name { made.append(name) }
+      if let problem {
+        logger.warning(
+          "a partition could not be made, its rows go to the DEFAULT partition", metadata: ["problem": "\(problem)"])
+      }
+    }
+    guard !made.isEmpty else { return }
+    logger.info("partitions made", metadata: ["partitions": "\(made.joined(separator: " "))"])
+    try await pool.query(RetentionQueries.analyze)
+  }
+
+  /// Deletes what has expired, in pieces that are committed one by one, so that it can be stopped and repeated at any time.
+  /// - Parameter isTrial: only tells what would go.
+  /// - Returns: what went, or would.
+  @discardableResult
+  public func run(isTrial: Bool = false) async throws -> ExpiredData {
+    var expired = ExpiredData()
+    for row in try await pool.query(RetentionQueries.dropPartitions, days, isTrial) {
+      let (name, rows, problem) = try row.decode(String.self, Int.self, String?.self)
+      if let problem {
+        logger.info(
+          "an expired partition is in use, and dropped later",
+          metadata: ["partition": "\(name)", "problem": "\(problem)"])
+      } else {
+        expired.partitions.append(ExpiredData.Partition(name: name, knownRows: rows))
+        if !isTrial { logger.info("expired partition dropped", metadata: ["partition": "\(name)", "rows": "\(rows)"]) }
+      }
+    }
+    for customer in try await Customers(pool).all() {
+      if let rows = try await expire(customer, isTrial: isTrial) { expired.customers.append(rows) }
+    }
+    return expired
+  }
+
+  private func expire(_ customer: Customer, isTrial: Bool) async throws -> ExpiredData.Rows? {
+    let own = customer.settings.retentionDays
+    guard let limit = [days, own].compactMap(\.self).min() else { return nil }
+    let patient = limit == own ? limit : limit + Self.patienceDays
+    var rows = ExpiredData.Rows(customer: customer.id)
+    for row in try await pool.query(RetentionQueries.expired, customer.id.rawValue, limit, patient) {
+      let key = SendoutKey(customer.id, SendoutID(try row.decode(Int64.self)))
+      rows.sendouts += 1
+      guard !isTrial else {
+        rows.pushes += try await Ledger(pool).counts(key).audience
+        continue
+      }
+      rows.pushes += try await Ledger(pool).deleteHistory(of: key)
+      try await pool.transaction { transaction in
+        try await Ledger(transaction).foldBatches(of: key)
+        try await transaction.query(RetentionQueries.markExpired, key.customer.rawValue, key.sendout.rawValue)
+      }
+      logger.debug("a sendout's pushes are deleted", metadata: ["sendout": "\(key)"])
+    }
+    if !isTrial { rows.deviceEvents = try await DeviceEvents(pool).delete(of: customer.id, olderThanDays: patient) }
+    guard rows.sendouts + rows.deviceEvents > 0 else { return nil }
+    if !isTrial {
+      logger.info(
+        "expired data deleted",
+        metadata: [
+          "customer": "\(customer.id)", "days": "\(limit)", "sendouts": "\(rows.sendouts)", "pushes": "\(rows.pushes)",
+          "deviceEvents": "\(rows.deviceEvents)",
+        ])
+    }
+    return rows
+  }
+}
+
+/// What retention deleted, or would delete.
+public struct ExpiredData: Sendable, Equatable {
+  public struct Partition: Sendable, Equatable {
+    public var name: String
+    /// As the planner knows them.
+    public var knownRows: Int
+  }
+
+  /// Of one customer, row by row.
+  public struct Rows: Sendable, Equatable {
+    public var customer: CustomerID
+    public var sendouts = 0
+    /// Those that are left; a dropped partition took the others.
+    public var pushes = 0
+    /// Always 0 in a trial.
+    public var deviceEvents = 0
+  }
+
+  public var partitions: [Partition] = []
+  public var customers: [Rows] = []
+  public var isEmpty: Bool { partitions.isEmpty && customers.isEmpty }
+}

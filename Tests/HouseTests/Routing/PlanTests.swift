@@ -1,0 +1,49 @@
+import Delivery
+import Postgres
+import Sendouts
+import Support
+import Testing
+
+/// The planner goes by the ledger's keys, whatever it knows of the tables.
+@Suite struct PlanTests {
+  @Test(arguments: [false, true])
+  func `Every statement finds pushes by their key, before and after the table was analysed`(isAnalysed: Bool)
+    async throws
+  {
+    try await withDatabase { database in
+      try await database.query(
+        """
+        INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id)
+        SELECT 1, s, n, n / 1000, n, n FROM generate_series(1, 2) AS s, generate_series(1, 20000) AS n
+        """)
+      try await database.query(
+        """
+        INSERT INTO sendout (customer_id, sendout_id, push_app_ids, name, state, audience, message)
+        SELECT 1, s, '{1}', 'x', 'running', '{"all":true}', '{}' FROM generate_series(1, 2) AS s
+        """)
+      try await database.query(
+        """
+        INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued)
+        SELECT 1, s, n, 1, false, n * 1000, n * 1000 + 999, 1000 FROM generate_series(1, 2) AS s, generate_series(0, 20) AS n
+        """)
+      if isAnalysed {
+        try await database.query("ANALYZE push, push_batch")
+      } else {
+        // As PostgreSQL assumes them for a table that it has never looked at.
+        try await database.query("UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relname LIKE 'push%'")
+      }
+      for statement in DeliveryStatements.all + SendoutStatements.all
+      where Prepared.takes(statement) && !Self.others.contains(statement.name) && !statement.name.hasPrefix("report.") {
+        let plan = try await database.pool.transaction { try await Prepared(statement, $0).plan() }
+        for scan in try PlannedScan.all(in: plan) where scan.table == "push_1" {
+          #expect(
+            scan.type != "Seq Scan" && scan.conditions.first?.contains("sendout_id = ") ?? false,
+            "\(statement.name): \(scan.type) of \(scan.table) \(scan.conditions)")
+        }
+      }
+    }
+  }
+
+  /// One asks for a contact's pushes, and one reads a sendout as a whole.
+  private static let others: Set = ["ledger.pushes_of_contact", "ledger.freeze_batches"]
+}

@@ -1,0 +1,183 @@
+-- Partitions of push, open_event and device_event, so that retention drops whole tables instead of deleting rows.
+--
+-- push and open_event have the same ranges of sendout_id: all of their statements name the sendout. device_event has a
+-- partition for each month. Ranges are made ahead of need, and a DEFAULT partition takes what has none: no row fails for want
+-- of a partition, however long no hub looked after them. Rows stay in DEFAULT until retention deletes them.
+--
+-- A hub may not change the schema, so it calls these functions, which run as the schema's owner. No statement of theirs waits
+-- longer than a second for a lock: others that need the table would wait behind it. What could not be locked is left to the
+-- next call.
+
+CREATE SCHEMA partitions;
+COMMENT ON SCHEMA partitions IS 'Partitions of the tables in public. Nobody reads or writes them but through those tables.';
+
+CREATE FUNCTION partition_ranges(parent regclass)
+RETURNS TABLE (partition regclass, first_value text, end_value text, known_rows bigint) LANGUAGE sql STABLE AS $$
+  SELECT c.oid::regclass, bound[1], bound[2], greatest(c.reltuples, 0)::bigint
+    FROM pg_inherits i
+    JOIN pg_class c ON c.oid = i.inhrelid
+    LEFT JOIN LATERAL regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''(.*)''\) TO \(''(.*)''\)') AS bound ON true
+   WHERE i.inhparent = parent
+$$;
+COMMENT ON FUNCTION partition_ranges IS 'Partitions of a table. A range ends before end_value; that of DEFAULT is NULL.';
+
+-- ATTACH locks the parent against other changes of the schema only, where CREATE TABLE … PARTITION OF would stop all that use
+-- it. It locks DEFAULT against everybody and reads it, which is empty unless partitions were made too late.
+--
+-- push: each row is updated once for its outcome and perhaps once for its open. The fill factor leaves room on the page for the
+-- first (HOT), as no index holds what changes; the second finds the room of the first. Rows come by the million at once, a
+-- small share of a month's partition: autovacuum looks at it when 2 % are new or dead, not at 20 %.
+-- open_event, device_event: written once; opens within a minute are counted in their row.
+CREATE FUNCTION make_partition(parent name, suffix text, bound text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  storage constant text := CASE
+    WHEN parent = 'push' THEN 'fillfactor = 45, autovacuum_vacuum_scale_factor = 0.02, '
+      'autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02'
+    WHEN parent = 'open_event' THEN 'fillfactor = 90, autovacuum_vacuum_insert_scale_factor = 0.05'
+    ELSE 'autovacuum_vacuum_insert_scale_factor = 0.05' END;
+BEGIN
+  EXECUTE format('CREATE TABLE partitions.%I (LIKE public.%I INCLUDING ALL EXCLUDING IDENTITY) WITH (%s)',
+                 parent || '_' || suffix, parent, storage);
+  EXECUTE format('ALTER TABLE public.%I ATTACH PARTITION partitions.%I %s', parent, parent || '_' || suffix, bound);
+END $$;
+REVOKE EXECUTE ON FUNCTION make_partition FROM PUBLIC;
+COMMENT ON FUNCTION make_partition IS 'Makes a partition with its storage parameters: a partitioned table cannot hand down its own.';
+
+CREATE FUNCTION make_partitions() RETURNS TABLE (made text, problem text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
+DECLARE
+  last_id  constant bigint := coalesce(pg_sequence_last_value('sendout_sendout_id_seq'), 0);
+  first_id bigint;
+  width    bigint;
+  stray    bigint;
+  month    timestamptz;
+  is_late  boolean;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(5720180220) THEN RETURN; END IF;
+
+  -- Sendouts: one spare range is always ahead of the last number given out. A crash only skips numbers.
+  IF NOT EXISTS (SELECT FROM partition_ranges('push') AS r WHERE r.first_value::bigint > last_id) THEN
+    -- A range is as wide as a month's sendouts, by those of the last 30 days or of the time since the first.
+    SELECT least(greatest(
+             count(*) * 30 / greatest(1, least(30, extract(epoch FROM now() - min(created_at)) / 86400)), 100), 1000000)
+      INTO width FROM sendout WHERE created_at > now() - interval '30 days';
+    SELECT coalesce(max(r.end_value::bigint), 1) INTO first_id FROM partition_ranges('push') AS r;
+    LOOP
+      -- What is in DEFAULT stays there: the range begins behind it.
+      LOOP
+        SELECT max(sendout_id) INTO stray FROM (
+          SELECT sendout_id FROM partitions.push_default WHERE sendout_id >= first_id AND sendout_id < first_id + width
+          UNION ALL
+          SELECT sendout_id FROM partitions.open_event_default WHERE sendout_id >= first_id AND sendout_id < first_id + width
+        ) AS late;
+        EXIT WHEN stray IS NULL;
+        first_id := stray + 1;
+        RETURN QUERY SELECT NULL, format('sendouts up to %s came before their partition was made', stray);
+      END LOOP;
+      BEGIN
+        PERFORM make_partition('push', first_id::text, format('FOR VALUES FROM (%s) TO (%s)', first_id, first_id + width)),
+                make_partition('open_event', first_id::text, format('FOR VALUES FROM (%s) TO (%s)', first_id, first_id + width));
+      EXCEPTION WHEN lock_not_available OR check_violation THEN
+        RETURN QUERY SELECT NULL, format('partition push_%s: %s', first_id, sqlerrm);
+        EXIT;
+      END;
+      RETURN QUERY SELECT format('push_%s', first_id), NULL UNION ALL SELECT format('open_event_%s', first_id), NULL;
+      EXIT WHEN first_id > last_id;
+      -- Many numbers were given out since the last look: those that have no range yet get one at a time, then the spare.
+      first_id := first_id + width;
+    END LOOP;
+  END IF;
+
+  -- Events of devices: this month and the next two.
+  FOR month IN
+    SELECT (date_trunc('month', now() AT TIME ZONE 'UTC') + make_interval(months => n)) AT TIME ZONE 'UTC'
+      FROM generate_series(0, 2) AS n
+  LOOP
+    CONTINUE WHEN EXISTS (SELECT FROM partition_ranges('device_event') AS r WHERE r.first_value::timestamptz = month);
+    DECLARE
+      next_month constant timestamptz := (month AT TIME ZONE 'UTC' + interval '1 month') AT TIME ZONE 'UTC';
+      suffix     constant text := to_char(month AT TIME ZONE 'UTC', 'YYYY_MM');
+    BEGIN
+      SELECT EXISTS (SELECT FROM partitions.device_event_default WHERE at >= month AND at < next_month) INTO is_late;
+      IF is_late THEN
+        RETURN QUERY SELECT NULL, format('device events of %s came before their partition was made', suffix);
+      ELSE
+        PERFORM make_partition('device_event', suffix, format('FOR VALUES FROM (%L) TO (%L)', month, next_month));
+        RETURN QUERY SELECT format('device_event_%s', suffix), NULL;
+      END IF;
+    EXCEPTION WHEN lock_not_available OR check_violation THEN
+      RETURN QUERY SELECT NULL, format('partition device_event_%s: %s', suffix, sqlerrm);
+    END;
+  END LOOP;
+END $$;
+REVOKE EXECUTE ON FUNCTION make_partitions FROM PUBLIC;
+COMMENT ON FUNCTION make_partitions IS 'Makes the partitions that will be needed, one program at a time. Returns those made, and what hinders others.';
+
+-- DROP locks the whole table against everybody for the moment that it takes, which is why it is tried once a round only.
+-- DETACH CONCURRENTLY would not, but PostgreSQL refuses it beside a DEFAULT partition.
+CREATE FUNCTION drop_expired_partitions(days int4, is_trial boolean) RETURNS TABLE (dropped text, known_rows bigint, problem text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
+DECLARE
+  last_id constant bigint := coalesce(pg_sequence_last_value('sendout_sendout_id_seq'), 0);
+  longest int4;
+  expired name;
+  counted bigint;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(5720180220) THEN RETURN; END IF;
+  IF days IS NULL AND NOT EXISTS (SELECT FROM customer WHERE retention_days IS NOT NULL) THEN RETURN; END IF;
+  -- least() ignores NULL. One customer without a limit keeps the events of a month for everybody, but for what is deleted by row.
+  SELECT CASE WHEN bool_and(least(days, retention_days) IS NOT NULL) THEN max(least(days, retention_days)) END
+    INTO longest FROM customer;
+
+  FOR expired, counted IN
+    SELECT t.name, r.known_rows
+      FROM partition_ranges('push') AS r
+     CROSS JOIN LATERAL (VALUES ('push_' || r.first_value), ('open_event_' || r.first_value)) AS t (name)
+     WHERE r.end_value::bigint <= last_id + 1
+       AND NOT EXISTS (
+         SELECT FROM sendout s JOIN customer c ON c.customer_id = s.customer_id
+          WHERE s.sendout_id >= r.first_value::bigint AND s.sendout_id < r.end_value::bigint
+            AND (s.state NOT IN ('finished', 'cancelled') OR least(days, c.retention_days) IS NULL
+                 OR s.finished_at >= now() - make_interval(days => least(days, c.retention_days))
+                 OR EXISTS (SELECT FROM push_batch b WHERE b.customer_id = s.customer_id AND b.sendout_id = s.sendout_id
+                               AND b.state IN ('queued', 'held', 'claimed'))))
+    UNION ALL
+    SELECT 'device_event_' || to_char(r.first_value::timestamptz AT TIME ZONE 'UTC', 'YYYY_MM'), r.known_rows
+      FROM partition_ranges('device_event') AS r
+     WHERE r.end_value::timestamptz <= now() - make_interval(days => longest)
+  LOOP
+    BEGIN
+      IF NOT is_trial THEN EXECUTE format('DROP TABLE partitions.%I', expired); END IF;
+      RETURN QUERY SELECT expired::text, counted, NULL;
+    EXCEPTION WHEN lock_not_available THEN
+      RETURN QUERY SELECT expired::text, 0::bigint, sqlerrm;
+    END;
+  END LOOP;
+END $$;
+REVOKE EXECUTE ON FUNCTION drop_expired_partitions FROM PUBLIC;
+COMMENT ON FUNCTION drop_expired_partitions IS 'Drops partitions of which everything has expired for every customer, or only names them. Days are the hub''s retention, NULL for ever.';
+
+-- Without statistics of new rows the planner expects a handful of pushes where there are a million. Autovacuum sees to each
+-- partition a minute later, and never to the table as a whole, whose statistics joins go by.
+CREATE FUNCTION refresh_push_statistics(sendout bigint, new_rows bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
+DECLARE
+  whole constant regclass := 'push';
+  part  regclass;
+  known bigint;
+BEGIN
+  SELECT r.partition, r.known_rows INTO part, known FROM partition_ranges(whole) AS r
+   WHERE coalesce(sendout >= r.first_value::bigint AND sendout < r.end_value::bigint, true)
+   ORDER BY r.first_value IS NULL LIMIT 1;
+  IF (SELECT reltuples FROM pg_class WHERE oid = whole) < new_rows THEN
+    EXECUTE format('ANALYZE %s, push_batch', whole);
+  ELSIF known < 10 * new_rows THEN
+    EXECUTE format('ANALYZE %s, push_batch', part);
+  END IF;
+END $$;
+REVOKE EXECUTE ON FUNCTION refresh_push_statistics FROM PUBLIC;
+COMMENT ON FUNCTION refresh_push_statistics IS 'Runs ANALYZE on the partition of a sendout, if its new rows are more than a tenth of those known; on the whole table if they are more than all.';
+
+SELECT make_partition('push', 'default', 'DEFAULT'), make_partition('open_event', 'default', 'DEFAULT'),
+       make_partition('device_event', 'default', 'DEFAULT');
+SELECT make_partitions();
