@@ -7,7 +7,9 @@ struct CheckCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check", abstract: "Check everything that a hub with these settings needs.",
     discussion: """
-      One line for each part says ok or wrong, and what to do. Nothing is changed. The exit code is 0 when all is well.
+      One line for each part says ok or wrong, and what to do. The push services of all apps are asked whether they accept the \
+      apps' credentials; nobody gets a message. Nothing is changed, but a token that signs in to APNs may be made for all hubs. \
+      The exit code is 0 when all is well.
 
       Example: pushcart check --config /etc/pushcart.json
       """)

@@ -1,11 +1,12 @@
 import Crypto
+import Delivery
 import Logging
 import Postgres
 import Providers
 import Registry
 import Wire
 
-/// Checks everything that a hub with these settings needs, and changes nothing.
+/// Checks everything that a hub with these settings needs, and changes nothing but the provider tokens that hubs share.
 struct Diagnostics: Sendable {
   struct Finding: Sendable {
     var part: String
@@ -32,10 +33,12 @@ struct Diagnostics: Sendable {
           let schema = await migrations(pool)
           found.yield(schema)
           guard schema.isWell else { return }
+          found.yield(await durability(pool))
           found.yield(await user(pool))
           found.yield(await masterKey(pool))
           found.yield(await deviceKeys(pool))
           found.yield(await reports(pool))
+          await pushApps(pool) { found.yield($0) }
         }
         await providers { found.yield($0) }
         found.finish()
@@ -64,6 +67,41 @@ struct Diagnostics: Sendable {
           + (isRemote && !isVerified ? "; its address should say sslmode=verify-full" : ""))
     } catch {
       return Finding(part: "database", isWell: false, sentence: "\(error); see \(Setting.databaseURL.variable)")
+    }
+  }
+
+  /// Whether what the hub acknowledges is kept when the server stops, or a standby takes its place. A hub works without.
+  private func durability(_ pool: Pool) async -> Finding {
+    do {
+      let (commit, names, standbys) = try await pool.query(HubQueries.replication)[0].decode(
+        String.self, String.self, Int.self)
+      return Finding(
+        part: "durability", isWell: true, sentence: Self.durability(commit: commit, names: names, standbys: standbys))
+    } catch {
+      return Finding(part: "durability", isWell: false, sentence: "\(error)")
+    }
+  }
+
+  /// - Parameters:
+  ///   - commit: `synchronous_commit`.
+  ///   - names: `synchronous_standby_names`.
+  ///   - standbys: how many are connected.
+  static func durability(commit: String, names: String, standbys: Int) -> String {
+    let count = standbys == 1 ? "one standby is" : "\(standbys) standbys are"
+    return switch commit {
+    case "off":
+      "synchronous_commit is off: what was acknowledged can be lost when the server stops. Set synchronous_commit = on"
+    case "local" where standbys > 0 || !names.isEmpty:
+      "synchronous_commit is local: what was acknowledged can be lost in a failover. Set synchronous_commit = on"
+    default:
+      if standbys > 0, names.isEmpty {
+        "\(count) connected, and commits do not wait for any: what was acknowledged can be lost in a failover. "
+          + "Set synchronous_standby_names, as in 'ANY 1 (*)'"
+      } else if names.isEmpty {
+        "commits are on disk when they are acknowledged; no standby is connected"
+      } else {
+        "commits are acknowledged once the standbys of synchronous_standby_names have them; \(count) connected"
+      }
     }
   }
 
@@ -149,6 +187,71 @@ struct Diagnostics: Sendable {
       return Finding(part: "reports", isWell: true, sentence: sentence ?? "the role pushcart_report can read them")
     } catch {
       return Finding(part: "reports", isWell: false, sentence: "\(error)")
+    }
+  }
+
+  /// Asks the push service of every app whether it accepts the app's credentials, as `pushcart app check` does. Nobody gets a message.
+  private func pushApps(_ pool: Pool, _ report: (Finding) -> Void) async {
+    guard let keys = settings.masterKeys else { return }
+    do {
+      let vault = Vault(keys)
+      var settings = settings.pushServices
+      // A person waits for the answer.
+      settings.queueTimeout = .seconds(10)
+      let check = CredentialCheck(
+        PushCredentialVault(pool, vault: vault),
+        services: try PushServices(
+          settings, tokens: ProviderTokenVault(pool, vault: vault), logger: Logger(label: "push services")))
+      var apps: [PushApp] = []
+      for customer in try await Customers(pool).all() {
+        apps += try await PushApps(pool, vault: vault).list(customer.id).filter(\.type.isServed)
+      }
+      var accepted = 0, bare = 0
+      for start in stride(from: 0, to: apps.count, by: Self.appsAtOnce) {
+        let some = apps[start..<min(start + Self.appsAtOnce, apps.count)]
+        let answers = await withTaskGroup(of: (Int, [Finding]?).self) { group in
+          for (index, app) in zip(some.indices, some) { group.addTask { (index, await problems(of: app, check)) } }
+          return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+        for found in answers {
+          bare += found == nil ? 1 : 0
+          accepted += found?.isEmpty == true ? 1 : 0
+          for finding in found ?? [] { report(finding) }
+        }
+      }
+      report(
+        Finding(
+          part: "push apps", isWell: true,
+          sentence: "\(accepted) of \(apps.count) are accepted by their push services"
+            + (bare == 0 ? "" : "; \(bare) have no credentials yet")))
+    } catch {
+      report(Finding(part: "push apps", isWell: false, sentence: "\(CommandFailure.wrapping(error))"))
+    }
+  }
+
+  /// Apps whose push services are asked at the same time.
+  private static let appsAtOnce = 8
+
+  /// What is wrong with an app's credentials: nothing, or what each environment of the service says if none accepts them.
+  /// - Returns: `nil` if it has none.
+  private func problems(of app: PushApp, _ check: CredentialCheck) async -> [Finding]? {
+    let part = "push app \(app.id)"
+    do {
+      guard let checks = try await check.check(app)?.checks else { return nil }
+      guard !checks.contains(where: { $0.verdict == .accepted }) else { return [] }
+      let reasons = checks.map { "\($0.environment.rawValue) \($0.verdict.rawValue) (\($0.reason ?? ""))" }
+      return [
+        Finding(
+          part: part, isWell: false,
+          sentence: "\(app.appID) of customer \(app.customer): \(reasons.joined(separator: ", ")); "
+            + "see `pushcart app check \(app.id) --customer \(app.customer)`")
+      ]
+    } catch {
+      return [
+        Finding(
+          part: part, isWell: false,
+          sentence: "\(app.appID) of customer \(app.customer): \(CommandFailure.wrapping(error))")
+      ]
     }
   }
 

@@ -7,7 +7,7 @@ package enum PushcartStatements {
 
 /// Statements about the server, its roles, and the hubs that are connected to it.
 enum HubQueries {
-  static let all: [Statement] = [serving, nextSendout, server, user, role]
+  static let all: [Statement] = [serving, nextSendout, server, replication, user, role]
 
   /// The application name of hubs, unless the database's address sets another.
   static let applicationName = "pushcart hub"
@@ -30,6 +30,14 @@ enum HubQueries {
     """
     SELECT current_setting('server_version_num')::int4, current_setting('server_version'),
            coalesce(NOT inet_server_addr() <<= '127.0.0.0/8' AND inet_server_addr() <> '::1', false)
+    """)
+
+  /// When a commit is acknowledged: `synchronous_commit`, `synchronous_standby_names`, and how many standbys are connected.
+  static let replication = Statement(
+    "hub.replication", .read,
+    """
+    SELECT current_setting('synchronous_commit'), current_setting('synchronous_standby_names'),
+           (SELECT count(*) FROM pg_stat_replication WHERE state IS DISTINCT FROM 'backup')
     """)
 
   /// The current user; whether it is a superuser, whether it owns the schema, and a table it cannot use (NULL: none).

@@ -57,9 +57,10 @@ struct Pushcart: Sendable {
       errors: try String(contentsOfFile: errors, encoding: .utf8))
   }
 
-  /// Addresses of APNs where nothing answers, so that no test reaches Apple by accident.
+  /// Addresses of push services where nothing answers, so that no test reaches Apple or Google by accident.
   static let loopbackOnly = [
     "PUSHCART_APNS_PRODUCTION_URL": "https://127.0.0.1:1", "PUSHCART_APNS_SANDBOX_URL": "https://127.0.0.1:1",
+    "PUSHCART_FCM_URL": "https://127.0.0.1:1", "PUSHCART_GOOGLE_TOKEN_URL": "https://127.0.0.1:1/token",
   ]
 
   /// The executable beside the test runner.

@@ -1,0 +1,106 @@
+import Foundation
+import Postgres
+import Providers
+import Registry
+import Simulator
+import Support
+import Testing
+import Wire
+
+@testable import Pushcart
+
+/// `pushcart check`: what it says of push apps, and of what a failover would lose.
+@Suite struct CheckCommandTests {
+  private func pushcart(_ bench: SendingBench, _ database: String? = nil) -> Pushcart {
+    Pushcart(
+      databaseURL: database ?? bench.database.connectionString, masterKey: bench.masterKey,
+      environment: [
+        "PUSHCART_APNS_PRODUCTION_URL": bench.simulator.productionURL,
+        "PUSHCART_APNS_SANDBOX_URL": bench.simulator.sandboxURL, "PUSHCART_FCM_URL": bench.simulator.fcmURL,
+        "PUSHCART_GOOGLE_TOKEN_URL": bench.simulator.googleTokenURL,
+        "PUSHCART_PROVIDER_CA_FILE": bench.simulator.caFile,
+      ])
+  }
+
+  @Test func `It asks the push service of every app about its credentials, and nobody gets a message`() async throws {
+    try await withSendingBench { bench in
+      let apps = PushApps(bench.pool, vault: bench.vault)
+      let file = try bench.simulator.issueServiceAccount()
+      let other = try await Customers(bench.pool).add(name: "Other").id
+      let firebase = try await apps.add(
+        other, NewPushApp(appID: "com.other.app", type: .firebase, name: "Other", serviceAccount: Secret(file)))
+      _ = try await apps.add(other, NewPushApp(appID: "com.other.bare", type: .ios, name: "Bare"))
+      let good = try await pushcart(bench).run("check")
+      #expect(good.status == 0, "\(good)")
+      #expect(
+        good.output.contains(
+          "ok     push apps        2 of 3 are accepted by their push services; 1 have no credentials yet\n"),
+        "\(good.output)")
+
+      _ = try await apps.update(
+        bench.customer, bench.app.id, PushAppUpdate(signingKey: Secret(APNsCredentials.fresh().signingKey)))
+      bench.simulator.fcm.rule(.any, .refuse(.senderIDMismatch))
+      let bad = try await pushcart(bench).run("check")
+      #expect(bad.status == 1)
+      #expect(
+        bad.output.contains(
+          "wrong  push app \(bench.app.id)       com.acme.app of customer \(bench.customer): production refused "
+            + "(InvalidProviderToken), sandbox refused (InvalidProviderToken); see `pushcart app check \(bench.app.id) "
+            + "--customer \(bench.customer)`\n"), "\(bad.output)")
+      #expect(bad.output.contains("push apps        "))
+      #expect(firebase.id != bench.app.id)
+      #expect(bench.simulator.apns.requests.allSatisfy { !$0.isAccepted })
+      #expect(bench.simulator.fcm.requests.allSatisfy { !$0.isAccepted } && bench.simulator.fcm.count > 0)
+    }
+  }
+
+  @Test func `It says when a commit is acknowledged before it is safe`() async throws {
+    try await withSendingBench { bench in
+      for (setting, sentence) in [
+        ("off", "synchronous_commit is off: what was acknowledged can be lost when the server stops"),
+        ("on", "commits are on disk when they are acknowledged; no standby is connected"),
+      ] {
+        let said = try await pushcart(
+          bench, bench.database.connectionString + " options='-c synchronous_commit=\(setting)'"
+        ).run("check").output
+        #expect(said.contains("ok     durability       \(sentence)"), "\(said)")
+      }
+    }
+  }
+
+  @Test(arguments: [
+    ("on", "", 1, "one standby is connected, and commits do not wait for any"),
+    ("on", "", 2, "2 standbys are connected, and commits do not wait for any"),
+    ("local", "*", 0, "synchronous_commit is local"), ("local", "", 1, "synchronous_commit is local"),
+    ("remote_write", "", 1, "one standby is connected, and commits do not wait for any"),
+    ("on", "ANY 1 (*)", 1, "commits are acknowledged once the standbys of synchronous_standby_names have them"),
+  ]) func `It warns of what a failover loses`(commit: String, names: String, standbys: Int, sentence: String) {
+    #expect(Diagnostics.durability(commit: commit, names: names, standbys: standbys).hasPrefix(sentence))
+  }
+
+  @Test func `It sees a standby that replicates asynchronously`() async throws {
+    let directory = try TemporaryDirectory(named: "primary")
+    defer { directory.remove() }
+    let cluster = try await PrivateCluster.start(
+      ClusterConfiguration(directory: directory.path + "/cluster"), logger: TestServer.logger)
+    try await cluster.createDatabase("pushcart")
+    let database = cluster.connectionString(database: "pushcart")
+    // It takes the log as a standby does.
+    let wal = directory.path + "/wal"
+    try FileManager.default.createDirectory(atPath: wal, withIntermediateDirectories: true)
+    let standby = try RunningPushcart(
+      ["pg_receivewal", "--no-loop", "-D", wal, "-d", database], environment: [:], folder: "/tmp",
+      program: URL(filePath: "/usr/bin/env"))
+    let pool = Pool(PoolConfiguration(connectionString: database), logger: TestServer.logger)
+    let streams = Statement("test.streams", .read, "SELECT FROM pg_stat_replication WHERE state = 'streaming'")
+    while try await pool.query(streams).isEmpty { try #require(!standby.text.contains("error"), "\(standby.text)") }
+    await pool.close()
+    let pushcart = Pushcart(databaseURL: database, masterKey: MasterKeys.generate())
+    try await pushcart.run("migrate")
+    let said = try await pushcart.run("check").output
+    #expect(
+      said.contains("ok     durability       one standby is connected, and commits do not wait for any"), "\(said)")
+    await standby.die()
+    await cluster.stop()
+  }
+}
