@@ -55,18 +55,24 @@ extension Dispatch {
   private func mayRetire(_ invalid: [InvalidToken], of answered: Int, _ run: BatchRun) async -> Bool? {
     // The batch's other outcomes are then in the lane's counts.
     guard await outcomeWriter.flush() else { return nil }
-    let breaker = circuitBreaker
-    let answers = await persistently("count invalid tokens") {
-      try await ledger.countInvalid(invalid.count, of: run.claim)
-      var answers = try await ledger.answers()
-      answers.answered += invalid.count
-      guard !answers.isOpen else { return answers }
-      answers.isOpen =
-        breaker.opens(at: invalid.count, of: answered) || breaker.opens(at: answers.invalid, of: answers.answered)
-      if answers.isOpen { try await ledger.openBreaker(answers, retired: answers.invalid - invalid.count) }
-      return answers
+    // One statement after the other, so that what was counted is not counted again when the next one is repeated.
+    guard
+      await persistently("count invalid tokens", { try await ledger.countInvalid(invalid.count, of: run.claim) })
+        != nil,
+      var answers = await persistently("read the lane's answers", { try await ledger.answers() })
+    else { return nil }
+    answers.answered += invalid.count
+    if !answers.isOpen,
+      circuitBreaker.opens(at: invalid.count, of: answered)
+        || circuitBreaker.opens(at: answers.invalid, of: answers.answered)
+    {
+      answers.isOpen = true
+      let before = answers.invalid - invalid.count
+      guard
+        await persistently(
+          "open the circuit breaker", { [answers] in try await ledger.openBreaker(answers, retired: before) }) != nil
+      else { return nil }
     }
-    guard let answers else { return nil }
     if answers.isOpen, !isAlarmed.exchange(true, ordering: .relaxed) { await raiseAlarm(invalid, answers) }
     return !answers.isOpen
   }
