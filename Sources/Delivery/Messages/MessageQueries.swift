@@ -11,8 +11,8 @@ enum MessageQueries {
   ///
   /// `$3` are the apps; pushes are numbered from `$4` and batches from `$5`. Arrays have one item a message. `$8` holds numbers.
   /// `$9` holds original ids; where it is NULL, `$10` and `$11` name a device by app and token key. `$12` to `$17` are bodies,
-  /// properties, seconds to live, collapse keys, priorities and references. `$18` are idempotency keys, `$19` fingerprints. `$20` are
-  /// the moments at which messages are due, NULL for now. Those that are due later are queued for any hub until then.
+  /// properties, seconds to live, collapse keys, priorities and references. `$18` are idempotency keys, `$19` fingerprints. `$20`
+  /// are the moments at which messages are due, NULL for now. Those that are due later are queued for any hub until then.
   ///
   /// Returns a row for each push with its recipient, and one for a message without pushes. The second column says what became of the
   /// message: 0 accepted, 1 nobody to send it to, 2 its idempotency key is taken. Locks idempotency keys in their order.
@@ -58,7 +58,8 @@ enum MessageQueries {
                               AND (f.device_id IS NULL OR device_id = f.device_id)
                             LIMIT \(Device.maximumOfContact)) d),
     numbered AS MATERIALIZED (
-      SELECT *, ($4::int4 + row_number() OVER (ORDER BY push_app_id, sandbox, deliver_at, message_no, device_id) - 1)::int4 AS push_no,
+      SELECT *, ($4::int4 + row_number() OVER (ORDER BY push_app_id, sandbox, deliver_at, message_no, device_id)
+                   - 1)::int4 AS push_no,
              ($5::int4 + dense_rank() OVER (ORDER BY push_app_id, sandbox, deliver_at) - 1)::int4 AS batch_no,
              $6::uuid IS NOT NULL AND deliver_at IS NULL AS is_claimed
         FROM target),

@@ -146,7 +146,7 @@ struct TriggerCommand: AsyncParsableCommand {
       message.properties = String(decoding: try JSONEncoder().encode(Dictionary(pairs) { $1 }), as: UTF8.self)
       if let at {
         message.deliveryTime =
-          CarmaDate(milliseconds: Int64(at.date.timeIntervalSince1970 * 1000)).map { .set($0) } ?? .keep
+          CarmaDate(milliseconds: Int64((at.date.timeIntervalSince1970 * 1000).rounded())).map { .set($0) } ?? .keep
       }
       let trigger = try await stores.triggers.find(customer, trigger)
       let reply = try await stores.messages.send(customer, message, by: trigger).message

@@ -7,8 +7,8 @@ public import Wire
 
 /// Accepts single messages and tells what became of them.
 ///
-/// A message belongs to a stream, the sendout of one day to the same apps with the same template, or of one trigger. It is committed together with its
-/// pushes, and sent by this hub without another look at the database.
+/// A message belongs to a stream, the sendout of one day to the same apps with the same template, or of one trigger. It is
+/// committed together with its pushes, and sent by this hub without another look at the database.
 public final class MessageService: Sendable {
   private struct StreamName: Hashable {
     let customer: CustomerID
@@ -98,7 +98,11 @@ public final class MessageService: Sendable {
       moment = Date(timeIntervalSince1970: Double(date.milliseconds) / 1000)
     }
     let deliverAt = try later(moment, field: "deliveryTime")
-    guard trigger.active else { throw SendoutError.triggerInactive(trigger.triggerId) }
+    guard trigger.active else {
+      // What was accepted before is still answered as it was.
+      if let earlier = try await earlier(customer, repetition) { return (earlier, true) }
+      throw SendoutError.triggerInactive(trigger.triggerId)
+    }
     let order = MessageOrder(
       request: MessageRequest(
         to: MessageTarget(originalId: originalID), message: trigger.message, template: trigger.template),

@@ -65,8 +65,8 @@ public struct MessageRequest: APIRequest, Equatable {
     case .template: "The name of the rich page's template. Without it there is no page and no `url`."
     case .deliverAt:
       """
-      When the message is due, at most \(MessageRequest.maximumDelay) days ahead. Now if it is absent or past. The devices are those \
-      of the moment of the request.
+      When the message is due, at most \(MessageRequest.maximumDelay) days ahead. Now if it is absent or past. The devices are \
+      those of the moment of the request.
       """
     case .ttl:
       FieldDescription(
@@ -82,8 +82,8 @@ public struct MessageRequest: APIRequest, Equatable {
     case .wait:
       FieldDescription(
         """
-        Seconds to wait for the push services' verdicts. Without it the reply comes once the message is committed, as it does for a \
-        message that is due later.
+        Seconds to wait for the push services' verdicts. Without it the reply comes once the message is committed, as it does for \
+        a message that is due later.
         """,
         limits: 0...Int64(maximumWait))
     }

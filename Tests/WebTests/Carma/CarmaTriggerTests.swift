@@ -262,6 +262,9 @@ import Wire
         try await server.send(later, headers: [("Idempotency-Key", "later")]),
       ]
       #expect(replies[0].body == replies[1].body && replies[0].text.contains(" is accepted and due at "))
+      _ = try await server.manage("PATCH", "/api/v1/triggers/1", #"{"active":false}"#)
+      #expect(try await server.send(body, headers: header).body == first.body)
+      #expect(try await server.send(Self.good).status == 409)
       #expect(try await server.count("message") == 2)
       _ = await server.bench.simulator.apns.received(count: 1)
     }

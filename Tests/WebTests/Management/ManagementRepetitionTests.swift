@@ -55,6 +55,9 @@ import Wire
     let first = try await managed.send("POST", request.path, headers: header, json: request.json)
     #expect((200...201).contains(first.status), "\(operation): \(first.text)")
     #expect(first.header("Idempotent-Replayed") == nil, "\(operation)")
+    // A message's batch is released just after its verdict is told.
+    let claimed = "SELECT FROM push_batch WHERE state = 'claimed'"
+    while try await !managed.database.query(claimed).isEmpty { try Task.checkCancellation() }
     let rows = try await managed.rows()
 
     let second = try await managed.send("POST", request.path, headers: header, json: request.json)
