@@ -46,6 +46,14 @@ public final class MessageDispatcher: Service {
     try await batcher.answer(stream.key.sendout.rawValue, Item(message: message, stream: stream))
   }
 
+  /// The same without a task.
+  public func accept(
+    _ message: NewMessage, in stream: MessageStream,
+    _ answer: @escaping @Sendable (Result<Acceptance, any Error>) -> Void
+  ) {
+    batcher.answer(stream.key.sendout.rawValue, Item(message: message, stream: stream), then: answer)
+  }
+
   /// Ends waiting for the verdicts on a message.
   public func stopWaiting(for pushes: [PushNumber], of stream: SendoutKey) {
     dispatcher.waits.remove(stream, pushes)

@@ -32,12 +32,46 @@ public final class MessageService: Sendable {
   private let registrations: RegistrationBatcher
   private let now: @Sendable () -> Date
   private let streams = ExpiringCache<StreamName, OpenStream>(timeToLive: .seconds(60), capacity: 10_000)
-  private let templates = ExpiringCache<MessageBody, MessageTemplate>(timeToLive: .seconds(60), capacity: 1000)
+  private let templates = ExpiringCache<MessageBody, CompiledMessage>(timeToLive: .seconds(60), capacity: 1000)
   private let versions = ExpiringCache<TemplateName, Int32>(timeToLive: .seconds(5), capacity: 1000)
 
-  private struct OpenStream: Sendable {
+  fileprivate struct OpenStream: Sendable {
     let stream: MessageStream
     let traits: StreamTraits
+  }
+
+  fileprivate struct CompiledMessage: Sendable {
+    let template: MessageTemplate
+    /// The message as it is stored.
+    let json: String
+    /// Why it cannot be sent, by platform.
+    private let problems: [AppType: ContentError]
+
+    init(_ message: MessageBody) throws {
+      let template = try MessageTemplate(message)
+      self.template = template
+      json = try JSONB(encoding: message).text
+      problems = Dictionary(
+        uniqueKeysWithValues: AppType.allCases.compactMap { type in
+          do throws(ContentError) {
+            try template.checkSize(for: [type])
+            return nil
+          } catch {
+            return (type, error)
+          }
+        })
+    }
+
+    func check(for apps: [PushApp]) throws {
+      for app in apps { if let problem = problems[app.type] { throw problem } }
+    }
+  }
+
+  /// What has to be known before a message is accepted.
+  fileprivate struct Ground: Sendable {
+    let apps: [PushApp]
+    let message: CompiledMessage
+    let stream: OpenStream
   }
 
   public init(
@@ -66,13 +100,46 @@ public final class MessageService: Sendable {
     _ customer: CustomerID, _ request: MessageRequest, allowed: String? = nil,
     repetition: NewMessage.RepetitionKey? = nil
   ) async throws -> (message: MessageReply, isRepeated: Bool) {
+    try await send(customer, try order(request, allowed), repetition)
+  }
+
+  /// A message that can be accepted without looking anything up: it is to a contact, due now, and nobody waits for verdicts.
+  public struct ReadyMessage: Sendable {
+    fileprivate let order: MessageOrder
+    fileprivate let ground: Ground
+    fileprivate let message: NewMessage
+  }
+
+  /// - Returns: `nil` if the caches do not have all that is needed, or there is anything to refuse; then `send` is to be called.
+  public func ready(_ customer: CustomerID, _ request: MessageRequest, allowed: String? = nil) -> ReadyMessage? {
+    guard request.to.deviceToken == nil, request.wait ?? 0 == 0, request.deliverAt == nil,
+      let order = try? order(request, allowed), let ground = cachedGround(customer, order),
+      let message = try? message(order, ground, nil, nil)
+    else { return nil }
+    return ReadyMessage(order: order, ground: ground, message: message)
+  }
+
+  /// As the other `send`, without a task.
+  /// - Parameter answer: called once, from any thread.
+  public func send(_ ready: ReadyMessage, _ answer: @escaping @Sendable (Result<MessageReply, any Error>) -> Void) {
+    messages.accept(ready.message, in: ready.ground.stream.stream) { acceptance in
+      answer(
+        Result {
+          guard case .accepted(let number, let pushes) = try acceptance.get() else {
+            throw SendoutError.recipientUnknown
+          }
+          return Self.reply(ready.order, ready.ground, number, pushes, [:])
+        })
+    }
+  }
+
+  private func order(_ request: MessageRequest, _ allowed: String?) throws -> MessageOrder {
     try Self.check(request)
     let appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
     if let allowed, appIDs.contains(where: { $0 != allowed }) { throw RegistryError.appUnknown(appID: allowed) }
-    let order = MessageOrder(
+    return MessageOrder(
       request: request, appIDs: appIDs, properties: try request.properties.map { try JSONB(encoding: $0).text },
       deliverAt: try later(request.deliverAt?.date, field: "deliverAt"), trigger: nil, savedFor: nil)
-    return try await send(customer, order, repetition)
   }
 
   /// Accepts a message of a trigger, which says to which apps it goes and what it says.
@@ -112,7 +179,7 @@ public final class MessageService: Sendable {
   }
 
   /// A message that is to be accepted, checked.
-  private struct MessageOrder {
+  fileprivate struct MessageOrder: Sendable {
     let request: MessageRequest
     let appIDs: [String]
     /// What its texts can name: a JSON object.
@@ -128,44 +195,54 @@ public final class MessageService: Sendable {
     _ customer: CustomerID, _ order: MessageOrder, _ repetition: NewMessage.RepetitionKey?
   ) async throws -> (message: MessageReply, isRepeated: Bool) {
     let request = order.request
-    let found = try await resolve(customer, order.appIDs, request.appType)
-    let template = try await compiled(request.message)
-    try template.checkSize(for: found.map(\.type))
-    let open = try await stream(customer, found, template: request.template, order.trigger)
+    let ground = try await ground(customer, order)
     // A later message may be sent by another hub.
     let wait = order.deliverAt == nil ? request.wait.flatMap { $0 > 0 ? MessageWait() : nil } : nil
-    var content = open.traits.content(request.message, template)
-    content.properties = order.properties
-    content.collapseKey = request.collapseKey
-    content.priority = request.priority ?? .high
-    content.expiresAt = request.ttl.map { now().addingTimeInterval(Double($0)) }
-    let message = NewMessage(
-      to: try addressee(request.to, found), content: content, body: try JSONB(encoding: request.message).text,
-      ttl: request.ttl, reference: request.reference, repetitionKey: repetition, wait: wait, deliverAt: order.deliverAt)
+    let message = try message(order, ground, repetition, wait)
     if let originalID = order.savedFor, let properties = order.properties {
       if let earlier = try await earlier(customer, repetition) { return (earlier, true) }
       guard try await Contacts(database).merge(customer, originalID: originalID, properties: properties) else {
         throw SendoutError.recipientUnknown
       }
     }
-    switch try await accept(message, in: open.stream, request, customer, found) {
+    switch try await accept(message, in: ground.stream.stream, request, customer, ground.apps) {
     case .accepted(let number, let pushes):
-      let verdicts = try await verdicts(wait, request.wait, open.stream.key, pushes.map(\.number))
-      let replies = pushes.map { push in
-        MessageReply.Push(
-          pushNo: push.number, appType: found.first { $0.id == push.app }?.type ?? .ios,
-          state: verdicts[push.number]?.state ?? .queued, reason: verdicts[push.number]?.reason)
-      }
-      return (
-        MessageReply(
-          messageId: MessageID(open.stream.key.sendout, number), reference: request.reference,
-          deliverAt: order.deliverAt.map(Wire.Timestamp.init), isDue: order.deliverAt == nil, pushes: replies), false
-      )
+      let verdicts = try await verdicts(wait, request.wait, ground.stream.stream.key, pushes.map(\.number))
+      return (Self.reply(order, ground, number, pushes, verdicts), false)
     case .repeated:
       guard let earlier = try await earlier(customer, repetition) else { throw RegistryError.idempotentReplyLost }
       return (earlier, true)
     case .addresseeUnknown: throw SendoutError.recipientUnknown
     }
+  }
+
+  private func message(
+    _ order: MessageOrder, _ ground: Ground, _ repetition: NewMessage.RepetitionKey?, _ wait: MessageWait?
+  ) throws -> NewMessage {
+    let request = order.request
+    try ground.message.check(for: ground.apps)
+    var content = ground.stream.traits.content(request.message, ground.message.template)
+    content.properties = order.properties
+    content.collapseKey = request.collapseKey
+    content.priority = request.priority ?? .high
+    content.expiresAt = request.ttl.map { now().addingTimeInterval(Double($0)) }
+    return NewMessage(
+      to: try addressee(request.to, ground.apps), content: content, body: ground.message.json, ttl: request.ttl,
+      reference: request.reference, repetitionKey: repetition, wait: wait, deliverAt: order.deliverAt)
+  }
+
+  private static func reply(
+    _ order: MessageOrder, _ ground: Ground, _ number: Int32, _ pushes: [(number: PushNumber, app: PushAppID)],
+    _ verdicts: [PushNumber: (state: PushState, reason: String?)]
+  ) -> MessageReply {
+    MessageReply(
+      messageId: MessageID(ground.stream.stream.key.sendout, number), reference: order.request.reference,
+      deliverAt: order.deliverAt.map(Wire.Timestamp.init), isDue: order.deliverAt == nil,
+      pushes: pushes.map { push in
+        MessageReply.Push(
+          pushNo: push.number, appType: ground.apps.first { $0.id == push.app }?.type ?? .ios,
+          state: verdicts[push.number]?.state ?? .queued, reason: verdicts[push.number]?.reason)
+      })
   }
 
   /// A token that is not registered yet becomes a device of the contact that the caller names.
@@ -254,15 +331,36 @@ extension MessageService {
     return moment
   }
 
-  private func resolve(_ customer: CustomerID, _ appIDs: [String], _ type: AppType?) async throws -> [PushApp] {
-    var found: [PushApp] = []
-    for appID in appIDs {
-      let apps = try await apps.apps(customer, appID: appID).filter { type == nil || $0.type == type }
-      guard !apps.isEmpty else { throw RegistryError.appUnknown(appID: appID) }
-      found += apps
+  private func ground(_ customer: CustomerID, _ order: MessageOrder) async throws -> Ground {
+    var found: [[PushApp]] = []
+    for appID in order.appIDs { found.append(try await apps.apps(customer, appID: appID)) }
+    let served = try Self.served(found, order)
+    return Ground(
+      apps: served, message: try await compiled(order.request.message),
+      stream: try await stream(customer, served, template: order.request.template, order.trigger))
+  }
+
+  private func cachedGround(_ customer: CustomerID, _ order: MessageOrder) -> Ground? {
+    let found = order.appIDs.compactMap { apps.cached(customer, appID: $0) }
+    guard found.count == order.appIDs.count, let served = try? Self.served(found, order),
+      let message = templates.cached(order.request.message)
+    else { return nil }
+    var version: TemplateVersion?
+    if let template = order.request.template {
+      guard let number = versions.cached(TemplateName(customer: customer, name: template)) else { return nil }
+      version = (template, number)
     }
-    let served = found.filter(\.type.isServed)
-    guard !served.isEmpty else { throw SendoutError.platformNotServed(found[0].type) }
+    guard let stream = streams.cached(streamName(customer, served, version, order.trigger)) else { return nil }
+    return Ground(apps: served, message: message, stream: stream)
+  }
+
+  /// The apps to which the order goes, of those that each of its appIds stands for.
+  private static func served(_ found: [[PushApp]], _ order: MessageOrder) throws -> [PushApp] {
+    let meant = found.map { $0.filter { order.request.appType == nil || $0.type == order.request.appType } }
+    if let unknown = meant.firstIndex(where: \.isEmpty) { throw RegistryError.appUnknown(appID: order.appIDs[unknown]) }
+    let all = meant.flatMap(\.self)
+    let served = all.filter(\.type.isServed)
+    guard !served.isEmpty else { throw SendoutError.platformNotServed(all[0].type) }
     return served
   }
 
@@ -283,8 +381,8 @@ extension MessageService {
     return .device(app: app.id, try DeviceToken(token, type: app.type, field: "to.deviceToken"))
   }
 
-  private func compiled(_ message: MessageBody) async throws -> MessageTemplate {
-    try await templates.value(message) { try MessageTemplate(message) }
+  private func compiled(_ message: MessageBody) async throws -> CompiledMessage {
+    try await templates.value(message) { try CompiledMessage(message) }
   }
 }
 
@@ -295,12 +393,20 @@ extension MessageService {
   private func stream(
     _ customer: CustomerID, _ apps: [PushApp], template: String?, _ trigger: TriggerReply?
   ) async throws -> OpenStream {
-    var version: (name: String, version: Int32)?
+    var version: TemplateVersion?
     if let template { version = (template, try await currentVersion(customer, template)) }
-    let name = StreamName(
-      customer: customer, apps: apps.map(\.id).sorted(), template: version.map { "\($0.name)/\($0.version)" },
-      trigger: trigger?.triggerId, day: Int(now().timeIntervalSince1970 / 86_400))
+    let name = streamName(customer, apps, version, trigger)
     return try await streams.value(name) { [version] in try await self.open(name, apps, version, trigger?.name) }
+  }
+
+  private typealias TemplateVersion = (name: String, version: Int32)
+
+  private func streamName(
+    _ customer: CustomerID, _ apps: [PushApp], _ template: TemplateVersion?, _ trigger: TriggerReply?
+  ) -> StreamName {
+    StreamName(
+      customer: customer, apps: apps.map(\.id).sorted(), template: template.map { "\($0.name)/\($0.version)" },
+      trigger: trigger?.triggerId, day: Int(now().timeIntervalSince1970 / 86_400))
   }
 
   private func currentVersion(_ customer: CustomerID, _ name: String) async throws -> Int32 {

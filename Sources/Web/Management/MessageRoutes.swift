@@ -31,6 +31,22 @@ struct MessageRoutes: Sendable {
     return try JSONReply.make(.created, try await send(bodies.bodies, access, key))
   }
 
+  /// As `send`, for one message that can be accepted without looking anything up.
+  func sendFromCaches(_ request: FastRequest, _ answer: @escaping FastCompletion) -> Bool {
+    guard request.header(.idempotencyKey) == nil, request.header(.contentType).map(JSONBody.isType) == true,
+      !MessageList.isList(request.body), let access = authenticator.cachedAccess(request, needs: .send),
+      let body = try? JSONBody.decode(MessageRequest.self, from: request.body),
+      let message = messages.ready(access.customer, body, allowed: access.appID)
+    else { return false }
+    do {
+      try authenticator.count(request, access)
+      messages.send(message) { reply in answer { try JSONReply.make(.created, try reply.get()) } }
+    } catch {
+      answer { throw error }
+    }
+    return true
+  }
+
   private func send(_ bodies: [ByteBuffer], _ access: Access, _ key: String?) async throws -> [MessageResult] {
     try await withThrowingTaskGroup(of: (Int, MessageResult).self) { group in
       for (index, body) in bodies.enumerated() {
@@ -84,10 +100,14 @@ extension Request {
 private struct MessageList {
   let bodies: [ByteBuffer]
 
+  static func isList(_ bytes: ByteBuffer) -> Bool {
+    bytes.readableBytesView.first { $0 > 0x20 } == UInt8(ascii: "[")
+  }
+
   /// - Returns: `nil` if the body is no list.
   /// - Throws: `JSONProblem`, `SendoutError.invalid` for a list of no messages or too many.
   init?(_ bytes: ByteBuffer) throws {
-    guard bytes.readableBytesView.first(where: { $0 > 0x20 }) == UInt8(ascii: "[") else { return nil }
+    guard Self.isList(bytes) else { return nil }
     let values: [JSONValue]
     do {
       values = try JSONDecoder().decode([JSONValue].self, from: Data(bytes.readableBytesView))

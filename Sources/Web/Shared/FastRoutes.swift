@@ -123,6 +123,7 @@ struct FastRoutes: Sendable {
     case .GET: method = .get
     case .HEAD: method = .head
     case .PUT: method = .put
+    case .POST: method = .post
     default: return nil
     }
     for route in routes where route.methods.contains(method) {

@@ -59,7 +59,7 @@ public final class RouteTable: RouterMethods {
 
   /// Adds a fast path to a route, for requests that caches can answer all questions of.
   /// - Parameters:
-  ///   - method: GET, or PUT for bodies of at most `FastRoutes.largestBody`.
+  ///   - method: GET, or PUT and POST for bodies of at most `FastRoutes.largestBody`.
   ///   - pattern: the path of that route.
   ///   - answer: returns `false`, having done nothing, when the request has to go through the router. Must not block its
   ///     thread.
