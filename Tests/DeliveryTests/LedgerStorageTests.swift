@@ -44,6 +44,30 @@ import Wire
     }
   }
 
+  @Test func `Only claim and release write to the indexes of batches`() async throws {
+    try await withSendingBench(simulator: { $0.requestsKept = 1 }) { bench in
+      try await bench.addDevices(5000)
+      let key = try await bench.send("Hello")
+      try await bench.pool.transaction { transaction in
+        _ = try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: .all)
+      }
+      let dispatcher = bench.dispatcher()
+      _ = await dispatcher.dispatch(
+        try bench.order(key, MessageBody(alert: "Hello")), to: try await bench.appOrder(dispatcher), bench.lane)
+      #expect(try await bench.show(key).counts?.accepted == 5000)
+      var (updates, others) = (0, 0)
+      while updates < 15 {
+        (updates, others) = try await bench.database.query(
+          """
+          SELECT n_tup_upd, n_tup_upd - n_tup_hot_upd FROM pg_stat_force_next_flush(), pg_stat_user_tables
+          WHERE relname = 'push_batch'
+          """)[0].decode(Int.self, Int.self)
+      }
+      // Five batches, each claimed and released once.
+      #expect(others <= 10, "\(others) of \(updates)")
+    }
+  }
+
   private func indexSizes(_ bench: SendingBench) async throws -> [Int] {
     try await bench.database.query(
       "SELECT pg_relation_size(indexrelid) FROM pg_index WHERE indrelid = 'partitions.push_1'::regclass ORDER BY indexrelid"

@@ -87,12 +87,15 @@ CREATE TABLE push_batch (
   FOREIGN KEY (customer_id, sendout_id) REFERENCES sendout ON DELETE CASCADE,
   CONSTRAINT push_batch_counts_all CHECK
     (queued + waiting + accepted + failed + uncertain + skipped + cancelled = last_push - first_push + 1)
-) WITH (fillfactor = 50);
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+-- A small table of which each row is changed some twenty times within seconds. Only claim and release change what an index holds, so
+-- autovacuum has to keep up with two dead entries a batch.
 CREATE INDEX push_batch_queued ON push_batch (customer_id, sendout_id, push_app_id, sandbox, not_before DESC, batch_no)
   WHERE state = 'queued';
 CREATE INDEX push_batch_due ON push_batch (not_before) WHERE state = 'queued';
-CREATE INDEX push_batch_claimed ON push_batch (lease_until) WHERE state = 'claimed';
+CREATE INDEX push_batch_claimed ON push_batch (customer_id, sendout_id) WHERE state = 'claimed';
 COMMENT ON TABLE  push_batch             IS 'Batches of the ledger''s pushes: a range of a sendout''s pushes of one app and environment, and their counts by state.';
+COMMENT ON INDEX  push_batch_claimed     IS 'Without lease_until: extending a lease then stays on the row''s page (HOT). Few batches are claimed at a time.';
 COMMENT ON INDEX  push_batch_queued      IS 'In claim order within a lane, an app and an environment: batches due for a retry come before batches never tried.';
 COMMENT ON COLUMN push_batch.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN push_batch.sendout_id  IS 'The sendout.';

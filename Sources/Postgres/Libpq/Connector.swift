@@ -12,6 +12,8 @@ struct Connector: Sendable {
   struct Failure: Error { var reason: String }
 
   let configuration: PoolConfiguration
+  /// Whether it is one that statements share.
+  var isShared = false
 
   /// Opens one connection and hands it to `completion`, on the thread that opened it.
   func open(_ completion: @escaping @Sendable (Result<LibpqConnection, Failure>) -> Void) {
@@ -47,7 +49,7 @@ struct Connector: Sendable {
   private func begin() throws(Failure) -> LibpqConnection {
     let settings: ConnectionSettings
     do throws(ConnectionSettings.Unusable) {
-      settings = try ConnectionSettings(configuration)
+      settings = try ConnectionSettings(configuration, isShared: isShared)
     } catch {
       throw Failure(reason: "the connection string \(error.problem)")
     }
@@ -72,7 +74,8 @@ struct ConnectionSettings {
   /// - Parameter ambientOptions: the value of `PGOPTIONS`, which libpq uses where `options` is not set; ours would displace it.
   /// - Throws: when libpq cannot read the connection string, or would take a part of the password for something else.
   init(
-    _ configuration: PoolConfiguration, ambientOptions: String? = getenv("PGOPTIONS").map { String(cString: $0) }
+    _ configuration: PoolConfiguration, isShared: Bool = false,
+    ambientOptions: String? = getenv("PGOPTIONS").map { String(cString: $0) }
   ) throws(Unusable) {
     values = try Self.parse(configuration.connectionString)
     guard Self.hasPlainPassword(configuration.connectionString) else {
@@ -80,8 +83,9 @@ struct ConnectionSettings {
     }
     let theirs = values.first { $0.keyword == "options" }?.value ?? ambientOptions
     let limit = "-c statement_timeout=\(configuration.statementTimeout.wholeMilliseconds)"
+    let plans = configuration.plansOnce && isShared ? "-c plan_cache_mode=force_generic_plan" : nil
     // The last one wins.
-    set("options", theirs.map { "\($0) \(limit)" } ?? limit)
+    set("options", [theirs, limit, plans].compactMap(\.self).joined(separator: " "))
     set("client_encoding", "UTF8")
     default_("fallback_application_name", configuration.applicationName)
     // A peer that has vanished is noticed half a minute after it fails to acknowledge something. When nothing was sent,

@@ -155,7 +155,7 @@ final class PoolDriver {
 
   private func open(_ id: PoolState.ConnectionID, _ purpose: PoolState.Purpose) {
     let reactor = reactor
-    Connector(configuration: configuration).open { result in
+    Connector(configuration: configuration, isShared: purpose == .shared).open { result in
       _ = reactor.post(.perform { $0.opened(id, purpose, result) })
     }
   }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Logging
 import Postgres
 import Registry
+import Sendouts
 
 struct CheckCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -94,5 +95,41 @@ struct RekeyCommand: AsyncParsableCommand {
     for place in done.unreadable { StandardStream.output.line("no given key opens \(place.onOneLine)") }
     guard done.unreadable.isEmpty else { throw ExitCode.failure }
     StandardStream.output.line("Everything is sealed under master key \(keys.currentID).")
+  }
+}
+
+struct RetentionCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "retention", abstract: "Delete what is past its retention now, or tell what would go.",
+    discussion: """
+      Hubs do this every hour. Of sendouts that have ended it deletes pushes, messages and opens, and keeps row and totals. Of \
+      devices it deletes the events. Partitions of which everything has expired are dropped; the rest goes row by row. It can be \
+      stopped and repeated at any time.
+
+      Example: pushcart retention --retention-days 365 --dry-run
+      """)
+
+  @OptionGroup var database: DatabaseFlags
+  @OptionGroup var retention: RetentionFlags
+  @Flag(help: "Delete nothing, and tell what would go.") var dryRun = false
+
+  func run() async throws {
+    let settings = try await Settings.ofCommand(database.given + retention.given, needsMasterKey: false)
+    Logs.start(settings)
+    let isTrial = dryRun
+    let expired = try await settings.withPool { pool in
+      let retention = Retention(pool, days: settings.retentionDays, logger: Logger(label: "retention"))
+      if !isTrial { try await retention.makePartitions() }
+      return try await retention.run(isTrial: isTrial)
+    }
+    for partition in expired.partitions {
+      StandardStream.output.line("partition \(partition.name), about \(partition.knownRows) rows")
+    }
+    for rows in expired.customers {
+      let events = isTrial ? "" : ", \(rows.deviceEvents) device events"
+      StandardStream.output.line("customer \(rows.customer): \(rows.sendouts) sendouts, \(rows.pushes) pushes\(events)")
+    }
+    guard !expired.isEmpty else { return StandardStream.output.line("Nothing has expired.") }
+    StandardStream.output.line(isTrial ? "Nothing was deleted: this was a dry run." : "All of this is deleted.")
   }
 }

@@ -27,6 +27,7 @@ struct Hub: Sendable {
   ) async throws {
     var database = settings.database
     database.applicationName = HubQueries.applicationName
+    database.plansOnce = true
     let pool = Pool(database, logger: logger)
     let reportPool = Pool(Self.forReports(database), logger: logger)
     let migrator = Migrator(pool, Migration.embedded)
@@ -63,6 +64,7 @@ struct Hub: Sendable {
     reports.sharedConnections = 2
     reports.dedicatedConnections = 1
     reports.queueTimeout = .seconds(10)
+    reports.plansOnce = false
     // None is sent behind another, which may take half a minute.
     reports.hungAfter = .zero
     reports.metricsName = "reports"

@@ -42,6 +42,13 @@ struct ProviderFlags: ParsableArguments {
   }
 }
 
+/// Flags of retention.
+struct RetentionFlags: ParsableArguments {
+  @Option(help: .setting(.retentionDays)) var retentionDays: String?
+
+  var given: [Given] { [(.retentionDays, retentionDays)] }
+}
+
 /// Flags that only a running hub needs.
 struct ServeFlags: ParsableArguments {
   @Option(help: .setting(.host)) var host: String?
@@ -56,7 +63,7 @@ struct ServeFlags: ParsableArguments {
   @Option(help: .setting(.linkRate)) var linkRate: String?
   @Option(help: .setting(.pageFrameAncestors)) var pageFrameAncestors: String?
   @Option(help: .setting(.drainSeconds)) var drainSeconds: String?
-  @Option(help: .setting(.retentionDays)) var retentionDays: String?
+  @OptionGroup var retention: RetentionFlags
   @Option(help: .setting(.databaseConnections)) var databaseConnections: String?
   @Option(help: .setting(.databaseTransactions)) var databaseTransactions: String?
 
@@ -67,9 +74,8 @@ struct ServeFlags: ParsableArguments {
       (.addressRate, addressRate),
       (.keyRate, keyRate), (.linkRate, linkRate),
       (.pageFrameAncestors, pageFrameAncestors), (.drainSeconds, drainSeconds),
-      (.retentionDays, retentionDays),
       (.databaseConnections, databaseConnections), (.databaseTransactions, databaseTransactions),
-    ]
+    ] + retention.given
   }
 }
 

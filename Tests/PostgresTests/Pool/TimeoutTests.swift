@@ -159,6 +159,20 @@ import Testing
         == "-c work_mem=77kB -c statement_timeout=30000")
   }
 
+  @Test func `Where it is asked for, shared connections plan a statement once, and transactions for its parameters`()
+    async throws
+  {
+    try await withDatabase { database in
+      let show = Statement("test.show", .read, "SELECT current_setting('plan_cache_mode')")
+      #expect(try await database.pool.query(show)[0].decode(String.self) == "auto")
+      try await database.withPool({ $0.plansOnce = true }) { pool in
+        #expect(try await pool.query(show)[0].decode(String.self) == "force_generic_plan")
+        let inTransaction = try await pool.transaction { try await $0.query(show)[0].decode(String.self) }
+        #expect(inTransaction == "auto")
+      }
+    }
+  }
+
   @Test func `A server that hangs gets nothing more, and waiting statements are turned away in time`() async throws {
     try await withDatabase { database in
       try await database.withPool({

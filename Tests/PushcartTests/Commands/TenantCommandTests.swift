@@ -34,7 +34,10 @@ import Wire
     "list list": [([], [])],
     "audit": [([], [])],
     "links max-age": [(["--days", "90"], ["--days", "90"])],
-    "customer update": [(["--devices-per-contact", "9"], ["--devices-per-contact", "9"])],
+    "customer update": [
+      (["--devices-per-contact", "9"], ["--devices-per-contact", "9"]),
+      (["--retention-days", "9"], ["--retention-days", "9"]),
+    ],
     "template put": [(["--name", "mine", "--file", "TEMPLATE"], ["--name", "mine", "--file", "TEMPLATE"])],
     "template list": [([], [])],
     "template show": [

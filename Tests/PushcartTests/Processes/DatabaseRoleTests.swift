@@ -23,12 +23,25 @@ import Wire
       #expect(check.output.contains("pushcart_hub can serve and cannot change the schema"), "\(check.output)")
       try await tour(pushcart, simulator)
 
+      #expect(try Self.psql(hub, "SELECT setval('sendout_sendout_id_seq', 100)").status != 0)
+      #expect(try Self.psql(owner, "SELECT setval('sendout_sendout_id_seq', 100)").status == 0)
+      #expect(try Self.psql(owner, "UPDATE sendout SET finished_at = now() - interval '2 days'").status == 0)
+      let dry = try await pushcart.run("retention", "--retention-days", "1", "--dry-run")
+      #expect(dry.output.contains("partition push_1, about") && dry.output.contains("dry run"), "\(dry)")
+      let retention = try await pushcart.run("retention", "--retention-days", "1")
+      #expect(retention.output.contains("customer 1: 1 sendouts") && retention.status == 0, "\(retention)")
+      let totals = try await pushcart.run("sendout", "show", "1", "--customer", "1", "--json")
+      #expect(try totals.json["counts"]?.integer("opened") == 1, "\(totals)")
+      #expect(try Self.psql(owner, "SELECT FROM partitions.push_1").output.contains("does not exist"))
+      #expect(try Self.psql(owner, "SELECT FROM partitions.push_101").status == 0)
+
       for refused in [
         "CREATE TABLE t (a int)", "DROP TABLE push", "ALTER TABLE push ADD a int", "TRUNCATE push",
         "DELETE FROM audit_log", "UPDATE audit_log SET target = 'x'", "DELETE FROM schema_migration",
         "UPDATE schema_migration SET checksum = 'x'", "CREATE ROLE r",
         "CREATE SCHEMA s", "CREATE TEMP TABLE t (a int)",
-        "SELECT admit_hub('pushcart_report')",
+        "SELECT admit_hub('pushcart_report')", "SELECT FROM partitions.push_101", "DROP TABLE partitions.push_101",
+        "SELECT make_partition('push', 'x', 'DEFAULT')",
       ] {
         let outcome = try Self.psql(hub, refused)
         #expect(
