@@ -81,6 +81,10 @@ public final class MessageDispatcher: Service {
     let (acceptances, batches) = try await ledger.accept(messages, &numbers)
     let left = numbers
     active.numbers.withLock { $0 = left }
+    active.wrote(
+      acceptances.reduce(0) { count, acceptance in
+        if case .accepted(_, let pushes) = acceptance { count + pushes.count } else { count }
+      }, ledger)
     for (message, acceptance) in zip(messages, acceptances) {
       if let wait = message.wait, case .accepted(_, let pushes) = acceptance {
         dispatcher.waits.add(wait, stream.key, pushes.map(\.number))
@@ -140,6 +144,17 @@ private final class ActiveStreams: Sendable {
   final class Active: Sendable {
     let run = RunID()
     let numbers = Mutex<StreamNumbers?>(nil)
+    private let pushes = Atomic(0)
+
+    /// Tells the planner whenever this hub's pushes of the stream have doubled. Plans are made once, and one that was made for an empty
+    /// table reads all of it for each message.
+    func wrote(_ count: Int, _ ledger: MessageLedger) {
+      let (before, now) = pushes.add(count, ordering: .relaxed)
+      guard now >= 256, before.leadingZeroBitCount != now.leadingZeroBitCount else { return }
+      Task {
+        _ = try? await ledger.database.query(FreezeQueries.analyze, ledger.key.sendout.rawValue, Int64(now))
+      }
+    }
   }
 
   private let streams = Mutex<[SendoutKey: Active]>([:])

@@ -50,9 +50,10 @@ enum MessageQueries {
         FROM wanted w JOIN addressee a ON a.message_no = w.message_no
        WHERE w.idempotency_key IS NULL OR w.message_no IN (SELECT message_no FROM taken)),
     target AS MATERIALIZED (
-      SELECT f.message_no, f.contact_id, f.deliver_at, d.device_id, d.push_app_id, d.sandbox
+      SELECT f.message_no, f.deliver_at, \(Recipient.columns(contact: "c", device: "d"))
         FROM fresh f
-       CROSS JOIN LATERAL (SELECT device_id, push_app_id, sandbox FROM device
+       CROSS JOIN LATERAL (SELECT * FROM contact WHERE customer_id = $1::bigint AND contact_id = f.contact_id LIMIT 1) c
+       CROSS JOIN LATERAL (SELECT * FROM device
                             WHERE customer_id = $1::bigint AND contact_id = f.contact_id
                               AND push_app_id = ANY ($3::bigint[]) AND invalidated_at IS NULL
                               AND (f.device_id IS NULL OR device_id = f.device_id)
@@ -88,14 +89,11 @@ enum MessageQueries {
       SELECT $1::bigint, $2::bigint, push_no, batch_no, device_id, contact_id, message_no FROM numbered)
     SELECT w.message_no,
            CASE WHEN f.message_no IS NOT NULL THEN 0 WHEN a.message_no IS NOT NULL THEN 2 ELSE 1 END::int2,
-           \(Recipient.columns(contact: "c", device: "d")), n.push_no, n.batch_no
+           \(Recipient.columns(of: "n")), n.push_no, n.batch_no
       FROM wanted w
       LEFT JOIN addressee a ON a.message_no = w.message_no
       LEFT JOIN fresh f ON f.message_no = w.message_no
       LEFT JOIN numbered n ON n.message_no = w.message_no
-      LEFT JOIN LATERAL (SELECT * FROM contact WHERE customer_id = $1::bigint AND contact_id = n.contact_id LIMIT 1) c
-        ON true
-      LEFT JOIN LATERAL (SELECT * FROM device WHERE customer_id = $1::bigint AND device_id = n.device_id LIMIT 1) d ON true
      ORDER BY n.push_no
     """)
 

@@ -12,6 +12,12 @@ enum ContactColumns {
     "\(Self.contact(contact)),\n  \(Self.device(device))"
   }
 
+  /// The same columns, by the alias of rows that have them.
+  static func sql(of rows: String) -> String {
+    let names = ["contact_id", "original_id", "list_id", "date_of_birth", "properties", "texts"]
+    return (names.map { "\(rows).\($0)" } + [device(rows)]).joined(separator: ", ")
+  }
+
   /// The columns of a contact by the alias of its row.
   static func contact(_ alias: String) -> String {
     "\(alias).contact_id, \(alias).original_id, \(alias).list_id, \(alias).date_of_birth, \(alias).properties,\n"

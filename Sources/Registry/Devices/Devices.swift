@@ -97,6 +97,9 @@ extension Recipient {
     ContactColumns.sql(contact: contact, device: device)
   }
 
+  /// The same columns of a part of the statement that has selected them already.
+  package static func columns(of part: String) -> String { ContactColumns.sql(of: part) }
+
   /// How many columns the row has up to the last of these.
   package static let columnCount = 19
 

@@ -40,7 +40,9 @@ struct MessageRoutes: Sendable {
     else { return false }
     do {
       try authenticator.count(request, access)
-      messages.send(message) { reply in answer { try JSONReply.make(.created, try reply.get()) } }
+      messages.send(message) { reply in
+        answer { JSONReply.make(.created, bytes: ByteBuffer(bytes: try reply.get().json)) }
+      }
     } catch {
       answer { throw error }
     }

@@ -62,7 +62,9 @@ public struct Authenticator: Sendable {
   /// What the key in `Authorization: Bearer` or `X-Carma-Authentication-Token` opens, for paths that name no customer.
   /// - Throws: as above.
   public func access(_ request: Request, needs scope: AccessScope) async throws -> Access {
-    guard let token = request.headers[.authorization].flatMap(bearer) ?? request.headers[.carmaToken] else { throw HTTPErrorResponse.unauthorized }
+    guard let token = request.headers[.authorization].flatMap(bearer) ?? request.headers[.carmaToken] else {
+      throw HTTPErrorResponse.unauthorized
+    }
     return try check(try await keys.authenticate(token), scope, from: nil)
   }
 

@@ -207,6 +207,29 @@ public struct MessageReply: APIObject, Equatable {
     return pushes.contains { $0.state == .accepted } ? .accepted : .failed
   }
 
+  /// The reply as JSON, as an encoder writes it, only faster.
+  public var json: [UInt8] {
+    var writer = JSONWriter(capacity: 160 + pushes.count * 64)
+    writer.open("{")
+    if let deliverAt { writer.member("deliverAt", deliverAt.description) }
+    writer.member("messageId", messageId.description)
+    writer.name("pushes")
+    writer.open("[")
+    for push in pushes {
+      writer.open("{")
+      writer.member("appType", push.appType.rawValue)
+      writer.member("pushNo", push.pushNo.rawValue)
+      if let reason = push.reason { writer.member("reason", reason) }
+      writer.member("state", push.state.rawValue)
+      writer.close("}")
+    }
+    writer.close("]")
+    if let reference { writer.member("reference", reference) }
+    writer.member("state", state.rawValue)
+    writer.close("}")
+    return writer.bytes
+  }
+
   public enum CodingKeys: String, CodingKey, CaseIterable { case messageId, state, reference, deliverAt, pushes }
   public static let schemaName: String? = "MessageStatus"
   public static let schemaDescription = "A message and what became of it."

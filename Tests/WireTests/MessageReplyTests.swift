@@ -1,0 +1,21 @@
+import Foundation
+import Testing
+import Wire
+
+@Suite struct MessageReplyTests {
+  @Test(arguments: [
+    MessageReply.example, MessageReply(messageId: MessageID(SendoutID(1), 2), pushes: []),
+    MessageReply(
+      messageId: MessageID(SendoutID(9_007_199_254_740_991), 3), reference: #"a "quoted" \ käse/🧀"#,
+      deliverAt: .example, isDue: false,
+      pushes: [
+        MessageReply.Push(pushNo: PushNumber(7), appType: .firebase, state: .queued),
+        MessageReply.Push(pushNo: PushNumber(8), appType: .ios, state: .failed, reason: "Bad\nToken"),
+      ]),
+  ])
+  func `The JSON written by hand is what an encoder writes`(reply: MessageReply) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    #expect(String(decoding: reply.json, as: UTF8.self) == String(decoding: try encoder.encode(reply), as: UTF8.self))
+  }
+}
