@@ -132,18 +132,10 @@ final class Dispatch: Sendable {
       policy: order.onUncertain, retrySchedule: dispatcher.settings.retrySchedule, jitter: dispatcher.random(),
       now: dispatcher.now)
     let run = BatchRun(batch, outcomePolicy)
-    let devices = Devices(dispatcher.database)
     guard
       let pushes = await persistently("read a batch", { [batch] in try await self.ledger.pushes(of: batch) })
     else { return nil }
     batch.pushes = pushes
-    guard
-      let recipients = await persistently(
-        "load recipients", { try await devices.recipients(self.order.key.customer, pushes.compactMap(\.device)) })
-    else {
-      await release(run)
-      return nil
-    }
     if case .ofMessages(let traits?) = order.content {
       let messages = Messages(dispatcher.database)
       let numbers = Array(Set(batch.pushes.compactMap(\.message)))
@@ -156,8 +148,36 @@ final class Dispatch: Sendable {
       }
       batch.contents = contents
     }
-    return preparation.prepare(batch, run, for: recipients)
+    guard let prepared = await prepare(batch, run) else {
+      await release(run)
+      return nil
+    }
+    return prepared
   }
+
+  /// Reads what the message names of the recipients. Properties are read for a few recipients at a time, since a contact can have
+  /// 64 KiB of them.
+  private func prepare(_ batch: ClaimedBatch, _ run: BatchRun) async -> PreparedBatch? {
+    let devices = Devices(dispatcher.database)
+    let namesProperties = preparation.namesProperties(batch)
+    let atOnce = namesProperties ? Self.recipientsWithProperties : max(1, batch.pushes.count)
+    var prepared = PreparedBatch(run: run, slices: [], settlements: [])
+    for start in stride(from: 0, to: batch.pushes.count, by: atOnce) {
+      let pushes = batch.pushes[start..<min(start + atOnce, batch.pushes.count)]
+      guard
+        let recipients = await persistently(
+          "load recipients",
+          {
+            try await devices.recipients(
+              self.order.key.customer, pushes.compactMap(\.device), withProperties: namesProperties)
+          })
+      else { return nil }
+      preparation.prepare(pushes, of: batch, for: recipients, into: &prepared)
+    }
+    return prepared
+  }
+
+  private static let recipientsWithProperties = 200
 
   /// The next batch that is handed over. One that comes once the window is closed goes back to the ledger.
   private func nextHanded(_ source: HandedBatches) async -> PreparedBatch? {
@@ -172,7 +192,9 @@ final class Dispatch: Sendable {
       await release(run)
       return nil
     }
-    return preparation.prepare(handed.batch, run, for: handed.recipients)
+    var prepared = PreparedBatch(run: run, slices: [], settlements: [])
+    preparation.prepare(handed.batch.pushes[...], of: handed.batch, for: handed.recipients, into: &prepared)
+    return prepared
   }
 
   /// Claims the next batch. If the reply to a claim is lost, what it claimed is released first.

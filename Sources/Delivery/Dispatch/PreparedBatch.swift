@@ -41,11 +41,20 @@ struct Preparation: Sendable {
   let sliceSize: Int
   let now: @Sendable () -> Date
 
+  /// Whether what the batch's pushes say may name a property of a contact.
+  func namesProperties(_ batch: ClaimedBatch) -> Bool {
+    if case .same(let content) = order.content { return content.template.namesProperties }
+    return batch.contents.values.contains(where: \.template.namesProperties)
+  }
+
+  /// Prepares the next pushes of a batch.
   /// - Parameter recipients: of the devices that still exist, in any order.
-  func prepare(_ batch: ClaimedBatch, _ run: BatchRun, for recipients: [Recipient]) -> PreparedBatch {
+  func prepare(
+    _ pushes: ArraySlice<QueuedPush>, of batch: ClaimedBatch, for recipients: [Recipient],
+    into prepared: inout PreparedBatch
+  ) {
     let recipients = Dictionary(recipients.map { ($0.device.id, $0) }) { first, _ in first }
-    var prepared = PreparedBatch(run: run, slices: [], settlements: [])
-    for push in batch.pushes {
+    for push in pushes {
       guard let device = push.device else {
         prepared.settlements.append(.withoutSending(push, .skipped, "no_device"))
         continue
@@ -74,7 +83,6 @@ struct Preparation: Sendable {
       prepared.slices[prepared.slices.count - 1].append(
         push, app.account.prepare(outgoing(push, recipient, content)))
     }
-    return prepared
   }
 
   /// A phone with a new user must not show what was meant for the former one.

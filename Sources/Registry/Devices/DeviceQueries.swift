@@ -74,7 +74,8 @@ enum DeviceQueries {
     ) d ON true
     """)
 
-  /// The devices `$2` with their contacts, in the order asked for; those that are not there are left out.
+  /// The devices `$2` with their contacts, in the order asked for; those that are not there are left out. Properties, which may be
+  /// long, are read if `$3` says so.
   static let recipients = Statement(
     "device.recipients", .read,
     """
@@ -84,7 +85,9 @@ enum DeviceQueries {
       SELECT * FROM device WHERE customer_id = $1::bigint AND device_id = i.device_id LIMIT 1
     ) d
     CROSS JOIN LATERAL (
-      SELECT * FROM contact WHERE customer_id = $1::bigint AND contact_id = d.contact_id LIMIT 1
+      SELECT contact_id, original_id, list_id, date_of_birth, \(ContactField.allCases.map(\.column).joined(separator: ", ")),
+             CASE WHEN $3::bool THEN properties ELSE '{}' END AS properties
+      FROM contact WHERE customer_id = $1::bigint AND contact_id = d.contact_id LIMIT 1
     ) c
     ORDER BY i.ordinal
     """)

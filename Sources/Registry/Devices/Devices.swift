@@ -48,10 +48,12 @@ public struct Devices: Sendable {
 
   /// The devices with what is known of their contacts, in the order asked for; quick for a thousand at a time. Those that
   /// are not there are left out.
-  public func recipients(_ customer: CustomerID, _ devices: [DeviceID]) async throws -> [Recipient] {
-    try await database.query(DeviceQueries.recipients, customer.rawValue, devices.map(\.rawValue)).compactMap {
-      try Recipient($0)
-    }
+  /// - Parameter withProperties: whether contacts come with their properties, of up to 64 KiB each.
+  public func recipients(
+    _ customer: CustomerID, _ devices: [DeviceID], withProperties: Bool = true
+  ) async throws -> [Recipient] {
+    try await database.query(DeviceQueries.recipients, customer.rawValue, devices.map(\.rawValue), withProperties)
+      .compactMap { try Recipient($0) }
   }
 }
 

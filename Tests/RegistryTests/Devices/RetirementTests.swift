@@ -109,6 +109,8 @@ import Wire
       #expect(first.device.token == "token299")
       #expect(recipients.map(\.device.isSandbox) == (0..<300).reversed().map { $0.isMultiple(of: 2) })
       #expect(try await Devices(database.pool).recipients(fixture.customer, []).isEmpty)
+      let without = try await Devices(database.pool).recipients(fixture.customer, [ids[7]], withProperties: false)
+      #expect(without.map(\.contact.properties) == ["{}"] && without.map { $0.contact[.firstName] } == ["Name 7"])
     }
   }
 }
