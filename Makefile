@@ -26,7 +26,7 @@ test: ## Run all tests, on a private PostgreSQL that they start themselves
 soak: setup ## Run the durability test at full size: 100,000 registrations under 20 kills of hub and database
 	PUSHCART_SOAK=100000 swift test --filter PushcartTests.Durability
 
-bench: build ## Measure the hub beside its yardsticks and write Tests/Bench/RESULTS.md
+bench: build ## Measure the hub beside its yardsticks and write Tests/Bench/RESULTS.md; LARGE=1 adds a million devices
 	@.ci/setup bench
 	PUSHCART="$$(swift build $(RELEASE) --show-bin-path)/pushcart" Tests/Bench/run
 

@@ -1,5 +1,6 @@
-# What Tests/Bench/run stands on: servers, data, and one function for each figure.
-HUB_PORT=28080 NGINX_PORT=28090 SINK_PORT=28443 SIMULATOR_PORT=28543 PHONE_PORT=28081
+# What Tests/Bench/run stands on: servers and data.
+HUB_PORT=28080 SECOND_HUB_PORT=28082 NGINX_PORT=28090 SINK_PORT=28443 DELAYED_SINK_PORT=28445 DELAY_PORT=28446
+SIMULATOR_PORT=28543 PHONE_PORT=28081
 HUB=http://127.0.0.1:$HUB_PORT
 pids=()
 
@@ -29,9 +30,22 @@ start_sink() { # nghttpd takes every push: a file for each device token answers 
   openssl req -new -key sink.key -subj /CN=localhost -out sink.csr 2>/dev/null
   printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\n' >sink.ext
   openssl x509 -req -in sink.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile sink.ext -out sink.pem 2>/dev/null
-  mkdir -p sink/3/device
+  mkdir -p sink/3/device sink/v1/projects/bench-project
+  echo '{"name":"projects/bench-project/messages/1"}' >sink/v1/projects/bench-project/messages:send
+  echo '{"access_token":"bench","expires_in":3600,"token_type":"Bearer"}' >sink/token
   nghttpd -d "$work/sink" -n1 -a 127.0.0.1 $SINK_PORT sink.key sink.pem >/dev/null 2>&1 &
   pids+=($!)
+}
+
+# A sink of its own, with APNs' 1000 streams a connection, since 100 of them would bound the rate. Replies pass through a proxy
+# that delays them by 50 ms after SIGUSR1, and passes them on at once after SIGUSR2.
+start_delayed_sink() {
+  nghttpd -d "$work/sink" -n1 -m1000 -a 127.0.0.1 $DELAYED_SINK_PORT sink.key sink.pem >/dev/null 2>&1 &
+  pids+=($!)
+  python3 "$here/delay.py" $DELAY_PORT $DELAYED_SINK_PORT 50 &
+  delay=$!
+  pids+=($delay)
+  until curl -s --cacert ca.pem "https://localhost:$DELAY_PORT/token" >/dev/null; do sleep 0.1; kill -0 $delay; done
 }
 
 start_hub() {
@@ -40,24 +54,53 @@ start_hub() {
   export PUSHCART_MASTER_KEY
   openssl ecparam -name prime256v1 -genkey -noout | openssl pkcs8 -topk8 -nocrypt -out AuthKey.p8
   "$PUSHCART" migrate >/dev/null
-  for customer in 1 2; do # 1 is the hub's, 2 the yardstick's, in tables of its own
+  make_service_account
+  # 1 is the hub's and 2 the yardstick's, in tables of its own. The broadcasts of 3 go to FCM, and those of 4 are the large ones.
+  local customer credentials
+  for customer in 1 2 3 4; do
     "$PUSHCART" customer add --name "Bench $customer" --json >/dev/null
-    "$PUSHCART" app add --customer $customer --type ios --app-id com.example.bench --name Bench --team-id TEAM123456 \
-      --key-id KEY1234567 --signing-key AuthKey.p8 --json >/dev/null
+    credentials=(--type ios --team-id TEAM123456 --key-id KEY1234567 --signing-key AuthKey.p8)
+    if [ $customer = 3 ]; then credentials=(--type firebase --service-account account.json); fi
+    "$PUSHCART" app add --customer $customer --app-id com.example.bench --name Bench "${credentials[@]}" --json >/dev/null
+    "$PUSHCART" template put --customer $customer --name offer --file "$here/../../Templates/offer.html" >/dev/null
   done
   KEY=$("$PUSHCART" key add --customer 1 --name bench --scope admin --json | field token)
-  "$PUSHCART" template put --customer 1 --name offer --file "$here/../../Templates/offer.html" >/dev/null
   serve "https://localhost:$SINK_PORT" ca.pem
 }
 
-serve() { # serve URL CA
-  "$PUSHCART" serve --host 127.0.0.1 --port $HUB_PORT --apns-production-url "$1" --apns-sandbox-url "$1" \
-    --provider-ca-file "$2" --log-level warning 2>>hub.log &
-  hub=$!
-  until curl -sf "$HUB/readyz" >/dev/null; do sleep 0.1; kill -0 $hub; done
+make_service_account() {
+  openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out account.key 2>/dev/null
+  python3 - >account.json <<'END'
+import json
+print(json.dumps({
+    "type": "service_account", "project_id": "bench-project", "client_email": "bench@bench-project.iam.gserviceaccount.com",
+    "private_key_id": "bench", "private_key": open("account.key").read()}))
+END
 }
 
-stop_hub() { kill -TERM "$hub" && wait "$hub" || true; }
+launch() { # launch PORT APNS CA: starts a hub, whose process is $launched
+  if curl -s "http://127.0.0.1:$1/healthz" >/dev/null; then echo "another program serves port $1" >&2 && exit 1; fi
+  "$PUSHCART" serve --host 127.0.0.1 --port "$1" --apns-production-url "$2" --apns-sandbox-url "$2" \
+    --fcm-url "https://localhost:$SINK_PORT" --google-token-url "https://localhost:$SINK_PORT/token" \
+    --provider-ca-file "$3" --log-level warning 2>>hub.log &
+  launched=$!
+  until curl -sf "http://127.0.0.1:$1/readyz" >/dev/null; do sleep 0.1; kill -0 $launched; done
+}
+
+stop() { # stop PROCESS: of a hub
+  peak_rss "$1" >>peaks
+  kill -TERM "$1" && wait "$1" || true
+}
+
+serve() { # serve APNS CA
+  launch $HUB_PORT "$@"
+  hub=$launched
+}
+
+serve_again() { # serve_again APNS CA
+  stop "$hub"
+  serve "$@"
+}
 
 start_nginx() { # one file of the same bytes, and 204, at the same addresses
   curl -s "$HUB/c/$(head -1 tokens | cut -d' ' -f1)" >page.html
@@ -75,34 +118,30 @@ END
 
 tear_down() {
   set +e
-  [ -n "${hub:-}" ] && kill -TERM "$hub" 2>/dev/null && wait "$hub" 2>/dev/null
+  for pid in ${hub:-} ${second_hub:-}; do kill -TERM "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
   for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null; done
   [ -n "${PG_BIN:-}" ] && as_postgres "$PG_BIN/pg_ctl" -D "$work/pg/data" -m immediate stop >/dev/null 2>&1
   cd / && rm -rf "$work"
 }
 
-rss() { awk '/VmRSS/ { printf "%d", $2 / 1024 }' "/proc/$hub/status"; }
-peak_rss() { awk '/VmHWM/ { printf "%d", $2 / 1024 }' "/proc/$hub/status"; }
+rss() { awk '/VmRSS/ { printf "%d\n", $2 / 1024 }' "/proc/$1/status"; }
+peak_rss() { awk '/VmHWM/ { printf "%d\n", $2 / 1024 }' "/proc/$1/status"; }
 field() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
 
-# ---- data: $DEVICES contacts with a device each, for either customer
+# ---- data
 
-seed_devices() {
-  make_yardstick_tables
-  local customer=1 schema
-  for schema in public yardstick; do
-    psql -qv ON_ERROR_STOP=1 -v n="$DEVICES" -v c=$customer -v schema=$schema <<'END'
+seed() { # seed SCHEMA CUSTOMER COUNT: so many contacts with a device each
+  psql -qv ON_ERROR_STOP=1 -v schema="$1" -v c="$2" -v n="$3" <<'END'
 SET search_path = :schema, public;
 INSERT INTO contact (customer_id, original_id, first_name, last_name, email_address, properties)
 SELECT :c, 'user' || i, 'First' || i, 'Last' || i, 'user' || i || '@example.com', '{"food":"meat"}'
 FROM generate_series(1, :n) i;
 INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key, manufacturer, model, os_version)
-SELECT customer_id, customer_id, contact_id, lpad(to_hex(substr(original_id, 5)::int), 64, '0'),
+SELECT customer_id, (SELECT push_app_id FROM push_app WHERE customer_id = :c), contact_id,
+  lpad(to_hex(substr(original_id, 5)::int), 64, '0'),
   decode(lpad(to_hex(substr(original_id, 5)::int), 64, '0'), 'hex'), 'apple', 'iphone 6', '9.2'
-FROM contact;
+FROM contact WHERE customer_id = :c;
 END
-    customer=2
-  done
   psql -qc ANALYZE
 }
 
@@ -154,17 +193,15 @@ make_links() { # real links, as the Simulator's phone received them
     --phone-port $PHONE_PORT >/dev/null 2>&1 &
   local simulator=$!
   until curl -sf "http://127.0.0.1:$PHONE_PORT/" >/dev/null; do sleep 0.1; done
-  stop_hub
-  serve "https://localhost:$SIMULATOR_PORT" simulator.pem
+  serve_again "https://localhost:$SIMULATOR_PORT" simulator.pem
   "$PUSHCART" send --customer 1 --app com.example.bench $(seq -f '--to user%g' 1 200) --alert 'Hi {{firstName}}' \
     --template offer --wait --json >/dev/null 2>&1
   curl -s --max-time 3 "http://127.0.0.1:$PHONE_PORT/events?after=0" | sed 's|\\/|/|g' >events || true
   paste -d' ' <(grep -o '/c/[A-Za-z0-9_-]*' events | sed 's|/c/||' | sort -u) \
     <(grep -o '/r/[A-Za-z0-9_-]*' events | sed 's|/r/||' | sort -u) | awk 'NF == 2' >tokens
   [ -s tokens ] || { echo "no links came" >&2; exit 1; }
-  stop_hub
+  serve_again "https://localhost:$SINK_PORT" ca.pem
   kill $simulator
-  serve "https://localhost:$SINK_PORT" ca.pem
   cat >links.lua <<END
 local tokens, next = { ["/c/"] = {}, ["/r/"] = {} }, 0
 for line in io.lines("$work/tokens") do
@@ -180,124 +217,42 @@ function request() next = next % #requests + 1; return requests[next] end
 END
 }
 
+# A file for each token that a figure uses; registrations reach up to twice $DEVICES. What PUT has added is removed again.
 make_sink_paths() {
-  python3 - "$DEVICES" <<'END'
+  python3 - "$DEVICES" "${LARGE:+$LARGE_DEVICES}" <<'END'
 import sys
-with open("paths", "w") as paths:
-    for i in range(1, int(sys.argv[1]) + 1):
-        token = format(i, "064x")
-        open("sink/3/device/" + token, "w").close()
-        paths.write("https://127.0.0.1:28443/3/device/" + token + "\n")
+devices, large = int(sys.argv[1]), int(sys.argv[2] or 0)
+for i in range(1, max(2 * devices, large) + 1):
+    open(f"sink/3/device/{i:064x}", "w").close()
+for name, count in ("paths", devices), ("large-paths", large):
+    with open(name, "w") as paths:
+        paths.writelines(f"https://127.0.0.1:28443/3/device/{i:064x}\n" for i in range(1, count + 1))
 END
   psql -qc "DELETE FROM device d USING contact c WHERE c.customer_id = 1 AND d.customer_id = 1
     AND d.contact_id = c.contact_id AND d.token_key > decode(lpad(to_hex($DEVICES), 64, '0'), 'hex')"
 }
 
-# ---- figures: each function prints one rate a second
-
-compare() { # compare NAME YARDSTICK HUB: the two in turns
-  for round in $(seq "$ROUNDS"); do
-    $2 >>"$1.yardstick"
-    $3 >>"$1.hub"
-    say "$1, round $round: yardstick $(tail -1 "$1.yardstick"), hub $(tail -1 "$1.hub")"
-  done
-}
-
-wrk_rate() { # wrk_rate CONNECTIONS URL [SCRIPT [ARGUMENT]]
-  wrk -t1 -c"$1" -d"${SECONDS_EACH}s" ${3:+-s "$3"} "$2" ${4:+-- "$4"} >wrk.out
-  if grep -q 'Non-2xx' wrk.out; then cat wrk.out >&2 && exit 1; fi
-  awk '/Requests\/sec/ { print $2 }' wrk.out
-}
-
-pgbench_rate() { "$(command -v pgbench || echo "$PG_BIN/pgbench")" -n -M prepared -c 16 -j 1 -T "$SECONDS_EACH" -f "$1" 2>pgbench.err | awk '/^tps/ { print $3 }' || { cat pgbench.err >&2; return 1; }; }
-
-# Half of the ids are known beforehand and half are new, the first time they come.
-put_yardstick() {
-  cat >put.sql <<END
-\\set n random(1, 2 * $DEVICES)
-WITH known AS (
-  INSERT INTO yardstick.contact AS c (customer_id, original_id, first_name, last_name, email_address, properties)
-  VALUES (2, 'user' || :n::int, 'Lars', 'Hansson', 'lars' || :n::int || '@example.com', '{"food":"meat"}')
-  ON CONFLICT (customer_id, original_id) DO UPDATE SET first_name = excluded.first_name, last_name = excluded.last_name,
-    email_address = excluded.email_address, properties = c.properties || excluded.properties, updated_at = now()
-  RETURNING *),
-registered AS (
-  INSERT INTO yardstick.device AS d (customer_id, push_app_id, contact_id, token, token_key, manufacturer, model, os_version)
-  SELECT 2, 2, contact_id, lpad(to_hex(:n::int), 64, '0'), decode(lpad(to_hex(:n::int), 64, '0'), 'hex'), 'apple', 'iphone 6', '9.2'
-  FROM known
-  ON CONFLICT (customer_id, push_app_id, token_key) DO UPDATE SET contact_id = excluded.contact_id,
-    token = excluded.token, sandbox = excluded.sandbox, manufacturer = excluded.manufacturer, model = excluded.model,
-    os_version = excluded.os_version, registered_at = now(), invalidated_at = NULL, invalidation_type = 0,
-    invalidation_reason = NULL
-  RETURNING *, xmax = 0 AS is_new),
-event AS (
-  INSERT INTO yardstick.device_event (customer_id, device_id, contact_id, kind)
-  SELECT 2, device_id, contact_id, 'registered' FROM registered WHERE is_new)
-SELECT * FROM known, registered;
+# The ledger's own table once more, for the yardstick of a freeze: the same partitions, indexes and storage.
+make_yardstick_ledger() {
+  psql -qv ON_ERROR_STOP=1 <<'END'
+CREATE TABLE yardstick.push (LIKE public.push INCLUDING ALL) PARTITION BY RANGE (sendout_id);
+SELECT format('CREATE TABLE yardstick.%I PARTITION OF yardstick.push %s WITH (%s)', relname, pg_get_expr(relpartbound, c.oid),
+              array_to_string(reloptions, ', '))
+  FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid WHERE inhparent = 'public.push'::regclass
+\gexec
+CREATE FUNCTION yardstick.freeze_rate(customer bigint, previous bigint) RETURNS float LANGUAGE plpgsql AS $$
+DECLARE
+  sendout record;
+BEGIN
+  LOOP
+    SELECT sendout_id, started_at INTO sendout FROM sendout AS s
+     WHERE s.customer_id = customer AND s.sendout_id > previous AND frozen_at IS NOT NULL;
+    EXIT WHEN FOUND;
+    PERFORM pg_sleep(0.01);
+  END LOOP;
+  RETURN (SELECT audience / extract(epoch FROM clock_timestamp() - sendout.started_at)
+            FROM sendout_counts AS c WHERE c.customer_id = customer AND c.sendout_id = sendout.sendout_id);
+END $$;
+COMMENT ON FUNCTION yardstick.freeze_rate IS 'Waits for the ledger of the next sendout; returns its rows a second since the start.';
 END
-  echo "pgbench_rate put.sql"
-}
-
-put_hub() {
-  cat >put.lua <<END
-function request()
-  local n = math.random(1, 2 * $DEVICES)
-  local body = string.format('{"originalId":"user%d","firstName":"Lars","lastName":"Hansson","emailAddress":"lars%d@example.com",'
-    .. '"properties":{"food":"meat"},"deviceInfo":[{"devicetoken":"%064x","manufacturer":"apple","model":"iphone 6","osVersion":"9.2"}]}', n, n, n)
-  return wrk.format("PUT", "/rest/1/apps/com.example.bench/pushdevices",
-    { ["X-Carma-Authentication-Token"] = "$KEY", ["Content-Type"] = "application/json" }, body)
-end
-END
-  echo "wrk_rate 64 $HUB put.lua"
-}
-
-get_yardstick() {
-  cat >get.sql <<END
-\\set n random(1, $DEVICES)
-SELECT * FROM yardstick.contact c JOIN yardstick.device d USING (customer_id, contact_id) WHERE c.customer_id = 2 AND c.original_id = 'user' || :n::int;
-END
-  echo "pgbench_rate get.sql"
-}
-
-get_hub() {
-  cat >get.lua <<END
-function request()
-  return wrk.format("GET", "/rest/1/apps/com.example.bench/pushdevices/user" .. math.random(1, $DEVICES),
-    { ["X-Carma-Authentication-Token"] = "$KEY" })
-end
-END
-  echo "wrk_rate 64 $HUB get.lua"
-}
-
-make_message() {
-  cat >message.lua <<END
-function request()
-  local body = string.format('{"appId":"com.example.bench","to":{"originalId":"user%d"},"message":{"alert":"Hi {{firstName}}"}}',
-    math.random(1, $DEVICES))
-  return wrk.format("POST", "/api/v1/messages",
-    { ["Authorization"] = "Bearer $KEY", ["Content-Type"] = "application/json" }, body)
-end
-END
-}
-
-# Messages accepted by the push service, from the first request until the last outcome is written.
-message_rate() {
-  local streams="SELECT coalesce(sum(accepted), 0), coalesce(sum(queued + waiting), 0) FROM push_batch
-    JOIN sendout USING (customer_id, sendout_id) WHERE kind = 'stream'"
-  local before begun after
-  before=$(psql -Atc "$streams" | cut -d'|' -f1)
-  begun=$(date +%s.%N)
-  wrk_rate 64 "$HUB" message.lua >/dev/null
-  until after=$(psql -Atc "$streams") && [ "${after#*|}" = 0 ]; do sleep 0.1; done
-  awk -v n=$((${after%|*} - before)) -v from="$begun" -v to="$(date +%s.%N)" 'BEGIN { print n / (to - from) }'
-}
-
-h2load_rate() { h2load -t1 -c1 -m500 -n"$DEVICES" -i paths 2>/dev/null | awk '/^finished/ { print $4 }'; }
-
-sendout_rate() { # from its start to its end, by the ledger's own clock: freezing, claiming, sending, settling
-  local id
-  id=$("$PUSHCART" send --customer 1 --app com.example.bench --all --alert 'Hi {{firstName}}' --info 'Only today' \
-    --template offer --wait --json 2>/dev/null | field sendoutId)
-  psql -Atc "SELECT (SELECT count(*) FROM push p WHERE p.customer_id = 1 AND p.sendout_id = $id AND p.state = 'accepted')
-    / extract(epoch FROM finished_at - started_at) FROM sendout WHERE customer_id = 1 AND sendout_id = $id"
 }

@@ -1,21 +1,38 @@
 """Writes the table of a benchmark run: medians, ratios, and what they were to reach."""
-import platform, statistics, subprocess, sys, datetime, os
+import datetime, os, platform, statistics, subprocess, sys
 
-folder, rounds, devices, idle, busy, peak = sys.argv[1], sys.argv[2], int(sys.argv[3]), *sys.argv[4:7]
+folder = sys.argv[1]
+rounds, seconds, is_large = os.environ["ROUNDS"], os.environ["SECONDS_EACH"], bool(os.environ["LARGE"])
+devices, large = int(os.environ["DEVICES"]), int(os.environ["LARGE_DEVICES"])
 
+H2LOAD = "h2load -t1 -c1 -m500, distinct paths, the same nghttpd"
 PATHS = [
-    ("put", "PUT pushdevices, 64 connections, new and known mixed", "pgbench -c 16, single-row SQL of the same effect on the first schema", 1.6),
-    ("get", "GET lookup, 64 connections", "pgbench -c 16, the same select", 0.5),
-    ("read", "pushreadurl, 512 connections, answered after commit", "nginx `return 204`", 0.3),
-    ("page", "rich page, 512 connections", "nginx, a file of the same bytes", 0.25),
-    ("sendout", f"sendout of {devices:,} devices, ledger included", "h2load -t1 -c1 -m500, distinct paths, the same nghttpd", 0.02),
-    ("message", "single messages, 64 connections, accepted by the push service", "PUT pushdevices, 64 connections", 0.7),
+    ("put", "PUT pushdevices, 64 connections, new and known mixed", "pgbench -c 16, single-row SQL of the same effect on the first schema", ">= 1.6"),
+    ("get", "GET lookup, 64 connections", "pgbench -c 16, the same select", ">= 0.5"),
+    ("read", "pushreadurl, 512 connections, answered after commit", "nginx `return 204`", ">= 0.3"),
+    ("page", "rich page, 512 connections", "nginx, a file of the same bytes", ">= 0.25"),
+    ("sendout", f"sendout of {devices:,} devices, ledger included", H2LOAD, ">= 0.02"),
+    ("fcm", f"sendout of {devices:,} devices to FCM", H2LOAD, ">= 0.2"),
+    ("hubs", f"sendout of {devices:,} devices by two hubs on one database", "by one hub", ">= 1.0"),
+    ("delay", f"sendout of {devices:,} devices, replies after 50 ms", "replies at once, through the same proxy", ">= 0.8"),
+    ("message", "single messages, 64 connections, accepted by the push service, no backlog left", "PUT pushdevices, 64 connections", ">= 0.7"),
+    ("wait", "single message with `wait` at half of its rate, p99 in ms", "PUT pushdevices at half of its rate, p99 in ms", "<= 3"),
+    ("beside", "the same single message while sendouts run, p99 in ms", "without them, p99 in ms", "<= 3"),
+]
+LARGE_PATHS = [
+    ("large", f"sendout of {large:,} devices, ledger included", H2LOAD, ">= 0.3"),
+    ("size", f"sendout of {large:,} devices", f"sendout of {devices:,} devices", "0.85 to 1.15"),
+    ("freeze", f"freeze of {large:,} devices, until it is committed", "INSERT … SELECT of the same rows in psql, same partitions and indexes", ">= 0.5"),
 ]
 
 
-def rates(name):
+def lines(name):
     with open(os.path.join(folder, name)) as file:
-        return [float(line) for line in file if line.strip()]
+        return [line.split() for line in file if line.strip()]
+
+
+def median(name):
+    return statistics.median(float(line[0]) for line in lines(name))
 
 
 def cpu():
@@ -23,15 +40,28 @@ def cpu():
         return next((line.split(":")[1].strip() for line in file if line.startswith("model name")), platform.processor())
 
 
+def memory():
+    """VmRSS after the start, then after the first and the last round of each figure."""
+    figures = {}
+    for name, megabytes in lines("memory"):
+        figures.setdefault(name, []).append(megabytes)
+    return ", ".join(f"{name} {values[0]}" + (f" {values[-1]}" if len(values) > 1 else "") for name, values in figures.items())
+
+
 server = subprocess.run(["psql", "-Atc", "SHOW server_version"], capture_output=True, text=True).stdout.split()[0]
+settings = f"{'LARGE=1 ' if is_large else ''}SECONDS_EACH={seconds} ROUNDS={rounds}"
 print("# Figures\n")
-seconds = os.environ.get("SECONDS_EACH", "8")
-print(f"`SECONDS_EACH={seconds} ROUNDS={rounds} make bench` on {datetime.date.today()}: {os.cpu_count()} cores ({cpu()}) shared by hub, PostgreSQL {server}, sink and")
-print(f"load generator; {rounds} rounds, yardstick and hub in turns; medians, a second. Only the ratio says anything: both")
-print("columns move with the machine.\n")
+print(f"`{settings} make bench` on {datetime.date.today()}: {os.cpu_count()} cores ({cpu()}) shared by hub, PostgreSQL {server},")
+print(f"sink and load generator; {rounds} rounds, yardstick and hub in turns; medians, a second unless it says ms. Only the ratio says")
+print("anything: both columns move with the machine. `>=` is the least ratio to reach, `<=` the most.\n")
 print("| path | yardstick | yardstick | hub | ratio | to reach |")
 print("|---|---|---:|---:|---:|---:|")
-for name, path, yardstick, reach in PATHS:
-    ours, theirs = statistics.median(rates(name + ".hub")), statistics.median(rates(name + ".yardstick"))
-    print(f"| {path} | {yardstick} | {theirs:,.0f} | {ours:,.0f} | {ours / theirs:.2f} | {reach} |")
-print(f"\nMemory of the hub (VmRSS): {idle} MB idle after its start, {busy} MB after all of the above, {peak} MB at most.")
+for name, path, yardstick, reach in PATHS + (LARGE_PATHS if is_large else []):
+    ours, theirs = median(name + ".hub"), median(name + ".yardstick")
+    digits = 1 if "in ms" in path else 0
+    print(f"| {path} | {yardstick} | {theirs:,.{digits}f} | {ours:,.{digits}f} | {ours / theirs:.2f} | {reach} |")
+print(f"| most memory of a hub in all of the above, MB | – | – | {max(int(line[0]) for line in lines('peaks'))} | – | flat, <= 150 |")
+print(f"\nMemory of the hub (VmRSS) in MB, after the first and the last round of each: {memory()}.")
+print("The hub starts anew before `read`, and before and after `delay`.")
+if not is_large:
+    print(f"\nNot run: sendout and freeze of {large:,} devices, which `LARGE=1` adds.")

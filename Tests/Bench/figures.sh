@@ -1,0 +1,171 @@
+# Figures of Tests/Bench/run: each function prints one, a rate a second or a time in ms.
+
+compare() { # compare NAME YARDSTICK HUB: the two in turns
+  local round
+  for round in $(seq "$ROUNDS"); do compare_once "$@"; done
+}
+
+compare_once() { # the figures and the hub's memory go into files of that name
+  $2 >>"$1.yardstick"
+  $3 >>"$1.hub"
+  echo "$1 $(rss "$hub")" >>memory
+  say "$1, round $(wc -l <"$1.hub"): yardstick $(tail -1 "$1.yardstick"), hub $(tail -1 "$1.hub")"
+}
+
+wrk_rate() { # wrk_rate CONNECTIONS URL [SCRIPT [ARGUMENT]]
+  wrk -t1 -c"$1" -d"${SECONDS_EACH}s" ${3:+-s "$3"} "$2" ${4:+-- "$4"} >wrk.out
+  if grep -q 'Non-2xx' wrk.out; then cat wrk.out hub.log >&2 && exit 1; fi
+  awk '/Requests\/sec/ { print $2 }' wrk.out
+}
+
+pgbench_rate() { "$(command -v pgbench || echo "$PG_BIN/pgbench")" -n -M prepared -c 16 -j 1 -T "$SECONDS_EACH" -f "$1" 2>pgbench.err | awk '/^tps/ { print $3 }' || { cat pgbench.err >&2; return 1; }; }
+
+median() { sort -n "$1" | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'; }
+
+# Half of the ids are known beforehand and half are new, the first time they come.
+put_yardstick() {
+  cat >put.sql <<END
+\\set n random(1, 2 * $DEVICES)
+WITH known AS (
+  INSERT INTO yardstick.contact AS c (customer_id, original_id, first_name, last_name, email_address, properties)
+  VALUES (2, 'user' || :n::int, 'Lars', 'Hansson', 'lars' || :n::int || '@example.com', '{"food":"meat"}')
+  ON CONFLICT (customer_id, original_id) DO UPDATE SET first_name = excluded.first_name, last_name = excluded.last_name,
+    email_address = excluded.email_address, properties = c.properties || excluded.properties, updated_at = now()
+  RETURNING *),
+registered AS (
+  INSERT INTO yardstick.device AS d (customer_id, push_app_id, contact_id, token, token_key, manufacturer, model, os_version)
+  SELECT 2, 2, contact_id, lpad(to_hex(:n::int), 64, '0'), decode(lpad(to_hex(:n::int), 64, '0'), 'hex'), 'apple', 'iphone 6', '9.2'
+  FROM known
+  ON CONFLICT (customer_id, push_app_id, token_key) DO UPDATE SET contact_id = excluded.contact_id,
+    token = excluded.token, sandbox = excluded.sandbox, manufacturer = excluded.manufacturer, model = excluded.model,
+    os_version = excluded.os_version, registered_at = now(), invalidated_at = NULL, invalidation_type = 0,
+    invalidation_reason = NULL
+  RETURNING *, xmax = 0 AS is_new),
+event AS (
+  INSERT INTO yardstick.device_event (customer_id, device_id, contact_id, kind)
+  SELECT 2, device_id, contact_id, 'registered' FROM registered WHERE is_new)
+SELECT * FROM known, registered;
+END
+  echo "pgbench_rate put.sql"
+}
+
+put_hub() {
+  cat >put.lua <<END
+function request()
+  local n = math.random(1, 2 * $DEVICES)
+  local body = string.format('{"originalId":"user%d","firstName":"Lars","lastName":"Hansson","emailAddress":"lars%d@example.com",'
+    .. '"properties":{"food":"meat"},"deviceInfo":[{"devicetoken":"%064x","manufacturer":"apple","model":"iphone 6","osVersion":"9.2"}]}', n, n, n)
+  return wrk.format("PUT", "/rest/1/apps/com.example.bench/pushdevices",
+    { ["X-Carma-Authentication-Token"] = "$KEY", ["Content-Type"] = "application/json" }, body)
+end
+END
+  echo "wrk_rate 64 $HUB put.lua"
+}
+
+get_yardstick() {
+  cat >get.sql <<END
+\\set n random(1, $DEVICES)
+SELECT * FROM yardstick.contact c JOIN yardstick.device d USING (customer_id, contact_id) WHERE c.customer_id = 2 AND c.original_id = 'user' || :n::int;
+END
+  echo "pgbench_rate get.sql"
+}
+
+get_hub() {
+  cat >get.lua <<END
+function request()
+  return wrk.format("GET", "/rest/1/apps/com.example.bench/pushdevices/user" .. math.random(1, $DEVICES),
+    { ["X-Carma-Authentication-Token"] = "$KEY" })
+end
+END
+  echo "wrk_rate 64 $HUB get.lua"
+}
+
+make_message() { # make_message FILE [FURTHER FIELDS]
+  cat >"$1" <<END
+function request()
+  local body = string.format('{"appId":"com.example.bench","to":{"originalId":"user%d"},'
+    .. '"message":{"alert":"Hi {{firstName}}"}${2:-}}', math.random(1, $DEVICES))
+  return wrk.format("POST", "/api/v1/messages",
+    { ["Authorization"] = "Bearer $KEY", ["Content-Type"] = "application/json" }, body)
+end
+END
+}
+
+# Messages accepted by the push service, from the first request until the last outcome is written: a backlog lowers the rate.
+message_rate() {
+  local streams="SELECT coalesce(sum(accepted), 0), coalesce(sum(queued + waiting), 0) FROM push_batch
+    JOIN sendout USING (customer_id, sendout_id) WHERE kind = 'stream'"
+  local before begun after
+  before=$(psql -Atc "$streams" | cut -d'|' -f1)
+  begun=$(date +%s.%N)
+  wrk_rate 64 "$HUB" message.lua >/dev/null
+  until after=$(psql -Atc "$streams") && [ "${after#*|}" = 0 ]; do sleep 0.1; done
+  awk -v n=$((${after%|*} - before)) -v from="$begun" -v to="$(date +%s.%N)" 'BEGIN { print n / (to - from) }'
+}
+
+# p99 SCRIPT RATE_FILE: the 99th percentile of the reply's time in ms, at half of the median rate in the file.
+p99() {
+  local rate
+  rate=$(awk -v rate="$(median "$2")" 'BEGIN { print rate / 2 }')
+  wrk -t1 -c256 -d"${SECONDS_EACH}s" -s "$here/paced.lua" "$HUB" -- "$1" "$rate" >wrk.out
+  if grep -q 'Non-2xx' wrk.out; then cat wrk.out hub.log >&2 && exit 1; fi
+  awk '/^paced/ { if ($2 < 0.9 * $4) print "== only " $2 " requests a second instead of " $4 > "/dev/stderr"; print $6 }' wrk.out
+}
+
+p99_beside_broadcasts() { # the same while broadcasts run, one after the other
+  touch broadcasting
+  while [ -e broadcasting ]; do broadcast 1 >/dev/null; done &
+  local broadcasts=$!
+  local running="SELECT count(*) FROM sendout WHERE kind = 'broadcast' AND state IN ('freezing', 'running')"
+  until [ "$(psql -Atc "$running")" != 0 ]; do sleep 0.1; done
+  p99 "$@"
+  rm broadcasting
+  wait $broadcasts
+}
+
+h2load_rate() { # h2load_rate PATHS COUNT
+  h2load -t1 -c1 -m500 -n"$2" -i "$1" 2>/dev/null | awk '/^finished/ { print $4 }'
+}
+
+broadcast() { # broadcast CUSTOMER: prints its number when it has ended
+  "$PUSHCART" send --customer "$1" --app com.example.bench --all --alert 'Hi {{firstName}}' --info 'Only today' \
+    --template offer --wait --json 2>/dev/null | field sendoutId
+}
+
+sendout_rate() { # sendout_rate CUSTOMER: from start to end by the ledger's own clock: freezing, claiming, sending, settling
+  local id
+  id=$(broadcast "$1")
+  psql -Atc "SELECT (SELECT count(*) FROM push p WHERE p.customer_id = $1 AND p.sendout_id = $id AND p.state = 'accepted')
+    / extract(epoch FROM finished_at - started_at) FROM sendout WHERE customer_id = $1 AND sendout_id = $id"
+}
+
+two_hubs_rate() { # the same with a second hub on the same database
+  launch $SECOND_HUB_PORT "https://localhost:$SINK_PORT" ca.pem
+  second_hub=$launched
+  sendout_rate 1
+  say "the second hub sent" \
+    "$(curl -s "http://127.0.0.1:$SECOND_HUB_PORT/metrics" | awk '/^pushcart_pushes_total.*accepted/ { print $2 }')"
+  stop "$second_hub"
+  second_hub=
+}
+
+delayed_rate() { # delayed_rate SIGNAL: see start_delayed_sink
+  kill -"$1" "$delay"
+  sendout_rate 1
+}
+
+large_rate() { # beside it, the rate of its freeze goes into a file
+  local previous watch
+  previous=$(psql -Atc "SELECT coalesce(max(sendout_id), 0) FROM sendout")
+  psql -Atc "SELECT yardstick.freeze_rate(4, $previous)" >freeze.rate &
+  watch=$!
+  sendout_rate 4
+  wait $watch
+}
+
+freeze_yardstick() { # the rows of the last large sendout once more, into a table of the same shape
+  psql -Atc '\timing on' -c "INSERT INTO yardstick.push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id)
+    SELECT customer_id, sendout_id, push_no, batch_no, device_id, contact_id FROM push
+     WHERE customer_id = 4 AND sendout_id = (SELECT max(sendout_id) FROM sendout WHERE customer_id = 4)" |
+    awk '/^INSERT/ { rows = $3 } /^Time/ { print rows / $2 * 1000 }'
+}
