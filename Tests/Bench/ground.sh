@@ -37,10 +37,10 @@ start_sink() { # nghttpd takes every push: a file for each device token answers 
   pids+=($!)
 }
 
-# A sink of its own, with APNs' 1000 streams a connection, since 100 of them would bound the rate. Replies pass through a proxy
-# that delays them by 50 ms after SIGUSR1, and passes them on at once after SIGUSR2.
+# Replies pass through a proxy that delays them by 50 ms after SIGUSR1, and passes them on at once after SIGUSR2. Its sink allows
+# APNs' 1000 streams a connection and takes 16 MB at once: the proxy delays window updates too, which only replies are to bound.
 start_delayed_sink() {
-  nghttpd -d "$work/sink" -n1 -m1000 -a 127.0.0.1 $DELAYED_SINK_PORT sink.key sink.pem >/dev/null 2>&1 &
+  nghttpd -d "$work/sink" -n1 -m1000 -W24 -a 127.0.0.1 $DELAYED_SINK_PORT sink.key sink.pem >/dev/null 2>&1 &
   pids+=($!)
   python3 "$here/delay.py" $DELAY_PORT $DELAYED_SINK_PORT 50 &
   delay=$!
