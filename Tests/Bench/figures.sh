@@ -144,7 +144,7 @@ two_hubs_rate() { # the same with a second hub on the same database
   second_hub=$launched
   sendout_rate 1
   say "the second hub sent" \
-    "$(curl -s "http://127.0.0.1:$SECOND_HUB_PORT/metrics" | awk '/^pushcart_pushes_total.*accepted/ { print $2 }')"
+    "$(curl -s "http://127.0.0.1:$SECOND_HUB_PORT/metrics" | awk '/^pushcart_pushes_total.*accepted/ { sent = $2 } END { print sent + 0 }')"
   stop "$second_hub"
   second_hub=
 }
