@@ -110,7 +110,7 @@ extension HTTP2Connection {
     case .reset(let stream, let code):
       perform(state.reset(stream, refused: code == HTTP2Session.refusedStream, code: "RST_STREAM: \(code)"))
     case .failed(let stream): perform(state.reset(stream, refused: false, code: "StreamError"))
-    case .sent(let stream): state.sent(stream)
+    case .sent: break  // noted by `flush`
     case .goAway(let lastStream, let code, let debugData): receiveGoAway(lastStream, code, debugData)
     case .settings(let maxConcurrentStreams):
       let isFirst = state.phase == .connecting
@@ -200,7 +200,10 @@ extension HTTP2Connection {
         if buffer.capacity == 0 { buffer = context.channel.allocator.buffer(capacity: max(bytes.count, 1 << 14)) }
         buffer.writeBytes(bytes)
       }
+      // Before the write, which may end the connection at once: what may have left is never sent again as if it had not.
+      for case .sent(let stream) in events { state.sent(stream) }
       if buffer.readableBytes > 0 { context.writeAndFlush(wrapOutboundOut(buffer), promise: nil) }
+      // After it, as handling them may write more.
       for event in events { handle(event) }
       if session.isOver { close(reason: "ConnectionFailed") }
     } catch {
