@@ -25,7 +25,7 @@ struct CertificateAuthority {
     }
     certificate = try Certificate(
       version: .v3, serialNumber: .init(), publicKey: key.publicKey,
-      notValidBefore: now.addingTimeInterval(-3600), notValidAfter: now.addingTimeInterval(365 * 86_400),
+      notValidBefore: now.addingTimeInterval(-86_400), notValidAfter: now.addingTimeInterval(365 * 86_400),
       issuer: name, subject: name, signatureAlgorithm: .ecdsaWithSHA256,
       extensions: try Certificate.Extensions {
         Critical(BasicConstraints.isCertificateAuthority(maxPathLength: 0))
@@ -52,7 +52,7 @@ struct CertificateAuthority {
     let addresses: [[UInt8]] = [[127, 0, 0, 1], Array(repeating: 0, count: 15) + [1]]
     let leaf = try Certificate(
       version: .v3, serialNumber: .init(), publicKey: key.publicKey,
-      notValidBefore: now.addingTimeInterval(-3600), notValidAfter: now.addingTimeInterval(365 * 86_400),
+      notValidBefore: now.addingTimeInterval(-86_400), notValidAfter: now.addingTimeInterval(365 * 86_400),
       issuer: certificate.subject, subject: try DistinguishedName { CommonName(name) },
       signatureAlgorithm: .ecdsaWithSHA256,
       extensions: try Certificate.Extensions {

@@ -24,14 +24,17 @@ public final class PushSimulator: Service {
   }
 
   /// - Parameter now: the clock by which provider tokens and access tokens expire.
+  /// - Throws: if the file of requests cannot be written.
   public init(
     _ settings: SimulatorSettings, logger: Logger, now: @escaping @Sendable () -> Date = { Date() }
-  ) {
+  ) throws {
     self.settings = settings
     self.logger = logger
     phoneLog = RequestLog(keeping: settings.requestsKept)
     let shown = settings.phonePort == nil ? nil : phoneLog
-    apns = SimulatedAPNs(settings, phoneLog: shown, now: now)
+    apns = SimulatedAPNs(
+      settings, phoneLog: shown, file: try settings.apnsRequestsFile.map { try RequestFile($0, logger: logger) },
+      now: now)
     fcm = SimulatedFCM(settings, phoneLog: shown, now: now)
   }
 
@@ -155,6 +158,8 @@ public struct SimulatorSettings: Sendable {
   public var fcmStreamLimit = 100
   /// Requests kept; older ones are dropped.
   public var requestsKept = 2000
+  /// File that gets a line for each request to APNs: connection, stream, device token, `apns-id` and reply, separated by tabs.
+  public var apnsRequestsFile: String?
   /// Whether provider tokens of unregistered keys, and JWTs of unregistered service accounts, are accepted without a check of
   /// their signature, to try things out with any key.
   public var trustsUnknownKeys = false

@@ -9,7 +9,8 @@ final class FrameClient: Sendable {
   private let channel: any Channel
   private let frames: AsyncStream<HTTP2Frame>
 
-  init(_ url: String, caFile: String) async throws {
+  /// - Parameter ignoresLimit: takes a limit of one stream for one of 100.
+  init(_ url: String, caFile: String, ignoresLimit: Bool = false) async throws {
     let port = Int(url.split(separator: ":").last ?? "") ?? 0
     var configuration = TLSConfiguration.makeClientConfiguration()
     configuration.applicationProtocols = ["h2"]
@@ -21,8 +22,9 @@ final class FrameClient: Sendable {
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHandlers(
-            NIOSSLClientHandler(context: context, serverHostname: "localhost"),
-            NIOHTTP2Handler(mode: .client), Keeper(continuation))
+            NIOSSLClientHandler(context: context, serverHostname: "localhost"))
+          if ignoresLimit { try channel.pipeline.syncOperations.addHandler(LimitChange()) }
+          try channel.pipeline.syncOperations.addHandlers(NIOHTTP2Handler(mode: .client), Keeper(continuation))
         }
       }
       .connect(host: "localhost", port: port).get()
@@ -76,5 +78,21 @@ final class FrameClient: Sendable {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) { frames.yield(unwrapInboundIn(data)) }
     func channelInactive(context: ChannelHandlerContext) { frames.finish() }
     func errorCaught(context: ChannelHandlerContext, error: any Error) {}
+  }
+
+  /// Writes 100 over the limit of one stream, since NIOHTTP2 keeps to what it reads.
+  private final class LimitChange: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    private static let limit: [UInt8] = [0, 3, 0, 0, 0, 1]
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      var bytes = unwrapInboundIn(data)
+      let all = Array(bytes.readableBytesView)
+      for start in all.indices.dropLast(5) where Array(all[start..<start + 6]) == Self.limit {
+        bytes.setInteger(UInt8(100), at: bytes.readerIndex + start + 5)
+      }
+      context.fireChannelRead(wrapInboundOut(bytes))
+    }
   }
 }

@@ -4,6 +4,7 @@ import NIOCore
 import NIOHTTP1
 import Support
 import Testing
+import Wire
 
 @testable import Simulator
 
@@ -278,6 +279,10 @@ import Testing
       #expect(deleted == 204)
       let none = try await get(url + "/rules", requests).1
       #expect(none == "[]")
+      let counts = try JSONValue(parsing: try await get(url + "/connections", requests).1.utf8)
+      #expect(counts.integer("open") == 1)
+      #expect(counts.integer("opened") == 1)
+      #expect(counts.integer("streamsBeyondLimit") == 0)
       try await post("/connections", #"{"order":"cut"}"#, 204)
       try await post("/connections", #"{"order":"limitStreams"}"#, 400)
       try await post("/connections", #"{"order":"dance"}"#, 400)

@@ -88,4 +88,27 @@ import Testing
       #expect(simulator.apns.count == 5)
     }
   }
+
+  @Test func `The file of requests has a line for each, with its id and its reply`() async throws {
+    let folder = try TemporaryDirectory(named: "requests")
+    defer { folder.remove() }
+    let file = "\(folder.path)/requests"
+    let id = "123e4567-e89b-42d3-a456-426614174000"
+    for _ in 0..<2 {
+      try await withRequests(configure: { $0.apnsRequestsFile = file }) { simulator, requests in
+        simulator.apns.rule(.nth(1), .after(.milliseconds(1), .accept))
+        _ = try await requests.answer(request("01"))
+        _ = try await requests.answer(request("FADE0410"))
+        _ = try await requests.answer(request("x%09").with("apns-id", nil))
+      }
+    }
+    let run = "1\t1\t01\t\(id)\t200\n1\t3\tfade0410\t\(id)\t410 Unregistered\n1\t5\tx09\t\t400 BadDeviceToken\n"
+    #expect(try String(contentsOf: URL(filePath: file), encoding: .utf8) == run + run)
+  }
+
+  @Test func `A file of requests that cannot be written is an error at once`() async throws {
+    await #expect(throws: (any Error).self) {
+      try await withSimulator(configure: { $0.apnsRequestsFile = "/nowhere/requests" }) { _ in }
+    }
+  }
 }

@@ -88,4 +88,23 @@ import Testing
       #expect(await client.status(on: 1) == nil)
     }
   }
+
+  @Test func `A stream beyond the acknowledged limit ends the connection and is counted`() async throws {
+    try await withSimulator { simulator in
+      let client = try await FrameClient(simulator.productionURL, caFile: simulator.caFile, ignoresLimit: true)
+      client.send(TestRequest().block, stream: 1)
+      #expect(await client.streamLimit() == 100)
+      #expect(simulator.apns.streamsBeyondLimit == 0)
+      // The limit is one, and the first stream is still open.
+      client.send(TestRequest().block, stream: 3)
+      let error = await client.next { frame -> HTTP2ErrorCode? in
+        if case .goAway(_, let error, _) = frame.payload { error } else { nil }
+      }
+      #expect(error == .protocolError)
+      // The count comes before the end of the connection, and after the GOAWAY.
+      _ = await client.next { _ -> Bool? in nil }
+      #expect(simulator.apns.streamsBeyondLimit == 1)
+      try? await client.close()
+    }
+  }
 }

@@ -23,7 +23,7 @@ public func withSimulator<Answer: Sendable>(
   configure(&settings)
   var quiet = Logger(label: "simulator")
   quiet.logLevel = .critical
-  let simulator = PushSimulator(settings, logger: quiet, now: now)
+  let simulator = try PushSimulator(settings, logger: quiet, now: now)
   let sample = APNsCredentials.sample
   try simulator.apns.trust(teamID: sample.teamID, keyID: sample.keyID, signingKey: sample.signingKey)
   try await simulator.start()

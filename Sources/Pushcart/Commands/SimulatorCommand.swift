@@ -39,6 +39,12 @@ struct SimulatorCommand: AsyncParsableCommand {
     help: ArgumentHelp("Key file of a Google service account to trust; can be repeated.", valueName: "file"))
   var serviceAccounts: [String] = []
 
+  @Option(
+    help: ArgumentHelp(
+      "File that gets a line for each request to APNs: connection, stream, device token, apns-id and reply, separated by tabs.",
+      valueName: "file"))
+  var apnsRequests: String?
+
   func run() async throws {
     for (port, flag) in [
       (apnsPort, "--apns-port"), (apnsSandboxPort, "--apns-sandbox-port"), (fcmPort, "--fcm-port"),
@@ -57,7 +63,13 @@ struct SimulatorCommand: AsyncParsableCommand {
     settings.phoneNames = phoneNames
     settings.trustsUnknownKeys = trust.isEmpty && serviceAccounts.isEmpty
     let logger = Logger(label: "simulator")
-    let simulator = PushSimulator(settings, logger: logger)
+    settings.apnsRequestsFile = apnsRequests
+    let simulator: PushSimulator
+    do {
+      simulator = try PushSimulator(settings, logger: logger)
+    } catch {
+      throw CommandFailure("The file \(apnsRequests ?? "") of --apns-requests cannot be written.")
+    }
     for key in trust { try key.register(with: simulator.apns) }
     for file in serviceAccounts {
       let text = try InputFile(file).text

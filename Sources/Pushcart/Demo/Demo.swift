@@ -78,7 +78,7 @@ struct Demo: Sendable {
     settings.phonePort = ports.phone
     // People who add an app of their own, with any key at hand, want to see its pushes on the phone page.
     settings.trustsUnknownKeys = true
-    let simulator = PushSimulator(settings, logger: logger)
+    let simulator = try PushSimulator(settings, logger: logger)
     try await simulator.start()
     return simulator
   }

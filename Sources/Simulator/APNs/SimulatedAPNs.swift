@@ -15,14 +15,21 @@ public final class SimulatedAPNs: SimulatedService {
   public let traffic: ServiceTraffic<ReceivedRequest>
   let streamLimit: Int
   private let phoneLog: RequestLog<PhoneEntry>?
+  private let file: RequestFile?
   private let state: Mutex<APNsState>
   private let now: @Sendable () -> Date
 
-  /// - Parameter phoneLog: gets every push that a phone would get.
-  init(_ settings: SimulatorSettings, phoneLog: RequestLog<PhoneEntry>?, now: @escaping @Sendable () -> Date) {
+  /// - Parameters:
+  ///   - phoneLog: gets every push that a phone would get.
+  ///   - file: gets every request.
+  init(
+    _ settings: SimulatorSettings, phoneLog: RequestLog<PhoneEntry>?, file: RequestFile?,
+    now: @escaping @Sendable () -> Date
+  ) {
     traffic = ServiceTraffic(keeping: settings.requestsKept)
     streamLimit = settings.streamLimit
     self.phoneLog = phoneLog
+    self.file = file
     state = Mutex(APNsState(trustsUnknownKeys: settings.trustsUnknownKeys))
     self.now = now
   }
@@ -33,13 +40,14 @@ public final class SimulatedAPNs: SimulatedService {
     return state.withLock { $0.reply(to: request, on: &connection, now: now) }
   }
 
-  /// Logs a request for tests and, if it is accepted, for the phone page.
+  /// Logs a request for tests, in the file of requests and, if it is accepted, for the phone page.
   func log(_ request: APNsRequest, _ reply: Reply, connection: Int, stream: Int) {
     let received = traffic.log.append { number in
       ReceivedRequest(
         number: number, environment: request.environment, connection: connection, stream: stream, at: Date(),
         token: request.token, payload: request.payload, reply: reply, headers: request.headers)
     }
+    file?.append(received)
     if received.isAccepted { phoneLog?.append { PhoneEntry(number: $0, request: .apns(received)) } }
   }
 }

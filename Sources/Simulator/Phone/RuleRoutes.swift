@@ -9,6 +9,7 @@ import NIOCore
 ///   `{"tokenPrefix":"ab","environment":"sandbox","nth":3,"times":1,"reply":"refuse","status":410,"reason":"Unregistered"}`.
 ///   `reply` is accept, refuse, ignore, refuseStream, resetStream, goAway or cut, and the only field that is required.
 ///   `since` (with 410) is in milliseconds since 1970; `delayMilliseconds` delays any reply.
+/// - `GET /connections`: how many are open, how many were ever opened, and how many streams were opened beyond the limit.
 /// - `POST /connections` with `{"order":"goAway"}`, or cut, answerIgnored, or limitStreams with `limit`.
 struct RuleRoutes: Sendable {
   let apns: SimulatedAPNs
@@ -24,6 +25,7 @@ struct RuleRoutes: Sendable {
       let number = apns.rule(rule.match, try rule.simulatedReply, times: rule.times)
       return try Self.json(["number": number], status: .created)
     }
+    router.get("/connections") { _, _ in try Self.json(ConnectionCounts(apns)) }
     router.post("/connections") { request, _ in
       try (try await Self.read(OrderBody.self, request)).carryOut(on: apns)
       return Response(status: .noContent)
@@ -114,6 +116,19 @@ struct RuleBody: Codable {
       }
       return delayMilliseconds.map { .after(.milliseconds($0), plain) } ?? plain
     }
+  }
+}
+
+/// The connections of the simulated APNs, as JSON.
+struct ConnectionCounts: Codable {
+  var open: Int
+  var opened: Int
+  var streamsBeyondLimit: Int
+
+  init(_ apns: SimulatedAPNs) {
+    open = apns.openConnections
+    opened = apns.connectionsOpened
+    streamsBeyondLimit = apns.streamsBeyondLimit
   }
 }
 

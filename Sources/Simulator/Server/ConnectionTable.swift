@@ -4,11 +4,17 @@ import Synchronization
 final class ConnectionTable: Sendable {
   private let live = Mutex<[Int: @Sendable (ConnectionOrder) -> Void]>([:])
   private let last = Atomic(0)
+  private let beyondLimit = Atomic(0)
 
   /// Connections open now.
   var open: Int { live.withLock { $0.count } }
   /// Connections ever opened.
   var opened: Int { last.load(ordering: .relaxed) }
+
+  /// Streams that clients opened beyond the limit which they had acknowledged.
+  var streamsBeyondLimit: Int { beyondLimit.load(ordering: .relaxed) }
+
+  func countStreamBeyondLimit() { beyondLimit.add(1, ordering: .relaxed) }
 
   func nextNumber() -> Int { last.add(1, ordering: .relaxed).newValue }
 

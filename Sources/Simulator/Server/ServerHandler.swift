@@ -46,8 +46,9 @@ final class ServerHandler<Connection: ServiceConnection>: ChannelInboundHandler 
     context.fireChannelInactive()
   }
 
-  /// NIOHTTP2 itself refuses streams beyond the limit. Any other error closes the connection.
+  /// Errors of a stream end that stream alone. Any other error closes the connection; NIOHTTP2 makes a stream beyond the limit one of these.
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    if error is NIOHTTP2Errors.MaxStreamsViolation { connections.countStreamBeyondLimit() }
     // After a GOAWAY, NIOHTTP2 reports frames of unprocessed streams as errors; the client closes when it has all replies.
     if error is NIOHTTP2Errors.StreamError || hasSentGoAway { return }
     context.flush()

@@ -32,6 +32,9 @@ extension SimulatedService {
 
   /// Connections ever opened.
   public var connectionsOpened: Int { traffic.connections.opened }
+
+  /// Streams that clients opened beyond the limit which they had acknowledged. Each ended its connection.
+  public var streamsBeyondLimit: Int { traffic.connections.streamsBeyondLimit }
 }
 
 // MARK: - Orders to all connections
