@@ -98,11 +98,6 @@ struct SimulatorCommand: AsyncParsableCommand {
 private struct Greeting: Service {
   let text: String
 
-  @Option(
-    name: .customLong("service-account"),
-    help: ArgumentHelp("Key file of a Google service account to trust; can be repeated.", valueName: "file"))
-  var serviceAccounts: [String] = []
-
   func run() async throws {
     StandardStream.output.write(text)
     try await gracefulShutdown()
