@@ -4,7 +4,7 @@
 RELEASE = -c release --static-swift-stdlib -Xlinker -s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build setup test soak bench format
+.PHONY: help run build setup test soak bench faults format
 
 help: ## Show this help
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1#\2/p' Makefile | awk -F'#' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -29,6 +29,10 @@ soak: setup ## Run the durability test at full size: 100,000 registrations under
 bench: build ## Measure the hub beside its yardsticks and write Tests/Bench/RESULTS.md; LARGE=1 adds a million devices
 	@.ci/setup bench
 	PUSHCART="$$(swift build $(RELEASE) --show-bin-path)/pushcart" Tests/Bench/run
+
+faults: build ## Kill hubs and PostgreSQL during broadcasts, and break more, and write Tests/Faults/FAULTS.md
+	@.ci/setup faults
+	PUSHCART="$$(swift build $(RELEASE) --show-bin-path)/pushcart" Tests/Faults/run
 
 format: ## Format the Swift sources
 	swift format --in-place --recursive Package.swift Sources Tests

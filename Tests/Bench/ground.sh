@@ -1,4 +1,4 @@
-# What Tests/Bench/run stands on: servers and data.
+# What Tests/Bench/run and Tests/Faults/run stand on: servers and data.
 HUB_PORT=28080 SECOND_HUB_PORT=28082 NGINX_PORT=28090 SINK_PORT=28443 DELAYED_SINK_PORT=28445 DELAY_PORT=28446
 SIMULATOR_PORT=28543 PHONE_PORT=28081
 HUB=http://127.0.0.1:$HUB_PORT
@@ -49,7 +49,12 @@ start_delayed_sink() {
 }
 
 start_hub() {
-  export DATABASE_URL="postgres:///pushcart?host=$PGHOST&user=$PGUSER"
+  make_customers
+  serve "https://localhost:$SINK_PORT" ca.pem
+}
+
+make_customers() { # in the database $PGDATABASE
+  export DATABASE_URL="postgres:///$PGDATABASE?host=$PGHOST&user=$PGUSER"
   PUSHCART_MASTER_KEY=$(openssl rand -base64 32)
   export PUSHCART_MASTER_KEY
   openssl ecparam -name prime256v1 -genkey -noout | openssl pkcs8 -topk8 -nocrypt -out AuthKey.p8
@@ -65,7 +70,6 @@ start_hub() {
     "$PUSHCART" template put --customer $customer --name offer --file "$here/../../Templates/offer.html" >/dev/null
   done
   KEY=$("$PUSHCART" key add --customer 1 --name bench --scope admin --json | field token)
-  serve "https://localhost:$SINK_PORT" ca.pem
 }
 
 make_service_account() {

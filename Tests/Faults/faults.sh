@@ -1,0 +1,328 @@
+# The faults of Tests/Faults/run: what they start, what they count, and one function for each fault.
+HUB_PORT=27080 SIMULATOR_PORT=27543 PHONE_PORT=27090 # not those of a benchmark that runs at the same time
+declare -A hubs=()
+
+# ---- processes
+
+start_simulator() { # its file of requests is $arrivals
+  arrivals=$work/arrivals
+  rm -f "$arrivals"
+  "$PUSHCART" simulator --ca-file simulator.pem --apns-port $SIMULATOR_PORT --apns-sandbox-port $((SIMULATOR_PORT + 1)) \
+    --fcm-port $((SIMULATOR_PORT + 2)) --phone-port $PHONE_PORT --apns-requests "$arrivals" >/dev/null 2>>simulator.log &
+  simulator=$!
+  until kill -0 $simulator && phone connections >/dev/null 2>&1; do sleep 0.1; done
+}
+
+phone() { # phone rules|connections [JSON]: what the Simulator is told, and what it tells
+  curl -sf "http://127.0.0.1:$PHONE_PORT/$1" ${2:+-H 'Content-Type: application/json' -d "$2"}
+}
+
+start_hub_at() { # start_hub_at PORT [COMMAND…]: the command starts the hub, with what is appended to it
+  local port=$1
+  shift
+  "$@" "$PUSHCART" serve --host 127.0.0.1 --port "$port" --apns-production-url "https://localhost:$SIMULATOR_PORT" \
+    --apns-sandbox-url "https://localhost:$SIMULATOR_PORT" --provider-ca-file simulator.pem --log-level warning 2>>hub.log &
+  hubs[$port]=$!
+  until alive && curl -sf "http://127.0.0.1:$port/readyz" >/dev/null; do sleep 0.1; done
+}
+
+kill_hub() { # kill_hub PORT
+  kill -KILL "${hubs[$1]}"
+  { wait "${hubs[$1]}" || true; } 2>/dev/null
+  unset "hubs[$1]"
+}
+
+kill_postgres() { kill -KILL "$(head -1 pg/data/postmaster.pid)"; }
+
+restart_postgres() { # once the last of the old server's processes is gone
+  until as_postgres "$PG_BIN/pg_ctl" -D "$work/pg/data" -w -l "$work/pg/log" \
+    -o "-c listen_addresses='' -k $work/pg -c shared_buffers=512MB -c max_wal_size=4GB" start >/dev/null 2>&1; do sleep 0.2; done
+}
+
+end() {
+  set +e
+  pids+=("${hubs[@]}" ${simulator:-})
+  tear_down
+}
+
+# ---- a fault's beginning and its truth
+
+begin() { # begin COUNT: a database of its own with so many devices, and a Simulator
+  size=$1 deadline=$((SECONDS + PATIENCE))
+  export PGDATABASE=${FUNCNAME[1]}
+  createdb "$PGDATABASE"
+  make_customers
+  seed public 1 "$size"
+  psql -qc ANALYZE
+  start_simulator
+}
+
+start_sendout() { # start_sendout [POLICY]: to all devices; sets $sendout
+  sendout=$("$PUSHCART" send --customer 1 --app com.example.bench --all --alert 'Hi {{firstName}}' \
+    --on-uncertain "${1:-resend}" --json | field sendoutId)
+}
+
+until_arrived() { # until_arrived COUNT
+  until [ "$(wc -l <"$arrivals")" -ge "$1" ]; do sleep 0.2 && alive; done
+}
+
+until_finished() {
+  until [ "$(psql -Atc "SELECT state FROM sendout WHERE sendout_id = $sendout")" = finished ]; do sleep 0.5 && alive; done
+}
+
+alive() { # or the run ends here
+  local pid
+  for pid in "${hubs[@]}" "$simulator"; do kill -0 "$pid" || { tail hub.log >&2 && exit 1; }; done
+  [ $SECONDS -lt $deadline ] || { echo "${PGDATABASE}: no end within $PATIENCE seconds" >&2 && exit 1; }
+}
+
+# Stops everything but PostgreSQL, and loads what arrived. From here on, SQL tells.
+finish() {
+  local port
+  for port in "${!hubs[@]}"; do kill -TERM "${hubs[$port]}" && wait "${hubs[$port]}" || true; done
+  hubs=()
+  kill -TERM "$simulator" && wait "$simulator" || true
+  simulator=
+  psql -q <<'END'
+CREATE TABLE arrival (connection int, stream int, token text, apns_id text, reply text);
+\copy arrival FROM arrivals
+CREATE TABLE phone AS
+  SELECT token, count(*) AS times, count(DISTINCT apns_id) AS ids FROM arrival WHERE reply = '200' GROUP BY token;
+CREATE TABLE told AS
+  SELECT sendout_id, push_no, d.token, state, attempts, resent_because, coalesce(times, 0) AS times, ids
+  FROM push p JOIN device d USING (customer_id, device_id) LEFT JOIN phone USING (token);
+ANALYZE;
+END
+}
+
+value() { psql -Atc "SELECT $1"; }
+
+check() { # check PROMISE FIGURE CONDITION: the condition is SQL
+  local verdict=FAILED
+  [ "$(value "$3")" != t ] || verdict=ok
+  printf '%s|%s|%s|%s\n' "$PGDATABASE" "$1" "$2" $verdict | tee -a results | awk -F'|' '{ print $1 ": " $2 ": " $3 ": " $4 }'
+}
+
+# By states: as the pushes themselves have them, and as the batches count them.
+check_states() {
+  local states
+  states=$(value "string_agg(n || ' ' || state, ', ' ORDER BY state)
+    FROM (SELECT state, count(*) AS n FROM push GROUP BY state) s")
+  check "states sum exactly, counted by pushes and by batches" "$states" "
+    (SELECT ARRAY[count(*), count(*) FILTER (WHERE state = 'accepted'), count(*) FILTER (WHERE state = 'uncertain'),
+        $size]::numeric[] FROM push WHERE sendout_id = $sendout)
+    = (SELECT ARRAY[audience, accepted, uncertain, accepted + uncertain]::numeric[] FROM sendout_counts WHERE sendout_id = $sendout)"
+}
+
+# ---- faults
+
+broadcast_skip() {
+  begin "$DEVICES"
+  broadcast skip
+  check_states
+  check "skip: no device twice" "$(value "count(*) FROM told WHERE times > 1") twice" \
+    "NOT EXISTS (SELECT FROM told WHERE times > 1)"
+  check "skip: whoever was left out is uncertain, $WINDOW a kill at most" \
+    "$(value "count(*) FROM told WHERE state = 'uncertain'") uncertain, $(
+      value "count(*) FROM told WHERE times = 0") of them left out" \
+    "NOT EXISTS (SELECT FROM told WHERE times = 0 AND state <> 'uncertain')
+      AND (SELECT count(*) FROM told WHERE state = 'uncertain') <= 5 * $WINDOW"
+}
+
+broadcast_resend() {
+  begin "$DEVICES"
+  broadcast resend
+  check_states
+  check "resend: no device missed" "$(value "count(*) FROM told WHERE times = 0") missed" \
+    "NOT EXISTS (SELECT FROM told WHERE times = 0 OR state <> 'accepted')"
+  check "resend: repeats are at most what was in flight, $WINDOW a kill" \
+    "$(value "coalesce(sum(times - 1), 0) FROM told") repeats" \
+    "(SELECT sum(times - 1) FROM told) <= 5 * $WINDOW"
+  check "resend: a repeat has the same apns-id, and the ledger says why" \
+    "$(value "count(*) FROM told WHERE times > 1 AND ids = 1 AND attempts > 1 AND resent_because IS NOT NULL") of $(
+      value "count(*) FROM told WHERE times > 1")" \
+    "NOT EXISTS (SELECT FROM told WHERE times > 1 AND (ids > 1 OR attempts < 2 OR resent_because IS NULL))"
+}
+
+broadcast() { # broadcast POLICY: five SIGKILLs of the hub and, in the middle, one of PostgreSQL
+  local kill
+  start_hub_at $HUB_PORT
+  start_sendout "$1"
+  for kill in 1 2 3 4 5 6; do
+    until_arrived $((kill * size / 7))
+    if [ $kill = 4 ]; then
+      kill_postgres
+      restart_postgres
+    else
+      kill_hub $HUB_PORT
+      start_hub_at $HUB_PORT
+    fi
+  done
+  until_finished
+  finish
+}
+
+go_away() { # GOAWAY after 50 to 500 requests, over and over
+  begin "$OTHERS"
+  local at=0 count=0
+  RANDOM=1
+  while at=$((at + 50 + RANDOM % 451)) && [ $at -lt "$size" ]; do
+    phone rules "{\"nth\":$at,\"times\":1,\"reply\":\"goAway\"}" >/dev/null
+    count=$((count + 1))
+  done
+  start_hub_at $HUB_PORT
+  start_sendout
+  until_finished
+  finish
+  check "GOAWAY every 50 to 500 requests: no device missed, none twice" \
+    "$(value "count(*) FROM arrival WHERE reply = 'goAway'") GOAWAYs, $(value "count(*) FROM told WHERE times = 0") missed, $(
+      value "count(*) FROM told WHERE times > 1") twice" \
+    "(SELECT count(*) FROM arrival WHERE reply = 'goAway') = $count
+      AND NOT EXISTS (SELECT FROM told WHERE times <> 1 OR state <> 'accepted')"
+}
+
+stream_limits() { # requests stay open for a moment, so that the limit is what holds them back
+  begin "$OTHERS"
+  local changes=0 violations
+  phone rules '{"reply":"accept","delayMilliseconds":10}' >/dev/null
+  start_hub_at $HUB_PORT
+  start_sendout
+  until_arrived 1
+  while [ "$(wc -l <"$arrivals")" -lt "$size" ]; do
+    for limit in 500 1000 1 1000 500 1; do
+      phone connections "{\"order\":\"limitStreams\",\"limit\":$limit}"
+      changes=$((changes + 1))
+      sleep 0.1
+    done
+    phone connections '{"order":"limitStreams","limit":500}'
+    sleep 0.5 && alive
+  done
+  violations=$(phone connections | field streamsBeyondLimit)
+  until_finished
+  finish
+  check "stream limit between 1, 500 and 1000: never exceeded, no device missed, none twice" \
+    "$changes changes, $violations streams beyond it, $(value "count(*) FROM told WHERE times <> 1") missed or twice" \
+    "$violations = 0 AND NOT EXISTS (SELECT FROM told WHERE times <> 1 OR state <> 'accepted')"
+}
+
+clocks() { # three hubs, two of them two hours off, and one of these killed
+  local library offset port dates='' sent=''
+  library=$(ls /usr/lib/*/faketime/libfaketimeMT.so.1 2>/dev/null | head -1) || true
+  [ -n "$library" ] || { echo "libfaketime is missing: apt-get install libfaketime" >&2 && exit 1; }
+  begin "$OTHERS"
+  port=$HUB_PORT
+  for offset in -2h +2h +0; do
+    # The first process with libfaketime gets a changed environment, in which Swift does not find its arguments. So that is a shell.
+    start_hub_at $port env LD_PRELOAD="$library" FAKETIME="$offset" FAKETIME_DONT_FAKE_MONOTONIC=1 sh -c 'exec "$@"' sh
+    dates+=" $(date -d "$(curl -sI "http://127.0.0.1:$port/healthz" | tr -d '\r' | sed -n 's/^date: //Ip')" +%s)"
+    port=$((port + 1))
+  done
+  # shellcheck disable=SC2086
+  set -- $dates
+  start_sendout
+  until_arrived $((size / 2))
+  for port in "${!hubs[@]}"; do
+    sent+=" $(curl -sf "http://127.0.0.1:$port/metrics" | awk '/^pushcart_pushes_total/ { n += $2 } END { print n + 0 }')"
+  done
+  kill_hub $HUB_PORT
+  until_finished
+  finish
+  check "three hubs, clocks two hours off to either side, one killed: none missed, none refused, repeats within $WINDOW" \
+    "clocks $((($2 - $1) / 60)) minutes apart, each sent some by half time ($sent ), $(
+      value "count(*) FROM told WHERE times = 0") missed, $(value "count(*) FROM arrival WHERE reply <> '200'") refused, $(
+      value "coalesce(sum(times - 1), 0) FROM told") repeats" \
+    "$2 - $1 > 14000 AND 0 < ALL (string_to_array(trim('$sent'), ' ')::int[])
+      AND NOT EXISTS (SELECT FROM arrival WHERE reply <> '200')
+      AND NOT EXISTS (SELECT FROM told WHERE times = 0 OR ids > 1 OR state <> 'accepted' OR times > 1 AND resent_because IS NULL)
+      AND (SELECT sum(times - 1) FROM told) <= $WINDOW"
+}
+
+# Each token is registered again while the 410 for it, dated before that, is on its way. If the 410 comes second, the push is
+# retried.
+races() {
+  begin "$RACES"
+  local since registered delay
+  since=$(value "ceil(extract(epoch FROM clock_timestamp()) * 1000)")
+  for delay in 1 50 300 1000; do # the last for all that are left, retries included
+    phone rules "{\"reply\":\"refuse\",\"status\":410,\"reason\":\"Unregistered\",\"since\":$since,
+      \"delayMilliseconds\":$delay,\"times\":$([ $delay = 1000 ] && echo null || echo $((RACES / 4)))}" >/dev/null
+  done
+  start_hub_at $HUB_PORT
+  python3 "$folder/clients.py" race "$arrivals" "$RACES" "$KEY" $HUB_PORT >registered &
+  local client=$!
+  start_sendout
+  wait $client
+  registered=$(cat registered)
+  curl -sf -X DELETE "http://127.0.0.1:$PHONE_PORT/rules"
+  until_finished
+  finish
+  check "410 against re-registration: no live token retired" \
+    "$registered re-registered, $(
+      value "count(DISTINCT device_id) FROM device_event WHERE kind = 'invalidated'") of them just after they were retired, $(
+      value "count(*) FROM device WHERE customer_id = 1 AND invalidated_at IS NOT NULL") retired at the end" \
+    "$registered = $size AND (SELECT count(DISTINCT token) FROM arrival WHERE reply = '410 Unregistered') = $size
+      AND NOT EXISTS (SELECT FROM device WHERE customer_id = 1 AND invalidated_at IS NOT NULL)"
+}
+
+idempotency() { # the same request 100 times at once, half of them at another hub
+  begin "$KEYS"
+  local created ids
+  start_hub_at $HUB_PORT
+  start_hub_at $((HUB_PORT + 1))
+  read -r created ids < <(python3 "$folder/clients.py" repeat "$KEYS" 100 "$KEY" $HUB_PORT $((HUB_PORT + 1)))
+  until [ "$(value "count(*) FROM push WHERE settled_at IS NULL")" = 0 ]; do sleep 0.2 && alive; done
+  finish
+  check "the same Idempotency-Key 100 times at once: one message for each key" \
+    "$created replies of 201 for $KEYS keys at two hubs, $(value "count(*) FROM message") messages, $(
+      value "count(*) FROM arrival") pushes" \
+    "$created = 100 * $KEYS AND $ids = $KEYS AND (SELECT count(*) FROM message) = $KEYS
+      AND (SELECT count(*) FROM arrival) = $KEYS"
+}
+
+database_away() { # for 15 seconds, which is longer than the lease
+  begin "$OTHERS"
+  start_hub_at $HUB_PORT
+  python3 "$folder/clients.py" messages accepted "$KEY" $HUB_PORT &
+  local client=$!
+  start_sendout
+  until_arrived $((size / 3))
+  psql -qc "CREATE TABLE before AS SELECT sendout_id, push_no, settled_at FROM push WHERE state = 'accepted'"
+  as_postgres "$PG_BIN/pg_ctl" -D "$work/pg/data" -m immediate stop >/dev/null
+  sleep 15
+  restart_postgres
+  until_finished
+  sleep 1
+  kill -TERM $client && wait $client
+  until [ "$(value "count(*) FROM push WHERE settled_at IS NULL")" = 0 ]; do sleep 0.2 && alive; done
+  finish
+  psql -q -c 'CREATE TABLE promised (message_id text)' -c '\copy promised FROM accepted' \
+    -c "CREATE VIEW kept AS SELECT sendout_id || '-' || message_no AS message_id FROM push WHERE state = 'accepted'"
+  check "database away for 15 s: what was accepted stays accepted, none missed, repeats within $WINDOW and in the ledger" \
+    "$(value "count(*) FROM before") pushes before, $(
+      value "count(*) FROM before LEFT JOIN push USING (sendout_id, push_no) WHERE state IS DISTINCT FROM 'accepted'") lost of them, $(
+      value "count(*) FROM promised") messages acknowledged, $(
+      value "count(*) FROM promised WHERE message_id NOT IN (SELECT message_id FROM kept)") lost of them, $(
+      value "count(*) FROM push WHERE state <> 'accepted'") not accepted, $(
+      value "count(*) - count(DISTINCT apns_id) FROM arrival WHERE reply = '200'") repeats" \
+    "(SELECT count(*) FROM before) > 0 AND (SELECT count(*) FROM promised) > 0
+      AND NOT EXISTS (SELECT FROM push WHERE state <> 'accepted')
+      AND NOT EXISTS (SELECT FROM promised WHERE message_id NOT IN (SELECT message_id FROM kept))
+      AND (SELECT count(DISTINCT apns_id) FROM arrival WHERE reply = '200') = (SELECT count(*) FROM push)
+      AND (SELECT count(*) - count(DISTINCT apns_id) FROM arrival WHERE reply = '200')
+        <= least($WINDOW, (SELECT count(*) FROM push WHERE attempts > 1 AND resent_because IS NOT NULL))"
+}
+
+table() {
+  local server name promise figure verdict
+  server=$(psql -Atc 'SHOW server_version' | cut -d' ' -f1)
+  cat <<END
+# Fault runs
+
+\`DEVICES=$DEVICES OTHERS=$OTHERS RACES=$RACES KEYS=$KEYS make faults\` on $(date -I), with PostgreSQL $server. Processes are
+killed at work. The Simulator writes a line for each request, and SQL compares these lines with the ledger.
+
+| run | promise | figure | |
+|---|---|---|---|
+END
+  while IFS='|' read -r name promise figure verdict; do echo "| \`$name\` | $promise | $figure | $verdict |"; done <results
+}
