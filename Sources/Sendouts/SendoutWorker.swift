@@ -181,7 +181,7 @@ struct SendoutWorker: Sendable {
 
   /// Requeues batches of hubs that stopped without releasing them.
   private func requeueLost(_ sendout: Sendout) async throws {
-    let lost = try await Ledger(pool).requeueLost(sendout.key, sendout.onUncertain)
+    let lost = try await dispatcher.requeueLost(sendout.key, sendout.onUncertain)
     guard lost.batches > 0 else { return }
     logger.warning(
       "requeued batches of a hub that stopped",

@@ -43,6 +43,31 @@ import Wire
     #expect(record.room.withLock(\.self) == 7)
   }
 
+  @Test func `A run has unwritten outcomes until they are written, or never will be`() async {
+    struct Refused: Error {}
+    let unwritten = UnwrittenOutcomes()
+    let (run, failing) = (RunID(), RunID())
+    let (gate, open) = AsyncStream.makeStream(of: Void.self)
+    let outcomeWriter = OutcomeWriter(of: run, unwritten: unwritten) { _ in
+      for await _ in gate { break }
+    } onWritten: { _ in
+    }
+    #expect(unwritten.runs.isEmpty)
+    outcomeWriter.add([settlement(1)], room: 1)
+    outcomeWriter.add([settlement(2)], room: 1)
+    #expect(unwritten.runs == [run])
+    open.finish()
+    #expect(await outcomeWriter.flush())
+    #expect(unwritten.runs.isEmpty)
+    let other = OutcomeWriter(of: failing, unwritten: unwritten) { _ in
+      throw Refused()
+    } onWritten: { _ in
+    }
+    other.add([settlement(1)], room: 1)
+    #expect(await !other.flush())
+    #expect(unwritten.runs.isEmpty)
+  }
+
   @Test func `After a failure nothing more is written, and a flush says so`() async {
     struct Refused: Error {}
     let record = Record()

@@ -59,7 +59,8 @@ final class Dispatch: Sendable {
     logger[metadataKey: "environment"] = "\(lane.environment.rawValue)"
     self.logger = logger
     writeAhead = .ofMarks { [ledger] marks in try await ledger.advance(marks) }
-    outcomeWriter = OutcomeWriter { [ledger, leases, logger, waits = dispatcher.waits] settlements in
+    outcomeWriter = OutcomeWriter(of: run, unwritten: dispatcher.unwritten) {
+      [ledger, leases, logger, waits = dispatcher.waits] settlements in
       do {
         leases.settled(try await ledger.settle(settlements))
         waits.settled(ledger.key, settlements)

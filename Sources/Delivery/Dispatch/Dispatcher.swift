@@ -24,6 +24,7 @@ public struct Dispatcher: Sendable {
   let laneStatus = LaneStatus()
   let waits = MessageWaits()
   let window: HubWindow
+  let unwritten = UnwrittenOutcomes()
 
   /// - Parameters:
   ///   - now: the clock by which pushes are dated and expire.
@@ -54,6 +55,13 @@ public struct Dispatcher: Sendable {
     AppOrder(
       app: app.id, fields: AppFields(appId: app.appID, name: app.name),
       account: services.account(appID: app.appID, of: app.customer, credentials: credentials))
+  }
+
+  /// Requeues batches whose lease has expired, as after a hub was killed. After an outage that was longer than a lease, this hub's own
+  /// outcomes are written first: whoever got a push already gets it once.
+  /// - Returns: how many batches there were, and how many of their pushes may have left.
+  public func requeueLost(_ key: SendoutKey, _ policy: UncertainPolicy) async throws -> (batches: Int, pushes: Int) {
+    try await Ledger(database).requeueLost(key, policy, except: unwritten.runs)
   }
 
   /// Sends what can be claimed of one lane of a sendout now, and returns when all that this hub has claimed is settled and

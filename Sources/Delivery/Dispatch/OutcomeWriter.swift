@@ -1,5 +1,6 @@
 import Postgres
 import Registry
+import Synchronization
 
 /// Writes outcomes to the ledger, one statement at a time.
 ///
@@ -8,14 +9,20 @@ final class OutcomeWriter: Sendable {
   /// An item is the outcomes of one call of `add`. `flush` adds an empty item, which is answered after those before it.
   private let batcher: Batcher<[Settlement], Void>
   private let onWritten: @Sendable (Int) -> Void
+  private let run: RunID
+  private let unwritten: UnwrittenOutcomes
 
   /// - Parameters:
+  ///   - unwritten: is told that the run knows outcomes until they are written, or never will be.
   ///   - write: writes outcomes. It is retried without limit while the database is unavailable. Any other error ends the
   ///     writer.
   ///   - onWritten: called after a write, with the room in the window that it freed.
   init(
+    of run: RunID = RunID(), unwritten: UnwrittenOutcomes = UnwrittenOutcomes(),
     write: @escaping @Sendable ([Settlement]) async throws -> Void, onWritten: @escaping @Sendable (Int) -> Void
   ) {
+    self.run = run
+    self.unwritten = unwritten
     self.onWritten = onWritten
     var policy = Batcher<[Settlement], Void>.FailurePolicy()
     policy.isWorthRetrying = { DatabaseUnavailable($0) != nil }
@@ -35,7 +42,9 @@ final class OutcomeWriter: Sendable {
   /// - Parameter room: the room that they take in the window until they are written.
   func add(_ settlements: [Settlement], room: Int) {
     guard !settlements.isEmpty else { return }
-    batcher.answer(0, settlements, weight: settlements.count) { [onWritten] result in
+    unwritten.add(run)
+    batcher.answer(0, settlements, weight: settlements.count) { [onWritten, run, unwritten] result in
+      unwritten.remove(run)
       if case .success = result { onWritten(room) }
     }
   }
@@ -46,6 +55,23 @@ final class OutcomeWriter: Sendable {
 
   /// Ends the writer. Outcomes that are not written yet are dropped.
   func cancel() { batcher.cancel() }
+}
+
+/// The runs of this hub that know outcomes which are not written yet, as while the database is away.
+final class UnwrittenOutcomes: Sendable {
+  /// How many additions of each run are not written.
+  private let additions = Mutex<[RunID: Int]>([:])
+
+  var runs: [RunID] { additions.withLock { Array($0.keys) } }
+
+  func add(_ run: RunID) { additions.withLock { $0[run, default: 0] += 1 } }
+
+  func remove(_ run: RunID) {
+    additions.withLock { additions in
+      let left = additions[run, default: 1] - 1
+      additions[run] = left > 0 ? left : nil
+    }
+  }
 }
 
 extension Batcher where Item == WriteAheadMark, Answer == Bool {

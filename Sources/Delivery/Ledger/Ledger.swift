@@ -136,12 +136,15 @@ extension Ledger {
   }
 
   /// Requeues claimed batches whose lease has expired, as after a hub was killed.
+  /// - Parameter runs: whose batches stay, as they know outcomes that they are about to write.
   /// - Returns: how many batches there were, and how many of their pushes may have left.
   @discardableResult
-  public func requeueLost(_ key: SendoutKey, _ policy: UncertainPolicy) async throws -> (batches: Int, pushes: Int) {
+  func requeueLost(
+    _ key: SendoutKey, _ policy: UncertainPolicy, except runs: [RunID] = []
+  ) async throws -> (batches: Int, pushes: Int) {
     try await database.query(
-      LedgerQueries.requeueLost, key.customer.rawValue, key.sendout.rawValue, policy.rawValue)[0].decode(
-        Int.self, Int.self)
+      LedgerQueries.requeueLost, key.customer.rawValue, key.sendout.rawValue, policy.rawValue, runs.map(\.uuid))[0]
+      .decode(Int.self, Int.self)
   }
 }
 
