@@ -77,7 +77,7 @@ extension JSONReader {
     guard let text else { return .keep }
     guard !text.isEmpty else { return .clear }
     guard let date = CarmaDate(text) else {
-      throw JSONProblem("must be a date: milliseconds since 1970, or as in 1980-02-29")
+      throw JSONProblem("must be a date: milliseconds since 1970, or as in 1980-02-29 or 2016-02-09T11:00:00+0100")
     }
     return .set(date)
   }

@@ -201,7 +201,7 @@ import Wire
     ),
     (
       #"{"originalId":"a","dateOfBirth":"yesterday","deviceInfo":[{"devicetoken":"t"}]}"#,
-      "dateOfBirth must be a date: milliseconds since 1970, or as in 1980-02-29."
+      "dateOfBirth must be a date: milliseconds since 1970, or as in 1980-02-29 or 2016-02-09T11:00:00+0100."
     ),
   ])
   func `An invalid body is refused by its field and writes nothing`(_ json: String, _ error: String) async throws {
