@@ -43,29 +43,31 @@ import Wire
     #expect(record.room.withLock(\.self) == 7)
   }
 
-  @Test func `A run has unwritten outcomes until they are written, or never will be`() async {
+  @Test func `A batch has unwritten outcomes until they are written, or never will be`() async {
     struct Refused: Error {}
     let unwritten = UnwrittenOutcomes()
-    let (run, failing) = (RunID(), RunID())
+    let (sendout, failing) = (
+      SendoutKey(CustomerID(1), SendoutID(1)), SendoutKey(CustomerID(1), SendoutID(2))
+    )
     let (gate, open) = AsyncStream.makeStream(of: Void.self)
-    let outcomeWriter = OutcomeWriter(of: run, unwritten: unwritten) { _ in
+    let outcomeWriter = OutcomeWriter(of: sendout, unwritten: unwritten) { _ in
       for await _ in gate { break }
     } onWritten: { _ in
     }
-    #expect(unwritten.runs.isEmpty)
+    #expect(unwritten.batches(of: sendout).isEmpty)
     outcomeWriter.add([settlement(1)], room: 1)
     outcomeWriter.add([settlement(2)], room: 1)
-    #expect(unwritten.runs == [run])
+    #expect(unwritten.batches(of: sendout) == [0] && unwritten.batches(of: failing).isEmpty)
     open.finish()
     #expect(await outcomeWriter.flush())
-    #expect(unwritten.runs.isEmpty)
+    #expect(unwritten.batches(of: sendout).isEmpty)
     let other = OutcomeWriter(of: failing, unwritten: unwritten) { _ in
       throw Refused()
     } onWritten: { _ in
     }
     other.add([settlement(1)], room: 1)
     #expect(await !other.flush())
-    #expect(unwritten.runs.isEmpty)
+    #expect(unwritten.batches(of: failing).isEmpty)
   }
 
   @Test func `After a failure nothing more is written, and a flush says so`() async {

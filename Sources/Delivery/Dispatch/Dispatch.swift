@@ -59,7 +59,7 @@ final class Dispatch: Sendable {
     logger[metadataKey: "environment"] = "\(lane.environment.rawValue)"
     self.logger = logger
     writeAhead = .ofMarks { [ledger] marks in try await ledger.advance(marks) }
-    outcomeWriter = OutcomeWriter(of: run, unwritten: dispatcher.unwritten) {
+    outcomeWriter = OutcomeWriter(of: order.key, unwritten: dispatcher.unwritten) {
       [ledger, leases, logger, waits = dispatcher.waits] settlements in
       do {
         leases.settled(try await ledger.settle(settlements))

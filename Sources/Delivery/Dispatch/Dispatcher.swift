@@ -61,7 +61,7 @@ public struct Dispatcher: Sendable {
   /// outcomes are written first: whoever got a push already gets it once.
   /// - Returns: how many batches there were, and how many of their pushes may have left.
   public func requeueLost(_ key: SendoutKey, _ policy: UncertainPolicy) async throws -> (batches: Int, pushes: Int) {
-    try await Ledger(database).requeueLost(key, policy, except: unwritten.runs)
+    try await Ledger(database).requeueLost(key, policy, except: unwritten.batches(of: key))
   }
 
   /// Sends what can be claimed of one lane of a sendout now, and returns when all that this hub has claimed is settled and

@@ -9,19 +9,20 @@ final class OutcomeWriter: Sendable {
   /// An item is the outcomes of one call of `add`. `flush` adds an empty item, which is answered after those before it.
   private let batcher: Batcher<[Settlement], Void>
   private let onWritten: @Sendable (Int) -> Void
-  private let run: RunID
+  private let sendout: SendoutKey?
   private let unwritten: UnwrittenOutcomes
 
   /// - Parameters:
-  ///   - unwritten: is told that the run knows outcomes until they are written, or never will be.
+  ///   - sendout: of all that is written.
+  ///   - unwritten: is told which batches have outcomes, until they are written or never will be.
   ///   - write: writes outcomes. It is retried without limit while the database is unavailable. Any other error ends the
   ///     writer.
   ///   - onWritten: called after a write, with the room in the window that it freed.
   init(
-    of run: RunID = RunID(), unwritten: UnwrittenOutcomes = UnwrittenOutcomes(),
+    of sendout: SendoutKey? = nil, unwritten: UnwrittenOutcomes = UnwrittenOutcomes(),
     write: @escaping @Sendable ([Settlement]) async throws -> Void, onWritten: @escaping @Sendable (Int) -> Void
   ) {
-    self.run = run
+    self.sendout = sendout
     self.unwritten = unwritten
     self.onWritten = onWritten
     var policy = Batcher<[Settlement], Void>.FailurePolicy()
@@ -38,13 +39,13 @@ final class OutcomeWriter: Sendable {
     }
   }
 
-  /// Adds outcomes to the next write.
+  /// Adds outcomes of one batch to the next write.
   /// - Parameter room: the room that they take in the window until they are written.
   func add(_ settlements: [Settlement], room: Int) {
-    guard !settlements.isEmpty else { return }
-    unwritten.add(run)
-    batcher.answer(0, settlements, weight: settlements.count) { [onWritten, run, unwritten] result in
-      unwritten.remove(run)
+    guard let batch = settlements.first?.batch else { return }
+    if let sendout { unwritten.add(batch, of: sendout) }
+    batcher.answer(0, settlements, weight: settlements.count) { [onWritten, sendout, unwritten] result in
+      if let sendout { unwritten.remove(batch, of: sendout) }
       if case .success = result { onWritten(room) }
     }
   }
@@ -57,19 +58,22 @@ final class OutcomeWriter: Sendable {
   func cancel() { batcher.cancel() }
 }
 
-/// The runs of this hub that know outcomes which are not written yet, as while the database is away.
+/// The batches of which this hub knows outcomes that are not written yet, as while the database is away.
 final class UnwrittenOutcomes: Sendable {
-  /// How many additions of each run are not written.
-  private let additions = Mutex<[RunID: Int]>([:])
+  /// How many additions of each batch are not written.
+  private let additions = Mutex<[SendoutKey: [Int32: Int]]>([:])
 
-  var runs: [RunID] { additions.withLock { Array($0.keys) } }
+  func batches(of sendout: SendoutKey) -> [Int32] { additions.withLock { $0[sendout].map { Array($0.keys) } ?? [] } }
 
-  func add(_ run: RunID) { additions.withLock { $0[run, default: 0] += 1 } }
+  func add(_ batch: Int32, of sendout: SendoutKey) {
+    additions.withLock { $0[sendout, default: [:]][batch, default: 0] += 1 }
+  }
 
-  func remove(_ run: RunID) {
+  func remove(_ batch: Int32, of sendout: SendoutKey) {
     additions.withLock { additions in
-      let left = additions[run, default: 1] - 1
-      additions[run] = left > 0 ? left : nil
+      let left = additions[sendout]?[batch].map { $0 - 1 } ?? 0
+      additions[sendout]?[batch] = left > 0 ? left : nil
+      if additions[sendout]?.isEmpty == true { additions[sendout] = nil }
     }
   }
 }

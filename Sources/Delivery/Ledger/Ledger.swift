@@ -136,14 +136,14 @@ extension Ledger {
   }
 
   /// Requeues claimed batches whose lease has expired, as after a hub was killed.
-  /// - Parameter runs: whose batches stay, as they know outcomes that they are about to write.
+  /// - Parameter batches: stay, since outcomes of them are about to be written.
   /// - Returns: how many batches there were, and how many of their pushes may have left.
   @discardableResult
   func requeueLost(
-    _ key: SendoutKey, _ policy: UncertainPolicy, except runs: [RunID] = []
+    _ key: SendoutKey, _ policy: UncertainPolicy, except batches: [Int32] = []
   ) async throws -> (batches: Int, pushes: Int) {
     try await database.query(
-      LedgerQueries.requeueLost, key.customer.rawValue, key.sendout.rawValue, policy.rawValue, runs.map(\.uuid))[0]
+      LedgerQueries.requeueLost, key.customer.rawValue, key.sendout.rawValue, policy.rawValue, batches)[0]
       .decode(Int.self, Int.self)
   }
 }

@@ -49,8 +49,8 @@ enum LedgerQueries {
       FROM push_batch WHERE state = 'claimed' AND lease_until < now()
     """)
 
-  /// Requeues claimed batches whose lease has expired, but those of the runs `$4`. Their queued pushes up to the write-ahead mark are uncertain: the policy
-  /// `$3` says whether they are sent again (`resend`) or not (`skip`). The others never left. In a cancelled sendout the
+  /// Requeues claimed batches whose lease has expired, but the batches `$4`. Their queued pushes up to the write-ahead mark are
+  /// uncertain: the policy `$3` says whether they are sent again (`resend`) or not (`skip`). The others never left. In a cancelled sendout the
   /// former stay uncertain, whatever the policy, and the latter are cancelled. Returns how many batches there were, and how many
   /// uncertain pushes.
   static let requeueLost = Statement(
@@ -60,7 +60,7 @@ enum LedgerQueries {
       SELECT batch_no, first_push, last_push, sent_to, claimed_at, release_to, waiting, now() AS now
         FROM push_batch
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'claimed' AND lease_until < now()
-         AND hub_id <> ALL ($4::uuid[])
+         AND batch_no <> ALL ($4::int4[])
        ORDER BY batch_no
          FOR NO KEY UPDATE SKIP LOCKED),
     unanswered AS (
