@@ -25,6 +25,8 @@ struct Sendout: Sendable {
   let finishedAt: Date?
   /// When retention had deleted its pushes.
   let expiredAt: Date?
+  /// How often its state was changed, other than by the end of its freeze and of its pushes.
+  let stateChanges: Int32
 
   func audience() throws -> Audience { try JSONDecoder().decode(Audience.self, from: Data(audienceJSON.utf8)) }
   func message() throws -> MessageBody { try JSONDecoder().decode(MessageBody.self, from: Data(messageJSON.utf8)) }
@@ -48,7 +50,7 @@ extension Sendout {
       template: templateName.flatMap { name in templateVersion.map { (name, $0) } },
       unknownIDs: try row.get("unknown_ids"), onUncertain: policy, createdAt: try row.get("created_at"),
       startedAt: try row.get("started_at"), frozenAt: try row.get("frozen_at"), finishedAt: try row.get("finished_at"),
-      expiredAt: try row.get("expired_at"))
+      expiredAt: try row.get("expired_at"), stateChanges: try row.get("state_changes"))
   }
 }
 

@@ -12,7 +12,7 @@ enum SendoutQueries {
 
   private static let columns = """
     customer_id, sendout_id, push_app_ids, name, state, halt_reason, audience, message, template_name, template_version,
-    unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind
+    unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind, state_changes
     """
 
   static let create = Statement(
@@ -39,7 +39,8 @@ enum SendoutQueries {
     "sendout.list", .read,
     """
     SELECT customer_id, sendout_id, push_app_ids, name, state, halt_reason, '{"all":true}'::jsonb, '{}'::jsonb,
-           template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind
+           template_name, template_version, unknown_ids, on_uncertain, created_at, started_at, frozen_at, finished_at, expired_at, kind,
+           state_changes
       FROM sendout
      WHERE customer_id = $1::bigint AND sendout_id < coalesce($2::bigint, \(Int64.max))
      ORDER BY sendout_id DESC
@@ -52,8 +53,9 @@ enum SendoutQueries {
     "sendout.change", .write,
     """
     UPDATE sendout
-       SET state = $3::text, halt_reason = NULL, template_version = coalesce($4::int4, template_version),
-           started_at = least(started_at, moment.of_start), finished_at = moment.of_end
+       SET state = $3::text, state_changes = state_changes + 1, halt_reason = NULL,
+           template_version = coalesce($4::int4, template_version), started_at = least(started_at, moment.of_start),
+           finished_at = moment.of_end
       FROM (SELECT CASE WHEN $3::text = 'freezing' THEN now() END AS of_start,
                    CASE WHEN $3::text = 'cancelled' THEN now() END AS of_end
             OFFSET 0) AS moment
@@ -61,13 +63,14 @@ enum SendoutQueries {
     RETURNING \(columns)
     """)
 
-  /// Pauses the sendout on the hub's own behalf, for the reason `$3`.
+  /// Pauses the sendout on the hub's own behalf, for the reason `$3`, unless its state has changed since `$4` changes: who resumed it
+  /// may have corrected the reason meanwhile.
   static let halt = Statement(
     "sendout.halt", .write,
     """
     UPDATE sendout
-       SET state = 'paused', halt_reason = $3::text
-     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('freezing', 'running')
+       SET state = 'paused', state_changes = state_changes + 1, halt_reason = $3::text
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('freezing', 'running') AND state_changes = $4::int4
     RETURNING sendout_id
     """)
 

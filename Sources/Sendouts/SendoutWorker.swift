@@ -210,7 +210,7 @@ struct SendoutWorker: Sendable {
   private static let refusedDelay = Duration.seconds(30)
 
   /// Pauses the sendout and raises its apps' alarms, since every further push to them would be refused too. While other apps have
-  /// something left, the sendout goes on.
+  /// something left, the sendout goes on. A refusal from before the sendout was paused and resumed says nothing any more.
   private func halt(_ sendout: Sendout, _ refusals: [LaneEnds.Refusal]) async throws -> Next {
     let key = sendout.key
     let refused = Set(refusals.map(\.lane))
@@ -218,23 +218,25 @@ struct SendoutWorker: Sendable {
     let hasOthers = sendout.isStream || !others.isEmpty
     let apps = try await PushApps(pool).list(key.customer)
     let reason = Self.haltReason(refusals, apps, of: sendout)
-    logger.error(
-      hasOthers
-        ? "an app's pushes are refused until it is corrected; the sendout goes on for others"
-        : "sendout paused: nothing can be sent until the app is corrected",
-      metadata: ["sendout": "\(key)", "reason": "\(reason)"])
-    try await pool.transaction { database in
+    let isOutdated = try await pool.transaction { database in
       if !hasOthers {
-        guard
-          try await !database.query(SendoutQueries.halt, key.customer.rawValue, key.sendout.rawValue, reason).isEmpty
-        else { return }
+        let halted = try await database.query(
+          SendoutQueries.halt, key.customer.rawValue, key.sendout.rawValue, reason, sendout.stateChanges)
+        if halted.isEmpty { return true }
         try await Ledger(database).hold(key)
         try await database.query(SendoutQueries.notify, key.description)
       }
       for refusal in refusals {
         try await PushAppAlarms(database).raise(key.customer, refusal.lane.app, reason: refusal.reason)
       }
+      return false
     }
+    if isOutdated { return .continue(after: .zero) }
+    logger.error(
+      hasOthers
+        ? "an app's pushes are refused until it is corrected; the sendout goes on for others"
+        : "sendout paused: nothing can be sent until the app is corrected",
+      metadata: ["sendout": "\(key)", "reason": "\(reason)"])
     return hasOthers ? .continue(after: Self.refusedDelay) : .done
   }
 

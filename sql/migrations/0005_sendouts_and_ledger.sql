@@ -8,6 +8,7 @@ CREATE TABLE sendout (
   push_app_ids        bigint[]    NOT NULL CONSTRAINT sendout_push_app_ids_some CHECK (cardinality(push_app_ids) > 0),
   name                text        NOT NULL,
   state               text        NOT NULL CONSTRAINT sendout_state_known CHECK (state IN ('draft', 'freezing', 'running', 'paused', 'cancelled', 'finished')),
+  state_changes       int4        NOT NULL DEFAULT 0,
   halt_reason         text,
   audience            jsonb       NOT NULL,
   message             jsonb       NOT NULL,
@@ -41,6 +42,7 @@ COMMENT ON COLUMN sendout.next_batch       IS 'Of a stream: of batches.';
 COMMENT ON COLUMN sendout.push_app_ids     IS 'The apps it goes to. Apps are never deleted.';
 COMMENT ON COLUMN sendout.name             IS 'Display name.';
 COMMENT ON COLUMN sendout.state            IS 'draft -> freezing -> running <-> paused; any of them -> cancelled; running -> finished.';
+COMMENT ON COLUMN sendout.state_changes    IS 'How often it was started, paused, resumed or cancelled. A hub pauses it only in the state that the hub has read.';
 COMMENT ON COLUMN sendout.halt_reason      IS 'Why the hub itself paused it, such as refused credentials.';
 COMMENT ON COLUMN sendout.audience         IS '{"all":true}, {"listId":n} or {"originalIds":[…]}.';
 COMMENT ON COLUMN sendout.message          IS 'alert, info, badge, sound, category and fields. Each text is a Mustache template.';
