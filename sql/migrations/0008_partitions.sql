@@ -118,40 +118,52 @@ COMMENT ON FUNCTION make_partitions IS 'Makes the partitions that will be needed
 CREATE FUNCTION drop_expired_partitions(days int4, is_trial boolean) RETURNS TABLE (dropped text, known_rows bigint, problem text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
 DECLARE
-  last_id constant bigint := coalesce(pg_sequence_last_value('sendout_sendout_id_seq'), 0);
-  longest int4;
-  expired name;
-  counted bigint;
+  last_id  constant bigint := coalesce(pg_sequence_last_value('sendout_sendout_id_seq'), 0);
+  longest  int4;
+  limited  bigint;
+  part     record;
+  first_id bigint;
+  end_id   bigint;
+  names    name[];
+  expired  name;
 BEGIN
   IF NOT pg_try_advisory_xact_lock(5720180220) THEN RETURN; END IF;
-  IF days IS NULL AND NOT EXISTS (SELECT FROM customer WHERE retention_days IS NOT NULL) THEN RETURN; END IF;
   -- least() ignores NULL. One customer without a limit keeps the events of a month for everybody, but for what is deleted by row.
-  SELECT CASE WHEN bool_and(least(days, retention_days) IS NOT NULL) THEN max(least(days, retention_days)) END
-    INTO longest FROM customer;
+  SELECT CASE WHEN bool_and(least(days, retention_days) IS NOT NULL) THEN max(least(days, retention_days)) END, count(retention_days)
+    INTO longest, limited FROM customer;
+  IF days IS NULL AND limited = 0 THEN RETURN; END IF;
 
-  FOR expired, counted IN
-    SELECT t.name, r.known_rows
-      FROM partition_ranges('push') AS r
-     CROSS JOIN LATERAL (VALUES ('push_' || r.first_value), ('open_event_' || r.first_value)) AS t (name)
-     WHERE r.end_value::bigint <= last_id + 1
-       AND NOT EXISTS (
-         SELECT FROM sendout s JOIN customer c ON c.customer_id = s.customer_id
-          WHERE s.sendout_id >= r.first_value::bigint AND s.sendout_id < r.end_value::bigint
-            AND (s.state NOT IN ('finished', 'cancelled') OR least(days, c.retention_days) IS NULL
-                 OR s.finished_at >= now() - make_interval(days => least(days, c.retention_days))
-                 OR EXISTS (SELECT FROM push_batch b WHERE b.customer_id = s.customer_id AND b.sendout_id = s.sendout_id
-                               AND b.state IN ('queued', 'held', 'claimed'))))
-    UNION ALL
-    SELECT 'device_event_' || to_char(r.first_value::timestamptz AT TIME ZONE 'UTC', 'YYYY_MM'), r.known_rows
-      FROM partition_ranges('device_event') AS r
-     WHERE r.end_value::timestamptz <= now() - make_interval(days => longest)
+  FOR part IN
+    SELECT parent, r.first_value, r.end_value, r.known_rows
+      FROM unnest(ARRAY['push', 'device_event']) AS parent, partition_ranges(parent::regclass) AS r
+     WHERE r.end_value IS NOT NULL
   LOOP
-    BEGIN
-      IF NOT is_trial THEN EXECUTE format('DROP TABLE partitions.%I', expired); END IF;
-      RETURN QUERY SELECT expired::text, counted, NULL;
-    EXCEPTION WHEN lock_not_available THEN
-      RETURN QUERY SELECT expired::text, 0::bigint, sqlerrm;
-    END;
+    -- A query of its own for each range: Citus cannot join what workers have with the catalog.
+    IF part.parent = 'push' THEN
+      first_id := part.first_value;
+      end_id := part.end_value;
+      CONTINUE WHEN end_id > last_id + 1;
+      PERFORM FROM sendout s JOIN customer c ON c.customer_id = s.customer_id
+        WHERE s.sendout_id >= first_id AND s.sendout_id < end_id
+          AND (s.state NOT IN ('finished', 'cancelled') OR least(days, c.retention_days) IS NULL
+               OR s.finished_at >= now() - make_interval(days => least(days, c.retention_days))
+               OR EXISTS (SELECT FROM push_batch b WHERE b.customer_id = s.customer_id AND b.sendout_id = s.sendout_id
+                             AND b.state IN ('queued', 'held', 'claimed')))
+        LIMIT 1;
+      CONTINUE WHEN FOUND;
+      names := ARRAY['push_' || part.first_value, 'open_event_' || part.first_value];
+    ELSE
+      CONTINUE WHEN (part.end_value::timestamptz <= now() - make_interval(days => longest)) IS NOT TRUE;
+      names := ARRAY['device_event_' || to_char(part.first_value::timestamptz AT TIME ZONE 'UTC', 'YYYY_MM')];
+    END IF;
+    FOREACH expired IN ARRAY names LOOP
+      BEGIN
+        IF NOT is_trial THEN EXECUTE format('DROP TABLE partitions.%I', expired); END IF;
+        RETURN QUERY SELECT expired::text, part.known_rows, NULL;
+      EXCEPTION WHEN lock_not_available THEN
+        RETURN QUERY SELECT expired::text, 0::bigint, sqlerrm;
+      END;
+    END LOOP;
   END LOOP;
 END $$;
 REVOKE EXECUTE ON FUNCTION drop_expired_partitions FROM PUBLIC;

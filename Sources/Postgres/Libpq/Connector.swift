@@ -84,8 +84,8 @@ struct ConnectionSettings {
     let theirs = values.first { $0.keyword == "options" }?.value ?? ambientOptions
     let limit = "-c statement_timeout=\(configuration.statementTimeout.wholeMilliseconds)"
     let plans = configuration.plansOnce && isShared ? "-c plan_cache_mode=force_generic_plan" : nil
-    // The last one wins.
-    set("options", [theirs, limit, plans].compactMap(\.self).joined(separator: " "))
+    // The last one wins. Citus takes no plan that was made without the parameters, so there the connection string has to say `auto`.
+    set("options", [plans, theirs, limit].compactMap(\.self).joined(separator: " "))
     set("client_encoding", "UTF8")
     default_("fallback_application_name", configuration.applicationName)
     // A peer that has vanished is noticed half a minute after it fails to acknowledge something. When nothing was sent,

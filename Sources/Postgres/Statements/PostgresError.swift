@@ -134,6 +134,13 @@ extension ServerError: CustomStringConvertible {
 }
 
 extension ServerError {
+  /// Citus names a shard's constraint after the shard: `trigger_name_key_102809`. No constraint of ours ends with a number.
+  static func withoutShard(_ constraint: String) -> String {
+    guard let underscore = constraint.lastIndex(of: "_") else { return constraint }
+    let suffix = constraint[underscore...].dropFirst()
+    return suffix.count > 5 && suffix.allSatisfy(\.isWholeNumber) ? String(constraint[..<underscore]) : constraint
+  }
+
   /// Reads a failed result, which remains the caller's.
   init(result: OpaquePointer, statement: String) {
     // The codes are characters of PostgreSQL's protocol, section "Error and Notice Message Fields".
@@ -143,7 +150,7 @@ extension ServerError {
     self.init(
       sqlState: field("C") ?? "", message: field("M") ?? String(cString: PQresultErrorMessage(result)),
       detail: field("D"), hint: field("H"), schema: field("s"), table: field("t"), column: field("c"),
-      constraint: field("n"), statement: statement)
+      constraint: field("n").map(Self.withoutShard), statement: statement)
     // "Cached plan must not change result type" shares its SQLSTATE with every unsupported feature.
     meansStalePlan = sqlState == "26000" || (sqlState == "0A000" && field("R") == "RevalidateCachedQuery")
     endsConnection = ["FATAL", "PANIC"].contains(field("V")) || sqlState.isEmpty

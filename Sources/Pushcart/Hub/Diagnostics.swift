@@ -73,22 +73,25 @@ struct Diagnostics: Sendable {
   /// Whether what the hub acknowledges is kept when the server stops, or a standby takes its place. A hub works without.
   private func durability(_ pool: Pool) async -> Finding {
     do {
-      let (commit, names, standbys) = try await pool.query(HubQueries.replication)[0].decode(
-        String.self, String.self, Int.self)
+      let (isFlushed, commit, names, standbys) = try await pool.query(HubQueries.replication)[0].decode(
+        Bool.self, String.self, String.self, Int.self)
       return Finding(
-        part: "durability", isWell: true, sentence: Self.durability(commit: commit, names: names, standbys: standbys))
+        part: "durability", isWell: true,
+        sentence: Self.durability(isFlushed: isFlushed, commit: commit, names: names, standbys: standbys))
     } catch {
       return Finding(part: "durability", isWell: false, sentence: "\(error)")
     }
   }
 
   /// - Parameters:
+  ///   - isFlushed: `fsync`.
   ///   - commit: `synchronous_commit`.
   ///   - names: `synchronous_standby_names`.
   ///   - standbys: how many are connected.
-  static func durability(commit: String, names: String, standbys: Int) -> String {
+  static func durability(isFlushed: Bool, commit: String, names: String, standbys: Int) -> String {
     let count = standbys == 1 ? "one standby is" : "\(standbys) standbys are"
     return switch commit {
+    case _ where !isFlushed: "fsync is off: the whole database can be lost when its machine stops. Set fsync = on"
     case "off":
       "synchronous_commit is off: what was acknowledged can be lost when the server stops. Set synchronous_commit = on"
     case "local" where standbys > 0 || !names.isEmpty:

@@ -32,11 +32,11 @@ enum HubQueries {
            coalesce(NOT inet_server_addr() <<= '127.0.0.0/8' AND inet_server_addr() <> '::1', false)
     """)
 
-  /// When a commit is acknowledged: `synchronous_commit`, `synchronous_standby_names`, and how many standbys are connected.
+  /// When a commit is acknowledged: `fsync`, `synchronous_commit`, `synchronous_standby_names`, and how many standbys are connected.
   static let replication = Statement(
     "hub.replication", .read,
     """
-    SELECT current_setting('synchronous_commit'), current_setting('synchronous_standby_names'),
+    SELECT current_setting('fsync')::bool, current_setting('synchronous_commit'), current_setting('synchronous_standby_names'),
            (SELECT count(*) FROM pg_stat_replication WHERE state IS DISTINCT FROM 'backup')
     """)
 

@@ -170,6 +170,15 @@ import Testing
         let inTransaction = try await pool.transaction { try await $0.query(show)[0].decode(String.self) }
         #expect(inTransaction == "auto")
       }
+      // As on Citus.
+      let options = " options='-c plan_cache_mode=auto'"
+      try await database.withPool({
+        $0.plansOnce = true
+        $0.connectionString += options
+      }) { pool in
+        let mode = try await pool.query(show)[0].decode(String.self)
+        #expect(mode == "auto")
+      }
     }
   }
 

@@ -140,4 +140,16 @@ import Testing
       #expect(try await database.query("SELECT count(*) FROM pair")[0].decode(Int.self) == 0)
     }
   }
+  @Test(arguments: [("name_key_102809", "name_key"), ("name_key", "name_key"), ("name_key_2", "name_key_2")])
+  func `A violated constraint goes by its name without the number of Citus's shard`(_ name: String, _ told: String)
+    async throws
+  {
+    try await withDatabase { database in
+      try await database.query("CREATE TABLE sole (a int CONSTRAINT \(name) UNIQUE)")
+      let error = await #expect(throws: PostgresError.self) {
+        try await database.query("INSERT INTO sole VALUES (1), (1)")
+      }
+      #expect(error?.constraint == told)
+    }
+  }
 }
