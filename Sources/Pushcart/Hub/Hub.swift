@@ -42,7 +42,7 @@ struct Hub: Sendable {
       services: try PushServices(
         settings.pushServices, tokens: ProviderTokenVault(pool.limited(to: .seconds(4)), vault: vault), logger: logger),
       readiness: Readiness(pool, migrator),
-      drain: settings.drain, logger: logger)
+      settings: settings, logger: logger)
     let caches = RegistryCaches(pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps)
     OpenFiles.raiseLimit()
     try await serve(
@@ -193,7 +193,7 @@ struct HubParts: Sendable {
 
   init(
     pool: Pool, reportPool: Pool, vault: Vault, links: PublicLinks, signer: LinkSigner, services: PushServices,
-    readiness: Readiness, drain: Duration, logger: Logger
+    readiness: Readiness, settings: Settings, logger: Logger
   ) {
     self.pool = pool
     self.reportPool = reportPool
@@ -202,8 +202,10 @@ struct HubParts: Sendable {
     self.signer = signer
     self.services = services
     self.readiness = readiness
-    dispatcher = Dispatcher(pool, services: services, links: links, logger: logger)
-    messages = MessageDispatcher(dispatcher, shutdownTimeout: drain)
+    var dispatch = DispatchSettings()
+    dispatch.window = settings.pushesInFlight
+    dispatcher = Dispatcher(pool, services: services, links: links, settings: dispatch, logger: logger)
+    messages = MessageDispatcher(dispatcher, shutdownTimeout: settings.drain)
     requestDatabase = pool.limited(to: .seconds(4))
     accessKeys = AccessKeyCache(requestDatabase)
     pushApps = PushAppCache(requestDatabase)

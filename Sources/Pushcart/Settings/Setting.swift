@@ -68,6 +68,10 @@ extension Setting {
     fallback: "'none'")
   static let drainSeconds = Setting(
     "drain-seconds", "seconds that work in progress has after SIGTERM", fallback: "25")
+  static let pushesInFlight = Setting(
+    "pushes-in-flight",
+    "most pushes that were sent and have no outcome yet: after a hub is killed, at most so many are uncertain",
+    fallback: "500")
   static let retentionDays = Setting(
     "retention-days",
     "days after its end that a sendout keeps its pushes, and that device events are kept; 0 for ever", fallback: "0")
@@ -91,7 +95,7 @@ extension Setting {
   static let all = [
     databaseURL, databaseConnections, databaseTransactions, masterKey, oldMasterKeys, host, port, operationsHost,
     operationsPort, publicURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
-    pageFrameAncestors, drainSeconds, retentionDays,
+    pageFrameAncestors, drainSeconds, pushesInFlight, retentionDays,
     apnsProductionURL, apnsSandboxURL, fcmURL, googleTokenURL, providerCAFile, logLevel, logFormat, config,
   ]
   /// Settings whose value can be in a file: the variable with `_FILE`, the flag with `-file`.

@@ -63,6 +63,7 @@ struct ServeFlags: ParsableArguments {
   @Option(help: .setting(.linkRate)) var linkRate: String?
   @Option(help: .setting(.pageFrameAncestors)) var pageFrameAncestors: String?
   @Option(help: .setting(.drainSeconds)) var drainSeconds: String?
+  @Option(help: .setting(.pushesInFlight)) var pushesInFlight: String?
   @OptionGroup var retention: RetentionFlags
   @Option(help: .setting(.databaseConnections)) var databaseConnections: String?
   @Option(help: .setting(.databaseTransactions)) var databaseTransactions: String?
@@ -74,6 +75,7 @@ struct ServeFlags: ParsableArguments {
       (.addressRate, addressRate),
       (.keyRate, keyRate), (.linkRate, linkRate),
       (.pageFrameAncestors, pageFrameAncestors), (.drainSeconds, drainSeconds),
+      (.pushesInFlight, pushesInFlight),
       (.databaseConnections, databaseConnections), (.databaseTransactions, databaseTransactions),
     ] + retention.given
   }

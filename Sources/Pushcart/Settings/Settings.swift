@@ -20,6 +20,7 @@ struct Settings: Sendable {
   var publicURL: String
   var pages = PageSettings()
   var drain: Duration
+  var pushesInFlight: Int
   /// Nil for ever.
   var retentionDays: Int32?
   var pushServices: PushServiceSettings
@@ -90,6 +91,7 @@ struct Settings: Sendable {
     pages.requestsPerLink = reader.number(.linkRate, in: 0...1_000_000)
     pages.frameAncestors = reader.frameAncestors(.pageFrameAncestors) ?? pages.frameAncestors
     drain = .seconds(reader.number(.drainSeconds, in: 0...25))
+    pushesInFlight = reader.number(.pushesInFlight, in: 10...100_000)
     let retention = reader.number(.retentionDays, in: 0...36_500)
     retentionDays = retention == 0 ? nil : Int32(retention)
 
