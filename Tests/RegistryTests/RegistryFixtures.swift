@@ -32,8 +32,8 @@ extension NewPushApp {
   /// An iOS app with a signing key of its own.
   static func ios(_ appID: String = "com.acme.app", key: P256.Signing.PrivateKey = P256.Signing.PrivateKey()) -> Self {
     NewPushApp(
-      appID: appID, type: .ios, name: "Acme", teamID: "M4DK7XT124", keyID: "F5HAL12345",
-      signingKey: Secret(key.pemRepresentation))
+      appID: appID, type: .ios, name: "Acme",
+      service: PushServiceFields(teamID: "M4DK7XT124", keyID: "F5HAL12345", signingKey: Secret(key.pemRepresentation)))
   }
 }
 

@@ -32,7 +32,8 @@ import Wire
         let bare = try await apps.add(customer, NewPushApp(appID: appID, type: type, name: "Acme"))
         #expect(bare.warnings == ["There is no serviceAccount, so nothing can be sent to this app yet."])
         #expect(try await PushCredentialVault(database.pool, vault: vault).credentials(for: bare) == nil)
-        let app = try await apps.update(customer, bare.id, PushAppUpdate(serviceAccount: try Self.file()))
+        let app = try await apps.update(
+          customer, bare.id, PushAppUpdate(service: PushServiceFields(serviceAccount: try Self.file())))
         #expect(app.warnings.isEmpty && app.credentials.map(\.kind) == [.fcmServiceAccount])
         let credentials = try await PushCredentialVault(database.pool, vault: vault).credentials(for: app)
         guard case .fcm(let account) = credentials else { throw CancellationError() }
@@ -54,7 +55,10 @@ import Wire
             field: "serviceAccount", problem: "belongs to Firebase and Android apps only, of appType 6 and 2")
         ) {
           _ = try await apps.add(
-            customer, NewPushApp(appID: "com.acme.app", type: type, name: "Acme", serviceAccount: try Self.file()))
+            customer,
+            NewPushApp(
+              appID: "com.acme.app", type: type, name: "Acme",
+              service: PushServiceFields(serviceAccount: try Self.file())))
         }
       }
     }

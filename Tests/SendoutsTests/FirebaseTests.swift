@@ -17,7 +17,9 @@ import Wire
     let file = try bench.simulator.issueServiceAccount()
     let app = try await PushApps(bench.pool, vault: bench.vault).add(
       bench.customer,
-      NewPushApp(appID: SendingBench.appID, type: .firebase, name: "Acme", serviceAccount: Secret(file)))
+      NewPushApp(
+        appID: SendingBench.appID, type: .firebase, name: "Acme",
+        service: PushServiceFields(serviceAccount: Secret(file))))
     let registrations = RegistrationBatcher(bench.pool)
     for number in 1...contacts {
       var body = PushDevicesBody()

@@ -204,7 +204,8 @@ import Wire
       try await bench.addDevices(100)
       let apps = PushApps(bench.pool, vault: bench.vault)
       let wrong = APNsKey.fresh()
-      _ = try await apps.update(bench.customer, bench.app.id, PushAppUpdate(signingKey: Secret(wrong)))
+      _ = try await apps.update(
+        bench.customer, bench.app.id, PushAppUpdate(service: PushServiceFields(signingKey: Secret(wrong))))
       try await bench.withHubs(2) {
         let key = try await bench.send()
         let paused = try await bench.until(key, .paused)
@@ -214,7 +215,8 @@ import Wire
         let settled = try await bench.until(key) { $0.counts?.sending == 0 }
         #expect(settled.counts == SendoutCounts(audience: 100, queued: 100))
 
-        _ = try await apps.update(bench.customer, bench.app.id, PushAppUpdate(signingKey: Secret(APNsKey.sample)))
+        _ = try await apps.update(
+          bench.customer, bench.app.id, PushAppUpdate(service: PushServiceFields(signingKey: Secret(APNsKey.sample))))
         #expect(try await bench.sendouts.resume(bench.customer, key.sendout).haltReason == nil)
         let finished = try await bench.until(key, .finished)
         #expect(finished.counts == SendoutCounts(audience: 100, sent: 100, accepted: 100))

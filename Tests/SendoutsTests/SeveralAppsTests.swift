@@ -18,8 +18,8 @@ import Wire
     let app = try await PushApps(bench.pool, vault: bench.vault).add(
       bench.customer,
       NewPushApp(
-        appID: Self.otherID, type: .ios, name: "Other", teamID: sample.teamID, keyID: sample.keyID,
-        signingKey: Secret(signingKey)))
+        appID: Self.otherID, type: .ios, name: "Other",
+        service: PushServiceFields(teamID: sample.teamID, keyID: sample.keyID, signingKey: Secret(signingKey))))
     try await bench.database.query(
       """
       INSERT INTO device (customer_id, push_app_id, contact_id, token, token_key)
@@ -73,7 +73,7 @@ import Wire
         #expect(apps.first { $0.id == bench.app.id }?.alarm == nil)
         #expect(apps.first { $0.id == other.id }?.alarm?.reason == "InvalidProviderToken")
         _ = try await PushApps(bench.pool, vault: bench.vault).update(
-          bench.customer, other.id, PushAppUpdate(signingKey: Secret(APNsKey.sample)))
+          bench.customer, other.id, PushAppUpdate(service: PushServiceFields(signingKey: Secret(APNsKey.sample))))
         try await bench.sendouts.resume(bench.customer, key.sendout)
         #expect(try await bench.until(key, .finished).counts?.accepted == 80)
       }

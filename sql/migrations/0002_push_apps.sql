@@ -42,6 +42,7 @@ CREATE TABLE push_credential (
   sealed        bytea       NOT NULL,
   master_key_id text        NOT NULL,
   fingerprint   text        NOT NULL,
+  account       text,
   not_after     timestamptz,
   updated_at    timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (customer_id, push_app_id, kind),
@@ -54,5 +55,6 @@ COMMENT ON COLUMN push_credential.kind          IS 'Kind of credential. A certif
 COMMENT ON COLUMN push_credential.sealed        IS 'AES-256-GCM: nonce, ciphertext, tag. Customer, app and kind are authenticated, so a row copied to another app does not open.';
 COMMENT ON COLUMN push_credential.master_key_id IS 'The master key that sealed it. `pushcart rekey` needs it for rotation.';
 COMMENT ON COLUMN push_credential.fingerprint   IS 'First 16 hex digits of the SHA-256 of the public key. It tells two files apart.';
+COMMENT ON COLUMN push_credential.account       IS 'Who signs in with it, as the push service''s console names it. NULL where team_id and key_id of the app say so.';
 COMMENT ON COLUMN push_credential.not_after     IS 'When a certificate expires; NULL for keys.';
 COMMENT ON COLUMN push_credential.updated_at    IS 'When the credential was stored.';

@@ -31,8 +31,7 @@ struct AppCommand: AsyncParsableCommand {
 
     func run(in stores: ManagementStores) async throws {
       let app = NewPushApp(
-        appID: appId, type: type, name: name, teamID: service.teamId, keyID: service.keyId,
-        signingKey: try service.signingKeySecret, serviceAccount: try service.serviceAccountSecret,
+        appID: appId, type: type, name: name, service: try service.fields,
         identityRequired: device.identity == .required, deviceFields: device.fields)
       let vault = try stores.vault
       let added = try await stores.change(customer) { try await $0.addApp(app, vault: vault) }
@@ -75,9 +74,8 @@ struct AppCommand: AsyncParsableCommand {
 
     func run(in stores: ManagementStores) async throws {
       let update = PushAppUpdate(
-        name: name, teamID: service.teamId, keyID: service.keyId, signingKey: try service.signingKeySecret,
-        serviceAccount: try service.serviceAccountSecret,
-        identityRequired: device.identity.map { $0 == .required }, deviceFields: device.fields)
+        name: name, service: try service.fields, identityRequired: device.identity.map { $0 == .required },
+        deviceFields: device.fields)
       let id = try await app.find(customer, in: stores).id
       let vault = try stores.vault
       let changed = try await stores.change(customer) { try await $0.changeApp(id, update, vault: vault) }
@@ -184,8 +182,13 @@ struct PushServiceOptions: ParsableArguments {
     completion: .file(extensions: ["json"]))
   var serviceAccount: String?
 
-  var signingKeySecret: Secret? { get throws { try Self.secret(signingKey) } }
-  var serviceAccountSecret: Secret? { get throws { try Self.secret(serviceAccount) } }
+  var fields: PushServiceFields {
+    get throws {
+      PushServiceFields(
+        teamID: teamId, keyID: keyId, signingKey: try Self.secret(signingKey),
+        serviceAccount: try Self.secret(serviceAccount))
+    }
+  }
 
   private static func secret(_ path: String?) throws -> Secret? {
     try path.map { Secret(bytes: try InputFile($0).bytes) }

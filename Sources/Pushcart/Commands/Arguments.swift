@@ -30,14 +30,7 @@ extension AppType: ExpressibleByArgument {
   public var defaultValueDescription: String { name }
 
   /// The name on the command line.
-  var name: String {
-    switch self {
-    case .ios: "ios"
-    case .android: "android"
-    case .windows: "windows"
-    case .firebase: "firebase"
-    }
-  }
+  var name: String { platform.lowercased() }
 }
 
 extension Badge: ExpressibleByArgument {

@@ -33,12 +33,13 @@ struct SampleCustomer: Sendable {
     let ios = try await sample.app(
       apps,
       NewPushApp(
-        appID: Self.appID, type: .ios, name: "Sample shop", teamID: Self.teamID, keyID: Self.keyID,
-        signingKey: Secret(signingKey)))
+        appID: Self.appID, type: .ios, name: "Sample shop",
+        service: PushServiceFields(teamID: Self.teamID, keyID: Self.keyID, signingKey: Secret(signingKey))))
     let android = try await sample.app(
       apps,
       NewPushApp(
-        appID: Self.androidAppID, type: .firebase, name: "Sample shop", serviceAccount: Secret(serviceAccount)))
+        appID: Self.androidAppID, type: .firebase, name: "Sample shop",
+        service: PushServiceFields(serviceAccount: Secret(serviceAccount))))
     try await sample.saveTemplates(Templates(pool))
     try await sample.register(SamplePeople.all, ios, pool)
     try await sample.register(SamplePeople.onAndroid, android, pool)

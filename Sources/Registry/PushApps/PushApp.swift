@@ -31,14 +31,14 @@ public struct PushApp: Sendable, Equatable {
     public let since: Date
   }
 
-  /// Whether something can sign for it.
-  var hasSigningKey: Bool { credentials.contains { $0.kind == .apnsSigningKey } }
+  /// Whether such a credential is stored for it.
+  public func has(_ kind: PushCredential.Kind) -> Bool { credentials.contains { $0.kind == kind } }
 
   /// Which field is missing before anything can be sent to it; `nil` if none is, or if no push service sends to its platform.
   public var missingCredential: String? {
     switch type {
-    case .ios: hasSigningKey ? nil : "signingKey"
-    case .firebase, .android: credentials.contains { $0.kind == .fcmServiceAccount } ? nil : "serviceAccount"
+    case .ios: has(.apnsSigningKey) ? nil : "signingKey"
+    case .firebase, .android: has(.fcmServiceAccount) ? nil : "serviceAccount"
     case .windows: nil
     }
   }
@@ -55,7 +55,7 @@ public struct PushApp: Sendable, Equatable {
     if let missingCredential {
       warnings.append("There is no \(missingCredential), so nothing can be sent to this app yet.")
     }
-    if identityRequired, !credentials.contains(where: { $0.kind == .identitySecret }) {
+    if identityRequired, !has(.identitySecret) {
       warnings.append(
         "identity is required but there is no identity secret, so every request with a device key is refused.")
     }
@@ -87,54 +87,40 @@ public struct NewPushApp: Sendable {
   public var appID: String
   public var type: AppType
   public var name: String
-  public var teamID: String?
-  public var keyID: String?
-  /// The AuthKey_….p8 file as it was downloaded.
-  public var signingKey: Secret?
-  /// A Google service account's key file as it was downloaded.
-  public var serviceAccount: Secret?
+  public var service: PushServiceFields
   public var identityRequired: Bool
   /// Names as `DeviceKeyFields` takes them; `nil`, or `["all"]`, for no limit.
   public var deviceFields: [String]?
 
   public init(
-    appID: String, type: AppType, name: String, teamID: String? = nil, keyID: String? = nil, signingKey: Secret? = nil,
-    serviceAccount: Secret? = nil, identityRequired: Bool = false, deviceFields: [String]? = nil
+    appID: String, type: AppType, name: String, service: PushServiceFields = PushServiceFields(),
+    identityRequired: Bool = false, deviceFields: [String]? = nil
   ) {
     self.identityRequired = identityRequired
     self.deviceFields = deviceFields
     self.appID = appID
     self.type = type
     self.name = name
-    self.teamID = teamID
-    self.keyID = keyID
-    self.signingKey = signingKey
-    self.serviceAccount = serviceAccount
+    self.service = service
   }
 }
 
 /// What is to change about a push app; `nil` leaves a field as it is. appId and type never change: devices hang on them.
 public struct PushAppUpdate: Sendable {
   public var name: String?
-  public var teamID: String?
-  public var keyID: String?
-  public var signingKey: Secret?
-  public var serviceAccount: Secret?
+  public var service: PushServiceFields
   public var identityRequired: Bool?
   /// Names as `DeviceKeyFields` takes them; `["all"]` for no limit.
   public var deviceFields: [String]?
 
   public init(
-    name: String? = nil, teamID: String? = nil, keyID: String? = nil, signingKey: Secret? = nil,
-    serviceAccount: Secret? = nil, identityRequired: Bool? = nil, deviceFields: [String]? = nil
+    name: String? = nil, service: PushServiceFields = PushServiceFields(), identityRequired: Bool? = nil,
+    deviceFields: [String]? = nil
   ) {
     self.identityRequired = identityRequired
     self.deviceFields = deviceFields
     self.name = name
-    self.teamID = teamID
-    self.keyID = keyID
-    self.signingKey = signingKey
-    self.serviceAccount = serviceAccount
+    self.service = service
   }
 }
 
@@ -145,6 +131,8 @@ public struct PushCredential: Sendable, Equatable {
   public let kind: Kind
   /// First 16 hex digits of the SHA-256 of the public key, to tell two files apart.
   public let fingerprint: String
+  /// Who signs in with it, as the push service's console names it; `nil` where the app's other fields say so.
+  public let account: String?
   /// When a certificate expires; `nil` for keys.
   public let notAfter: Date?
   public let updatedAt: Date
@@ -178,16 +166,6 @@ enum PushAppRules {
       throw rule.refuse("holds a character other than letters and digits")
     }
     return trimmed
-  }
-
-  /// teamId, keyId and signingKey belong to iOS and are of use only together.
-  static func complete(_ type: AppType, teamID: Bool, keyID: Bool, signingKey: Bool) throws(RegistryError) {
-    let fields = [("teamId", teamID), ("keyId", keyID), ("signingKey", signingKey)]
-    guard let present = fields.first(where: \.1) else { return }
-    guard type == .ios else { throw .invalid(field: present.0, problem: "belongs to iOS apps only, of appType 1") }
-    if let missing = fields.first(where: { !$0.1 }) {
-      throw .invalid(field: missing.0, problem: "is missing: teamId, keyId and signingKey come together")
-    }
   }
 
   private static func isLetterOrDigit(_ byte: UInt8) -> Bool {

@@ -4,11 +4,12 @@ import Wire
 
 /// Statements on `push_app` and `push_credential`.
 enum PushAppQueries {
-  /// The app's own columns, then its credentials as four arrays of one order. `$1` is the customer.
+  /// The app's own columns, then its credentials as five arrays of one order. `$1` is the customer.
   private static let columns = """
     app.push_app_id, app.customer_id, app.app_id, app.app_type, app.name, app.team_id, app.key_id,
     app.identity_required, app.device_fields, app.alarm, app.alarm_at, app.created_at, app.updated_at,
-    \(credentials("kind")), \(credentials("fingerprint")), \(credentials("not_after")), \(credentials("updated_at"))
+    \(credentials("kind")), \(credentials("fingerprint")), \(credentials("account")), \(credentials("not_after")),
+    \(credentials("updated_at"))
     """
 
   private static func credentials(_ column: String) -> String {
@@ -23,22 +24,32 @@ enum PushAppQueries {
   static let number = Statement(
     "push_app.number", .write, "SELECT nextval(pg_get_serial_sequence('push_app', 'push_app_id'))")
 
-  /// Inserts the app and, if there is one, its credential of the kind `$13`, together.
+  /// Credentials as parallel arrays from `$n` on: kinds, sealed bytes, their master keys, fingerprints, accounts and ends.
+  private static func credentials(from n: Int) -> String {
+    """
+    unnest($\(n)::text[], $\(n + 1)::bytea[], $\(n + 2)::text[], $\(n + 3)::text[], $\(n + 4)::text[],
+        $\(n + 5)::timestamptz[]) AS new (kind, sealed, master_key_id, fingerprint, account, not_after)
+    """
+  }
+
+  /// Inserts the app and its credentials from `$10` on, together.
   static let add = Statement(
     "push_app.add", .write,
     """
     WITH app AS (
       INSERT INTO push_app (customer_id, push_app_id, app_id, app_type, name, team_id, key_id, identity_required,
         device_fields)
-      VALUES ($1::bigint, $2::bigint, $3::text, $4::int2, $5::text, $6::text, $7::text, $11::bool,
-        nullif($12::text[], '{all}'))
+      VALUES ($1::bigint, $2::bigint, $3::text, $4::int2, $5::text, $6::text, $7::text, $8::bool,
+        nullif($9::text[], '{all}'))
     )
-    INSERT INTO push_credential (customer_id, push_app_id, kind, sealed, master_key_id, fingerprint)
-    SELECT $1::bigint, $2::bigint, $13::text, $8::bytea, $9::text, $10::text WHERE $8::bytea IS NOT NULL
+    INSERT INTO push_credential (customer_id, push_app_id, kind, sealed, master_key_id, fingerprint, account, not_after)
+    SELECT $1::bigint, $2::bigint, new.kind, new.sealed, new.master_key_id, new.fingerprint, new.account, new.not_after
+    FROM \(credentials(from: 10))
     """)
 
-  /// Changes the app, and stores its credential of the kind `$11`. Locks the rows of both. New credentials end an alarm, which may have been about the old ones. The
-  /// moment always grows, and takes the way by UTC because a sum of `timestamptz` is not immutable.
+  /// Changes the app, and stores its credentials from `$8` on over those of their kinds. Locks the rows of both. New credentials end
+  /// an alarm, which may have been about the old ones. The moment always grows, and takes the way by UTC because a sum of
+  /// `timestamptz` is not immutable.
   static let update = Statement(
     "push_app.update", .write,
     """
@@ -47,21 +58,23 @@ enum PushAppQueries {
         name = coalesce($3::text, name),
         team_id = coalesce($4::text, team_id),
         key_id = coalesce($5::text, key_id),
-        identity_required = coalesce($9::bool, identity_required),
-        device_fields = nullif(coalesce($10::text[], device_fields), '{all}'),
-        alarm = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND $6::bytea IS NULL THEN alarm END,
-        alarm_at = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND $6::bytea IS NULL THEN alarm_at END,
+        identity_required = coalesce($6::bool, identity_required),
+        device_fields = nullif(coalesce($7::text[], device_fields), '{all}'),
+        alarm = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND cardinality($8::text[]) = 0 THEN alarm END,
+        alarm_at = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND cardinality($8::text[]) = 0 THEN alarm_at END,
         updated_at = greatest(
           now(), (updated_at AT TIME ZONE 'UTC' + interval '1 microsecond') AT TIME ZONE 'UTC')
       WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
       RETURNING customer_id, push_app_id
     )
-    INSERT INTO push_credential (customer_id, push_app_id, kind, sealed, master_key_id, fingerprint, updated_at)
-    SELECT $1::bigint, $2::bigint, $11::text, $6::bytea, $7::text, $8::text, now()
-    FROM app WHERE $6::bytea IS NOT NULL
+    INSERT INTO push_credential (customer_id, push_app_id, kind, sealed, master_key_id, fingerprint, account, not_after,
+      updated_at)
+    SELECT $1::bigint, $2::bigint, new.kind, new.sealed, new.master_key_id, new.fingerprint, new.account, new.not_after,
+      now()
+    FROM app CROSS JOIN \(credentials(from: 8))
     ON CONFLICT (customer_id, push_app_id, kind) DO UPDATE SET
       sealed = excluded.sealed, master_key_id = excluded.master_key_id, fingerprint = excluded.fingerprint,
-      updated_at = excluded.updated_at
+      account = excluded.account, not_after = excluded.not_after, updated_at = excluded.updated_at
     """)
 
   /// Saves one credential over the one of its kind, and changes the app's `updated_at`, which caches go by.
@@ -125,7 +138,7 @@ enum PushAppQueries {
     WHERE app.customer_id = $1::bigint AND app.app_id = $2::text ORDER BY app.app_type
     """)
 
-  /// What authenticates the app to its push service, of whichever kind.
+  /// What authenticates the app to its push service: all that is stored but identity secrets.
   static let sending = Statement(
     "push_app.sending", .read,
     """
@@ -133,8 +146,7 @@ enum PushAppQueries {
     FROM push_app AS app JOIN push_credential AS credential
       ON credential.customer_id = app.customer_id AND credential.push_app_id = app.push_app_id
     WHERE app.customer_id = $1::bigint AND app.push_app_id = $2::bigint
-      AND credential.customer_id = $1::bigint AND credential.kind IN ('apns_signing_key', 'fcm_service_account')
-    LIMIT 1
+      AND credential.customer_id = $1::bigint AND credential.kind NOT IN ('identity_secret', 'previous_identity_secret')
     """)
 
   /// Locks the app's row. An alarm raised before keeps its moment.
@@ -162,12 +174,12 @@ extension PushApp {
   init(_ row: Row) throws {
     let (
       id, customer, appID, type, name, teamID, keyID, identityRequired, deviceFields, alarm, alarmAt, createdAt,
-      updatedAt, kinds, prints, ends, dates
+      updatedAt, kinds, prints, accounts, ends, dates
     ) =
       try row.decode(
         Int64.self, Int64.self, String.self, Int16.self, String.self, String?.self, String?.self, Bool.self,
-        [String]?.self, String?.self, Date?.self, Date.self, Date.self, [String].self, [String].self, [Date?].self,
-        [Date].self)
+        [String]?.self, String?.self, Date?.self, Date.self, Date.self, [String].self, [String].self, [String?].self,
+        [Date?].self, [Date].self)
     guard let type = AppType(rawValue: type) else {
       throw PostgresError.decoding(statement: "push_app", column: "app_type", .format("no platform: \(type)"))
     }
@@ -176,7 +188,9 @@ extension PushApp {
       keyID: keyID, identityRequired: identityRequired, deviceFields: deviceFields.map { DeviceKeyFields(stored: $0) },
       credentials: kinds.indices.compactMap { index in
         PushCredential.Kind(rawValue: kinds[index]).map {
-          PushCredential(kind: $0, fingerprint: prints[index], notAfter: ends[index], updatedAt: dates[index])
+          PushCredential(
+            kind: $0, fingerprint: prints[index], account: accounts[index], notAfter: ends[index],
+            updatedAt: dates[index])
         }
       },
       alarm: alarm.flatMap { reason in alarmAt.map { Alarm(reason: reason, since: $0) } }, createdAt: createdAt,

@@ -1,3 +1,4 @@
+import FoundationEssentials
 public import Postgres
 public import Wire
 
@@ -20,24 +21,22 @@ public struct PushApps: Sendable {
   public func add(_ customer: CustomerID, _ app: NewPushApp) async throws -> PushApp {
     let appID = try PushAppRules.appID(app.appID, app.type)
     let name = try PushAppRules.name.require(app.name)
-    let teamID = try PushAppRules.appleID(app.teamID, "teamId")
-    let keyID = try PushAppRules.appleID(app.keyID, "keyId")
-    try PushAppRules.complete(
-      app.type, teamID: teamID != nil, keyID: keyID != nil, signingKey: app.signingKey != nil)
-    let file = try credential(app.type, signingKey: app.signingKey, serviceAccount: app.serviceAccount)
+    let service = try app.service.checked(for: app.type)
+    let credentials = try service.credentials()
     let fields = try checked(app.deviceFields)
 
     let id = PushAppID(try await database.query(PushAppQueries.number)[0].decode(Int64.self))
-    let sealed = try seal(file, customer, id)
+    let sealed = try SealedCredentials(credentials, requiredVault, customer, id)
     let constraints: [String: RegistryError] = [
       "push_app_app_id_app_type_key": .appTaken(appID: appID, type: app.type),
       "push_app_customer_id_fkey": .customerUnknown(customer),
     ]
     try await database.mapViolations(constraints) {
       _ = try await $0.query(
-        PushAppQueries.add, customer.rawValue, id.rawValue, appID, app.type.rawValue, name, teamID, keyID,
-        sealed.map { Bytes($0.bytes) }, sealed?.masterKeyID, file?.fingerprint, app.identityRequired, fields,
-        file?.kind.rawValue)
+        PushAppQueries.add, customer.rawValue, id.rawValue, appID, app.type.rawValue, name, service.teamID,
+        service.keyID, app.identityRequired, fields, sealed.kinds, sealed.bytes, sealed.masterKeyIDs,
+        sealed.fingerprints,
+        sealed.accounts, sealed.ends)
     }
     return try await changed(customer, id)
   }
@@ -53,44 +52,40 @@ public struct PushApps: Sendable {
   public func update(_ customer: CustomerID, _ id: PushAppID, _ update: PushAppUpdate) async throws -> PushApp {
     guard let app = try await find(customer, id) else { throw RegistryError.pushAppUnknown(id) }
     let name = try update.name.map { name throws(RegistryError) in try PushAppRules.name.require(name) }
-    let teamID = try PushAppRules.appleID(update.teamID, "teamId")
-    let keyID = try PushAppRules.appleID(update.keyID, "keyId")
-    try PushAppRules.complete(
-      app.type, teamID: (teamID ?? app.teamID) != nil, keyID: (keyID ?? app.keyID) != nil,
-      signingKey: update.signingKey != nil || app.hasSigningKey)
-    let file = try credential(app.type, signingKey: update.signingKey, serviceAccount: update.serviceAccount)
+    let service = try update.service.checked(for: app.type, of: app)
+    let credentials = try service.credentials()
     let fields = try checked(update.deviceFields)
-    let sealed = try seal(file, customer, id)
+    let sealed = try SealedCredentials(credentials, requiredVault, customer, id)
     try await database.query(
-      PushAppQueries.update, customer.rawValue, id.rawValue, name, teamID, keyID, sealed.map { Bytes($0.bytes) },
-      sealed?.masterKeyID, file?.fingerprint, update.identityRequired, fields, file?.kind.rawValue)
+      PushAppQueries.update, customer.rawValue, id.rawValue, name, service.teamID, service.keyID,
+      update.identityRequired,
+      fields, sealed.kinds, sealed.bytes, sealed.masterKeyIDs, sealed.fingerprints, sealed.accounts, sealed.ends)
     return try await changed(customer, id)
   }
 
-  /// What an uploaded file comes to: the secret to be sealed.
-  private struct CredentialFile {
-    let kind: PushCredential.Kind
-    let secret: Secret
-    let fingerprint: String
-  }
+  /// Credentials as the database takes them, one array for each column.
+  private struct SealedCredentials {
+    var kinds: [String] = []
+    var bytes: [Bytes] = []
+    var masterKeyIDs: [String] = []
+    var fingerprints: [String] = []
+    var accounts: [String?] = []
+    var ends: [Date?] = []
 
-  private func credential(_ type: AppType, signingKey: Secret?, serviceAccount: Secret?) throws -> CredentialFile? {
-    if let signingKey {
-      let file = try SigningKeyFile(signingKey)
-      return CredentialFile(kind: .apnsSigningKey, secret: file.key, fingerprint: file.fingerprint)
+    init(
+      _ credentials: [NewPushCredential], _ vault: @autoclosure () -> Vault, _ customer: CustomerID, _ app: PushAppID
+    ) throws {
+      for credential in credentials {
+        let sealed = try vault().seal(
+          credential.secret, context: PushCredential.context(customer, app, credential.kind))
+        kinds.append(credential.kind.rawValue)
+        bytes.append(Bytes(sealed.bytes))
+        masterKeyIDs.append(sealed.masterKeyID)
+        fingerprints.append(credential.fingerprint)
+        accounts.append(credential.account)
+        ends.append(credential.notAfter)
+      }
     }
-    guard let serviceAccount else { return nil }
-    guard type == .firebase || type == .android else {
-      throw RegistryError.invalid(
-        field: "serviceAccount", problem: "belongs to Firebase and Android apps only, of appType 6 and 2")
-    }
-    let file = try ServiceAccountFile(serviceAccount)
-    return CredentialFile(kind: .fcmServiceAccount, secret: try file.stored, fingerprint: file.fingerprint)
-  }
-
-  private func seal(_ file: CredentialFile?, _ customer: CustomerID, _ app: PushAppID) throws -> Sealed? {
-    guard let file else { return nil }
-    return try requiredVault.seal(file.secret, context: PushCredential.context(customer, app, file.kind))
   }
 
   var requiredVault: Vault {

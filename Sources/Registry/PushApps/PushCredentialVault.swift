@@ -28,19 +28,30 @@ public final class PushCredentialVault: Sendable {
     let key = Key(customer: app.customer, app: app.id, updatedAt: app.updatedAt)
     return try await opened.value(key) { [database, vault] in
       let rows = try await database.query(PushAppQueries.sending, key.customer.rawValue, key.app.rawValue)
-      guard let row = rows.first else { return nil }
-      let (team, id, kind, bytes, masterKey) = try row.decode(
-        String?.self, String?.self, String.self, Bytes.self, String.self)
-      let context = PushCredential.context(key.customer, key.app, kind)
-      let secret = try vault.open(Sealed(bytes: bytes.bytes, masterKeyID: masterKey), context: context)
-      switch PushCredential.Kind(rawValue: kind) {
-      case .apnsSigningKey:
-        guard let team, let id else { return nil }
-        return .apns(teamID: team, keyID: id, signingKey: secret.text)
-      case .fcmServiceAccount: return .fcm(try ServiceAccountFile(secret).account)
-      default: return nil
+      guard let first = rows.first else { return nil }
+      let (team, id): (String?, String?) = try first.decode(String?.self, String?.self)
+      var secrets: [PushCredential.Kind: Secret] = [:]
+      for row in rows {
+        let (_, _, kind, bytes, masterKey) = try row.decode(
+          String?.self, String?.self, String.self, Bytes.self, String.self)
+        guard let known = PushCredential.Kind(rawValue: kind) else { continue }
+        secrets[known] = try vault.open(
+          Sealed(bytes: bytes.bytes, masterKeyID: masterKey),
+          context: PushCredential.context(key.customer, key.app, kind))
       }
+      return try Self.credentials(teamID: team, keyID: id, secrets)
     }
+  }
+
+  /// What the stored secrets of an app come to; `nil` if something is missing.
+  private static func credentials(
+    teamID: String?, keyID: String?, _ secrets: [PushCredential.Kind: Secret]
+  ) throws -> PushServiceCredentials? {
+    if let key = secrets[.apnsSigningKey], let teamID, let keyID {
+      return .apns(teamID: teamID, keyID: keyID, signingKey: key.text)
+    }
+    if let file = secrets[.fcmServiceAccount] { return .fcm(try ServiceAccountFile(file).account) }
+    return nil
   }
 }
 

@@ -12,12 +12,11 @@ struct ServiceAccountFile {
 
   /// What is stored of the file.
   var stored: Secret {
-    get throws {
-      let fields = Fields(
-        type: "service_account", project_id: account.projectID, client_email: account.clientEmail,
-        private_key_id: account.privateKeyID, private_key: account.privateKey)
-      return Secret(bytes: Array(try JSONEncoder().encode(fields)))
-    }
+    let fields = Fields(
+      type: "service_account", project_id: account.projectID, client_email: account.clientEmail,
+      private_key_id: account.privateKeyID, private_key: account.privateKey)
+    guard let json = try? JSONEncoder().encode(fields) else { preconditionFailure("strings are always JSON") }
+    return Secret(bytes: Array(json))
   }
 
   private struct Fields: Codable {

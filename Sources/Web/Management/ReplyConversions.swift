@@ -52,7 +52,7 @@ extension PushAppReply {
 extension PushAppReply.Credential {
   init(_ credential: PushCredential) {
     self.init(
-      kind: credential.kind, fingerprint: credential.fingerprint,
+      kind: credential.kind, account: credential.account, fingerprint: credential.fingerprint,
       notAfter: credential.notAfter.map { Timestamp($0) }, updatedAt: Timestamp(credential.updatedAt))
   }
 }
@@ -66,8 +66,10 @@ extension ListReply {
 extension NewPushApp {
   public init(_ request: PushAppRequest) {
     self.init(
-      appID: request.appId, type: request.appType, name: request.name, teamID: request.teamId, keyID: request.keyId,
-      signingKey: request.signingKey.map { Secret($0) }, serviceAccount: request.serviceAccount.map { Secret($0) },
+      appID: request.appId, type: request.appType, name: request.name,
+      service: PushServiceFields(
+        teamID: request.teamId, keyID: request.keyId, signingKey: request.signingKey.map { Secret($0) },
+        serviceAccount: request.serviceAccount.map { Secret($0) }),
       identityRequired: request.identity == .required,
       deviceFields: request.deviceFields)
   }
@@ -76,8 +78,10 @@ extension NewPushApp {
 extension PushAppUpdate {
   public init(_ request: PushAppChangeRequest) {
     self.init(
-      name: request.name, teamID: request.teamId, keyID: request.keyId,
-      signingKey: request.signingKey.map { Secret($0) }, serviceAccount: request.serviceAccount.map { Secret($0) },
+      name: request.name,
+      service: PushServiceFields(
+        teamID: request.teamId, keyID: request.keyId, signingKey: request.signingKey.map { Secret($0) },
+        serviceAccount: request.serviceAccount.map { Secret($0) }),
       identityRequired: request.identity.map { $0 == .required },
       deviceFields: request.deviceFields)
   }

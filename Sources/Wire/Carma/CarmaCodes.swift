@@ -4,6 +4,16 @@ public enum AppType: Int16, Sendable, Hashable, Codable, CaseIterable {
   case android = 2
   case windows = 3
   case firebase = 6
+
+  /// For people.
+  public var platform: String {
+    switch self {
+    case .ios: "iOS"
+    case .android: "Android"
+    case .windows: "Windows"
+    case .firebase: "Firebase"
+    }
+  }
 }
 
 /// Why nothing is sent to a device, in Carma's numbers. Apps may send others than those named here (protocol notes, section 12).

@@ -189,18 +189,23 @@ public struct PushAppReply: APIObject, Equatable {
   /// A credential that is stored for the app.
   public struct Credential: APIObject, Equatable {
     public var kind: PushCredentialKind
+    public var account: String?
     public var fingerprint: String
     public var notAfter: Timestamp?
     public var updatedAt: Timestamp
 
-    public init(kind: PushCredentialKind, fingerprint: String, notAfter: Timestamp? = nil, updatedAt: Timestamp) {
+    public init(
+      kind: PushCredentialKind, account: String? = nil, fingerprint: String, notAfter: Timestamp? = nil,
+      updatedAt: Timestamp
+    ) {
       self.kind = kind
+      self.account = account
       self.fingerprint = fingerprint
       self.notAfter = notAfter
       self.updatedAt = updatedAt
     }
 
-    public enum CodingKeys: String, CodingKey, CaseIterable { case kind, fingerprint, notAfter, updatedAt }
+    public enum CodingKeys: String, CodingKey, CaseIterable { case kind, account, fingerprint, notAfter, updatedAt }
     public static let schemaName: String? = "PushCredential"
     public static let schemaDescription = "A stored credential, without its secret."
     public static let example = Credential(
@@ -209,6 +214,7 @@ public struct PushAppReply: APIObject, Equatable {
     public static func describe(_ field: CodingKeys) -> FieldDescription {
       switch field {
       case .kind: "What the credential is."
+      case .account: "Who signs in with it. Absent where `teamId` and `keyId` say so."
       case .fingerprint: "The first 16 hex digits of the public key's SHA-256, to tell two files apart."
       case .notAfter: "When a certificate expires. Absent for keys."
       case .updatedAt: "When the credential was stored."

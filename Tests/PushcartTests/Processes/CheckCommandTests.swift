@@ -28,7 +28,10 @@ import Wire
       let file = try bench.simulator.issueServiceAccount()
       let other = try await Customers(bench.pool).add(name: "Other").id
       let firebase = try await apps.add(
-        other, NewPushApp(appID: "com.other.app", type: .firebase, name: "Other", serviceAccount: Secret(file)))
+        other,
+        NewPushApp(
+          appID: "com.other.app", type: .firebase, name: "Other",
+          service: PushServiceFields(serviceAccount: Secret(file))))
       _ = try await apps.add(other, NewPushApp(appID: "com.other.bare", type: .ios, name: "Bare"))
       let good = try await pushcart(bench).run("check")
       #expect(good.status == 0, "\(good)")
@@ -38,7 +41,8 @@ import Wire
         "\(good.output)")
 
       _ = try await apps.update(
-        bench.customer, bench.app.id, PushAppUpdate(signingKey: Secret(APNsCredentials.fresh().signingKey)))
+        bench.customer, bench.app.id,
+        PushAppUpdate(service: PushServiceFields(signingKey: Secret(APNsCredentials.fresh().signingKey))))
       bench.simulator.fcm.rule(.any, .refuse(.senderIDMismatch))
       let bad = try await pushcart(bench).run("check")
       #expect(bad.status == 1)

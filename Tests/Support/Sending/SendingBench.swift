@@ -75,8 +75,9 @@ public func withSendingBench<Answer: Sendable>(
       let app = try await PushApps(database.pool, vault: vault).add(
         customer,
         NewPushApp(
-          appID: SendingBench.appID, type: .ios, name: "Acme", teamID: credentials.teamID, keyID: credentials.keyID,
-          signingKey: Secret(credentials.signingKey)))
+          appID: SendingBench.appID, type: .ios, name: "Acme",
+          service: PushServiceFields(
+            teamID: credentials.teamID, keyID: credentials.keyID, signingKey: Secret(credentials.signingKey))))
       let signer = LinkSigner(keys: [1: (0..<32).map { _ in .random(in: 0...255) }])
       let answer = try await body(
         SendingBench(
