@@ -6,12 +6,7 @@ extension Array: PostgresEncodable where Element: PostgresArrayElement {
   }
 
   public func encode(into bytes: inout [UInt8]) -> Bool {
-    bytes.append(bigEndian: Int32(isEmpty ? 0 : 1))
-    bytes.append(bigEndian: Int32(1))
-    bytes.append(bigEndian: Element.postgresType.rawValue)
-    guard !isEmpty else { return true }
-    bytes.append(bigEndian: Int32(count))
-    bytes.append(bigEndian: Int32(1))
+    bytes.appendArrayHead(of: Element.postgresType, count: count)
     for element in self { bytes.appendFramed { element.encode(into: &$0) } }
     return true
   }
@@ -20,24 +15,39 @@ extension Array: PostgresEncodable where Element: PostgresArrayElement {
 extension Array: PostgresDecodable where Element: PostgresArrayElement {
   public static func accepts(_ type: PostgresType) -> Bool { type == Self.postgresType }
 
+  /// Inlined into other rooms, as the reading of columns is.
+  @inlinable
   public init(postgres bytes: UnsafeRawBufferPointer?, type: PostgresType) throws(DecodingProblem) {
-    var reader = ArrayReader(bytes: try present(bytes))
-    let dimensions: Int32 = try reader.integer()
-    _ = try reader.integer() as Int32
-    let element = PostgresType(rawValue: try reader.integer())
-    guard Element.accepts(element) else { throw .type(found: element) }
+    var reader = try ArrayReader(bytes)
+    guard Element.accepts(reader.element) else { throw .type(found: reader.element) }
     self = []
-    guard dimensions > 0 else { return }
-    guard dimensions == 1 else { throw .format("an array of \(dimensions) dimensions") }
-    let count: Int32 = try reader.integer()
-    _ = try reader.integer() as Int32
-    reserveCapacity(Int(count))
-    for _ in 0..<count { append(try Element(postgres: try reader.framed(), type: element)) }
+    reserveCapacity(reader.count)
+    for _ in 0..<reader.count { append(try Element(postgres: try reader.framed(), type: reader.element)) }
   }
 }
 
-private struct ArrayReader {
-  var bytes: UnsafeRawBufferPointer
+/// Reads an array's head, then its elements one by one.
+@usableFromInline
+struct ArrayReader {
+  @usableFromInline private(set) var element = PostgresType.unknown
+  @usableFromInline private(set) var count = 0
+  private var bytes: UnsafeRawBufferPointer
+
+  @usableFromInline
+  init(_ bytes: UnsafeRawBufferPointer?) throws(DecodingProblem) {
+    var rest = Self(rest: try present(bytes))
+    let dimensions: Int32 = try rest.integer()
+    _ = try rest.integer() as Int32
+    rest.element = PostgresType(rawValue: try rest.integer())
+    if dimensions > 0 {
+      guard dimensions == 1 else { throw .format("an array of \(dimensions) dimensions") }
+      rest.count = max(0, Int(try rest.integer() as Int32))
+      _ = try rest.integer() as Int32
+    }
+    self = rest
+  }
+
+  private init(rest: UnsafeRawBufferPointer) { bytes = rest }
 
   mutating func take(_ count: Int) throws(DecodingProblem) -> UnsafeRawBufferPointer {
     guard count >= 0, bytes.count >= count else { throw .format("an array that ends too soon") }
@@ -49,6 +59,7 @@ private struct ArrayReader {
     try take(MemoryLayout<Integer>.size).bigEndian()
   }
 
+  @usableFromInline
   mutating func framed() throws(DecodingProblem) -> UnsafeRawBufferPointer? {
     let length: Int32 = try integer()
     return length < 0 ? nil : try take(Int(length))

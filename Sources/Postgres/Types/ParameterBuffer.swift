@@ -17,6 +17,26 @@ public struct ParameterBuffer: Sendable {
     lengths.append(isNull ? -1 : Int32(clamping: bytes.count - start))
   }
 
+  /// Appends an array with a value of each item. Inlined into other rooms: no other array is made, and nothing generic runs.
+  @inlinable
+  package mutating func append<Items: Collection, Element: PostgresArrayElement>(
+    each items: Items, _ value: (Items.Element) -> Element
+  ) {
+    appendArray(of: Element.postgresType, count: items.count) { bytes in
+      for item in items { bytes.appendFramed { value(item).encode(into: &$0) } }
+    }
+  }
+
+  @usableFromInline
+  mutating func appendArray(of element: PostgresType, count: Int, _ appendElements: (inout [UInt8]) -> Void) {
+    guard let type = element.array else { preconditionFailure("no array type for \(element)") }
+    types.append(type.rawValue)
+    let start = bytes.count
+    bytes.appendArrayHead(of: element, count: count)
+    appendElements(&bytes)
+    lengths.append(Int32(clamping: bytes.count - start))
+  }
+
   package init<each Value: PostgresEncodable>(_ values: repeat each Value) {
     var count = 0
     for _ in repeat (each Value).self { count += 1 }
@@ -42,18 +62,28 @@ extension ParameterBuffer {
 
 extension [UInt8] {
   /// Appends an integer in network byte order, as every binary format of PostgreSQL has it.
+  @inlinable
   package mutating func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
     Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
   }
 
+  /// Dimensions, null flag, element type, count and lower bound of an array's binary form.
+  mutating func appendArrayHead(of element: PostgresType, count: Int) {
+    append(bigEndian: Int32(count == 0 ? 0 : 1))
+    append(bigEndian: Int32(1))
+    append(bigEndian: element.rawValue)
+    guard count > 0 else { return }
+    append(bigEndian: Int32(count))
+    append(bigEndian: Int32(1))
+  }
+
   /// Appends a length, then what `body` appends, then corrects the length: the framing of array elements.
+  @inlinable
   package mutating func appendFramed(_ body: (inout [UInt8]) -> Bool) {
     let at = count
     append(bigEndian: Int32(0))
     let isPresent = body(&self)
     let length = isPresent ? Int32(count - at - 4) : -1
-    Swift.withUnsafeBytes(of: length.bigEndian) { source in
-      for (offset, byte) in source.enumerated() { self[at + offset] = byte }
-    }
+    withUnsafeMutableBytes { $0.storeBytes(of: length.bigEndian, toByteOffset: at, as: Int32.self) }
   }
 }

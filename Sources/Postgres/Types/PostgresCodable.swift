@@ -30,8 +30,8 @@ public enum DecodingProblem: Error, Sendable, Equatable {
 }
 
 extension Optional: PostgresEncodable where Wrapped: PostgresEncodable {
-  public static var postgresType: PostgresType { Wrapped.postgresType }
-  public func encode(into bytes: inout [UInt8]) -> Bool {
+  @inlinable public static var postgresType: PostgresType { Wrapped.postgresType }
+  @inlinable public func encode(into bytes: inout [UInt8]) -> Bool {
     guard let self else { return false }
     return self.encode(into: &bytes)
   }
@@ -91,10 +91,21 @@ public struct PostgresType: RawRepresentable, Hashable, Sendable {
   public static let jsonb = PostgresType(rawValue: 3802)
 
   /// The array type whose elements are of this type; `nil` if it is not supported.
-  var array: PostgresType? { Self.arrays[self] }
-
-  private static let arrays: [PostgresType: PostgresType] = [
-    .bool: 1000, .bytea: 1001, .int2: 1005, .int4: 1007, .text: 1009, .int8: 1016, .float4: 1021, .float8: 1022,
-    .date: 1182, .timestamptz: 1185, .uuid: 2951, .jsonb: 3807,
-  ].mapValues { PostgresType(rawValue: $0) }
+  var array: PostgresType? {
+    switch self {
+    case .bool: PostgresType(rawValue: 1000)
+    case .bytea: PostgresType(rawValue: 1001)
+    case .int2: PostgresType(rawValue: 1005)
+    case .int4: PostgresType(rawValue: 1007)
+    case .text: PostgresType(rawValue: 1009)
+    case .int8: PostgresType(rawValue: 1016)
+    case .float4: PostgresType(rawValue: 1021)
+    case .float8: PostgresType(rawValue: 1022)
+    case .date: PostgresType(rawValue: 1182)
+    case .timestamptz: PostgresType(rawValue: 1185)
+    case .uuid: PostgresType(rawValue: 2951)
+    case .jsonb: PostgresType(rawValue: 3807)
+    default: nil
+    }
+  }
 }
