@@ -25,8 +25,11 @@ extension CarmaRoutes {
       try authenticator.count(request, access)
       let body = try request.pushDevices()
       let registration = try Registration(try Self.restrict(body, by: rules), apps: apps, access: access)
-      registrations.register(access.customer, registration, returnsContact: access.opens(.backend)) { registered in
-        answer { reply(try registered.get().map { ContactReply($0, apps) } ?? ContactReply(echo: body)) }
+      let isTold = access.opens(.backend)
+      // Made now, so that nothing keeps the body until the reply.
+      let echo = isTold ? [] : ContactReply(echo: body).json
+      registrations.register(access.customer, registration, returnsContact: isTold) { registered in
+        answer { Self.reply(json: try registered.get().map { ContactReply($0, apps).json } ?? echo) }
       }
     } catch {
       answer { throw error }
@@ -113,9 +116,9 @@ extension CarmaRoutes {
     try apps.compactMap(\.deviceFields).reduce(body) { try $1.restrict($0) }
   }
 
-  private func reply(_ contact: ContactReply) -> Response {
-    JSONReply.make(bytes: ByteBuffer(bytes: contact.json))
-  }
+  private func reply(_ contact: ContactReply) -> Response { Self.reply(json: contact.json) }
+
+  private static func reply(json: [UInt8]) -> Response { JSONReply.make(bytes: ByteBuffer(bytes: json)) }
 }
 
 extension Request {
