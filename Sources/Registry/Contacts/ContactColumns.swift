@@ -64,8 +64,8 @@ struct ContactRow {
     case propertiesDropped
     /// It was registered. Its contact may have too many valid devices by now.
     case mayHaveTooMany
-    /// It was written in part. Its contact was erased meanwhile, so it is to run again.
-    case contactErased
+    /// It was written in part. Another statement erased its contact or wrote its device meanwhile, so it is to run again.
+    case raced
     /// The request alone names more valid devices than the limit.
     case tooManyDevices(limit: Int)
 
@@ -77,7 +77,7 @@ struct ContactRow {
       case 2: self = .appUnknown
       case 3: self = .propertiesDropped
       case 4: self = .mayHaveTooMany
-      case 5: self = .contactErased
+      case 5: self = .raced
       case ..<0: self = .tooManyDevices(limit: -Int(rawValue))
       default: return nil
       }
@@ -90,7 +90,7 @@ struct ContactRow {
       case .appUnknown: 2
       case .propertiesDropped: 3
       case .mayHaveTooMany: 4
-      case .contactErased: 5
+      case .raced: 5
       case .tooManyDevices(let limit): Int16(-limit)
       }
     }

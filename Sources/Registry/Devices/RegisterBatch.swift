@@ -3,16 +3,23 @@ import Postgres
 import Wire
 
 /// A registration, and whether its sender is told of the contact and all its devices.
-struct RegistrationRequest: Sendable {
-  var registration: Registration
+///
+/// A class, so that a batch that passes it on counts one reference and not those of all its texts.
+final class RegistrationRequest: Sendable {
+  let registration: Registration
   let returnsContact: Bool
+
+  init(_ registration: Registration, returnsContact: Bool) {
+    self.registration = registration
+    self.returnsContact = returnsContact
+  }
 }
 
 /// One of the requests names an app that there is not, so nothing was written.
 struct AppUnknown: Error {}
 
-/// A contact was erased while a device was registered for it. Run again, the requests find that.
-struct ContactErased: Error {}
+/// Another statement erased a contact, or wrote a device, while this one registered it. Run again, the requests find that.
+struct RegistrationRaced: Error {}
 
 /// Registrations of one customer on their way into `RegisterQueries.register`, and its answer on the way out.
 struct RegisterBatch {
@@ -29,7 +36,7 @@ struct RegisterBatch {
 
   /// Runs the statement.
   /// - Returns: what became of each registration, in their order.
-  /// - Throws: `RegistryError` if PostgreSQL refused what a lone registration holds; `AppUnknown`; `ContactErased`; `PostgresError`.
+  /// - Throws: `RegistryError` if PostgreSQL refused what a lone registration holds; `AppUnknown`; `RegistrationRaced`; `PostgresError`.
   func run(on database: any Querying) async throws -> [Outcome] {
     do {
       return try await write(to: database)
@@ -46,8 +53,9 @@ struct RegisterBatch {
   /// else fills the contact's properties while it runs.
   private func withoutProperties(on database: any Querying) async throws -> [Outcome] {
     Self.droppedProperties.increment()
-    var request = requests[0]
-    request.registration.properties = nil
+    var registration = requests[0].registration
+    registration.properties = nil
+    let request = RegistrationRequest(registration, returnsContact: requests[0].returnsContact)
     return try await RegisterBatch(customer, [request]).run(on: database)
   }
 
@@ -62,40 +70,37 @@ struct RegisterBatch {
   }
 
   private var parameters: ParameterBuffer {
-    let registrations = requests.map(\.registration)
+    let devices = requests.flatMap(\.registration.devices)
+    let texts = requests.contains { $0.registration.texts.contains { $0 != nil } }
     var parameters = ParameterBuffer()
     parameters.append(customer.rawValue)
-    parameters.append(registrations.map(\.originalID))
-    parameters.append(registrations.map { $0.listID.sql(clear: 0) { $0 } })
-    parameters.append(
-      registrations.map {
-        $0.dateOfBirth.sql(clear: CalendarDate(days: .max)) {
-          CalendarDate(days: $0.day - CalendarDate.daysFromUnixEpoch)
-        }
-      })
-    parameters.append(registrations.map { $0.properties.map { JSONB($0) } })
-    parameters.append(requests.map(\.returnsContact))
-    parameters.append(registrations.contains { $0.texts.contains { $0 != nil } } ? registrations.flatMap(\.texts) : [])
-    parameters.append(registrations.enumerated().flatMap { index, each in each.devices.map { _ in index + 1 } })
-    append(registrations.flatMap(\.devices), to: &parameters)
-    parameters.append(Set(registrations.lazy.flatMap(\.apps)).map(\.rawValue))
-    parameters.append(registrations.map { $0.key?.rawValue })
-    parameters.append(registrations.map(\.isOfDeviceKey))
-    parameters.append(registrations.map { $0.devices.count { $0.invalidationType == .valid } })
+    parameters.append(each: requests) { $0.registration.originalID }
+    parameters.append(each: requests) { $0.registration.listID.sql(clear: 0) { $0 } }
+    parameters.append(each: requests) {
+      $0.registration.dateOfBirth.sql(clear: CalendarDate(days: .max)) {
+        CalendarDate(days: $0.day - CalendarDate.daysFromUnixEpoch)
+      }
+    }
+    parameters.append(each: requests) { $0.registration.properties.map { JSONB($0) } }
+    parameters.append(each: requests) { $0.returnsContact }
+    parameters.append(each: texts ? requests.flatMap(\.registration.texts) : []) { $0 }
+    let ordinals = requests.indices.flatMap { repeatElement($0 + 1, count: requests[$0].registration.devices.count) }
+    parameters.append(each: ordinals) { $0 }
+    parameters.append(each: devices) { $0.app.rawValue }
+    parameters.append(each: devices) { $0.token.text }
+    parameters.append(each: devices) { Bytes($0.token.key) }
+    parameters.append(each: devices) { $0.isSandbox }
+    parameters.append(each: devices) { $0.manufacturer }
+    parameters.append(each: devices) { $0.model }
+    parameters.append(each: devices) { $0.osVersion }
+    parameters.append(each: devices) { $0.country }
+    parameters.append(each: devices) { $0.invalidationType.rawValue }
+    parameters.append(each: devices) { $0.invalidatedAt.map(PostgresTimestamp.init(milliseconds:)) }
+    parameters.append(each: Set(requests.lazy.flatMap(\.registration.apps))) { $0.rawValue }
+    parameters.append(each: requests) { $0.registration.key?.rawValue }
+    parameters.append(each: requests) { $0.registration.isOfDeviceKey }
+    parameters.append(each: requests) { $0.registration.devices.count { $0.invalidationType == .valid } }
     return parameters
-  }
-
-  private func append(_ devices: [DeviceRegistration], to parameters: inout ParameterBuffer) {
-    parameters.append(devices.map(\.app.rawValue))
-    parameters.append(devices.map(\.token.text))
-    parameters.append(devices.map { Bytes($0.token.key) })
-    parameters.append(devices.map(\.isSandbox))
-    parameters.append(devices.map(\.manufacturer))
-    parameters.append(devices.map(\.model))
-    parameters.append(devices.map(\.osVersion))
-    parameters.append(devices.map(\.country))
-    parameters.append(devices.map(\.invalidationType.rawValue))
-    parameters.append(devices.map { $0.invalidatedAt.map(PostgresTimestamp.init(milliseconds:)) })
   }
 
   private func remarks(_ rows: Rows, on database: any Querying) async throws -> [Outcome] {
@@ -114,36 +119,44 @@ struct RegisterBatch {
   private func outcomes(_ rows: Rows, on database: any Querying) async throws -> [Outcome] {
     var outcomes = [Outcome](repeating: .success(nil), count: requests.count)
     var contacts = [Contact?](repeating: nil, count: requests.count)
-    var places: [ContactID: Int] = [:]
-    var devices: [(ContactID, Device)] = []
+    var devices = [[Device]](repeating: [], count: requests.count)
+    var others: [(ContactID, Device)] = []
     var overLimit: [Int: ContactID] = [:]
     for row in rows {
       let row = try ContactRow(row)
+      let place = row.ordinal - 1
       if let device = row.device, let contact = row.contactID {
-        devices.append((contact, device))
+        if place < 0 { others.append((contact, device)) } else { devices[place].append(device) }
         continue
       }
-      let place = row.ordinal - 1
       if case .mayHaveTooMany = row.remark { overLimit[place] = row.contactID }
       if let error = try error(row.remark) {
         outcomes[place] = .failure(error)
-      } else if let contact = row.contact, requests[place].returnsContact {
+      } else if let contact = row.contact {
         contacts[place] = contact
-        places[contact.id] = place
       }
+    }
+    for (place, request) in requests.enumerated() where devices[place].count < request.registration.devices.count {
+      if case .success = outcomes[place] { throw RegistrationRaced() }
     }
     if !overLimit.isEmpty {
       let retired = try await retireSurplus(of: overLimit, on: database)
       let ids = Set(retired.lazy.map { $0.1.id })
-      devices = devices.filter { !ids.contains($0.1.id) } + retired
+      for place in devices.indices { devices[place].removeAll { ids.contains($0.id) } }
+      others = others.filter { !ids.contains($0.1.id) } + retired
     }
-    for (contact, device) in devices {
-      // Others in the batch may have asked about other apps.
-      guard let place = places[contact], requests[place].registration.apps.contains(device.app) else { continue }
-      contacts[place]?.devices.append(device)
+    if !others.isEmpty {
+      let places = Dictionary(
+        contacts.indices.lazy.compactMap { place in contacts[place].map { ($0.id, place) } }, uniquingKeysWith: { $1 })
+      for (contact, device) in others {
+        // Others in the batch may have asked about other apps.
+        guard let place = places[contact], requests[place].registration.apps.contains(device.app) else { continue }
+        devices[place].append(device)
+      }
     }
-    for place in places.values {
-      contacts[place]?.devices.sort { $0.id < $1.id }
+    for (place, request) in requests.enumerated() where request.returnsContact && contacts[place] != nil {
+      if devices[place].count > 1 { devices[place].sort { $0.id < $1.id } }
+      contacts[place]?.devices = devices[place]
       outcomes[place] = .success(contacts[place])
     }
     return outcomes
@@ -167,11 +180,11 @@ struct RegisterBatch {
 
   private static let listUnknown = RegistryError.invalid(field: "listId", problem: "names no list of this customer")
 
-  /// - Throws: `AppUnknown`, if one of several requests names an app that there is not; `ContactErased`.
+  /// - Throws: `AppUnknown`, if one of several requests names an app that there is not; `RegistrationRaced`.
   private func error(_ remark: ContactRow.Remark) throws -> RegistryError? {
     switch remark {
     case .none, .mayHaveTooMany: return nil
-    case .contactErased: throw ContactErased()
+    case .raced: throw RegistrationRaced()
     case .propertiesDropped:
       Self.droppedProperties.increment()
       return nil

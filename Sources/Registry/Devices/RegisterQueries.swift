@@ -13,33 +13,38 @@ import Postgres
 ///
 /// What a device was is read from its locked row. A contact or token that somebody else adds after this statement has looked
 /// fails it (`contact_original_id_key`, `device_token_key`): run again, it finds them. A contact that got a device and was erased
-/// meanwhile is remarked: run again, the device goes to a new one.
+/// meanwhile is remarked: run again, the device goes to a new one. So is a device that somebody else writes meanwhile.
 ///
 /// What each part costs is told in Tests/Bench/NOTES.md. Every column of every step costs time before the first row is read, so
 /// there are few steps, and a contact's texts travel as one array. Look-ups stand in LATERAL … LIMIT 1. The planner can only
-/// answer that row by row from the unique index, whatever size it believes the tables to have. Updates find their rows by the
-/// same index, whose pages are at hand by then. Nothing joins more than it must. The planner takes every array for ten elements,
-/// and a nested loop over 256 by 256 rows costs more than all the rest.
+/// answer that row by row from the unique index, whatever size it believes the tables to have. Contacts are updated by
+/// the same index, whose pages are at hand by then, and devices by their place. Nothing joins more than it must. The planner takes
+/// every array for ten elements, and a nested loop over 256 by 256 rows costs more than all the rest.
 enum RegisterQueries {
   private static let fields = ContactField.allCases
   private static let columns = fields.map(\.column).joined(separator: ", ")
 
-  /// Tells only of requests with a remark: their ordinals, the `ContactRow.Remark`, and the contact's number.
+  /// Tells only of requests with a remark: their ordinals, the `ContactRow.Remark`, and the contact's number. The ordinal 0
+  /// stands for one of them, and `raced` tells that somebody else wrote its device meanwhile.
   static let register = Statement(
     "device.register", .write,
     """
-    WITH \(steps(changed: "1", fresh: "1"))
+    WITH \(steps(tells: false))
     SELECT ordinal, remark, NULL::bigint FROM request WHERE remark <> 0
     UNION ALL
     \(overLimit)
+    UNION ALL
+    SELECT 0::bigint, \(ContactRow.Remark.raced.rawValue)::int2, NULL::bigint
+    WHERE (SELECT count(*) FROM updated) < (SELECT count(known_device_id) FROM wanted)
     """)
 
-  /// Also returns the contacts, each in a row with its ordinal, and their devices in the apps `$19`, with ordinal 0. Of
-  /// requests that do not ask for it, only the devices they name are told.
+  /// Also returns the contacts, each in a row with its ordinal, the devices that the requests name, with theirs, and the contacts'
+  /// other devices in the apps `$19`, with ordinal 0, if the request asks for them. A request that was taken and has fewer devices
+  /// in the answer than it names is to run again: somebody else wrote the device meanwhile.
   static let registerAndTell = Statement(
     "device.register_and_tell", .write,
     """
-    WITH \(steps(changed: ContactColumns.contact("c"), fresh: ContactColumns.contact("contact"))),
+    WITH \(steps(tells: true)),
     other AS (\(other))
     SELECT ordinal, remark, contact_id, CASE WHEN unchanged THEN original_id END, known_list_id, known_date_of_birth,
       known_properties, known_texts, \(ContactColumns.noDevice)
@@ -50,7 +55,10 @@ enum RegisterQueries {
     UNION ALL
     SELECT c.*, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.noDevice) FROM (\(overLimit)) c
     UNION ALL
-    SELECT 0::bigint, 0::int2, contact_id, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.device("wanted")) FROM wanted
+    SELECT ordinal, 0::int2, contact_id, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.device("updated")) FROM updated
+    UNION ALL
+    SELECT ordinal, 0::int2, contact_id, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.device("w"))
+    FROM (SELECT *, now() AS registered_at FROM wanted WHERE known_device_id IS NULL) w
     UNION ALL
     SELECT 0::bigint, 0::int2, contact_id, NULL, NULL, NULL, NULL, NULL, \(ContactColumns.device("other")) FROM other
     """)
@@ -87,17 +95,17 @@ enum RegisterQueries {
     FROM retired d
     """)
 
-  /// What both statements do. Nothing is returned by the steps that write devices: `wanted` holds what they write.
-  private static func steps(changed changedColumns: String, fresh freshColumns: String) -> String {
+  /// What both statements do.
+  private static func steps(tells: Bool) -> String {
     """
     app AS MATERIALIZED (\(app)),
-    request AS MATERIALIZED (\(request(telling: changedColumns != "1"))),
+    request AS MATERIALIZED (\(request(telling: tells))),
     owner AS MATERIALIZED (\(owner)),
-    changed AS (\(changed) RETURNING \(changedColumns)),
-    fresh AS (\(fresh) RETURNING \(freshColumns)),
+    changed AS (\(changed) RETURNING \(tells ? ContactColumns.contact("c") : "1")),
+    fresh AS (\(fresh) RETURNING \(tells ? ContactColumns.contact("contact") : "1")),
     looked_up AS MATERIALIZED (\(lookedUp)),
     wanted AS MATERIALIZED (\(wanted)),
-    updated AS (\(updated)),
+    updated AS (\(updated) RETURNING \(tells ? "w.ordinal, d.contact_id, \(ContactColumns.device("d"))" : "d.device_id")),
     added AS (\(added)),
     event AS (\(event))
     """
@@ -212,11 +220,15 @@ enum RegisterQueries {
     """
 
   /// The devices, and what is known of them, each locked as it is looked up, once all contacts are written.
+  ///
+  /// Most are their contact's already. They are looked for among the contact's devices, whose index pages `other` needs too, and
+  /// by their token only if they are not there. Where a request has several devices, all are looked up by token: a
+  /// contact may have thousands. `IS TRUE` keeps the planner from the tokens' index.
   private static let lookedUp = """
-    SELECT i.*, d.device_id AS known_device_id, d.contact_id AS known_contact_id, d.sandbox AS known_sandbox,
-      d.invalidation_type AS known_type, d.invalidation_reason AS known_reason, d.invalidated_at AS known_at,
-      d.manufacturer AS known_manufacturer, d.model AS known_model, d.os_version AS known_os_version,
-      d.country AS known_country
+    SELECT i.*, d.ctid AS known_ctid, d.device_id AS known_device_id, d.contact_id AS known_contact_id,
+      d.sandbox AS known_sandbox, d.invalidation_type AS known_type, d.invalidation_reason AS known_reason,
+      d.invalidated_at AS known_at, d.manufacturer AS known_manufacturer, d.model AS known_model,
+      d.os_version AS known_os_version, d.country AS known_country
     FROM (
       SELECT i.*, o.contact_ids[i.ordinal] AS contact_id
       FROM owner o, unnest($8::bigint[], $9::bigint[], $10::text[], $11::bytea[], $12::bool[], $13::text[], $14::text[],
@@ -226,34 +238,50 @@ enum RegisterQueries {
       ORDER BY i.push_app_id, i.token_key
     ) i
     LEFT JOIN LATERAL (
-      SELECT * FROM device
-      WHERE customer_id = $1::bigint AND push_app_id = i.push_app_id AND token_key = i.token_key
-      LIMIT 1 FOR NO KEY UPDATE
+      SELECT * FROM (
+        SELECT \(known) FROM device
+        WHERE customer_id = $1::bigint
+          AND contact_id = CASE WHEN cardinality($8::bigint[]) = cardinality($2::text[]) THEN i.contact_id END
+          AND (push_app_id = i.push_app_id AND token_key = i.token_key) IS TRUE
+        LIMIT 1 FOR NO KEY UPDATE
+      ) of_contact
+      UNION ALL
+      SELECT * FROM (
+        SELECT \(known) FROM device
+        WHERE customer_id = $1::bigint AND push_app_id = i.push_app_id AND token_key = i.token_key
+        LIMIT 1 FOR NO KEY UPDATE
+      ) of_token
+      LIMIT 1
     ) d ON true
+    """
+
+  private static let known = """
+    ctid, device_id, contact_id, sandbox, invalidation_type, invalidation_reason, invalidated_at, manufacturer, model, os_version,
+      country
     """
 
   /// The devices as they are to be, each numbered, in a step of its own as `owner` is.
   private static let wanted = """
     SELECT ordinal, push_app_id, contact_id, token, token_key, sandbox, type AS invalidation_type, known_contact_id, known_sandbox, known_type,
-      known_device_id, coalesce(known_device_id, nextval('device_device_id_seq')) AS device_id,
+      known_ctid, known_device_id, coalesce(known_device_id, nextval('device_device_id_seq')) AS device_id,
       nullif(coalesce(manufacturer, known_manufacturer), '') AS manufacturer,
       nullif(coalesce(model, known_model), '') AS model,
       nullif(coalesce(os_version, known_os_version), '') AS os_version,
       nullif(coalesce(country, known_country), '') AS country,
       CASE WHEN type <> 0 THEN coalesce(at, known_at, now()) END AS invalidated_at,
-      CASE WHEN type = 0 THEN NULL WHEN type = known_type THEN known_reason ELSE 'app' END AS invalidation_reason,
-      now() AS registered_at
+      CASE WHEN type = 0 THEN NULL WHEN type = known_type THEN known_reason ELSE 'app' END AS invalidation_reason
     FROM looked_up
     """
 
+  /// By the place of the row, which is locked. If another statement wrote it after this one began, this one sees nothing there, and
+  /// leaves it as it is.
   private static let updated = """
     UPDATE device d SET
       contact_id = w.contact_id, token = w.token, sandbox = w.sandbox, manufacturer = w.manufacturer, model = w.model,
-      os_version = w.os_version, country = w.country, registered_at = w.registered_at, invalidation_type = w.invalidation_type,
+      os_version = w.os_version, country = w.country, registered_at = now(), invalidation_type = w.invalidation_type,
       invalidated_at = w.invalidated_at, invalidation_reason = w.invalidation_reason
     FROM wanted w
-    WHERE w.known_device_id IS NOT NULL
-      AND d.customer_id = $1::bigint AND d.push_app_id = w.push_app_id AND d.token_key = w.token_key
+    WHERE w.known_device_id IS NOT NULL AND d.customer_id = $1::bigint AND d.ctid = w.known_ctid
     """
 
   /// In the order in which `wanted` gives them.
@@ -261,11 +289,11 @@ enum RegisterQueries {
     INSERT INTO device (customer_id, device_id, push_app_id, contact_id, token, token_key, sandbox, manufacturer, model,
       os_version, country, registered_at, invalidation_type, invalidated_at, invalidation_reason)
     SELECT $1::bigint, device_id, push_app_id, contact_id, token, token_key, sandbox, manufacturer, model,
-      os_version, country, registered_at, invalidation_type, invalidated_at, invalidation_reason
+      os_version, country, now(), invalidation_type, invalidated_at, invalidation_reason
     FROM wanted WHERE known_device_id IS NULL
     """
 
-  /// What changed, a row for each kind of change.
+  /// What changed, a row for each kind of change; nothing of a device that `updated` has left as it is.
   private static let event = """
     INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason, access_key_id)
     SELECT $1::bigint, device_id, contact_id, kind, CASE WHEN kind = 'invalidated' THEN 'app' END, ($20::bigint[])[ordinal]
@@ -280,8 +308,9 @@ enum RegisterQueries {
         ].map { kind, happened in "CASE WHEN \(happened) THEN '\(kind)' END" }.joined(separator: ", "))
       ]) AS kind
       FROM wanted
-      WHERE known_device_id IS NULL OR known_contact_id <> contact_id OR known_sandbox <> sandbox
-        OR (known_type = 0) <> (invalidation_type = 0)
+      WHERE known_device_id IS NULL
+        OR (known_contact_id <> contact_id OR known_sandbox <> sandbox OR (known_type = 0) <> (invalidation_type = 0))
+          AND known_device_id IN (SELECT device_id FROM updated)
     ) e
     WHERE kind IS NOT NULL
     """
@@ -292,7 +321,7 @@ enum RegisterQueries {
   /// its row first and deletes its devices then. So either this waits for that and finds the contact gone, or it is the other way
   /// round and the device goes with the contact.
   private static let overLimit = """
-    SELECT w.ordinal, (CASE WHEN c.contact_id IS NULL THEN \(ContactRow.Remark.contactErased.rawValue)
+    SELECT w.ordinal, (CASE WHEN c.contact_id IS NULL THEN \(ContactRow.Remark.raced.rawValue)
       ELSE \(ContactRow.Remark.mayHaveTooMany.rawValue) END)::int2, w.contact_id
     FROM wanted w
     CROSS JOIN owner o

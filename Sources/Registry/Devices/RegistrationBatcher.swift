@@ -54,7 +54,7 @@ public final class RegistrationBatcher: Sendable {
     _ customer: CustomerID, _ registration: Registration, returnsContact: Bool = true
   ) async throws -> Contact? {
     try await batcher.answer(
-      customer.rawValue, RegistrationRequest(registration: registration, returnsContact: returnsContact),
+      customer.rawValue, RegistrationRequest(registration, returnsContact: returnsContact),
       weight: registration.devices.count, conflictKeys: registration.conflictKeys
     ).get()
   }
@@ -66,7 +66,7 @@ public final class RegistrationBatcher: Sendable {
     then done: @escaping @Sendable (Result<Contact?, any Error>) -> Void
   ) {
     batcher.answer(
-      customer.rawValue, RegistrationRequest(registration: registration, returnsContact: returnsContact),
+      customer.rawValue, RegistrationRequest(registration, returnsContact: returnsContact),
       weight: registration.devices.count, conflictKeys: registration.conflictKeys
     ) { answer in done(answer.flatMap { $0.mapError { $0 } }) }
   }
@@ -95,7 +95,7 @@ extension Batcher.FailurePolicy {
   /// Registering twice is registering once, so everything is tried again that may succeed in a moment.
   fileprivate static var ofRegistrations: Self {
     var policy = Self()
-    policy.isWorthRetrying = { $0 is ContactErased || ($0 as? PostgresError)?.isWorthRetrying == true }
+    policy.isWorthRetrying = { $0 is RegistrationRaced || ($0 as? PostgresError)?.isWorthRetrying == true }
     policy.concernsSomeItems = { $0 is AppUnknown || ($0 as? PostgresError)?.isOfData == true }
     return policy
   }

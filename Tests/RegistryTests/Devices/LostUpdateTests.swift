@@ -54,6 +54,32 @@ import Wire
     }
   }
 
+  /// The statement finds the row where it was, with or without an answer that tells of it, among its contact's devices or by token.
+  @Test(arguments: [true, false], ["t", "t more"])
+  func `A device that moved away meanwhile moves back, and its events say so once`(
+    _ returnsContact: Bool, _ tokens: String
+  ) async throws {
+    try await withDatabase { database in
+      let fixture = try await RegistryFixture(database)
+      try await fixture.register("a", token: "t", #","model":"old""#)
+      try await fixture.register("b", token: "other")
+      let moving = """
+        UPDATE device SET model = 'new', contact_id = (SELECT contact_id FROM contact WHERE original_id = 'b')
+        WHERE token = 't'
+        """
+      let devices = tokens.split(separator: " ").map { #"{"devicetoken":"\#($0)","osVersion":"18"}"# }
+      let body = #"{"originalId":"a","deviceInfo":[\#(devices.joined(separator: ","))]}"#
+      let again = try fixture.registration(body)
+      try await race(fixture, moving) {
+        _ = try await fixture.registrations.register(fixture.customer, again, returnsContact: returnsContact)
+      }
+      let device = try await fixture.contact("a")?.devices.first { $0.token == "t" }
+      #expect(device?.model == "new")
+      #expect(device?.osVersion == "18")
+      #expect(try await fixture.events("t") == ["registered", "moved"])
+    }
+  }
+
   @Test func `A device that was revived meanwhile is invalidated, and its events say so`() async throws {
     try await withDatabase { database in
       let fixture = try await RegistryFixture(database)
