@@ -128,17 +128,17 @@ import Wire
     try await withFrozen(5, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
       let batch = try #require(try await claim(ledger))
-      #expect(try await ledger.settle(accepted(batch.pushes.prefix(3))) == [])
-      #expect(try await ledger.settle(waiting(batch.pushes[3...3], .zero)) == [])
-      #expect(try await ledger.settle(accepted(batch.pushes.suffix(1))) == [])
+      #expect(try await ledger.settle(accepted(batch.pushes.prefix(3))).settled == [])
+      #expect(try await ledger.settle(waiting(batch.pushes[3...3], .zero)).settled == [])
+      #expect(try await ledger.settle(accepted(batch.pushes.suffix(1))).settled == [])
       try await ledger.release(batch.claim)
       try await bench.database.query("UPDATE push SET not_before = now() WHERE state = 'waiting'")
       try await bench.database.query("UPDATE push_batch SET not_before = now()")
       let again = try #require(try await claim(ledger))
-      #expect(try await ledger.settle(accepted(again.pushes)) == [batch.claim.batch])
+      #expect(try await ledger.settle(accepted(again.pushes)).settled == [batch.claim.batch])
       #expect(try await bench.ledger.remainingWork(key).isDone)
       // Writing again, and releasing what is settled, does nothing.
-      #expect(try await ledger.settle(accepted(again.pushes)) == [])
+      #expect(try await ledger.settle(accepted(again.pushes)).settled == [])
       try await ledger.release(again.claim)
       #expect(try await bench.show(key).counts?.accepted == 5)
     }
@@ -284,6 +284,41 @@ import Wire
         try await expireLeases(bench)
         #expect(try await bench.ledger.requeueLost(key, policy) == (1, 0))
       }
+    }
+  }
+
+  @Test func `Outcomes and the write-ahead mark of what follows are one commit`() async throws {
+    try await withFrozen(20, batchSize: 10) { bench, key in
+      let dead = ledger(bench, key)
+      let first = try #require(try await claim(dead))
+      let second = try #require(try await dead.claim())
+      // Of the same batch, and of another one.
+      let again = try await dead.settle(
+        accepted(first.pushes.prefix(4)), marking: WriteAheadMark(claim: first.claim, push: PushNumber(3)))
+      #expect(again.isMarked, "a mark never goes back")
+      let next = try await dead.settle(
+        accepted(first.pushes.suffix(6)), marking: WriteAheadMark(claim: second.claim, push: PushNumber(13)))
+      #expect(next == ([first.claim.batch], true))
+      #expect(
+        try await bench.show(key).counts
+          == SendoutCounts(audience: 20, queued: 0, sending: 10, sent: 10, accepted: 10))
+      try await expireLeases(bench)
+      #expect(try await bench.ledger.requeueLost(key, .skip) == (1, 3))
+    }
+  }
+
+  @Test func `Outcomes are written although the write-ahead mark's batch is no longer the run's`() async throws {
+    try await withFrozen(20, batchSize: 10) { bench, key in
+      let ledger = ledger(bench, key)
+      let (first, second) = (try #require(try await claim(ledger)), try #require(try await ledger.claim()))
+      try await bench.database.query(
+        "UPDATE push_batch SET lease_until = now() - interval '1 s' WHERE batch_no = \(second.claim.batch)")
+      let mark = WriteAheadMark(claim: second.claim, push: PushNumber(20))
+      #expect(try await ledger.settle(accepted(first.pushes), marking: mark) == ([first.claim.batch], false))
+      #expect(try await bench.ledger.requeueLost(key, .skip) == (1, 0))
+      let later = try #require(try await ledger.claim())
+      #expect(later.claim.batch == second.claim.batch)
+      #expect(try await !ledger.settle(accepted(first.pushes), marking: mark).isMarked, "it is another claim")
     }
   }
 

@@ -27,12 +27,11 @@ import Wire
     let record = Record()
     let (entered, enter) = AsyncStream.makeStream(of: Void.self)
     let (gate, open) = AsyncStream.makeStream(of: Void.self)
-    let outcomeWriter = OutcomeWriter { settlements in
+    let outcomeWriter = OutcomeWriter { settlements, room in
+      record.room.withLock { $0 += room }
       guard record.write(settlements) else { return }
       enter.yield()
       for await _ in gate { break }
-    } onWritten: { count in
-      record.room.withLock { $0 += count }
     }
     outcomeWriter.add([settlement(1)], room: 1)
     for await _ in entered { break }
@@ -50,9 +49,8 @@ import Wire
       SendoutKey(CustomerID(1), SendoutID(1)), SendoutKey(CustomerID(1), SendoutID(2))
     )
     let (gate, open) = AsyncStream.makeStream(of: Void.self)
-    let outcomeWriter = OutcomeWriter(of: sendout, unwritten: unwritten) { _ in
+    let outcomeWriter = OutcomeWriter(of: sendout, unwritten: unwritten) { _, _ in
       for await _ in gate { break }
-    } onWritten: { _ in
     }
     #expect(unwritten.batches(of: sendout).isEmpty)
     outcomeWriter.add([settlement(1)], room: 1)
@@ -61,9 +59,8 @@ import Wire
     open.finish()
     #expect(await outcomeWriter.flush())
     #expect(unwritten.batches(of: sendout).isEmpty)
-    let other = OutcomeWriter(of: failing, unwritten: unwritten) { _ in
+    let other = OutcomeWriter(of: failing, unwritten: unwritten) { _, _ in
       throw Refused()
-    } onWritten: { _ in
     }
     other.add([settlement(1)], room: 1)
     #expect(await !other.flush())
@@ -73,11 +70,9 @@ import Wire
   @Test func `After a failure nothing more is written, and a flush says so`() async {
     struct Refused: Error {}
     let record = Record()
-    let outcomeWriter = OutcomeWriter { settlements in
+    let outcomeWriter = OutcomeWriter { settlements, _ in
       _ = record.write(settlements)
       throw Refused()
-    } onWritten: { _ in
-      Issue.record("nothing was written")
     }
     outcomeWriter.add([settlement(1)], room: 1)
     #expect(await !outcomeWriter.flush())
@@ -89,12 +84,10 @@ import Wire
   @Test func `While the database is away outcomes are written again, until cancelled`() async {
     let record = Record()
     let (entered, enter) = AsyncStream.makeStream(of: Void.self)
-    let outcomeWriter = OutcomeWriter { settlements in
+    let outcomeWriter = OutcomeWriter { settlements, _ in
       _ = record.write(settlements)
       enter.yield()
       throw PostgresError.unavailable("away")
-    } onWritten: { _ in
-      Issue.record("nothing was written")
     }
     outcomeWriter.add([settlement(1)], room: 1)
     for await _ in entered.prefix(3) {}

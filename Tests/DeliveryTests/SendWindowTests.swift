@@ -1,5 +1,6 @@
 import Synchronization
 import Testing
+import Wire
 
 @testable import Delivery
 
@@ -67,6 +68,69 @@ import Testing
     }
     slow.close(.stopped)
     #expect(await !tooMuch)
+  }
+
+  @Test
+  func `A run that waits alone is promised the room of outcomes while they are written, and no more than that`()
+    async throws
+  {
+    let window = SendWindow(HubWindow(10))
+    let claim = Claim(batch: 3, ordinal: 1)
+    let needs = (1...4).map { SliceNeed(room: 2, last: PushNumber(Int64(10 * $0))) }
+    let all = try #require(await window.acquire(needs, of: claim))
+    #expect(all.count == 4 && all.room == 8 && all.isMarked == nil, "a fifth of the window stays free")
+    async let waits = window.acquire(needs, of: claim)
+    let successors = await promised(5, to: window)
+    #expect(successors.mark.claim == claim && successors.mark.push == PushNumber(20))
+    window.putBack(successors)
+    let again = try #require(window.successors(of: 3))
+    #expect(again.mark.push == PushNumber(10))
+    #expect(window.successors(of: 3) == nil, "they are promised room already")
+    window.release(3, to: again, isMarked: true)
+    let grant = try #require(await waits)
+    #expect(grant.count == 1 && grant.room == 2 && grant.isMarked == true)
+    // It holds 7, and one more than the fifth is free.
+    window.release(1)
+    #expect(await window.acquire(needs, of: claim)?.count == 1)
+  }
+
+  @Test func `Nobody is promised room while others wait, and each then gets one slice at a time`() async throws {
+    let hub = HubWindow(10)
+    let (one, other) = (SendWindow(hub), SendWindow(hub))
+    let needs = [SliceNeed](repeating: SliceNeed(room: 2, last: PushNumber(1)), count: 3)
+    #expect(await one.acquire(needs, of: Claim(batch: 1, ordinal: 1))?.count == 3)
+    #expect(await other.acquire(2))
+    async let first = one.acquire(needs, of: Claim(batch: 1, ordinal: 1))
+    one.putBack(await promised(2, to: one))
+    async let second = other.acquire(2)
+    while let successors = one.successors(of: 2) {
+      one.putBack(successors)
+      await Task.yield()
+    }
+    one.release(6)
+    #expect(await first?.count == 1)
+    #expect(await second)
+  }
+
+  @Test func `A run that is stopped while it is promised room waits no longer once its outcomes could not be written`()
+    async
+  {
+    let window = SendWindow(HubWindow(10))
+    let needs = [SliceNeed(room: 8, last: PushNumber(1))]
+    #expect(await window.acquire(needs, of: Claim(batch: 1, ordinal: 1)) != nil)
+    async let waits = window.acquire(needs, of: Claim(batch: 1, ordinal: 1))
+    let successors = await promised(8, to: window)
+    window.close(.stopped)
+    window.putBack(successors)
+    #expect(await waits == nil)
+  }
+
+  /// Waits until the window's run waits, and is promised so much room.
+  private func promised(_ room: Int, to window: SendWindow) async -> Successors {
+    while true {
+      if let successors = window.successors(of: room) { return successors }
+      await Task.yield()
+    }
   }
 
   @Test

@@ -60,18 +60,20 @@ final class Dispatch: Sendable {
     self.logger = logger
     writeAhead = .ofMarks { [ledger] marks in try await ledger.advance(marks) }
     outcomeWriter = OutcomeWriter(of: order.key, unwritten: dispatcher.unwritten) {
-      [ledger, leases, logger, waits = dispatcher.waits] settlements in
+      [ledger, leases, logger, waits = dispatcher.waits] settlements, room in
+      let successors = window.successors(of: room)
       do {
-        leases.settled(try await ledger.settle(settlements))
+        let (settled, isMarked) = try await ledger.settle(settlements, marking: successors?.mark)
+        leases.settled(settled)
         waits.settled(ledger.key, settlements)
-      } catch  where !Task.isCancelled {
-        if !Self.isRetryable(error, "write outcomes", logger) {
+        window.release(room, to: successors, isMarked: isMarked)
+      } catch {
+        if !Task.isCancelled, !Self.isRetryable(error, "write outcomes", logger) {
           window.close(.unavailable(reason: "the hub failed to write outcomes", after: nil))
         }
+        window.putBack(successors)
         throw error
       }
-    } onWritten: {
-      window.release($0)
     }
   }
 
@@ -228,23 +230,33 @@ final class Dispatch: Sendable {
   private func send(_ batch: PreparedBatch, _ slices: inout DiscardingTaskGroup) async {
     let count = batch.run.room(min(batch.settlements.count, dispatcher.window.share))
     if await window.acquire(count) { outcomeWriter.add(batch.settlements, room: count) }
-    for slice in batch.slices {
-      let room = batch.run.room(slice.pushes.count)
-      guard await window.acquire(room) else { break }
+    var waiting = batch.slices[...]
+    while !waiting.isEmpty {
+      let needs = waiting.map {
+        SliceNeed(room: batch.run.room($0.pushes.count), last: $0.pushes[$0.pushes.count - 1].number)
+      }
+      guard let grant = await window.acquire(needs, of: batch.run.claim) else { break }
       guard leases.holds(batch.run.claim) else {
-        window.release(room)
+        window.release(grant.room)
         break
       }
-      batch.run.beginSlice()
-      slices.addTask { await self.send(slice, of: batch.run) }
+      for slice in waiting.prefix(grant.count) {
+        batch.run.beginSlice()
+        slices.addTask { await self.send(slice, of: batch.run, isMarked: grant.isMarked) }
+      }
+      waiting = waiting.dropFirst(grant.count)
     }
     slices.addTask { await self.endSlice(of: batch.run) }
   }
 
   /// Commits that the slice's pushes may have left. Marks of all slices that wait are committed together.
+  /// - Parameter isMarked: whether the mark is committed already, with outcomes before it; `nil` if that was not tried.
   /// - Returns: whether they may leave now: the batch is still this run's, and nobody has stopped the run.
-  private func mayLeave(_ slice: PreparedBatch.Slice, of run: BatchRun) async -> Bool {
-    if run.isMarked { return window.end == nil }
+  private func mayLeave(_ slice: PreparedBatch.Slice, of run: BatchRun, isMarked: Bool?) async -> Bool {
+    if let isMarked {
+      if !isMarked { leases.abandon(run.claim) }
+      return isMarked && window.end == nil
+    }
     guard let last = slice.pushes.last?.number else { return false }
     do {
       let isOurs = try await writeAhead.answer(0, WriteAheadMark(claim: run.claim, push: last))
@@ -260,8 +272,8 @@ final class Dispatch: Sendable {
 
   // MARK: Taking outcomes
 
-  private func send(_ slice: PreparedBatch.Slice, of run: BatchRun) async {
-    guard await mayLeave(slice, of: run) else {
+  private func send(_ slice: PreparedBatch.Slice, of run: BatchRun, isMarked: Bool?) async {
+    guard await mayLeave(slice, of: run, isMarked: isMarked) else {
       window.release(run.room(slice.pushes.count))
       return await endSlice(of: run)
     }

@@ -6,26 +6,29 @@ import Synchronization
 ///
 /// Outcomes that arrive during a statement are written together by the next one, so each costs less under load.
 final class OutcomeWriter: Sendable {
-  /// An item is the outcomes of one call of `add`. `flush` adds an empty item, which is answered after those before it.
-  private let batcher: Batcher<[Settlement], Void>
-  private let onWritten: @Sendable (Int) -> Void
+  /// What one call of `add` adds.
+  private struct Addition: Sendable {
+    var settlements: [Settlement] = []
+    var room = 0
+  }
+
+  /// `flush` adds an empty item, which is answered after those before it.
+  private let batcher: Batcher<Addition, Void>
   private let sendout: SendoutKey?
   private let unwritten: UnwrittenOutcomes
 
   /// - Parameters:
   ///   - sendout: of all that is written.
   ///   - unwritten: is told which batches have outcomes, until they are written or never will be.
-  ///   - write: writes outcomes. It is retried without limit while the database is unavailable. Any other error ends the
-  ///     writer.
-  ///   - onWritten: called after a write, with the room in the window that it freed.
+  ///   - write: writes outcomes, which hold so much room in the window. It is retried without limit while the database is
+  ///     unavailable. Any other error ends the writer.
   init(
     of sendout: SendoutKey? = nil, unwritten: UnwrittenOutcomes = UnwrittenOutcomes(),
-    write: @escaping @Sendable ([Settlement]) async throws -> Void, onWritten: @escaping @Sendable (Int) -> Void
+    write: @escaping @Sendable (_ settlements: [Settlement], _ room: Int) async throws -> Void
   ) {
     self.sendout = sendout
     self.unwritten = unwritten
-    self.onWritten = onWritten
-    var policy = Batcher<[Settlement], Void>.FailurePolicy()
+    var policy = Batcher<Addition, Void>.FailurePolicy()
     policy.isWorthRetrying = { DatabaseUnavailable($0) != nil }
     policy.firstPause = .milliseconds(100)
     policy.longestPause = .seconds(2)
@@ -33,8 +36,8 @@ final class OutcomeWriter: Sendable {
     batcher = Batcher(
       BatchLimits(batchWeight: .max, batchesPerKey: 1, items: .max), full: CancellationError(), onFailure: policy
     ) { _, additions in
-      let settlements = Array(additions.joined())
-      if !settlements.isEmpty { try await write(settlements) }
+      let settlements = additions.flatMap(\.settlements)
+      if !settlements.isEmpty { try await write(settlements, additions.reduce(0) { $0 + $1.room }) }
       return additions.map { _ in }
     }
   }
@@ -44,15 +47,15 @@ final class OutcomeWriter: Sendable {
   func add(_ settlements: [Settlement], room: Int) {
     guard let batch = settlements.first?.batch else { return }
     if let sendout { unwritten.add(batch, of: sendout) }
-    batcher.answer(0, settlements, weight: settlements.count) { [onWritten, sendout, unwritten] result in
+    batcher.answer(0, Addition(settlements: settlements, room: room), weight: settlements.count) {
+      [sendout, unwritten] _ in
       if let sendout { unwritten.remove(batch, of: sendout) }
-      if case .success = result { onWritten(room) }
     }
   }
 
   /// Waits until all outcomes added so far are written or the writer has ended.
   /// - Returns: whether all are written.
-  func flush() async -> Bool { (try? await batcher.answer(0, [], weight: 0)) != nil }
+  func flush() async -> Bool { (try? await batcher.answer(0, Addition(), weight: 0)) != nil }
 
   /// Ends the writer. Outcomes that are not written yet are dropped.
   func cancel() { batcher.cancel() }

@@ -1,15 +1,38 @@
 import Synchronization
+import Wire
 
 /// Bounds how many pushes of this hub are in flight, from being sent until their outcome is written. If it is killed, so many are
 /// uncertain. All runs share it.
 ///
 /// A run that holds nothing comes first, and a run that holds something leaves a fifth of the window free. So a run whose push service
-/// is slow holds up nobody. Otherwise runs have their turns in the order in which they ask, and each gets all that it asks for at once.
+/// is slow holds up nobody. Otherwise runs have their turns in the order in which they ask, and each gets room for one slice at a time.
+/// A run that waits alone gets room for all that fit, and is promised the room of its own pushes while their outcomes are written.
 final class HubWindow: Sendable {
+  /// What a run waits for: room for the first of these slices at least.
+  fileprivate struct Request: Sendable {
+    let needs: [SliceNeed]
+    /// The claim that the slices belong to; `nil` if no write-ahead mark has to be moved for them.
+    let claim: Claim?
+    let continuation: CheckedContinuation<SliceGrant?, Never>
+
+    func grant(of count: Int, isMarked: Bool?) -> SliceGrant {
+      SliceGrant(count: count, room: needs.prefix(count).reduce(0) { $0 + $1.room }, isMarked: isMarked)
+    }
+
+    /// How many of the slices so much room is enough for.
+    func fitting(in room: Int) -> Int {
+      var left = room
+      return needs.prefix {
+        left -= $0.room
+        return left >= 0
+      }.count
+    }
+  }
+
   private struct Run {
     var held = 0
     var end: DispatchEnd?
-    var waiting: (count: Int, continuation: CheckedContinuation<Bool, Never>)?
+    var waiting: Request?
   }
 
   private struct State {
@@ -22,28 +45,37 @@ final class HubWindow: Sendable {
     var queue: [Int] = []
 
     /// Ends the waiting of those that need not wait any more.
-    mutating func resumable(leaving reserve: Int) -> [(CheckedContinuation<Bool, Never>, Bool)] {
-      var resumed: [(CheckedContinuation<Bool, Never>, Bool)] = []
-      for id in queue where runs[id]?.end != nil { resumed += end(id, mayLeave: false) }
+    mutating func resumable(leaving reserve: Int) -> [(Request, SliceGrant?)] {
+      var resumed: [(Request, SliceGrant?)] = []
+      for id in queue where runs[id]?.end != nil { resumed += end(id, count: 0) }
       while let id = queue.first(where: { runs[$0]?.held == 0 }) {
-        guard let count = runs[id]?.waiting?.count, count <= free else { return resumed }
-        resumed += end(id, mayLeave: true)
+        guard let request = runs[id]?.waiting, request.needs[0].room <= free else { return resumed }
+        resumed += end(id, count: max(1, alone(request.fitting(in: free - reserve))))
       }
-      while let id = queue.first, let count = runs[id]?.waiting?.count, free - count >= reserve {
-        resumed += end(id, mayLeave: true)
+      while let id = queue.first, let request = runs[id]?.waiting {
+        let count = request.fitting(in: free - reserve)
+        guard count > 0 else { break }
+        resumed += end(id, count: alone(count))
       }
       return resumed
     }
 
-    private mutating func end(_ id: Int, mayLeave: Bool) -> [(CheckedContinuation<Bool, Never>, Bool)] {
+    /// One slice at a time while others wait.
+    private func alone(_ count: Int) -> Int { queue.count == 1 ? count : min(count, 1) }
+
+    private mutating func end(_ id: Int, count: Int) -> [(Request, SliceGrant?)] {
+      guard let request = take(id) else { return [] }
+      guard count > 0 else { return [(request, nil)] }
+      let grant = request.grant(of: count, isMarked: nil)
+      runs[id]?.held += grant.room
+      free -= grant.room
+      return [(request, grant)]
+    }
+
+    mutating func take(_ id: Int) -> Request? {
       queue.removeAll { $0 == id }
-      guard let (count, continuation) = runs[id]?.waiting else { return [] }
-      runs[id]?.waiting = nil
-      if mayLeave {
-        runs[id]?.held += count
-        free -= count
-      }
-      return [(continuation, mayLeave)]
+      defer { runs[id]?.waiting = nil }
+      return runs[id]?.waiting
     }
   }
 
@@ -96,11 +128,33 @@ final class HubWindow: Sendable {
 
   fileprivate func end(of id: Int) -> DispatchEnd? { state.withLock { $0.runs[id]?.end } }
 
-  fileprivate func wait(_ id: Int, for count: Int, _ continuation: CheckedContinuation<Bool, Never>) {
+  fileprivate func wait(_ id: Int, for request: Request) {
     change { state in
       precondition(state.runs[id]?.waiting == nil, "one task at a time")
-      state.runs[id]?.waiting = (count, continuation)
+      state.runs[id]?.waiting = request
       state.queue.append(id)
+    }
+  }
+
+  /// What the run waits for, if no other run waits and so much room is enough for some of it. The run waits on, though in no queue.
+  fileprivate func successors(_ id: Int, in room: Int) -> Successors? {
+    state.withLock { state in
+      guard state.queue == [id], state.runs[id]?.end == nil, let request = state.runs[id]?.waiting,
+        let claim = request.claim
+      else { return nil }
+      let count = request.fitting(in: room)
+      guard count > 0 else { return nil }
+      _ = state.take(id)
+      return Successors(
+        request: request, count: count, mark: WriteAheadMark(claim: claim, push: request.needs[count - 1].last))
+    }
+  }
+
+  /// Lets the run wait again, before others.
+  fileprivate func putBack(_ id: Int, _ request: Request) {
+    change { state in
+      state.runs[id]?.waiting = request
+      state.queue.insert(id, at: 0)
     }
   }
 
@@ -123,8 +177,32 @@ final class HubWindow: Sendable {
       body(&state)
       return state.resumable(leaving: reserve)
     }
-    for (continuation, mayLeave) in resumed { continuation.resume(returning: mayLeave) }
+    for (request, grant) in resumed { request.continuation.resume(returning: grant) }
   }
+}
+
+/// What a slice needs before it can be sent.
+struct SliceNeed: Sendable {
+  /// Room in the window, at most `HubWindow.share`.
+  let room: Int
+  /// How far its batch's write-ahead mark has to be.
+  let last: PushNumber
+}
+
+/// Room for the first slices of those that were asked for.
+struct SliceGrant: Sendable {
+  let count: Int
+  let room: Int
+  /// Whether the write-ahead mark for them is committed, or could not be; `nil` if it is yet to be committed.
+  let isMarked: Bool?
+}
+
+/// Slices that take the room of pushes whose outcomes are being written. Their write-ahead mark is committed together with these
+/// outcomes, so that a slice need not wait for two commits, and no moment has more pushes that may have left.
+struct Successors: Sendable {
+  fileprivate let request: HubWindow.Request
+  fileprivate let count: Int
+  let mark: WriteAheadMark
 }
 
 /// A run's part of the hub's window. It is closed when no more may follow. One task acquires, many release.
@@ -145,11 +223,44 @@ final class SendWindow: Sendable {
   /// - Returns: whether the pushes may leave; `false` once the window is closed, or when the task is cancelled.
   func acquire(_ count: Int) async -> Bool {
     guard count > 0 else { return end == nil }
+    return await acquire([SliceNeed(room: count, last: PushNumber(0))]) != nil
+  }
+
+  /// Waits for room for the first of a batch's slices, and takes it: for one at least, and for more if no other run waits.
+  /// - Parameters:
+  ///   - needs: of slices in their order. If they need no room, their write-ahead mark is committed already.
+  ///   - claim: of the batch; `nil` if no write-ahead mark has to be moved.
+  /// - Returns: `nil` once the window is closed, or when the task is cancelled.
+  func acquire(_ needs: [SliceNeed], of claim: Claim? = nil) async -> SliceGrant? {
+    guard needs.contains(where: { $0.room > 0 }) else {
+      return end == nil ? SliceGrant(count: needs.count, room: 0, isMarked: true) : nil
+    }
     return await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in hub.wait(id, for: count, continuation) }
+      await withCheckedContinuation { continuation in
+        hub.wait(id, for: HubWindow.Request(needs: needs, claim: claim, continuation: continuation))
+      }
     } onCancel: {
       close(.stopped)
     }
+  }
+
+  /// The slices that wait for room and can have some of this, before it is released. Give it back by `release` or `putBack`.
+  /// - Parameter room: of pushes whose outcomes are about to be written.
+  /// - Returns: `nil` if none wait, or other runs wait too.
+  func successors(of room: Int) -> Successors? { hub.successors(id, in: room) }
+
+  /// Releases room once outcomes are written, and gives their successors what they need of it.
+  /// - Parameter isMarked: whether the successors' write-ahead mark is committed with the outcomes.
+  func release(_ room: Int, to successors: Successors?, isMarked: Bool) {
+    guard let successors else { return release(room) }
+    let grant = successors.request.grant(of: successors.count, isMarked: isMarked)
+    release(room - grant.room)
+    successors.request.continuation.resume(returning: grant)
+  }
+
+  /// Lets the successors wait again, as outcomes were not written.
+  func putBack(_ successors: Successors?) {
+    if let successors { hub.putBack(id, successors.request) }
   }
 
   /// Releases room.

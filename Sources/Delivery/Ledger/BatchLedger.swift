@@ -64,25 +64,30 @@ struct BatchLedger: Sendable {
     return (kept, asked + lease)
   }
 
-  /// Writes outcomes. Writing them again changes nothing.
+  /// Writes outcomes, and moves a batch's write-ahead mark in the same commit. Writing outcomes again changes nothing.
   ///
   /// Some may be late: after an outage that was longer than the lease, another hub has requeued their batch and counted them as
   /// uncertain. Final outcomes are written nevertheless.
-  /// - Returns: the batches that are settled with them, and need no release.
+  /// - Returns: the batches that are settled with them, and need no release; and whether the mark was moved. If it was not, the batch
+  ///   is no longer this run's, and nothing of it may leave.
   @discardableResult
-  func settle(_ settlements: [Settlement]) async throws -> [Int32] {
+  func settle(
+    _ settlements: [Settlement], marking mark: WriteAheadMark? = nil
+  ) async throws -> (settled: [Int32], isMarked: Bool) {
     let settlements = settlements.sorted { $0.push < $1.push }
-    let (written, settled) = try await database.query(
+    let batches = Set(settlements.map(\.batch)).union(mark.map { [$0.claim.batch] } ?? [])
+    let (written, settled, isMarked) = try await database.query(
       BatchQueries.settle, key.customer.rawValue, key.sendout.rawValue, settlements.map(\.push.rawValue),
       settlements.map(\.state.rawValue), settlements.map(\.reason), settlements.map { $0.left ? Int16(1) : 0 },
       settlements.map(\.sentAt), settlements.map { $0.delay?.inSeconds }, settlements.map { $0.timeout?.inSeconds },
-      run.uuid, Array(Set(settlements.map(\.batch))))[0].decode(Int.self, [Int32].self)
+      run.uuid, Array(batches), mark?.claim.batch, mark?.claim.ordinal, mark?.push.rawValue)[0].decode(
+        Int.self, [Int32].self, Bool.self)
     let final = settlements.filter { $0.left && ($0.state == .accepted || $0.state == .failed) }
-    guard written < settlements.count, !final.isEmpty else { return settled }
+    guard written < settlements.count, !final.isEmpty else { return (settled, isMarked) }
     try await database.query(
       BatchQueries.correct, key.customer.rawValue, key.sendout.rawValue, final.map(\.push.rawValue),
       final.map(\.state.rawValue), final.map(\.reason), Array(Set(final.map(\.batch))))
-    return settled
+    return (settled, isMarked)
   }
 
   /// Counts tokens that came back as invalid without a date in the claim's batch.

@@ -84,8 +84,11 @@ enum BatchQueries {
   /// Writes outcomes. Arrays: `$3` pushes, `$4` states, `$5` reasons, `$6` attempts to add, `$7` when they left. `$8`
   /// holds the seconds until the next attempt, `$9` those until such a push expires; both may be NULL. `$11` are their batches.
   /// Only queued pushes are changed, so that writing twice, or late after the batch was requeued, changes nothing. Only
-  /// the run `$10` that has claimed the batch may let a push wait. A batch of that run is settled with its last push. Returns how many
-  /// were written, and the batches that are settled now.
+  /// the run `$10` that has claimed the batch may let a push wait. A batch of that run is settled with its last push.
+  ///
+  /// Also moves the write-ahead mark of batch `$12`, one of `$11`, in its claim `$13` to push `$14`, as `advance` does; NULL for none.
+  /// So pushes take the place of those whose outcomes are written, in the same commit. Returns how many outcomes were written, the
+  /// batches that are settled now, and whether the mark was moved.
   ///
   /// Due times are rounded up to a quarter of a second, so that pushes delayed together become due together. They are
   /// computed beside the push, as Citus accepts no sum of `now()` and a column in SET; OFFSET 0 keeps the planner from
@@ -94,7 +97,9 @@ enum BatchQueries {
     "push.settle", .write,
     """
     WITH batch AS MATERIALIZED (
-      SELECT batch_no, state = 'claimed' AND hub_id = $10::uuid AS is_ours
+      SELECT batch_no, state = 'claimed' AND hub_id = $10::uuid AS is_ours,
+             batch_no = $12::int4 AND claims = $13::int4 AND state = 'claimed' AND hub_id = $10::uuid AND lease_until > now()
+               AS is_marked
         FROM push_batch
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND batch_no = ANY ($11::int4[])
        ORDER BY batch_no
@@ -117,14 +122,20 @@ enum BatchQueries {
          AND (outcome.state <> 'waiting' OR push.batch_no IN (SELECT batch_no FROM batch WHERE is_ours))
       RETURNING push.batch_no, push.state, push.attempts = 1 AND outcome.attempts = 1 AS is_first,
                 push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened),
+    changed AS (
+      SELECT *, NULL::bigint AS sent_to FROM settled
+       UNION ALL
+      SELECT batch_no, NULL, NULL, NULL, $14::bigint FROM batch WHERE is_marked),
     counted AS (
-      \(count(of: "settled", from: "queued", alsoSetting: """
+      \(count(of: "changed", from: "queued", alsoCounting: ", max(sent_to) AS sent_to", alsoSetting: """
+        sent_to = greatest(push_batch.sent_to, change.sent_to),
         state = CASE WHEN push_batch.state = 'claimed' AND push_batch.hub_id = $10::uuid
                       AND push_batch.queued + push_batch.waiting = change.count - change.waiting
                      THEN 'settled' ELSE push_batch.state END
         """))
       RETURNING push_batch.batch_no, push_batch.state = 'settled' AND push_batch.hub_id = $10::uuid AS is_over)
-    SELECT (SELECT count(*) FROM settled), ARRAY(SELECT batch_no FROM counted WHERE is_over)
+    SELECT (SELECT count(*) FROM settled), ARRAY(SELECT batch_no FROM counted WHERE is_over),
+           EXISTS (SELECT FROM batch WHERE is_marked)
     """)
 
   /// Writes the final states `$4` and reasons `$5` of pushes `$3`, of batches `$6`, that were requeued and not sent again: a hub
@@ -151,8 +162,10 @@ enum BatchQueries {
     SELECT count(*) FROM settled
     """)
 
-  /// Counts the rows of `changes` in their batches: each has left the state `from`.
-  private static func count(of changes: String, from: String, alsoSetting assignment: String? = nil) -> String {
+  /// Counts the rows of `changes` in their batches: each that has a state has left the state `from`.
+  private static func count(
+    of changes: String, from: String, alsoCounting columns: String = "", alsoSetting assignment: String? = nil
+  ) -> String {
     let states = ["waiting", "accepted", "failed", "uncertain", "skipped"]
     let sums = states.map { "count(*) FILTER (WHERE state = '\($0)') AS \($0)" }.joined(separator: ", ")
     let changed = states.map { state in
@@ -163,8 +176,8 @@ enum BatchQueries {
          SET \(states.contains(from) ? "" : "\(from) = push_batch.\(from) - change.count, ")\(changed.joined(separator: ", ")),
              sent = push_batch.sent + change.firsts,
              accepted_opened = push_batch.accepted_opened + change.opened\(assignment.map { ", \($0)" } ?? "")
-        FROM (SELECT batch_no, count(*) AS count, count(*) FILTER (WHERE is_first) AS firsts,
-                     count(*) FILTER (WHERE is_opened) AS opened, \(sums)
+        FROM (SELECT batch_no, count(state) AS count, count(*) FILTER (WHERE is_first) AS firsts,
+                     count(*) FILTER (WHERE is_opened) AS opened, \(sums)\(columns)
                 FROM \(changes) GROUP BY batch_no) AS change
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
          AND push_batch.batch_no = change.batch_no
