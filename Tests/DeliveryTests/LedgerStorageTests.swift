@@ -85,6 +85,12 @@ import Wire
       let known = try await bench.database.query(
         "SELECT reltuples::int8 FROM pg_class WHERE relname IN ('push', 'push_1', 'push_batch') ORDER BY relname")
       #expect(try known.map { try $0.decode(Int.self) } == [6000, 6000, 6])
+      let bounds = try await bench.database.query(
+        """
+        SELECT cardinality(histogram_bounds::text::text[]) FROM pg_stats
+         WHERE tablename = 'push_1' AND attname = 'push_no'
+        """)
+      #expect(try bounds.map { try $0.decode(Int.self) } == [11], "a sample of 3,000 rows is enough")
     }
   }
 

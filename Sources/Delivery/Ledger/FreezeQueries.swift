@@ -16,7 +16,8 @@ enum FreezeQueries {
 
   /// Devices are numbered in the order of app, environment and id. Each batch is a range of these numbers, and of one app and
   /// environment. The customer comes from the devices, and the numbers are partitioned by it. On Citus rows then go from shard to
-  /// shard, not through the coordinator.
+  /// shard, not through the coordinator. The outer condition says nothing new, but tells the planner that the numbered devices are in
+  /// order already. Else it sorts all of them a second time.
   private static func freeze(_ name: String, _ audience: String, sendout: String, size: String) -> Statement {
     Statement(
       name, .write,
@@ -30,6 +31,7 @@ enum FreezeQueries {
                      ((row_number() OVER (PARTITION BY customer_id, push_app_id, sandbox ORDER BY device_id) - 1)
                        % \(size)::int4 = 0)::int4 AS begins_batch
                 FROM (\(audience)) AS audience) AS numbered
+       WHERE customer_id = $1::bigint
       """)
   }
 

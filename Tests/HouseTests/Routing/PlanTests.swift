@@ -1,4 +1,5 @@
 import Delivery
+import FoundationEssentials
 import Postgres
 import Sendouts
 import Support
@@ -41,6 +42,20 @@ import Testing
             "\(statement.name): \(scan.type) of \(scan.table) \(scan.conditions)")
         }
       }
+    }
+  }
+
+  @Test func `A freeze sorts the audience once`() async throws {
+    try await withDatabase { database in
+      let freeze = try #require(DeliveryStatements.all.first { $0.name == "ledger.freeze_all" })
+      let plan = try await database.pool.transaction { transaction in
+        for setting in ["enable_indexscan", "enable_bitmapscan"] {
+          try await transaction.query(.made("SET LOCAL \(setting) = off"))
+        }
+        return try await Prepared(freeze, transaction).plan()
+      }
+      #expect(plan.components(separatedBy: #""Node Type": "WindowAgg""#).count == 4)
+      #expect(plan.components(separatedBy: #""Node Type": "Sort""#).count == 2)
     }
   }
 
