@@ -24,8 +24,7 @@ struct MessageRoutes: Sendable {
     guard let bodies = try MessageList(bytes) else {
       let repetition = key.map { NewMessage.RepetitionKey(key: $0, fingerprint: Self.fingerprint(bytes)) }
       let (message, isRepeated) = try await messages.send(
-        access.customer, try JSONBody.decode(MessageRequest.self, from: bytes), allowed: access.appID,
-        repetition: repetition)
+        access.customer, try Self.request(bytes), allowed: access.appID, repetition: repetition)
       return try JSONReply.make(.created, message, headers: isRepeated ? [.idempotentReplayed: "true"] : [:])
     }
     return try JSONReply.make(.created, try await send(bodies.bodies, access, key))
@@ -35,7 +34,7 @@ struct MessageRoutes: Sendable {
   func sendFromCaches(_ request: FastRequest, _ answer: @escaping FastCompletion) -> Bool {
     guard request.header(.idempotencyKey) == nil, request.header(.contentType).map(JSONBody.isType) == true,
       !MessageList.isList(request.body), let access = authenticator.cachedAccess(request, needs: .send),
-      let body = try? JSONBody.decode(MessageRequest.self, from: request.body),
+      let body = try? Self.request(request.body),
       let message = messages.ready(access.customer, body, allowed: access.appID)
     else { return false }
     do {
@@ -49,6 +48,10 @@ struct MessageRoutes: Sendable {
     return true
   }
 
+  private static func request(_ bytes: ByteBuffer) throws -> MessageRequest {
+    try bytes.withUnsafeReadableBytes { MessageRequest(plain: $0) } ?? JSONBody.decode(from: bytes)
+  }
+
   private func send(_ bodies: [ByteBuffer], _ access: Access, _ key: String?) async throws -> [MessageResult] {
     try await withThrowingTaskGroup(of: (Int, MessageResult).self) { group in
       for (index, body) in bodies.enumerated() {
@@ -58,8 +61,7 @@ struct MessageRoutes: Sendable {
               NewMessage.RepetitionKey(key: "\($0)#\(index)", fingerprint: Self.fingerprint(body))
             }
             let (message, _) = try await messages.send(
-              access.customer, try JSONBody.decode(MessageRequest.self, from: body), allowed: access.appID,
-              repetition: repetition)
+              access.customer, try Self.request(body), allowed: access.appID, repetition: repetition)
             return (index, .taken(message))
           } catch {
             guard let response = ErrorReplies.response(for: error), response.status.code < 500 else { throw error }
