@@ -229,14 +229,26 @@ extension Querying {
         tokens.append(Bytes(token.key))
       }
     }
-    return try await query(
-      MessageQueries.accept, ledger.key.customer.rawValue, ledger.key.sendout.rawValue, ledger.apps.map(\.rawValue),
-      numbers.push, numbers.batch, ledger.run?.uuid, ledger.run.map { _ in ledger.lease.inSeconds },
-      messages.indices.map { numbers.message + Int32($0) }, originalIDs, apps, tokens,
-      messages.map { JSONB($0.body) }, messages.map { $0.content.properties.map { JSONB($0) } }, messages.map(\.ttl),
-      messages.map(\.content.collapseKey), messages.map(\.content.priority.rawValue), messages.map(\.reference),
-      messages.map { $0.repetitionKey?.key }, messages.map { $0.repetitionKey.map { Bytes($0.fingerprint) } },
-      messages.map(\.deliverAt), Int32(clamping: ledger.room))
+    let keys = messages.map { $0.repetitionKey?.key }
+    return if keys.allSatisfy({ $0 == nil }) {
+      try await query(
+        MessageQueries.accept, ledger.key.customer.rawValue, ledger.key.sendout.rawValue, ledger.apps.map(\.rawValue),
+        numbers.push, numbers.batch, ledger.run?.uuid, ledger.run.map { _ in ledger.lease.inSeconds },
+        messages.indices.map { numbers.message + Int32($0) }, originalIDs, apps, tokens,
+        messages.map { JSONB($0.body) }, messages.map { $0.content.properties.map { JSONB($0) } }, messages.map(\.ttl),
+        messages.map(\.content.collapseKey), messages.map(\.content.priority.rawValue), messages.map(\.reference),
+        messages.map(\.deliverAt), Int32(clamping: ledger.room))
+    } else {
+      try await query(
+        MessageQueries.acceptOnce, ledger.key.customer.rawValue, ledger.key.sendout.rawValue,
+        ledger.apps.map(\.rawValue), numbers.push, numbers.batch, ledger.run?.uuid,
+        ledger.run.map { _ in ledger.lease.inSeconds }, messages.indices.map { numbers.message + Int32($0) },
+        originalIDs, apps, tokens, messages.map { JSONB($0.body) },
+        messages.map { $0.content.properties.map { JSONB($0) } }, messages.map(\.ttl),
+        messages.map(\.content.collapseKey), messages.map(\.content.priority.rawValue), messages.map(\.reference),
+        messages.map(\.deliverAt), Int32(clamping: ledger.room), keys,
+        messages.map { $0.repetitionKey.map { Bytes($0.fingerprint) } })
+    }
   }
 }
 

@@ -3,99 +3,103 @@ import Registry
 
 /// Statements on `message` and `message_key`. `$1` is the customer, `$2` the stream.
 enum MessageQueries {
-  static let all: [Statement] = [accept, accepted, repetitions, find, contents, ofPush, forgetKeys]
+  static let all: [Statement] = [accept, acceptOnce, accepted, repetitions, find, contents, ofPush, forgetKeys]
 
   /// Accepts messages: writes them, their pushes and batches that the run `$6` has claimed already for `$7` seconds, with the
-  /// write-ahead mark at their ends if there are at most `$21` pushes. So their bytes may leave once this is committed. Without a run
+  /// write-ahead mark at their ends if there are at most `$19` pushes. So their bytes may leave once this is committed. Without a run
   /// they are queued for any hub.
   ///
   /// `$3` are the apps; pushes are numbered from `$4` and batches from `$5`. Arrays have one item a message. `$8` holds numbers.
   /// `$9` holds original ids; where it is NULL, `$10` and `$11` name a device by app and token key. `$12` to `$17` are bodies,
-  /// properties, seconds to live, collapse keys, priorities and references. `$18` are idempotency keys, `$19` fingerprints. `$20`
-  /// are the moments at which messages are due, NULL for now. Those that are due later are queued for any hub until then.
+  /// properties, seconds to live, collapse keys, priorities and references. `$18` are the moments at which messages are due, NULL for
+  /// now. Those that are due later are queued for any hub until then.
   ///
   /// Returns a row for each push with its recipient, and one for a message without pushes. The second column says what became of the
-  /// message: 0 accepted, 1 nobody to send it to, 2 its idempotency key is taken. Locks idempotency keys in their order.
-  static let accept = Statement(
-    "message.accept", .write,
-    """
-    WITH wanted AS MATERIALIZED (
-      SELECT * FROM unnest($8::int4[], $9::text[], $10::bigint[], $11::bytea[], $12::jsonb[], $13::jsonb[], $14::int4[],
-                           $15::text[], $16::text[], $17::text[], $18::text[], $19::bytea[], $20::timestamptz[])
-        AS w (message_no, original_id, push_app_id, token_key, body, properties, ttl, collapse_key, priority, reference,
-              idempotency_key, fingerprint, deliver_at)),
-    addressee AS MATERIALIZED (
-      SELECT w.message_no, c.contact_id, NULL::bigint AS device_id
+  /// message: 0 accepted, 1 nobody to send it to, 2 its idempotency key is taken.
+  static let accept = accept("message.accept", once: false)
+
+  /// The same with idempotency keys `$20` and fingerprints `$21`, NULL for messages without. Locks the keys in their order. A statement
+  /// of its own, since most messages have none, and each part of a statement costs time before the first row.
+  static let acceptOnce = accept("message.accept_once", once: true)
+
+  private static func accept(_ name: String, once: Bool) -> Statement {
+    let isFresh =
+      "w.contact_id IS NOT NULL"
+      + (once ? " AND (w.idempotency_key IS NULL OR w.message_no IN (SELECT message_no FROM taken))" : "")
+    let taken = """
+      taken AS (
+        INSERT INTO message_key (customer_id, idempotency_key, fingerprint, sendout_id, message_no)
+        SELECT $1::bigint, idempotency_key, fingerprint, $2::bigint, message_no
+          FROM wanted
+         WHERE idempotency_key IS NOT NULL AND contact_id IS NOT NULL
+         ORDER BY idempotency_key
+        ON CONFLICT DO NOTHING
+        RETURNING message_no),
+      """
+    return Statement(
+      name, .write,
+      """
+      WITH wanted AS MATERIALIZED (
+        SELECT w.*, c.device_id AS only_device, \(Recipient.contactColumns("c"))
+          FROM unnest($8::int4[], $9::text[], $10::bigint[], $11::bytea[], $12::jsonb[], $13::jsonb[], $14::int4[],
+                      $15::text[], $16::text[], $17::text[], $18::timestamptz[]\(once ? ", $20::text[], $21::bytea[]" : ""))
+            AS w (message_no, named, app, token_key, body, own_properties, ttl, collapse_key, priority, reference, deliver_at
+                  \(once ? ", idempotency_key, fingerprint" : ""))
+          LEFT JOIN LATERAL (
+            SELECT contact.*, NULL::bigint AS device_id
+              FROM contact
+             WHERE customer_id = $1::bigint AND original_id = w.named AND w.token_key IS NULL
+            UNION ALL
+            SELECT contact.*, device.device_id
+              FROM device
+              JOIN contact ON contact.customer_id = device.customer_id AND contact.contact_id = device.contact_id
+             WHERE device.customer_id = $1::bigint AND device.push_app_id = w.app AND device.token_key = w.token_key
+               AND contact.customer_id = $1::bigint) c ON true),
+      \(once ? taken : "")
+      numbered AS MATERIALIZED (
+        SELECT w.message_no, w.deliver_at, w.contact_id, \(Recipient.deviceColumns("d")),
+               ($4::int4 + row_number() OVER (ORDER BY d.push_app_id, d.sandbox, w.deliver_at, w.message_no, d.device_id)
+                     - 1)::int4 AS push_no,
+               ($5::int4 + dense_rank() OVER (ORDER BY d.push_app_id, d.sandbox, w.deliver_at) - 1)::int4 AS batch_no,
+               $6::uuid IS NOT NULL AND w.deliver_at IS NULL AS is_claimed
+          FROM wanted w
+         CROSS JOIN LATERAL (SELECT * FROM device
+                              WHERE customer_id = $1::bigint AND contact_id = w.contact_id
+                                AND push_app_id = ANY ($3::bigint[]) AND invalidated_at IS NULL
+                                AND (w.only_device IS NULL OR device_id = w.only_device)
+                              LIMIT \(Device.maximumOfContact)) d
+         WHERE \(isFresh)),
+      made AS (
+        INSERT INTO message (customer_id, sendout_id, message_no, contact_id, push_nos, body, properties, collapse_key, priority,
+                             reference, deliver_at, expires_at)
+        SELECT $1::bigint, $2::bigint, w.message_no, w.contact_id, coalesce(n.push_nos, '{}'), w.body, w.own_properties,
+               w.collapse_key, w.priority, w.reference, w.deliver_at,
+               greatest(w.deliver_at, now()) + make_interval(secs => w.ttl)
+          FROM wanted w
+          LEFT JOIN (SELECT message_no, array_agg(push_no ORDER BY push_no) AS push_nos FROM numbered GROUP BY message_no) n
+            ON n.message_no = w.message_no
+         WHERE \(isFresh)),
+      batch AS (
+        INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued, state,
+                                not_before, hub_id, claims, claimed_at, lease_until, sent_to)
+        SELECT $1::bigint, $2::bigint, batch_no, push_app_id, sandbox, min(push_no), max(push_no), count(*),
+               CASE WHEN is_claimed THEN 'claimed' ELSE 'queued' END, coalesce(deliver_at, '-infinity'),
+               CASE WHEN is_claimed THEN $6::uuid END, CASE WHEN is_claimed THEN 1 ELSE 0 END,
+               CASE WHEN is_claimed THEN batch_moment.claimed_at END, CASE WHEN is_claimed THEN batch_moment.lease_until END,
+               CASE WHEN is_claimed AND (SELECT count(*) FROM numbered WHERE is_claimed) <= $19::int4 THEN max(push_no) ELSE 0 END
+          FROM numbered,
+               (SELECT now() AS claimed_at, now() + make_interval(secs => $7::float8) AS lease_until) AS batch_moment
+         GROUP BY batch_no, push_app_id, sandbox, deliver_at, is_claimed, batch_moment.claimed_at, batch_moment.lease_until),
+      push AS (
+        INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, message_no)
+        SELECT $1::bigint, $2::bigint, push_no, batch_no, device_id, contact_id, message_no FROM numbered)
+      SELECT w.message_no, CASE WHEN w.contact_id IS NULL THEN 1 WHEN \(isFresh) THEN 0 ELSE 2 END::int2,
+             \(Recipient.columns(ofContact: "w", ofDevice: "n")), n.push_no, n.batch_no
         FROM wanted w
-       CROSS JOIN LATERAL (SELECT contact_id FROM contact
-                            WHERE customer_id = $1::bigint AND original_id = w.original_id LIMIT 1) c
-       WHERE w.token_key IS NULL
-      UNION ALL
-      SELECT w.message_no, d.contact_id, d.device_id
-        FROM wanted w
-       CROSS JOIN LATERAL (SELECT contact_id, device_id FROM device
-                            WHERE customer_id = $1::bigint AND push_app_id = w.push_app_id AND token_key = w.token_key
-                            LIMIT 1) d
-       WHERE w.token_key IS NOT NULL),
-    taken AS (
-      INSERT INTO message_key (customer_id, idempotency_key, fingerprint, sendout_id, message_no)
-      SELECT $1::bigint, w.idempotency_key, w.fingerprint, $2::bigint, w.message_no
-        FROM wanted w JOIN addressee a ON a.message_no = w.message_no
-       WHERE w.idempotency_key IS NOT NULL
-       ORDER BY w.idempotency_key
-      ON CONFLICT DO NOTHING
-      RETURNING message_no),
-    fresh AS MATERIALIZED (
-      SELECT w.*, a.contact_id, a.device_id
-        FROM wanted w JOIN addressee a ON a.message_no = w.message_no
-       WHERE w.idempotency_key IS NULL OR w.message_no IN (SELECT message_no FROM taken)),
-    target AS MATERIALIZED (
-      SELECT f.message_no, f.deliver_at, \(Recipient.columns(contact: "c", device: "d"))
-        FROM fresh f
-       CROSS JOIN LATERAL (SELECT * FROM contact WHERE customer_id = $1::bigint AND contact_id = f.contact_id LIMIT 1) c
-       CROSS JOIN LATERAL (SELECT * FROM device
-                            WHERE customer_id = $1::bigint AND contact_id = f.contact_id
-                              AND push_app_id = ANY ($3::bigint[]) AND invalidated_at IS NULL
-                              AND (f.device_id IS NULL OR device_id = f.device_id)
-                            LIMIT \(Device.maximumOfContact)) d),
-    numbered AS MATERIALIZED (
-      SELECT *, ($4::int4 + row_number() OVER (ORDER BY push_app_id, sandbox, deliver_at, message_no, device_id)
-                   - 1)::int4 AS push_no,
-             ($5::int4 + dense_rank() OVER (ORDER BY push_app_id, sandbox, deliver_at) - 1)::int4 AS batch_no,
-             $6::uuid IS NOT NULL AND deliver_at IS NULL AS is_claimed
-        FROM target),
-    made AS (
-      INSERT INTO message (customer_id, sendout_id, message_no, contact_id, push_nos, body, properties, collapse_key, priority,
-                           reference, deliver_at, expires_at)
-      SELECT $1::bigint, $2::bigint, f.message_no, f.contact_id, coalesce(n.push_nos, '{}'), f.body, f.properties,
-             f.collapse_key, f.priority, f.reference, f.deliver_at,
-             greatest(f.deliver_at, now()) + make_interval(secs => f.ttl)
-        FROM fresh f
-        LEFT JOIN (SELECT message_no, array_agg(push_no ORDER BY push_no) AS push_nos FROM numbered GROUP BY message_no) n
-          ON n.message_no = f.message_no),
-    batch AS (
-      INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued, state,
-                              not_before, hub_id, claims, claimed_at, lease_until, sent_to)
-      SELECT $1::bigint, $2::bigint, batch_no, push_app_id, sandbox, min(push_no), max(push_no), count(*),
-             CASE WHEN is_claimed THEN 'claimed' ELSE 'queued' END, coalesce(deliver_at, '-infinity'),
-             CASE WHEN is_claimed THEN $6::uuid END, CASE WHEN is_claimed THEN 1 ELSE 0 END,
-             CASE WHEN is_claimed THEN batch_moment.claimed_at END, CASE WHEN is_claimed THEN batch_moment.lease_until END,
-             CASE WHEN is_claimed AND (SELECT count(*) FROM numbered WHERE is_claimed) <= $21::int4 THEN max(push_no) ELSE 0 END
-        FROM numbered,
-             (SELECT now() AS claimed_at, now() + make_interval(secs => $7::float8) AS lease_until) AS batch_moment
-       GROUP BY batch_no, push_app_id, sandbox, deliver_at, is_claimed, batch_moment.claimed_at, batch_moment.lease_until),
-    push AS (
-      INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, message_no)
-      SELECT $1::bigint, $2::bigint, push_no, batch_no, device_id, contact_id, message_no FROM numbered)
-    SELECT w.message_no,
-           CASE WHEN f.message_no IS NOT NULL THEN 0 WHEN a.message_no IS NOT NULL THEN 2 ELSE 1 END::int2,
-           \(Recipient.columns(of: "n")), n.push_no, n.batch_no
-      FROM wanted w
-      LEFT JOIN addressee a ON a.message_no = w.message_no
-      LEFT JOIN fresh f ON f.message_no = w.message_no
-      LEFT JOIN numbered n ON n.message_no = w.message_no
-     ORDER BY n.push_no
-    """)
+        LEFT JOIN numbered n ON n.message_no = w.message_no
+       ORDER BY n.push_no
+      """)
+  }
 
   /// The same rows as `accept` for the messages `$3`, of which a reply was lost: 0 for those that are there.
   static let accepted = Statement(

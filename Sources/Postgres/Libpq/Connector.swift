@@ -83,7 +83,8 @@ struct ConnectionSettings {
     }
     let theirs = values.first { $0.keyword == "options" }?.value ?? ambientOptions
     let limit = "-c statement_timeout=\(configuration.statementTimeout.wholeMilliseconds)"
-    let plans = configuration.plansOnce && isShared ? "-c plan_cache_mode=force_generic_plan" : nil
+    let plans =
+      configuration.plansOnce && isShared ? "-c plan_cache_mode=force_generic_plan -c random_page_cost=1.1" : nil
     // The last one wins. Citus takes no plan that was made without the parameters, so there the connection string has to say `auto`.
     set("options", [plans, theirs, limit].compactMap(\.self).joined(separator: " "))
     set("client_encoding", "UTF8")

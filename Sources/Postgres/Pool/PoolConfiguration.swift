@@ -21,7 +21,9 @@ public struct PoolConfiguration: Sendable {
   /// Whether shared connections plan each statement once, whatever its parameters (`plan_cache_mode = force_generic_plan`), unless the
   /// connection string's `options` set another mode. The
   /// server would plan many anew each time, and for short statements on partitioned tables that costs more than running them. It is
-  /// for statements that go by keys; what runs in transactions, such as a freeze, is planned for its parameters.
+  /// for statements that go by keys; what runs in transactions, such as a freeze, is planned for its parameters. Their pages are
+  /// mostly in memory, so a page by an index is planned to cost hardly more than one in a row (`random_page_cost`). Else a plan made
+  /// while a table is small reads all of it until the next plan.
   public var plansOnce = false
   /// The connections' name in `pg_stat_activity`.
   public var applicationName = "pushcart"

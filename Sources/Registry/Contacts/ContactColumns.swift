@@ -12,10 +12,10 @@ enum ContactColumns {
     "\(Self.contact(contact)),\n  \(Self.device(device))"
   }
 
-  /// The same columns, by the alias of rows that have them.
-  static func sql(of rows: String) -> String {
+  /// The same columns, by the aliases of rows that have them.
+  static func sql(of contacts: String, _ devices: String) -> String {
     let names = ["contact_id", "original_id", "list_id", "date_of_birth", "properties", "texts"]
-    return (names.map { "\(rows).\($0)" } + [device(rows)]).joined(separator: ", ")
+    return (names.map { "\(contacts).\($0)" } + [device(devices)]).joined(separator: ", ")
   }
 
   /// The columns of a contact by the alias of its row.

@@ -99,8 +99,14 @@ extension Recipient {
     ContactColumns.sql(contact: contact, device: device)
   }
 
-  /// The same columns of a part of the statement that has selected them already.
-  package static func columns(of part: String) -> String { ContactColumns.sql(of: part) }
+  /// The columns of the contact alone, and those of the device, for parts of a statement that select them apart.
+  package static func contactColumns(_ alias: String) -> String { ContactColumns.contact(alias) }
+  package static func deviceColumns(_ alias: String) -> String { ContactColumns.device(alias) }
+
+  /// The columns of `columns(contact:device:)`, of parts of the statement that have selected them already.
+  package static func columns(ofContact contact: String, ofDevice device: String) -> String {
+    ContactColumns.sql(of: contact, device)
+  }
 
   /// How many columns the row has up to the last of these.
   package static let columnCount = 19

@@ -163,12 +163,18 @@ import Testing
     async throws
   {
     try await withDatabase { database in
-      let show = Statement("test.show", .read, "SELECT current_setting('plan_cache_mode')")
-      #expect(try await database.pool.query(show)[0].decode(String.self) == "auto")
+      let show = Statement(
+        "test.show", .read, "SELECT current_setting('plan_cache_mode'), current_setting('random_page_cost')")
+      @Sendable func plans(_ database: any Querying) async throws -> [String] {
+        let (mode, cost) = try await database.query(show)[0].decode(String.self, String.self)
+        return [mode, cost]
+      }
+      let usual = try await plans(database.pool)
+      #expect(usual[0] == "auto")
       try await database.withPool({ $0.plansOnce = true }) { pool in
-        #expect(try await pool.query(show)[0].decode(String.self) == "force_generic_plan")
-        let inTransaction = try await pool.transaction { try await $0.query(show)[0].decode(String.self) }
-        #expect(inTransaction == "auto")
+        #expect(try await plans(pool) == ["force_generic_plan", "1.1"])
+        let inTransaction = try await pool.transaction { try await plans($0) }
+        #expect(inTransaction == usual)
       }
       // As on Citus.
       let options = " options='-c plan_cache_mode=auto'"
