@@ -18,7 +18,7 @@ import Postgres
 /// What each part costs is told in Tests/Bench/NOTES.md. Every column of every step costs time before the first row is read, so
 /// there are few steps, and a contact's texts travel as one array. Look-ups stand in LATERAL … LIMIT 1. The planner can only
 /// answer that row by row from the unique index, whatever size it believes the tables to have. Contacts are updated by
-/// the same index, whose pages are at hand by then, and devices by their place. Nothing joins more than it must. The planner takes
+/// the same index, whose pages are at hand by then, and devices by their contact's. Nothing joins more than it must. The planner takes
 /// every array for ten elements, and a nested loop over 256 by 256 rows costs more than all the rest.
 enum RegisterQueries {
   private static let fields = ContactField.allCases
@@ -225,7 +225,7 @@ enum RegisterQueries {
   /// by their token only if they are not there. Where a request has several devices, all are looked up by token: a
   /// contact may have thousands. `IS TRUE` keeps the planner from the tokens' index.
   private static let lookedUp = """
-    SELECT i.*, d.ctid AS known_ctid, d.device_id AS known_device_id, d.contact_id AS known_contact_id,
+    SELECT i.*, d.device_id AS known_device_id, d.contact_id AS known_contact_id,
       d.sandbox AS known_sandbox, d.invalidation_type AS known_type, d.invalidation_reason AS known_reason,
       d.invalidated_at AS known_at, d.manufacturer AS known_manufacturer, d.model AS known_model,
       d.os_version AS known_os_version, d.country AS known_country
@@ -256,14 +256,14 @@ enum RegisterQueries {
     """
 
   private static let known = """
-    ctid, device_id, contact_id, sandbox, invalidation_type, invalidation_reason, invalidated_at, manufacturer, model, os_version,
+    device_id, contact_id, sandbox, invalidation_type, invalidation_reason, invalidated_at, manufacturer, model, os_version,
       country
     """
 
   /// The devices as they are to be, each numbered, in a step of its own as `owner` is.
   private static let wanted = """
     SELECT ordinal, push_app_id, contact_id, token, token_key, sandbox, type AS invalidation_type, known_contact_id, known_sandbox, known_type,
-      known_ctid, known_device_id, coalesce(known_device_id, nextval('device_device_id_seq')) AS device_id,
+      known_device_id, coalesce(known_device_id, nextval('device_device_id_seq')) AS device_id,
       nullif(coalesce(manufacturer, known_manufacturer), '') AS manufacturer,
       nullif(coalesce(model, known_model), '') AS model,
       nullif(coalesce(os_version, known_os_version), '') AS os_version,
@@ -273,15 +273,16 @@ enum RegisterQueries {
     FROM looked_up
     """
 
-  /// By the place of the row, which is locked. If another statement wrote it after this one began, this one sees nothing there, and
-  /// leaves it as it is.
+  /// By the index of contacts, whose pages are at hand: `IS TRUE` keeps the planner from the primary key. If another statement moved the
+  /// device after this one began, this one finds nothing, and leaves it as it is.
   private static let updated = """
     UPDATE device d SET
       contact_id = w.contact_id, token = w.token, sandbox = w.sandbox, manufacturer = w.manufacturer, model = w.model,
       os_version = w.os_version, country = w.country, registered_at = now(), invalidation_type = w.invalidation_type,
       invalidated_at = w.invalidated_at, invalidation_reason = w.invalidation_reason
     FROM wanted w
-    WHERE w.known_device_id IS NOT NULL AND d.customer_id = $1::bigint AND d.ctid = w.known_ctid
+    WHERE w.known_device_id IS NOT NULL AND d.customer_id = $1::bigint AND d.contact_id = w.known_contact_id
+      AND (d.device_id = w.known_device_id) IS TRUE
     """
 
   /// In the order in which `wanted` gives them.

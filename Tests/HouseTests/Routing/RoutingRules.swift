@@ -14,6 +14,7 @@ enum RoutingFault: String, Sendable {
   case customerChanged = "an UPDATE sets customer_id"
   case simpleCase = "CASE x WHEN y: Citus writes it for the shard as a comparison with a boolean (use CASE WHEN x = y)"
   case wholeRow = "a row as a whole, which a shard cannot cast"
+  case rowPlace = "an UPDATE or DELETE looks for rows by their place (ctid)"
   case customerNotGiven = "an INSERT takes customer_id from elsewhere than $1 or a table's customer_id"
 }
 
@@ -77,6 +78,11 @@ struct RoutingRules: Sendable {
   private func faultsOfChange(_ query: ParseNode, sets: Bool) -> Set<RoutingFault> {
     var faults: Set<RoutingFault> = []
     if query.everything().contains(where: { volatility(of: $0) == .volatile }) { faults.insert(.volatileInChange) }
+    if let quals = query["jointree"]?["quals"],
+      quals.everything().contains(where: { $0.kind == "VAR" && $0.word("varattno") == "-1" })
+    {
+      faults.insert(.rowPlace)
+    }
     let targets = sets ? query.items("targetList").filter { $0.word("resjunk") != "true" } : []
     if targets.contains(where: { $0.word("resname") == "customer_id" }) { faults.insert(.customerChanged) }
     for expression in targets + [query["jointree"]?["quals"]].compactMap({ $0 }) {

@@ -104,6 +104,12 @@ import Testing
     ),
     ("INSERT INTO list (customer_id, name) VALUES ($1::bigint, (SELECT 'a'))", .subqueryInValues),
     ("SELECT list_id, nextval('list_list_id_seq') FROM list WHERE customer_id = $1::bigint", .numberedRead),
+    (
+      """
+      WITH found AS (SELECT ctid FROM list WHERE customer_id = $1::bigint LIMIT 1)
+      UPDATE list SET name = 'a' FROM found WHERE customer_id = $1::bigint AND list.ctid = found.ctid
+      """, .rowPlace
+    ),
     ("UPDATE list SET customer_id = $2::bigint WHERE customer_id = $1::bigint", .customerChanged),
     ("INSERT INTO list (customer_id, name) VALUES ($2::bigint, $1::text)", .customerNotGiven),
     ("UPDATE list SET name = CASE name WHEN 'a' THEN 'b' END WHERE customer_id = $1::bigint", .simpleCase),
