@@ -1,4 +1,5 @@
 import Content
+import Delivery
 import Postgres
 import Registry
 import Wire
@@ -53,6 +54,20 @@ enum SendoutRules {
     case (nil, nil): throw SendoutError.invalid(field: "appId", problem: "is missing: give appId, or several as appIds")
     case (_?, _?): throw SendoutError.invalid(field: "appIds", problem: "is there beside appId: give one of them")
     }
+  }
+
+  /// Those of the apps that a push service sends to.
+  /// - Throws: `SendoutError.platformNotServed` if there is none, and `.appWithoutCredentials` for the first that nothing can be sent
+  ///   to yet.
+  static func sendable(_ apps: [PushApp]) throws(SendoutError) -> [PushApp] {
+    let served = apps.filter(\.type.isServed)
+    guard !served.isEmpty else { throw .platformNotServed(apps[0].type) }
+    for app in served {
+      if let field = app.missingCredential {
+        throw .appWithoutCredentials(app.id, appID: app.appID, app.type, field: field)
+      }
+    }
+    return served
   }
 
   static func audience(_ audience: Audience) throws {

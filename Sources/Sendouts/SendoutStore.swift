@@ -49,7 +49,7 @@ public struct SendoutStore: Sendable {
 
   /// Creates a sendout, and starts it if the request says so.
   /// - Returns: the sendout; its counts are 0, as a hub has yet to freeze its audience.
-  /// - Throws: `SendoutError.invalid`, `.platformNotServed`; `RegistryError.appUnknown`, `.appAmbiguous`;
+  /// - Throws: `SendoutError.invalid`, `.platformNotServed`, `.appWithoutCredentials`; `RegistryError.appUnknown`, `.appAmbiguous`;
   ///   `ContentError.invalid`, `.unparsable` with fields such as `message.alert`.
   public func create(_ customer: CustomerID, _ request: SendoutRequest) async throws -> SendoutReply {
     let name = try SendoutRules.name(request)
@@ -59,8 +59,7 @@ public struct SendoutStore: Sendable {
     let message = try MessageTemplate(request.message)
     return try await atomically { database in
       let apps = try await PushApps(database).resolveAll(customer, appIDs: appIDs, type: request.appType)
-      let served = apps.filter(\.type.isServed)
-      guard !served.isEmpty else { throw SendoutError.platformNotServed(apps[0].type) }
+      let served = try SendoutRules.sendable(apps)
       try message.checkSize(for: served.map(\.type))
       let template = try await SendoutRules.currentTemplate(customer, request.template, in: database)
       let unknown = try await unknownIDs(customer, request.audience, in: database)

@@ -50,8 +50,8 @@ public enum SendoutError: Error, Sendable, Hashable {
   case triggerInactive(TriggerID)
   /// The customer has a trigger of this name already.
   case triggerNameTaken(String)
-  /// Nothing can be sent to the app yet.
-  case appWithoutCredentials(String)
+  /// Nothing can be sent to the app yet. `field` is the credential that it needs.
+  case appWithoutCredentials(PushAppID, appID: String, AppType, field: String)
   /// The stream was paused or cancelled.
   case streamEnded(SendoutID)
   /// The verb is not possible in the sendout's state.

@@ -250,19 +250,18 @@ import Wire
     }
   }
 
-  @Test func `An app without a signing key pauses its sendouts and says so`() async throws {
+  @Test func `A sendout to an app without credentials is refused, naming what is missing`() async throws {
     try await withSendingBench { bench in
-      try await bench.addDevices(1)
-      _ = try await PushApps(bench.pool, vault: bench.vault).add(
+      let bare = try await PushApps(bench.pool, vault: bench.vault).add(
         bench.customer, NewPushApp(appID: "com.acme.bare", type: .ios, name: "Bare"))
-      try await bench.database.query("UPDATE device SET push_app_id = (SELECT max(push_app_id) FROM push_app)")
-      try await bench.withHubs {
-        let reply = try await bench.sendouts.create(
+      let missing = SendoutError.appWithoutCredentials(bare.id, appID: "com.acme.bare", .ios, field: "signingKey")
+      await #expect(throws: missing) {
+        try await bench.sendouts.create(
           bench.customer,
-          SendoutRequest(appId: "com.acme.bare", audience: .all, message: MessageBody(alert: "Hello"), start: true))
-        let paused = try await bench.until(SendoutKey(bench.customer, reply.sendoutId), .paused)
-        #expect(paused.haltReason == "the app has no signingKey")
+          SendoutRequest(
+            appIds: [SendingBench.appID, "com.acme.bare"], audience: .all, message: MessageBody(alert: "Hello")))
       }
+      #expect(try await bench.database.query("SELECT FROM sendout").isEmpty)
     }
   }
 }

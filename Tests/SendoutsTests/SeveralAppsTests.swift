@@ -80,14 +80,14 @@ import Wire
     }
   }
 
-  @Test func `An app without credentials does not keep the others from being sent`() async throws {
+  @Test func `An app that has lost its credentials does not keep the others from being sent`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(50)
       let other = try await addApp(bench)
+      let key = try await send(bench)
       try await bench.database.query(
         "DELETE FROM push_credential WHERE push_app_id = $1::bigint", other.id.rawValue)
       try await bench.withHubs {
-        let key = try await send(bench)
         let paused = try await bench.until(key, .paused)
         #expect(paused.haltReason == "com.acme.other (app type 1): the app has no signingKey")
         #expect(paused.counts?.accepted == 50 && paused.counts?.queued == 30)
@@ -99,7 +99,10 @@ import Wire
     try await withSendingBench { bench in
       let apps = PushApps(bench.pool, vault: bench.vault)
       let firebase = try await apps.add(
-        bench.customer, NewPushApp(appID: SendingBench.appID, type: .firebase, name: "Acme for Android"))
+        bench.customer,
+        NewPushApp(
+          appID: SendingBench.appID, type: .firebase, name: "Acme for Android",
+          service: PushServiceFields(serviceAccount: Secret(try bench.simulator.issueServiceAccount()))))
       _ = try await apps.add(
         bench.customer, NewPushApp(appID: SendingBench.appID, type: .windows, name: "Acme for Windows"))
       func sentTo(_ type: AppType?) async throws -> [PushAppID] {

@@ -358,10 +358,7 @@ extension MessageService {
   private static func served(_ found: [[PushApp]], _ order: MessageOrder) throws -> [PushApp] {
     let meant = found.map { $0.filter { order.request.appType == nil || $0.type == order.request.appType } }
     if let unknown = meant.firstIndex(where: \.isEmpty) { throw RegistryError.appUnknown(appID: order.appIDs[unknown]) }
-    let all = meant.flatMap(\.self)
-    let served = all.filter(\.type.isServed)
-    guard !served.isEmpty else { throw SendoutError.platformNotServed(all[0].type) }
-    return served
+    return try SendoutRules.sendable(meant.flatMap(\.self))
   }
 
   private func addressee(_ target: MessageTarget, _ apps: [PushApp]) throws -> NewMessage.Addressee {
@@ -435,10 +432,12 @@ extension MessageService {
     let sendout = try Sendout(rows[0])
     var orders: [AppOrder] = []
     for app in apps {
-      // An app without credentials gets no pushes.
-      if let opened = try await credentials.credentials(for: app) { orders.append(dispatcher.order(for: app, opened)) }
+      guard let opened = try await credentials.credentials(for: app) else {
+        throw SendoutError.appWithoutCredentials(
+          app.id, appID: app.appID, app.type, field: app.missingCredential ?? "credentials")
+      }
+      orders.append(dispatcher.order(for: app, opened))
     }
-    guard !orders.isEmpty else { throw SendoutError.appWithoutCredentials(apps[0].appID) }
     let key = sendout.key
     return OpenStream(
       stream: MessageStream(key: key, apps: orders) { [database] in

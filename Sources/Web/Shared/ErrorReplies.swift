@@ -69,6 +69,11 @@ public enum ErrorReplies {
     }
   }
 
+  /// The option of a field of an app: `signing-key` for `signingKey`.
+  private static func option(_ field: String) -> String {
+    field.reduce(into: "") { $0 += $1.isUppercase ? "-\($1.lowercased())" : "\($1)" }
+  }
+
   private static func sendouts(_ error: SendoutError) -> HTTPErrorResponse {
     switch error {
     case .sendoutUnknown: .notFound("There is no sendout of this number.")
@@ -78,7 +83,10 @@ public enum ErrorReplies {
     case .triggerUnknown: .notFound("There is no trigger of this number.")
     case .triggerInactive: .conflict("The trigger is inactive and takes no messages. Set its active to true first.")
     case .triggerNameTaken: .conflict("There is a trigger of this name already.")
-    case .appWithoutCredentials: .conflict("The app has no credentials yet, so nothing can be sent to it.")
+    case .appWithoutCredentials(let id, let appID, let type, let field):
+      .conflict(
+        "App \(appID) (\(type.platform)) has no \(field), so nothing can be sent to it. Add it by PATCH /api/v1/apps/\(id), or by "
+          + "pushcart app update \(id) --customer N --\(option(field)) FILE.")
     case .streamEnded: .conflict("The stream of these messages is paused or cancelled.")
     case .platformNotServed:
       .badRequest("appType is of a platform that this hub cannot send to; it sends to iOS, Firebase and Android.")

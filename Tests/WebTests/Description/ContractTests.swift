@@ -73,7 +73,7 @@ private struct Tour: Sendable {
     try await send("GET", "/api/v1/audit")
     try await send("GET", "/api/v1/customer")
     try await send("PATCH", "/api/v1/customer", #"{"linkMaxAgeDays":90}"#)
-    let app = try await send("POST", "/api/v1/apps", #"{"name":"Acme","appId":"com.acme.app","appType":2}"#)
+    let app = try await send("POST", "/api/v1/apps", #"{"name":"Acme","appId":"com.acme.bare","appType":2}"#)
     let id = try app.json.integer("pushAppId") ?? 0
     try await send("GET", "/api/v1/apps")
     try await send("GET", "/api/v1/apps/\(bench.app.id)")

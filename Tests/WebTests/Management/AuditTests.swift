@@ -33,7 +33,7 @@ import Wire
     (
       "POST /api/v1/apps",
       Case(
-        method: "POST", path: "/api/v1/apps", json: #"{"name":"A","appId":"com.acme.app","appType":1}"#,
+        method: "POST", path: "/api/v1/apps", json: ManagementServer.app("com.acme.app", .sample),
         lines: ["app.add app 1"])
     ),
     (

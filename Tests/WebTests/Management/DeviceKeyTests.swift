@@ -69,7 +69,7 @@ import Wire
       }
       let app = try await managed.send("GET", "/api/v1/apps/\(id)")
       let kinds = try app.json.array("credentials")?.map { $0.string("kind") }
-      #expect(kinds == ["identity_secret", "previous_identity_secret"])
+      #expect(kinds == ["apns_signing_key", "identity_secret", "previous_identity_secret"])
       let log = try await managed.send("GET", "/api/v1/audit").text
       for secret in secrets { #expect(!app.text.contains(secret) && !log.contains(secret)) }
     }

@@ -50,7 +50,7 @@ import Wire
 
   @Test func `An app without credentials cannot be checked`() async throws {
     try await withManagementServer { managed in
-      let id = try await managed.addApp()
+      let id = try await managed.addApp(credentials: nil)
       let reply = try await managed.send("POST", "/api/v1/apps/\(id)/check")
       #expect(reply.status == 409)
       #expect(

@@ -42,14 +42,18 @@ struct ManagementServer: Sendable {
     ).map { try $0.decode(String.self) }
   }
 
-  /// Adds an iOS app; gives its number.
-  @discardableResult
-  func addApp(_ appID: String = "com.acme.app", credentials: APNsCredentials? = nil) async throws -> Int64 {
+  /// The request for an iOS app.
+  static func app(_ appID: String, _ credentials: APNsCredentials?) -> String {
     let apple = credentials.map { credentials in
       #","teamId":"\#(credentials.teamID)","keyId":"\#(credentials.keyID)","signingKey":\#(quoted(credentials.signingKey))"#
     }
-    let reply = try await send(
-      "POST", "/api/v1/apps", json: #"{"name":"Acme","appId":"\#(appID)","appType":1\#(apple ?? "")}"#)
+    return #"{"name":"Acme","appId":"\#(appID)","appType":1\#(apple ?? "")}"#
+  }
+
+  /// Adds an iOS app; gives its number.
+  @discardableResult
+  func addApp(_ appID: String = "com.acme.app", credentials: APNsCredentials? = .sample) async throws -> Int64 {
+    let reply = try await send("POST", "/api/v1/apps", json: Self.app(appID, credentials))
     return try reply.json.integer("pushAppId") ?? -1
   }
 }

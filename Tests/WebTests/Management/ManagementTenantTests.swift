@@ -86,7 +86,7 @@ import Wire
     )
     try await managed.database.recountBatches()
     let other = try await managed.send(
-      "POST", "/api/v1/apps", key: managed.otherKey, json: #"{"name":"Other","appId":"com.other","appType":1}"#)
+      "POST", "/api/v1/apps", key: managed.otherKey, json: ManagementServer.app("com.other", .sample))
     #expect(try other.json.integer("pushAppId") == 2)
   }
 }

@@ -39,7 +39,9 @@ enum MessageOperations {
       .error(
         "The app, the contact or the device is unknown.", RegistryError.appUnknown(appID: "com.acme.app"),
         SendoutError.recipientUnknown),
-      .error("Nothing can be sent to the app yet.", SendoutError.appWithoutCredentials("com.acme.app")),
+      .error(
+        "Nothing can be sent to the app yet.",
+        SendoutError.appWithoutCredentials(PushAppID(1), appID: "com.acme.app", .ios, field: "signingKey")),
     ])
 
   private static let show = APIOperation(

@@ -38,7 +38,12 @@ enum SendoutOperations {
     requestBody: APIContent(SendoutRequest.example),
     bodyLimit: SendoutRoutes.bodyLimit,
     responses: [.created("The sendout.", SendoutReply.example)],
-    errors: [.error("The app is unknown.", RegistryError.appUnknown(appID: "com.acme.app"))])
+    errors: [
+      .error("The app is unknown.", RegistryError.appUnknown(appID: "com.acme.app")),
+      .error(
+        "Nothing can be sent to the app yet.",
+        SendoutError.appWithoutCredentials(PushAppID(1), appID: "com.acme.app", .ios, field: "signingKey")),
+    ])
 
   private static let show = APIOperation(
     method: .get, path: "/api/v1/sendouts/{id}", id: "showSendout", tag: .sendouts, security: .key(.admin),
