@@ -128,15 +128,34 @@ import Wire
     #expect(context.sendout.fields == ["for": "Hansson", "list": [1, "Lars", ["x": nil]], "same": true])
   }
 
-  @Test func `A message knows whether it is personal and names properties`() throws {
+  @Test func `A message knows whether it is personal`() throws {
     for alert in ["Hi", "Hi {{sendout.name}} of {{app.name}}", "{{! nobody }}Hi"] {
       #expect(try !MessageTemplate(MessageBody(alert: alert)).isPersonal)
     }
     #expect(try MessageTemplate(MessageBody(alert: "Hi {{firstName}}")).isPersonal)
     #expect(try MessageTemplate(MessageBody(alert: "Hi", badge: "{{unread}}")).isPersonal)
     #expect(try MessageTemplate(MessageBody(alert: "Hi", fields: ["a": ["{{device.model}}"]])).isPersonal)
-    #expect(try MessageTemplate(MessageBody(alert: "Hi {{food}}")).namesProperties)
-    #expect(try !MessageTemplate(MessageBody(alert: "Hi {{firstName}}")).namesProperties)
+  }
+
+  @Test func `A message knows what it names of its recipient`() throws {
+    for (alert, fields): (String, Set<String>) in [
+      ("Hi {{sendout.name}} of {{app.name}}, {{url}}, {{sendout.fields.food}}{{! firstName }}", []),
+      ("{{firstName}} {{device.model}}", ["firstName", "device"]),
+      ("{{#device}}{{model}}{{country}}{{/device}}", ["device", "properties", "country"]),
+      ("{{food}}", ["properties"]), ("{{properties.food}}", ["properties"]), ("{{.food}}", ["properties"]),
+      ("{{uppercased(food)}}", ["properties"]), ("{{uppercased(city)}}", ["city"]),
+      ("{{#properties}}{{app.name}}{{/properties}}", ["properties"]),
+      ("{{^listId}}nobody{{/listId}}", ["listId"]),
+    ] {
+      #expect(try MessageTemplate(MessageBody(alert: alert)).recipientFields == fields, "\(alert)")
+    }
+    let everywhere = MessageBody(
+      alert: "{{firstName}}", info: "{{lastName}}", badge: "{{unread}}", sound: "{{title}}", category: "{{sex}}",
+      fields: ["a": ["{{city}}"]])
+    #expect(
+      try MessageTemplate(everywhere).recipientFields == [
+        "firstName", "lastName", "properties", "title", "sex", "city",
+      ])
   }
 }
 

@@ -143,16 +143,6 @@ import Wire
     }
   }
 
-  @Test func `A page knows whether it names properties`() throws {
-    #expect(try !PageTemplate("{{firstName}} {{device.model}} {{sendout.fields.x}}", format: .html).namesProperties)
-    for body in [
-      "{{food}}", "{{properties.food}}", "{{#properties}}{{app.name}}{{/properties}}", "{{uppercased(food)}}",
-      "{{.food}}",
-    ] {
-      #expect(try PageTemplate(body, format: .html).namesProperties)
-    }
-  }
-
   @Test func `Pages and messages know whether they name links`() throws {
     for text in ["{{firstName}}", "{{! url }}", "{{url.x}}", "{{properties.url}}", "url"] {
       #expect(try !PageTemplate(text, format: .html).namesLinks, "\(text)")

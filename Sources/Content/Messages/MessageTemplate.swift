@@ -22,8 +22,8 @@ public struct MessageTemplate: Sendable {
 
   /// Whether its texts may differ between recipients, links apart. If not, `rendered` reads neither contact nor device.
   public let isPersonal: Bool
-  /// Whether it may name a contact's property, so that properties have to be fetched.
-  public let namesProperties: Bool
+  /// What its texts may name of the contact and the device, of `PageContext.recipientFields`. Nothing else has to be read for them.
+  public let recipientFields: Set<String>
   /// Whether a text of it names `url` or `pushreadurl`.
   public let namesLinks: Bool
 
@@ -48,7 +48,7 @@ public struct MessageTemplate: Sendable {
     var texts = [alert, info, sound, category].compactMap { $0?.template } + fieldTexts.map(\.template)
     if case .text(let text) = badge { texts.append(text.template) }
     isPersonal = texts.contains(where: \.isPersonal)
-    namesProperties = texts.contains(where: \.namesProperties)
+    recipientFields = texts.reduce(into: []) { $0.formUnion($1.recipientFields) }
     namesLinks = texts.contains(where: \.namesLinks)
   }
 

@@ -9,8 +9,8 @@ struct CompiledTemplate: Sendable {
   let isConstant: Bool
   /// Whether the outcome may differ between recipients.
   let isPersonal: Bool
-  /// Whether it may name a contact's property, so that properties have to be fetched.
-  let namesProperties: Bool
+  /// What it may name of the contact and the device, as `PageContext.recipientFields` has it.
+  let recipientFields: Set<String>
   /// Whether it names `url` or `pushreadurl`, so that they have to be signed.
   let namesLinks: Bool
 
@@ -25,7 +25,7 @@ struct CompiledTemplate: Sendable {
     nodes = try parser.parse()
     isConstant = parser.tagCount == 0
     isPersonal = parser.names.contains(where: \.isPersonal)
-    namesProperties = parser.names.contains(where: \.mayBeProperty)
+    recipientFields = Set(parser.names.flatMap(\.recipientFields))
     namesLinks = parser.names.contains { $0.variable == .url || $0.variable == .pushreadurl }
   }
 
@@ -91,6 +91,15 @@ struct TemplateName: Sendable {
 
   /// Within `properties` every name may be a property.
   private var isProperties: Bool { path.first == "properties" }
-  var mayBeProperty: Bool { isProperties || variable.isProperty }
   var isPersonal: Bool { isProperties || variable.isPersonal }
+  /// What has to be known of the recipient to find the name. Around sections about the device only `device` itself is named.
+  var recipientFields: [String] {
+    if isProperties { return ["properties"] }
+    if path.first == "device" { return ["device"] }
+    return switch variable {
+    case .contact(let field): [field.rawValue]
+    case .property: ["properties"]
+    case .device, .app, .sendout, .sendoutField, .url, .pushreadurl, .nothing: []
+    }
+  }
 }

@@ -15,9 +15,6 @@ public struct PageTemplate: Sendable {
     template = try CompiledTemplate(body, field: field, sizeLimit: Self.sizeLimit)
   }
 
-  /// Whether it may name a contact's property, so that properties have to be fetched.
-  public var namesProperties: Bool { template.namesProperties }
-
   /// Whether it names `url` or `pushreadurl`, so that they have to be signed.
   public var namesLinks: Bool { template.namesLinks }
 

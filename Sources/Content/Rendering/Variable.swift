@@ -55,8 +55,6 @@ enum Variable: Sendable, Equatable {
     }
   }
 
-  var isProperty: Bool { if case .property = self { true } else { false } }
-
   /// Whether its value is a text, and no list or object.
   var isText: Bool {
     switch self {
@@ -73,6 +71,9 @@ extension PageContext {
     Variable.ContactField.allCases.map(\.rawValue) + Variable.DeviceField.allCases.map { "device.\($0.rawValue)" }
     + Variable.AppField.allCases.map { "app.\($0.rawValue)" }
     + Variable.SendoutField.allCases.map { "sendout.\($0.rawValue)" } + ["url", "pushreadurl"]
+
+  /// What a text can name of its recipient: the contact's fields, and all properties and all of the device as one each.
+  public static let recipientFields = Variable.ContactField.allCases.map(\.rawValue) + ["properties", "device"]
 
   /// The value of a variable that is a text; `nil` when there is none.
   func text(_ variable: Variable) -> String? {

@@ -158,12 +158,12 @@ final class Dispatch: Sendable {
     return prepared
   }
 
-  /// Reads what the message names of the recipients. Properties are read for a few recipients at a time, since a contact can have
-  /// 64 KiB of them.
+  /// Reads what the message names of the recipients, for so many at a time that their bytes are bounded: a contact can have 64 KiB of
+  /// properties.
   private func prepare(_ batch: ClaimedBatch, _ run: BatchRun) async -> PreparedBatch? {
     let devices = Devices(dispatcher.database)
-    let namesProperties = preparation.namesProperties(batch)
-    let atOnce = namesProperties ? Self.recipientsWithProperties : max(1, batch.pushes.count)
+    let fields = preparation.recipientFields(batch)
+    let atOnce = Self.maximumRecipientsSize / fields.maximumSize
     var prepared = PreparedBatch(run: run, slices: [], settlements: [])
     for start in stride(from: 0, to: batch.pushes.count, by: atOnce) {
       let pushes = batch.pushes[start..<min(start + atOnce, batch.pushes.count)]
@@ -171,8 +171,7 @@ final class Dispatch: Sendable {
         let recipients = await persistently(
           "load recipients",
           {
-            try await devices.recipients(
-              self.order.key.customer, pushes.compactMap(\.device), withProperties: namesProperties)
+            try await devices.recipients(self.order.key.customer, pushes.compactMap(\.device), with: fields)
           })
       else { return nil }
       preparation.prepare(pushes, of: batch, for: recipients, into: &prepared)
@@ -180,7 +179,8 @@ final class Dispatch: Sendable {
     return prepared
   }
 
-  private static let recipientsWithProperties = 200
+  /// Most bytes of the recipients that are read at once: some 190 with properties, or 3,000 with a name.
+  private static let maximumRecipientsSize = 16 << 20
 
   /// The next batch that is handed over. One that comes once the window is closed goes back to the ledger.
   private func nextHanded(_ source: HandedBatches) async -> PreparedBatch? {

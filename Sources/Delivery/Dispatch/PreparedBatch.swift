@@ -41,10 +41,12 @@ struct Preparation: Sendable {
   let sliceSize: Int
   let now: @Sendable () -> Date
 
-  /// Whether what the batch's pushes say may name a property of a contact.
-  func namesProperties(_ batch: ClaimedBatch) -> Bool {
-    if case .same(let content) = order.content { return content.template.namesProperties }
-    return batch.contents.values.contains(where: \.template.namesProperties)
+  /// What the batch's pushes may name of their recipients.
+  func recipientFields(_ batch: ClaimedBatch) -> RecipientFields {
+    if case .same(let content) = order.content { return RecipientFields(named: content.template.recipientFields) }
+    return batch.contents.values.reduce(into: []) {
+      $0.formUnion(RecipientFields(named: $1.template.recipientFields))
+    }
   }
 
   /// Prepares the next pushes of a batch.

@@ -74,23 +74,34 @@ enum DeviceQueries {
     ) d ON true
     """)
 
-  /// The devices `$2` with their contacts, in the order asked for; those that are not there are left out. Properties, which may be
-  /// long, are read if `$3` says so.
+  /// The devices `$2` with their contacts, in no order; those that are not there are left out. `$3` is what is read of them, as
+  /// `RecipientFields` has it; the rest is empty. Contacts of which nothing is asked for are not looked up. The devices are a list
+  /// of numbers, and the contacts have a LIMIT: so both are looked up in the primary keys whatever the planner thinks of the tables.
   static let recipients = Statement(
     "device.recipients", .read,
     """
-    SELECT i.ordinal, 0::int2, \(ContactColumns.sql(contact: "c", device: "d"))
-    FROM unnest($2::bigint[]) WITH ORDINALITY AS i(device_id, ordinal)
-    CROSS JOIN LATERAL (
-      SELECT * FROM device WHERE customer_id = $1::bigint AND device_id = i.device_id LIMIT 1
+    SELECT 0::bigint, 0::int2, d.contact_id, \(named(.originalID, "c.original_id", otherwise: "''")),
+           \(named(.listID, "c.list_id")), \(named(.dateOfBirth, "c.date_of_birth")), \(named(.properties, "c.properties")),
+           \(named(.texts, "ARRAY[\(texts)]::text[]")), \(ContactColumns.device("d"))
+    FROM (
+      SELECT device_id, contact_id, push_app_id, token, sandbox, registered_at, invalidated_at, invalidation_type,
+             \(["manufacturer", "model", "os_version", "country"].map { "\(named(.device, $0)) AS \($0)" }.joined(separator: ", "))
+      FROM device WHERE customer_id = $1::bigint AND device_id = ANY ($2::bigint[])
     ) d
-    CROSS JOIN LATERAL (
-      SELECT contact_id, original_id, list_id, date_of_birth, \(ContactField.allCases.map(\.column).joined(separator: ", ")),
-             CASE WHEN $3::bool THEN properties ELSE '{}' END AS properties
-      FROM contact WHERE customer_id = $1::bigint AND contact_id = d.contact_id LIMIT 1
-    ) c
-    ORDER BY i.ordinal
+    LEFT JOIN LATERAL (
+      SELECT * FROM contact
+      WHERE $3::int4 & \(RecipientFields.contact.rawValue) <> 0 AND customer_id = $1::bigint AND contact_id = d.contact_id LIMIT 1
+    ) c ON true
+    WHERE c.contact_id IS NOT NULL OR $3::int4 & \(RecipientFields.contact.rawValue) = 0
     """)
+
+  private static let texts = ContactField.allCases.map { named(RecipientFields($0), "c.\($0.column)") }
+    .joined(separator: ", ")
+
+  /// The column if `$3` asks for it.
+  private static func named(_ field: RecipientFields, _ column: String, otherwise: String = "NULL") -> String {
+    "CASE WHEN $3::int4 & \(field.rawValue) <> 0 THEN \(column) ELSE \(otherwise) END"
+  }
 
   /// The devices of the contact `$2` in the apps `$3`, with what has happened to them.
   static let histories = Statement(

@@ -46,13 +46,13 @@ public struct Devices: Sendable {
     return outcomes
   }
 
-  /// The devices with what is known of their contacts, in the order asked for; quick for a thousand at a time. Those that
-  /// are not there are left out.
-  /// - Parameter withProperties: whether contacts come with their properties, of up to 64 KiB each.
+  /// The devices with what is known of their contacts, in no order; quick for a thousand at a time. Those that are not there are left
+  /// out.
+  /// - Parameter fields: what they come with, of up to `fields.maximumSize` bytes each; the rest of them is empty.
   public func recipients(
-    _ customer: CustomerID, _ devices: [DeviceID], withProperties: Bool = true
+    _ customer: CustomerID, _ devices: [DeviceID], with fields: RecipientFields = .all
   ) async throws -> [Recipient] {
-    try await database.query(DeviceQueries.recipients, customer.rawValue, devices.map(\.rawValue), withProperties)
+    try await database.query(DeviceQueries.recipients, customer.rawValue, devices.map(\.rawValue), fields.rawValue)
       .compactMap { try Recipient($0) }
   }
 }
@@ -91,6 +91,48 @@ public struct Recipient: Sendable {
   /// Without its devices.
   public let contact: Contact
   public let device: Device
+}
+
+/// What is read of recipients besides ids, token, environment and validity, which always are.
+public struct RecipientFields: OptionSet, Sendable {
+  /// A bit for each `ContactField`, and those below.
+  public let rawValue: Int32
+
+  public init(rawValue: Int32) { self.rawValue = rawValue }
+
+  init(_ field: ContactField) { rawValue = 1 << Int32(field.rawValue) }
+
+  static let originalID = RecipientFields(rawValue: 1 << 16)
+  static let listID = RecipientFields(rawValue: 1 << 17)
+  static let dateOfBirth = RecipientFields(rawValue: 1 << 18)
+  static let properties = RecipientFields(rawValue: 1 << 19)
+  /// Manufacturer, model, version and country.
+  static let device = RecipientFields(rawValue: 1 << 20)
+  static let texts = RecipientFields(ContactField.allCases.map { RecipientFields($0) })
+  static let contact: RecipientFields = [.texts, .originalID, .listID, .dateOfBirth, .properties]
+  public static let all: RecipientFields = [.contact, .device]
+
+  /// The fields of these names, as templates have them: `firstName`, `properties`, `device`. All of them for a name that is none.
+  public init(named names: some Sequence<String>) {
+    self = names.reduce(into: []) { $0.formUnion(Self.named[$1] ?? .all) }
+  }
+
+  private static let named = Dictionary(
+    uniqueKeysWithValues: ContactField.allCases.map { ($0.name, RecipientFields($0)) } + [
+      ("originalId", .originalID), ("listId", .listID), ("dateOfBirth", .dateOfBirth), ("properties", .properties),
+      ("device", .device),
+    ])
+
+  /// Most bytes of a recipient with these fields, as PostgreSQL keeps them.
+  public var maximumSize: Int {
+    // A token, and numbers and dates. A character has up to four bytes.
+    var size = DeviceToken.maximum + 128
+    if contains(.originalID) { size += 4 * Registration.maximumOriginalID }
+    size += 4 * ContactField.maximum * ContactField.allCases.count { contains(RecipientFields($0)) }
+    if contains(.properties) { size += Contact.maximumPropertiesSize }
+    if contains(.device) { size += 4 * 4 * DeviceRegistration.maximum }
+    return size
+  }
 }
 
 extension Recipient {

@@ -83,7 +83,8 @@ struct DeviceRegistration: Sendable {
   /// In milliseconds since 1970; `nil`: since it first was invalidated, or since now.
   let invalidatedAt: Int64?
 
-  private static let maximum = 255
+  /// Most characters (Unicode scalars) of each text.
+  static let maximum = 255
 
   init(_ info: PushDevicesBody.DeviceInfo, _ apps: [PushApp], field: String) throws(RegistryError) {
     let app = try Self.app(info.appType, apps, field: field)

@@ -1,0 +1,120 @@
+import Content
+import Delivery
+import Postgres
+import Registry
+import Sendouts
+import Simulator
+import Support
+import Testing
+import Wire
+
+/// Only what a message names of its recipients is read from the database.
+@Suite struct RecipientFieldsTests {
+  /// Where a text stands.
+  enum Place: String, CaseIterable, Sendable {
+    case alert, info, badge, sound, category, fields, page
+  }
+
+  /// Texts that name one thing alone, and what the recipient gets for them. Each value is a number, so that a badge shows it too.
+  private static let texts: [(text: String, value: String)] = [
+    ("{{originalId}}", "1001"), ("{{listId}}", "1002"), ("{{firstName}}", "1003"), ("{{middleName}}", "1004"),
+    ("{{lastName}}", "1005"), ("{{emailAddress}}", "1006"), ("{{mobileNumber}}", "1007"), ("{{title}}", "1008"),
+    ("{{sex}}", "1009"), ("{{dateOfBirth}}", "1980-12-31"), ("{{city}}", "1010"), ("{{zipcode}}", "1011"),
+    ("{{country}}", "1012"), ("{{properties.food}}", "1013"), ("{{food}}", "1013"),
+    ("{{#properties}}{{food}}{{/properties}}", "1013"), ("{{#properties}}{{city}}{{/properties}}", "1010"),
+    ("{{device.manufacturer}}", "1014"), ("{{device.model}}", "1015"), ("{{device.osVersion}}", "1016"),
+    ("{{device.country}}", "1017"), ("{{#device}}{{model}}{{/device}}", "1015"),
+    ("{{#device}}{{country}}{{/device}}", "1017"), ("{{#device}}{{city}}{{/device}}", "1010"),
+    ("{{uppercased(zipcode)}}", "1011"), ("{{#title}}1008{{/title}}", "1008"), ("{{^title}}{{/title}}1", "1"),
+    ("{{#.}}{{sex}}{{/.}}", "1009"),
+  ]
+
+  private static func message(_ place: Place, _ text: String) -> MessageBody {
+    let marked = "<\(text)>"
+    return switch place {
+    case .alert, .page: MessageBody(alert: marked)
+    case .info: MessageBody(alert: "Hi", info: marked)
+    case .badge: MessageBody(alert: "Hi", badge: .template(text))
+    case .sound: MessageBody(alert: "Hi", sound: marked)
+    case .category: MessageBody(alert: "Hi", category: marked)
+    case .fields: MessageBody(alert: "Hi", fields: ["list": [["text": .string(marked)]]])
+    }
+  }
+
+  @Test(arguments: Place.allCases) func `Each thing that a message names alone reaches the phone`(
+    place: Place
+  ) async throws {
+    try await withSendingBench { bench in
+      let device = try await Self.addRecipient(bench)
+      try await bench.withHubs {
+        for (text, value) in Self.texts where place != .badge || Int(value) != nil {
+          let key = try await Self.send(text, in: place, bench)
+          let request = try #require(
+            bench.simulator.apns.requests.first { $0.header("apns-collapse-id") == "s\(key.sendout)" })
+          switch place {
+          case .badge:
+            let badge = try JSONValue(parsing: request.payload)["aps"]?["badge"]
+            #expect(try badge == .integer(#require(Int64(value))), "\(text)")
+          case .page:
+            let page = try await Self.page(
+              of: PushLink(customer: bench.customer, sendout: key.sendout, push: PushNumber(1), device: device), bench)
+            #expect(page == "<\(value)> <\(value)>", "\(text)")
+          default: #expect(String(decoding: request.payload, as: UTF8.self).contains("<\(value)>"), "\(text)")
+          }
+        }
+      }
+    }
+  }
+
+  @Test func `What is read of recipients has a name for everything that a text can name of them`() {
+    for name in PageContext.recipientFields {
+      #expect(RecipientFields(named: [name]) != .all, "\(name)")
+    }
+    #expect(RecipientFields(named: PageContext.recipientFields) == .all)
+    #expect(RecipientFields(named: ["unknown"]) == .all)
+  }
+
+  /// A sendout of the text, once its push is accepted.
+  private static func send(_ text: String, in place: Place, _ bench: SendingBench) async throws -> SendoutKey {
+    if place == .page {
+      _ = try await Templates(bench.pool).put(
+        bench.customer, name: "page", format: .text, body: "<\(text)> {{sendout.alert}}")
+    }
+    let sendout = try await bench.sendouts.create(
+      bench.customer,
+      SendoutRequest(
+        name: text, appId: SendingBench.appID, audience: .all, message: message(place, text),
+        template: place == .page ? "page" : nil, start: true))
+    let key = SendoutKey(bench.customer, sendout.sendoutId)
+    #expect(try await bench.until(key, .finished).counts?.accepted == 1)
+    return key
+  }
+
+  /// The page behind a push, as its person sees it.
+  private static func page(of link: PushLink, _ bench: SendingBench) async throws -> String {
+    let pages = RichPageService(
+      bench.pool, templates: PageTemplateCache(bench.pool), links: bench.links, vault: bench.vault,
+      logger: TestServer.logger)
+    let page = try await withCheckedThrowingContinuation { answer in
+      pages.open(link, by: .person) { answer.resume(with: $0) }
+    }
+    return String(decoding: try #require(page).render().body, as: UTF8.self)
+  }
+
+  /// The only contact, of whom everything is known, and the device.
+  private static func addRecipient(_ bench: SendingBench) async throws -> DeviceID {
+    let device = try await bench.addDevices(1)[0]
+    try await bench.database.query(
+      "INSERT INTO list (customer_id, list_id, name) VALUES ($1::bigint, 1002, 'Everybody')", bench.customer.rawValue)
+    try await bench.database.query(
+      """
+      UPDATE contact
+         SET original_id = '1001', list_id = 1002, first_name = '1003', middle_name = '1004', last_name = '1005',
+             email_address = '1006', mobile_number = '1007', title = '1008', sex = '1009', date_of_birth = '1980-12-31',
+             city = '1010', zipcode = '1011', country = '1012', properties = '{"food":"1013"}'
+      """)
+    try await bench.database.query(
+      "UPDATE device SET manufacturer = '1014', model = '1015', os_version = '1016', country = '1017'")
+    return device
+  }
+}
