@@ -50,7 +50,7 @@ public final class PushServices: Service {
   /// in bytes; nil if no service sends to them.
   public static func payloadSize(of message: RenderedMessage, for type: AppType) -> (bytes: Int, limit: Int)? {
     switch type {
-    case .ios: (APNsPayload.json(message).count, APNsPayload.limit)
+    case .ios: (APNsPayload.json(message).count, message.apnsPushType.payloadLimit)
     case .android, .firebase: (FCMPayload.size(message, collapseKey: nil), FCMPayload.limit)
     case .windows: nil
     }

@@ -9,6 +9,8 @@ public struct RenderedMessage: Sendable, Equatable {
   public var badge: [UInt8]?
   public var sound: [UInt8]?
   public var category: [UInt8]?
+  /// As the message has it; nil leaves it to the push service's folder.
+  public var pushType: PushType?
   /// The rich page.
   public var url: [UInt8]?
   public var pushreadurl: [UInt8]?
@@ -27,13 +29,14 @@ public struct RenderedMessage: Sendable, Equatable {
 
   public init(
     alert: [UInt8]? = nil, info: [UInt8]? = nil, badge: [UInt8]? = nil, sound: [UInt8]? = nil, category: [UInt8]? = nil,
-    url: [UInt8]? = nil, pushreadurl: [UInt8]? = nil, fields: [Field] = []
+    pushType: PushType? = nil, url: [UInt8]? = nil, pushreadurl: [UInt8]? = nil, fields: [Field] = []
   ) {
     self.alert = alert
     self.info = info
     self.badge = badge
     self.sound = sound
     self.category = category
+    self.pushType = pushType
     self.url = url
     self.pushreadurl = pushreadurl
     self.fields = fields

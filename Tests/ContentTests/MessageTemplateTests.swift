@@ -91,6 +91,9 @@ import Wire
     Refused(message: MessageBody(alert: "{{#x}}"), field: "message.alert"),
     Refused(message: MessageBody(alert: "x", info: "{{"), field: "message.info"),
     Refused(message: MessageBody(alert: "x\0"), field: "message.alert"),
+    Refused(message: MessageBody(pushType: .alert), field: "message.alert"),
+    Refused(message: MessageBody(alert: "x", pushType: .background), field: "message.pushType"),
+    Refused(message: MessageBody(sound: "x", pushType: .background), field: "message.pushType"),
     Refused(message: MessageBody(alert: "x", badge: -1), field: "message.badge"),
     Refused(message: MessageBody(alert: "x", badge: "many"), field: "message.badge"),
     Refused(message: MessageBody(alert: "x", badge: 4_294_967_296), field: "message.badge"),
@@ -117,6 +120,14 @@ import Wire
   @Test func `A badge or a sound needs no alert`() throws {
     #expect(try payload(MessageBody(badge: 0), PageContext()) == #"{"badge":0}"#)
     #expect(try payload(MessageBody(sound: "x"), PageContext()) == #"{"sound":"x"}"#)
+  }
+
+  @Test func `A push type goes with the message, and all but alerts can be silent`() throws {
+    for type in PushType.allCases where type != .alert {
+      let message = try MessageTemplate(MessageBody(pushType: type, fields: ["a": 1])).rendered(for: PageContext())
+      #expect(message.pushType == type)
+    }
+    #expect(try MessageTemplate(MessageBody(alert: "x")).rendered(for: PageContext()).pushType == nil)
   }
 
   @Test func `The page behind a message can name the message's texts and fields`() throws {

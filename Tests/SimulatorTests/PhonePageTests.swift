@@ -104,6 +104,18 @@ import Wire
     }
   }
 
+  @Test func `A push of another type than alert shows its type, under the app's own name`() async throws {
+    try await withPhone { simulator, requests, _ in
+      _ = try await requests.answer(TestRequest())
+      for (type, topic) in [("voip", "com.acme.app.voip"), ("pushtotalk", "com.acme.app.voip-ptt")] {
+        _ = try await requests.answer(TestRequest().with("apns-push-type", type).with("apns-topic", topic))
+      }
+      let shown = simulator.apns.requests.map { PhonePush($0) }
+      #expect(shown.map(\.notes) == [["production"], ["production", "voip"], ["production", "pushtotalk"]])
+      #expect(shown.map(\.app) == ["Acme", "Acme", "Acme"])
+    }
+  }
+
   @Test func `The page can be limited to one device`() async throws {
     try await withPhone { _, requests, url in
       _ = try await requests.answer(request("ab01", #"{"aps":{"alert":"For the first"}}"#))

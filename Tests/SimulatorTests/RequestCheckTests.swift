@@ -91,11 +91,12 @@ import Testing
     }
   }
 
-  @Test func `A background push with priority 10 is refused`() async throws {
+  @Test func `A background push of another priority than 5 is refused`() async throws {
     try await withRequests { _, requests in
       let background = TestRequest().with("apns-push-type", "background")
       try await requests.expect(background, 400, "BadPriority")
       try await requests.expect(background.with("apns-priority", nil), 400, "BadPriority")
+      try await requests.expect(background.with("apns-priority", "1"), 400, "BadPriority")
       try await requests.expect(background.with("apns-priority", "5"), 200)
     }
   }

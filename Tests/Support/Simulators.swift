@@ -3,7 +3,7 @@ public import FoundationEssentials
 import Logging
 @testable public import Providers
 public import Simulator
-import Wire
+public import Wire
 
 /// Runs `body` with a Simulator of its own, on ports of its own, which knows the key of `APNsCredentials.sample`.
 /// - Parameter configure: changes the settings first.
@@ -110,7 +110,7 @@ extension APNsCredentials {
 extension APNsPush {
   /// A push that every Simulator accepts.
   public static func sample(
-    token: String = String(repeating: "ab", count: 32), alert: String = "Hello", pushType: APNsPushType = .alert
+    token: String = String(repeating: "ab", count: 32), alert: String = "Hello", pushType: PushType = .alert
   ) -> APNsPush {
     APNsPush(
       token: token, topic: "com.acme.app", id: UUID(), pushType: pushType,

@@ -15,6 +15,7 @@ public struct MessageTemplate: Sendable {
   let badge: BadgeTemplate?
   let sound: TextTemplate?
   let category: TextTemplate?
+  let pushType: PushType?
   /// By name; each name also as JSON.
   let fields: [(name: String, json: [UInt8], value: FieldTemplate)]
   /// Whether one of them has a tag.
@@ -38,9 +39,15 @@ public struct MessageTemplate: Sendable {
     badge = try message.badge.map { badge throws(ContentError) in try BadgeTemplate(badge, field: "message.badge") }
     sound = try text(message.sound, "sound")
     category = try text(message.category, "category")
+    pushType = message.pushType
     fields = try Self.fields(message.fields ?? [:])
     guard alert != nil || info == nil else { throw .invalid(field: "message.alert", problem: "is missing beside info") }
-    guard alert != nil || badge != nil || sound != nil else {
+    let isSilent = alert == nil && badge == nil && sound == nil
+    if pushType == .background, !isSilent {
+      throw .invalid(
+        field: "message.pushType", problem: "is background, which shows nothing: leave out alert, badge and sound")
+    }
+    if pushType ?? .alert == .alert, isSilent {
       throw .invalid(field: "message.alert", problem: "is missing: a message has an alert, a badge or a sound")
     }
     let fieldTexts = fields.flatMap(\.value.texts)
@@ -100,6 +107,7 @@ extension MessageTemplate {
     message.badge = badge?.digits(context, within: &budget)
     message.sound = sound?.json(context, within: &budget).unlessEmpty
     message.category = category?.json(context, within: &budget).unlessEmpty
+    message.pushType = pushType
     message.url = context.url.map(JSONText.quoted)
     message.pushreadurl = context.pushreadurl.map(JSONText.quoted)
     if !fields.isEmpty {

@@ -12,9 +12,10 @@ struct APNsAccount: PushAccount {
   var environments: [PushEnvironment] { PushEnvironment.allCases }
 
   func prepare(_ push: OutgoingPush) -> PreparedPush {
+    let type = push.message.apnsPushType
     let push = APNsPush(
       token: push.token, topic: topic, id: push.id, collapseID: push.collapseKey, expiration: push.expiresAt,
-      priority: push.priority == .high ? .immediate : .considerate,
+      priority: type.fixedPriority ?? (push.priority == .high ? .immediate : .considerate), pushType: type,
       payload: APNsPayload.json(push.message))
     return push.refusal.map(PreparedPush.refused) ?? .request(push.request)
   }

@@ -3,16 +3,14 @@ import Wire
 /// A message in APNs' form (Apple, "Generating a remote notification"), with the fields of Carma's guide ("Handling Push
 /// Notifications").
 enum APNsPayload {
-  /// Most bytes that APNs takes in a push of type `alert`.
-  static var limit: Int { APNsPushType.alert.payloadLimit }
-
   /// The payload as JSON. Its members are always in this order: `aps`, `source`, `url`, `pushreadurl`, `alert`, `info`, then the
   /// further fields.
   ///
-  /// With an info, `aps.alert` is `{"title": alert, "body": info}`; without one it is the alert alone.
+  /// A push of type `background` has `"content-available": 1` first in `aps`. With an info, `aps.alert` is `{"title": alert, "body": info}`; without one it is the alert alone.
   static func json(_ message: RenderedMessage) -> [UInt8] {
     var json = JSONObjectText(capacity: 1024)
     json.beginObject("aps")
+    if message.apnsPushType == .background { json.append("content-available", [UInt8(ascii: "1")]) }
     if let alert = message.alert, let info = message.info {
       json.beginObject("alert")
       json.append("title", alert)
@@ -34,4 +32,9 @@ enum APNsPayload {
     json.endObject()
     return json.bytes
   }
+}
+
+extension RenderedMessage {
+  /// The push type at APNs: unless the message names one, `background` for what is neither shown nor heard.
+  var apnsPushType: PushType { pushType ?? (alert == nil && badge == nil && sound == nil ? .background : .alert) }
 }

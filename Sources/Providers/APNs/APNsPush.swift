@@ -1,4 +1,5 @@
 public import FoundationEssentials
+public import Wire
 
 /// One request to APNs: a payload for one device token.
 public struct APNsPush: Sendable, Hashable {
@@ -13,13 +14,13 @@ public struct APNsPush: Sendable, Hashable {
   /// Until when APNs keeps trying to deliver, to the second; nil leaves it to APNs.
   public var expiration: Date?
   public var priority: APNsPriority
-  public var pushType: APNsPushType
+  public var pushType: PushType
   /// The JSON body; at most `pushType.payloadLimit` bytes, which is checked before anything is sent.
   public var payload: [UInt8]
 
   public init(
     token: String, topic: String, id: UUID, collapseID: String? = nil, expiration: Date? = nil,
-    priority: APNsPriority = .immediate, pushType: APNsPushType = .alert, payload: [UInt8]
+    priority: APNsPriority = .immediate, pushType: PushType = .alert, payload: [UInt8]
   ) {
     self.token = token
     self.topic = topic
@@ -32,21 +33,8 @@ public struct APNsPush: Sendable, Hashable {
   }
 }
 
-/// The header `apns-push-type`, which must match the payload (Apple, "Sending notification requests to APNs").
-public enum APNsPushType: String, Sendable, Hashable, CaseIterable {
-  case alert
-  case background
-  case voip
-  case complication
-  case fileprovider
-  case location
-  case liveactivity
-  case pushtotalk
-  case controls
-  case widgets
-  case mdm
-
-  /// The suffix of the bundle id in the header `apns-topic`.
+extension PushType {
+  /// What follows the bundle id in the header `apns-topic`.
   var topicSuffix: String {
     switch self {
     case .alert, .background, .mdm: ""
@@ -56,13 +44,20 @@ public enum APNsPushType: String, Sendable, Hashable, CaseIterable {
     case .location: ".location-query"
     case .liveactivity: ".push-type.liveactivity"
     case .pushtotalk: ".voip-ptt"
-    case .controls: ".push-type.controls"
-    case .widgets: ".push-type.widgets"
     }
   }
 
   /// The largest payload that APNs accepts, in bytes.
-  public var payloadLimit: Int { self == .voip ? 5120 : 4096 }
+  var payloadLimit: Int { self == .voip ? 5120 : 4096 }
+
+  /// The only priority that a push of this type may have; nil if the message decides.
+  var fixedPriority: APNsPriority? {
+    switch self {
+    case .background: .considerate
+    case .voip, .pushtotalk: .immediate
+    default: nil
+    }
+  }
 }
 
 /// The header `apns-priority`.

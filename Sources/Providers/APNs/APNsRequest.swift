@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Wire
 
 extension APNsPush {
   /// The request, without what belongs to connection and moment.

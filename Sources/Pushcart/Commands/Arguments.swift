@@ -87,6 +87,7 @@ extension MessageID: ExpressibleByArgument {
 }
 
 extension MessagePriority: ExpressibleByArgument {}
+extension PushType: ExpressibleByArgument {}
 
 extension Timestamp: ExpressibleByArgument {
   public init?(argument: String) { self.init(argument) }

@@ -72,6 +72,8 @@ struct MessageOptions: ParsableArguments {
   @Option(help: "Number on the app's icon, or a template that gives one; 0 removes it.") var badge: Badge?
   @Option(parsing: .unconditional, help: "Name of the sound.") var sound: String?
   @Option(parsing: .unconditional, help: "Which actions the notification offers.") var category: String?
+  @Option(help: "Kind of push at Apple's push service. (default: alert, or background if nothing is shown or heard)")
+  var pushType: PushType?
   @Option(
     name: .customLong("field"), parsing: .upToNextOption,
     help: ArgumentHelp("Further fields for the app.", valueName: "name=value"))
@@ -89,7 +91,7 @@ struct MessageOptions: ParsableArguments {
         (String(field.prefix { $0 != "=" }), JSONValue.string(String(field.drop { $0 != "=" }.dropFirst())))
       }
       return MessageBody(
-        alert: alert, info: info, badge: badge, sound: sound, category: category,
+        alert: alert, info: info, badge: badge, sound: sound, category: category, pushType: pushType,
         fields: pairs.isEmpty ? nil : Dictionary(pairs) { $1 })
     }
   }

@@ -13,7 +13,7 @@ enum HeaderChecks {
     if let priority = request.priority, !["1", "5", "10"].contains(priority) { return bad("BadPriority") }
     if let pushType = request.pushType {
       guard let suffix = topicSuffixes[pushType] else { return bad("InvalidPushType") }
-      if pushType == "background", request.priority ?? "10" == "10" { return bad("BadPriority") }
+      if pushType == "background", request.priority != "5" { return bad("BadPriority") }
       if !topic.hasSuffix(suffix) { return bad("BadTopic") }
     }
     return nil
@@ -33,7 +33,7 @@ enum HeaderChecks {
   }
 
   /// What the topic of each push type ends in.
-  private static let topicSuffixes = [
+  static let topicSuffixes = [
     "alert": "", "background": "", "mdm": "", "voip": ".voip", "complication": ".complication",
     "fileprovider": ".pushkit.fileprovider", "location": ".location-query", "liveactivity": ".push-type.liveactivity",
     "pushtotalk": ".voip-ptt", "controls": ".push-type.controls", "widgets": ".push-type.widgets",

@@ -66,9 +66,11 @@ struct PhonePush {
     self.number = number ?? request.number
     phone = .iPhone
     token = request.token
-    notes = [request.environment.rawValue]
+    let type = request.header("apns-push-type") ?? "alert"
+    notes = [request.environment.rawValue] + (type == "alert" ? [] : [type])
     at = request.at
-    app = Self.appName(topic: request.header("apns-topic") ?? "")
+    let (topic, suffix) = (request.header("apns-topic") ?? "", HeaderChecks.topicSuffixes[type] ?? "")
+    app = Self.appName(topic: String(topic.dropLast(topic.hasSuffix(suffix) ? suffix.count : 0)))
     let root = Self.json(request.payload)
     let aps = root?["aps"]
     let alert = aps?["alert"]

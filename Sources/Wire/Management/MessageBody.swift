@@ -6,24 +6,26 @@ public struct MessageBody: APIRequest, Hashable {
   public var badge: Badge?
   public var sound: String?
   public var category: String?
+  public var pushType: PushType?
   public var fields: [String: JSONValue]?
 
   public init(
     alert: String? = nil, info: String? = nil, badge: Badge? = nil, sound: String? = nil, category: String? = nil,
-    fields: [String: JSONValue]? = nil
+    pushType: PushType? = nil, fields: [String: JSONValue]? = nil
   ) {
     self.alert = alert
     self.info = info
     self.badge = badge
     self.sound = sound
     self.category = category
+    self.pushType = pushType
     self.fields = fields
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case alert, info, badge, sound, category, fields }
+  public enum CodingKeys: String, CodingKey, CaseIterable { case alert, info, badge, sound, category, pushType, fields }
   public static let schemaName: String? = "Message"
   public static let schemaDescription =
-    "What a push says. Every text is a Mustache template. The payload may have 4096 bytes."
+    "What a push says. Every text is a Mustache template. The payload may have 4096 bytes, of pushType voip 5120."
   public static let example = MessageBody(
     alert: "Hi {{firstName}}", info: "20 % off today", badge: 1, fields: ["campaign": "friday"])
 
@@ -34,9 +36,20 @@ public struct MessageBody: APIRequest, Hashable {
     case .badge: "The number on the app's icon, or a template for it. 0 removes the number."
     case .sound: "The name of the sound."
     case .category: "Which actions the notification offers."
+    case .pushType:
+      """
+      The kind of push, for APNs; other services ignore it. The default is `alert`, or `background` if nothing is shown or \
+      heard. `background` allows no alert, badge or sound. An app with certificates alone cannot send `liveactivity` and \
+      `location`.
+      """
     case .fields: "Further fields for the app. The hub's own fields cannot be replaced."
     }
   }
+}
+
+/// The kind of a push at APNs, its header `apns-push-type` (Apple, "Sending notification requests to APNs").
+public enum PushType: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
+  case alert, background, voip, complication, fileprovider, mdm, liveactivity, location, pushtotalk
 }
 
 /// The number on an app's icon: the same for all, or a Mustache template that gives each recipient a number.

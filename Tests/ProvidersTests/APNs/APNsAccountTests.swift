@@ -40,6 +40,37 @@ import Wire
     #expect(PushServices.payloadSize(of: message, for: .windows) == nil)
   }
 
+  @Test func `A background push asks for the app alone, and a voice call may be larger than others`() throws {
+    #expect(payload(RenderedMessage()) == #"{"aps":{"content-available":1},"source":"carma"}"#)
+    #expect(payload(RenderedMessage(pushType: .background)) == payload(RenderedMessage()))
+    #expect(payload(RenderedMessage(pushType: .voip)) == #"{"aps":{},"source":"carma"}"#)
+    let call = try #require(PushServices.payloadSize(of: RenderedMessage(pushType: .voip), for: .ios))
+    #expect(call.limit == 5120)
+  }
+
+  @Test(arguments: PushType.allCases, [MessagePriority.high, .normal])
+  func `A push is sent with its type, and the priority that this allows`(
+    _ type: PushType, _ priority: MessagePriority
+  ) async throws {
+    try await withAPNs { simulator, services in
+      let account = services.account(
+        appID: "com.acme.app", of: CustomerID(1), credentials: APNsCredentials.sample.shared)
+      let push = OutgoingPush(
+        token: "ab01", id: UUID(), message: RenderedMessage(pushType: type), priority: priority)
+      guard case .request(let request) = account.prepare(push) else {
+        Issue.record("not prepared")
+        return
+      }
+      for await outcomes in account.send([request], to: .production, while: { true }) {
+        #expect(outcomes.map(\.verdict) == [.accepted])
+      }
+      let received = try #require(simulator.apns.requests.first)
+      #expect(received.header("apns-push-type") == type.rawValue)
+      let expected: [PushType: String] = [.background: "5", .voip: "10", .pushtotalk: "10"]
+      #expect(received.header("apns-priority") == expected[type] ?? (priority == .high ? "10" : "5"))
+    }
+  }
+
   @Test func `A prepared push is received as it was prepared`() async throws {
     try await withAPNs { simulator, services in
       let account = services.account(

@@ -3,6 +3,7 @@ import Providers
 import Simulator
 import Support
 import Testing
+import Wire
 
 /// Outcomes of pushes, over TLS and HTTP/2.
 @Suite struct OutcomeTests {
@@ -76,13 +77,12 @@ import Testing
   }
 
   @Test(arguments: [
-    (APNsPushType.alert, "com.acme.app"), (.background, "com.acme.app"), (.voip, "com.acme.app.voip"),
+    (PushType.alert, "com.acme.app"), (.background, "com.acme.app"), (.voip, "com.acme.app.voip"),
     (.complication, "com.acme.app.complication"), (.fileprovider, "com.acme.app.pushkit.fileprovider"),
     (.location, "com.acme.app.location-query"), (.liveactivity, "com.acme.app.push-type.liveactivity"),
-    (.pushtotalk, "com.acme.app.voip-ptt"), (.controls, "com.acme.app.push-type.controls"),
-    (.widgets, "com.acme.app.push-type.widgets"),
+    (.pushtotalk, "com.acme.app.voip-ptt"), (.mdm, "com.acme.app"),
   ])
-  func `The push type is sent, and gives the topic its suffix`(_ pushType: APNsPushType, _ topic: String) async throws {
+  func `The push type is sent, and gives the topic its suffix`(_ pushType: PushType, _ topic: String) async throws {
     try await withAPNs { simulator, apns in
       var push = APNsPush.sample(pushType: pushType)
       push.priority = .considerate

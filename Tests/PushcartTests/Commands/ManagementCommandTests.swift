@@ -123,11 +123,12 @@ import Wire
       let sendout = try await pushcart.run(
         "send", "--customer", "1", "--app", "a.b", "--all", "--name", "-20", "--alert", "-20 % today", "--info",
         "--only--",
-        "--sound", "-", "--category", "-c", "--draft", "--json")
+        "--sound", "-", "--category", "-c", "--push-type", "pushtotalk", "--draft", "--json")
       #expect(sendout.status == 0, "\(sendout.errors)")
       let message = try sendout.json["message"]
       let texts = ["alert", "info", "sound", "category"].map { message?.string($0) }
       #expect(texts == ["-20 % today", "--only--", "-", "-c"])
+      #expect(message?.string("pushType") == "pushtotalk")
       #expect(try sendout.json.string("name") == "-20")
       #expect(try await pushcart.run("customer", "list").output.contains("-ACME-"))
     }

@@ -59,7 +59,8 @@ import Wire
     "names no template of this customer",
     "is not one of text/html", "is not a whole number",
     "must be in the future", "cannot bind a key of scope admin", "holds a name that is not one of",
-    "is missing beside info", "is missing: a message has", "makes ", "days ahead", "differs from the customer",
+    "is missing beside info", "is missing: a message has", "is background, which shows nothing", "makes ", "days ahead",
+    "differs from the customer",
     "this hub keeps no subscriptions",
   ]
 
