@@ -39,10 +39,11 @@ let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swi
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 let nioHTTPTypesHTTP1: Target.Dependency = .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let nioTLS: [Target.Dependency] = [
   nioCore,
   nioPosix,
-  .product(name: "NIOSSL", package: "swift-nio-ssl"),
+  nioSSL,
   .product(name: "NIOTLS", package: "swift-nio"),
 ]
 let nio: [Target.Dependency] =
@@ -92,7 +93,9 @@ let package = Package(
     room("Postgres", imports: ["CLibpq", collections, lifecycle, logging, metrics]),
 
     // 1st floor
-    room("Registry", imports: ["Postgres", "Wire", collections, crypto, cryptoExtras, lifecycle, metrics]),
+    room(
+      "Registry",
+      imports: ["Postgres", "Wire", asn1, certificates, collections, crypto, cryptoExtras, lifecycle, metrics, nioSSL]),
     room("Content", imports: ["Postgres", "Wire", crypto]),
     room(
       "Providers",

@@ -38,10 +38,14 @@ public final class PushServices: Service {
     case .apns(let teamID, let keyID, let signingKey):
       APNsAccount(
         topic: appID,
-        owner: TokenOwner(
-          customer: customer,
-          credentials: APNsCredentials(teamID: teamID, keyID: keyID, signingKey: signingKey)),
+        signIn: .token(
+          TokenOwner(
+            customer: customer,
+            credentials: APNsCredentials(teamID: teamID, keyID: keyID, signingKey: signingKey))),
         endpoint: apns)
+    case .apnsCertificates(let development, let production):
+      APNsAccount(
+        topic: appID, signIn: .certificates(customer, development: development, production: production), endpoint: apns)
     case .fcm(let credentials): FCMAccount(credentials: credentials, endpoint: fcm)
     }
   }

@@ -46,7 +46,8 @@ struct CertificateAuthority {
   }
 
   /// A server's certificate for `name`, `localhost`, 127.0.0.1 and ::1, with its key.
-  func serverContext(name: String, now: Date = Date()) throws -> NIOSSLContext {
+  /// - Parameter asksForCertificate: whether clients may present a certificate; what it is worth is found out later.
+  func serverContext(name: String, asksForCertificate: Bool = false, now: Date = Date()) throws -> NIOSSLContext {
     let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
     let names = Set([name, "localhost"]).sorted().map(GeneralName.dnsName)
     let addresses: [[UInt8]] = [[127, 0, 0, 1], Array(repeating: 0, count: 15) + [1]]
@@ -70,7 +71,59 @@ struct CertificateAuthority {
         try NIOSSLPrivateKey(bytes: Array(key.serializeAsPEM().pemString.utf8), format: .pem)))
     configuration.minimumTLSVersion = .tlsv12
     configuration.applicationProtocols = ["h2"]
+    if asksForCertificate { configuration.certificateVerification = .optionalVerification }
     return try NIOSSLContext(configuration: configuration)
+  }
+}
+
+// MARK: - Push certificates
+
+extension CertificateAuthority {
+  /// A .p12 file with a push certificate as Apple makes one, and its key.
+  /// - Parameter topics: the bundle id first.
+  func pushCertificate(
+    topics: [String], environments: Set<SimulatedAPNs.Environment>, until notAfter: Date, password: String, now: Date
+  ) throws -> [UInt8] {
+    let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
+    func mark(
+      _ oid: ASN1ObjectIdentifier, _ write: (inout DER.Serializer) throws -> Void
+    ) throws -> Certificate.Extension {
+      var value = DER.Serializer()
+      try write(&value)
+      return Certificate.Extension(oid: oid, critical: false, value: value.serializedBytes[...])
+    }
+    var marks = try environments.map { try mark(ClientCertificate.mark(of: $0)) { try $0.serialize(ASN1Null()) } }
+    marks.append(
+      try mark(ClientCertificate.topicsOID) { value in
+        try value.appendConstructedNode(identifier: .sequence) { list in
+          for topic in topics {
+            try list.serialize(ASN1UTF8String(topic))
+            try list.appendConstructedNode(identifier: .sequence) { try $0.serialize(ASN1UTF8String("app")) }
+          }
+        }
+      })
+    let leaf = try Certificate(
+      version: .v3, serialNumber: .init(), publicKey: key.publicKey,
+      notValidBefore: min(now, notAfter).addingTimeInterval(-86_400), notValidAfter: notAfter,
+      issuer: certificate.subject,
+      subject: DistinguishedName([
+        RelativeDistinguishedName([.init(type: ClientCertificate.userIDOID, utf8String: topics.first ?? "")]),
+        RelativeDistinguishedName([
+          .init(type: .RDNAttributeType.commonName, utf8String: "Apple Push Services: \(topics.first ?? "")")
+        ]),
+      ]),
+      signatureAlgorithm: .ecdsaWithSHA256, extensions: try Certificate.Extensions(marks), issuerPrivateKey: self.key)
+    return try NIOSSLPKCS12Bundle(
+      certificateChain: [
+        NIOSSLCertificate(bytes: Array(leaf.serializeAsPEM().pemString.utf8), format: .pem)
+      ],
+      privateKey: NIOSSLPrivateKey(bytes: Array(key.serializeAsPEM().pemString.utf8), format: .pem)
+    ).serialize(passphrase: Array(password.utf8))
+  }
+
+  /// Whether it made the certificate.
+  func issued(_ other: Certificate) -> Bool {
+    certificate.publicKey.isValidSignature(other.signature, for: other)
   }
 }
 

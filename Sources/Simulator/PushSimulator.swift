@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import Logging
 public import ServiceLifecycle
+import NIOSSL
 import Synchronization
 
 /// Simulates push services on this machine, with a page that shows what a phone would.
@@ -43,20 +44,22 @@ public final class PushSimulator: Service {
   public func start() async throws {
     let authority = try CertificateAuthority.stored(in: settings.caFile)
     let certificate = try authority.serverContext(name: settings.name)
+    let apple = try authority.serverContext(name: settings.name, asksForCertificate: true)
     func listen(
-      on port: Int, _ connections: ConnectionTable, _ accept: @escaping @Sendable (Int) -> some ServiceConnection
+      on port: Int, _ certificate: NIOSSLContext, _ connections: ConnectionTable,
+      _ accept: @escaping @Sendable (Int) -> some ServiceConnection
     ) async throws -> ServiceListener {
       try await ServiceListener(
         host: settings.host, port: port, certificate: certificate, connections: connections, accept: accept)
     }
     let (apns, fcm) = (apns, fcm)
-    let production = try await listen(on: settings.productionPort, apns.traffic.connections) {
-      APNsServerConnection(apns, environment: .production, number: $0)
+    let production = try await listen(on: settings.productionPort, apple, apns.traffic.connections) {
+      APNsServerConnection(apns, environment: .production, number: $0, authority: authority)
     }
-    let sandbox = try await listen(on: settings.sandboxPort, apns.traffic.connections) {
-      APNsServerConnection(apns, environment: .sandbox, number: $0)
+    let sandbox = try await listen(on: settings.sandboxPort, apple, apns.traffic.connections) {
+      APNsServerConnection(apns, environment: .sandbox, number: $0, authority: authority)
     }
-    let google = try await listen(on: settings.fcmPort, fcm.traffic.connections) {
+    let google = try await listen(on: settings.fcmPort, certificate, fcm.traffic.connections) {
       FCMServerConnection(fcm: fcm, number: $0)
     }
     running.withLock { $0 = Running(production: production, sandbox: sandbox, fcm: google) }
@@ -126,6 +129,19 @@ public final class PushSimulator: Service {
       projectID: projectID, clientEmail: clientEmail, tokenURL: googleTokenURL)
     try fcm.register(account)
     return account.keyFile
+  }
+
+  /// Makes the .p12 file of a push certificate that the simulated APNs trusts. Call it after `start`.
+  /// - Parameters:
+  ///   - topics: the bundle id first.
+  ///   - notAfter: when it expires.
+  /// - Throws: if there is no certificate authority yet.
+  public func issuePushCertificate(
+    topics: [String] = ["com.acme.app"], environments: Set<SimulatedAPNs.Environment> = [.production],
+    until notAfter: Date = Date().addingTimeInterval(365 * 86_400), password: String = "secret"
+  ) throws -> [UInt8] {
+    try CertificateAuthority.stored(in: settings.caFile).pushCertificate(
+      topics: topics, environments: environments, until: notAfter, password: password, now: Date())
   }
 
   private func url(of listener: (Running) -> ServiceListener) -> String {

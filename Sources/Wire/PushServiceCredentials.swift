@@ -4,7 +4,34 @@ public import FoundationEssentials
 public enum PushServiceCredentials: Sendable, Hashable {
   /// A team's signing key: Team Id, Key Id and the private key as PKCS#8 PEM, EC P-256.
   case apns(teamID: String, keyID: String, signingKey: String)
+  /// Certificates, each for the pushes of one environment; both may be the same. One of them is there at least.
+  case apnsCertificates(development: PushCertificate?, production: PushCertificate?)
   case fcm(GoogleServiceAccount)
+}
+
+/// An app's push certificate at APNs and its private key: what a .p12 file holds.
+public struct PushCertificate: Sendable, Hashable, Codable {
+  /// The subject's common name, as in `Apple Push Services: com.acme.app`.
+  public var name: String
+  /// The topics that it can send to; the bundle id is the first.
+  public var topics: [String]
+  public var isForDevelopment: Bool
+  public var isForProduction: Bool
+  /// DER: the certificate, then those of its issuers that were with it.
+  public var chain: [Data]
+  /// DER: PKCS#1 of an RSA key, or SEC 1 of one of P-256.
+  public var privateKey: Data
+
+  public init(
+    name: String, topics: [String], isForDevelopment: Bool, isForProduction: Bool, chain: [Data], privateKey: Data
+  ) {
+    self.name = name
+    self.topics = topics
+    self.isForDevelopment = isForDevelopment
+    self.isForProduction = isForProduction
+    self.chain = chain
+    self.privateKey = privateKey
+  }
 }
 
 /// The parts of a Google service account's key file that sign in with it.
@@ -29,11 +56,20 @@ extension PushServiceCredentials: CustomStringConvertible, CustomDebugStringConv
   public var description: String {
     switch self {
     case .apns(let teamID, let keyID, _): "\(teamID)/\(keyID)"
+    case .apnsCertificates(let development, let production):
+      [development, production].compactMap { $0?.description }.joined(separator: ", ")
     case .fcm(let account): account.description
     }
   }
   public var debugDescription: String { description }
   public var customMirror: Mirror { Mirror(self, children: ["account": description]) }
+}
+
+extension PushCertificate: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// The certificate's name; its key is never printed.
+  public var description: String { name }
+  public var debugDescription: String { description }
+  public var customMirror: Mirror { Mirror(self, children: ["name": name]) }
 }
 
 extension GoogleServiceAccount: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

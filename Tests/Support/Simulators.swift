@@ -1,6 +1,7 @@
 import Crypto
 public import FoundationEssentials
 import Logging
+import NIOSSL
 @testable public import Providers
 public import Simulator
 public import Wire
@@ -158,5 +159,16 @@ extension PushServices {
       }
     }
     return verdicts
+  }
+}
+
+extension PushCertificate {
+  /// What is in a .p12 file of `PushSimulator.issuePushCertificate`.
+  public init(p12: [UInt8], password: String = "secret", topics: [String] = ["com.acme.app"]) throws {
+    let bundle = try NIOSSLPKCS12Bundle(buffer: p12, passphrase: Array(password.utf8))
+    self.init(
+      name: "Apple Push Services: \(topics[0])", topics: topics, isForDevelopment: true, isForProduction: true,
+      chain: try bundle.certificateChain.map { Data(try $0.toDERBytes()) },
+      privateKey: Data(try bundle.privateKey.derBytes))
   }
 }

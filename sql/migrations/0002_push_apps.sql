@@ -51,7 +51,7 @@ CREATE TABLE push_credential (
 COMMENT ON TABLE  push_credential               IS 'Sealed credentials of an app''s push service. Neither psql nor any API shows them.';
 COMMENT ON COLUMN push_credential.customer_id   IS 'The customer that owns the app.';
 COMMENT ON COLUMN push_credential.push_app_id   IS 'The app.';
-COMMENT ON COLUMN push_credential.kind          IS 'Kind of credential. A certificate''s password is sealed with the certificate.';
+COMMENT ON COLUMN push_credential.kind          IS 'Kind of credential. A certificate is kept with its private key, without the password of the file.';
 COMMENT ON COLUMN push_credential.sealed        IS 'AES-256-GCM: nonce, ciphertext, tag. Customer, app and kind are authenticated, so a row copied to another app does not open.';
 COMMENT ON COLUMN push_credential.master_key_id IS 'The master key that sealed it. `pushcart rekey` needs it for rotation.';
 COMMENT ON COLUMN push_credential.fingerprint   IS 'First 16 hex digits of the SHA-256 of the public key. It tells two files apart.';

@@ -1,15 +1,37 @@
 import FoundationEssentials
 import Wire
 
-/// An app's account at APNs: its bundle id, and a signing key of its team.
+/// An app's account at APNs: its bundle id, and a signing key of its team or certificates of its own.
 struct APNsAccount: PushAccount {
   /// The app's bundle id.
   let topic: String
-  let owner: TokenOwner
+  let signIn: SignIn
   let endpoint: APNsEndpoint
 
   var service: String { APNsDescription.name }
-  var environments: [PushEnvironment] { PushEnvironment.allCases }
+  var environments: [PushEnvironment] {
+    guard case .certificates = signIn else { return PushEnvironment.allCases }
+    return PushEnvironment.allCases.filter { signIn.certificate(for: $0) != nil }
+  }
+
+  /// How the account says who it is.
+  enum SignIn {
+    case token(TokenOwner)
+    case certificates(CustomerID, development: PushCertificate?, production: PushCertificate?)
+
+    func certificate(for environment: PushEnvironment) -> PushCertificate? {
+      guard case .certificates(_, let development, let production) = self else { return nil }
+      return environment == .sandbox ? development : production
+    }
+
+    /// The verdict on a push that APNs takes with a signing key only, or with another certificate.
+    func refusal(of type: PushType, topic: String) -> Verdict? {
+      guard case .certificates(_, let development, let production) = self else { return nil }
+      if type == .liveactivity || type == .location { return .payloadRefused(reason: "PushTypeNeedsSigningKey") }
+      let isListed = [development, production].contains { $0?.topics.contains(topic + type.topicSuffix) == true }
+      return isListed ? nil : .payloadRefused(reason: "TopicNotInCertificate")
+    }
+  }
 
   func prepare(_ push: OutgoingPush) -> PreparedPush {
     let type = push.message.apnsPushType
@@ -17,16 +39,30 @@ struct APNsAccount: PushAccount {
       token: push.token, topic: topic, id: push.id, collapseID: push.collapseKey, expiration: push.expiresAt,
       priority: type.fixedPriority ?? (push.priority == .high ? .immediate : .considerate), pushType: type,
       payload: APNsPayload.json(push.message))
-    return push.refusal.map(PreparedPush.refused) ?? .request(push.request)
+    let refusal = push.refusal ?? signIn.refusal(of: type, topic: topic)
+    return refusal.map(PreparedPush.refused) ?? .request(push.request)
   }
 
   func send(
     _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
-    endpoint.send(requests, to: environment, as: owner, while: isWanted)
+    switch signIn {
+    case .token(let owner): return endpoint.send(requests, to: environment, as: owner, while: isWanted)
+    case .certificates(let customer, _, _):
+      guard let certificate = signIn.certificate(for: environment) else {
+        return AsyncStream { continuation in
+          continuation.yield(
+            requests.indices.map {
+              PushOutcome(index: $0, verdict: .credentialsRefused(reason: "NoCertificateForEnvironment"), sentAt: nil)
+            })
+          continuation.finish()
+        }
+      }
+      return endpoint.send(requests, to: environment, with: certificate, of: customer, while: isWanted)
+    }
   }
 
-  /// Sends an empty payload to a well-formed token that no device has. APNs checks the provider token before the push, so the response
+  /// Sends an empty payload to a well-formed token that no device has. APNs checks provider token or certificate before the push, so the response
   /// tells about the key:
   /// - 400 PayloadEmpty, BadDeviceToken, DeviceTokenNotForTopic, or 410: the key was accepted, and then the push refused.
   /// - 403, BadTopic, TopicDisallowed: the key, its team, its environment or the topic is refused.

@@ -3,7 +3,7 @@ import Wire
 
 /// Where all accounts at APNs send: an address for each environment, and the provider tokens of all keys.
 ///
-/// Each key of a customer has connections of its own in each environment. All of them share one provider token, on all hubs, which is
+/// Each certificate and each key of a customer has connections of its own in each environment. All those of a key share one provider token, on all hubs, which is
 /// renewed after 50 minutes.
 struct APNsEndpoint: Sendable {
   private let addresses: [PushEnvironment: ServiceAddress]
@@ -35,6 +35,22 @@ struct APNsEndpoint: Sendable {
       APNsDescription(owner: owner, tokens: tokens), while: isWanted)
   }
 
+  /// Sends on connections that sign in with the certificate, and need no token.
+  func send(
+    _ requests: [PushRequest], to environment: PushEnvironment, with certificate: PushCertificate,
+    of customer: CustomerID, while isWanted: @escaping @Sendable () -> Bool
+  ) -> AsyncStream<[PushOutcome]> {
+    guard let address = addresses[environment] else { preconditionFailure("an environment without an address") }
+    let key = PoolKey(
+      service: APNsDescription.label, environment: environment, customer: customer,
+      credentials: environment == .sandbox
+        ? .apnsCertificates(development: certificate, production: nil)
+        : .apnsCertificates(development: nil, production: certificate),
+      certificate: certificate)
+    return pools.send(
+      requests, through: key, to: address, APNsDescription(owner: nil, tokens: tokens), while: isWanted)
+  }
+
   /// Drops the provider tokens of all other keys.
   func removeTokens(except credentials: Set<PushServiceCredentials>) {
     tokens.removeAll { !credentials.contains($0.shared) }
@@ -46,16 +62,18 @@ struct APNsDescription: ServiceDescription {
   static let name = "APNs"
   static let label = "apns"
 
-  let owner: TokenOwner
+  /// Nil for connections that sign in with a certificate.
+  let owner: TokenOwner?
   let tokens: ProviderTokens
 
   var name: String { Self.name }
   var label: String { Self.label }
   /// With token authentication, APNs allows one stream until it has accepted a token.
-  var startsWithOneStream: Bool { true }
+  var startsWithOneStream: Bool { owner != nil }
 
   func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
-    tokens.authorization(of: owner, whenReady: whenReady)
+    guard let owner else { return .available(Authorization(value: nil)) }
+    return tokens.authorization(of: owner, whenReady: whenReady)
   }
 
   func classification(of response: ServiceResponse) -> ResponseClassification {
@@ -63,7 +81,7 @@ struct APNsDescription: ServiceDescription {
   }
 
   func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool {
-    guard let value = authorization.value else { return false }
+    guard let owner, let value = authorization.value else { return false }
     if recovery == .previousToken { return tokens.overused(value, of: owner) }
     tokens.expired(value, of: owner)
     return true

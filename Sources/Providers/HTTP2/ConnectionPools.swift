@@ -13,6 +13,8 @@ struct PoolKey: Hashable, Sendable {
   /// Nil if all customers with these credentials share the connections.
   var customer: CustomerID?
   var credentials: PushServiceCredentials
+  /// What its connections sign in with, for services that take a certificate in TLS.
+  var certificate: PushCertificate?
 }
 
 /// All pools of connections. They open connections when needed, and are closed when nothing was sent for an hour, as after an app
@@ -88,6 +90,15 @@ final class ConnectionPools: Sendable {
     var logger = logger
     logger[metadataKey: "environment"] = "\(key.environment.rawValue)"
     logger[metadataKey: "account"] = "\(key.credentials)"
+    var tls = tls
+    if let certificate = key.certificate {
+      do {
+        tls = try .pushService(caFile: settings.caFile, certificate: certificate)
+      } catch {
+        // Without a certificate the service refuses all pushes, and says so.
+        logger.error("cannot use a push certificate, store it again", metadata: ["error": "\(error)"])
+      }
+    }
     return HTTP2ConnectionPool(
       service,
       connector: HTTP2Connector(address: address, tls: tls, connectTimeout: TimeAmount(settings.connectTimeout)),

@@ -2,6 +2,7 @@ import FoundationEssentials
 import NIOCore
 import NIOPosix
 import NIOSSL
+import Wire
 
 #if canImport(Glibc)
   import Glibc
@@ -37,7 +38,23 @@ extension NIOSSLContext {
   /// For connections to a push service: TLS 1.2 or newer, ALPN `h2`, full verification.
   /// - Parameter caFile: PEM of the certificates to trust; nil for the system's.
   static func pushService(caFile: String?) throws(ProviderError) -> NIOSSLContext {
+    try pushService(caFile: caFile, TLSConfiguration.makeClientConfiguration())
+  }
+
+  /// The same, with a certificate that the service may ask for.
+  static func pushService(caFile: String?, certificate: PushCertificate) throws -> NIOSSLContext {
     var configuration = TLSConfiguration.makeClientConfiguration()
+    configuration.certificateChain = try certificate.chain.map {
+      .certificate(try NIOSSLCertificate(bytes: Array($0), format: .der))
+    }
+    configuration.privateKey = .privateKey(try NIOSSLPrivateKey(bytes: Array(certificate.privateKey), format: .der))
+    return try pushService(caFile: caFile, configuration)
+  }
+
+  private static func pushService(
+    caFile: String?, _ client: TLSConfiguration
+  ) throws(ProviderError) -> NIOSSLContext {
+    var configuration = client
     configuration.minimumTLSVersion = .tlsv12
     configuration.applicationProtocols = ["h2"]
     do {

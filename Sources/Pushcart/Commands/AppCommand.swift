@@ -17,6 +17,9 @@ struct AppCommand: AsyncParsableCommand {
         Example: pushcart app add --customer 1 --type ios --app-id com.acme.app --name Acme --team-id A1B2C3D4E5 \
         --key-id F6G7H8J9K0 --signing-key AuthKey_F6G7H8J9K0.p8 --json
 
+        Example: pushcart app add --customer 1 --type ios --app-id com.acme.app --name Acme \
+        --production-certificate acme.p12 --certificate-password-file acme.password
+
         Example: pushcart app add --customer 1 --type firebase --app-id com.acme.app --name Acme \
         --service-account acme-firebase-adminsdk.json
         """)
@@ -178,6 +181,17 @@ struct PushServiceOptions: ParsableArguments {
   @Option(help: "Apple's AuthKey_….p8 file (iOS).", completion: .file(extensions: ["p8"])) var signingKey: String?
 
   @Option(
+    help: "The .p12 file of a push certificate for Apple's development environment (iOS).",
+    completion: .file(extensions: ["p12"]))
+  var developmentCertificate: String?
+  @Option(
+    help: "The .p12 file of a push certificate for Apple's production environment (iOS).",
+    completion: .file(extensions: ["p12"]))
+  var productionCertificate: String?
+  @Option(help: "File with the password of the .p12 files, on one line (iOS).", completion: .file())
+  var certificatePasswordFile: String?
+
+  @Option(
     help: "Key file of a Google service account, from the Firebase console (Firebase, Android).",
     completion: .file(extensions: ["json"]))
   var serviceAccount: String?
@@ -186,6 +200,12 @@ struct PushServiceOptions: ParsableArguments {
     get throws {
       PushServiceFields(
         teamID: teamId, keyID: keyId, signingKey: try Self.secret(signingKey),
+        developmentCertificate: try Self.secret(developmentCertificate),
+        productionCertificate: try Self.secret(productionCertificate),
+        certificatePassword: try certificatePasswordFile.map { path in
+          // Editors end a line.
+          Secret(bytes: Array(try InputFile(path).bytes.prefix { $0 != 0x0A && $0 != 0x0D }))
+        },
         serviceAccount: try Self.secret(serviceAccount))
     }
   }

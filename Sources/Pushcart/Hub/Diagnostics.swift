@@ -1,5 +1,6 @@
 import Crypto
 import Delivery
+import FoundationEssentials
 import Logging
 import Postgres
 import Providers
@@ -208,6 +209,15 @@ struct Diagnostics: Sendable {
       var apps: [PushApp] = []
       for customer in try await Customers(pool).all() {
         apps += try await PushApps(pool, vault: vault).list(customer.id).filter(\.type.isServed)
+      }
+      for app in apps {
+        for certificate in app.certificates {
+          guard let warning = certificate.expiryWarning(at: Date()) else { continue }
+          report(
+            Finding(
+              part: "push app \(app.id)", isWell: !certificate.isExpired(at: Date()),
+              sentence: "\(app.appID) of customer \(app.customer): \(warning)"))
+        }
       }
       var accepted = 0, bare = 0
       for start in stride(from: 0, to: apps.count, by: Self.appsAtOnce) {

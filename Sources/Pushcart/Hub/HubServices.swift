@@ -5,12 +5,14 @@ import Registry
 import Sendouts
 import ServiceLifecycle
 
-/// Makes partitions every five minutes. Deletes expired idempotency records and keys, and what is past its retention, hourly.
+/// Makes partitions every five minutes. Deletes expired idempotency records and keys, and what is past its retention, hourly. Looks
+/// hourly at the ends of push certificates, and warns of them daily.
 struct Housekeeping: Service {
   private let customers: Customers
   private let replies: IdempotentReplies
   private let messages: Messages
   private let retention: Retention
+  private let pool: Pool
   private let logger: Logger
 
   init(_ pool: Pool, vault: Vault, retentionDays: Int32?, logger: Logger) {
@@ -18,17 +20,20 @@ struct Housekeeping: Service {
     replies = IdempotentReplies(pool, vault: vault)
     messages = Messages(pool)
     retention = Retention(pool, days: retentionDays, logger: logger)
+    self.pool = pool
     self.logger = logger
   }
 
   func run() async throws {
     await cancelWhenGracefulShutdown {
       var rounds = 0
+      var certificates = CertificateWatch(pool, logger: logger)
       while !Task.isCancelled {
         await attempt("make partitions") { try await retention.makePartitions() }
         if rounds % 12 == 0 {
           await attempt("delete expired idempotency keys") { try await tidy() }
           await attempt("delete what is past its retention") { try await retention.run() }
+          await attempt("look at push certificates") { try await certificates.check(isLogged: rounds % 288 == 0) }
         }
         rounds += 1
         try? await Task.sleep(for: .seconds(300))

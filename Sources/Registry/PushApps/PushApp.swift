@@ -34,10 +34,16 @@ public struct PushApp: Sendable, Equatable {
   /// Whether such a credential is stored for it.
   public func has(_ kind: PushCredential.Kind) -> Bool { credentials.contains { $0.kind == kind } }
 
+  /// The push certificates that it sends with: none if there is a signing key, which is used instead.
+  public var certificates: [PushCredential] {
+    has(.apnsSigningKey)
+      ? [] : credentials.filter { [.apnsDevelopmentCertificate, .apnsProductionCertificate].contains($0.kind) }
+  }
+
   /// Which field is missing before anything can be sent to it; `nil` if none is, or if no push service sends to its platform.
   public var missingCredential: String? {
     switch type {
-    case .ios: has(.apnsSigningKey) ? nil : "signingKey"
+    case .ios: has(.apnsSigningKey) || !certificates.isEmpty ? nil : "signingKey"
     case .firebase, .android: has(.fcmServiceAccount) ? nil : "serviceAccount"
     case .windows: nil
     }
@@ -55,6 +61,7 @@ public struct PushApp: Sendable, Equatable {
     if let missingCredential {
       warnings.append("There is no \(missingCredential), so nothing can be sent to this app yet.")
     }
+    warnings += certificates.compactMap { $0.expiryWarning(at: Date()) }
     if identityRequired, !has(.identitySecret) {
       warnings.append(
         "identity is required but there is no identity secret, so every request with a device key is refused.")
@@ -136,6 +143,22 @@ public struct PushCredential: Sendable, Equatable {
   /// When a certificate expires; `nil` for keys.
   public let notAfter: Date?
   public let updatedAt: Date
+
+  /// How long before its end a certificate is warned of: 30 days, in seconds.
+  public static let expiryNotice: TimeInterval = 30 * 86_400
+
+  /// Whether it is a certificate that APNs takes no more.
+  public func isExpired(at now: Date) -> Bool { notAfter.map { $0 <= now } ?? false }
+
+  /// That it has expired or will within 30 days, in a sentence; `nil` otherwise.
+  public func expiryWarning(at now: Date) -> String? {
+    guard let notAfter, notAfter.timeIntervalSince(now) <= Self.expiryNotice else { return nil }
+    let field = kind == .apnsDevelopmentCertificate ? "developmentCertificate" : "productionCertificate"
+    let day = notAfter.formatted(.iso8601.year().month().day())
+    return isExpired(at: now)
+      ? "The \(field) expired on \(day), so APNs refuses all pushes with it. Upload a renewed one."
+      : "The \(field) expires on \(day). Renew it in Apple's developer account, and upload it."
+  }
 }
 
 /// What the fields of a push app may hold.

@@ -50,6 +50,15 @@ public final class PushCredentialVault: Sendable {
     if let key = secrets[.apnsSigningKey], let teamID, let keyID {
       return .apns(teamID: teamID, keyID: keyID, signingKey: key.text)
     }
+    let certificates = try [PushCredential.Kind.apnsDevelopmentCertificate, .apnsProductionCertificate].map { kind in
+      try secrets[kind].map { try JSONDecoder().decode(PushCertificate.self, from: Data($0.bytes)) }
+    }
+    if let any = certificates[0] ?? certificates[1] {
+      // One certificate can be for both environments.
+      return .apnsCertificates(
+        development: certificates[0] ?? (any.isForDevelopment ? any : nil),
+        production: certificates[1] ?? (any.isForProduction ? any : nil))
+    }
     if let file = secrets[.fcmServiceAccount] { return .fcm(try ServiceAccountFile(file).account) }
     return nil
   }

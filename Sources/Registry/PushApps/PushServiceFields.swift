@@ -9,15 +9,25 @@ public struct PushServiceFields: Sendable {
   public var keyID: String?
   /// The AuthKey_….p8 file as it was downloaded (iOS).
   public var signingKey: Secret?
+  /// The .p12 file of a push certificate for APNs' development environment, or its base64 (iOS).
+  public var developmentCertificate: Secret?
+  /// The same for production (iOS).
+  public var productionCertificate: Secret?
+  /// The password of these files, in visible ASCII; nil or empty for none (iOS).
+  public var certificatePassword: Secret?
   /// A Google service account's key file as it was downloaded (Firebase, Android).
   public var serviceAccount: Secret?
 
   public init(
-    teamID: String? = nil, keyID: String? = nil, signingKey: Secret? = nil, serviceAccount: Secret? = nil
+    teamID: String? = nil, keyID: String? = nil, signingKey: Secret? = nil, developmentCertificate: Secret? = nil,
+    productionCertificate: Secret? = nil, certificatePassword: Secret? = nil, serviceAccount: Secret? = nil
   ) {
     self.teamID = teamID
     self.keyID = keyID
     self.signingKey = signingKey
+    self.developmentCertificate = developmentCertificate
+    self.productionCertificate = productionCertificate
+    self.certificatePassword = certificatePassword
     self.serviceAccount = serviceAccount
   }
 }
@@ -39,6 +49,9 @@ extension PushServiceFields {
   private var given: [(name: String, types: [AppType])] {
     let all: [(name: String, isGiven: Bool, types: [AppType])] = [
       ("teamId", teamID != nil, [.ios]), ("keyId", keyID != nil, [.ios]), ("signingKey", signingKey != nil, [.ios]),
+      ("developmentCertificate", developmentCertificate != nil, [.ios]),
+      ("productionCertificate", productionCertificate != nil, [.ios]),
+      ("certificatePassword", certificatePassword != nil, [.ios]),
       ("serviceAccount", serviceAccount != nil, [.firebase, .android]),
     ]
     return all.filter(\.isGiven).map { ($0.name, $0.types) }
@@ -63,16 +76,40 @@ extension PushServiceFields {
     if parts.contains(where: \.1), let missing = parts.first(where: { !$0.1 }) {
       throw .invalid(field: missing.0, problem: "is missing: teamId, keyId and signingKey come together")
     }
+    try checkPassword()
     return checked
   }
 
+  private func checkPassword() throws(RegistryError) {
+    guard let certificatePassword else { return }
+    func refuse(_ problem: String) -> RegistryError { .invalid(field: "certificatePassword", problem: problem) }
+    guard certificatePassword.bytes.count <= 200 else { throw refuse("has more than 200 characters") }
+    guard certificatePassword.bytes.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
+      throw refuse("holds a character other than visible ASCII: export the .p12 file again, with another password")
+    }
+    guard developmentCertificate != nil || productionCertificate != nil else {
+      throw refuse("is there without a developmentCertificate or productionCertificate that it opens")
+    }
+  }
+
   /// The credentials in them.
+  /// - Parameter appID: what a certificate has to be for.
   /// - Throws: `RegistryError.credential` for a file that is something else.
-  func credentials() throws(RegistryError) -> [NewPushCredential] {
+  func credentials(for appID: String) throws(RegistryError) -> [NewPushCredential] {
     var credentials: [NewPushCredential] = []
     if let signingKey {
       let file = try SigningKeyFile(signingKey)
       credentials.append(NewPushCredential(kind: .apnsSigningKey, secret: file.key, fingerprint: file.fingerprint))
+    }
+    for (purpose, given) in [
+      (PushCertificateFile.Purpose.development, developmentCertificate), (.production, productionCertificate),
+    ] {
+      guard let given else { continue }
+      let file = try PushCertificateFile(given, password: certificatePassword, for: purpose, appID: appID)
+      credentials.append(
+        NewPushCredential(
+          kind: purpose.kind, secret: file.stored, fingerprint: file.fingerprint, account: file.certificate.name,
+          notAfter: file.notAfter))
     }
     if let serviceAccount {
       let file = try ServiceAccountFile(serviceAccount)

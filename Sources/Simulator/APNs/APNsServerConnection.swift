@@ -6,16 +6,28 @@ struct APNsServerConnection: ServiceConnection {
   let apns: SimulatedAPNs
   let environment: SimulatedAPNs.Environment
   let number: Int
+  private let authority: CertificateAuthority
   private var authentication = ConnectionAuthentication()
 
-  init(_ apns: SimulatedAPNs, environment: SimulatedAPNs.Environment, number: Int) {
+  init(
+    _ apns: SimulatedAPNs, environment: SimulatedAPNs.Environment, number: Int, authority: CertificateAuthority
+  ) {
     self.apns = apns
+    self.authority = authority
     self.environment = environment
     self.number = number
   }
 
-  /// APNs allows one stream until it has accepted a provider token.
-  var streamLimit: Int { authentication.accepted == nil ? 1 : apns.streamLimit }
+  /// APNs allows one stream until it has accepted a provider token, unless the client has a certificate.
+  var streamLimit: Int {
+    authentication.accepted == nil && authentication.certificate == nil ? 1 : apns.streamLimit
+  }
+
+  mutating func present(_ certificate: [UInt8]) {
+    authentication.certificate = try? ClientCertificate(der: certificate) {
+      apns.trustsUnknownKeys || authority.issued($0)
+    }
+  }
 
   mutating func receive(
     _ headers: HPACKHeaders, body: [UInt8], on stream: Int

@@ -28,9 +28,19 @@ struct APNsState {
     return HeaderChecks.refusal(of: request)
       ?? HeaderChecks.pathRefusal(of: request)
       ?? tokenRefusal(token, of: request)
-      ?? ProviderTokenCheck(keys: keys, trustsUnknownKeys: trustsUnknownKeys).refusal(
-        of: request, on: &connection, now: now)
+      ?? authenticationRefusal(of: request, on: &connection, now: now)
       ?? PayloadChecks.refusal(of: request)
+  }
+
+  /// A provider token counts, where there is one, and otherwise the connection's certificate.
+  private func authenticationRefusal(
+    of request: APNsRequest, on connection: inout ConnectionAuthentication, now: Date
+  ) -> APNsRefusal? {
+    if request.authorization == nil, let certificate = connection.certificate {
+      return certificate.refusal(of: request, now: now)
+    }
+    return ProviderTokenCheck(keys: keys, trustsUnknownKeys: trustsUnknownKeys).refusal(
+      of: request, on: &connection, now: now)
   }
 
   /// Checks the token's environment, whether it is invalid, and its topic, in this order.
@@ -59,4 +69,6 @@ struct KnownToken: Hashable, Sendable {
 struct ConnectionAuthentication: Sendable {
   /// The provider token that was accepted last, and its claims.
   var accepted: (authorization: String, claims: ProviderClaims)?
+  /// The certificate that the client presented.
+  var certificate: ClientCertificate?
 }

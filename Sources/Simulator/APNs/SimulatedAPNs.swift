@@ -14,6 +14,7 @@ public final class SimulatedAPNs: SimulatedService {
 
   public let traffic: ServiceTraffic<ReceivedRequest>
   let streamLimit: Int
+  let trustsUnknownKeys: Bool
   private let phoneLog: RequestLog<PhoneEntry>?
   private let file: RequestFile?
   private let state: Mutex<APNsState>
@@ -28,6 +29,7 @@ public final class SimulatedAPNs: SimulatedService {
   ) {
     traffic = ServiceTraffic(keeping: settings.requestsKept)
     streamLimit = settings.streamLimit
+    trustsUnknownKeys = settings.trustsUnknownKeys
     self.phoneLog = phoneLog
     self.file = file
     state = Mutex(APNsState(trustsUnknownKeys: settings.trustsUnknownKeys))

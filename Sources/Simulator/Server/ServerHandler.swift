@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHPACK
 import NIOHTTP2
+import NIOSSL
 
 /// One client's connection: assembles requests from frames and carries out the replies.
 final class ServerHandler<Connection: ServiceConnection>: ChannelInboundHandler {
@@ -30,6 +31,13 @@ final class ServerHandler<Connection: ServiceConnection>: ChannelInboundHandler 
     self.number = number
     self.connections = connections
     streamLimit = connection.streamLimit
+  }
+
+  /// The client's certificate and its issuers; the handshake goes on whatever it is worth.
+  func present(_ certificates: [NIOSSLCertificate]) {
+    guard let leaf = try? certificates.first?.toDERBytes() else { return }
+    connection.present(leaf)
+    announceNewLimit()
   }
 
   func channelActive(context: ChannelHandlerContext) {
@@ -85,11 +93,14 @@ extension ServerHandler {
   private func finish(_ stream: Int, _ incoming: Incoming) {
     let (request, reply) = connection.receive(
       incoming.headers, body: Array(incoming.body.readableBytesView), on: stream)
-    if connection.streamLimit != streamLimit {
-      streamLimit = connection.streamLimit
-      announce(limit: streamLimit)
-    }
+    announceNewLimit()
     carryOut(reply, request, stream)
+  }
+
+  private func announceNewLimit() {
+    guard connection.streamLimit != streamLimit else { return }
+    streamLimit = connection.streamLimit
+    announce(limit: streamLimit)
   }
 
   private func announce(limit: Int) {

@@ -10,6 +10,9 @@ protocol ServiceConnection: SendableMetatype {
   /// Most open streams at this moment. The client is told when it changes.
   var streamLimit: Int { get }
 
+  /// The client presented a certificate, in DER, before its first request.
+  mutating func present(_ certificate: [UInt8])
+
   /// Decides on a complete request, and logs it.
   mutating func receive(_ headers: HPACKHeaders, body: [UInt8], on stream: Int) -> (Request, SimulatedReply<Refusal>)
 
@@ -18,6 +21,11 @@ protocol ServiceConnection: SendableMetatype {
 
   /// The debug data of a GOAWAY.
   func debugData(_ reason: String) -> String
+}
+
+extension ServiceConnection {
+  /// Most services ask for none.
+  mutating func present(_ certificate: [UInt8]) {}
 }
 
 /// A response's status, headers and body.

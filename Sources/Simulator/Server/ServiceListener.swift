@@ -23,9 +23,13 @@ struct ServiceListener: Sendable {
         channel.eventLoop.makeCompletedFuture {
           let number = connections.nextNumber()
           let connection = accept(number)
+          let handler = ServerHandler(connection, number: number, in: connections)
+          let tls = NIOSSLServerHandler(context: certificate) { presented, verified in
+            handler.present(presented)
+            verified.succeed(.certificateVerified)
+          }
           try channel.pipeline.syncOperations.addHandlers(
-            NIOSSLServerHandler(context: certificate), TLSRecordBuffer(), Self.http2(streams: connection.streamLimit),
-            ServerHandler(connection, number: number, in: connections))
+            tls, TLSRecordBuffer(), Self.http2(streams: connection.streamLimit), handler)
         }
       }
       .bind(host: host, port: port).get()

@@ -69,6 +69,9 @@ extension NewPushApp {
       appID: request.appId, type: request.appType, name: request.name,
       service: PushServiceFields(
         teamID: request.teamId, keyID: request.keyId, signingKey: request.signingKey.map { Secret($0) },
+        developmentCertificate: request.developmentCertificate.map { Secret($0) },
+        productionCertificate: request.productionCertificate.map { Secret($0) },
+        certificatePassword: request.certificatePassword.map { Secret($0) },
         serviceAccount: request.serviceAccount.map { Secret($0) }),
       identityRequired: request.identity == .required,
       deviceFields: request.deviceFields)
@@ -81,6 +84,9 @@ extension PushAppUpdate {
       name: request.name,
       service: PushServiceFields(
         teamID: request.teamId, keyID: request.keyId, signingKey: request.signingKey.map { Secret($0) },
+        developmentCertificate: request.developmentCertificate.map { Secret($0) },
+        productionCertificate: request.productionCertificate.map { Secret($0) },
+        certificatePassword: request.certificatePassword.map { Secret($0) },
         serviceAccount: request.serviceAccount.map { Secret($0) }),
       identityRequired: request.identity.map { $0 == .required },
       deviceFields: request.deviceFields)

@@ -6,13 +6,17 @@ public struct PushAppRequest: APIRequest, Equatable {
   public var teamId: String?
   public var keyId: String?
   public var signingKey: String?
+  public var developmentCertificate: String?
+  public var productionCertificate: String?
+  public var certificatePassword: String?
   public var serviceAccount: String?
   public var identity: IdentityMode?
   public var deviceFields: [String]?
 
   public init(
     name: String, appId: String, appType: AppType, teamId: String? = nil, keyId: String? = nil,
-    signingKey: String? = nil, serviceAccount: String? = nil, identity: IdentityMode? = nil,
+    signingKey: String? = nil, developmentCertificate: String? = nil, productionCertificate: String? = nil,
+    certificatePassword: String? = nil, serviceAccount: String? = nil, identity: IdentityMode? = nil,
     deviceFields: [String]? = nil
   ) {
     self.name = name
@@ -21,13 +25,18 @@ public struct PushAppRequest: APIRequest, Equatable {
     self.teamId = teamId
     self.keyId = keyId
     self.signingKey = signingKey
+    self.developmentCertificate = developmentCertificate
+    self.productionCertificate = productionCertificate
+    self.certificatePassword = certificatePassword
     self.serviceAccount = serviceAccount
     self.identity = identity
     self.deviceFields = deviceFields
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case name, appId, appType, teamId, keyId, signingKey, serviceAccount, identity, deviceFields
+    case name, appId, appType, teamId, keyId, signingKey, developmentCertificate, productionCertificate,
+      certificatePassword,
+      serviceAccount, identity, deviceFields
   }
   public static let schemaName: String? = "PushAppRequest"
   public static let schemaDescription = "An app to add."
@@ -41,6 +50,13 @@ public struct PushAppRequest: APIRequest, Equatable {
     case .teamId: FieldDescription("Apple's Team Id. iOS only.", limits: 1...20)
     case .keyId: FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20)
     case .signingKey: "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again."
+    case .developmentCertificate, .productionCertificate:
+      """
+      The .p12 file of a push certificate for this environment of APNs, with its private key, in base64. iOS only, instead of \
+      or beside a signing key, which is then used. It is never shown again.
+      """
+    case .certificatePassword:
+      FieldDescription("The password of the .p12 files, in visible ASCII. iOS only. It is not stored.", limits: 0...200)
     case .serviceAccount:
       """
       The text of a Google service account's key file, as the Firebase console makes it. Firebase and Android only. It is never \
@@ -66,26 +82,33 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
   public var teamId: String?
   public var keyId: String?
   public var signingKey: String?
+  public var developmentCertificate: String?
+  public var productionCertificate: String?
+  public var certificatePassword: String?
   public var serviceAccount: String?
   public var identity: IdentityMode?
   public var deviceFields: [String]?
 
   public init(
     name: String? = nil, teamId: String? = nil, keyId: String? = nil, signingKey: String? = nil,
-    serviceAccount: String? = nil,
-    identity: IdentityMode? = nil, deviceFields: [String]? = nil
+    developmentCertificate: String? = nil, productionCertificate: String? = nil, certificatePassword: String? = nil,
+    serviceAccount: String? = nil, identity: IdentityMode? = nil, deviceFields: [String]? = nil
   ) {
     self.name = name
     self.teamId = teamId
     self.keyId = keyId
     self.signingKey = signingKey
+    self.developmentCertificate = developmentCertificate
+    self.productionCertificate = productionCertificate
+    self.certificatePassword = certificatePassword
     self.serviceAccount = serviceAccount
     self.identity = identity
     self.deviceFields = deviceFields
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case name, teamId, keyId, signingKey, serviceAccount, identity, deviceFields
+    case name, teamId, keyId, signingKey, developmentCertificate, productionCertificate, certificatePassword,
+      serviceAccount, identity, deviceFields
   }
   public static let schemaName: String? = "PushAppChangeRequest"
   public static let schemaDescription = "What to change about an app."
@@ -97,6 +120,13 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
     case .teamId: FieldDescription("Apple's Team Id. iOS only.", limits: 1...20)
     case .keyId: FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20)
     case .signingKey: "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again."
+    case .developmentCertificate, .productionCertificate:
+      """
+      The .p12 file of a push certificate for this environment of APNs, with its private key, in base64. iOS only, instead of \
+      or beside a signing key, which is then used. It is never shown again.
+      """
+    case .certificatePassword:
+      FieldDescription("The password of the .p12 files, in visible ASCII. iOS only. It is not stored.", limits: 0...200)
     case .serviceAccount:
       """
       The text of a Google service account's key file, as the Firebase console makes it. Firebase and Android only. It is never \

@@ -53,7 +53,8 @@ import Wire
   private static let refusalsOfMeaning = [
     "names no list of this customer", "valid devices, the devicesPerContact",
     "names a platform that this appId has no push app for", "come together",
-    "holds a character other than letters", "signingKey: ", "serviceAccount: ", "belongs to Firebase and Android",
+    "holds a character other than letters", "signingKey: ", "developmentCertificate: ", "productionCertificate: ",
+    "is there without a developmentCertificate", "serviceAccount: ", "belongs to Firebase and Android",
     "is missing: give appId", "is there beside appId", "names nobody", "holds a control character",
     "other than visible ASCII", "is needed: there are apps", "that none of the apps has",
     "names no template of this customer",

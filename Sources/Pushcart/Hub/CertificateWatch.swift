@@ -1,0 +1,60 @@
+import FoundationEssentials
+import Logging
+import Metrics
+import Postgres
+import Registry
+import Wire
+
+/// Warns of push certificates that expire: by log 30 days ahead, by the app's alarm once they have, and always by the metric
+/// `pushcart_certificate_expiry_seconds`, which is negative then.
+struct CertificateWatch {
+  private let customers: Customers
+  private let apps: PushApps
+  private let alarms: PushAppAlarms
+  private let logger: Logger
+  private let metrics: any MetricsFactory
+  /// By customer, app and kind. What vanished reads NaN, since none is removed.
+  private var meters: [[String]: Meter] = [:]
+
+  init(_ database: any Querying, logger: Logger, metrics: any MetricsFactory = MetricsSystem.factory) {
+    customers = Customers(database)
+    apps = PushApps(database)
+    alarms = PushAppAlarms(database)
+    self.logger = logger
+    self.metrics = metrics
+  }
+
+  /// - Parameter isLogged: false between daily log lines.
+  mutating func check(at now: Date = Date(), isLogged: Bool = true) async throws {
+    var seen: Set<[String]> = []
+    for customer in try await customers.all() {
+      for app in try await apps.list(customer.id) {
+        for certificate in app.certificates {
+          guard let notAfter = certificate.notAfter else { continue }
+          let place = ["\(customer.id)", "\(app.id)", certificate.kind.rawValue]
+          seen.insert(place)
+          meter(place).set(notAfter.timeIntervalSince(now).rounded())
+          guard let warning = certificate.expiryWarning(at: now) else { continue }
+          if isLogged {
+            logger.warning(
+              "a push certificate expires or has expired",
+              metadata: ["customer": "\(customer.id)", "app": "\(app.appID)", "what": "\(warning)"])
+          }
+          if certificate.isExpired(at: now), app.alarm == nil {
+            try await alarms.raise(customer.id, app.id, reason: warning)
+          }
+        }
+      }
+    }
+    for (place, meter) in meters where !seen.contains(place) { meter.set(Double.nan) }
+  }
+
+  private mutating func meter(_ place: [String]) -> Meter {
+    if let meter = meters[place] { return meter }
+    let meter = Meter(
+      label: "pushcart_certificate_expiry_seconds",
+      dimensions: Array(zip(["customer", "app", "kind"], place)), factory: metrics)
+    meters[place] = meter
+    return meter
+  }
+}

@@ -1,0 +1,171 @@
+import Crypto
+import CryptoExtras
+import FoundationEssentials
+import SwiftASN1
+import Wire
+import X509
+
+/// The .p12 file of an app's push certificate at APNs, as it was read and checked: Apple made the certificate for this app and
+/// environment, its private key is with it, and it has not expired.
+struct PushCertificateFile {
+  let certificate: PushCertificate
+  /// First 16 hex digits of the SHA-256 of the public key (its SubjectPublicKeyInfo in DER, as openssl exports it).
+  let fingerprint: String
+  let notAfter: Date
+
+  /// The environment that a certificate is uploaded for.
+  enum Purpose: String {
+    case development, production
+
+    var field: String { "\(rawValue)Certificate" }
+    var kind: PushCredential.Kind { self == .development ? .apnsDevelopmentCertificate : .apnsProductionCertificate }
+  }
+
+  /// No such file is nearly as long, in bytes.
+  static let maximumLength = 32_768
+
+  /// What is sealed.
+  var stored: Secret {
+    guard let json = try? JSONEncoder().encode(certificate) else { preconditionFailure("strings are always JSON") }
+    return Secret(bytes: Array(json))
+  }
+
+  /// - Parameters:
+  ///   - file: the file, or its base64.
+  ///   - password: ASCII; nil for a file without one.
+  ///   - appID: the bundle id that the certificate has to be for.
+  /// - Throws: `RegistryError.credential`, with a sentence that says what the file is instead.
+  init(
+    _ file: Secret, password: Secret?, for purpose: Purpose, appID: String, now: Date = Date()
+  ) throws(RegistryError) {
+    func refuse(_ finding: String) -> RegistryError {
+      .credential(
+        field: purpose.field,
+        sentence:
+          "\(finding): upload the .p12 file that Keychain Access exports of the app's push certificate and its "
+          + "private key together.")
+    }
+    guard file.bytes.count <= Self.maximumLength / 3 * 4 else { throw refuse("This is too long to be a .p12 file") }
+    let bytes = Self.decoded(file.bytes)
+    if let finding = Self.finding(otherThanPKCS12: bytes) { throw refuse(finding) }
+    let contents: PKCS12File
+    do {
+      contents = try PKCS12File(bytes, password: password?.text ?? "")
+    } catch .wrongPassword {
+      throw .credential(field: "certificatePassword", sentence: "It does not open the file in \(purpose.field).")
+    } catch {
+      throw refuse("This .p12 file is damaged or cut off, or does not hold one key")
+    }
+    guard let key = contents.privateKey else {
+      throw refuse("This .p12 file holds no private key")
+    }
+    guard !contents.certificates.isEmpty else { throw refuse("This .p12 file holds a private key and no certificate") }
+    guard let publicKey = Self.publicKey(of: key) else {
+      throw refuse("The private key in this .p12 file is neither an RSA key of 2048 bits or more nor one of P-256")
+    }
+    let certificates = contents.certificates.compactMap { der in
+      (try? Certificate(derEncoded: der)).map { (der: der, certificate: $0) }
+    }
+    guard let leaf = certificates.first(where: { $0.certificate.publicKey == publicKey.key })
+    else { throw refuse("The private key in this .p12 file belongs to none of its certificates") }
+
+    guard PKCS12File.isIntact(bytes, password: password?.text ?? "") else {
+      throw refuse("This .p12 file is damaged, or has no authentication code")
+    }
+
+    let subject = Subject(leaf.certificate)
+    let name = "“\(subject.commonName)”"
+    guard subject.isForDevelopment || subject.isForProduction else {
+      throw refuse("\(name) is no certificate for push, which Apple makes under Certificates, Identifiers & Profiles")
+    }
+    guard subject.topics.contains(appID) else {
+      throw refuse("\(name) is for the app \(subject.topics.first ?? "without a bundle id"), and not for \(appID)")
+    }
+    guard purpose == .development ? subject.isForDevelopment : subject.isForProduction else {
+      let other: Purpose = purpose == .development ? .production : .development
+      throw refuse("\(name) is for the \(other) environment, and belongs into \(other.field)")
+    }
+    notAfter = leaf.certificate.notValidAfter
+    guard notAfter > now else {
+      throw refuse("\(name) expired on \(notAfter.formatted(.iso8601.year().month().day()))")
+    }
+    certificate = PushCertificate(
+      name: subject.commonName, topics: subject.topics, isForDevelopment: subject.isForDevelopment,
+      isForProduction: subject.isForProduction,
+      chain: [Data(leaf.der)] + certificates.filter { $0.der != leaf.der }.map { Data($0.der) }, privateKey: Data(key))
+    fingerprint = Array(SHA256.hash(data: publicKey.der).prefix(8)).hexDigits
+  }
+
+  /// The key, and its SubjectPublicKeyInfo in DER.
+  private static func publicKey(of key: [UInt8]) -> (key: Certificate.PublicKey, der: Data)? {
+    if let key = try? _RSA.Signing.PrivateKey(derRepresentation: key).publicKey {
+      return (Certificate.PublicKey(key), key.derRepresentation)
+    }
+    guard let key = try? P256.Signing.PrivateKey(derRepresentation: key).publicKey else { return nil }
+    return (Certificate.PublicKey(key), key.derRepresentation)
+  }
+}
+
+// MARK: - What Apple says in a certificate
+
+extension PushCertificateFile {
+  private struct Subject {
+    let commonName: String
+    /// The bundle id first, then the topics that the certificate lists.
+    let topics: [String]
+    let isForDevelopment: Bool
+    let isForProduction: Bool
+
+    private static let userID: ASN1ObjectIdentifier = [0, 9, 2342, 19_200_300, 100, 1, 1]
+    private static let commonName: ASN1ObjectIdentifier = [2, 5, 4, 3]
+    private static let development: ASN1ObjectIdentifier = [1, 2, 840, 113_635, 100, 6, 3, 1]
+    private static let production: ASN1ObjectIdentifier = [1, 2, 840, 113_635, 100, 6, 3, 2]
+    private static let topics: ASN1ObjectIdentifier = [1, 2, 840, 113_635, 100, 6, 3, 6]
+
+    init(_ certificate: Certificate) {
+      func text(_ type: ASN1ObjectIdentifier) -> String? {
+        certificate.subject.lazy.flatMap { $0 }.first { $0.type == type }.map { String(describing: $0.value) }
+      }
+      commonName = String((text(Self.commonName) ?? "").filter { !$0.isNewline }.prefix(200))
+      isForDevelopment = certificate.extensions[oid: Self.development] != nil
+      isForProduction = certificate.extensions[oid: Self.production] != nil
+      let listed = certificate.extensions[oid: Self.topics].map { Self.texts(in: $0.value) } ?? []
+      let bundleID = text(Self.userID)
+      topics = (bundleID.map { [$0] } ?? []) + listed.filter { $0 != bundleID }
+    }
+
+    /// The topics in a sequence of each topic and the list of what it is for.
+    private static func texts(in value: ArraySlice<UInt8>) -> [String] {
+      guard let node = try? DER.parse(value), case .constructed(let nodes) = node.content else { return [] }
+      return nodes.compactMap { node in (try? ASN1UTF8String(derEncoded: node)).map { String($0) } }
+    }
+  }
+}
+
+// MARK: - Other files
+
+extension PushCertificateFile {
+  /// What a request has is base64, which a binary file never looks like.
+  private static func decoded(_ file: [UInt8]) -> [UInt8] {
+    guard let text = String(validating: file, as: UTF8.self), !text.contains("-----") else { return file }
+    return Data(base64Encoded: String(text.filter { !$0.isWhitespace })).map { Array($0) } ?? file
+  }
+
+  /// What the file is, if it is no .p12 file.
+  private static func finding(otherThanPKCS12 bytes: [UInt8]) -> String? {
+    guard case .wrong(let file) = PEMFile(bytes) else {
+      return "This is a signing key (.p8), which belongs into signingKey"
+    }
+    return switch file {
+    case .pkcs12: nil
+    case .empty: "This is empty"
+    case .certificate, .certificates: "This is a certificate without its private key"
+    case .certificateRequest: "This is a certificate signing request, to which Apple answers with a certificate"
+    case .rsaKey, .otherCurve, .lockedKey, .binaryKey: "This is a private key without its certificate"
+    case .serviceAccount: "This is a Google service account, which belongs to an app of the type Firebase"
+    case .severalThings: "This is a certificate in PEM form, perhaps with its key, and not a .p12 file"
+    case .webPage: "This is a web page, perhaps a sign-in page saved in place of the file"
+    default: "This is not a .p12 file"
+    }
+  }
+}

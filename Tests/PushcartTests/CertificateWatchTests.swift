@@ -1,0 +1,111 @@
+import Foundation
+import Postgres
+import Providers
+import Registry
+import Simulator
+import Support
+import Testing
+import Wire
+
+@testable import Pushcart
+
+/// What is said of push certificates that expire.
+@Suite struct CertificateWatchTests {
+  private func addApp(_ bench: SendingBench, until end: Date) async throws -> PushApp {
+    try await PushApps(bench.pool, vault: bench.vault).add(
+      bench.customer,
+      NewPushApp(
+        appID: "com.acme.old", type: .ios, name: "Old",
+        service: PushServiceFields(
+          productionCertificate: Secret(
+            bytes: try bench.simulator.issuePushCertificate(topics: ["com.acme.old"], until: end)),
+          certificatePassword: Secret("secret"))))
+  }
+
+  @Test func `A certificate's end is a metric, is logged thirty days ahead, and then is an alarm`() async throws {
+    try await withSendingBench { bench in
+      let end = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + 40 * 86_400).rounded())
+      let app = try await addApp(bench, until: end)
+      let apps = PushApps(bench.pool)
+      let (log, registry) = (LogCapture(), MetricsRegistry())
+      var watch = CertificateWatch(bench.pool, logger: log.logger, metrics: registry)
+      func figure() -> String? {
+        PrometheusText.write(registry).split(separator: "\n").first { $0.hasPrefix("pushcart_certificate") }
+          .map(String.init)
+      }
+      let series =
+        "pushcart_certificate_expiry_seconds{app=\"\(app.id)\",customer=\"\(bench.customer)\",kind=\"apns_production_certificate\"}"
+
+      try await watch.check(at: end.addingTimeInterval(-31 * 86_400))
+      #expect(log.lines.isEmpty)
+      #expect(figure() == "\(series) \(31 * 86_400)")
+      try await watch.check(at: end.addingTimeInterval(-30 * 86_400))
+      #expect(log.lines.count == 1 && log.lines[0].contains("com.acme.old"), "\(log.lines)")
+      try await watch.check(at: end.addingTimeInterval(-86_400), isLogged: false)
+      #expect(log.lines.count == 1)
+      #expect(try await apps.find(bench.customer, app.id)?.alarm == nil)
+
+      try await watch.check(at: end.addingTimeInterval(60))
+      #expect(figure() == "\(series) -60")
+      let alarm = try #require(try await apps.find(bench.customer, app.id)?.alarm)
+      #expect(alarm.reason.hasPrefix("The productionCertificate expired on "))
+      // The app with a signing key has none.
+      #expect(try await apps.find(bench.customer, bench.app.id)?.alarm == nil)
+
+      // A signing key takes the certificate's place.
+      let key = APNsCredentials.sample
+      let changed = try await PushApps(bench.pool, vault: bench.vault).update(
+        bench.customer, app.id,
+        PushAppUpdate(
+          service: PushServiceFields(teamID: key.teamID, keyID: key.keyID, signingKey: Secret(key.signingKey))))
+      #expect(changed.alarm == nil)
+      try await watch.check(at: end.addingTimeInterval(60))
+      #expect(figure() == "\(series) NaN")
+    }
+  }
+
+  @Test func `The command line adds certificates, and check warns of their end`() async throws {
+    try await withSendingBench { bench in
+      let folder = try TemporaryDirectory(named: "certificates")
+      defer { folder.remove() }
+      let pushcart = Pushcart(
+        databaseURL: bench.database.connectionString, masterKey: bench.masterKey,
+        environment: [
+          "PUSHCART_APNS_PRODUCTION_URL": bench.simulator.productionURL,
+          "PUSHCART_APNS_SANDBOX_URL": bench.simulator.sandboxURL,
+          "PUSHCART_PROVIDER_CA_FILE": bench.simulator.caFile,
+        ])
+      func write(_ bytes: [UInt8], _ name: String) throws -> String {
+        let path = "\(folder.path)/\(name)"
+        try Data(bytes).write(to: URL(filePath: path))
+        return path
+      }
+      let end = Date().addingTimeInterval(20 * 86_400)
+      let development = try write(
+        bench.simulator.issuePushCertificate(topics: ["a.b"], environments: [.sandbox], until: end), "development.p12")
+      let production = try write(bench.simulator.issuePushCertificate(topics: ["a.b"]), "production.p12")
+      let password = try write(Array("secret\r\n".utf8), "password")
+      let customer = ["--customer", "\(bench.customer)"]
+      let add = ["app", "add", "--type", "ios", "--app-id", "a.b", "--name", "Acme", "--json"] + customer
+      let added = try await pushcart.run(
+        add + [
+          "--development-certificate", development, "--production-certificate", production,
+          "--certificate-password-file", password,
+        ])
+      #expect(
+        try added.json.array("credentials")?.map { $0.string("kind") }
+          == ["apns_development_certificate", "apns_production_certificate"], "\(added.errors)")
+      let warnings = try added.json.array("warnings")
+      #expect(warnings?.count == 1 && warnings?[0].text?.hasPrefix("The developmentCertificate expires on ") == true)
+      let checked = try await pushcart.run(["app", "check", "a.b", "--json"] + customer)
+      #expect(try checked.json.array("checks")?.map { $0.string("verdict") } == ["accepted", "accepted"])
+      let all = try await pushcart.run("check")
+      #expect(all.output.contains("The developmentCertificate expires on "), "\(all.output)")
+      let swapped = try await pushcart.run(
+        ["app", "update", "a.b", "--development-certificate", production, "--certificate-password-file", password]
+          + customer)
+      #expect(swapped.status == 1)
+      #expect(swapped.errors.contains("belongs into productionCertificate"), "\(swapped.errors)")
+    }
+  }
+}
