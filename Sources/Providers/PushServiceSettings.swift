@@ -5,6 +5,7 @@ import NIOSSL
 public struct PushServiceSettings: Sendable {
   public var apns = APNsSettings()
   public var fcm = FCMSettings()
+  public var hms = HMSSettings()
   /// `PUSHCART_PROVIDER_CA_FILE`: PEM of the certificates to trust; nil for the system's.
   public var caFile: String?
   /// Most connections of one account in one environment. APNs allows several; the second opens when hundreds of pushes wait.
@@ -38,7 +39,7 @@ public struct PushServiceSettings: Sendable {
   /// Whether the text is `https://host[:port]`, as the address of a push service must be.
   public static func isAddress(_ text: String) -> Bool { ServiceAddress(url: text) != nil }
 
-  /// Whether the text is `https://host[:port]/path`, as the address of Google's token endpoint must be.
+  /// Whether the text is `https://host[:port]/path`, as the address of a token endpoint must be.
   public static func isAddressWithPath(_ text: String) -> Bool { ServiceAddress.withPath(url: text) != nil }
 
   /// Whether the file of certificates to trust, if there is one, holds some in PEM.

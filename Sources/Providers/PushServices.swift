@@ -10,6 +10,7 @@ public final class PushServices: Service {
   private let pools: ConnectionPools
   let apns: APNsEndpoint
   private let fcm: FCMEndpoint
+  private let hms: HMSEndpoint
 
   /// - Parameters:
   ///   - tokens: keeps the provider tokens that all hubs share; this process keeps its own if `nil`.
@@ -25,6 +26,7 @@ public final class PushServices: Service {
     apns = try APNsEndpoint(
       settings.apns, pools, ProviderTokens(tokens ?? UnsharedTokens(now: now), logger: logger, clock: clock))
     fcm = try FCMEndpoint(settings.fcm, pools)
+    hms = try HMSEndpoint(settings.hms, pools)
   }
 
   /// The account of an app. Making one costs little: nothing is opened before it is used.
@@ -47,6 +49,7 @@ public final class PushServices: Service {
       APNsAccount(
         topic: appID, signIn: .certificates(customer, development: development, production: production), endpoint: apns)
     case .fcm(let credentials): FCMAccount(credentials: credentials, endpoint: fcm)
+    case .hms(let credentials): HMSAccount(credentials: credentials, endpoint: hms)
     }
   }
 
@@ -56,6 +59,7 @@ public final class PushServices: Service {
     switch type {
     case .ios: (APNsPayload.json(message).count, message.apnsPushType.payloadLimit)
     case .android, .firebase: (FCMPayload.size(message, collapseKey: nil), FCMPayload.limit)
+    case .huawei: (HMSPayload.size(message), HMSPayload.limit)
     case .windows: nil
     }
   }
@@ -89,6 +93,7 @@ public final class PushServices: Service {
     let used = pools.closeIdle()
     apns.removeTokens(except: used)
     fcm.removeTokens(except: used)
+    hms.removeTokens(except: used)
   }
 
   /// Returns waiting pushes as `unsent`, waits for responses to sent ones for at most `requestTimeout`, and closes all connections.

@@ -46,7 +46,7 @@ struct ServiceAddress: Hashable, Sendable {
 public enum ProviderError: Error, Hashable, Sendable {
   /// The service's address is not `https://host[:port]`.
   case addressUnusable(setting: String)
-  /// The address of Google's token endpoint is not `https://host[:port]/path`.
+  /// The address of a token endpoint is not `https://host[:port]/path`.
   case tokenAddressUnusable(setting: String)
   /// The file of trusted certificates is missing, or is not PEM.
   case caFileUnusable(path: String)

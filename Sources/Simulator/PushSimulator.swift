@@ -12,6 +12,8 @@ public final class PushSimulator: Service {
   public let apns: SimulatedAPNs
   /// Firebase Cloud Messaging, with Google's token endpoint.
   public let fcm: SimulatedFCM
+  /// Huawei's Push Kit, with its token endpoint.
+  public let hms: SimulatedHMS
   private let phoneLog: RequestLog<PhoneEntry>
   private let settings: SimulatorSettings
   private let logger: Logger
@@ -21,6 +23,7 @@ public final class PushSimulator: Service {
     var production: ServiceListener
     var sandbox: ServiceListener
     var fcm: ServiceListener
+    var hms: ServiceListener
     var phone: PhoneServer?
   }
 
@@ -37,6 +40,7 @@ public final class PushSimulator: Service {
       settings, phoneLog: shown, file: try settings.apnsRequestsFile.map { try RequestFile($0, logger: logger) },
       now: now)
     fcm = SimulatedFCM(settings, phoneLog: shown, now: now)
+    hms = SimulatedHMS(settings, phoneLog: shown, now: now)
   }
 
   /// Loads the certificate authority from `caFile`, or writes a new one there, and listens. Then the addresses are known.
@@ -52,7 +56,7 @@ public final class PushSimulator: Service {
       try await ServiceListener(
         host: settings.host, port: port, certificate: certificate, connections: connections, accept: accept)
     }
-    let (apns, fcm) = (apns, fcm)
+    let (apns, fcm, hms) = (apns, fcm, hms)
     let production = try await listen(on: settings.productionPort, apple, apns.traffic.connections) {
       APNsServerConnection(apns, environment: .production, number: $0, authority: authority)
     }
@@ -62,7 +66,10 @@ public final class PushSimulator: Service {
     let google = try await listen(on: settings.fcmPort, certificate, fcm.traffic.connections) {
       FCMServerConnection(fcm: fcm, number: $0)
     }
-    running.withLock { $0 = Running(production: production, sandbox: sandbox, fcm: google) }
+    let huawei = try await listen(on: settings.hmsPort, certificate, hms.traffic.connections) {
+      HMSServerConnection(hms: hms, number: $0)
+    }
+    running.withLock { $0 = Running(production: production, sandbox: sandbox, fcm: google, hms: huawei) }
     if let port = settings.phonePort {
       let phone = try await PhoneServer(
         apns, phoneLog, settings, port: port, addresses: addresses, logger: logger)
@@ -72,7 +79,8 @@ public final class PushSimulator: Service {
       "Simulator listening",
       metadata: [
         "production": "\(productionURL)", "sandbox": "\(sandboxURL)", "fcm": "\(fcmURL)",
-        "google_token": "\(googleTokenURL)", "phone": "\(phoneURL ?? "none")", "ca_file": "\(settings.caFile)",
+        "google_token": "\(googleTokenURL)", "hms": "\(hmsURL)", "hms_token": "\(hmsTokenURL)",
+        "phone": "\(phoneURL ?? "none")", "ca_file": "\(settings.caFile)",
       ])
   }
 
@@ -82,8 +90,10 @@ public final class PushSimulator: Service {
     await running.production.close()
     await running.sandbox.close()
     await running.fcm.close()
+    await running.hms.close()
     apns.cut()
     fcm.cut()
+    hms.cut()
     await running.phone?.stop()
   }
 
@@ -102,6 +112,10 @@ public final class PushSimulator: Service {
   public var fcmURL: String { url { $0.fcm } }
   /// Google's token endpoint: `https://localhost:8445/token`, say.
   public var googleTokenURL: String { fcmURL + AccessTokenRequest.path }
+  /// `https://localhost:8446`, say; empty before `start`.
+  public var hmsURL: String { url { $0.hms } }
+  /// Huawei's token endpoint: `https://localhost:8446/oauth2/v3/token`, say.
+  public var hmsTokenURL: String { hmsURL + HuaweiTokenRequest.path }
   /// `http://localhost:8081`, say; nil without a phone page.
   public var phoneURL: String? {
     running.withLock { $0?.phone?.port }.map { "http://\(settings.name):\($0)" }
@@ -114,6 +128,7 @@ public final class PushSimulator: Service {
     [
       ("PUSHCART_APNS_PRODUCTION_URL", productionURL), ("PUSHCART_APNS_SANDBOX_URL", sandboxURL),
       ("PUSHCART_FCM_URL", fcmURL), ("PUSHCART_GOOGLE_TOKEN_URL", googleTokenURL),
+      ("PUSHCART_HMS_URL", hmsURL), ("PUSHCART_HMS_TOKEN_URL", hmsTokenURL),
       ("PUSHCART_PROVIDER_CA_FILE", caFile),
     ]
   }
@@ -161,6 +176,8 @@ public struct SimulatorSettings: Sendable {
   public var sandboxPort = 8444
   /// FCM, and Google's token endpoint beside it; 0 for any free port.
   public var fcmPort = 8445
+  /// Huawei's Push Kit, and its token endpoint beside it; 0 for any free port.
+  public var hmsPort = 8446
   /// The phone page; 0 for any free port, nil for no phone page.
   public var phonePort: Int? = 8081
   /// Further names under which the phone page may be opened, without port.
@@ -172,6 +189,8 @@ public struct SimulatorSettings: Sendable {
   public var streamLimit = 1000
   /// Most open streams of a connection to FCM.
   public var fcmStreamLimit = 100
+  /// Most open streams of a connection to Push Kit.
+  public var hmsStreamLimit = 100
   /// Requests kept; older ones are dropped.
   public var requestsKept = 2000
   /// File that gets a line for each request to APNs: connection, stream, device token, `apns-id` and reply, separated by tabs.

@@ -7,6 +7,32 @@ public enum PushServiceCredentials: Sendable, Hashable {
   /// Certificates, each for the pushes of one environment; both may be the same. One of them is there at least.
   case apnsCertificates(development: PushCertificate?, production: PushCertificate?)
   case fcm(GoogleServiceAccount)
+  case hms(HuaweiAccount)
+}
+
+/// What signs in to Huawei's Push Kit.
+public enum HuaweiAccount: Sendable, Hashable {
+  /// The app's Client ID and Client Secret in AppGallery Connect, which get an access token.
+  case client(id: String, secret: String)
+  /// A service account, which signs its own token.
+  case serviceAccount(HuaweiServiceAccount)
+}
+
+/// The parts of a Huawei service account's key file that sign in with it.
+public struct HuaweiServiceAccount: Sendable, Hashable {
+  public var projectID: String
+  /// The account's number, `sub_account` in the file.
+  public var subAccount: String
+  public var keyID: String
+  /// PKCS#8 PEM, RSA.
+  public var privateKey: String
+
+  public init(projectID: String, subAccount: String, keyID: String, privateKey: String) {
+    self.projectID = projectID
+    self.subAccount = subAccount
+    self.keyID = keyID
+    self.privateKey = privateKey
+  }
 }
 
 /// An app's push certificate at APNs and its private key: what a .p12 file holds.
@@ -59,6 +85,7 @@ extension PushServiceCredentials: CustomStringConvertible, CustomDebugStringConv
     case .apnsCertificates(let development, let production):
       [development, production].compactMap { $0?.description }.joined(separator: ", ")
     case .fcm(let account): account.description
+    case .hms(let account): account.description
     }
   }
   public var debugDescription: String { description }
@@ -75,6 +102,25 @@ extension PushCertificate: CustomStringConvertible, CustomDebugStringConvertible
 extension GoogleServiceAccount: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   /// The account and its key's id; the key itself is never printed.
   public var description: String { "\(clientEmail)/\(privateKeyID)" }
+  public var debugDescription: String { description }
+  public var customMirror: Mirror { Mirror(self, children: ["account": description]) }
+}
+
+extension HuaweiAccount: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// Who signs in, never with what.
+  public var description: String {
+    switch self {
+    case .client(let id, _): id
+    case .serviceAccount(let account): account.description
+    }
+  }
+  public var debugDescription: String { description }
+  public var customMirror: Mirror { Mirror(self, children: ["account": description]) }
+}
+
+extension HuaweiServiceAccount: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// The account and its key's id; the key itself is never printed.
+  public var description: String { "\(subAccount)/\(keyID)" }
   public var debugDescription: String { description }
   public var customMirror: Mirror { Mirror(self, children: ["account": description]) }
 }

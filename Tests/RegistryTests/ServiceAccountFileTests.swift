@@ -45,14 +45,14 @@ import Wire
     }
   }
 
-  @Test func `A key file belongs to Firebase and Android`() async throws {
+  @Test func `A key file belongs to Firebase, Android and Huawei`() async throws {
     try await withDatabase { database in
       let customer = try await database.customer()
       let apps = PushApps(database.pool, vault: try Vault.fresh())
       for type in [AppType.ios, .windows] {
         await #expect(
           throws: RegistryError.invalid(
-            field: "serviceAccount", problem: "belongs to Firebase and Android apps only, of appType 6 and 2")
+            field: "serviceAccount", problem: "belongs to Firebase, Android and Huawei apps only, of appType 6, 2 and 7")
         ) {
           _ = try await apps.add(
             customer,

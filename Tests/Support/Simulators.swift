@@ -20,6 +20,7 @@ public func withSimulator<Answer: Sendable>(
   settings.productionPort = 0
   settings.sandboxPort = 0
   settings.fcmPort = 0
+  settings.hmsPort = 0
   settings.phonePort = nil
   configure(&settings)
   var quiet = Logger(label: "simulator")
@@ -84,6 +85,8 @@ extension PushServiceSettings {
     apns.sandboxURL = simulator.sandboxURL
     fcm.url = simulator.fcmURL
     fcm.tokenURL = simulator.googleTokenURL
+    hms.url = simulator.hmsURL
+    hms.tokenURL = simulator.hmsTokenURL
     caFile = simulator.caFile
     reconnectDelay = .milliseconds(1)
     connectTimeout = .seconds(600)

@@ -20,7 +20,9 @@ import Wire
     }
   }
 
-  @Test(arguments: [("1", AppType.ios), (#""1""#, .ios), ("2", .android), (#""3""#, .windows), (#""6""#, .firebase)])
+  @Test(arguments: [
+    ("1", AppType.ios), (#""1""#, .ios), ("2", .android), (#""3""#, .windows), (#""6""#, .firebase), ("7", .huawei),
+  ])
   func `appType is read as a number and as a string`(_ json: String, _ type: AppType) throws {
     #expect(try device("appType", json).appType == type)
   }

@@ -76,7 +76,7 @@ struct APNsDescription: ServiceDescription {
     return tokens.authorization(of: owner, whenReady: whenReady)
   }
 
-  func classification(of response: ServiceResponse) -> ResponseClassification {
+  func classification(of response: ServiceResponse, to request: PushRequest) -> ResponseClassification {
     ResponseClassification(APNsResponse(response))
   }
 

@@ -30,7 +30,7 @@ struct FCMEndpoint: Sendable {
 
   /// Drops the access tokens of all other accounts.
   func removeTokens(except credentials: Set<PushServiceCredentials>) {
-    tokens.removeAll { !credentials.contains(.fcm($0)) }
+    tokens.removeAll { !credentials.contains($0) }
   }
 }
 
@@ -47,16 +47,16 @@ struct FCMDescription: ServiceDescription {
   var startsWithOneStream: Bool { false }
 
   func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
-    tokens.authorization(of: credentials, whenReady: whenReady)
+    tokens.authorization(of: .fcm(credentials), whenReady: whenReady)
   }
 
-  func classification(of response: ServiceResponse) -> ResponseClassification {
+  func classification(of response: ServiceResponse, to request: PushRequest) -> ResponseClassification {
     ResponseClassification(FCMResponse(response))
   }
 
   func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool {
     guard let value = authorization.value else { return false }
-    tokens.refused(value, of: credentials)
+    tokens.refused(value, of: .fcm(credentials))
     return true
   }
 

@@ -123,8 +123,10 @@ extension HTTP2ConnectionPool {
   }
 
   /// - Parameter sentAt: `nil` if the push never left.
-  private func finish(_ job: PushJob, _ verdict: Verdict, _ sentAt: Date? = nil) {
-    if job.batch.settle(PushOutcome(index: job.index, verdict: verdict, sentAt: sentAt)) { touched.append(job.batch) }
+  private func finish(
+    _ job: PushJob, _ verdict: Verdict, except exceptions: [Int: Verdict] = [:], _ sentAt: Date? = nil
+  ) {
+    if job.batch.settle(job.index, verdict, except: exceptions, sentAt: sentAt) { touched.append(job.batch) }
   }
 
   private func finishAll(_ verdict: Verdict) {
@@ -139,7 +141,7 @@ extension HTTP2ConnectionPool {
   func settle(_ job: PushJob, _ ending: RequestEnding, sentAt: Date, on connection: HTTP2Connection) {
     switch ending {
     case .answered(let response):
-      let classification = service.classification(of: response)
+      let classification = service.classification(of: response, to: job.request)
       metrics.answered(
         status: response.status, reason: classification.reason ?? "", after: now.timeIntervalSince(sentAt))
       answerCount += 1
@@ -176,7 +178,9 @@ extension HTTP2ConnectionPool {
     case .newConnection: isCurable = true
     case .newToken, .previousToken: isCurable = service.replace(job.authorization, classification.recovery)
     }
-    guard isCurable, !job.isRetry else { return finish(job, classification.verdict, sentAt) }
+    guard isCurable, !job.isRetry else {
+      return finish(job, classification.verdict, except: classification.exceptions, sentAt)
+    }
     let (isWorthwhile, actions) = state.renew(
       for: classification.reason ?? "", on: connection.serial, now: .now())
     perform(actions)

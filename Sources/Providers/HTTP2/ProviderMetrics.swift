@@ -32,7 +32,8 @@ final class ProviderMetrics {
   /// - Parameter reason: one of the service's documented words, or empty.
   func answered(status: Int, reason: String, after seconds: TimeInterval) {
     latency.recordNanoseconds(Int64(max(0, seconds) * 1e9))
-    if status == 200 { return accepted.increment() }
+    // Huawei says with 200, too, that it refuses a message.
+    if status == 200, reason.isEmpty { return accepted.increment() }
     let kind = Kind(status: status, reason: reason)
     let counter =
       responses[kind]

@@ -18,7 +18,7 @@ final class PushBatch {
     self.outcomes = outcomes
     self.cancellation = cancellation
     self.isWanted = isWanted
-    missing = requests.count
+    missing = requests.reduce(0) { $0 + max(1, $1.recipients.count) }
   }
 
   /// Whether the reader of the outcomes was cancelled.
@@ -27,11 +27,17 @@ final class PushBatch {
   /// Whether its requests may leave now.
   var mayLeave: Bool { isWanted() }
 
-  /// Keeps an outcome for the next `deliver`.
-  /// - Returns: whether it is the first one kept.
-  func settle(_ outcome: PushOutcome) -> Bool {
-    pending.append(outcome)
-    return pending.count == 1
+  /// Keeps the outcomes of a request's pushes for the next `deliver`.
+  /// - Parameter exceptions: verdicts on single recipients, by their place in the request.
+  /// - Returns: whether they are the first ones kept.
+  func settle(_ request: Int, _ verdict: Verdict, except exceptions: [Int: Verdict] = [:], sentAt: Date?) -> Bool {
+    let isFirst = pending.isEmpty
+    let recipients = requests[request].recipients
+    if recipients.isEmpty { pending.append(PushOutcome(index: request, verdict: verdict, sentAt: sentAt)) }
+    for (place, recipient) in recipients.enumerated() {
+      pending.append(PushOutcome(index: recipient.index, verdict: exceptions[place] ?? verdict, sentAt: sentAt))
+    }
+    return isFirst
   }
 
   /// Yields the outcomes kept, and ends the stream after the last one.

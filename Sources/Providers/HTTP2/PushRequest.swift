@@ -3,6 +3,16 @@ public struct PushRequest: Sendable {
   /// From `:path` on: the other pseudo-headers and `authorization` are added when it leaves.
   var headers: RequestHeaders
   var body: [UInt8]
+  /// The pushes that it stands for, where one request can be for several devices; empty if it stands for the push of its own index.
+  var recipients: [Recipient] = []
+
+  /// One of several devices that get the same message.
+  struct Recipient: Sendable {
+    /// As a JSON string.
+    var token: [UInt8]
+    /// The index of its outcome.
+    var index: Int
+  }
 }
 
 /// The header fields of a request in one buffer: for each its flags, the length of its name in one byte, the length of its value in

@@ -11,8 +11,8 @@ protocol ServiceDescription: Sendable {
   /// - Parameter whenReady: called once, from any thread, after `pending` was returned and asking again is worthwhile.
   func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization
 
-  /// What a response means: the service's table.
-  func classification(of response: ServiceResponse) -> ResponseClassification
+  /// What the response to a request means: the service's table.
+  func classification(of response: ServiceResponse, to request: PushRequest) -> ResponseClassification
 
   /// A request was refused for its authorization, and `recovery` asks for another.
   /// - Returns: whether there is another one, or soon will be.
@@ -51,6 +51,8 @@ struct ServiceResponse: Hashable, Sendable {
 struct ResponseClassification: Hashable, Sendable {
   var verdict: Verdict
   var recovery: Recovery = .none
+  /// Verdicts on single recipients, by their place in `PushRequest.recipients`; the others get `verdict`.
+  var exceptions: [Int: Verdict] = [:]
   /// The service's own word, if it is a documented one: a metric's dimension, which must not take any number of values. It also
   /// tells recoveries apart.
   var reason: String?

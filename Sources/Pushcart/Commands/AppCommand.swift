@@ -22,6 +22,9 @@ struct AppCommand: AsyncParsableCommand {
 
         Example: pushcart app add --customer 1 --type firebase --app-id com.acme.app --name Acme \
         --service-account acme-firebase-adminsdk.json
+
+        Example: pushcart app add --customer 1 --type huawei --app-id com.acme.app --name Acme --client-id 104567891 \
+        --client-secret-file client-secret.txt
         """)
 
     @Option(help: "Number of the customer.") var customer: CustomerID
@@ -148,8 +151,13 @@ struct AppCommand: AsyncParsableCommand {
       let app = try await app.find(customer, in: stores)
       guard app.type.isServed else { throw CommandFailure(HTTPErrorResponse.uncheckable.sentence) }
       guard let reply = try await stores.check(app) else {
-        let option = app.type == .ios ? "--signing-key" : "--service-account"
-        throw CommandFailure("App \(app.appID) has no credentials yet: pushcart app update \(app.id) \(option) FILE")
+        let options =
+          switch app.type {
+          case .ios: "--signing-key FILE"
+          case .huawei: "--client-id ID --client-secret-file FILE"
+          default: "--service-account FILE"
+          }
+        throw CommandFailure("App \(app.appID) has no credentials yet: pushcart app update \(app.id) \(options)")
       }
       try options.output.show(reply) { reply in
         var table = TextTable("Environment", "Verdict", "Reason")
@@ -192,9 +200,12 @@ struct PushServiceOptions: ParsableArguments {
   var certificatePasswordFile: String?
 
   @Option(
-    help: "Key file of a Google service account, from the Firebase console (Firebase, Android).",
+    help:
+      "Key file of a service account: Google's, from the Firebase console (Firebase, Android), or Huawei's (Huawei).",
     completion: .file(extensions: ["json"]))
   var serviceAccount: String?
+  @Option(help: "The app's Client ID in AppGallery Connect (Huawei).") var clientId: String?
+  @Option(help: "File with its Client Secret (Huawei).", completion: .file()) var clientSecretFile: String?
 
   var fields: PushServiceFields {
     get throws {
@@ -206,7 +217,8 @@ struct PushServiceOptions: ParsableArguments {
           // Editors end a line.
           Secret(bytes: Array(try InputFile(path).bytes.prefix { $0 != 0x0A && $0 != 0x0D }))
         },
-        serviceAccount: try Self.secret(serviceAccount))
+        serviceAccount: try Self.secret(serviceAccount), clientID: clientId,
+        clientSecret: try Self.secret(clientSecretFile))
     }
   }
 

@@ -28,6 +28,7 @@ struct DemoCommand: AsyncParsableCommand {
   @Option(help: "TCP port of the simulated APNs, production.") var apnsPort = 8443
   @Option(help: "TCP port of the simulated APNs, sandbox.") var apnsSandboxPort = 8444
   @Option(help: "TCP port of the simulated FCM.") var fcmPort = 8445
+  @Option(help: "TCP port of the simulated Push Kit.") var hmsPort = 8446
   @Option(help: "trace, debug, info, notice, warning, error or critical; debug logs every request.")
   var logLevel = "warning"
 
@@ -37,7 +38,7 @@ struct DemoCommand: AsyncParsableCommand {
     }
     for (port, flag) in [
       (port, "--port"), (phonePort, "--phone-port"), (apnsPort, "--apns-port"),
-      (apnsSandboxPort, "--apns-sandbox-port"), (fcmPort, "--fcm-port"),
+      (apnsSandboxPort, "--apns-sandbox-port"), (fcmPort, "--fcm-port"), (hmsPort, "--hms-port"),
     ] {
       try TCPPort.require(port, on: host, flag: flag)
     }
@@ -46,7 +47,8 @@ struct DemoCommand: AsyncParsableCommand {
     MetricsSystem.bootstrap(metrics)
     let demo = Demo(
       local: LocalHub(folder: folder), host: host, phoneNames: phoneNames,
-      ports: Demo.Ports(hub: port, phone: phonePort, apns: apnsPort, apnsSandbox: apnsSandboxPort, fcm: fcmPort),
+      ports: Demo.Ports(
+        hub: port, phone: phonePort, apns: apnsPort, apnsSandbox: apnsSandboxPort, fcm: fcmPort, hms: hmsPort),
       metrics: metrics, logger: Logger(label: "demo"))
     do {
       try await demo.run()

@@ -6,11 +6,13 @@ import UnixSignals
 
 struct SimulatorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "simulator", abstract: "Stand in for APNs and FCM, with a page that shows what phones would.",
+    commandName: "simulator",
+    abstract: "Stand in for APNs, FCM and Huawei's Push Kit, with a page that shows what phones would.",
     discussion: """
       It prints the settings that point a hub at it. PUSHCART_PAGE_FRAME_ANCESTORS lets its phone page show the hub's rich \
       pages. Without --trust and --service-account it accepts any signing key and any service account. With either it \
-      checks signatures, and refuses all others. The address of FCM serves Google's token endpoint too. Device tokens that begin with fade0404, \
+      checks signatures, and refuses all others. The address of FCM serves Google's token endpoint too, and that of Push Kit \
+      Huawei's. Device tokens that begin with fade0404, \
       fade0410, fade0429, fade0503 and the like get that error.
 
       Example: pushcart simulator --ca-file /tmp/simulator-ca.pem --trust TEAM123456/KEY1234567=AuthKey.p8
@@ -23,6 +25,7 @@ struct SimulatorCommand: AsyncParsableCommand {
   @Option(help: "TCP port of APNs, production; 0 takes any free one.") var apnsPort = 8443
   @Option(help: "TCP port of APNs, sandbox; 0 takes any free one.") var apnsSandboxPort = 8444
   @Option(help: "TCP port of FCM and Google's token endpoint; 0 takes any free one.") var fcmPort = 8445
+  @Option(help: "TCP port of Push Kit and Huawei's token endpoint; 0 takes any free one.") var hmsPort = 8446
   @Option(help: "TCP port of the phone page; 0 takes any free one.") var phonePort = 8081
   @Option(
     name: .customLong("phone-name"),
@@ -48,7 +51,7 @@ struct SimulatorCommand: AsyncParsableCommand {
   func run() async throws {
     for (port, flag) in [
       (apnsPort, "--apns-port"), (apnsSandboxPort, "--apns-sandbox-port"), (fcmPort, "--fcm-port"),
-      (phonePort, "--phone-port"),
+      (hmsPort, "--hms-port"), (phonePort, "--phone-port"),
     ] {
       try TCPPort.require(port, on: host, flag: flag)
     }
@@ -59,6 +62,7 @@ struct SimulatorCommand: AsyncParsableCommand {
     settings.productionPort = apnsPort
     settings.sandboxPort = apnsSandboxPort
     settings.fcmPort = fcmPort
+    settings.hmsPort = hmsPort
     settings.phonePort = phonePort
     settings.phoneNames = phoneNames
     settings.trustsUnknownKeys = trust.isEmpty && serviceAccounts.isEmpty

@@ -14,6 +14,7 @@ struct Demo: Sendable {
     var apns: Int
     var apnsSandbox: Int
     var fcm: Int
+    var hms: Int
   }
 
   var local: LocalHub
@@ -51,6 +52,8 @@ struct Demo: Sendable {
       try simulator.issueServiceAccount(projectID: "sample-shop")
     }
     try simulator.fcm.register(keyFile: serviceAccount)
+    simulator.hms.register(
+      clientID: SampleCustomer.huaweiClientID, secret: SampleCustomer.huaweiClientSecret, name: "Sample shop")
     let (sample, next) = try await settings.withPool { pool in
       try await Migrator(pool, Migration.embedded).apply()
       let sample = try await SampleCustomer.prepare(local, pool, vault: vault, serviceAccount: serviceAccount)
@@ -74,7 +77,7 @@ struct Demo: Sendable {
     settings.productionPort = ports.apns
     settings.sandboxPort = ports.apnsSandbox
     settings.fcmPort = ports.fcm
-    settings.fcmPort = 0
+    settings.hmsPort = ports.hms
     settings.phonePort = ports.phone
     // People who add an app of their own, with any key at hand, want to see its pushes on the phone page.
     settings.trustsUnknownKeys = true
@@ -89,7 +92,8 @@ struct Demo: Sendable {
       (.databaseURL, database), (.masterKey.fromFile, local.masterKeyFile),
       (.publicURL, "http://localhost:\(ports.hub)"), (.apnsProductionURL, simulator.productionURL),
       (.apnsSandboxURL, simulator.sandboxURL), (.fcmURL, simulator.fcmURL),
-      (.googleTokenURL, simulator.googleTokenURL), (.providerCAFile, simulator.caFile),
+      (.googleTokenURL, simulator.googleTokenURL), (.hmsURL, simulator.hmsURL),
+      (.hmsTokenURL, simulator.hmsTokenURL), (.providerCAFile, simulator.caFile),
       (.pageFrameAncestors, simulator.phoneURL ?? "'none'"),
     ]
     let object = Dictionary(uniqueKeysWithValues: values.map { ($0.0.name, $0.1) })

@@ -10,6 +10,10 @@ struct SampleCustomer: Sendable {
   static let name = "Sample customer"
   static let appID = "com.example.shop"
   static let androidAppID = "com.example.shop.android"
+  static let huaweiAppID = "com.example.shop.huawei"
+  static let huaweiClientID = "100000001"
+  /// No secret: the simulated Push Kit alone knows it.
+  static let huaweiClientSecret = "sample-client-secret"
   static let teamID = "SAMPLETEAM"
   static let keyID = "SAMPLEKEY0"
 
@@ -40,9 +44,16 @@ struct SampleCustomer: Sendable {
       NewPushApp(
         appID: Self.androidAppID, type: .firebase, name: "Sample shop",
         service: PushServiceFields(serviceAccount: Secret(serviceAccount))))
+    let huawei = try await sample.app(
+      apps,
+      NewPushApp(
+        appID: Self.huaweiAppID, type: .huawei, name: "Sample shop",
+        service: PushServiceFields(
+          clientID: Self.huaweiClientID, clientSecret: Secret(Self.huaweiClientSecret))))
     try await sample.saveTemplates(Templates(pool))
     try await sample.register(SamplePeople.all, ios, pool)
     try await sample.register(SamplePeople.onAndroid, android, pool)
+    try await sample.register(SamplePeople.onHuawei, huawei, pool)
     return sample
   }
 

@@ -15,6 +15,7 @@ enum SamplePeople {
   private static let cities = ["Sampleton", "Exampleville", "Testby", "Demodorf"]
   private static let models = ["iPhone 15", "iPhone 16", "iPhone 16 Pro", "iPhone SE", "iPhone 17"]
   private static let androids = ["Pixel 8", "Pixel 9", "Pixel 9a"]
+  private static let huaweis = ["P60 Pro", "Mate 50", "nova 12"]
   private static let foods = ["vegetarian", "fish", "meat", "vegan"]
   private static let drinks = ["tea", "coffee", "water"]
 
@@ -44,6 +45,20 @@ enum SamplePeople {
     device.manufacturer = "Google"
     device.model = androids[number % androids.count]
     device.osVersion = "\(14 + number % 3)"
+    body.deviceInfo = [device]
+    return body
+  }
+
+  /// Those who have a Huawei phone, too.
+  static let onHuawei = zip(names, 0...).filter { $0.1 % 10 == 4 }.map { name, number in
+    var body = PushDevicesBody()
+    body.originalId = Self.body(name, number).originalId
+    var device = PushDevicesBody.DeviceInfo()
+    device.deviceToken = "IQAAAACy0sample" + token("huawei", number) + token("push kit", number)
+    device.appType = .huawei
+    device.manufacturer = "HUAWEI"
+    device.model = huaweis[number % huaweis.count]
+    device.osVersion = "\(3 + number % 2).0"
     body.deviceInfo = [device]
     return body
   }

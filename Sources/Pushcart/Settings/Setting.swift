@@ -83,6 +83,11 @@ extension Setting {
   static let googleTokenURL = Setting(
     "google-token-url", "address at which Google's service accounts sign in",
     fallback: "https://oauth2.googleapis.com/token")
+  static let hmsURL = Setting(
+    "hms-url", "address of Huawei's Push Kit", fallback: "https://push-api.cloud.huawei.com")
+  static let hmsTokenURL = Setting(
+    "hms-token-url", "address at which Huawei's clients sign in",
+    fallback: "https://oauth-login.cloud.huawei.com/oauth2/v3/token")
   static let providerCAFile = Setting(
     "provider-ca-file", "PEM file of certificates to trust instead of the system's")
   static let logLevel = Setting(
@@ -96,7 +101,8 @@ extension Setting {
     databaseURL, databaseConnections, databaseTransactions, masterKey, oldMasterKeys, host, port, operationsHost,
     operationsPort, publicURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
     pageFrameAncestors, drainSeconds, pushesInFlight, retentionDays,
-    apnsProductionURL, apnsSandboxURL, fcmURL, googleTokenURL, providerCAFile, logLevel, logFormat, config,
+    apnsProductionURL, apnsSandboxURL, fcmURL, googleTokenURL, hmsURL, hmsTokenURL, providerCAFile, logLevel, logFormat,
+    config,
   ]
   /// Settings whose value can be in a file: the variable with `_FILE`, the flag with `-file`.
   static let fileable = [databaseURL, masterKey, oldMasterKeys]

@@ -32,12 +32,15 @@ struct ProviderFlags: ParsableArguments {
   @Option(help: .setting(.apnsSandboxURL)) var apnsSandboxURL: String?
   @Option(help: .setting(.fcmURL)) var fcmURL: String?
   @Option(help: .setting(.googleTokenURL)) var googleTokenURL: String?
+  @Option(help: .setting(.hmsURL)) var hmsURL: String?
+  @Option(help: .setting(.hmsTokenURL)) var hmsTokenURL: String?
   @Option(help: .setting(.providerCAFile)) var providerCAFile: String?
 
   var given: [Given] {
     [
       (.apnsProductionURL, apnsProductionURL), (.apnsSandboxURL, apnsSandboxURL), (.fcmURL, fcmURL),
-      (.googleTokenURL, googleTokenURL), (.providerCAFile, providerCAFile),
+      (.googleTokenURL, googleTokenURL), (.hmsURL, hmsURL), (.hmsTokenURL, hmsTokenURL),
+      (.providerCAFile, providerCAFile),
     ]
   }
 }

@@ -143,16 +143,20 @@ struct Settings: Sendable {
     var services = PushServiceSettings()
     for (setting, url) in [
       (Setting.apnsProductionURL, \PushServiceSettings.apns.productionURL), (.apnsSandboxURL, \.apns.sandboxURL),
-      (.fcmURL, \.fcm.url),
+      (.fcmURL, \.fcm.url), (.hmsURL, \.hms.url),
     ] {
       services[keyPath: url] = reader.text(setting) ?? services[keyPath: url]
       if !PushServiceSettings.isAddress(services[keyPath: url]) {
         reader.wrong(setting, "must be https://host or https://host:port")
       }
     }
-    services.fcm.tokenURL = reader.text(.googleTokenURL) ?? services.fcm.tokenURL
-    if !PushServiceSettings.isAddressWithPath(services.fcm.tokenURL) {
-      reader.wrong(.googleTokenURL, "must be https://host/path or https://host:port/path")
+    for (setting, url) in [
+      (Setting.googleTokenURL, \PushServiceSettings.fcm.tokenURL), (.hmsTokenURL, \.hms.tokenURL),
+    ] {
+      services[keyPath: url] = reader.text(setting) ?? services[keyPath: url]
+      if !PushServiceSettings.isAddressWithPath(services[keyPath: url]) {
+        reader.wrong(setting, "must be https://host/path or https://host:port/path")
+      }
     }
     services.caFile = reader.text(.providerCAFile)
     if !services.hasUsableCAFile { reader.wrong(.providerCAFile, "must name a PEM file of certificates") }

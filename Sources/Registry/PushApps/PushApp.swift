@@ -45,6 +45,7 @@ public struct PushApp: Sendable, Equatable {
     switch type {
     case .ios: has(.apnsSigningKey) || !certificates.isEmpty ? nil : "signingKey"
     case .firebase, .android: has(.fcmServiceAccount) ? nil : "serviceAccount"
+    case .huawei: has(.hmsAccount) ? nil : "clientSecret"
     case .windows: nil
     }
   }

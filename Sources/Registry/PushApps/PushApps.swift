@@ -16,13 +16,13 @@ public struct PushApps: Sendable {
 
   /// Adds an app. appId has 1 to 200 letters, digits, dots, hyphens and underscores, and begins with one of the first two. The name
   /// has 1 to 200 characters. teamId, keyId and signingKey belong to iOS and come together or not at all; certificates belong to
-  /// iOS too. serviceAccount belongs to Firebase and Android.
+  /// iOS too. serviceAccount belongs to Firebase, Android and Huawei; clientId and clientSecret belong to Huawei and come together.
   /// - Throws: `RegistryError.invalid`, `.credential`, `.appTaken`, `.customerUnknown`.
   public func add(_ customer: CustomerID, _ app: NewPushApp) async throws -> PushApp {
     let appID = try PushAppRules.appID(app.appID, app.type)
     let name = try PushAppRules.name.require(app.name)
     let service = try app.service.checked(for: app.type)
-    let credentials = try service.credentials(for: appID)
+    let credentials = try service.credentials(for: appID, app.type)
     let fields = try checked(app.deviceFields)
 
     let id = PushAppID(try await database.query(PushAppQueries.number)[0].decode(Int64.self))
@@ -53,7 +53,7 @@ public struct PushApps: Sendable {
     guard let app = try await find(customer, id) else { throw RegistryError.pushAppUnknown(id) }
     let name = try update.name.map { name throws(RegistryError) in try PushAppRules.name.require(name) }
     let service = try update.service.checked(for: app.type, of: app)
-    let credentials = try service.credentials(for: app.appID)
+    let credentials = try service.credentials(for: app.appID, app.type)
     let fields = try checked(update.deviceFields)
     let sealed = try SealedCredentials(credentials, requiredVault, customer, id)
     try await database.query(

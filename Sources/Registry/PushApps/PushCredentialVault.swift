@@ -60,6 +60,7 @@ public final class PushCredentialVault: Sendable {
         production: certificates[1] ?? (any.isForProduction ? any : nil))
     }
     if let file = secrets[.fcmServiceAccount] { return .fcm(try ServiceAccountFile(file).account) }
+    if let account = secrets[.hmsAccount] { return .hms(try HuaweiAccountFile(stored: account).account) }
     return nil
   }
 }

@@ -15,12 +15,17 @@ public struct PushServiceFields: Sendable {
   public var productionCertificate: Secret?
   /// The password of these files, in visible ASCII; nil or empty for none (iOS).
   public var certificatePassword: Secret?
-  /// A Google service account's key file as it was downloaded (Firebase, Android).
+  /// A service account's key file as it was downloaded: Google's (Firebase, Android) or Huawei's.
   public var serviceAccount: Secret?
+  /// The app's Client ID in AppGallery Connect (Huawei).
+  public var clientID: String?
+  /// Its Client Secret (Huawei).
+  public var clientSecret: Secret?
 
   public init(
     teamID: String? = nil, keyID: String? = nil, signingKey: Secret? = nil, developmentCertificate: Secret? = nil,
-    productionCertificate: Secret? = nil, certificatePassword: Secret? = nil, serviceAccount: Secret? = nil
+    productionCertificate: Secret? = nil, certificatePassword: Secret? = nil, serviceAccount: Secret? = nil,
+    clientID: String? = nil, clientSecret: Secret? = nil
   ) {
     self.teamID = teamID
     self.keyID = keyID
@@ -29,6 +34,8 @@ public struct PushServiceFields: Sendable {
     self.productionCertificate = productionCertificate
     self.certificatePassword = certificatePassword
     self.serviceAccount = serviceAccount
+    self.clientID = clientID
+    self.clientSecret = clientSecret
   }
 }
 
@@ -52,7 +59,8 @@ extension PushServiceFields {
       ("developmentCertificate", developmentCertificate != nil, [.ios]),
       ("productionCertificate", productionCertificate != nil, [.ios]),
       ("certificatePassword", certificatePassword != nil, [.ios]),
-      ("serviceAccount", serviceAccount != nil, [.firebase, .android]),
+      ("serviceAccount", serviceAccount != nil, [.firebase, .android, .huawei]),
+      ("clientId", clientID != nil, [.huawei]), ("clientSecret", clientSecret != nil, [.huawei]),
     ]
     return all.filter(\.isGiven).map { ($0.name, $0.types) }
   }
@@ -62,8 +70,8 @@ extension PushServiceFields {
   /// - Throws: `RegistryError.invalid` for a field of another platform, one that is no Id, or one that lacks another.
   func checked(for type: AppType, of app: PushApp? = nil) throws(RegistryError) -> PushServiceFields {
     if let strange = given.first(where: { !$0.types.contains(type) }) {
-      let owners = strange.types.map(\.platform).joined(separator: " and ")
-      let numbers = strange.types.map { "\($0.rawValue)" }.joined(separator: " and ")
+      let owners = Self.list(strange.types.map(\.platform))
+      let numbers = Self.list(strange.types.map { "\($0.rawValue)" })
       throw .invalid(field: strange.name, problem: "belongs to \(owners) apps only, of appType \(numbers)")
     }
     var checked = self
@@ -77,6 +85,7 @@ extension PushServiceFields {
       throw .invalid(field: missing.0, problem: "is missing: teamId, keyId and signingKey come together")
     }
     try checkPassword()
+    try checkClient()
     return checked
   }
 
@@ -92,10 +101,27 @@ extension PushServiceFields {
     }
   }
 
+  private func checkClient() throws(RegistryError) {
+    guard clientID != nil || clientSecret != nil else { return }
+    if serviceAccount != nil {
+      throw .invalid(
+        field: "serviceAccount", problem: "takes the place of clientId and clientSecret: give one or the other")
+    }
+    if let missing = clientID == nil ? "clientId" : clientSecret == nil ? "clientSecret" : nil {
+      throw .invalid(field: missing, problem: "is missing: clientId and clientSecret come together")
+    }
+  }
+
+  /// `Firebase, Android and Huawei`
+  private static func list(_ words: [String]) -> String {
+    [words.dropLast().joined(separator: ", "), words[words.count - 1]].filter { !$0.isEmpty }.joined(separator: " and ")
+  }
+
   /// The credentials in them.
   /// - Parameter appID: what a certificate has to be for.
   /// - Throws: `RegistryError.credential` for a file that is something else.
-  func credentials(for appID: String) throws(RegistryError) -> [NewPushCredential] {
+  /// - Parameter type: the app's platform, which says whose service account it is.
+  func credentials(for appID: String, _ type: AppType) throws(RegistryError) -> [NewPushCredential] {
     var credentials: [NewPushCredential] = []
     if let signingKey {
       let file = try SigningKeyFile(signingKey)
@@ -111,7 +137,12 @@ extension PushServiceFields {
           kind: purpose.kind, secret: file.stored, fingerprint: file.fingerprint, account: file.certificate.name,
           notAfter: file.notAfter))
     }
-    if let serviceAccount {
+    if type == .huawei, let account = try huaweiAccount {
+      credentials.append(
+        NewPushCredential(
+          kind: .hmsAccount, secret: account.stored, fingerprint: account.fingerprint,
+          account: account.account.description))
+    } else if let serviceAccount {
       let file = try ServiceAccountFile(serviceAccount)
       credentials.append(
         NewPushCredential(
@@ -119,5 +150,12 @@ extension PushServiceFields {
           account: file.account.clientEmail))
     }
     return credentials
+  }
+
+  private var huaweiAccount: HuaweiAccountFile? {
+    get throws(RegistryError) {
+      if let clientID, let clientSecret { return try HuaweiAccountFile(clientID: clientID, secret: clientSecret) }
+      return try serviceAccount.map { file throws(RegistryError) in try HuaweiAccountFile(serviceAccount: file) }
+    }
   }
 }

@@ -31,9 +31,12 @@ struct ServiceAccountFile {
   private struct OtherFile: Decodable {
     struct Anything: Decodable {}
     var project_info: Anything?
-    var client: [Anything]?
+    var client: Anything?
     var web: Anything?
     var installed: Anything?
+    var agcgw: Anything?
+    var app_info: Anything?
+    var sub_account: String?
   }
 
   private static let field = "serviceAccount"
@@ -88,8 +91,14 @@ struct ServiceAccountFile {
 
   private static func finding(otherJSON data: Data, type: String?) -> String {
     let other = try? JSONDecoder().decode(OtherFile.self, from: data)
+    if other?.agcgw != nil || other?.app_info != nil {
+      return "This is an agconnect-services.json of Huawei, not a service account key"
+    }
     if other?.project_info != nil || other?.client != nil {
       return "This is a google-services.json, not a service account key"
+    }
+    if other?.sub_account != nil {
+      return "This is a Huawei service account, which belongs to an app of the type Huawei"
     }
     if other?.web != nil || other?.installed != nil { return "This is an OAuth client, not a service account key" }
     if type == "authorized_user" { return "This is a person's sign-in, not a service account key" }

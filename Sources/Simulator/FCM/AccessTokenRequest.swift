@@ -82,7 +82,7 @@ struct AccessTokenRequest: Sendable {
 
 extension AccessTokenRequest {
   /// Names and values of `application/x-www-form-urlencoded`; of repeated names the first counts.
-  private static func form(_ body: [UInt8]) -> [String: String] {
+  static func form(_ body: [UInt8]) -> [String: String] {
     var form: [String: String] = [:]
     for pair in body.split(separator: UInt8(ascii: "&")) {
       let sides = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)

@@ -101,5 +101,5 @@ extension FCMMessage {
 }
 
 extension JSONValue {
-  fileprivate var string: String? { if case .string(let text) = self { text } else { nil } }
+  var string: String? { if case .string(let text) = self { text } else { nil } }
 }

@@ -56,6 +56,8 @@ enum PhonePage {
           \(table(SimulatedAPNs.testTokens))
           <p>And of FCM:</p>
           \(table(SimulatedFCM.testTokens))
+          <p>And of Push Kit:</p>
+          \(table(SimulatedHMS.testTokens))
         </details>
       </aside>
       <script src="/phone.js"></script>
@@ -102,6 +104,7 @@ struct PhoneDevice {
     phone = push.phone
     label = push.app
     if push.phone == .android { label += ", Android" }
+    if push.phone == .huawei { label += ", Huawei" }
     if push.notes.contains(SimulatedAPNs.Environment.sandbox.rawValue) { label += ", sandbox" }
   }
 

@@ -5,8 +5,15 @@ import Wire
 enum PhoneKind: String, Codable, CaseIterable {
   case iPhone = "iphone"
   case android
+  case huawei
 
-  var name: String { self == .iPhone ? "iPhone" : "Android phone" }
+  var name: String {
+    switch self {
+    case .iPhone: "iPhone"
+    case .android: "Android phone"
+    case .huawei: "Huawei phone"
+    }
+  }
 }
 
 /// A push that a phone got, numbered over all services.
@@ -14,6 +21,7 @@ struct PhoneEntry: Sendable {
   enum Request: Sendable {
     case apns(SimulatedAPNs.ReceivedRequest)
     case fcm(SimulatedFCM.ReceivedRequest)
+    case hms(SimulatedHMS.ReceivedRequest, token: String)
   }
 
   let number: Int
@@ -23,6 +31,7 @@ struct PhoneEntry: Sendable {
     switch request {
     case .apns(let request): request.token
     case .fcm(let request): request.token
+    case .hms(_, let token): token
     }
   }
 
@@ -31,10 +40,11 @@ struct PhoneEntry: Sendable {
     switch request {
     case .apns(let request): PhonePush(request, number: number)
     case .fcm(let request): PhonePush(request, number: number)
+    case .hms(let request, let token): PhonePush(request, to: token, number: number)
     }
   }
 
-  /// Whether it went to that device. Tokens of APNs are compared without regard to case, those of FCM exactly.
+  /// Whether it went to that device. Tokens of APNs are compared without regard to case, those of others exactly.
   func isFor(_ token: String?) -> Bool {
     guard let token else { return false }
     if case .apns = request { return self.token == token.lowercased() }
@@ -106,6 +116,30 @@ struct PhonePush {
     title = first ?? (second == nil ? "Silent push" : app)
     text = second ?? ""
     badge = shown["notification_count"]?.count ?? data?["badge"]?.text.flatMap { Int($0) }
+    picture = shown["image"]?.webAddress
+    url = data?["url"]?.webAddress
+    pushReadURL = data?["pushreadurl"]?.webAddress
+    payload = Self.formatted(Self.json(request.payload), or: request.payload)
+  }
+
+  /// The phone itself shows a notification. Of a data message, this shows what an app would make of `alert` and `info`.
+  init(_ request: SimulatedHMS.ReceivedRequest, to token: String, number: Int? = nil) {
+    self.number = number ?? request.number
+    phone = .huawei
+    self.token = token
+    at = request.at
+    app = request.app
+    let android = request.message["android"]
+    let data = (android?["data"] ?? request.message["data"])?.text.flatMap { Self.json(Array($0.utf8)) }
+    let shown = FCMMessage.merged(request.message["notification"], android?["notification"])
+    let isData = request.message["notification"] == nil && android?["notification"] == nil
+    notes = isData ? ["HMS", "data message"] : ["HMS"]
+    let first = isData ? data?["alert"]?.text : shown["title"]?.text
+    let second = isData ? data?["info"]?.text : shown["body"]?.text
+    isSilent = first == nil && second == nil
+    title = first ?? (second == nil ? "Silent push" : app)
+    text = second == first ? "" : second ?? ""
+    badge = shown["badge"]?["set_num"]?.count ?? data?["badge"]?.count
     picture = shown["image"]?.webAddress
     url = data?["url"]?.webAddress
     pushReadURL = data?["pushreadurl"]?.webAddress

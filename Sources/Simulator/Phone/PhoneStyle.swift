@@ -130,22 +130,34 @@ enum PhoneStyle {
         radial-gradient(120% 70% at 90% 100%, light-dark(#7c6fd0, #37255c) 0%, transparent 66%),
         light-dark(#3f8f9b, #10202b);
     }
-    .android .statusbar { padding: 12px 24px 0; height: 44px; font-weight: 500; font-size: .88rem; }
-    .android .camera { width: 22px; height: 22px; top: 14px; margin-left: -11px; border-radius: 50%; }
-    .android .lock { text-align: start; padding: 22px 28px 20px; }
-    .android .clock { font-size: 4.8rem; font-weight: 400; letter-spacing: -.03em; }
-    .android .cards { padding-inline: 10px; }
-    .android .card { margin-bottom: 3px; }
-    .android .card button { border-radius: 6px; padding: 13px 15px; background: light-dark(#f6f4fa, #24242c); backdrop-filter: none; }
-    .android .card:first-child button { border-start-start-radius: 26px; border-start-end-radius: 26px; }
-    .android .card:last-child button { border-end-start-radius: 26px; border-end-end-radius: 26px; }
-    .android .card button:hover { background: light-dark(#fff, #2e2e38); }
-    .android .icon { width: 34px; height: 34px; border-radius: 50%; font-size: 1rem; }
-    .android .app { text-transform: none; letter-spacing: 0; font-size: .78rem; }
-    .android strong { font-weight: 600; }
-    .android .clear { bottom: 30px; border-radius: 12px; }
-    .android .homebar { width: 108px; height: 4px; margin-left: -54px; bottom: 8px; }
-    .android .bar { padding-top: 48px; }
+    :is(.android, .huawei) .statusbar { padding: 12px 24px 0; height: 44px; font-weight: 500; font-size: .88rem; }
+    :is(.android, .huawei) .camera { width: 22px; height: 22px; top: 14px; margin-left: -11px; border-radius: 50%; }
+    :is(.android, .huawei) .lock { text-align: start; padding: 22px 28px 20px; }
+    :is(.android, .huawei) .clock { font-size: 4.8rem; font-weight: 400; letter-spacing: -.03em; }
+    :is(.android, .huawei) .cards { padding-inline: 10px; }
+    :is(.android, .huawei) .card { margin-bottom: 3px; }
+    :is(.android, .huawei) .card button { border-radius: 6px; padding: 13px 15px; background: light-dark(#f6f4fa, #24242c); backdrop-filter: none; }
+    :is(.android, .huawei) .card:first-child button { border-start-start-radius: 26px; border-start-end-radius: 26px; }
+    :is(.android, .huawei) .card:last-child button { border-end-start-radius: 26px; border-end-end-radius: 26px; }
+    :is(.android, .huawei) .card button:hover { background: light-dark(#fff, #2e2e38); }
+    :is(.android, .huawei) .icon { width: 34px; height: 34px; border-radius: 50%; font-size: 1rem; }
+    :is(.android, .huawei) .app { text-transform: none; letter-spacing: 0; font-size: .78rem; }
+    :is(.android, .huawei) strong { font-weight: 600; }
+    :is(.android, .huawei) .clear { bottom: 30px; border-radius: 12px; }
+    :is(.android, .huawei) .homebar { width: 108px; height: 4px; margin-left: -54px; bottom: 8px; }
+    :is(.android, .huawei) .bar { padding-top: 48px; }
+
+    .huawei { border-radius: 34px; padding: 7px; background: linear-gradient(145deg, #d9c9a8, #8d7d5e 30%, #8d7d5e 70%, #c9b78f); }
+    .huawei .screen {
+      border-radius: 28px; font-family: "HarmonyOS Sans", "Noto Sans", system-ui, sans-serif;
+      background:
+        radial-gradient(120% 60% at 0% 0%, light-dark(#f6b38a, #5c2a1c) 0%, transparent 62%),
+        radial-gradient(110% 70% at 100% 55%, light-dark(#d9657a, #4a1830) 0%, transparent 66%),
+        light-dark(#b98fb4, #1d1426);
+    }
+    .huawei .camera { left: 26px; margin-left: 0; }
+    .huawei .statusbar { padding-left: 60px; }
+    .huawei .lock { text-align: center; }
 
     @media (prefers-reduced-motion: no-preference) {
       .card.new { animation: arrive .45s cubic-bezier(.2, 1.2, .3, 1); }

@@ -88,7 +88,8 @@ extension ServerHandler {
     }
   }
 
-  private static var bodyLimit: Int { 64 << 10 }
+  /// Push Kit takes 1,000 tokens of some kilobytes each.
+  private static var bodyLimit: Int { 5 << 20 }
 
   private func finish(_ stream: Int, _ incoming: Incoming) {
     let (request, reply) = connection.receive(

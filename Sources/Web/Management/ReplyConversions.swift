@@ -72,7 +72,8 @@ extension NewPushApp {
         developmentCertificate: request.developmentCertificate.map { Secret($0) },
         productionCertificate: request.productionCertificate.map { Secret($0) },
         certificatePassword: request.certificatePassword.map { Secret($0) },
-        serviceAccount: request.serviceAccount.map { Secret($0) }),
+        serviceAccount: request.serviceAccount.map { Secret($0) }, clientID: request.clientId,
+        clientSecret: request.clientSecret.map { Secret($0) }),
       identityRequired: request.identity == .required,
       deviceFields: request.deviceFields)
   }
@@ -87,7 +88,8 @@ extension PushAppUpdate {
         developmentCertificate: request.developmentCertificate.map { Secret($0) },
         productionCertificate: request.productionCertificate.map { Secret($0) },
         certificatePassword: request.certificatePassword.map { Secret($0) },
-        serviceAccount: request.serviceAccount.map { Secret($0) }),
+        serviceAccount: request.serviceAccount.map { Secret($0) }, clientID: request.clientId,
+        clientSecret: request.clientSecret.map { Secret($0) }),
       identityRequired: request.identity.map { $0 == .required },
       deviceFields: request.deviceFields)
   }

@@ -89,7 +89,8 @@ public enum ErrorReplies {
           + "pushcart app update \(id) --customer N --\(option(field)) FILE.")
     case .streamEnded: .conflict("The stream of these messages is paused or cancelled.")
     case .platformNotServed:
-      .badRequest("appType is of a platform that this hub cannot send to; it sends to iOS, Firebase and Android.")
+      .badRequest(
+        "appType is of a platform that this hub cannot send to; it sends to iOS, Firebase, Android and Huawei.")
     case .wrongState(let sendout, let state, let verb):
       .conflict("Sendout \(sendout) is \(state.rawValue). \(verb.rawValue) is not possible.")
     }

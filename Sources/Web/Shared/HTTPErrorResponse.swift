@@ -65,7 +65,7 @@ extension HTTPErrorResponse {
   public static let uncheckable = HTTPErrorResponse.conflict(
     "No push service of this hub sends to this platform, so there is none to ask.")
   public static let noCredentials = HTTPErrorResponse.conflict(
-    "The app has no credentials yet: neither signingKey nor serviceAccount. Add one by PATCH first.")
+    "The app has no credentials yet: neither signingKey, serviceAccount nor clientSecret. Add one by PATCH first.")
 
   /// The database cannot be reached: nothing was done.
   public static let unavailable = HTTPErrorResponse(

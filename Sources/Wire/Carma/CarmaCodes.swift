@@ -4,6 +4,8 @@ public enum AppType: Int16, Sendable, Hashable, Codable, CaseIterable {
   case android = 2
   case windows = 3
   case firebase = 6
+  /// Not of Carma: phones of Huawei without Google's services.
+  case huawei = 7
 
   /// For people.
   public var platform: String {
@@ -12,6 +14,7 @@ public enum AppType: Int16, Sendable, Hashable, Codable, CaseIterable {
     case .android: "Android"
     case .windows: "Windows"
     case .firebase: "Firebase"
+    case .huawei: "Huawei"
     }
   }
 }

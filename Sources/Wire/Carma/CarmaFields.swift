@@ -28,7 +28,7 @@ extension JSONReader {
   }
 
   mutating func appType() throws(JSONProblem) -> AppType? {
-    let expected = "1 (iOS), 2 (Android), 3 (Windows) or 6 (Firebase)"
+    let expected = "1 (iOS), 2 (Android), 3 (Windows), 6 (Firebase) or 7 (Huawei)"
     guard let number = try integer(Int16.self, expected) else { return nil }
     guard let type = AppType(rawValue: number) else { throw JSONProblem("must be \(expected)") }
     return type

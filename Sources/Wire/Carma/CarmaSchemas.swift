@@ -78,7 +78,7 @@ public enum CarmaSchemas {
       "The push token as the platform gave it to the app. `deviceToken` is accepted too."),
     maybe(
       "appType", either(AppType.schema, Schema(.strings(AppType.allCases.map { "\($0.rawValue)" } + [""]))),
-      "1 iOS, 2 Android, 3 Windows, 6 Firebase. Needed only if the appId exists on several platforms."),
+      "1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei. Needed only if the appId exists on several platforms."),
   ]
 
   private static let dateOfInvalidation = maybe(

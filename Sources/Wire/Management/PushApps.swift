@@ -10,14 +10,17 @@ public struct PushAppRequest: APIRequest, Equatable {
   public var productionCertificate: String?
   public var certificatePassword: String?
   public var serviceAccount: String?
+  public var clientId: String?
+  public var clientSecret: String?
   public var identity: IdentityMode?
   public var deviceFields: [String]?
 
   public init(
     name: String, appId: String, appType: AppType, teamId: String? = nil, keyId: String? = nil,
     signingKey: String? = nil, developmentCertificate: String? = nil, productionCertificate: String? = nil,
-    certificatePassword: String? = nil, serviceAccount: String? = nil, identity: IdentityMode? = nil,
-    deviceFields: [String]? = nil
+    certificatePassword: String? = nil, serviceAccount: String? = nil, clientId: String? = nil,
+    clientSecret: String? = nil,
+    identity: IdentityMode? = nil, deviceFields: [String]? = nil
   ) {
     self.name = name
     self.appId = appId
@@ -29,14 +32,15 @@ public struct PushAppRequest: APIRequest, Equatable {
     self.productionCertificate = productionCertificate
     self.certificatePassword = certificatePassword
     self.serviceAccount = serviceAccount
+    self.clientId = clientId
+    self.clientSecret = clientSecret
     self.identity = identity
     self.deviceFields = deviceFields
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
     case name, appId, appType, teamId, keyId, signingKey, developmentCertificate, productionCertificate,
-      certificatePassword,
-      serviceAccount, identity, deviceFields
+      certificatePassword, serviceAccount, clientId, clientSecret, identity, deviceFields
   }
   public static let schemaName: String? = "PushAppRequest"
   public static let schemaDescription = "An app to add."
@@ -46,7 +50,7 @@ public struct PushAppRequest: APIRequest, Equatable {
     switch field {
     case .name: FieldDescription("A name for people.", limits: 1...200)
     case .appId: FieldDescription("Bundle id or package name.", limits: 1...200)
-    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase."
+    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei."
     case .teamId: FieldDescription("Apple's Team Id. iOS only.", limits: 1...20)
     case .keyId: FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20)
     case .signingKey: "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again."
@@ -59,9 +63,12 @@ public struct PushAppRequest: APIRequest, Equatable {
       FieldDescription("The password of the .p12 files, in visible ASCII. iOS only. It is not stored.", limits: 0...200)
     case .serviceAccount:
       """
-      The text of a Google service account's key file, as the Firebase console makes it. Firebase and Android only. It is never \
-      shown again.
+      The text of a service account's key file: Google's, as the Firebase console makes it, for Firebase and Android; Huawei's \
+      for Huawei, in place of `clientId` and `clientSecret`. It is never shown again.
       """
+    case .clientId: FieldDescription("The app's Client ID in AppGallery Connect. Huawei only.", limits: 1...64)
+    case .clientSecret:
+      FieldDescription("Its Client Secret. Huawei only. It is never shown again.", limits: 1...256)
     case .identity:
       "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
     case .deviceFields:
@@ -86,13 +93,16 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
   public var productionCertificate: String?
   public var certificatePassword: String?
   public var serviceAccount: String?
+  public var clientId: String?
+  public var clientSecret: String?
   public var identity: IdentityMode?
   public var deviceFields: [String]?
 
   public init(
     name: String? = nil, teamId: String? = nil, keyId: String? = nil, signingKey: String? = nil,
     developmentCertificate: String? = nil, productionCertificate: String? = nil, certificatePassword: String? = nil,
-    serviceAccount: String? = nil, identity: IdentityMode? = nil, deviceFields: [String]? = nil
+    serviceAccount: String? = nil, clientId: String? = nil, clientSecret: String? = nil, identity: IdentityMode? = nil,
+    deviceFields: [String]? = nil
   ) {
     self.name = name
     self.teamId = teamId
@@ -102,13 +112,15 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
     self.productionCertificate = productionCertificate
     self.certificatePassword = certificatePassword
     self.serviceAccount = serviceAccount
+    self.clientId = clientId
+    self.clientSecret = clientSecret
     self.identity = identity
     self.deviceFields = deviceFields
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
     case name, teamId, keyId, signingKey, developmentCertificate, productionCertificate, certificatePassword,
-      serviceAccount, identity, deviceFields
+      serviceAccount, clientId, clientSecret, identity, deviceFields
   }
   public static let schemaName: String? = "PushAppChangeRequest"
   public static let schemaDescription = "What to change about an app."
@@ -129,9 +141,12 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
       FieldDescription("The password of the .p12 files, in visible ASCII. iOS only. It is not stored.", limits: 0...200)
     case .serviceAccount:
       """
-      The text of a Google service account's key file, as the Firebase console makes it. Firebase and Android only. It is never \
-      shown again.
+      The text of a service account's key file: Google's, as the Firebase console makes it, for Firebase and Android; Huawei's \
+      for Huawei, in place of `clientId` and `clientSecret`. It is never shown again.
       """
+    case .clientId: FieldDescription("The app's Client ID in AppGallery Connect. Huawei only.", limits: 1...64)
+    case .clientSecret:
+      FieldDescription("Its Client Secret. Huawei only. It is never shown again.", limits: 1...256)
     case .identity:
       "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
     case .deviceFields:
@@ -201,7 +216,7 @@ public struct PushAppReply: APIObject, Equatable {
     switch field {
     case .pushAppId: "The app's number in this API."
     case .appId: "Bundle id or package name, as apps send it in Carma's paths."
-    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase."
+    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei."
     case .name: "A name for people."
     case .teamId: "Apple's Team Id. iOS only."
     case .keyId: "Apple's Key Id of the signing key. iOS only."
@@ -245,7 +260,8 @@ public struct PushAppReply: APIObject, Equatable {
       switch field {
       case .kind: "What the credential is."
       case .account: "Who signs in with it. Absent where `teamId` and `keyId` say so."
-      case .fingerprint: "The first 16 hex digits of the public key's SHA-256, to tell two files apart."
+      case .fingerprint:
+        "The first 16 hex digits of the SHA-256 of the public key, or of client id and secret, to tell two apart."
       case .notAfter: "When a certificate expires. Absent for keys."
       case .updatedAt: "When the credential was stored."
       }
@@ -282,7 +298,8 @@ public enum PushCredentialKind: String, Sendable, Codable, CaseIterable, SchemaP
   case apnsDevelopmentCertificate = "apns_development_certificate"
   case apnsProductionCertificate = "apns_production_certificate"
   case fcmServiceAccount = "fcm_service_account"
-  case hmsClientSecret = "hms_client_secret"
+  /// A client's id and secret, or a service account.
+  case hmsAccount = "hms_account"
   case wnsClientSecret = "wns_client_secret"
   case vapidKey = "vapid_key"
   /// What `X-Pushcart-Identity` is computed with.

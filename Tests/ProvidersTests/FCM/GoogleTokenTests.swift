@@ -52,8 +52,8 @@ import Wire
     #expect(throws: (any Error).self) { try endpoint().request(account, now: Date()) }
   }
 
-  private func response(_ status: Int, _ body: String, retryAfter: Duration? = nil) -> GoogleTokenResponse {
-    GoogleTokenResponse(ServiceResponse(status: status, body: Array(body.utf8), retryAfter: retryAfter))
+  private func response(_ status: Int, _ body: String, retryAfter: Duration? = nil) -> AccessTokenResponse {
+    AccessTokenResponse(ServiceResponse(status: status, body: Array(body.utf8), retryAfter: retryAfter))
   }
 
   @Test func `A token is read with its lifetime`() {

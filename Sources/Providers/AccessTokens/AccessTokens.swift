@@ -2,25 +2,25 @@ import FoundationEssentials
 import Synchronization
 import Wire
 
-/// The access tokens of all service accounts. All pushes of an account share one, and one request fetches it.
+/// The access tokens of all accounts at a push service. All pushes of an account share one, and one request fetches it.
 final class AccessTokens: Sendable {
   private struct Account {
     var cache = AccessTokenCache()
     var waiting: [@Sendable () -> Void] = []
   }
 
-  private let endpoint: GoogleTokenEndpoint
+  private let endpoint: any AccessTokenEndpoint
   private let pools: ConnectionPools
-  private let accounts = Mutex<[GoogleServiceAccount: Account]>([:])
+  private let accounts = Mutex<[PushServiceCredentials: Account]>([:])
 
-  init(_ endpoint: GoogleTokenEndpoint, _ pools: ConnectionPools) {
+  init(_ endpoint: any AccessTokenEndpoint, _ pools: ConnectionPools) {
     self.endpoint = endpoint
     self.pools = pools
   }
 
   /// See `ServiceDescription.authorization`.
   func authorization(
-    of credentials: GoogleServiceAccount, whenReady: @escaping @Sendable () -> Void
+    of credentials: PushServiceCredentials, whenReady: @escaping @Sendable () -> Void
   ) -> AvailableAuthorization {
     let now = pools.now()
     let (available, mustFetch) = accounts.withLock { accounts in
@@ -37,19 +37,19 @@ final class AccessTokens: Sendable {
   }
 
   /// See `AccessTokenCache.refused`.
-  func refused(_ authorization: String, of credentials: GoogleServiceAccount) {
+  func refused(_ authorization: String, of credentials: PushServiceCredentials) {
     let now = pools.now()
     accounts.withLock { $0[credentials]?.cache.refused(authorization, now: now) }
   }
 
   /// Drops the tokens of all such accounts, unless one is being fetched.
-  func removeAll(where isUnused: (GoogleServiceAccount) -> Bool) {
+  func removeAll(where isUnused: (PushServiceCredentials) -> Bool) {
     accounts.withLock { accounts in
       accounts = accounts.filter { !isUnused($0.key) || !$0.value.waiting.isEmpty }
     }
   }
 
-  private func fetch(_ credentials: GoogleServiceAccount) async {
+  private func fetch(_ credentials: PushServiceCredentials) async {
     let verdict = await request(credentials)
     let now = pools.now()
     let waiting = accounts.withLock { accounts in
@@ -62,16 +62,24 @@ final class AccessTokens: Sendable {
     for ready in waiting { ready() }
   }
 
-  private func request(_ credentials: GoogleServiceAccount) async -> Verdict {
-    guard let request = try? endpoint.request(credentials, now: pools.now()) else {
+  private func request(_ credentials: PushServiceCredentials) async -> Verdict {
+    let grant: AccessTokenGrant
+    do {
+      grant = try endpoint.grant(to: credentials, now: pools.now())
+    } catch {
       return .credentialsRefused(reason: "PrivateKeyUnusable")
     }
-    let key = PoolKey(service: endpoint.label, environment: .production, credentials: .fcm(credentials))
-    let description = GoogleTokenDescription(endpoint: endpoint) { [weak self] token in
+    let receive: @Sendable (AccessTokenCache.AccessToken) -> Void = { [weak self] token in
       guard let self else { return }
       let now = pools.now()
       accounts.withLock { $0[credentials]?.cache.received(token, now: now) }
     }
+    guard case .request(let request) = grant else {
+      if case .token(let token) = grant { receive(token) }
+      return .accepted
+    }
+    let key = PoolKey(service: endpoint.label, environment: .production, credentials: credentials)
+    let description = AccessTokenDescription(endpoint: endpoint, receive: receive)
     for await outcomes in pools.send([request], through: key, to: endpoint.address, description, while: { true }) {
       for outcome in outcomes { return outcome.verdict }
     }

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A service account's access token, and when to fetch a new one. It fetches nothing: it says when somebody has to.
+/// An account's access token, and when to fetch a new one. It fetches nothing: it says when somebody has to.
 struct AccessTokenCache: Sendable {
   struct AccessToken: Hashable, Sendable {
     /// The header `authorization`, ready to send; never logged.
@@ -21,13 +21,13 @@ struct AccessTokenCache: Sendable {
   static let renewal: TimeInterval = 5 * 60
   /// The least time between a failed request for a token and the next one; in seconds.
   static let failureInterval: TimeInterval = 10
-  /// The least time between two tokens that are replaced because FCM refused them; in seconds.
+  /// The least time between two tokens that are replaced because the push service refused them; in seconds.
   static let refusalInterval: TimeInterval = 60
 
   private var current: (authorization: String, receivedAt: Date, renewAt: Date, end: Date)?
   private var isFetching = false
   private var failure: (verdict: Verdict, end: Date)?
-  /// When a token was last dropped because FCM refused it.
+  /// When a token was last dropped because the push service refused it.
   private var refusedAt: Date?
 
   /// What to send with now, and whether a token has to be fetched, which nobody is doing yet.
@@ -69,7 +69,7 @@ struct AccessTokenCache: Sendable {
     failure = (verdict.ofWaiting, now.addingTimeInterval(delay))
   }
 
-  /// FCM refused a token, so that it is replaced; unless the last one was refused too, within a minute: then no token helps.
+  /// The push service refused a token, so that it is replaced; unless the last one was refused too, within a minute: then no token helps.
   mutating func refused(_ authorization: String, now: Date) {
     guard current?.authorization == authorization else { return }
     if let refusedAt, abs(now.timeIntervalSince(refusedAt)) < Self.refusalInterval { return }

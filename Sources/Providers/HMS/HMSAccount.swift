@@ -1,0 +1,115 @@
+import FoundationEssentials
+import Wire
+
+/// An app's account at Huawei's Push Kit: its client, or a service account of its project.
+///
+/// Push Kit has one environment, so pushes to the sandbox go the same way. It has no name of ours for a push: a push that is sent twice
+/// is two messages, of which the later one replaces the earlier on the screen.
+struct HMSAccount: PushAccount {
+  let credentials: HuaweiAccount
+  let endpoint: HMSEndpoint
+  /// Fifteen days in seconds, the most that Push Kit takes.
+  private static let longestTTL = 1_296_000
+
+  var service: String { HMSDescription.name }
+  var environments: [PushEnvironment] { [.production] }
+
+  /// The request has one recipient; `send` joins those of equal content.
+  func prepare(_ push: OutgoingPush) -> PreparedPush {
+    guard Self.isToken(push.token) else {
+      return .refused(.tokenInvalid(.unregistered, since: nil, reason: HMSCode.allTokensInvalid.rawValue))
+    }
+    // Push Kit takes no 0.
+    let ttl = push.expiresAt.map { min(max(1, Int($0.timeIntervalSince(endpoint.now).rounded(.up))), Self.longestTTL) }
+    let opening = HMSPayload.opening(push.message, collapseKey: push.collapseKey, ttl: ttl)
+    guard HMSPayload.size(opening: opening) <= HMSPayload.limit else {
+      return .refused(.payloadRefused(reason: "MessageTooBig"))
+    }
+    return .request(Self.unsent(opening, to: push.token))
+  }
+
+  func send(
+    _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
+  ) -> AsyncStream<[PushOutcome]> {
+    endpoint.send(Self.joined(requests, path: path), as: credentials, while: isWanted)
+  }
+
+  /// Sends a dry run to a token that no device has. Push Kit checks the access token and the app first, so a word about the token, or
+  /// none, says that it accepts the account.
+  func check(_ environment: PushEnvironment) async -> CredentialVerdict {
+    let opening = HMSPayload.opening(RenderedMessage(), validateOnly: true)
+    let probe = Self.unsent(opening, to: "pushcart-credential-check-" + String(repeating: "0", count: 104))
+    for await outcomes in send([probe], to: .production, while: { true }) {
+      for outcome in outcomes { return CredentialVerdict(hms: outcome.verdict) }
+    }
+    return .unreachable(reason: "Cancelled")
+  }
+
+  /// Where messages go: clients have their app's address, service accounts their project's.
+  private var path: String {
+    switch credentials {
+    case .client(let id, _): "/v1/\(id)/messages:send"
+    case .serviceAccount(let account): "/v2/\(account.projectID)/messages:send"
+    }
+  }
+
+  /// A push whose body has no token yet.
+  private static func unsent(_ opening: [UInt8], to token: String) -> PushRequest {
+    PushRequest(
+      headers: RequestHeaders(capacity: 0), body: opening, recipients: [.init(token: JSONText.quoted(token), index: 0)])
+  }
+
+  /// Most tokens in a request.
+  static let mostTokens = 1000
+
+  /// One request for all pushes of equal content, in the order of the first of each.
+  ///
+  /// A token is never twice in a request, since its device would get the message twice.
+  static func joined(_ pushes: [PushRequest], path: String) -> [PushRequest] {
+    var groups: [(opening: [UInt8], recipients: [PushRequest.Recipient])] = []
+    var tokens: [Set<[UInt8]>] = []
+    var open: [[UInt8]: Int] = [:]
+    for (index, push) in pushes.enumerated() {
+      for recipient in push.recipients {
+        let recipient = PushRequest.Recipient(token: recipient.token, index: index)
+        if let group = open[push.body], groups[group].recipients.count < mostTokens,
+          tokens[group].insert(recipient.token).inserted
+        {
+          groups[group].recipients.append(recipient)
+        } else {
+          open[push.body] = groups.count
+          groups.append((push.body, [recipient]))
+          tokens.append([recipient.token])
+        }
+      }
+    }
+    return groups.map { request(path, $0.opening, $0.recipients) }
+  }
+
+  private static func request(_ path: String, _ opening: [UInt8], _ recipients: [PushRequest.Recipient]) -> PushRequest
+  {
+    let body = HMSPayload.body(opening, tokens: recipients.lazy.map(\.token))
+    var headers = RequestHeaders()
+    headers.add(":path", path)
+    headers.add("content-type", "application/json;charset=UTF-8")
+    headers.add("content-length", String(body.count), .changing)
+    return PushRequest(headers: headers, body: body, recipients: recipients)
+  }
+
+  /// Huawei promises no form of a token. Blanks and control characters have never been part of one.
+  private static func isToken(_ text: String) -> Bool {
+    (1...4096).contains(text.utf8.count) && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+  }
+}
+
+extension CredentialVerdict {
+  /// What the verdict on the dry run of `HMSAccount.check` says about the account.
+  init(hms verdict: Verdict) {
+    switch verdict {
+    case .accepted, .tokenInvalid: self = .accepted
+    case .credentialsRefused(let reason): self = .refused(reason: reason)
+    case .payloadRefused(let reason), .retry(_, let reason), .unsent(let reason), .uncertain(let reason):
+      self = .unreachable(reason: reason)
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import FoundationEssentials
+
+/// A response of Push Kit.
+struct HMSResponse: Hashable, Sendable {
+  var status: Int
+  /// Such as `80000000`; nil if the body has none.
+  var code: String?
+  /// After a partial failure, the tokens that are invalid; nil if the response does not name them.
+  var illegalTokens: [String]?
+  /// The header `retry-after`, which Huawei does not document.
+  var retryAfter: Duration?
+
+  init(status: Int, code: String? = nil, illegalTokens: [String]? = nil, retryAfter: Duration? = nil) {
+    self.status = status
+    self.code = code
+    self.illegalTokens = illegalTokens
+    self.retryAfter = retryAfter
+  }
+
+  /// Reads `{"code":"80000000","msg":"Success","requestId":"…"}`; a body that is not JSON, as of a proxy, says nothing.
+  init(_ response: ServiceResponse) {
+    self.init(status: response.status, retryAfter: response.retryAfter)
+    guard let body = try? JSONDecoder().decode(Body.self, from: Data(response.body)) else { return }
+    code = body.code
+    // A JSON text inside the JSON.
+    illegalTokens = body.msg.flatMap { try? JSONDecoder().decode(Report.self, from: Data($0.utf8)) }?.illegal_tokens
+  }
+
+  private struct Body: Decodable {
+    var code: String?
+    var msg: String?
+  }
+
+  private struct Report: Decodable {
+    var illegal_tokens: [String]?
+  }
+}
+
+/// Every code that Push Kit documents (Huawei, "Push Kit Server", response codes).
+enum HMSCode: String, CaseIterable, Sendable {
+  case success = "80000000"
+  case partialFailure = "80100000"
+  case badParameter = "80100001"
+  case badStructure = "80100003"
+  case expired = "80100004"
+  case badCollapseKey = "80100013"
+  case sensitiveContent = "80100016"
+  case tooManyTopicJobs = "80100017"
+  case badReviewSignature = "80100018"
+  case authenticationFailed = "80200001"
+  case accessTokenExpired = "80200003"
+  case signedTokenExpired = "80200005"
+  case noPermission = "80300002"
+  case allTokensInvalid = "80300007"
+  case bodyTooLarge = "80300008"
+  case tooManyTokens = "80300010"
+  case noHighPriority = "80300011"
+  case badReceiptAddress = "80300013"
+  case signInUnavailable = "80600003"
+  case internalError = "81000001"
+}
