@@ -76,7 +76,7 @@ enum DeviceQueries {
 
   /// The devices `$2` with their contacts, in no order; those that are not there are left out. `$3` is what is read of them, as
   /// `RecipientFields` has it; the rest is empty. Contacts of which nothing is asked for are not looked up. The devices are a list
-  /// of numbers, and the contacts have a LIMIT: so both are looked up in the primary keys whatever the planner thinks of the tables.
+  /// of numbers, and the contacts have a LIMIT, so that both are looked up in the primary keys.
   static let recipients = Statement(
     "device.recipients", .read,
     """
