@@ -52,7 +52,8 @@ import Wire
       for type in [AppType.ios, .windows] {
         await #expect(
           throws: RegistryError.invalid(
-            field: "serviceAccount", problem: "belongs to Firebase, Android and Huawei apps only, of appType 6, 2 and 7")
+            field: "serviceAccount", problem: "belongs to Firebase, Android and Huawei apps only, of appType 6, 2 and 7"
+          )
         ) {
           _ = try await apps.add(
             customer,

@@ -17,7 +17,8 @@ import Wire
       environment: [
         "PUSHCART_APNS_PRODUCTION_URL": bench.simulator.productionURL,
         "PUSHCART_APNS_SANDBOX_URL": bench.simulator.sandboxURL, "PUSHCART_FCM_URL": bench.simulator.fcmURL,
-        "PUSHCART_GOOGLE_TOKEN_URL": bench.simulator.googleTokenURL,
+        "PUSHCART_GOOGLE_TOKEN_URL": bench.simulator.googleTokenURL, "PUSHCART_HMS_URL": bench.simulator.hmsURL,
+        "PUSHCART_HMS_TOKEN_URL": bench.simulator.hmsTokenURL,
         "PUSHCART_PROVIDER_CA_FILE": bench.simulator.caFile,
       ])
   }
@@ -55,6 +56,35 @@ import Wire
       #expect(firebase.id != bench.app.id)
       #expect(bench.simulator.apns.requests.allSatisfy { !$0.isAccepted })
       #expect(bench.simulator.fcm.requests.allSatisfy { !$0.isAccepted } && bench.simulator.fcm.count > 0)
+    }
+  }
+
+  @Test func `A Huawei app is added by the command line with its secret in a file, and asked about`() async throws {
+    try await withSendingBench { bench in
+      let folder = try TemporaryDirectory(named: "huawei")
+      defer { folder.remove() }
+      let (secret, wrong) = ("\(folder.path)/secret.txt", "\(folder.path)/agconnect-services.json")
+      try "acme-secret\n".write(toFile: secret, atomically: true, encoding: .utf8)
+      try #"{"agcgw":{},"client":{}}"#.write(toFile: wrong, atomically: true, encoding: .utf8)
+      func add(_ file: String) async throws -> (status: Int32, output: String) {
+        let answer = try await pushcart(bench).run(
+          "app", "add", "--customer", "\(bench.customer)", "--type", "huawei", "--app-id", "com.acme.hw", "--name",
+          "Acme",
+          "--client-id", "104567891", "--client-secret-file", file)
+        return (answer.status, "\(answer)")
+      }
+      let refused = try await add(wrong)
+      #expect(refused.status != 0 && refused.output.contains("This is an agconnect-services.json"), "\(refused)")
+      let added = try await add(secret)
+      #expect(added.status == 0 && !added.output.contains("acme-secret"), "\(added)")
+
+      let check = ["app", "check", "com.acme.hw", "--customer", "\(bench.customer)"]
+      let unknown = try await pushcart(bench).run(check)
+      #expect(unknown.status == 1 && unknown.output.contains("refused"), "\(unknown)")
+      bench.simulator.hms.register(clientID: "104567891", secret: "acme-secret")
+      let good = try await pushcart(bench).run(check)
+      #expect(good.status == 0 && good.output.contains("accepted"), "\(good)")
+      #expect(bench.simulator.hms.requests.allSatisfy { $0.validateOnly })
     }
   }
 

@@ -55,7 +55,8 @@ import Wire
       #expect(reply.status == 409)
       #expect(
         reply.error
-          == "The app has no credentials yet: neither signingKey nor serviceAccount. Add one by PATCH first.")
+          == "The app has no credentials yet: neither signingKey, serviceAccount nor clientSecret. Add one by PATCH first."
+      )
     }
   }
 
