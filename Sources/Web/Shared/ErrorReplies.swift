@@ -69,9 +69,13 @@ public enum ErrorReplies {
     }
   }
 
-  /// The option of a field of an app: `signing-key` for `signingKey`.
-  private static func option(_ field: String) -> String {
-    field.reduce(into: "") { $0 += $1.isUppercase ? "-\($1.lowercased())" : "\($1)" }
+  /// The command's options for a credential that an app lacks.
+  private static func options(_ field: String) -> String {
+    switch field {
+    case "signingKey": "--team-id ID --key-id ID --signing-key FILE"
+    case "clientSecret": "--client-id ID --client-secret-file FILE"
+    default: "--service-account FILE"
+    }
   }
 
   private static func sendouts(_ error: SendoutError) -> HTTPErrorResponse {
@@ -86,7 +90,7 @@ public enum ErrorReplies {
     case .appWithoutCredentials(let id, let appID, let type, let field):
       .conflict(
         "App \(appID) (\(type.platform)) has no \(field), so nothing can be sent to it. Add it by PATCH /api/v1/apps/\(id), or by "
-          + "pushcart app update \(id) --customer N --\(option(field)) FILE.")
+          + "pushcart app update \(id) --customer N \(options(field)).")
     case .streamEnded: .conflict("The stream of these messages is paused or cancelled.")
     case .platformNotServed:
       .badRequest(
