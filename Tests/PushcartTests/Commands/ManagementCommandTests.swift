@@ -4,6 +4,24 @@ import Testing
 import Wire
 
 @Suite struct ManagementCommandTests {
+  /// The options for a signing key, whose file is written into the folder.
+  private func signingKey(in folder: TemporaryDirectory) throws -> [String] {
+    let credentials = APNsCredentials.sample
+    let file = "\(folder.path)/AuthKey.p8"
+    try credentials.signingKey.write(toFile: file, atomically: true, encoding: .utf8)
+    return ["--team-id", credentials.teamID, "--key-id", credentials.keyID, "--signing-key", file]
+  }
+
+  /// Adds an iOS app that pushes can be sent to.
+  @discardableResult
+  private func addApp(_ appID: String, _ name: String, _ pushcart: Pushcart) async throws -> Pushcart.Outcome {
+    let folder = try TemporaryDirectory(named: "app")
+    defer { folder.remove() }
+    return try await pushcart.run(
+      ["app", "add", "--customer", "1", "--type", "ios", "--app-id", appID, "--name", name, "--json"]
+        + (try signingKey(in: folder)))
+  }
+
   @Test func `Commands alone can set up a customer`() async throws {
     try await withPushcart { pushcart, _ in
       let customer = try await pushcart.run("customer", "add", "--name", "ACME", "--json")
@@ -22,8 +40,7 @@ import Wire
         "list", "add", "--customer", "1", "--name", "old", "--list-id", "1000000005", "--json")
       #expect(try old.json.integer("listId") == 1_000_000_005)
 
-      let app = try await pushcart.run(
-        "app", "add", "--customer", "1", "--type", "ios", "--app-id", "com.acme.app", "--name", "Acme", "--json")
+      let app = try await addApp("com.acme.app", "Acme", pushcart)
       #expect(try app.json.integer("appType") == 1)
 
       let sendout = try await pushcart.run(
@@ -51,7 +68,10 @@ import Wire
         (["customer", "update", "--devices-per-contact", "9"], ["customer.change customer 1"]),
         (["links", "max-age", "--days", "90"], ["customer.change customer 1"]),
         (["links", "rotate"], ["links.rotate links"]),
-        (["app", "add", "--type", "ios", "--app-id", "com.acme.app", "--name", "Acme"], ["app.add app 1"]),
+        (
+          ["app", "add", "--type", "ios", "--app-id", "com.acme.app", "--name", "Acme"] + (try signingKey(in: folder)),
+          ["app.add app 1"]
+        ),
         (["app", "update", "1", "--name", "Acme II"], ["app.change app 1"]),
         (["app", "identity", "1"], ["app.rotate_identity app 1"]),
         (["list", "add", "--name", "news"], ["list.add list 1"]),
@@ -119,7 +139,7 @@ import Wire
   @Test func `An option's text can begin with a hyphen`() async throws {
     try await withPushcart { pushcart, _ in
       try await pushcart.run("customer", "add", "--name", "-ACME-")
-      try await pushcart.run("app", "add", "--customer", "1", "--type", "ios", "--app-id", "a.b", "--name", "--Acme")
+      try await addApp("a.b", "--Acme", pushcart)
       let sendout = try await pushcart.run(
         "send", "--customer", "1", "--app", "a.b", "--all", "--name", "-20", "--alert", "-20 % today", "--info",
         "--only--",
@@ -137,7 +157,7 @@ import Wire
   @Test func `Only commands about credentials need the master key`() async throws {
     try await withPushcart { pushcart, _ in
       try await pushcart.run("customer", "add", "--name", "ACME")
-      try await pushcart.run("app", "add", "--customer", "1", "--type", "ios", "--app-id", "a.b", "--name", "Acme")
+      try await addApp("a.b", "Acme", pushcart)
       let keyless = Pushcart(databaseURL: pushcart.databaseURL, masterKey: "")
       let customer = ["--customer", "1"]
       for command in [
@@ -171,7 +191,7 @@ import Wire
   @Test func `Commands start, pause, resume and cancel a sendout`() async throws {
     try await withPushcart { pushcart, _ in
       try await pushcart.run("customer", "add", "--name", "ACME")
-      try await pushcart.run("app", "add", "--customer", "1", "--type", "ios", "--app-id", "a.b", "--name", "Acme")
+      try await addApp("a.b", "Acme", pushcart)
       try await pushcart.run("send", "--customer", "1", "--app", "a.b", "--all", "--alert", "x", "--draft")
       for (verb, state) in [
         ("start", "freezing"), ("pause", "paused"), ("resume", "freezing"), ("cancel", "cancelled"),
