@@ -22,6 +22,8 @@ import Wire
     #expect(try Self.shell(lines[2]).integer("sendoutId") == 1)
     try await expectCommandsFindIt(in: folder)
     try await expectOtherDatabasesKeepTheirSettings(in: folder)
+    let settings = try String(contentsOfFile: "\(first.folder)/settings.json", encoding: .utf8)
+    for port in ports { #expect(settings.contains("localhost:\(port)"), "\(port) in \(settings)") }
     let key = try first.key
     await first.process.die()
 
