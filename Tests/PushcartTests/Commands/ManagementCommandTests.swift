@@ -1,4 +1,5 @@
 import Foundation
+import Providers
 import Support
 import Testing
 import Wire
