@@ -18,10 +18,9 @@ public struct PoolConfiguration: Sendable {
   /// How long a statement may run before it is `timedOut`. It is the server's `statement_timeout`, in place of any in the
   /// connection string; a second later the client cancels. COPY and scripts have no limit.
   public var statementTimeout: Duration = .seconds(30)
-  /// Whether shared connections plan each statement once, whatever its parameters (`plan_cache_mode = force_generic_plan`), unless the
-  /// connection string's `options` set another mode. The
-  /// server would plan many anew each time, and for short statements on partitioned tables that costs more than running them. It is
-  /// for statements that go by keys; what runs in transactions, such as a freeze, is planned for its parameters. Their pages are
+  /// Whether shared connections plan each statement once, whatever its parameters (`plan_cache_mode = force_generic_plan`). The
+  /// connection string's `options` can set another mode, which wins. The server would plan many statements anew each time. For short
+  /// ones on partitioned tables that costs more than running them. It is for statements that go by keys; what runs in transactions, such as a freeze, is planned for its parameters. Their pages are
   /// mostly in memory, so a page by an index is planned to cost hardly more than one in a row (`random_page_cost`). Else a plan made
   /// while a table is small reads all of it until the next plan.
   public var plansOnce = false

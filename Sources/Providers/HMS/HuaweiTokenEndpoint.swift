@@ -2,7 +2,7 @@ import CryptoExtras
 import FoundationEssentials
 import Wire
 
-/// How accounts sign in to Push Kit: a client gets an access token by its id and secret (RFC 6749, section 4.4), and a service account
+/// How accounts sign in to Push Kit. A client gets an access token by its id and secret (RFC 6749, section 4.4). A service account
 /// signs a token of its own (Huawei, "Generating an authentication token based on the service account").
 struct HuaweiTokenEndpoint: AccessTokenEndpoint {
   let address: ServiceAddress

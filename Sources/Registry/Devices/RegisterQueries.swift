@@ -16,9 +16,10 @@ import Postgres
 /// meanwhile is remarked: run again, the device goes to a new one. So is a device that somebody else writes meanwhile.
 ///
 /// What each part costs is told in Tests/Bench/NOTES.md. Every column of every step costs time before the first row is read, so
-/// there are few steps, and a contact's texts travel as one array. Look-ups stand in LATERAL … LIMIT 1. The planner can only
-/// answer that row by row from the unique index, whatever size it believes the tables to have. Contacts are updated by
-/// the same index, whose pages are at hand by then, and devices by their contact's. Nothing joins more than it must. The planner takes
+/// there are few steps, and a contact's texts travel as one array. Look-ups stand in LATERAL … LIMIT 1. By a unique index,
+/// the planner can only answer that row by row, whatever size it believes the tables to have. Contacts are updated by
+/// the same index, whose pages are at hand by then. Devices are looked up and updated by their contact's index, which is not
+/// unique: while the table has no statistics, the planner may scan more of it. Nothing joins more than it must. The planner takes
 /// every array for ten elements, and a nested loop over 256 by 256 rows costs more than all the rest.
 enum RegisterQueries {
   private static let fields = ContactField.allCases
@@ -38,8 +39,8 @@ enum RegisterQueries {
     WHERE (SELECT count(*) FROM updated) < (SELECT count(known_device_id) FROM wanted)
     """)
 
-  /// Also returns the contacts, each in a row with its ordinal, the devices that the requests name, with theirs, and the contacts'
-  /// other devices in the apps `$19`, with ordinal 0, if the request asks for them. A request that was taken and has fewer devices
+  /// Also returns contacts and the devices that the requests name, each with the request's ordinal. If a request asks for them, the
+  /// contact's other devices in the apps `$19` follow, with ordinal 0. A request that was taken and has fewer devices
   /// in the answer than it names is to run again: somebody else wrote the device meanwhile.
   static let registerAndTell = Statement(
     "device.register_and_tell", .write,

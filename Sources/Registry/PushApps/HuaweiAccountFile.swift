@@ -3,8 +3,8 @@ import CryptoExtras
 import FoundationEssentials
 import Wire
 
-/// What signs in to Huawei's Push Kit: an app's Client ID and Client Secret, or a service account's key file as Huawei's API Console
-/// makes it, which is JSON with `project_id`, `key_id`, `sub_account` and `private_key`, a PKCS#8 key of RSA.
+/// What signs in to Huawei's Push Kit: an app's Client ID and Client Secret, or the key file of a service account. Huawei's API
+/// Console makes that file, which is JSON with `project_id`, `key_id`, `sub_account` and `private_key`, a PKCS#8 key of RSA.
 ///
 /// Both are stored as one kind of credential, so that the one takes the place of the other.
 struct HuaweiAccountFile {
