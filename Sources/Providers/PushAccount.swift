@@ -9,6 +9,9 @@ public protocol PushAccount: Sendable {
   /// The service's name for people, such as `APNs`.
   var service: String { get }
 
+  /// The most pushes of equal content that share a request; 1 if the service takes one push a request.
+  var mostRecipients: Int { get }
+
   /// Gives a push the service's form.
   func prepare(_ push: OutgoingPush) -> PreparedPush
 
@@ -25,6 +28,10 @@ public protocol PushAccount: Sendable {
 
   /// Asks the service whether it accepts the credentials, without a push to any phone.
   func check(_ environment: PushEnvironment) async -> CredentialVerdict
+}
+
+extension PushAccount {
+  public var mostRecipients: Int { 1 }
 }
 
 /// The environment in which a device token is valid. APNs has two: `production` for TestFlight and the App Store, `sandbox` for

@@ -27,6 +27,17 @@ import Wire
     #expect(window.end == .refused(reason: "x"))
   }
 
+  @Test func `A slice takes room for each push up to a limit, and gives it back with its last answers`() {
+    var small = SliceRoom(of: 30, limit: 100)
+    #expect(small.held == 30)
+    #expect(small.answered(10) == 10 && small.answered(20) == 20 && small.held == 0)
+    var shared = SliceRoom(of: 1000, limit: 100)
+    #expect(shared.held == 100)
+    #expect(shared.answered(900) == 0 && shared.answered(60) == 60 && shared.answered(40) == 40)
+    var marked = SliceRoom(of: 30, limit: 0)
+    #expect(marked.held == 0 && marked.answered(30) == 0)
+  }
+
   @Test func `A task that is cancelled while it waits is refused`() async {
     let window = SendWindow(HubWindow(1))
     #expect(await window.acquire(1))

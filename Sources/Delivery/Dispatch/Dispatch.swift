@@ -233,7 +233,7 @@ final class Dispatch: Sendable {
     var waiting = batch.slices[...]
     while !waiting.isEmpty {
       let needs = waiting.map {
-        SliceNeed(room: batch.run.room($0.pushes.count), last: $0.pushes[$0.pushes.count - 1].number)
+        SliceNeed(room: room(of: $0, batch.run).held, last: $0.pushes[$0.pushes.count - 1].number)
       }
       guard let grant = await window.acquire(needs, of: batch.run.claim) else { break }
       guard leases.holds(batch.run.claim) else {
@@ -273,8 +273,9 @@ final class Dispatch: Sendable {
   // MARK: Taking outcomes
 
   private func send(_ slice: PreparedBatch.Slice, of run: BatchRun, isMarked: Bool?) async {
+    var room = room(of: slice, run)
     guard await mayLeave(slice, of: run, isMarked: isMarked) else {
-      window.release(run.room(slice.pushes.count))
+      window.release(room.held)
       return await endSlice(of: run)
     }
     var isUnanswered = [Bool](repeating: true, count: slice.pushes.count)
@@ -282,7 +283,7 @@ final class Dispatch: Sendable {
     let isOurs = { @Sendable [leases] in leases.holds(run.claim) }
     if !slice.refused.isEmpty {
       for outcome in slice.refused { isUnanswered[outcome.index] = false }
-      await take(OutcomePartition(slice.refused, slice, run.outcomePolicy), in: slice.environment, of: run)
+      await take(OutcomePartition(slice.refused, slice, run.outcomePolicy), in: slice.environment, of: run, &room)
     }
     for await answers in app.account.send(slice.requests, to: slice.environment, while: isOurs) {
       let outcomes = answers.map {
@@ -291,14 +292,14 @@ final class Dispatch: Sendable {
       for outcome in outcomes { isUnanswered[outcome.index] = false }
       let partition = OutcomePartition(outcomes, slice, run.outcomePolicy)
       service.record(partition)
-      await take(partition, in: slice.environment, of: run)
+      await take(partition, in: slice.environment, of: run, &room)
     }
     guard !Task.isCancelled else { return }
     let missing = slice.pushes.indices.filter { isUnanswered[$0] }.map {
       PushOutcome(index: $0, verdict: .uncertain(reason: "NoOutcome"), sentAt: dispatcher.now())
     }
     if !missing.isEmpty {
-      await take(OutcomePartition(missing, slice, run.outcomePolicy), in: slice.environment, of: run)
+      await take(OutcomePartition(missing, slice, run.outcomePolicy), in: slice.environment, of: run, &room)
     }
     if slice.environment == lane.environment, isOurs() { judge(service) }
     await endSlice(of: run)
@@ -315,16 +316,24 @@ final class Dispatch: Sendable {
     }
   }
 
-  private func take(_ partition: OutcomePartition, in environment: PushEnvironment, of run: BatchRun) async {
+  /// The room of a slice before any of its pushes is answered.
+  private func room(of slice: PreparedBatch.Slice, _ run: BatchRun) -> SliceRoom {
+    SliceRoom(of: slice.pushes.count, limit: run.room(dispatcher.window.share))
+  }
+
+  private func take(
+    _ partition: OutcomePartition, in environment: PushEnvironment, of run: BatchRun, _ room: inout SliceRoom
+  ) async {
     DeliveryMetrics.count(partition.outcomes)
     if partition.outcomes.contains(where: { $0.verdict == .accepted }) { hasAccepted.store(true, ordering: .relaxed) }
-    outcomeWriter.add(partition.settlements, room: run.room(partition.settlements.count))
+    outcomeWriter.add(partition.settlements, room: room.answered(partition.settlements.count))
     // Invalid tokens without a date wait for the rest of their batch, which must not wait for them.
     run.count(answered: partition.answered, invalid: partition.undatedInvalid)
-    window.release(run.room(partition.refused.count + partition.undatedInvalid.count))
+    window.release(room.answered(partition.refused.count + partition.undatedInvalid.count))
     if let reason = partition.refusalReason { refuse(partition.refused, reason, in: environment, of: run) }
+    let freed = room.answered(partition.datedInvalid.count)
     if let settlements = await retire(partition.datedInvalid, of: run) {
-      outcomeWriter.add(settlements, room: run.room(partition.datedInvalid.count))
+      outcomeWriter.add(settlements, room: freed)
     }
   }
 

@@ -16,10 +16,13 @@ struct PreparedBatch: Sendable {
     var requested: [Int] = []
     /// Pushes that the push service would certainly refuse, by their index in `pushes`.
     var refused: [PushOutcome] = []
+    /// The requests that leave at least, where equal pushes that follow each other share one.
+    private(set) var distinctRequests = 0
 
     mutating func append(_ push: QueuedPush, _ prepared: PreparedPush) {
       switch prepared {
       case .request(let request):
+        if requests.last?.sharesRequest(with: request) != true { distinctRequests += 1 }
         requested.append(pushes.count)
         requests.append(request)
       case .refused(let verdict): refused.append(PushOutcome(index: pushes.count, verdict: verdict, sentAt: nil))
@@ -31,6 +34,29 @@ struct PreparedBatch: Sendable {
   var run: BatchRun
   var slices: [Slice]
   var settlements: [Settlement]
+}
+
+/// The room that a slice takes in its run's window: one for each push, and never more than `HubWindow.share`. So a request that stands for
+/// many pushes takes no more room than as many requests as a slice can have.
+struct SliceRoom {
+  private var unanswered: Int
+  private let limit: Int
+
+  /// - Parameter limit: 0 if the pushes have their room already.
+  init(of pushes: Int, limit: Int) {
+    unanswered = pushes
+    self.limit = limit
+  }
+
+  /// What the pushes take that are not answered yet.
+  var held: Int { min(unanswered, limit) }
+
+  /// - Returns: the room that so many answers make free.
+  mutating func answered(_ count: Int) -> Int {
+    let before = held
+    unanswered -= count
+    return before - held
+  }
 }
 
 /// Prepares a batch's pushes.
@@ -79,12 +105,18 @@ struct Preparation: Sendable {
       }
       let environment: PushEnvironment = recipient.device.isSandbox ? .sandbox : .production
       // Slices keep the order of the pushes: the write-ahead mark of one then covers no push of a later one.
-      if prepared.slices.last.map({ $0.environment != environment || $0.pushes.count == sliceSize }) ?? true {
+      if prepared.slices.last.map({ $0.environment != environment || isFull($0) }) ?? true {
         prepared.slices.append(PreparedBatch.Slice(environment: environment))
       }
       prepared.slices[prepared.slices.count - 1].append(
         push, app.account.prepare(outgoing(push, recipient, content)))
     }
+  }
+
+  /// Equal pushes of a service that takes them in one request fill a slice only when they fill the request.
+  private func isFull(_ slice: PreparedBatch.Slice) -> Bool {
+    guard slice.pushes.count >= sliceSize else { return false }
+    return slice.distinctRequests + slice.refused.count >= sliceSize || slice.pushes.count >= app.account.mostRecipients
   }
 
   /// A phone with a new user must not show what was meant for the former one.

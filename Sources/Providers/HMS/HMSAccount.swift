@@ -13,6 +13,9 @@ struct HMSAccount: PushAccount {
 
   var service: String { HMSDescription.name }
   var environments: [PushEnvironment] { [.production] }
+  var mostRecipients: Int { Self.mostTokens }
+  /// Most tokens in a request.
+  static let mostTokens = 1000
 
   /// The request has one recipient; `send` joins those of equal content.
   func prepare(_ push: OutgoingPush) -> PreparedPush {
@@ -58,9 +61,6 @@ struct HMSAccount: PushAccount {
     PushRequest(
       headers: RequestHeaders(capacity: 0), body: opening, recipients: [.init(token: JSONText.quoted(token), index: 0)])
   }
-
-  /// Most tokens in a request.
-  static let mostTokens = 1000
 
   /// One request for all pushes of equal content, in the order of the first of each.
   ///

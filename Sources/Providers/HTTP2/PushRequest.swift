@@ -6,6 +6,11 @@ public struct PushRequest: Sendable {
   /// The pushes that it stands for, where one request can be for several devices; empty if it stands for the push of its own index.
   var recipients: [Recipient] = []
 
+  /// Whether both are for devices of a service that takes equal messages in one request, and are equal.
+  public func sharesRequest(with other: PushRequest) -> Bool {
+    !recipients.isEmpty && !other.recipients.isEmpty && body == other.body
+  }
+
   /// One of several devices that get the same message.
   struct Recipient: Sendable {
     /// As a JSON string.
