@@ -35,7 +35,8 @@ public struct CredentialCheck: Sendable {
     let name: PushAppCheckReply.Check.Environment = environment == .production ? .production : .sandbox
     return switch await answer(environment, account) {
     case .accepted: .init(environment: name, verdict: .accepted)
-    case .refused(let reason): .init(environment: name, verdict: .refused, reason: reason)
+    case .refused(let reason):
+      .init(environment: name, verdict: .refused, reason: reason, advice: account.advice(on: reason))
     case .unreachable(let reason): .init(environment: name, verdict: .unreachable, reason: reason)
     }
   }

@@ -28,10 +28,14 @@ public protocol PushAccount: Sendable {
 
   /// Asks the service whether it accepts the credentials, without a push to any phone.
   func check(_ environment: PushEnvironment) async -> CredentialVerdict
+
+  /// What to do when the credentials are refused for this reason, as a sentence; nil if no more than the reason is known.
+  func advice(on reason: String) -> String?
 }
 
 extension PushAccount {
   public var mostRecipients: Int { 1 }
+  public func advice(on reason: String) -> String? { nil }
 }
 
 /// The environment in which a device token is valid. APNs has two: `production` for TestFlight and the App Store, `sandbox` for

@@ -77,6 +77,13 @@ struct APNsAccount: PushAccount {
   }
 }
 
+extension APNsAccount {
+  func advice(on reason: String) -> String? {
+    if reason == "NoCertificateForEnvironment" { return "Add the .p12 file of a certificate for this environment." }
+    return APNsReason(rawValue: reason)?.advice
+  }
+}
+
 extension CredentialVerdict {
   /// What the verdict on the push of `APNsAccount.check` says about the key.
   init(apns verdict: Verdict) {

@@ -77,3 +77,23 @@ extension ResponseClassification {
     return max(ours, theirs)
   }
 }
+
+extension APNsReason {
+  /// What to do when the credentials are refused for it.
+  var advice: String? {
+    switch self {
+    case .invalidProviderToken:
+      "The key belongs to another team or has another Key Id: compare both with Keys in Apple's developer account."
+    case .unrelatedKeyIDInToken: "The key is not for this app: allow it for the app's bundle id, or add another key."
+    case .badEnvironmentKeyIDInToken, .badEnvironmentKeyInToken:
+      "The key is for Apple's other environment: add one that is for this environment, or for both."
+    case .expiredProviderToken: "The hub's clock is wrong: set it by NTP."
+    case .badCertificate: "The certificate is revoked or not Apple's: make a new one in Apple's developer account."
+    case .badCertificateEnvironment: "The certificate is for Apple's other environment: add one for this environment."
+    case .badTopic, .missingTopic, .topicDisallowed:
+      "The key or certificate is not for this bundle id: compare the app id with Identifiers in Apple's developer account."
+    case .forbidden: "Apple allows this account no pushes: look for open agreements in Apple's developer account."
+    default: nil
+    }
+  }
+}

@@ -71,3 +71,20 @@ extension FCMResponse {
     return message?.lowercased().contains("registration token") == true
   }
 }
+
+extension FCMAccount {
+  func advice(on reason: String) -> String? {
+    switch reason {
+    case "invalid_grant", "UNAUTHENTICATED":
+      "Google does not know this key: it may be deleted. Make a new one in the Firebase console, under Service accounts."
+    case "invalid_client", "unauthorized_client":
+      "Google does not know this account: make a new key in the Firebase console, under Service accounts."
+    case "PERMISSION_DENIED":
+      "Enable the Firebase Cloud Messaging API (V1) for the project, and give the account the role Firebase Admin."
+    case "NOT_FOUND": "There is no such project: take the key file from the app's own project in the Firebase console."
+    case FCMErrorCode.thirdPartyAuth.rawValue, FCMErrorCode.apnsAuth.rawValue:
+      "Firebase's own key for Apple or web push is refused: correct it in the Firebase console, under Cloud Messaging."
+    default: nil
+    }
+  }
+}

@@ -74,3 +74,20 @@ extension ResponseClassification {
     reason = "other"
   }
 }
+
+extension HMSAccount {
+  func advice(on reason: String) -> String? {
+    switch HMSCode(rawValue: reason) {
+    case .authenticationFailed, .accessTokenExpired, .signedTokenExpired:
+      "Push Kit does not take the account's sign-in: check the hub's clock, and that the account belongs to this app."
+    case .noPermission: "Enable Push Kit for the app in AppGallery Connect, under Grow."
+    default:
+      switch reason {
+      case "1101", "1102", "1203":
+        "Huawei does not know this Client ID and Client Secret: compare both with the app's settings in AppGallery Connect."
+      case "HTTP403", "HTTP404": "Push Kit does not know the app: compare the Client ID with AppGallery Connect."
+      default: nil
+      }
+    }
+  }
+}

@@ -162,7 +162,8 @@ struct AppCommand: AsyncParsableCommand {
       try options.output.show(reply) { reply in
         var table = TextTable("Environment", "Verdict", "Reason")
         for check in reply.checks { table.add(check.environment.rawValue, check.verdict.rawValue, check.reason) }
-        return table.text(empty: "")
+        let advice = reply.checks.compactMap(\.advice)
+        return table.text(empty: "") + Set(advice).sorted().map { "\n\($0)\n" }.joined()
       }
       if !reply.checks.contains(where: { $0.verdict == .accepted }) { throw ExitCode.failure }
     }

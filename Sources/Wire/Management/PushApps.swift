@@ -348,14 +348,16 @@ public struct PushAppCheckReply: APIObject, Equatable {
     public var environment: Environment
     public var verdict: Verdict
     public var reason: String?
+    public var advice: String?
 
-    public init(environment: Environment, verdict: Verdict, reason: String? = nil) {
+    public init(environment: Environment, verdict: Verdict, reason: String? = nil, advice: String? = nil) {
       self.environment = environment
       self.verdict = verdict
       self.reason = reason
+      self.advice = advice
     }
 
-    public enum CodingKeys: String, CodingKey, CaseIterable { case environment, verdict, reason }
+    public enum CodingKeys: String, CodingKey, CaseIterable { case environment, verdict, reason, advice }
     public static let schemaName: String? = "EnvironmentCheck"
     public static let schemaDescription = "One environment's answer about an app's credentials."
     public static let example = Check(environment: .production, verdict: .accepted)
@@ -365,6 +367,7 @@ public struct PushAppCheckReply: APIObject, Equatable {
       case .environment: "The environment that was asked."
       case .verdict: "Whether the credentials were accepted."
       case .reason: "The push service's reason, or why it could not be reached. Absent if accepted."
+      case .advice: "What to do about a refusal, if that is known."
       }
     }
   }

@@ -57,6 +57,13 @@ import Testing
     }
   }
 
+  @Test(arguments: APNsReason.allCases) func `Whoever has refused credentials is told what to do`(reason: APNsReason) {
+    guard case .credentialsRefused = ResponseClassification(reason).verdict, reason != .missingProviderToken else {
+      return #expect(reason.advice == nil)
+    }
+    #expect(reason.advice?.hasSuffix(".") == true)
+  }
+
   @Test func `When APNs cannot be reached, nothing is known about the key`() async throws {
     try await withSimulator { simulator in
       let deaf = ClosedPort()

@@ -81,6 +81,7 @@ import Wire
       let check = ["app", "check", "com.acme.hw", "--customer", "\(bench.customer)"]
       let unknown = try await pushcart(bench).run(check)
       #expect(unknown.status == 1 && unknown.output.contains("refused"), "\(unknown)")
+      #expect(unknown.output.contains("compare both with the app's settings in AppGallery Connect"), "\(unknown)")
       bench.simulator.hms.register(clientID: "104567891", secret: "acme-secret")
       let good = try await pushcart(bench).run(check)
       #expect(good.status == 0 && good.output.contains("accepted"), "\(good)")
