@@ -14,6 +14,8 @@ public final class PushSimulator: Service {
   public let fcm: SimulatedFCM
   /// Huawei's Push Kit, with its token endpoint.
   public let hms: SimulatedHMS
+  /// Mozilla's push service for browsers.
+  public let webPush: SimulatedWebPush
   private let phoneLog: RequestLog<PhoneEntry>
   private let settings: SimulatorSettings
   private let logger: Logger
@@ -24,6 +26,7 @@ public final class PushSimulator: Service {
     var sandbox: ServiceListener
     var fcm: ServiceListener
     var hms: ServiceListener
+    var webPush: ServiceListener
     var phone: PhoneServer?
   }
 
@@ -41,6 +44,7 @@ public final class PushSimulator: Service {
       now: now)
     fcm = SimulatedFCM(settings, phoneLog: shown, now: now)
     hms = SimulatedHMS(settings, phoneLog: shown, now: now)
+    webPush = SimulatedWebPush(settings, phoneLog: shown, now: now)
   }
 
   /// Loads the certificate authority from `caFile`, or writes a new one there, and listens. Then the addresses are known.
@@ -56,7 +60,7 @@ public final class PushSimulator: Service {
       try await ServiceListener(
         host: settings.host, port: port, certificate: certificate, connections: connections, accept: accept)
     }
-    let (apns, fcm, hms) = (apns, fcm, hms)
+    let (apns, fcm, hms, webPush) = (apns, fcm, hms, webPush)
     let production = try await listen(on: settings.productionPort, apple, apns.traffic.connections) {
       APNsServerConnection(apns, environment: .production, number: $0, authority: authority)
     }
@@ -69,7 +73,13 @@ public final class PushSimulator: Service {
     let huawei = try await listen(on: settings.hmsPort, certificate, hms.traffic.connections) {
       HMSServerConnection(hms: hms, number: $0)
     }
-    running.withLock { $0 = Running(production: production, sandbox: sandbox, fcm: google, hms: huawei) }
+    let browsers = try await listen(on: settings.webPushPort, certificate, webPush.traffic.connections) {
+      WebPushServerConnection(webPush: webPush, number: $0)
+    }
+    running.withLock {
+      $0 = Running(production: production, sandbox: sandbox, fcm: google, hms: huawei, webPush: browsers)
+    }
+    webPush.origin = webPushURL
     if let port = settings.phonePort {
       let phone = try await PhoneServer(
         apns, phoneLog, settings, port: port, addresses: addresses, logger: logger)
@@ -80,6 +90,7 @@ public final class PushSimulator: Service {
       metadata: [
         "production": "\(productionURL)", "sandbox": "\(sandboxURL)", "fcm": "\(fcmURL)",
         "google_token": "\(googleTokenURL)", "hms": "\(hmsURL)", "hms_token": "\(hmsTokenURL)",
+        "webpush": "\(webPushURL)",
         "phone": "\(phoneURL ?? "none")", "ca_file": "\(settings.caFile)",
       ])
   }
@@ -91,9 +102,11 @@ public final class PushSimulator: Service {
     await running.sandbox.close()
     await running.fcm.close()
     await running.hms.close()
+    await running.webPush.close()
     apns.cut()
     fcm.cut()
     hms.cut()
+    webPush.cut()
     await running.phone?.stop()
   }
 
@@ -116,6 +129,8 @@ public final class PushSimulator: Service {
   public var hmsURL: String { url { $0.hms } }
   /// Huawei's token endpoint: `https://localhost:8446/oauth2/v3/token`, say.
   public var hmsTokenURL: String { hmsURL + HuaweiTokenRequest.path }
+  /// Origin of the browsers' endpoints: `https://localhost:8447`, say; empty before `start`.
+  public var webPushURL: String { url { $0.webPush } }
   /// `http://localhost:8081`, say; nil without a phone page.
   public var phoneURL: String? {
     running.withLock { $0?.phone?.port }.map { "http://\(settings.name):\($0)" }
@@ -178,6 +193,8 @@ public struct SimulatorSettings: Sendable {
   public var fcmPort = 8445
   /// Huawei's Push Kit, and its token endpoint beside it; 0 for any free port.
   public var hmsPort = 8446
+  /// Web Push; 0 for any free port.
+  public var webPushPort = 8447
   /// The phone page; 0 for any free port, nil for no phone page.
   public var phonePort: Int? = 8081
   /// Further names under which the phone page may be opened, without port.
@@ -191,6 +208,8 @@ public struct SimulatorSettings: Sendable {
   public var fcmStreamLimit = 100
   /// Most open streams of a connection to Push Kit.
   public var hmsStreamLimit = 100
+  /// Most open streams of a connection to Web Push.
+  public var webPushStreamLimit = 100
   /// Requests kept; older ones are dropped.
   public var requestsKept = 2000
   /// File that gets a line for each request to APNs: connection, stream, device token, `apns-id` and reply, separated by tabs.

@@ -21,6 +21,7 @@ public func withSimulator<Answer: Sendable>(
   settings.sandboxPort = 0
   settings.fcmPort = 0
   settings.hmsPort = 0
+  settings.webPushPort = 0
   settings.phonePort = nil
   configure(&settings)
   var quiet = Logger(label: "simulator")

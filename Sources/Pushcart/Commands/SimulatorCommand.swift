@@ -7,7 +7,7 @@ import UnixSignals
 struct SimulatorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "simulator",
-    abstract: "Stand in for APNs, FCM and Huawei's Push Kit, with a page that shows what phones would.",
+    abstract: "Stand in for APNs, FCM, Huawei's Push Kit and Web Push, with a page that shows what phones would.",
     discussion: """
       It prints the settings that point a hub at it. PUSHCART_PAGE_FRAME_ANCESTORS lets its phone page show the hub's rich \
       pages. Without --trust and --service-account it accepts any signing key and any service account. With either it \
@@ -26,6 +26,7 @@ struct SimulatorCommand: AsyncParsableCommand {
   @Option(help: "TCP port of APNs, sandbox; 0 takes any free one.") var apnsSandboxPort = 8444
   @Option(help: "TCP port of FCM and Google's token endpoint; 0 takes any free one.") var fcmPort = 8445
   @Option(help: "TCP port of Push Kit and Huawei's token endpoint; 0 takes any free one.") var hmsPort = 8446
+  @Option(help: "TCP port of Web Push; 0 takes any free one.") var webpushPort = 8447
   @Option(help: "TCP port of the phone page; 0 takes any free one.") var phonePort = 8081
   @Option(
     name: .customLong("phone-name"),
@@ -51,7 +52,7 @@ struct SimulatorCommand: AsyncParsableCommand {
   func run() async throws {
     for (port, flag) in [
       (apnsPort, "--apns-port"), (apnsSandboxPort, "--apns-sandbox-port"), (fcmPort, "--fcm-port"),
-      (hmsPort, "--hms-port"), (phonePort, "--phone-port"),
+      (hmsPort, "--hms-port"), (webpushPort, "--webpush-port"), (phonePort, "--phone-port"),
     ] {
       try TCPPort.require(port, on: host, flag: flag)
     }
@@ -63,6 +64,7 @@ struct SimulatorCommand: AsyncParsableCommand {
     settings.sandboxPort = apnsSandboxPort
     settings.fcmPort = fcmPort
     settings.hmsPort = hmsPort
+    settings.webPushPort = webpushPort
     settings.phonePort = phonePort
     settings.phoneNames = phoneNames
     settings.trustsUnknownKeys = trust.isEmpty && serviceAccounts.isEmpty

@@ -15,6 +15,7 @@ struct Demo: Sendable {
     var apnsSandbox: Int
     var fcm: Int
     var hms: Int
+    var webPush: Int
   }
 
   var local: LocalHub
@@ -78,6 +79,7 @@ struct Demo: Sendable {
     settings.sandboxPort = ports.apnsSandbox
     settings.fcmPort = ports.fcm
     settings.hmsPort = ports.hms
+    settings.webPushPort = ports.webPush
     settings.phonePort = ports.phone
     // People who add an app of their own, with any key at hand, want to see its pushes on the phone page.
     settings.trustsUnknownKeys = true

@@ -58,6 +58,8 @@ enum PhonePage {
           \(table(SimulatedFCM.testTokens))
           <p>And of Push Kit:</p>
           \(table(SimulatedHMS.testTokens))
+          <p>The name of a sample browser, after <code>/wpush/v2/</code> in its endpoint, selects that of Web Push:</p>
+          \(table(SimulatedWebPush.testTokens))
         </details>
       </aside>
       <script src="/phone.js"></script>
@@ -105,6 +107,7 @@ struct PhoneDevice {
     label = push.app
     if push.phone == .android { label += ", Android" }
     if push.phone == .huawei { label += ", Huawei" }
+    if push.phone == .browser { label += ", browser" }
     if push.notes.contains(SimulatedAPNs.Environment.sandbox.rawValue) { label += ", sandbox" }
   }
 

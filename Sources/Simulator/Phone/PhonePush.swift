@@ -6,12 +6,14 @@ enum PhoneKind: String, Codable, CaseIterable {
   case iPhone = "iphone"
   case android
   case huawei
+  case browser
 
   var name: String {
     switch self {
     case .iPhone: "iPhone"
     case .android: "Android phone"
     case .huawei: "Huawei phone"
+    case .browser: "Browser"
     }
   }
 }
@@ -22,6 +24,7 @@ struct PhoneEntry: Sendable {
     case apns(SimulatedAPNs.ReceivedRequest)
     case fcm(SimulatedFCM.ReceivedRequest)
     case hms(SimulatedHMS.ReceivedRequest, token: String)
+    case webPush(SimulatedWebPush.ReceivedRequest)
   }
 
   let number: Int
@@ -32,6 +35,7 @@ struct PhoneEntry: Sendable {
     case .apns(let request): request.token
     case .fcm(let request): request.token
     case .hms(_, let token): token
+    case .webPush(let request): request.token
     }
   }
 
@@ -41,6 +45,7 @@ struct PhoneEntry: Sendable {
     case .apns(let request): PhonePush(request, number: number)
     case .fcm(let request): PhonePush(request, number: number)
     case .hms(let request, let token): PhonePush(request, to: token, number: number)
+    case .webPush(let request): PhonePush(request, number: number)
     }
   }
 
@@ -144,6 +149,27 @@ struct PhonePush {
     url = data?["url"]?.webAddress
     pushReadURL = data?["pushreadurl"]?.webAddress
     payload = Self.formatted(Self.json(request.payload), or: request.payload)
+  }
+
+  /// A browser shows what its site's service worker makes of the text. This shows `alert` and `info`, as the sample page does.
+  init(_ request: SimulatedWebPush.ReceivedRequest, number: Int? = nil) {
+    self.number = number ?? request.number
+    phone = .browser
+    token = request.token
+    at = request.at
+    let root = request.text.flatMap { Self.json($0) }
+    notes = request.text == nil ? ["Web Push", "encrypted"] : ["Web Push"]
+    app = root?["app"]?.text ?? "Website"
+    let first = root?["alert"]?.text ?? root?["title"]?.text
+    let second = root?["info"]?.text ?? root?["body"]?.text
+    isSilent = first == nil && second == nil
+    title = first ?? (second != nil ? app : request.text == nil ? "Only the browser can read it" : "Silent push")
+    text = second ?? ""
+    badge = root?["badge"]?.count
+    picture = root?["image"]?.webAddress
+    url = root?["url"]?.webAddress
+    pushReadURL = root?["pushreadurl"]?.webAddress
+    payload = request.text.map { Self.formatted(root, or: $0) } ?? "\(request.payload.count) encrypted bytes"
   }
 
   /// The last telling part of the bundle id: `Acme` of `com.acme.app`.

@@ -1,0 +1,128 @@
+import Crypto
+import FoundationEssentials
+import Synchronization
+import Wire
+
+/// A simulation of Mozilla's push service (RFC 8030, 8188, 8291 and 8292).
+///
+/// It answers as Mozilla's autopush does, over HTTP/2. Its sample browsers decrypt their pushes for the phone page.
+public final class SimulatedWebPush: SimulatedService {
+  public let traffic: ServiceTraffic<ReceivedRequest>
+  let streamLimit: Int
+  private let phoneLog: RequestLog<PhoneEntry>?
+  private let state = Mutex(WebPushServerState())
+  private let now: @Sendable () -> Date
+
+  /// - Parameter phoneLog: gets every push that a browser would get.
+  init(_ settings: SimulatorSettings, phoneLog: RequestLog<PhoneEntry>?, now: @escaping @Sendable () -> Date) {
+    traffic = ServiceTraffic(keeping: settings.requestsKept)
+    streamLimit = settings.webPushStreamLimit
+    self.phoneLog = phoneLog
+    self.now = now
+  }
+
+  /// Origin of the endpoints: `https://localhost:8447`, say; empty before the start.
+  var origin: String {
+    get { state.withLock { $0.origin } }
+    set { state.withLock { $0.origin = newValue } }
+  }
+
+  /// The reply to a push that was received completely.
+  func reply(to request: WebPushRequest, connection: Int, stream: Int) -> Reply {
+    let now = now()
+    let reply = state.withLock { $0.reply(to: request, now: now) }
+    let text = reply.isAccepted ? Self.text(of: request) : nil
+    let received = traffic.log.append { number in
+      ReceivedRequest(
+        number: number, connection: connection, stream: stream, at: Date(), token: request.token, payload: request.body,
+        text: text, ttl: request.ttl, reply: reply, headers: request.headers)
+    }
+    if received.isAccepted { phoneLog?.append { PhoneEntry(number: $0, request: .webPush(received)) } }
+    return reply
+  }
+
+  private static func text(of request: WebPushRequest) -> [UInt8]? {
+    guard let endpoint = EndpointID(request.token), let record = EncryptedRecord(request.body) else { return nil }
+    let browser = SampleBrowser(endpoint.browser)
+    return record.opened(with: browser.key, auth: browser.auth)
+  }
+}
+
+// MARK: - Subscriptions and rules
+
+extension SimulatedWebPush {
+  /// The subscription of a sample browser, whose pushes the phone page can read. The same name and key give the same
+  /// subscription at every start of the Simulator on the same port. Call it after `start`.
+  /// - Parameters:
+  ///   - name: 1 or more characters of base64url's alphabet. Names that begin with a test token select its reply.
+  ///   - vapidKey: the public key of the one sender, 65 bytes in base64url, as a page gives it to `subscribe`.
+  public func subscription(named name: String, vapidKey: String) -> BrowserSubscription {
+    let key = Base64URL.decode(Array(vapidKey.utf8)) ?? []
+    precondition(!name.isEmpty && key.count == 65, "a subscription needs a name and a VAPID key of 65 bytes")
+    let browser = SampleBrowser(name)
+    return BrowserSubscription(
+      endpoint: origin + WebPushRequest.path + EndpointID(browser: name, senderKey: key).text,
+      p256dh: Base64URL.text(Array(browser.key.publicKey.x963Representation)), auth: Base64URL.text(browser.auth))
+  }
+
+  /// Ends a subscription, as a browser does: its pushes get 410.
+  public func unsubscribe(_ subscription: BrowserSubscription) {
+    guard let start = subscription.endpoint.firstRange(of: WebPushRequest.path) else { return }
+    let token = String(subscription.endpoint[start.upperBound...])
+    state.withLock { _ = $0.unsubscribed.insert(token) }
+  }
+
+  /// Adds a rule for pushes that pass all checks. The first rule that matches decides.
+  /// - Parameter times: how often it applies; nil for always.
+  /// - Returns: the rule's number.
+  @discardableResult
+  public func rule(_ match: Match = .any, _ reply: Reply, times: Int? = nil) -> Int {
+    state.withLock { $0.rules.add(match, reply, times: times) }
+  }
+
+  /// Removes all rules.
+  public func removeRules() { state.withLock { $0.rules.removeAll() } }
+}
+
+// MARK: - Replies
+
+extension SimulatedWebPush {
+  /// How a push is answered.
+  public typealias Reply = SimulatedReply<Refusal>
+  typealias Rules = ReplyRules<Match, Refusal>
+
+  /// Which pushes a rule is for.
+  public struct Match: Sendable, Hashable, CountedMatch {
+    /// How the last part of the endpoint begins: with the name of the sample browser.
+    public var prefix = ""
+    /// Only the n-th that matches the rest, counted from 1 since the rule was added.
+    public var nth: Int?
+
+    public init(prefix: String = "", nth: Int? = nil) {
+      self.prefix = prefix
+      self.nth = nth
+    }
+
+    public static var any: Match { Match() }
+    public static func browser(_ prefix: String) -> Match { Match(prefix: prefix) }
+    public static func nth(_ number: Int) -> Match { Match(nth: number) }
+  }
+
+  static let testTokens = TestTokens<Refusal>([
+    refusal("fade0400", "400, errno 110", .badEncryption("Refused by the token")),
+    refusal("fade0401", "401, errno 109", .unauthorized("Refused by the token")),
+    refusal("fade0404", "404, errno 102, invalid", .noSuchEndpoint),
+    refusal("fade0410", "410, errno 106, unsubscribed", .unsubscribed),
+    refusal("fade0413", "413, errno 104", .tooLarge),
+    refusal("fade0429", "429", .tooMany()),
+    refusal("fade0500", "500, errno 999", .errno(999, status: 500, "Unknown error")),
+    refusal("fade0503", "503, errno 201, retry-after two minutes", .unavailable()),
+    refusal("fade1503", "503, errno 201, retry-after a second", .unavailable(retryAfter: "1")),
+  ])
+
+  private static func refusal(
+    _ prefix: String, _ meaning: String, _ refusal: Refusal
+  ) -> TestTokens<Refusal>.Entry {
+    TestTokens.Entry(prefix: prefix, meaning: meaning) { _ in .refuse(refusal) }
+  }
+}

@@ -1,0 +1,54 @@
+import Wire
+
+extension SimulatedWebPush {
+  /// An error response of Mozilla's push service.
+  public struct Refusal: Error, Sendable, Hashable {
+    public var status: Int
+    public var body: String
+    /// The header `retry-after`: seconds, or an HTTP date.
+    public var retryAfter: String?
+
+    /// - Parameter body: any text; proxies answer in HTML.
+    public init(status: Int, body: String, retryAfter: String? = nil) {
+      self.status = status
+      self.body = body
+      self.retryAfter = retryAfter
+    }
+
+    /// `{"code":404,"errno":102,"error":"Not Found","message":"…","more_info":"…"}`.
+    public static func errno(_ number: Int, status: Int, _ message: String, retryAfter: String? = nil) -> Self {
+      let quoted = String(decoding: JSONText.quoted(message), as: UTF8.self)
+      let info = "http://autopush.readthedocs.io/en/latest/http.html#error-codes"
+      return Self(
+        status: status,
+        body: #"{"code":\#(status),"errno":\#(number),"error":"\#(words[status] ?? "Error")","#
+          + #""message":\#(quoted),"more_info":"\#(info)"}"#,
+        retryAfter: retryAfter)
+    }
+
+    /// 404: no endpoint has this address.
+    public static let noSuchEndpoint = errno(102, status: 404, "Invalid token")
+    /// 410: the browser has unsubscribed.
+    public static let unsubscribed = errno(106, status: 410, "No such subscription")
+    /// 410: the browser's profile is gone.
+    public static let noSuchBrowser = errno(103, status: 410, "UAID not found")
+    /// 413: the body has over 4096 bytes.
+    public static let tooLarge = errno(104, status: 413, "This message is intended for a constrained device.")
+    /// 429, as of a proxy.
+    public static func tooMany(retryAfter: String? = nil) -> Self {
+      Self(status: 429, body: "Too Many Requests", retryAfter: retryAfter)
+    }
+    /// 503: back off.
+    public static func unavailable(retryAfter: String? = "120") -> Self {
+      errno(201, status: 503, "Use exponential back-off for retries", retryAfter: retryAfter)
+    }
+
+    static func unauthorized(_ message: String) -> Self { errno(109, status: 401, message) }
+    static func badEncryption(_ message: String) -> Self { errno(110, status: 400, message) }
+
+    private static let words = [
+      400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed", 410: "Gone",
+      413: "Payload Too Large", 500: "Internal Server Error", 503: "Service Unavailable",
+    ]
+  }
+}
