@@ -154,7 +154,7 @@ import Wire
       let url = try #require(simulator.phoneURL)
       let response = try await requester.client.execute(HTTPClientRequest(url: url + "/"), timeout: .seconds(600))
       let page = String(buffer: try await response.body.collect(upTo: 1 << 20))
-      let screen = try #require(page.components(separatedBy: #"data-phone="browser""#).last)
+      let screen = try #require(page.components(separatedBy: #"data-phone="web""#).last)
       #expect(screen.contains("For &lt;Robin&gt;</strong>") && screen.contains("Only the browser can read it</strong>"))
       #expect(screen.contains(#"data-url="https://hub/c/x""#) && screen.contains(#"data-read="https://hub/r/x""#))
       #expect(!page.contains("Secret"))

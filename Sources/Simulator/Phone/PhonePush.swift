@@ -6,7 +6,7 @@ enum PhoneKind: String, Codable, CaseIterable {
   case iPhone = "iphone"
   case android
   case huawei
-  case browser
+  case browser = "web"
 
   var name: String {
     switch self {

@@ -159,6 +159,42 @@ enum PhoneStyle {
     .huawei .statusbar { padding-left: 60px; }
     .huawei .lock { text-align: center; }
 
+    .web { width: 540px; padding: 0; border-radius: 14px; background: none; }
+    .web .screen {
+      border-radius: 14px; color: var(--ink);
+      background:
+        radial-gradient(90% 50% at 50% 100%, light-dark(#ffd9b8, #46284a) 0%, transparent 70%),
+        light-dark(#fdfdff, #1c1b22);
+    }
+    .web .statusbar { height: 46px; padding: 8px 16px 0; color: inherit; background: light-dark(#e4e4ec, #0c0c0d); }
+    .web :is(.statusbar svg, .statusbar .time, .lock p, .homebar) { display: none; }
+    .web .statusbar::before {
+      content: ""; width: 56px; height: 12px; margin-top: -6px;
+      background: radial-gradient(6px, #ff5f57 96%, transparent) 0 0 / 20px 12px no-repeat,
+        radial-gradient(6px, #febc2e 96%, transparent) 20px 0 / 20px 12px no-repeat,
+        radial-gradient(6px, #28c840 96%, transparent) 40px 0 / 20px 12px no-repeat;
+    }
+    .web .camera {
+      position: static; width: 210px; height: 38px; margin: 0 auto 0 16px; border-radius: 9px 9px 0 0;
+      background: light-dark(#fdfdff, #2b2a33); font: 500 .82rem/36px system-ui, sans-serif; padding: 0 14px;
+    }
+    .web .camera::before { content: "Sample shop"; }
+    .web .lock { padding: 8px 14px; background: light-dark(#fdfdff, #2b2a33); border-bottom: 1px solid var(--line); text-shadow: none; }
+    .web .lock::before {
+      content: "shop.example.com"; display: block; padding: 5px 16px; border-radius: 8px; text-align: start; font-size: .85rem;
+      color: var(--soft); background: light-dark(#f0f0f4, #1c1b22);
+    }
+    .web .cards { padding: 14px 14px 76px; }
+    .web .card { width: 400px; margin: 0 0 10px auto; }
+    .web .card button {
+      border-radius: 10px; backdrop-filter: none; background: light-dark(#fff, #2e2e3c);
+      box-shadow: 0 0 0 1px var(--line), 0 8px 24px #0002;
+    }
+    .web .icon { border-radius: 8px; }
+    .web .app { text-transform: none; letter-spacing: 0; }
+    .web .browser { inset: 46px 0 0; }
+    .web .bar { padding-top: 10px; }
+
     @media (prefers-reduced-motion: no-preference) {
       .card.new { animation: arrive .45s cubic-bezier(.2, 1.2, .3, 1); }
       .browser:not([hidden]) { animation: rise .28s ease-out; }
@@ -177,6 +213,7 @@ enum PhoneStyle {
     }
     @media (max-width: 430px) {
       body { padding: .5rem; }
+      .web .card { width: 100%; }
       .phone { width: 100%; padding: 8px; border-radius: 48px; } .screen { border-radius: 40px; }
     }
 
