@@ -99,7 +99,7 @@ let package = Package(
     room("Content", imports: ["Postgres", "Wire", crypto]),
     room(
       "Providers",
-      imports: ["CNghttp2", "Wire", collections, crypto, cryptoExtras, lifecycle, logging, metrics] + nioTLS),
+      imports: ["CNghttp2", "Wire", collections, crypto, cryptoExtras, lifecycle, logging, metrics, nioHTTP1] + nioTLS),
 
     // 2nd floor
     room(

@@ -31,6 +31,8 @@ final class ConnectionPools: Sendable {
   let now: @Sendable () -> Date
   private let settings: PushServiceSettings
   private let tls: NIOSSLContext
+  /// The same, offering HTTP/1.1, too.
+  private let tlsOfHTTP1: NIOSSLContext
   private let logger: Logger
   private let group: any EventLoopGroup
   private let pools = Mutex(Pools())
@@ -41,6 +43,7 @@ final class ConnectionPools: Sendable {
     self.now = now
     group = MultiThreadedEventLoopGroup.singleton
     tls = try NIOSSLContext.pushService(caFile: settings.caFile)
+    tlsOfHTTP1 = try NIOSSLContext.pushService(caFile: settings.caFile, allowsHTTP1: true)
   }
 
   /// Sends all of `requests`; see `PushAccount.send`.
@@ -90,7 +93,9 @@ final class ConnectionPools: Sendable {
     var logger = logger
     logger[metadataKey: "environment"] = "\(key.environment.rawValue)"
     logger[metadataKey: "account"] = "\(key.credentials)"
-    var tls = tls
+    var pool = settings.pool
+    pool.http1Size = service.http1Connections
+    var tls = service.http1Connections > 0 ? tlsOfHTTP1 : tls
     if let certificate = key.certificate {
       do {
         tls = try .pushService(caFile: settings.caFile, certificate: certificate)
@@ -102,7 +107,7 @@ final class ConnectionPools: Sendable {
     return HTTP2ConnectionPool(
       service,
       connector: HTTP2Connector(address: address, tls: tls, connectTimeout: TimeAmount(settings.connectTimeout)),
-      timeouts: settings.timeouts, settings: settings.pool, loop: loop,
+      timeouts: settings.timeouts, settings: pool, loop: loop,
       metrics: ProviderMetrics(service: service.label, environment: key.environment), logger: logger, now: now)
   }
 }

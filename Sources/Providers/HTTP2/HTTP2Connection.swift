@@ -3,10 +3,9 @@ import Logging
 import NIOCore
 import NIOTLS
 
-/// One connection: carries out what its `HTTP2ConnectionState` decides, through its `HTTP2Session`. Belongs to the pool's event
-/// loop.
+/// One connection: carries out what its `HTTP2ConnectionState` decides, through its session. Belongs to the pool's event loop.
 ///
-/// It works on frames. Only frames tell a push that was certainly not processed from one that is uncertain. Besides, a channel for each
+/// It speaks HTTP/2, or HTTP/1.1 where the service allows it and the TLS handshake chooses it. With HTTP/2 it works on frames. Only frames tell a push that was certainly not processed from one that is uncertain. Besides, a channel for each
 /// stream costs more than the push itself.
 final class HTTP2Connection: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
@@ -14,7 +13,10 @@ final class HTTP2Connection: ChannelInboundHandler {
 
   let serial: Int
   private let pool: HTTP2ConnectionPool
-  private let session: HTTP2Session
+  /// Nil before the handshake, if that chooses the protocol.
+  private var session: (any ConnectionSession)?
+  /// The session, if it speaks HTTP/2.
+  private var http2: HTTP2Session?
   private var state: HTTP2ConnectionState<PushJob>
   private var context: ChannelHandlerContext?
   private var timer: (at: NIODeadline, task: Scheduled<Void>)?
@@ -25,18 +27,21 @@ final class HTTP2Connection: ChannelInboundHandler {
   init(_ serial: Int, pool: HTTP2ConnectionPool, timeouts: HTTP2ConnectionTimeouts, window: Int) {
     self.serial = serial
     self.pool = pool
-    session = HTTP2Session(authority: pool.authority)
     state = HTTP2ConnectionState(
       timeouts, startsWithOneStream: pool.service.startsWithOneStream, window: window, now: .now())
+    if pool.service.http1Connections == 0 { startHTTP2() }
   }
 
   /// Requests that wait for a response.
   var openStreams: Int { state.openStreams }
 
+  /// Whether it speaks HTTP/2.
+  var hasStreams: Bool { state.hasStreams }
+
   /// Sends waiting pushes, at most `slice`, as far as the server and the socket allow.
   /// - Returns: whether it sent any.
   func sendWaiting(slice: Int, _ authorization: Authorization) -> Bool {
-    guard let context, context.channel.isWritable else { return false }
+    guard let context, let session, context.channel.isWritable else { return false }
     let now = NIODeadline.now()
     let probe = state.probe(now: now)
     if !probe.isEmpty {
@@ -90,9 +95,10 @@ extension HTTP2Connection {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard let http2 else { return }
     let bytes = unwrapInboundIn(data)
     do {
-      for event in try bytes.withUnsafeReadableBytes({ try session.receive($0) }) { handle(event) }
+      for event in try bytes.withUnsafeReadableBytes({ try http2.receive($0) }) { handle(event) }
       // Acknowledgements and window updates may have to leave.
       mustFlush = true
     } catch {
@@ -102,9 +108,9 @@ extension HTTP2Connection {
 
   private func handle(_ event: HTTP2Session.Event) {
     switch event {
-    case .head(let stream, let status, let retryAfter, let isEnd):
+    case .head(let stream, let status, let retryAfter, let headers, let isEnd):
       let wait = status == 200 ? nil : retryAfter.flatMap { RetryAfter.duration($0, now: pool.now) }
-      perform(state.head(stream, status: status, retryAfter: wait, isEnd: isEnd))
+      perform(state.head(stream, status: status, retryAfter: wait, headers: headers, isEnd: isEnd))
     case .body(let stream, let bytes): perform(state.body(stream, bytes, isEnd: false))
     case .end(let stream): perform(state.body(stream, [], isEnd: true))
     case .reset(let stream, let code):
@@ -116,6 +122,9 @@ extension HTTP2Connection {
       let isFirst = state.phase == .connecting
       state.settings(maxConcurrentStreams: maxConcurrentStreams)
       if isFirst { pool.opened(self) }
+    case .isLastResponse:
+      pool.retiring(self)
+      perform(state.retire())
     }
   }
 
@@ -139,9 +148,38 @@ extension HTTP2Connection {
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     switch event {
-    case TLSUserEvent.handshakeCompleted(let negotiated) where negotiated != "h2": close(reason: "NoHTTP2")
+    case TLSUserEvent.handshakeCompleted("h2"):
+      guard session == nil else { return }
+      startHTTP2()
+      finishTurn()
+    case TLSUserEvent.handshakeCompleted(let negotiated):
+      guard pool.service.http1Connections > 0, ["http/1.1", "", nil].contains(negotiated) else {
+        return close(reason: "NoHTTP2")
+      }
+      startHTTP1(context)
     default: context.fireUserInboundEventTriggered(event)
     }
+  }
+
+  private func startHTTP2() {
+    let http2 = HTTP2Session(authority: pool.authority, responseHeaders: pool.service.responseHeaders)
+    (self.http2, session) = (http2, http2)
+    mustFlush = true
+  }
+
+  private func startHTTP1(_ context: ChannelHandlerContext) {
+    let http1 = HTTP1Session(authority: pool.authority, responseHeaders: pool.service.responseHeaders) {
+      [unowned self] event in handle(event)
+    }
+    do {
+      try context.pipeline.syncOperations.addHandlers(http1.handlers, position: .before(self))
+    } catch {
+      return fail(error)
+    }
+    session = http1
+    state.openWithoutStreams()
+    pool.opened(self)
+    finishTurn()
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -173,12 +211,14 @@ extension HTTP2Connection {
       switch action {
       case .settle(let job, let ending, let sentAt): pool.settle(job, ending, sentAt: sentAt, on: self)
       case .reset(let stream):
-        session.reset(stream)
+        http2?.reset(stream)
         mustFlush = true
       case .ping:
-        session.ping()
+        http2?.ping()
         mustFlush = true
-      case .close(let reason): close(reason: reason)
+      case .close(let reason):
+        if reason == HTTP2ConnectionState<PushJob>.idle { pool.retiring(self, byUs: true) }
+        close(reason: reason)
       }
     }
   }
@@ -192,17 +232,21 @@ extension HTTP2Connection {
 
   /// Writes all that the session has, joined, so that it leaves as full TLS records.
   private func flush() {
-    guard mustFlush, let context else { return }
+    guard mustFlush, let context, let session else { return }
     mustFlush = false
     var buffer = ByteBuffer()
-    do throws(HTTP2Session.Failure) {
+    do {
       let events = try session.send { bytes in
         if buffer.capacity == 0 { buffer = context.channel.allocator.buffer(capacity: max(bytes.count, 1 << 14)) }
         buffer.writeBytes(bytes)
       }
       // Before the write, which may end the connection at once: what may have left is never sent again as if it had not.
       for case .sent(let stream) in events { state.sent(stream) }
-      if buffer.readableBytes > 0 { context.writeAndFlush(wrapOutboundOut(buffer), promise: nil) }
+      if buffer.readableBytes > 0 {
+        context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
+      } else if http2 == nil {
+        context.flush()
+      }
       // After it, as handling them may write more.
       for event in events { handle(event) }
       if session.isOver { close(reason: "ConnectionFailed") }

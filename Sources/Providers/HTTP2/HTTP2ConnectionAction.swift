@@ -30,9 +30,12 @@ struct OpenStream<Request> {
   /// 0 until the response's head was received.
   var status = 0
   var retryAfter: Duration?
+  var headers: [String: String] = [:]
   var body: [UInt8] = []
 
-  var response: ServiceResponse { ServiceResponse(status: status, body: body, retryAfter: retryAfter) }
+  var response: ServiceResponse {
+    ServiceResponse(status: status, body: body, retryAfter: retryAfter, headers: headers)
+  }
 
   /// How it ends if nothing more of its response comes. A refusal without its reason is still a refusal: the push was not delivered,
   /// and sending it again will tell why.
@@ -50,7 +53,8 @@ struct HTTP2ConnectionTimeouts: Sendable {
   var request: TimeAmount
   /// For a response, once many requests that began later were answered.
   var overtaken: TimeAmount
-  /// Silence without open requests, after which a PING has to be answered before requests begin.
+  /// Silence without open requests, after which a PING has to be answered before requests begin. HTTP/1.1 has none: such a connection
+  /// is closed then.
   var trust: TimeAmount
   /// Silence before a PING while no request is open: keeps the connection alive.
   var idle: TimeAmount

@@ -197,12 +197,13 @@ extension HTTP2ConnectionPool {
   /// A connection may take pushes.
   func opened(_ connection: HTTP2Connection) {
     logger.info("connected to \(service.name)", metadata: ["connection": "\(connection.serial)"])
-    perform(state.opened(connection.serial))
+    perform(state.opened(connection.serial, hasStreams: connection.hasStreams))
   }
 
   /// A connection takes no more pushes.
-  func retiring(_ connection: HTTP2Connection) {
-    state.retiring(connection.serial)
+  /// - Parameter byUs: whether this is no loss of a connection.
+  func retiring(_ connection: HTTP2Connection, byUs: Bool = false) {
+    state.retiring(connection.serial, byUs: byUs)
   }
 
   /// A server turned pushes back after it had processed so many on a connection. It may do so again, and whatever leaves beyond them

@@ -15,6 +15,9 @@ import NIOCore
 /// - open: as many streams as the server allows at the moment.
 /// - draining: no new request; responses are still awaited.
 /// - closed: no request is open.
+///
+/// A connection of HTTP/1.1 goes from connecting to open with the TLS handshake. It has one request at a time, and neither PING nor
+/// RST_STREAM: what would need one of these ends the connection.
 struct HTTP2ConnectionState<Request> {
   enum Phase: Hashable {
     case connecting, authenticating, open, draining, closed
@@ -42,11 +45,16 @@ struct HTTP2ConnectionState<Request> {
   /// How many requests the server took before its GOAWAY turned others back; nil if it turned back none.
   private(set) var processedBeforeGoAway: Int?
   private let startsWithOneStream: Bool
+  /// Whether it speaks HTTP/2.
+  private(set) var hasStreams = true
   private let settingsDeadline: NIODeadline
   private let timeouts: HTTP2ConnectionTimeouts
 
   /// Stream ids are 31 bits wide and never used twice (RFC 9113, section 5.1.1).
   static var lastStream: Int { Int(Int32.max) }
+
+  /// The reason of closing a connection of HTTP/1.1 that was silent for long.
+  static var idle: String { "Idle" }
 
   /// So many requests in a row without a response say that the server answers none.
   private static var timeoutLimit: Int { 3 }
@@ -86,10 +94,11 @@ struct HTTP2ConnectionState<Request> {
 
 extension HTTP2ConnectionState {
   /// To be called before requests begin. Nobody knows whether a connection that was silent for long still leads to the server, so that
-  /// everything sent on it might be lost. It has to answer a PING first.
+  /// everything sent on it might be lost. It has to answer a PING first, or is closed if it speaks HTTP/1.1.
   mutating func probe(now: NIODeadline) -> [HTTP2ConnectionAction<Request>] {
     guard isReady, streams.isEmpty, pingSentAt == nil, now >= lastReceived + timeouts.trust else { return [] }
     if let provenUntil, now < provenUntil { return [] }
+    guard hasStreams else { return closeIdle() }
     pingSentAt = now
     return [.ping]
   }
@@ -136,6 +145,14 @@ extension HTTP2ConnectionState {
     if phase == .connecting { phase = startsWithOneStream ? .authenticating : .open }
   }
 
+  /// The handshake chose HTTP/1.1, so that a request may begin.
+  mutating func openWithoutStreams() {
+    guard phase == .connecting else { return }
+    hasStreams = false
+    streamLimit = 1
+    phase = .open
+  }
+
   /// Something was received, so the socket works.
   mutating func received(now: NIODeadline) {
     lastReceived = now
@@ -145,11 +162,13 @@ extension HTTP2ConnectionState {
   }
 
   /// The head of a response; `isEnd` if it has no body.
-  mutating func head(_ stream: Int, status: Int, retryAfter: Duration?, isEnd: Bool) -> [HTTP2ConnectionAction<Request>]
-  {
+  mutating func head(
+    _ stream: Int, status: Int, retryAfter: Duration?, headers: [String: String] = [:], isEnd: Bool
+  ) -> [HTTP2ConnectionAction<Request>] {
     guard status >= 200, var open = streams[stream] else { return [] }
     open.status = status
     open.retryAfter = retryAfter
+    open.headers = headers
     streams[stream] = open
     return isEnd ? answered(stream, open) : []
   }
@@ -163,8 +182,9 @@ extension HTTP2ConnectionState {
       return isEnd ? answered(stream, open) : []
     }
     open.body = []
+    if !isEnd, !hasStreams { phase = .draining }
     let actions = answered(stream, open)
-    return isEnd ? actions : actions + [.reset(stream)]
+    return isEnd || !hasStreams ? actions : actions + [.reset(stream)]
   }
 
   /// RST_STREAM. REFUSED_STREAM says that the request was not processed (RFC 9113, section 8.7), as when the server lowers its limit.
@@ -207,6 +227,7 @@ extension HTTP2ConnectionState {
     case .closed: return .distantFuture
     case .authenticating, .open, .draining: break
     }
+    guard hasStreams else { return earliestDeadline ?? (lastReceived + timeouts.trust) }
     let silence = pingSentAt.map { $0 + timeouts.ping } ?? (lastReceived + pingAfter)
     guard let earliestDeadline else { return silence }
     return min(silence, earliestDeadline, overtaking.nextDeadline)
@@ -228,6 +249,9 @@ extension HTTP2ConnectionState {
         return endAll(reason: "ConnectionDead") + [.close(reason: "ConnectionDead")]
       }
       var actions = expireRequests(now: now)
+      guard hasStreams else {
+        return isReady && streams.isEmpty && now >= lastReceived + timeouts.trust ? closeIdle() : actions
+      }
       if phase != .closed, pingSentAt == nil, now >= lastReceived + pingAfter {
         pingSentAt = now
         actions.append(.ping)
@@ -245,12 +269,13 @@ extension HTTP2ConnectionState {
       guard isTimedOut || stream <= overtaken ?? 0 else { continue }
       if isTimedOut { timeoutsInARow += 1 }
       streams[stream] = nil
-      actions.append(.reset(stream))
+      if hasStreams { actions.append(.reset(stream)) }
       actions.append(.settle(open.request, open.ending(reason: "RequestTimeout"), sentAt: open.sentAt))
     }
     self.earliestDeadline = streams.values.lazy.map(\.deadline).min()
     // Not even its first request was answered, or none for long: another connection may do better.
-    let isUseless = phase == .authenticating ? !actions.isEmpty : timeoutsInARow >= Self.timeoutLimit
+    let isUseless =
+      phase == .authenticating || !hasStreams ? !actions.isEmpty : timeoutsInARow >= Self.timeoutLimit
     if isUseless, isReady { phase = .draining }
     return actions + closeIfDone()
   }
@@ -267,8 +292,11 @@ extension HTTP2ConnectionState {
     overtaking.answered(stream)
     if phase == .authenticating { phase = .open }
     let settled = HTTP2ConnectionAction.settle(open.request, .answered(open.response), sentAt: open.sentAt)
+    if open.isSent { return [settled] + closeIfDone() }
     // Answered before it was sent completely: the rest need not be sent.
-    return (open.isSent ? [settled] : [settled, .reset(stream)]) + closeIfDone()
+    if hasStreams { return [settled, .reset(stream)] + closeIfDone() }
+    phase = .draining
+    return [settled] + closeIfDone()
   }
 
   private mutating func endAll(reason: String) -> [HTTP2ConnectionAction<Request>] {
@@ -276,6 +304,11 @@ extension HTTP2ConnectionState {
     streams = [:]
     earliestDeadline = nil
     return ended.map { .settle($1.request, $1.ending(reason: reason), sentAt: $1.sentAt) }
+  }
+
+  private mutating func closeIdle() -> [HTTP2ConnectionAction<Request>] {
+    phase = .draining
+    return [.close(reason: Self.idle)]
   }
 
   private mutating func closeIfDone() -> [HTTP2ConnectionAction<Request>] {

@@ -36,14 +36,19 @@ struct HTTP2Connector: Sendable {
 
 extension NIOSSLContext {
   /// For connections to a push service: TLS 1.2 or newer, ALPN `h2`, full verification.
-  /// - Parameter caFile: PEM of the certificates to trust; nil for the system's.
-  static func pushService(caFile: String?) throws(ProviderError) -> NIOSSLContext {
-    try pushService(caFile: caFile, TLSConfiguration.makeClientConfiguration())
+  /// - Parameters:
+  ///   - caFile: PEM of the certificates to trust; nil for the system's.
+  ///   - allowsHTTP1: whether ALPN offers `http/1.1`, too.
+  static func pushService(caFile: String?, allowsHTTP1: Bool = false) throws(ProviderError) -> NIOSSLContext {
+    var configuration = TLSConfiguration.makeClientConfiguration()
+    configuration.applicationProtocols = allowsHTTP1 ? ["h2", "http/1.1"] : ["h2"]
+    return try pushService(caFile: caFile, configuration)
   }
 
   /// The same, with a certificate that the service may ask for.
   static func pushService(caFile: String?, certificate: PushCertificate) throws -> NIOSSLContext {
     var configuration = TLSConfiguration.makeClientConfiguration()
+    configuration.applicationProtocols = ["h2"]
     configuration.certificateChain = try certificate.chain.map {
       .certificate(try NIOSSLCertificate(bytes: Array($0), format: .der))
     }
@@ -56,7 +61,6 @@ extension NIOSSLContext {
   ) throws(ProviderError) -> NIOSSLContext {
     var configuration = client
     configuration.minimumTLSVersion = .tlsv12
-    configuration.applicationProtocols = ["h2"]
     do {
       if let caFile {
         let certificates = try NIOSSLCertificate.fromPEMFile(caFile)

@@ -19,6 +19,8 @@ struct HTTP2PoolState {
     var phase = Phase.opening
     let generation: Int
     var answers = 0
+    /// Whether it speaks HTTP/2.
+    var hasStreams = true
     /// Whether it was retired by us, not by the server.
     var isRetiredByUs = false
   }
@@ -72,7 +74,7 @@ struct HTTP2PoolState {
     notBefore = nil
     let current = entries.values.filter { $0.generation == generation && $0.phase != .retiring }
     // One at a time: a connection that cannot be opened is not tried many times at once.
-    guard current.allSatisfy({ $0.phase == .ready }), current.count < wanted(for: waiting) else { return [] }
+    guard current.allSatisfy({ $0.phase == .ready }), current.count < wanted(for: waiting, current) else { return [] }
     lastSerial += 1
     entries[lastSerial] = Entry(generation: generation)
     return [.open(lastSerial)]
@@ -84,14 +86,16 @@ struct HTTP2PoolState {
     return min(waitingSince + settings.queueTimeout, notBefore ?? .distantFuture)
   }
 
-  /// A second connection is useful only for a backlog.
-  private func wanted(for waiting: Int) -> Int {
-    min(settings.size, 1 + waiting / 256)
+  /// With HTTP/2 a second connection is useful only for a backlog. With HTTP/1.1 each has one request, and what waits finds none free.
+  private func wanted(for waiting: Int, _ current: [Entry]) -> Int {
+    current.contains { !$0.hasStreams }
+      ? min(settings.http1Size, current.count + waiting) : min(settings.size, 1 + waiting / 256)
   }
 
-  /// The server's SETTINGS are here.
-  mutating func opened(_ serial: Int) -> [Action] {
+  /// A connection may take requests: the server's SETTINGS are here, or the handshake chose HTTP/1.1.
+  mutating func opened(_ serial: Int, hasStreams: Bool = true) -> [Action] {
     guard let entry = entries[serial], entry.phase == .opening else { return [] }
+    entries[serial]?.hasStreams = hasStreams
     if entry.generation == generation {
       entries[serial]?.phase = .ready
       return []
@@ -108,9 +112,10 @@ struct HTTP2PoolState {
     if waitingSince != nil { waitingSince = now }
   }
 
-  /// A connection takes no more requests, because the server said so. Another may replace it.
-  mutating func retiring(_ serial: Int) {
+  /// A connection takes no more requests, because the server said so, or by us. Another may replace it.
+  mutating func retiring(_ serial: Int, byUs: Bool = false) {
     entries[serial]?.phase = .retiring
+    if byUs { entries[serial]?.isRetiredByUs = true }
   }
 
   /// A connection is closed. The next one is delayed, unless this one was retired or had done its work.
@@ -118,7 +123,8 @@ struct HTTP2PoolState {
   mutating func closed(_ serial: Int, reason: String, jitter: Double, now: NIODeadline) {
     guard let entry = entries.removeValue(forKey: serial), !entry.isRetiredByUs else { return }
     lastLoss = reason
-    if entry.phase == .retiring, entry.answers >= 10 { return }
+    // Servers close connections of HTTP/1.1 at any time between two requests.
+    if entry.hasStreams ? entry.phase == .retiring && entry.answers >= 10 : entry.answers >= 1 { return }
     let wait = min(settings.reconnectLimit.nanoseconds, settings.reconnect.nanoseconds << Int64(min(losses, 20)))
     losses += 1
     hasGivenUp = losses >= settings.attempts
@@ -154,7 +160,10 @@ struct HTTP2PoolState {
 
 /// The settings of a pool.
 struct PoolSettings: Sendable {
+  /// Most connections, while they speak HTTP/2.
   var size: Int
+  /// Most connections, while they speak HTTP/1.1.
+  var http1Size = 0
   var queueTimeout: TimeAmount
   /// Connections that may fail in a row before waiting pushes are returned.
   var attempts: Int

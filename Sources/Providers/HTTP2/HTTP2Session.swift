@@ -4,23 +4,8 @@ import CNghttp2
 ///
 /// It has no socket and no clock. Flow control, acknowledgements and header compression are libnghttp2's. It was chosen for speed:
 /// NIOHTTP2 took three times as long for a push (Tests/Bench/NOTES.md).
-final class HTTP2Session {
-  /// What happened on the connection.
-  enum Event: Hashable {
-    /// The head of a response, final or not.
-    case head(stream: Int, status: Int, retryAfter: String?, isEnd: Bool)
-    case body(stream: Int, [UInt8])
-    /// The response is complete.
-    case end(stream: Int)
-    /// The server's RST_STREAM.
-    case reset(stream: Int, code: UInt32)
-    /// The stream ended otherwise than by a response, such as by one that breaks the protocol.
-    case failed(stream: Int)
-    /// The last byte of a request became bytes.
-    case sent(stream: Int)
-    case goAway(lastStream: Int, code: UInt32, debugData: [UInt8])
-    case settings(maxConcurrentStreams: Int?)
-  }
+final class HTTP2Session: ConnectionSession {
+  typealias Event = SessionEvent
 
   /// The connection cannot go on.
   struct Failure: Error, Hashable, CustomStringConvertible {
@@ -42,12 +27,17 @@ final class HTTP2Session {
   /// The response head that is being received.
   private var status = 0
   private var retryAfter: String?
+  private var headers: [String: String] = [:]
+  private let responseHeaders: [String]
   private var isFirst = true
 
   private static let window: Int32 = 1 << 24
 
-  /// - Parameter authority: the value of `:authority`.
-  init(authority: String) {
+  /// - Parameters:
+  ///   - authority: the value of `:authority`.
+  ///   - responseHeaders: the headers of responses that are told, in lower case.
+  init(authority: String, responseHeaders: [String] = []) {
+    self.responseHeaders = responseHeaders
     var callbacks: OpaquePointer?
     var options: OpaquePointer?
     nghttp2_session_callbacks_new(&callbacks)
@@ -211,6 +201,8 @@ extension HTTP2Session {
       status = value.reduce(0) { $0 * 10 + Int($1 &- UInt8(ascii: "0")) }
     } else if name.elementsEqual("retry-after".utf8) {
       retryAfter = String(decoding: value, as: UTF8.self)
+    } else if let wanted = responseHeaders.first(where: { name.elementsEqual($0.utf8) }) {
+      headers[wanted] = String(decoding: value, as: UTF8.self)
     }
   }
 
@@ -222,11 +214,12 @@ extension HTTP2Session {
     case NGHTTP2_HEADERS.rawValue:
       // Trailers have no status.
       if status != 0 {
-        events.append(.head(stream: stream, status: status, retryAfter: retryAfter, isEnd: isEnd))
+        events.append(
+          .head(stream: stream, status: status, retryAfter: retryAfter, headers: headers, isEnd: isEnd))
       } else if isEnd {
         events.append(.end(stream: stream))
       }
-      (status, retryAfter) = (0, nil)
+      (status, retryAfter, headers) = (0, nil, [:])
     case NGHTTP2_DATA.rawValue where isEnd: events.append(.end(stream: stream))
     case NGHTTP2_RST_STREAM.rawValue:
       events.append(.reset(stream: stream, code: frame.pointee.rst_stream.error_code))

@@ -6,6 +6,10 @@ protocol ServiceDescription: Sendable {
   var label: String { get }
   /// Whether a connection sends one request and waits for its response before it sends more.
   var startsWithOneStream: Bool { get }
+  /// Most connections of a pool that speak HTTP/1.1, which takes one request at a time; 0 if the service is to speak HTTP/2.
+  var http1Connections: Int { get }
+  /// The headers of responses, in lower case, that its table has to know beside `retry-after`.
+  var responseHeaders: [String] { get }
 
   /// The authorization to send with now.
   /// - Parameter whenReady: called once, from any thread, after `pending` was returned and asking again is worthwhile.
@@ -23,6 +27,11 @@ protocol ServiceDescription: Sendable {
 
   /// The verdict on requests that a GOAWAY with this reason turned back; nil if they are to be sent again.
   func verdict(onGoAway reason: String) -> Verdict?
+}
+
+extension ServiceDescription {
+  var http1Connections: Int { 0 }
+  var responseHeaders: [String] { [] }
 }
 
 /// The header `authorization` of a request; never logged. A request without one has nil.
@@ -45,6 +54,8 @@ struct ServiceResponse: Hashable, Sendable {
   var body: [UInt8] = []
   /// The header `retry-after`.
   var retryAfter: Duration?
+  /// Those of `ServiceDescription.responseHeaders` that it has.
+  var headers: [String: String] = [:]
 }
 
 /// What a response means: the verdict on the push, and what the pool does first.
