@@ -23,6 +23,10 @@ public protocol PushAccount: Sendable {
     _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]>
 
+  /// Whether one service answers all pushes, so that a failure says something about the others. It is false where each device has an
+  /// address of its own, which it named itself.
+  var hasOneService: Bool { get }
+
   /// The environments that the service has; a service with one has `production`.
   var environments: [PushEnvironment] { get }
 
@@ -36,6 +40,10 @@ public protocol PushAccount: Sendable {
 extension PushAccount {
   public var mostRecipients: Int { 1 }
   public func advice(on reason: String) -> String? { nil }
+}
+
+extension PushAccount {
+  public var hasOneService: Bool { true }
 }
 
 /// The environment in which a device token is valid. APNs has two: `production` for TestFlight and the App Store, `sandbox` for

@@ -301,7 +301,7 @@ final class Dispatch: Sendable {
     if !missing.isEmpty {
       await take(OutcomePartition(missing, slice, run.outcomePolicy), in: slice.environment, of: run, &room)
     }
-    if slice.environment == lane.environment, isOurs() { judge(service) }
+    if app.account.hasOneService, slice.environment == lane.environment, isOurs() { judge(service) }
     await endSlice(of: run)
   }
 

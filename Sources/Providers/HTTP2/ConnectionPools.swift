@@ -15,6 +15,8 @@ struct PoolKey: Hashable, Sendable {
   var credentials: PushServiceCredentials
   /// What its connections sign in with, for services that take a certificate in TLS.
   var certificate: PushCertificate?
+  /// Where to, for an account whose devices have addresses of their own.
+  var origin: ServiceAddress?
 }
 
 /// All pools of connections. They open connections when needed, and are closed when nothing was sent for an hour, as after an app
@@ -25,6 +27,8 @@ final class ConnectionPools: Sendable {
     var isShutDown = false
   }
 
+  /// Most origins that an account has connections to at a time. Clients name them, so they could be any number.
+  static let mostOrigins = 64
   /// Seconds without a push after which a pool is closed: longer than any push stays in it.
   private static let idleLimit: TimeInterval = 3600
 
@@ -46,45 +50,93 @@ final class ConnectionPools: Sendable {
     tlsOfHTTP1 = try NIOSSLContext.pushService(caFile: settings.caFile, allowsHTTP1: true)
   }
 
-  /// Sends all of `requests`; see `PushAccount.send`.
+  /// Sends all of `requests` to one address; see `PushAccount.send`.
   /// - Parameter service: what is behind the address, for a pool that does not exist yet.
   func send(
     _ requests: [PushRequest], refused: [PushOutcome] = [], through key: PoolKey, to address: ServiceAddress,
     _ service: @autoclosure () -> any ServiceDescription, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
-    let (stream, continuation) = AsyncStream.makeStream(of: [PushOutcome].self)
-    guard !requests.isEmpty else {
-      continuation.finish()
-      return stream
-    }
-    let cancellation = Cancellation()
-    continuation.onTermination = { _ in cancellation.cancel() }
-    let pool = pool(key, address, service)
-    pool.loop.execute {
-      pool.box.value.enqueue(
-        PushBatch(requests, outcomes: continuation, cancellation: cancellation, while: isWanted), refused: refused)
+    let (stream, outcomes) = OutcomeStream.make(count: requests.reduce(0) { $0 + $1.outcomeCount })
+    if !requests.isEmpty, let pool = pool(key, address, service) {
+      pool.enqueue(requests, refused: refused, outcomes, while: isWanted)
     }
     return stream
   }
 
+  /// Sends each of `requests` to its own origin, by connections that the account shares with nobody; see `PushAccount.send`.
+  ///
+  /// An account has connections to `mostOrigins` at a time. Idle ones are closed to make room. While all of them work, requests to
+  /// further origins come back as `retry`.
+  /// - Parameters:
+  ///   - account: the key of the pools, without an origin.
+  ///   - service: what is behind an origin, for a pool that does not exist yet.
+  func send(
+    _ requests: [PushRequest], toOriginsOf account: PoolKey, _ service: (ServiceAddress) -> any ServiceDescription,
+    while isWanted: @escaping @Sendable () -> Bool
+  ) -> AsyncStream<[PushOutcome]> {
+    let (stream, outcomes) = OutcomeStream.make(count: requests.reduce(0) { $0 + $1.outcomeCount })
+    var byOrigin: [ServiceAddress: [PushRequest]] = [:]
+    for (index, request) in requests.enumerated() {
+      guard let origin = request.origin else { preconditionFailure("a request without an origin") }
+      var request = request
+      // Its index is another among those of its origin.
+      if request.recipients.isEmpty { request.recipients = [.init(token: [], index: index)] }
+      byOrigin[origin, default: []].append(request)
+    }
+    for (origin, requests) in byOrigin {
+      var key = account
+      key.origin = origin
+      if let pool = pool(key, origin, { service(origin) }) {
+        pool.enqueue(requests, refused: [], outcomes, while: isWanted)
+      } else {
+        let verdict = Verdict.retry(after: nil, reason: "TooManyOrigins")
+        outcomes.yield(
+          requests.flatMap(\.recipients).map { PushOutcome(index: $0.index, verdict: verdict, sentAt: nil) })
+      }
+    }
+    return stream
+  }
+
+  /// - Returns: a pool whose use has begun; nil if its account has connections to too many other origins.
   private func pool(
     _ key: PoolKey, _ address: ServiceAddress, _ service: () -> any ServiceDescription
-  ) -> BoundPool {
+  ) -> BoundPool? {
     let now = now()
     return pools.withLock { pools in
-      pools.byKey[key]?.lastUse = now
-      if let pool = pools.byKey[key] { return pool }
-      let loop = group.next()
-      let pool = BoundPool(
-        loop: loop, box: .makeBoxSendingValue(makePool(key, address, service(), on: loop), eventLoop: loop),
-        lastUse: now)
-      if pools.isShutDown {
-        loop.execute { _ = pool.box.value.shutDown() }
-      } else {
+      if pools.byKey[key] == nil {
+        guard key.origin == nil || Self.makeRoom(for: key, in: &pools) else { return nil }
+        let loop = group.next()
+        let pool = BoundPool(
+          loop: loop, box: .makeBoxSendingValue(makePool(key, address, service(), on: loop), eventLoop: loop),
+          lastUse: now)
+        if pools.isShutDown {
+          pool.use.begin()
+          _ = pool.shutDown()
+          return pool
+        }
         pools.byKey[key] = pool
       }
-      return pool
+      pools.byKey[key]?.lastUse = now
+      pools.byKey[key]?.use.begin()
+      return pools.byKey[key]
     }
+  }
+
+  /// Closes the account's idle pool that was used the longest time ago, if it has as many as it can have.
+  /// - Returns: whether there is room for another.
+  private static func makeRoom(for key: PoolKey, in pools: inout Pools) -> Bool {
+    let others = pools.byKey.filter { other, _ in
+      guard other.origin != nil else { return false }
+      var other = other
+      other.origin = key.origin
+      return other == key
+    }
+    guard others.count >= mostOrigins else { return true }
+    let idle = others.filter(\.value.use.isIdle).min { $0.value.lastUse < $1.value.lastUse }
+    guard let idle else { return false }
+    pools.byKey[idle.key] = nil
+    _ = idle.value.shutDown()
+    return true
   }
 
   private func makePool(
@@ -93,6 +145,8 @@ final class ConnectionPools: Sendable {
     var logger = logger
     logger[metadataKey: "environment"] = "\(key.environment.rawValue)"
     logger[metadataKey: "account"] = "\(key.credentials)"
+    // Clients name the origins: what happens there must not fill the log.
+    if key.origin != nil, logger.logLevel > .debug { logger.logLevel = max(logger.logLevel, .error) }
     var pool = settings.pool
     pool.http1Size = service.http1Connections
     var tls = service.http1Connections > 0 ? tlsOfHTTP1 : tls
@@ -153,7 +207,19 @@ extension ConnectionPools {
 private struct BoundPool {
   let loop: any EventLoop
   let box: NIOLoopBoundBox<HTTP2ConnectionPool>
+  let use = PoolUse()
   var lastUse: Date
+
+  /// - Parameter outcomes: where those of all requests go. The pool's use ends with the last of them.
+  func enqueue(
+    _ requests: [PushRequest], refused: [PushOutcome], _ outcomes: OutcomeStream,
+    while isWanted: @escaping @Sendable () -> Bool
+  ) {
+    let (box, use) = (box, use)
+    loop.execute {
+      box.value.enqueue(PushBatch(requests, outcomes: outcomes, use: use, while: isWanted), refused: refused)
+    }
+  }
 
   func shutDown() -> EventLoopFuture<Void> {
     let box = box

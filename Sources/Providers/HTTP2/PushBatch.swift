@@ -1,28 +1,29 @@
 import FoundationEssentials
 import Synchronization
 
-/// The requests of one call of `send`. Belongs to the event loop of its pool.
+/// The requests of one call of `send` that go through one pool. Belongs to the pool's event loop.
 final class PushBatch {
   let requests: [PushRequest]
-  private let outcomes: AsyncStream<[PushOutcome]>.Continuation
-  private let cancellation: Cancellation
+  private let outcomes: OutcomeStream
+  private let use: PoolUse
   private let isWanted: @Sendable () -> Bool
   private var pending: [PushOutcome] = []
-  private var missing: Int
 
+  /// - Parameter use: of its pool, which the caller has begun; it ends with the batch.
   init(
-    _ requests: [PushRequest], outcomes: AsyncStream<[PushOutcome]>.Continuation, cancellation: Cancellation,
-    while isWanted: @escaping @Sendable () -> Bool
+    _ requests: [PushRequest], outcomes: OutcomeStream, use: PoolUse, while isWanted: @escaping @Sendable () -> Bool
   ) {
     self.requests = requests
     self.outcomes = outcomes
-    self.cancellation = cancellation
+    self.use = use
     self.isWanted = isWanted
-    missing = requests.reduce(0) { $0 + max(1, $1.recipients.count) }
   }
 
+  // Also if its reader was cancelled, when some requests have no outcome.
+  deinit { use.end() }
+
   /// Whether the reader of the outcomes was cancelled.
-  var isCancelled: Bool { cancellation.isCancelled }
+  var isCancelled: Bool { outcomes.isCancelled }
 
   /// Whether its requests may leave now.
   var mayLeave: Bool { isWanted() }
@@ -40,21 +41,49 @@ final class PushBatch {
     return isFirst
   }
 
-  /// Yields the outcomes kept, and ends the stream after the last one.
+  /// Yields the outcomes kept.
   func deliver() {
     guard !pending.isEmpty else { return }
-    missing -= pending.count
     outcomes.yield(pending)
     pending = []
-    if missing == 0 { outcomes.finish() }
   }
 }
 
-/// Tells a pool that the reader of a batch was cancelled.
-final class Cancellation: Sendable {
-  private let flag = Atomic(false)
-  var isCancelled: Bool { flag.load(ordering: .relaxed) }
-  func cancel() { flag.store(true, ordering: .relaxed) }
+/// The outcomes of one call of `send`, which may come from several pools. The stream ends after the last one.
+final class OutcomeStream: Sendable {
+  private let continuation: AsyncStream<[PushOutcome]>.Continuation
+  private let missing: Atomic<Int>
+  private let cancellation = Atomic(false)
+
+  /// - Parameter count: how many outcomes there will be.
+  static func make(count: Int) -> (AsyncStream<[PushOutcome]>, OutcomeStream) {
+    let (stream, continuation) = AsyncStream.makeStream(of: [PushOutcome].self)
+    let outcomes = OutcomeStream(continuation, count)
+    continuation.onTermination = { _ in outcomes.cancellation.store(true, ordering: .relaxed) }
+    if count == 0 { continuation.finish() }
+    return (stream, outcomes)
+  }
+
+  private init(_ continuation: AsyncStream<[PushOutcome]>.Continuation, _ count: Int) {
+    self.continuation = continuation
+    missing = Atomic(count)
+  }
+
+  /// Whether its reader was cancelled.
+  var isCancelled: Bool { cancellation.load(ordering: .relaxed) }
+
+  func yield(_ outcomes: [PushOutcome]) {
+    continuation.yield(outcomes)
+    if missing.subtract(outcomes.count, ordering: .acquiringAndReleasing).newValue == 0 { continuation.finish() }
+  }
+}
+
+/// Counts the batches that a pool works on.
+final class PoolUse: Sendable {
+  private let count = Atomic(0)
+  var isIdle: Bool { count.load(ordering: .relaxed) == 0 }
+  func begin() { count.add(1, ordering: .relaxed) }
+  func end() { count.subtract(1, ordering: .relaxed) }
 }
 
 /// One request of a batch, and what happened to it so far.

@@ -5,6 +5,11 @@ public struct PushRequest: Sendable {
   var body: [UInt8]
   /// The pushes that it stands for, where one request can be for several devices; empty if it stands for the push of its own index.
   var recipients: [Recipient] = []
+  /// Where it goes, if each device has an address of its own.
+  var origin: ServiceAddress?
+
+  /// How many outcomes it has.
+  var outcomeCount: Int { max(1, recipients.count) }
 
   /// Whether both are for devices of a service that takes equal messages in one request, and are equal.
   public func sharesRequest(with other: PushRequest) -> Bool {

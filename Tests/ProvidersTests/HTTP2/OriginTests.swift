@@ -1,0 +1,128 @@
+import FoundationEssentials
+import Logging
+import Simulator
+import Support
+import Testing
+import Wire
+
+@testable import Providers
+
+/// Requests to addresses that differ by device.
+@Suite struct OriginTests {
+  /// Reports what answered: the address and the status.
+  private struct Echo: ServiceDescription {
+    let origin: ServiceAddress
+
+    var name: String { "Echo" }
+    var label: String { "echo" }
+    var startsWithOneStream: Bool { false }
+
+    func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
+      .available(Authorization(value: "Bearer none"))
+    }
+    func classification(of response: ServiceResponse, to request: PushRequest) -> ResponseClassification {
+      ResponseClassification(verdict: .payloadRefused(reason: "\(origin.authority): \(response.status)"))
+    }
+    func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool { false }
+    func goAwayReason(_ debugData: [UInt8]) -> String? { nil }
+    func verdict(onGoAway reason: String) -> Verdict? { nil }
+  }
+
+  private static func request(to origin: ServiceAddress) -> PushRequest {
+    var headers = RequestHeaders()
+    headers.add(":path", "/nowhere")
+    return PushRequest(headers: headers, body: [], origin: origin)
+  }
+
+  private static let account = PoolKey(
+    service: "echo", environment: .production, credentials: .hms(.client(id: "1", secret: "s")))
+
+  private static func pools(
+    _ simulator: PushSimulator, configure: (inout PushServiceSettings) -> Void = { _ in }
+  ) throws -> ConnectionPools {
+    var settings = PushServiceSettings(simulator)
+    configure(&settings)
+    var quiet = Logger(label: "echo")
+    quiet.logLevel = .critical
+    return try ConnectionPools(settings, logger: quiet, now: { Date() })
+  }
+
+  private static func origin(_ port: ClosedPort) throws -> ServiceAddress {
+    try #require(ServiceAddress(url: "https://127.0.0.1:\(port.number)"))
+  }
+
+  private static func verdicts(_ origins: [ServiceAddress], through pools: ConnectionPools) async -> [Verdict?] {
+    var verdicts = [Verdict?](repeating: nil, count: origins.count)
+    let outcomes = pools.send(origins.map(request), toOriginsOf: account, { Echo(origin: $0) }, while: { true })
+    for await outcomes in outcomes {
+      for outcome in outcomes {
+        #expect(verdicts[outcome.index] == nil)
+        verdicts[outcome.index] = outcome.verdict
+      }
+    }
+    return verdicts
+  }
+
+  @Test func `Each request goes to its own origin, and all outcomes come in one stream`() async throws {
+    try await withSimulator { simulator in
+      let pools = try Self.pools(simulator)
+      let urls = [simulator.fcmURL, simulator.hmsURL, simulator.fcmURL, simulator.hmsURL]
+      let origins = try urls.map { try #require(ServiceAddress(url: $0)) }
+      let answered = origins.map { Verdict.payloadRefused(reason: "\($0.authority): 404") }
+      #expect(await Self.verdicts(origins, through: pools) == answered)
+      #expect(simulator.fcm.connectionsOpened == 1)
+      #expect(simulator.hms.connectionsOpened == 1)
+      #expect(await Self.verdicts([], through: pools) == [])
+      await pools.shutDown()
+    }
+  }
+
+  @Test func `Origins that cannot be reached keep no other from its pushes`() async throws {
+    try await withSimulator { simulator in
+      let pools = try Self.pools(simulator) { $0.connectAttempts = 1 }
+      let deaf = ClosedPort()
+      let origins = [try Self.origin(deaf), try #require(ServiceAddress(url: simulator.fcmURL))]
+      #expect(
+        await Self.verdicts(origins, through: pools) == [
+          .unsent(reason: "ConnectionRefused"), .payloadRefused(reason: "\(origins[1].authority): 404"),
+        ])
+      await pools.shutDown()
+    }
+  }
+
+  @Test func `Idle connections make room for further origins`() async throws {
+    try await withSimulator { simulator in
+      let pools = try Self.pools(simulator) { $0.connectAttempts = 1 }
+      let deaf = (0..<ConnectionPools.mostOrigins).map { _ in ClosedPort() }
+      let first = try #require(ServiceAddress(url: simulator.fcmURL))
+      let answered = Verdict.payloadRefused(reason: "\(first.authority): 404")
+      let refused = await Self.verdicts(try deaf.map(Self.origin), through: pools)
+      #expect(Set(refused) == [.unsent(reason: "ConnectionRefused")])
+      #expect(await Self.verdicts([first], through: pools) == [answered])
+      await pools.shutDown()
+    }
+  }
+
+  @Test func `While an account's connections to other origins all work, a further one has to wait`() async throws {
+    try await withSimulator { simulator in
+      let pools = try Self.pools(simulator) { $0.connectAttempts = .max }
+      let deaf = (0..<ConnectionPools.mostOrigins).map { _ in ClosedPort() }
+      let further = try #require(ServiceAddress(url: simulator.fcmURL))
+      let sending = pools.send(
+        try deaf.map { Self.request(to: try Self.origin($0)) }, toOriginsOf: Self.account, { Echo(origin: $0) },
+        while: { true })
+      let refused = Verdict.retry(after: nil, reason: "TooManyOrigins")
+      #expect(await Self.verdicts([further], through: pools) == [refused])
+      // Another account is not concerned.
+      var other = Self.account
+      other.credentials = .hms(.client(id: "2", secret: "s"))
+      let others = pools.send(
+        [Self.request(to: further)], toOriginsOf: other, { Echo(origin: $0) }, while: { true })
+      for await outcomes in others {
+        #expect(outcomes.map(\.verdict) == [.payloadRefused(reason: "\(further.authority): 404")])
+      }
+      await pools.shutDown()
+      for await outcomes in sending { #expect(outcomes.allSatisfy { $0.verdict == .unsent(reason: "ShuttingDown") }) }
+    }
+  }
+}
