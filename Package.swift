@@ -105,7 +105,7 @@ let package = Package(
     room(
       "Delivery",
       imports: [
-        "Registry", "Providers", "Content", "Postgres", "Wire", collections, crypto, lifecycle, logging, metrics,
+        "Registry", "Providers", "Content", "Postgres", "Wire", collections, lifecycle, logging, metrics,
       ]),
 
     // 3rd floor

@@ -405,7 +405,9 @@ import Wire
     let key = SendoutKey(CustomerID(1), SendoutID(2))
     let id = PushIdentity.id(key, PushNumber(3))
     #expect(id == PushIdentity.id(key, PushNumber(3)))
-    #expect(id.uuidString == "0CD5FB93-B148-8FD4-818B-C8E1583650FB")
+    #expect(id.uuidString == "00000000-0001-8000-8000-000200000003")
+    let largest = SendoutKey(CustomerID(0xFFFF_FFFF_FFFF), SendoutID(0x3FF_FFFF_FFFF))
+    #expect(PushIdentity.id(largest, PushNumber(0xFFFF_FFFF)).uuidString == "FFFFFFFF-FFFF-8FFF-BFFF-FFFFFFFFFFFF")
     #expect(id != PushIdentity.id(SendoutKey(CustomerID(2), SendoutID(1)), PushNumber(3)))
     #expect(PushIdentity.collapseKey(key) == "s2")
   }

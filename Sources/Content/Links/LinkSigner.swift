@@ -6,9 +6,9 @@ public import Wire
 /// Signs and verifies the tokens in links.
 ///
 /// A token is the base64url of six variable-length integers and a 16-byte HMAC-SHA256. The integers are the signing
-/// key's number, customer, sendout, push, device and the day of signing. The HMAC covers them and the link's kind. So a token
-/// is short, unguessable and free of personal data. Keys can be replaced while the hub serves. The database is never
-/// asked.
+/// key's number, customer, sendout, push, device and the day of signing. The HMAC covers them. A page's link
+/// has its first half, and the other link of the push its second half: neither half tells anything about the other. So a token is short,
+/// unguessable and free of personal data. Keys can be replaced while the hub serves. The database is never asked.
 public final class LinkSigner: Sendable {
   private struct Keys: Sendable {
     var current: Int64
@@ -18,7 +18,8 @@ public final class LinkSigner: Sendable {
     var maximumAges: [CustomerID: Int32]
   }
 
-  private static let signatureLength = 16
+  /// Half of an HMAC-SHA256, in bytes.
+  fileprivate static let signatureLength = 16
   /// Six numbers of at most 9 bytes each.
   private static let lengths = 30...94
 
@@ -59,14 +60,21 @@ public final class LinkSigner: Sendable {
   /// The token that stands for a push in links of this kind: at most 94 characters of base64url, mostly 40.
   ///
   /// A link that was verified keeps its day and its key, so that a page cannot prolong the links on it.
-  public func token(for link: PushLink, _ kind: PushLink.Kind) -> String {
+  public func token(for link: PushLink, _ kind: PushLink.Kind) -> String { signed(link).text(kind) }
+
+  /// The same for both kinds, signed once.
+  func tokens(for link: PushLink) -> (page: String, read: String) {
+    let signed = signed(link)
+    return (signed.text(.page), signed.text(.read))
+  }
+
+  private func signed(_ link: PushLink) -> SignedLink {
     let (number, mac) = keys.withLock { keys in
       let number = link.signedBy.flatMap { keys.macs[$0] == nil ? nil : $0 } ?? keys.current
       return (number, keys.macs[number])
     }
     guard let mac else { preconditionFailure("the current key is one of the keys") }
-    return String(
-      decoding: Self.bytes(for: link, kind, on: link.signedOn ?? today(), with: mac, number: number), as: UTF8.self)
+    return SignedLink(link, on: link.signedOn ?? today(), with: mac, number: number)
   }
 
   /// The push that a token stands for; `nil` for anything that was not signed for links of this kind, or is too old.
@@ -88,33 +96,47 @@ public final class LinkSigner: Sendable {
     }
     // A day of grace: the hub that signed may be ahead by a little.
     guard let mac, day <= min(today().number + 1, lastDay) else { return nil }
-    let made = Self.bytes(for: link, kind, on: LinkDay(day), with: mac, number: number)
+    let made = SignedLink(link, on: LinkDay(day), with: mac, number: number).token(kind)
     guard made.count == given.count else { return nil }
     let difference = zip(made, given).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) }
     guard difference == 0 else { return nil }
     if let maximumAge, today().number - day > Int64(maximumAge) { return nil }
     return link
   }
+}
 
-  private static func bytes(
-    for link: PushLink, _ kind: PushLink.Kind, on day: LinkDay, with mac: HMAC<SHA256>, number: Int64
-  ) -> [UInt8] {
-    var signed: [UInt8] = [kind.rawValue]
-    var packed: [UInt8] = []
-    signed.reserveCapacity(49)
-    packed.reserveCapacity(70)
-    let numbers = [
-      number, link.customer.rawValue, link.sendout.rawValue, link.push.rawValue, link.device.rawValue, day.number,
-    ]
-    for number in numbers {
-      withUnsafeBytes(of: number.bigEndian) { signed.append(contentsOf: $0) }
-      VariableLength.append(number, to: &packed)
-    }
+/// A push's numbers and their signature.
+private struct SignedLink {
+  private let numbers: [UInt8]
+  private let code: HMAC<SHA256>.MAC
+
+  init(_ link: PushLink, on day: LinkDay, with mac: HMAC<SHA256>, number: Int64) {
+    var numbers: [UInt8] = []
+    numbers.reserveCapacity(54)
+    VariableLength.append(number, to: &numbers)
+    VariableLength.append(link.customer.rawValue, to: &numbers)
+    VariableLength.append(link.sendout.rawValue, to: &numbers)
+    VariableLength.append(link.push.rawValue, to: &numbers)
+    VariableLength.append(link.device.rawValue, to: &numbers)
+    VariableLength.append(day.number, to: &numbers)
     var mac = mac
-    mac.update(data: signed)
-    packed.append(contentsOf: mac.finalize().prefix(signatureLength))
+    mac.update(data: numbers)
+    self.numbers = numbers
+    code = mac.finalize()
+  }
+
+  /// The token in base64url.
+  func token(_ kind: PushLink.Kind) -> [UInt8] {
+    var packed = numbers
+    packed.reserveCapacity(numbers.count + LinkSigner.signatureLength)
+    code.withUnsafeBytes { code in
+      packed.append(
+        contentsOf: kind == .page ? code.prefix(LinkSigner.signatureLength) : code.suffix(LinkSigner.signatureLength))
+    }
     return Base64URL.encode(packed)
   }
+
+  func text(_ kind: PushLink.Kind) -> String { String(decoding: token(kind), as: UTF8.self) }
 }
 
 /// Integers in 7-bit groups, the least significant first, the top bit set on all but the last (LEB128).

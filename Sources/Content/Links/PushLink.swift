@@ -36,11 +36,11 @@ public struct PushLink: Sendable, Hashable {
   }
 
   /// What opening it does. A token of one kind is none of the other.
-  public enum Kind: UInt8, Sendable, CaseIterable {
+  public enum Kind: Sendable, CaseIterable {
     /// `/c/{token}`: shows the rich page.
-    case page = 1
+    case page
     /// `/r/{token}`: marks the push as read.
-    case read = 2
+    case read
   }
 }
 
@@ -68,6 +68,12 @@ public struct PublicLinks: Sendable {
     while base.hasSuffix("/") { base = base.dropLast() }
     self.base = String(base)
     self.signer = signer
+  }
+
+  /// Both, signed once.
+  public func links(_ link: PushLink) -> (page: String, read: String) {
+    let tokens = signer.tokens(for: link)
+    return ("\(base)/c/\(tokens.page)", "\(base)/r/\(tokens.read)")
   }
 
   /// The push's rich page.

@@ -1,5 +1,4 @@
 import Content
-import Crypto
 import FoundationEssentials
 import Providers
 import Registry
@@ -137,8 +136,11 @@ struct Preparation: Sendable {
       content.template.isPersonal
       ? PageContext(recipient, app: app.fields, content: content)
       : PageContext(app: app.fields, sendout: content.sendout)
-    context.url = content.hasPage ? links.page(link) : nil
-    context.pushreadurl = links.read(link)
+    if content.hasPage {
+      (context.url, context.pushreadurl) = links.links(link)
+    } else {
+      context.pushreadurl = links.read(link)
+    }
     return OutgoingPush(
       token: recipient.device.token, id: PushIdentity.id(order.key, push.number),
       collapseKey: content.collapseKey ?? PushIdentity.collapseKey(order.key, push.message),
@@ -154,20 +156,13 @@ extension Settlement {
 
 /// Ids of a push for push services, derived from its key in the ledger.
 enum PushIdentity {
-  /// The same for every attempt, so that a push service's logs can be compared with the ledger. SHA-256 of the key, as a UUID of
-  /// version 8 (RFC 9562, section 5.8).
+  /// The same for every attempt, so that a push service's logs can be compared with the ledger: its numbers, as a UUID of version 8
+  /// (RFC 9562, section 5.8). From the left, it has 48 bits of the customer's, 42 of the sendout's and 32 of the push's.
   static func id(_ key: SendoutKey, _ push: PushNumber) -> UUID {
-    var hash = SHA256()
-    hash.update(data: Array("pushcart push".utf8))
-    for number in [key.customer.rawValue, key.sendout.rawValue, push.rawValue] {
-      withUnsafeBytes(of: number.bigEndian) { hash.update(bufferPointer: $0) }
-    }
-    return hash.finalize().withUnsafeBytes { digest in
-      var uuid = digest.loadUnaligned(as: uuid_t.self)
-      uuid.6 = uuid.6 & 0x0F | 0x80
-      uuid.8 = uuid.8 & 0x3F | 0x80
-      return UUID(uuid: uuid)
-    }
+    let (customer, sendout) = (UInt64(key.customer.rawValue), UInt64(key.sendout.rawValue))
+    let high = customer << 16 | 0x8000 | sendout >> 30 & 0xFFF
+    let low = 0x8000_0000_0000_0000 | (sendout & 0x3FFF_FFFF) << 32 | UInt64(push.rawValue) & 0xFFFF_FFFF
+    return withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
   }
 
   /// A push that is sent again replaces the one already on the screen.

@@ -11,20 +11,23 @@ public enum Base64URL {
 
   /// The digits for these bytes.
   public static func encode(_ bytes: [UInt8]) -> [UInt8] {
-    var text: [UInt8] = []
-    text.reserveCapacity((bytes.count * 4 + 2) / 3)
-    var buffer: UInt32 = 0
-    var bits: UInt32 = 0
-    for byte in bytes {
-      buffer = buffer << 8 | UInt32(byte)
-      bits += 8
-      while bits >= 6 {
-        bits -= 6
-        text.append(digits[Int(buffer >> bits & 63)])
+    [UInt8](unsafeUninitializedCapacity: (bytes.count * 4 + 2) / 3) { text, count in
+      var buffer: UInt32 = 0
+      var bits: UInt32 = 0
+      for byte in bytes {
+        buffer = buffer << 8 | UInt32(byte)
+        bits += 8
+        while bits >= 6 {
+          bits -= 6
+          text.initializeElement(at: count, to: digits[Int(buffer >> bits & 63)])
+          count += 1
+        }
+      }
+      if bits > 0 {
+        text.initializeElement(at: count, to: digits[Int(buffer << (6 - bits) & 63)])
+        count += 1
       }
     }
-    if bits > 0 { text.append(digits[Int(buffer << (6 - bits) & 63)]) }
-    return text
   }
 
   /// The same as a string.
