@@ -40,6 +40,7 @@ let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio
 let nioHTTPTypesHTTP1: Target.Dependency = .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let nioWebSocket: Target.Dependency = .product(name: "NIOWebSocket", package: "swift-nio")
 let nioTLS: [Target.Dependency] = [
   nioCore,
   nioPosix,
@@ -122,6 +123,7 @@ let package = Package(
       "Simulator",
       imports: [
         "Wire", asn1, certificates, collections, crypto, cryptoExtras, httpTypes, hummingbird, lifecycle, logging,
+        nioWebSocket,
       ]
         + nio),
 
@@ -170,7 +172,7 @@ let package = Package(
         "Web", "Sendouts", "Delivery", "Registry", "Content", "Providers", "Postgres", "Wire", crypto, httpClient,
         hummingbird, logging, nioCore,
       ]),
-    tests(of: "Simulator", imports: ["Simulator", "Wire", crypto, cryptoExtras, httpClient, logging] + nio),
+    tests(of: "Simulator", imports: ["Simulator", "Wire", crypto, cryptoExtras, httpClient, logging, nioWebSocket] + nio),
     tests(
       of: "Pushcart",
       imports: [

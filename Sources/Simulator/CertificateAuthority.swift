@@ -46,8 +46,12 @@ struct CertificateAuthority {
   }
 
   /// A server's certificate for `name`, `localhost`, 127.0.0.1 and ::1, with its key.
-  /// - Parameter asksForCertificate: whether clients may present a certificate; what it is worth is found out later.
-  func serverContext(name: String, asksForCertificate: Bool = false, now: Date = Date()) throws -> NIOSSLContext {
+  /// - Parameters:
+  ///   - asksForCertificate: whether clients may present a certificate; what it is worth is found out later.
+  ///   - protocols: what clients may speak, by ALPN's names.
+  func serverContext(
+    name: String, asksForCertificate: Bool = false, protocols: [String] = ["h2"], now: Date = Date()
+  ) throws -> NIOSSLContext {
     let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
     let names = Set([name, "localhost"]).sorted().map(GeneralName.dnsName)
     let addresses: [[UInt8]] = [[127, 0, 0, 1], Array(repeating: 0, count: 15) + [1]]
@@ -70,7 +74,7 @@ struct CertificateAuthority {
       privateKey: .privateKey(
         try NIOSSLPrivateKey(bytes: Array(key.serializeAsPEM().pemString.utf8), format: .pem)))
     configuration.minimumTLSVersion = .tlsv12
-    configuration.applicationProtocols = ["h2"]
+    configuration.applicationProtocols = protocols
     if asksForCertificate { configuration.certificateVerification = .optionalVerification }
     return try NIOSSLContext(configuration: configuration)
   }

@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import Logging
 public import ServiceLifecycle
+import NIOCore
 import NIOSSL
 import Synchronization
 
@@ -55,10 +56,12 @@ public final class PushSimulator: Service {
     let apple = try authority.serverContext(name: settings.name, asksForCertificate: true)
     func listen(
       on port: Int, _ certificate: NIOSSLContext, _ connections: ConnectionTable,
+      http1: (@Sendable (any Channel) throws -> Void)? = nil,
       _ accept: @escaping @Sendable (Int) -> some ServiceConnection
     ) async throws -> ServiceListener {
       try await ServiceListener(
-        host: settings.host, port: port, certificate: certificate, connections: connections, accept: accept)
+        host: settings.host, port: port, certificate: certificate, connections: connections, accept: accept,
+        http1: http1)
     }
     let (apns, fcm, hms, webPush) = (apns, fcm, hms, webPush)
     let production = try await listen(on: settings.productionPort, apple, apns.traffic.connections) {
@@ -73,9 +76,10 @@ public final class PushSimulator: Service {
     let huawei = try await listen(on: settings.hmsPort, certificate, hms.traffic.connections) {
       HMSServerConnection(hms: hms, number: $0)
     }
-    let browsers = try await listen(on: settings.webPushPort, certificate, webPush.traffic.connections) {
-      WebPushServerConnection(webPush: webPush, number: $0)
-    }
+    let browsers = try await listen(
+      on: settings.webPushPort, try authority.serverContext(name: settings.name, protocols: ["h2", "http/1.1"]),
+      webPush.traffic.connections, http1: { try BrowserHandler.configure($0, for: webPush) },
+      { WebPushServerConnection(webPush: webPush, number: $0) })
     running.withLock {
       $0 = Running(production: production, sandbox: sandbox, fcm: google, hms: huawei, webPush: browsers)
     }
@@ -107,6 +111,7 @@ public final class PushSimulator: Service {
     fcm.cut()
     hms.cut()
     webPush.cut()
+    webPush.disconnectBrowsers()
     await running.phone?.stop()
   }
 

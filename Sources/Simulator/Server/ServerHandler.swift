@@ -40,12 +40,21 @@ final class ServerHandler<Connection: ServiceConnection>: ChannelInboundHandler 
     announceNewLimit()
   }
 
+  /// After ALPN the connection is active already.
+  func handlerAdded(context: ChannelHandlerContext) {
+    if context.channel.isActive { activate(context) }
+  }
+
   func channelActive(context: ChannelHandlerContext) {
+    if self.context == nil { activate(context) }
+    context.fireChannelActive()
+  }
+
+  private func activate(_ context: ChannelHandlerContext) {
     self.context = context
     let loop = context.eventLoop
     let handler = NIOLoopBound(self, eventLoop: loop)
     connections.add(number) { order in loop.execute { handler.value.carryOut(order) } }
-    context.fireChannelActive()
   }
 
   func channelInactive(context: ChannelHandlerContext) {

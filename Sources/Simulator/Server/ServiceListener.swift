@@ -2,18 +2,20 @@ import NIOCore
 import NIOHTTP2
 import NIOPosix
 import NIOSSL
+import NIOTLS
 
-/// The port of a simulated service: HTTP/2 over TLS.
+/// The port of a simulated service: HTTP/2 over TLS, and HTTP/1.1 for services that take it.
 struct ServiceListener: Sendable {
   private let channel: any Channel
 
   /// - Parameters:
   ///   - connections: where the connections of this port are listed.
   ///   - accept: makes a new connection, given its number.
+  ///   - http1: sets up a connection whose client speaks HTTP/1.1; nil if the certificate's ALPN has HTTP/2 alone.
   /// - Throws: if the port cannot be bound.
   init<Connection: ServiceConnection>(
     host: String, port: Int, certificate: NIOSSLContext, connections: ConnectionTable,
-    accept: @escaping @Sendable (Int) -> Connection
+    accept: @escaping @Sendable (Int) -> Connection, http1: (@Sendable (any Channel) throws -> Void)? = nil
   ) async throws {
     channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -21,6 +23,20 @@ struct ServiceListener: Sendable {
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
+          if let http1 {
+            let negotiation = ApplicationProtocolNegotiationHandler { result, channel in
+              channel.eventLoop.makeCompletedFuture {
+                guard result == .negotiated("h2") else { return try http1(channel) }
+                let number = connections.nextNumber()
+                let connection = accept(number)
+                try channel.pipeline.syncOperations.addHandlers(
+                  TLSRecordBuffer(), Self.http2(streams: connection.streamLimit),
+                  ServerHandler(connection, number: number, in: connections))
+              }
+            }
+            return try channel.pipeline.syncOperations.addHandlers(
+              NIOSSLServerHandler(context: certificate), negotiation)
+          }
           let number = connections.nextNumber()
           let connection = accept(number)
           let handler = ServerHandler(connection, number: number, in: connections)

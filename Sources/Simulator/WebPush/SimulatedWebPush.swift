@@ -1,14 +1,18 @@
 import Crypto
 import FoundationEssentials
+import NIOHPACK
 import Synchronization
 import Wire
 
 /// A simulation of Mozilla's push service (RFC 8030, 8188, 8291 and 8292).
 ///
-/// It answers as Mozilla's autopush does, over HTTP/2. Its sample browsers decrypt their pushes for the phone page.
+/// It answers as Mozilla's autopush does, over HTTP/2. Its sample browsers decrypt their pushes for the phone page. A real Firefox
+/// whose setting `dom.push.serverURL` names it gets its pushes over WebSocket.
 public final class SimulatedWebPush: SimulatedService {
   public let traffic: ServiceTraffic<ReceivedRequest>
   let streamLimit: Int
+  private let acknowledgementLog: RequestLog<Acknowledgement>
+  private let browsers = Atomic(0)
   private let phoneLog: RequestLog<PhoneEntry>?
   private let state = Mutex(WebPushServerState())
   private let now: @Sendable () -> Date
@@ -16,6 +20,7 @@ public final class SimulatedWebPush: SimulatedService {
   /// - Parameter phoneLog: gets every push that a browser would get.
   init(_ settings: SimulatorSettings, phoneLog: RequestLog<PhoneEntry>?, now: @escaping @Sendable () -> Date) {
     traffic = ServiceTraffic(keeping: settings.requestsKept)
+    acknowledgementLog = RequestLog(keeping: settings.requestsKept)
     streamLimit = settings.webPushStreamLimit
     self.phoneLog = phoneLog
     self.now = now
@@ -37,7 +42,9 @@ public final class SimulatedWebPush: SimulatedService {
         number: number, connection: connection, stream: stream, at: Date(), token: request.token, payload: request.body,
         text: text, ttl: request.ttl, reply: reply, headers: request.headers)
     }
-    if received.isAccepted { phoneLog?.append { PhoneEntry(number: $0, request: .webPush(received)) } }
+    guard received.isAccepted else { return reply }
+    deliver(request, now: now)
+    phoneLog?.append { PhoneEntry(number: $0, request: .webPush(received)) }
     return reply
   }
 
@@ -67,9 +74,10 @@ extension SimulatedWebPush {
 
   /// Ends a subscription, as a browser does: its pushes get 410.
   public func unsubscribe(_ subscription: BrowserSubscription) {
-    guard let start = subscription.endpoint.firstRange(of: WebPushRequest.path) else { return }
-    let token = String(subscription.endpoint[start.upperBound...])
-    state.withLock { _ = $0.unsubscribed.insert(token) }
+    guard let start = subscription.endpoint.firstRange(of: WebPushRequest.path),
+      let endpoint = EndpointID(String(subscription.endpoint[start.upperBound...]))
+    else { return }
+    state.withLock { _ = $0.unsubscribed.insert(endpoint.browser) }
   }
 
   /// Adds a rule for pushes that pass all checks. The first rule that matches decides.
@@ -82,6 +90,64 @@ extension SimulatedWebPush {
 
   /// Removes all rules.
   public func removeRules() { state.withLock { $0.rules.removeAll() } }
+}
+
+// MARK: - Real browsers
+
+extension SimulatedWebPush {
+  /// A browser's word on a push that it got.
+  public struct Acknowledgement: Sendable {
+    /// What the response to the push called it.
+    public let version: String
+    /// 100 if the service worker got it, 101 if it could not be decrypted, 102 and above for other failures.
+    public let code: Int
+  }
+
+  /// Waits until browsers have acknowledged so many pushes since the start, and returns the last acknowledgements.
+  public func acknowledged(count: Int) async -> [Acknowledgement] { await acknowledgementLog.received(count: count) }
+
+  /// Closes the connections of all browsers, as a network does. They come back.
+  public func disconnectBrowsers() {
+    for link in state.withLock({ $0.mailboxes.links }) { link.close() }
+  }
+
+  func nextBrowserNumber() -> Int { browsers.add(1, ordering: .relaxed).newValue }
+
+  /// A browser has said hello.
+  /// - Returns: what it has not acknowledged.
+  func connect(_ agent: String, _ link: BrowserLink) -> [StoredPush] {
+    let now = now()
+    let (pushes, former) = state.withLock { $0.mailboxes.connect(agent, link, now: now) }
+    former?.close()
+    return pushes
+  }
+
+  func disconnect(_ agent: String, _ number: Int) { state.withLock { $0.mailboxes.disconnect(agent, number) } }
+
+  /// - Returns: the new endpoint.
+  func register(_ address: BrowserAddress, senderKey: [UInt8]) -> String {
+    origin + WebPushRequest.path + EndpointID(browser: address.name, senderKey: senderKey).text
+  }
+
+  func unsubscribe(_ address: BrowserAddress) {
+    state.withLock { state in
+      state.unsubscribed.insert(address.name)
+      state.mailboxes.removeChannel(address)
+    }
+  }
+
+  func acknowledge(_ agent: String, _ version: String, code: Int) {
+    state.withLock { $0.mailboxes.acknowledge(agent, version: version) }
+    acknowledgementLog.append { _ in Acknowledgement(version: version, code: code) }
+  }
+
+  private func deliver(_ request: WebPushRequest, now: Date) {
+    guard let address = EndpointID(request.token).flatMap({ BrowserAddress($0) }) else { return }
+    let push = StoredPush(
+      address: address, version: request.messageID, topic: request.headers.first(name: "topic"),
+      end: now.addingTimeInterval(Double(request.ttl ?? 0)), body: request.body)
+    state.withLock { $0.mailboxes.add(push, now: now) }?.send(push.message)
+  }
 }
 
 // MARK: - Replies

@@ -7,6 +7,8 @@ struct WebPushRequest: Sendable {
   let body: [UInt8]
   /// The last part of the endpoint; empty for any other address.
   let token: String
+  /// What the response calls it.
+  let messageID = UUID().uuidString.lowercased()
   private let method: String
 
   static let path = "/wpush/v2/"

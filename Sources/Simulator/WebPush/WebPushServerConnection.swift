@@ -18,7 +18,7 @@ struct WebPushServerConnection: ServiceConnection {
   func response(to request: WebPushRequest, refusal: SimulatedWebPush.Refusal?) -> SimulatedResponse {
     guard let refusal else {
       var response = SimulatedResponse(status: 201)
-      response.headers = [("location", "\(webPush.origin)/m/\(UUID().uuidString)"), ("ttl", "\(request.ttl ?? 0)")]
+      response.headers = [("location", "\(webPush.origin)/m/\(request.messageID)"), ("ttl", "\(request.ttl ?? 0)")]
       return response
     }
     var response = SimulatedResponse(status: refusal.status, body: refusal.body)

@@ -6,8 +6,9 @@ import Wire
 struct WebPushServerState {
   /// Origin of the endpoints, as in `https://localhost:8447`.
   var origin = ""
-  /// Last parts of endpoints whose browser has unsubscribed.
+  /// Names of browsers, and of real browsers' channels, that have unsubscribed.
   var unsubscribed: Set<String> = []
+  var mailboxes = BrowserMailboxes()
   var rules = SimulatedWebPush.Rules()
 
   /// The reply to a push. The checks come first, in Mozilla's order; then test tokens; then the rules.
@@ -28,7 +29,7 @@ struct WebPushServerState {
       return error
     }
     guard endpoint.admits(authorization.key) else { return .unauthorized("VAPID public key mismatch") }
-    if unsubscribed.contains(endpoint.text) { return .unsubscribed }
+    if unsubscribed.contains(endpoint.browser) { return .unsubscribed }
     return authorization.refusal(origin: origin, now: now) ?? request.formRefusal
   }
 }
