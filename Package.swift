@@ -172,7 +172,8 @@ let package = Package(
         "Web", "Sendouts", "Delivery", "Registry", "Content", "Providers", "Postgres", "Wire", crypto, httpClient,
         hummingbird, logging, nioCore,
       ]),
-    tests(of: "Simulator", imports: ["Simulator", "Wire", crypto, cryptoExtras, httpClient, logging, nioWebSocket] + nio),
+    tests(
+      of: "Simulator", imports: ["Simulator", "Wire", crypto, cryptoExtras, httpClient, logging, nioWebSocket] + nio),
     tests(
       of: "Pushcart",
       imports: [
