@@ -30,6 +30,9 @@ public struct CarmaRoutes: RouteSet {
       let path = RouterPath("/rest/{customerId}/apps/{appId}/\(name)")
       routes.put(path, use: register)
       routes.put(path.appendingPath("invalidation"), use: invalidate)
+      // Browsers register themselves.
+      routes.openToPages(path)
+      routes.openToPages(path.appendingPath("invalidation"))
       routes.get(path.appendingPath("{originalId}"), use: show)
       routes.fastPath(.put, "/rest/{customerId}/apps/{appId}/\(name)", answer: registerFromCaches)
       routes.fastPath(.get, "/rest/{customerId}/apps/{appId}/\(name)/{originalId}", answer: showFromCaches)

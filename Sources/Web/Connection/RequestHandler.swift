@@ -40,7 +40,8 @@ final class RequestHandler: Sendable {
   }
 
   private func refuse(_ head: HTTPRequestHead, _ error: HTTPErrorResponse) -> Response {
-    let started = ErrorMiddleware.Started(method: HTTPRequest.Method(head.method.rawValue) ?? .get)
+    let started = ErrorMiddleware.Started(
+      method: HTTPRequest.Method(head.method.rawValue) ?? .get, isFromPage: head.headers.contains(name: "origin"))
     return errorMiddleware.reply(to: started, RequestID().description, at: "NotFound", .failure(error))
   }
 
@@ -61,7 +62,7 @@ final class RequestHandler: Sendable {
       return true
     }
     guard let (route, request) = fastRoutes.find(head, framing, body, from: client) else { return false }
-    let started = ErrorMiddleware.Started(method: request.method)
+    let started = ErrorMiddleware.Started(method: request.method, isFromPage: head.headers.contains(name: "origin"))
     return route.answer(request) { reply in
       connection.execute { this in
         let id = RequestID().description

@@ -15,6 +15,8 @@ final class ErrorMiddleware: RouterMiddleware {
   struct Started: Sendable {
     let at = ContinuousClock.now
     let method: HTTPRequest.Method
+    /// Whether a browser's page made it, of any site.
+    let isFromPage: Bool
   }
 
   /// The route's name for requests without one.
@@ -34,9 +36,12 @@ final class ErrorMiddleware: RouterMiddleware {
   func handle(
     _ request: Request, context: WebRequestContext, next: (Request, WebRequestContext) async throws -> Response
   ) async throws -> Response {
-    let started = Started(method: request.method)
+    let started = Started(method: request.method, isFromPage: request.headers[.origin] != nil)
     guard routes.isExact(request.uri.path) else {
       return reply(to: started, context.requestID, at: Self.noRoute, .failure(HTTPError(.notFound)))
+    }
+    if request.method == .options, let route = routes.openToPages(at: request.uri.path) {
+      return reply(to: started, context.requestID, at: route, .success(PageAccess.preflightReply))
     }
     let result: Result<Response, any Error>
     do {
@@ -65,6 +70,7 @@ final class ErrorMiddleware: RouterMiddleware {
     // The client would take a body for the beginning of the next reply (RFC 9110, sections 9.3.2, 15.3.5 and 15.4.5).
     if request.method == .head { response = response.createHeadResponse() }
     if response.status == .noContent || response.status == .notModified { response.body = ResponseBody() }
+    if request.isFromPage, routes.isOpenToPages(request.method, route) { PageAccess.allow(&response) }
     response.headers[.requestID] = id
     let duration = request.at.duration(to: .now)
     timers.record(method: request.method, route: route, status: response.status, duration)
@@ -86,6 +92,19 @@ final class ErrorMiddleware: RouterMiddleware {
       ["method": "\(request.method.rawValue)", "route": "\(route)", "error": "\(error)"])
     return .internalError(requestID: id)
   }
+}
+
+/// What lets pages of any site register their browsers (CORS, Fetch Standard, section 3.2). Requests are known by their key alone,
+/// never by cookies, so a page can do no more than any other client with that key.
+private enum PageAccess {
+  static let preflightReply = Response(
+    status: .noContent,
+    headers: [
+      .accessControlAllowMethods: "PUT", .accessControlMaxAge: "86400",
+      .accessControlAllowHeaders: "Content-Type, X-Carma-Authentication-Token, X-Pushcart-Identity",
+    ])
+
+  static func allow(_ response: inout Response) { response.headers[.accessControlAllowOrigin] = "*" }
 }
 
 /// One timer for each method, route and status that occurred; there are few.

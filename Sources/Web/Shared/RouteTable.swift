@@ -20,6 +20,7 @@ public final class RouteTable: RouterMethods {
   public private(set) var entries: [Entry] = []
   private(set) var fastRoutes: [FastRoutes.Route] = []
   private var directories: Set<String> = []
+  private var pagePaths: Set<String> = []
   private var steps: [(Router<WebRequestContext>) -> Void] = []
 
   init(_ sets: [any RouteSet]) {
@@ -27,11 +28,14 @@ public final class RouteTable: RouterMethods {
   }
 
   /// The paths of all routes.
-  var paths: RoutePaths { RoutePaths(entries: entries, directories: directories) }
+  var paths: RoutePaths { RoutePaths(entries: entries, directories: directories, pagePaths: pagePaths) }
 
   /// Lets a path be asked for with a slash at its end, too. All others match exactly.
   /// - Parameter path: with that slash, such as `/swagger/`.
   public func allowTrailingSlash(_ path: String) { directories.insert(path) }
+
+  /// Lets pages of any site use PUT at a path.
+  public func openToPages(_ path: RouterPath) { pagePaths.insert(path.description) }
 
   /// Adds a route for GET and HEAD that is answered on the event loop.
   /// - Parameters:
@@ -98,6 +102,8 @@ struct RoutePaths: Sendable {
   let entries: [RouteTable.Entry]
   /// Paths that may have a slash at their end.
   let directories: Set<String>
+  /// Patterns at which pages of any site may use PUT.
+  let pagePaths: Set<String>
 
   /// Whether the path is spelled as routes are, without empty segments. The router ignores those, but a proxy's rules do not.
   func isExact(_ path: String) -> Bool {
@@ -109,12 +115,26 @@ struct RoutePaths: Sendable {
     return path.utf8.first == UInt8(ascii: "/") && (previous != UInt8(ascii: "/") || directories.contains(path))
   }
 
-  /// The methods that this path answers; empty when there is nothing at it.
-  func methods(at path: String) -> [HTTPRequest.Method] {
+  /// The pattern of a path at which pages may use PUT; nil for other paths.
+  func openToPages(at path: String) -> String? {
+    entries(at: path).first { isOpenToPages($0.method, $0.path.description) }?.path.description
+  }
+
+  /// - Parameter route: a path's pattern.
+  func isOpenToPages(_ method: HTTPRequest.Method, _ route: String) -> Bool {
+    (method == .put || method == .options) && pagePaths.contains(route)
+  }
+
+  private func entries(at path: String) -> [RouteTable.Entry] {
     let segments = path.split(separator: "/")
-    let found = entries.filter { entry in
+    return entries.filter { entry in
       entry.path.count == segments.count && zip(entry.path, segments).allSatisfy { $0 ~= $1 }
     }
+  }
+
+  /// The methods that this path answers; empty when there is nothing at it.
+  func methods(at path: String) -> [HTTPRequest.Method] {
+    let found = entries(at: path)
     let methods = Set(found.map(\.method))
     return [HTTPRequest.Method](methods.contains(.get) ? methods.union([.head]) : methods)
   }

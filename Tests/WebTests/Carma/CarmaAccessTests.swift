@@ -200,6 +200,44 @@ import Wire
     }
   }
 
+  @Test func `Pages of any site can register and invalidate, and use nothing else`() async throws {
+    try await withCarmaServer { carma in
+      let origin = [("Origin", "https://shop.example.com")]
+      let body = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#
+      let long = body.replacing("}]}", with: #""}],"city":"\#(String(repeating: " ", count: 20_000))"}"#)
+      for path in ["pushdevices", "devices", "pushdevices/invalidation", "devices/invalidation"].map({ carma.path($0) })
+      {
+        let preflight = try await carma.server.send(
+          "OPTIONS", path,
+          headers: origin + [
+            ("Access-Control-Request-Method", "PUT"),
+            ("Access-Control-Request-Headers", "content-type,x-carma-authentication-token"),
+          ])
+        #expect(preflight.status == 204 && preflight.header("Access-Control-Allow-Origin") == "*")
+        #expect(preflight.header("Access-Control-Allow-Methods") == "PUT")
+        let names = preflight.header("Access-Control-Allow-Headers")?.lowercased() ?? ""
+        #expect(names.contains("content-type") && names.contains("x-carma-authentication-token"))
+        for (key, body, status) in [
+          (carma.acme.device, body, 200), (carma.acme.backend, body, 200), (carma.acme.device, long, 400),
+          ("wrong", body, 401),
+        ] {
+          let reply = try await carma.send("PUT", path, key: key, headers: origin, json: body)
+          #expect(reply.status == status && reply.header("Access-Control-Allow-Origin") == "*", "\(reply.text)")
+        }
+        let app = try await carma.send("PUT", path, key: carma.acme.device, json: body)
+        #expect(app.header("Access-Control-Allow-Origin") == nil)
+      }
+      for (method, path) in [
+        ("GET", carma.path("pushdevices/a")), ("OPTIONS", carma.path("pushdevices/a")), ("OPTIONS", "/api/v1/keys"),
+        ("GET", carma.path("pushdevices/invalidation")), ("OPTIONS", "/nowhere"),
+      ] {
+        let reply = try await carma.server.send(
+          method, path, headers: origin + [("X-Carma-Authentication-Token", carma.acme.backend)])
+        #expect(reply.header("Access-Control-Allow-Origin") == nil, "\(method) \(path)")
+      }
+    }
+  }
+
   @Test func `A device key used up from one address is not used up from another`() {
     let limit = RateLimit<Authenticator.KeyUser>(1)
     for (key, scope, isShared) in [(1, AccessScope.device, false), (2, .backend, true)] {

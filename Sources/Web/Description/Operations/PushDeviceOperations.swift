@@ -26,6 +26,8 @@ enum PushDeviceOperations {
 
         A text may be sent as a string or a number. A number keeps its digits.
 
+        Pages of any site may register and invalidate from a browser (CORS).
+
         A token belongs to one contact of an app: the last registration wins. Registering an invalidated token revives it.
 
         The reply is the contact with all its devices. A key of scope `device` gets back only what it sent, and no reply to it \
