@@ -21,6 +21,7 @@ public final class PushSimulator: Service {
   private let settings: SimulatorSettings
   private let logger: Logger
   private let running = Mutex<Running?>(nil)
+  private let site = Mutex<SampleSite?>(nil)
 
   private struct Running {
     var production: ServiceListener
@@ -86,7 +87,7 @@ public final class PushSimulator: Service {
     webPush.origin = webPushURL
     if let port = settings.phonePort {
       let phone = try await PhoneServer(
-        apns, phoneLog, settings, port: port, addresses: addresses, logger: logger)
+        apns, phoneLog, settings, port: port, addresses: addresses, site: { self.site.withLock { $0 } }, logger: logger)
       running.withLock { $0?.phone = phone }
     }
     logger.info(
@@ -140,6 +141,12 @@ public final class PushSimulator: Service {
   public var phoneURL: String? {
     running.withLock { $0?.phone?.port }.map { "http://\(settings.name):\($0)" }
   }
+  /// The sample page, which subscribes and registers a browser: `http://localhost:8081/web`, say; nil without a phone page.
+  public var sampleSiteURL: String? { phoneURL.map { "\($0)/web" } }
+
+  /// Gives the sample page an app of a hub.
+  public func serve(_ site: SampleSite) { self.site.withLock { $0 = site } }
+
   /// File of the certificate authority's certificate.
   public var caFile: String { settings.caFile }
 

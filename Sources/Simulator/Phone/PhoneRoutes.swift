@@ -3,10 +3,12 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// The routes of the phone page and its stream of events.
+/// The routes of the phone page and its stream of events, and of the sample page.
 struct PhoneRoutes: Sendable {
   let pushes: RequestLog<PhoneEntry>
   let addresses: [(variable: String, value: String)]
+  /// The app of the sample page; nil as long as there is none.
+  let site: @Sendable () -> SampleSite?
 
   func add(to router: Router<PhoneRequestContext>) {
     router.get("/", use: page)
@@ -14,6 +16,15 @@ struct PhoneRoutes: Sendable {
     router.get("/phone.js") { _, _ in Self.reply(PhoneScript.text, "text/javascript; charset=utf-8") }
     router.get("/phone.svg") { _, _ in Self.reply(PhoneStyle.icon, "image/svg+xml") }
     router.get("/events", use: events)
+    router.get("/web") { _, _ in Self.reply(SampleSitePage.html(site()), "text/html; charset=utf-8") }
+    router.get("/web/site.css") { _, _ in Self.reply(SampleSitePage.style, "text/css; charset=utf-8") }
+    router.get("/web/site.js") { _, _ in Self.reply(SampleSitePage.script, "text/javascript; charset=utf-8") }
+    router.get("/web/sw.js") { _, _ in
+      var response = Self.reply(SampleSitePage.worker, "text/javascript; charset=utf-8")
+      // Its scope is the page, which is above its folder.
+      response.headers[.serviceWorkerAllowed] = "/web"
+      return response
+    }
   }
 
   @Sendable private func page(_ request: Request, _ context: PhoneRequestContext) -> Response {
@@ -85,6 +96,7 @@ struct PhoneRoutes: Sendable {
 
 extension HTTPField.Name {
   static let lastEventID = Self.named("Last-Event-ID")
+  static let serviceWorkerAllowed = Self.named("Service-Worker-Allowed")
 
   private static func named(_ name: String) -> HTTPField.Name {
     guard let name = HTTPField.Name(name) else { preconditionFailure("not a field name: \(name)") }

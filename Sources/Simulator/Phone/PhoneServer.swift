@@ -16,14 +16,15 @@ struct PhoneServer: Sendable {
   ///   - pushes: what phones got.
   ///   - settings: gives the address to bind and the names to answer to.
   ///   - addresses: what to show under "Point the hub here", by the hub's setting.
+  ///   - site: the app of the sample page.
   /// - Throws: if the port cannot be bound.
   init(
     _ apns: SimulatedAPNs, _ pushes: RequestLog<PhoneEntry>, _ settings: SimulatorSettings, port: Int,
-    addresses: [(variable: String, value: String)], logger: Logger
+    addresses: [(variable: String, value: String)], site: @escaping @Sendable () -> SampleSite?, logger: Logger
   ) async throws {
     let router = Router(context: PhoneRequestContext.self)
     router.add(middleware: HostCheck([settings.host, settings.name] + settings.phoneNames))
-    PhoneRoutes(pushes: pushes, addresses: addresses).add(to: router)
+    PhoneRoutes(pushes: pushes, addresses: addresses, site: site).add(to: router)
     RuleRoutes(apns: apns).add(to: router)
     let (bound, continuation) = AsyncStream.makeStream(of: Int.self)
     var quiet = logger
