@@ -11,6 +11,12 @@ public struct BrowserSubscription: Sendable, Hashable {
   /// The browser's secret, 16 bytes in base64url.
   public let auth: String
 
+  public init(endpoint: String, p256dh: String, auth: String) {
+    self.endpoint = endpoint
+    self.p256dh = p256dh
+    self.auth = auth
+  }
+
   /// `{"endpoint":"…","expirationTime":null,"keys":{"p256dh":"…","auth":"…"}}`.
   public var json: String {
     #"{"endpoint":"\#(endpoint)","expirationTime":null,"keys":{"p256dh":"\#(p256dh)","auth":"\#(auth)"}}"#
