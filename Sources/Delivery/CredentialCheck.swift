@@ -57,18 +57,14 @@ public struct CredentialCheck: Sendable {
 
 extension ProviderTokenVault: ProviderTokenStore {}
 
-extension AppType {
-  /// Whether a push service sends to apps of this platform.
-  public var isServed: Bool { PushServices.payloadSize(of: RenderedMessage(), for: self) != nil }
-}
-
 extension MessageTemplate {
   /// Checks that the message fits the push services of these platforms before any variable or link is filled in.
   /// - Throws: `ContentError.invalid` with the field `message`.
   public func checkSize(for types: [AppType]) throws(ContentError) {
     let message = rendered(for: PageContext())
     for type in types {
-      guard let (bytes, limit) = PushServices.payloadSize(of: message, for: type), bytes > limit else { continue }
+      let (bytes, limit) = PushServices.payloadSize(of: message, for: type)
+      guard bytes > limit else { continue }
       throw .invalid(
         field: "message",
         problem: "makes \(bytes) bytes before any variable or link is filled in; the push service takes \(limit)")

@@ -1,3 +1,5 @@
+import Wire
+
 /// A JSON object as it is written, member by member, from values that are JSON already.
 struct JSONObjectText {
   private(set) var bytes: [UInt8]
@@ -41,5 +43,23 @@ struct JSONObjectText {
 
   private mutating func separate() {
     if bytes.last != UInt8(ascii: "{") { bytes.append(UInt8(ascii: ",")) }
+  }
+}
+
+extension RenderedMessage {
+  /// All fields of Carma's guide, and the message's own, as one JSON object.
+  var fieldsAsJSON: [UInt8] {
+    var json = JSONObjectText(capacity: 1024)
+    json.append("source", Array("\"carma\"".utf8))
+    json.append("alert", alert)
+    json.append("info", info)
+    json.append("url", url)
+    json.append("pushreadurl", pushreadurl)
+    json.append("badge", badge)
+    json.append("sound", sound)
+    json.append("category", category)
+    for field in fields { json.append(name: field.name, field.value) }
+    json.endObject()
+    return json.bytes
   }
 }

@@ -79,6 +79,14 @@ public struct OutgoingPush: Sendable {
   }
 }
 
+/// A collapse key for services that take none of its length or characters.
+enum CollapseKeyHash {
+  /// FNV-1a of 64 bits.
+  static func value(_ key: String) -> UInt64 {
+    key.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+  }
+}
+
 /// What `PushAccount.prepare` makes of a push.
 public enum PreparedPush: Sendable {
   case request(PushRequest)

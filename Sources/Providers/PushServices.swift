@@ -9,8 +9,10 @@ public import Wire
 public final class PushServices: Service {
   private let pools: ConnectionPools
   let apns: APNsEndpoint
-  private let fcm: FCMEndpoint
-  private let hms: HMSEndpoint
+  private let fcm: AccessTokenService
+  private let hms: AccessTokenService
+  private let wns: AccessTokenService
+  private let windowsHosts: ChannelHosts
 
   /// - Parameters:
   ///   - tokens: keeps the provider tokens that all hubs share; this process keeps its own if `nil`.
@@ -25,8 +27,10 @@ public final class PushServices: Service {
     pools = try ConnectionPools(settings, logger: logger, now: now)
     apns = try APNsEndpoint(
       settings.apns, pools, ProviderTokens(tokens ?? UnsharedTokens(now: now), logger: logger, clock: clock))
-    fcm = try FCMEndpoint(settings.fcm, pools)
-    hms = try HMSEndpoint(settings.hms, pools)
+    fcm = try .fcm(settings.fcm, pools)
+    hms = try .hms(settings.hms, pools)
+    wns = try .wns(settings.wns, pools)
+    windowsHosts = settings.wns.allowedHosts
   }
 
   /// The account of an app. Making one costs little: nothing is opened before it is used.
@@ -50,17 +54,18 @@ public final class PushServices: Service {
         topic: appID, signIn: .certificates(customer, development: development, production: production), endpoint: apns)
     case .fcm(let credentials): FCMAccount(credentials: credentials, endpoint: fcm)
     case .hms(let credentials): HMSAccount(credentials: credentials, endpoint: hms)
+    case .wns(let credentials): WNSAccount(credentials: credentials, endpoint: wns, allowedHosts: windowsHosts)
     }
   }
 
   /// How large the message is in the form of the service that sends to devices of `type`, and the most that this service takes, both
-  /// in bytes; nil if no service sends to them.
-  public static func payloadSize(of message: RenderedMessage, for type: AppType) -> (bytes: Int, limit: Int)? {
+  /// in bytes.
+  public static func payloadSize(of message: RenderedMessage, for type: AppType) -> (bytes: Int, limit: Int) {
     switch type {
     case .ios: (APNsPayload.json(message).count, message.apnsPushType.payloadLimit)
     case .android, .firebase: (FCMPayload.size(message, collapseKey: nil), FCMPayload.limit)
     case .huawei: (HMSPayload.size(message), HMSPayload.limit)
-    case .windows: nil
+    case .windows: (WNSPayload.body(message, as: WNSType(of: message)).count, WNSPayload.limit)
     }
   }
 
@@ -94,6 +99,7 @@ public final class PushServices: Service {
     apns.removeTokens(except: used)
     fcm.removeTokens(except: used)
     hms.removeTokens(except: used)
+    wns.removeTokens(except: used)
   }
 
   /// Returns waiting pushes as `unsent`, waits for responses to sent ones for at most `requestTimeout`, and closes all connections.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Wire
 
 /// The address of a push service, which always uses TLS.
 struct ServiceAddress: Hashable, Sendable {
@@ -11,12 +12,34 @@ struct ServiceAddress: Hashable, Sendable {
     self.init(url)
   }
 
+  /// The same.
+  /// - Throws: `ProviderError.addressUnusable` with the name of the setting.
+  init(_ text: String, setting: String) throws(ProviderError) {
+    guard let address = ServiceAddress(url: text) else { throw .addressUnusable(setting: setting) }
+    self = address
+  }
+
+  /// Of a channel URI.
+  init(_ channel: ChannelURI) {
+    host = channel.host
+    port = channel.port
+  }
+
   /// Reads `https://host[:port]/path`; nil for anything else.
   static func withPath(url text: String) -> (address: ServiceAddress, path: String)? {
     guard
       let url = URLComponents(string: text), url.path.count > 1, let address = ServiceAddress(url)
     else { return nil }
     return (address, url.percentEncodedPath)
+  }
+
+  /// The same.
+  /// - Throws: `ProviderError.tokenAddressUnusable` with the name of the setting.
+  static func withPath(
+    _ text: String, setting: String
+  ) throws(ProviderError) -> (address: ServiceAddress, path: String) {
+    guard let address = withPath(url: text) else { throw .tokenAddressUnusable(setting: setting) }
+    return address
   }
 
   private init?(_ url: URLComponents) {

@@ -56,18 +56,15 @@ enum SendoutRules {
     }
   }
 
-  /// Those of the apps that a push service sends to.
-  /// - Throws: `SendoutError.platformNotServed` if there is none, and `.appWithoutCredentials` for the first that nothing can be sent
-  ///   to yet.
+  /// The same apps.
+  /// - Throws: `SendoutError.appWithoutCredentials` for the first that nothing can be sent to yet.
   static func sendable(_ apps: [PushApp]) throws(SendoutError) -> [PushApp] {
-    let served = apps.filter(\.type.isServed)
-    guard !served.isEmpty else { throw .platformNotServed(apps[0].type) }
-    for app in served {
+    for app in apps {
       if let field = app.missingCredential {
         throw .appWithoutCredentials(app.id, appID: app.appID, app.type, field: field)
       }
     }
-    return served
+    return apps
   }
 
   static func audience(_ audience: Audience) throws {

@@ -49,7 +49,7 @@ public struct SendoutStore: Sendable {
 
   /// Creates a sendout, and starts it if the request says so.
   /// - Returns: the sendout; its counts are 0, as a hub has yet to freeze its audience.
-  /// - Throws: `SendoutError.invalid`, `.platformNotServed`, `.appWithoutCredentials`; `RegistryError.appUnknown`, `.appAmbiguous`;
+  /// - Throws: `SendoutError.invalid`, `.appWithoutCredentials`; `RegistryError.appUnknown`, `.appAmbiguous`;
   ///   `ContentError.invalid`, `.unparsable` with fields such as `message.alert`.
   public func create(_ customer: CustomerID, _ request: SendoutRequest) async throws -> SendoutReply {
     let name = try SendoutRules.name(request)

@@ -38,8 +38,6 @@ public enum SendoutError: Error, Sendable, Hashable {
   case sendoutUnknown(SendoutID)
   /// A field does not hold what it may. `problem` ends the sentence that begins with the field's name, as in "is empty".
   case invalid(field: String, problem: String)
-  /// Apps of this platform cannot be sent to yet. The field is `appType`.
-  case platformNotServed(AppType)
   /// The customer has no contact of this original id, or no device of this token.
   case recipientUnknown
   /// The customer has no message of this id.

@@ -15,6 +15,8 @@ public final class PushSimulator: Service {
   public let fcm: SimulatedFCM
   /// Huawei's Push Kit, with its token endpoint.
   public let hms: SimulatedHMS
+  /// Windows' push service, with both of its token endpoints.
+  public let wns: SimulatedWNS
   /// Mozilla's push service for browsers.
   public let webPush: SimulatedWebPush
   private let phoneLog: RequestLog<PhoneEntry>
@@ -28,6 +30,7 @@ public final class PushSimulator: Service {
     var sandbox: ServiceListener
     var fcm: ServiceListener
     var hms: ServiceListener
+    var wns: ServiceListener
     var webPush: ServiceListener
     var phone: PhoneServer?
   }
@@ -46,6 +49,7 @@ public final class PushSimulator: Service {
       now: now)
     fcm = SimulatedFCM(settings, phoneLog: shown, now: now)
     hms = SimulatedHMS(settings, phoneLog: shown, now: now)
+    wns = SimulatedWNS(settings, phoneLog: shown, now: now)
     webPush = SimulatedWebPush(settings, phoneLog: shown, now: now)
   }
 
@@ -55,16 +59,17 @@ public final class PushSimulator: Service {
     let authority = try CertificateAuthority.stored(in: settings.caFile)
     let certificate = try authority.serverContext(name: settings.name)
     let apple = try authority.serverContext(name: settings.name, asksForCertificate: true)
-    func listen(
+    let microsoft = try authority.serverContext(name: settings.name, protocols: settings.wnsProtocols)
+    func listen<Connection: ServiceConnection>(
       on port: Int, _ certificate: NIOSSLContext, _ connections: ConnectionTable,
-      http1: (@Sendable (any Channel) throws -> Void)? = nil,
-      _ accept: @escaping @Sendable (Int) -> some ServiceConnection
+      http1: (@Sendable (any Channel, ServerHandler<Connection>) throws -> Void)? = nil,
+      _ accept: @escaping @Sendable (Int) -> Connection
     ) async throws -> ServiceListener {
       try await ServiceListener(
-        host: settings.host, port: port, certificate: certificate, connections: connections, accept: accept,
-        http1: http1)
+        host: settings.host, port: port, certificate: certificate, connections: connections, http1: http1,
+        accept: accept)
     }
-    let (apns, fcm, hms, webPush) = (apns, fcm, hms, webPush)
+    let (apns, fcm, hms, wns, webPush) = (apns, fcm, hms, wns, webPush)
     let production = try await listen(on: settings.productionPort, apple, apns.traffic.connections) {
       APNsServerConnection(apns, environment: .production, number: $0, authority: authority)
     }
@@ -77,12 +82,16 @@ public final class PushSimulator: Service {
     let huawei = try await listen(on: settings.hmsPort, certificate, hms.traffic.connections) {
       HMSServerConnection(hms: hms, number: $0)
     }
+    let windows = try await listen(
+      on: settings.wnsPort, microsoft, wns.traffic.connections, http1: { try ServiceListener.http1($0, $1) }
+    ) { WNSServerConnection(wns: wns, number: $0) }
     let browsers = try await listen(
       on: settings.webPushPort, try authority.serverContext(name: settings.name, protocols: ["h2", "http/1.1"]),
-      webPush.traffic.connections, http1: { try BrowserHandler.configure($0, for: webPush) },
-      { WebPushServerConnection(webPush: webPush, number: $0) })
+      webPush.traffic.connections, http1: { channel, _ in try BrowserHandler.configure(channel, for: webPush) }
+    ) { WebPushServerConnection(webPush: webPush, number: $0) }
     running.withLock {
-      $0 = Running(production: production, sandbox: sandbox, fcm: google, hms: huawei, webPush: browsers)
+      $0 = Running(
+        production: production, sandbox: sandbox, fcm: google, hms: huawei, wns: windows, webPush: browsers)
     }
     webPush.origin = webPushURL
     if let port = settings.phonePort {
@@ -94,7 +103,7 @@ public final class PushSimulator: Service {
       "Simulator listening",
       metadata: [
         "production": "\(productionURL)", "sandbox": "\(sandboxURL)", "fcm": "\(fcmURL)",
-        "google_token": "\(googleTokenURL)", "hms": "\(hmsURL)", "hms_token": "\(hmsTokenURL)",
+        "google_token": "\(googleTokenURL)", "hms": "\(hmsURL)", "hms_token": "\(hmsTokenURL)", "wns": "\(wnsURL)",
         "webpush": "\(webPushURL)",
         "phone": "\(phoneURL ?? "none")", "ca_file": "\(settings.caFile)",
       ])
@@ -107,10 +116,12 @@ public final class PushSimulator: Service {
     await running.sandbox.close()
     await running.fcm.close()
     await running.hms.close()
+    await running.wns.close()
     await running.webPush.close()
     apns.cut()
     fcm.cut()
     hms.cut()
+    wns.cut()
     webPush.cut()
     webPush.disconnectBrowsers()
     await running.phone?.stop()
@@ -135,7 +146,11 @@ public final class PushSimulator: Service {
   public var hmsURL: String { url { $0.hms } }
   /// Huawei's token endpoint: `https://localhost:8446/oauth2/v3/token`, say.
   public var hmsTokenURL: String { hmsURL + HuaweiTokenRequest.path }
-  /// Origin of the browsers' endpoints: `https://localhost:8447`, say; empty before `start`.
+  /// Where the token endpoints and all channel URIs of WNS are: `https://localhost:8447`, say; empty before `start`.
+  public var wnsURL: String { url { $0.wns } }
+  /// The host that channel URIs are at: `localhost:8447`, say; empty before `start`.
+  public var wnsHost: String { String(wnsURL.dropFirst("https://".count)) }
+  /// Origin of the browsers' endpoints: `https://localhost:8448`, say; empty before `start`.
   public var webPushURL: String { url { $0.webPush } }
   /// `http://localhost:8081`, say; nil without a phone page.
   public var phoneURL: String? {
@@ -156,6 +171,7 @@ public final class PushSimulator: Service {
       ("PUSHCART_APNS_PRODUCTION_URL", productionURL), ("PUSHCART_APNS_SANDBOX_URL", sandboxURL),
       ("PUSHCART_FCM_URL", fcmURL), ("PUSHCART_GOOGLE_TOKEN_URL", googleTokenURL),
       ("PUSHCART_HMS_URL", hmsURL), ("PUSHCART_HMS_TOKEN_URL", hmsTokenURL),
+      ("PUSHCART_WNS_TOKEN_URL", wnsURL), ("PUSHCART_WNS_ALLOWED_HOSTS", wnsHost),
       ("PUSHCART_PROVIDER_CA_FILE", caFile),
     ]
   }
@@ -186,6 +202,10 @@ public final class PushSimulator: Service {
       topics: topics, environments: environments, until: notAfter, password: password, now: Date())
   }
 
+  /// The channel URI of a simulated Windows device. Call it after `start`.
+  /// - Parameter token: letters, digits and hyphens; those of `fade` select replies.
+  public func channel(_ token: String) -> String { "\(wnsURL)/?token=\(token)" }
+
   private func url(of listener: (Running) -> ServiceListener) -> String {
     running.withLock { $0.map { "https://\(settings.name):\(listener($0).port)" } ?? "" }
   }
@@ -205,8 +225,12 @@ public struct SimulatorSettings: Sendable {
   public var fcmPort = 8445
   /// Huawei's Push Kit, and its token endpoint beside it; 0 for any free port.
   public var hmsPort = 8446
+  /// Windows' push service, and its token endpoints beside it; 0 for any free port.
+  public var wnsPort = 8447
+  /// What WNS lets TLS choose from, the preferred one first; empty for HTTP/1.1 without a choice.
+  public var wnsProtocols = ["http/1.1", "h2"]
   /// Web Push; 0 for any free port.
-  public var webPushPort = 8447
+  public var webPushPort = 8448
   /// The phone page; 0 for any free port, nil for no phone page.
   public var phonePort: Int? = 8081
   /// Further names under which the phone page may be opened, without port.
@@ -220,6 +244,8 @@ public struct SimulatorSettings: Sendable {
   public var fcmStreamLimit = 100
   /// Most open streams of a connection to Push Kit.
   public var hmsStreamLimit = 100
+  /// Most open streams of a connection to WNS that speaks HTTP/2.
+  public var wnsStreamLimit = 100
   /// Most open streams of a connection to Web Push.
   public var webPushStreamLimit = 100
   /// Requests kept; older ones are dropped.

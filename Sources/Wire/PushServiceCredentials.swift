@@ -8,6 +8,15 @@ public enum PushServiceCredentials: Sendable, Hashable {
   case apnsCertificates(development: PushCertificate?, production: PushCertificate?)
   case fcm(GoogleServiceAccount)
   case hms(HuaweiAccount)
+  case wns(WindowsAccount)
+}
+
+/// What signs in to Windows' push service.
+public enum WindowsAccount: Sendable, Hashable {
+  /// The Package SID and the secret of an app in the Microsoft Store.
+  case package(sid: String, secret: String)
+  /// The client of an app registration at Microsoft Entra, and its secret.
+  case entra(tenantID: String, clientID: String, secret: String)
 }
 
 /// What signs in to Huawei's Push Kit.
@@ -86,6 +95,7 @@ extension PushServiceCredentials: CustomStringConvertible, CustomDebugStringConv
       [development, production].compactMap { $0?.description }.joined(separator: ", ")
     case .fcm(let account): account.description
     case .hms(let account): account.description
+    case .wns(let account): account.description
     }
   }
   public var debugDescription: String { description }
@@ -112,6 +122,18 @@ extension HuaweiAccount: CustomStringConvertible, CustomDebugStringConvertible, 
     switch self {
     case .client(let id, _): id
     case .serviceAccount(let account): account.description
+    }
+  }
+  public var debugDescription: String { description }
+  public var customMirror: Mirror { Mirror(self, children: ["account": description]) }
+}
+
+extension WindowsAccount: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// Who signs in, never with what.
+  public var description: String {
+    switch self {
+    case .package(let sid, _): sid
+    case .entra(let tenantID, let clientID, _): "\(tenantID)/\(clientID)"
     }
   }
   public var debugDescription: String { description }

@@ -95,7 +95,7 @@ import Wire
     }
   }
 
-  @Test func `An appId stands for all its platforms that a push service sends to`() async throws {
+  @Test func `An appId stands for all its platforms`() async throws {
     try await withSendingBench { bench in
       let apps = PushApps(bench.pool, vault: bench.vault)
       let firebase = try await apps.add(
@@ -103,8 +103,11 @@ import Wire
         NewPushApp(
           appID: SendingBench.appID, type: .firebase, name: "Acme for Android",
           service: PushServiceFields(serviceAccount: Secret(try bench.simulator.issueServiceAccount()))))
-      _ = try await apps.add(
-        bench.customer, NewPushApp(appID: SendingBench.appID, type: .windows, name: "Acme for Windows"))
+      let windows = try await apps.add(
+        bench.customer,
+        NewPushApp(
+          appID: SendingBench.appID, type: .windows, name: "Acme for Windows",
+          service: PushServiceFields(clientSecret: Secret("s"), packageSID: "ms-app://s-1-15-2-1")))
       func sentTo(_ type: AppType?) async throws -> [PushAppID] {
         try await bench.sendouts.create(
           bench.customer,
@@ -112,7 +115,7 @@ import Wire
             appId: SendingBench.appID, appType: type, audience: .all, message: MessageBody(alert: "Hello"))
         ).apps.map(\.pushAppId)
       }
-      #expect(try await sentTo(nil) == [bench.app.id, firebase.id])
+      #expect(try await sentTo(nil) == [bench.app.id, firebase.id, windows.id])
       #expect(try await sentTo(.firebase) == [firebase.id])
     }
   }

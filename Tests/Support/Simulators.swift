@@ -22,6 +22,7 @@ public func withSimulator<Answer: Sendable>(
   settings.fcmPort = 0
   settings.hmsPort = 0
   settings.webPushPort = 0
+  settings.wnsPort = 0
   settings.phonePort = nil
   configure(&settings)
   var quiet = Logger(label: "simulator")
@@ -88,6 +89,8 @@ extension PushServiceSettings {
     fcm.tokenURL = simulator.googleTokenURL
     hms.url = simulator.hmsURL
     hms.tokenURL = simulator.hmsTokenURL
+    wns.tokenURL = simulator.wnsURL
+    wns.allowedHosts = ChannelHosts(simulator.wnsHost) ?? .microsoft
     caFile = simulator.caFile
     reconnectDelay = .milliseconds(1)
     connectTimeout = .seconds(600)

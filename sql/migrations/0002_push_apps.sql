@@ -37,7 +37,7 @@ CREATE TABLE push_credential (
   push_app_id   bigint      NOT NULL,
   kind          text        NOT NULL CONSTRAINT push_credential_kind_known CHECK (kind IN (
                   'apns_signing_key', 'apns_development_certificate', 'apns_production_certificate',
-                  'fcm_service_account', 'hms_account', 'wns_client_secret', 'vapid_key',
+                  'fcm_service_account', 'hms_account', 'wns_account', 'vapid_key',
                   'identity_secret', 'previous_identity_secret')),
   sealed        bytea       NOT NULL,
   master_key_id text        NOT NULL,
@@ -54,7 +54,7 @@ COMMENT ON COLUMN push_credential.push_app_id   IS 'The app.';
 COMMENT ON COLUMN push_credential.kind          IS 'Kind of credential. A certificate is kept with its private key, without the password of the file.';
 COMMENT ON COLUMN push_credential.sealed        IS 'AES-256-GCM: nonce, ciphertext, tag. Customer, app and kind are authenticated, so a row copied to another app does not open.';
 COMMENT ON COLUMN push_credential.master_key_id IS 'The master key that sealed it. `pushcart rekey` needs it for rotation.';
-COMMENT ON COLUMN push_credential.fingerprint   IS 'First 16 hex digits of the SHA-256 of the public key, or of a client''s id and secret. It tells two credentials apart.';
+COMMENT ON COLUMN push_credential.fingerprint   IS 'First 16 hex digits of the SHA-256 of the public key, or of a client''s ids and secret. It tells two credentials apart.';
 COMMENT ON COLUMN push_credential.account       IS 'Who signs in with it, as the push service''s console names it. NULL where team_id and key_id of the app say so.';
 COMMENT ON COLUMN push_credential.not_after     IS 'When a certificate expires; NULL for keys.';
 COMMENT ON COLUMN push_credential.updated_at    IS 'When the credential was stored.';

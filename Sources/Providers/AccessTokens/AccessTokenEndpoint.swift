@@ -7,7 +7,9 @@ protocol AccessTokenEndpoint: Sendable {
   var name: String { get }
   /// The dimension `service` of its metrics.
   var label: String { get }
-  var address: ServiceAddress { get }
+
+  /// Where it is for an account.
+  func address(for credentials: PushServiceCredentials) -> ServiceAddress
 
   /// How an account gets its token.
   /// - Throws: if the account's private key is unusable.
@@ -23,6 +25,25 @@ enum AccessTokenGrant: Sendable {
 }
 
 extension AccessTokenEndpoint {
+  /// A request for a token by a client's id and secret (RFC 6749, section 4.4).
+  func clientCredentials(_ id: String, _ secret: String, scope: String? = nil, path: String) -> PushRequest {
+    let form = "grant_type=client_credentials&client_id=\(Self.encoded(id))&client_secret=\(Self.encoded(secret))"
+    return request(path: path, form: form + (scope.map { "&scope=\(Self.encoded($0))" } ?? ""))
+  }
+
+  /// A value of a form: everything but unreserved characters (RFC 3986, section 2.3) is escaped.
+  private static func encoded(_ text: String) -> String {
+    text.utf8.reduce(into: "") { encoded, byte in
+      switch byte {
+      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+        UInt8(ascii: "~"):
+        encoded.unicodeScalars.append(Unicode.Scalar(byte))
+      default: encoded += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+      }
+    }
+  }
+
   /// A request with a form (RFC 6749, appendix B), whose names and values are encoded already.
   func request(path: String, form: String) -> PushRequest {
     let body = Array(form.utf8)
@@ -44,6 +65,8 @@ struct AccessTokenDescription: ServiceDescription {
   var name: String { endpoint.name }
   var label: String { endpoint.label }
   var startsWithOneStream: Bool { false }
+  /// One request at a time fetches a token, over whatever the endpoint speaks.
+  var http1Connections: Int { 1 }
 
   /// The body authenticates.
   func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {

@@ -49,6 +49,9 @@ final class AccessTokens: Sendable {
     }
   }
 
+  /// Asks the endpoint for a token, whatever is at hand.
+  func check(_ credentials: PushServiceCredentials) async -> Verdict { await request(credentials) }
+
   private func fetch(_ credentials: PushServiceCredentials) async {
     let verdict = await request(credentials)
     let now = pools.now()
@@ -80,7 +83,9 @@ final class AccessTokens: Sendable {
     }
     let key = PoolKey(service: endpoint.label, environment: .production, credentials: credentials)
     let description = AccessTokenDescription(endpoint: endpoint, receive: receive)
-    for await outcomes in pools.send([request], through: key, to: endpoint.address, description, while: { true }) {
+    for await outcomes in pools.send(
+      [request], through: key, to: endpoint.address(for: credentials), description, while: { true })
+    {
       for outcome in outcomes { return outcome.verdict }
     }
     return .unsent(reason: "NoAccessToken")

@@ -7,11 +7,11 @@ import Wire
 /// two messages, of which the later one replaces the earlier on the screen.
 struct FCMAccount: PushAccount {
   let credentials: GoogleServiceAccount
-  let endpoint: FCMEndpoint
+  let endpoint: AccessTokenService
   /// Four weeks in seconds, the most that FCM takes.
   private static let longestTTL = 2_419_200
 
-  var service: String { FCMDescription.name }
+  var service: String { endpoint.name }
   var environments: [PushEnvironment] { [.production] }
 
   func prepare(_ push: OutgoingPush) -> PreparedPush {
@@ -32,17 +32,15 @@ struct FCMAccount: PushAccount {
   func send(
     _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
-    endpoint.send(requests, as: credentials, while: isWanted)
+    endpoint.send(requests, as: .fcm(credentials), while: isWanted)
   }
 
   /// Sends a dry run to a well-formed token that no device has. FCM checks the access token and the project first, so a word about
   /// the token, or none, says that it accepts the account. 401, 403 and 404 without such a word refuse it.
   func check(_ environment: PushEnvironment) async -> CredentialVerdict {
     if case .credentialsRefused(let reason) = projectRefusal { return .refused(reason: reason) }
-    for await outcomes in send([request(FCMPayload.dryRun)], to: .production, while: { true }) {
-      for outcome in outcomes { return CredentialVerdict(fcm: outcome.verdict) }
-    }
-    return .unreachable(reason: "Cancelled")
+    return CredentialVerdict(
+      dryRun: await endpoint.verdict(on: request(FCMPayload.dryRun), as: .fcm(credentials)))
   }
 
   /// All headers but the length are the same for every push of the project.
@@ -72,17 +70,5 @@ struct FCMAccount: PushAccount {
   /// FCM promises no form of a token. Blanks and control characters have never been part of one.
   private static func isToken(_ text: String) -> Bool {
     (1...4096).contains(text.utf8.count) && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
-  }
-}
-
-extension CredentialVerdict {
-  /// What the verdict on the dry run of `FCMAccount.check` says about the account.
-  init(fcm verdict: Verdict) {
-    switch verdict {
-    case .accepted, .tokenInvalid: self = .accepted
-    case .credentialsRefused(let reason): self = .refused(reason: reason)
-    case .payloadRefused(let reason), .retry(_, let reason), .unsent(let reason), .uncertain(let reason):
-      self = .unreachable(reason: reason)
-    }
   }
 }

@@ -17,6 +17,8 @@ struct GoogleTokenEndpoint: AccessTokenEndpoint {
   /// In seconds; Google takes an hour at most.
   private static let lifetime: Int64 = 3600
 
+  func address(for credentials: PushServiceCredentials) -> ServiceAddress { address }
+
   func grant(to credentials: PushServiceCredentials, now: Date) throws -> AccessTokenGrant {
     guard case .fcm(let account) = credentials else { preconditionFailure("an account of another service") }
     return .request(try request(account, now: now))

@@ -7,11 +7,11 @@ import Wire
 /// is two messages, of which the later one replaces the earlier on the screen.
 struct HMSAccount: PushAccount {
   let credentials: HuaweiAccount
-  let endpoint: HMSEndpoint
+  let endpoint: AccessTokenService
   /// Fifteen days in seconds, the most that Push Kit takes.
   private static let longestTTL = 1_296_000
 
-  var service: String { HMSDescription.name }
+  var service: String { endpoint.name }
   var environments: [PushEnvironment] { [.production] }
   var mostRecipients: Int { Self.mostTokens }
   /// Most tokens in a request.
@@ -34,7 +34,7 @@ struct HMSAccount: PushAccount {
   func send(
     _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
-    endpoint.send(Self.joined(requests, path: path), as: credentials, while: isWanted)
+    endpoint.send(Self.joined(requests, path: path), as: .hms(credentials), while: isWanted)
   }
 
   /// Sends a dry run to a token that no device has. Push Kit checks the access token and the app first, so a word about the token, or
@@ -42,10 +42,8 @@ struct HMSAccount: PushAccount {
   func check(_ environment: PushEnvironment) async -> CredentialVerdict {
     let opening = HMSPayload.opening(RenderedMessage(), validateOnly: true)
     let probe = Self.unsent(opening, to: "pushcart-credential-check-" + String(repeating: "0", count: 104))
-    for await outcomes in send([probe], to: .production, while: { true }) {
-      for outcome in outcomes { return CredentialVerdict(hms: outcome.verdict) }
-    }
-    return .unreachable(reason: "Cancelled")
+    return CredentialVerdict(
+      dryRun: await endpoint.verdict(on: Self.joined([probe], path: path)[0], as: .hms(credentials)))
   }
 
   /// Where messages go: clients have their app's address, service accounts their project's.
@@ -99,17 +97,5 @@ struct HMSAccount: PushAccount {
   /// Huawei promises no form of a token. Blanks and control characters have never been part of one.
   private static func isToken(_ text: String) -> Bool {
     (1...4096).contains(text.utf8.count) && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
-  }
-}
-
-extension CredentialVerdict {
-  /// What the verdict on the dry run of `HMSAccount.check` says about the account.
-  init(hms verdict: Verdict) {
-    switch verdict {
-    case .accepted, .tokenInvalid: self = .accepted
-    case .credentialsRefused(let reason): self = .refused(reason: reason)
-    case .payloadRefused(let reason), .retry(_, let reason), .unsent(let reason), .uncertain(let reason):
-      self = .unreachable(reason: reason)
-    }
   }
 }

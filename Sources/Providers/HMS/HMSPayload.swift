@@ -19,7 +19,7 @@ enum HMSPayload {
     var json = JSONObjectText(capacity: 1536)
     json.append("validate_only", Array((validateOnly ? "true" : "false").utf8))
     json.beginObject("message")
-    json.append("data", JSONText.quoted(String(decoding: data(of: message), as: UTF8.self)))
+    json.append("data", JSONText.quoted(String(decoding: message.fieldsAsJSON, as: UTF8.self)))
     json.beginObject("android")
     json.append("collapse_key", collapseKey.map { Array(String(group(of: $0)).utf8) })
     json.append("urgency", Array("\"NORMAL\"".utf8))
@@ -61,22 +61,6 @@ enum HMSPayload {
   /// A group from 1 to 100, of which an offline phone keeps the newest message. Push Kit takes no words; what is shown is replaced by
   /// the tag, which is the key itself.
   static func group(of collapseKey: String) -> Int {
-    // FNV-1a
-    Int(collapseKey.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 } % 100) + 1
-  }
-
-  private static func data(of message: RenderedMessage) -> [UInt8] {
-    var json = JSONObjectText(capacity: 1024)
-    json.append("source", Array("\"carma\"".utf8))
-    json.append("alert", message.alert)
-    json.append("info", message.info)
-    json.append("url", message.url)
-    json.append("pushreadurl", message.pushreadurl)
-    json.append("badge", message.badge)
-    json.append("sound", message.sound)
-    json.append("category", message.category)
-    for field in message.fields { json.append(name: field.name, field.value) }
-    json.endObject()
-    return json.bytes
+    Int(CollapseKeyHash.value(collapseKey) % 100) + 1
   }
 }

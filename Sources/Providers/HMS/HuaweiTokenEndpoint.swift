@@ -16,12 +16,13 @@ struct HuaweiTokenEndpoint: AccessTokenEndpoint {
   /// Of a service account's token, in seconds.
   private static let lifetime: Int64 = 3600
 
+  func address(for credentials: PushServiceCredentials) -> ServiceAddress { address }
+
   func grant(to credentials: PushServiceCredentials, now: Date) throws -> AccessTokenGrant {
     guard case .hms(let account) = credentials else { preconditionFailure("an account of another service") }
     switch account {
     case .client(let id, let secret):
-      let form = "grant_type=client_credentials&client_id=\(Self.encoded(id))&client_secret=\(Self.encoded(secret))"
-      return .request(request(path: path, form: form))
+      return .request(clientCredentials(id, secret, path: path))
     case .serviceAccount(let account):
       let issued = Int64(now.timeIntervalSince1970)
       let token = try SignedJWT(
@@ -36,18 +37,5 @@ struct HuaweiTokenEndpoint: AccessTokenEndpoint {
     var aud: String
     var iat: Int64
     var exp: Int64
-  }
-
-  /// A value of a form: everything but unreserved characters (RFC 3986, section 2.3) is escaped.
-  private static func encoded(_ text: String) -> String {
-    text.utf8.reduce(into: "") { encoded, byte in
-      switch byte {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-        UInt8(ascii: "~"):
-        encoded.unicodeScalars.append(Unicode.Scalar(byte))
-      default: encoded += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-      }
-    }
   }
 }

@@ -25,6 +25,13 @@ struct AppCommand: AsyncParsableCommand {
 
         Example: pushcart app add --customer 1 --type huawei --app-id com.acme.app --name Acme --client-id 104567891 \
         --client-secret-file client-secret.txt
+
+        Example: pushcart app add --customer 1 --type windows --app-id com.acme.app --name Acme \
+        --package-sid ms-app://s-1-15-2-1234567890-1234567890 --client-secret-file client-secret.txt
+
+        Example: pushcart app add --customer 1 --type windows --app-id com.acme.app --name Acme \
+        --tenant-id 6babcaad-604b-40ac-a9d7-9fd97c0b779f --client-id 1a2b3c4d-0000-1111-2222-333344445555 \
+        --client-secret-file client-secret.txt
         """)
 
     @Option(help: "Number of the customer.") var customer: CustomerID
@@ -149,14 +156,8 @@ struct AppCommand: AsyncParsableCommand {
 
     func run(in stores: ManagementStores) async throws {
       let app = try await app.find(customer, in: stores)
-      guard app.type.isServed else { throw CommandFailure(HTTPErrorResponse.uncheckable.sentence) }
       guard let reply = try await stores.check(app) else {
-        let options =
-          switch app.type {
-          case .ios: "--signing-key FILE"
-          case .huawei: "--client-id ID --client-secret-file FILE"
-          default: "--service-account FILE"
-          }
+        let options = HTTPErrorResponse.credentialOptions(of: app.type)
         throw CommandFailure("App \(app.appID) has no credentials yet: pushcart app update \(app.id) \(options)")
       }
       try options.output.show(reply) { reply in
@@ -205,8 +206,12 @@ struct PushServiceOptions: ParsableArguments {
       "Key file of a service account: Google's, from the Firebase console (Firebase, Android), or Huawei's (Huawei).",
     completion: .file(extensions: ["json"]))
   var serviceAccount: String?
-  @Option(help: "The app's Client ID in AppGallery Connect (Huawei).") var clientId: String?
-  @Option(help: "File with its Client Secret (Huawei).", completion: .file()) var clientSecretFile: String?
+  @Option(help: "The app's Client ID in AppGallery Connect (Huawei), or at Microsoft Entra (Windows).")
+  var clientId: String?
+  @Option(help: "The app's Package SID in Partner Center (Windows).") var packageSid: String?
+  @Option(help: "The Directory (tenant) ID at Microsoft Entra (Windows).") var tenantId: String?
+  @Option(help: "File with the secret of the client or package (Huawei, Windows).", completion: .file())
+  var clientSecretFile: String?
 
   var fields: PushServiceFields {
     get throws {
@@ -219,7 +224,7 @@ struct PushServiceOptions: ParsableArguments {
           Secret(bytes: Array(try InputFile(path).bytes.prefix { $0 != 0x0A && $0 != 0x0D }))
         },
         serviceAccount: try Self.secret(serviceAccount), clientID: clientId,
-        clientSecret: try Self.secret(clientSecretFile))
+        clientSecret: try Self.secret(clientSecretFile), packageSID: packageSid, tenantID: tenantId)
     }
   }
 

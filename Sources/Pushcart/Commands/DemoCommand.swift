@@ -29,7 +29,8 @@ struct DemoCommand: AsyncParsableCommand {
   @Option(help: "TCP port of the simulated APNs, sandbox.") var apnsSandboxPort = 8444
   @Option(help: "TCP port of the simulated FCM.") var fcmPort = 8445
   @Option(help: "TCP port of the simulated Push Kit.") var hmsPort = 8446
-  @Option(help: "TCP port of the simulated Web Push.") var webpushPort = 8447
+  @Option(help: "TCP port of the simulated WNS.") var wnsPort = 8447
+  @Option(help: "TCP port of the simulated Web Push.") var webpushPort = 8448
   @Option(help: "trace, debug, info, notice, warning, error or critical; debug logs every request.")
   var logLevel = "warning"
 
@@ -40,7 +41,7 @@ struct DemoCommand: AsyncParsableCommand {
     for (port, flag) in [
       (port, "--port"), (phonePort, "--phone-port"), (apnsPort, "--apns-port"),
       (apnsSandboxPort, "--apns-sandbox-port"), (fcmPort, "--fcm-port"), (hmsPort, "--hms-port"),
-      (webpushPort, "--webpush-port"),
+      (webpushPort, "--webpush-port"), (wnsPort, "--wns-port"),
     ] {
       try TCPPort.require(port, on: host, flag: flag)
     }
@@ -51,7 +52,7 @@ struct DemoCommand: AsyncParsableCommand {
       local: LocalHub(folder: folder), host: host, phoneNames: phoneNames,
       ports: Demo.Ports(
         hub: port, phone: phonePort, apns: apnsPort, apnsSandbox: apnsSandboxPort, fcm: fcmPort, hms: hmsPort,
-        webPush: webpushPort),
+        webPush: webpushPort, wns: wnsPort),
       metrics: metrics, logger: Logger(label: "demo"))
     do {
       try await demo.run()

@@ -7,12 +7,13 @@ import UnixSignals
 struct SimulatorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "simulator",
-    abstract: "Stand in for APNs, FCM, Huawei's Push Kit and Web Push, with a page that shows what phones would.",
+    abstract: "Stand in for APNs, FCM, Push Kit, WNS and Web Push, with a page that shows what phones would.",
     discussion: """
       It prints the settings that point a hub at it. PUSHCART_PAGE_FRAME_ANCESTORS lets its phone page show the hub's rich \
       pages. Without --trust and --service-account it accepts any signing key and any service account. With either it \
       checks signatures, and refuses all others. The address of FCM serves Google's token endpoint too, and that of Push Kit \
-      Huawei's. Device tokens that begin with fade0404, \
+      Huawei's. That of WNS serves both of Microsoft's, and its channel URIs have the form https://NAME:PORT/?token=TOKEN. \
+      Device tokens that begin with fade0404, \
       fade0410, fade0429, fade0503 and the like get that error.
 
       Example: pushcart simulator --ca-file /tmp/simulator-ca.pem --trust TEAM123456/KEY1234567=AuthKey.p8
@@ -26,7 +27,8 @@ struct SimulatorCommand: AsyncParsableCommand {
   @Option(help: "TCP port of APNs, sandbox; 0 takes any free one.") var apnsSandboxPort = 8444
   @Option(help: "TCP port of FCM and Google's token endpoint; 0 takes any free one.") var fcmPort = 8445
   @Option(help: "TCP port of Push Kit and Huawei's token endpoint; 0 takes any free one.") var hmsPort = 8446
-  @Option(help: "TCP port of Web Push; 0 takes any free one.") var webpushPort = 8447
+  @Option(help: "TCP port of WNS and Microsoft's token endpoints; 0 takes any free one.") var wnsPort = 8447
+  @Option(help: "TCP port of Web Push; 0 takes any free one.") var webpushPort = 8448
   @Option(help: "TCP port of the phone page; 0 takes any free one.") var phonePort = 8081
   @Option(
     name: .customLong("phone-name"),
@@ -52,7 +54,7 @@ struct SimulatorCommand: AsyncParsableCommand {
   func run() async throws {
     for (port, flag) in [
       (apnsPort, "--apns-port"), (apnsSandboxPort, "--apns-sandbox-port"), (fcmPort, "--fcm-port"),
-      (hmsPort, "--hms-port"), (webpushPort, "--webpush-port"), (phonePort, "--phone-port"),
+      (hmsPort, "--hms-port"), (wnsPort, "--wns-port"), (webpushPort, "--webpush-port"), (phonePort, "--phone-port"),
     ] {
       try TCPPort.require(port, on: host, flag: flag)
     }
@@ -64,6 +66,7 @@ struct SimulatorCommand: AsyncParsableCommand {
     settings.sandboxPort = apnsSandboxPort
     settings.fcmPort = fcmPort
     settings.hmsPort = hmsPort
+    settings.wnsPort = wnsPort
     settings.webPushPort = webpushPort
     settings.phonePort = phonePort
     settings.phoneNames = phoneNames

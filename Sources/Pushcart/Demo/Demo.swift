@@ -1,5 +1,6 @@
 import Logging
 import Postgres
+import Providers
 import Registry
 import ServiceLifecycle
 import Simulator
@@ -16,6 +17,7 @@ struct Demo: Sendable {
     var fcm: Int
     var hms: Int
     var webPush: Int
+    var wns: Int
   }
 
   var local: LocalHub
@@ -55,9 +57,13 @@ struct Demo: Sendable {
     try simulator.fcm.register(keyFile: serviceAccount)
     simulator.hms.register(
       clientID: SampleCustomer.huaweiClientID, secret: SampleCustomer.huaweiClientSecret, name: "Sample shop")
+    simulator.wns.register(
+      packageSID: SampleCustomer.windowsPackageSID, secret: SampleCustomer.windowsSecret, name: "Sample shop")
     let (sample, next) = try await settings.withPool { pool in
       try await Migrator(pool, Migration.embedded).apply()
-      let sample = try await SampleCustomer.prepare(local, pool, vault: vault, serviceAccount: serviceAccount)
+      let sample = try await SampleCustomer.prepare(
+        local, pool, vault: vault, serviceAccount: serviceAccount, channel: simulator.channel,
+        channelHosts: settings.pushServices.wns.allowedHosts)
       return (sample, try await pool.query(HubQueries.nextSendout)[0].decode(Int64.self))
     }
     try simulator.apns.trust(
@@ -80,6 +86,7 @@ struct Demo: Sendable {
     settings.fcmPort = ports.fcm
     settings.hmsPort = ports.hms
     settings.webPushPort = ports.webPush
+    settings.wnsPort = ports.wns
     settings.phonePort = ports.phone
     // People who add an app of their own, with any key at hand, want to see its pushes on the phone page.
     settings.trustsUnknownKeys = true
@@ -95,7 +102,8 @@ struct Demo: Sendable {
       (.publicURL, "http://localhost:\(ports.hub)"), (.apnsProductionURL, simulator.productionURL),
       (.apnsSandboxURL, simulator.sandboxURL), (.fcmURL, simulator.fcmURL),
       (.googleTokenURL, simulator.googleTokenURL), (.hmsURL, simulator.hmsURL),
-      (.hmsTokenURL, simulator.hmsTokenURL), (.providerCAFile, simulator.caFile),
+      (.hmsTokenURL, simulator.hmsTokenURL), (.wnsTokenURL, simulator.wnsURL),
+      (.wnsAllowedHosts, simulator.wnsHost), (.providerCAFile, simulator.caFile),
       (.pageFrameAncestors, simulator.phoneURL ?? "'none'"),
     ]
     let object = Dictionary(uniqueKeysWithValues: values.map { ($0.0.name, $0.1) })

@@ -14,6 +14,10 @@ struct SampleCustomer: Sendable {
   static let huaweiClientID = "100000001"
   /// No secret: the simulated Push Kit alone knows it.
   static let huaweiClientSecret = "sample-client-secret"
+  static let windowsAppID = "com.example.shop.windows"
+  static let windowsPackageSID = "ms-app://s-1-15-2-1000000001-1000000002-1000000003"
+  /// No secret: the simulated WNS alone knows it.
+  static let windowsSecret = "sample-package-secret"
   static let teamID = "SAMPLETEAM"
   static let keyID = "SAMPLEKEY0"
 
@@ -24,9 +28,13 @@ struct SampleCustomer: Sendable {
   let signingKey: String
 
   /// Creates what is missing of customer, access key, app, templates, contacts and devices.
-  static func prepare(_ local: LocalHub, _ pool: Pool, vault: Vault, serviceAccount: String) async throws
-    -> SampleCustomer
-  {
+  /// - Parameters:
+  ///   - channel: the channel URI of a Windows device, by a word of its own.
+  ///   - channelHosts: the hosts that these URIs can be at.
+  static func prepare(
+    _ local: LocalHub, _ pool: Pool, vault: Vault, serviceAccount: String, channel: (String) -> String,
+    channelHosts: ChannelHosts
+  ) async throws -> SampleCustomer {
     let customers = Customers(pool)
     let known = try await customers.all().first { $0.name == name }
     let customer = if let known { known.id } else { try await customers.add(name: name).id }
@@ -50,10 +58,18 @@ struct SampleCustomer: Sendable {
         appID: Self.huaweiAppID, type: .huawei, name: "Sample shop",
         service: PushServiceFields(
           clientID: Self.huaweiClientID, clientSecret: Secret(Self.huaweiClientSecret))))
+    let windows = try await sample.app(
+      apps,
+      NewPushApp(
+        appID: Self.windowsAppID, type: .windows, name: "Sample shop",
+        service: PushServiceFields(
+          clientSecret: Secret(Self.windowsSecret), packageSID: Self.windowsPackageSID)))
     try await sample.saveTemplates(Templates(pool))
-    try await sample.register(SamplePeople.all, ios, pool)
-    try await sample.register(SamplePeople.onAndroid, android, pool)
-    try await sample.register(SamplePeople.onHuawei, huawei, pool)
+    let registrations = RegistrationBatcher(pool, channelHosts: channelHosts)
+    try await sample.register(SamplePeople.all, ios, pool, registrations)
+    try await sample.register(SamplePeople.onAndroid, android, pool, registrations)
+    try await sample.register(SamplePeople.onHuawei, huawei, pool, registrations)
+    try await sample.register(SamplePeople.onWindows(channel), windows, pool, registrations)
     return sample
   }
 
@@ -83,13 +99,15 @@ struct SampleCustomer: Sendable {
   }
 
   /// Registers these people's phones in an app, unless the last one's is registered already.
-  private func register(_ people: [PushDevicesBody], _ app: PushApp, _ pool: Pool) async throws {
+  private func register(
+    _ people: [PushDevicesBody], _ app: PushApp, _ pool: Pool, _ registrations: RegistrationBatcher
+  ) async throws {
     guard let last = people.last?.originalId,
       try await Contacts(pool).find(id, originalID: last, apps: [app.id])?.devices.isEmpty != false
     else { return }
-    let registrations = RegistrationBatcher(pool)
     for person in people {
-      try await registrations.register(id, try Registration(person, apps: [app]), returnsContact: false)
+      try await registrations.register(
+        id, try Registration(person, apps: [app], channelHosts: registrations.channelHosts), returnsContact: false)
     }
   }
 }

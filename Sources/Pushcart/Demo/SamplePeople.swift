@@ -16,6 +16,7 @@ enum SamplePeople {
   private static let models = ["iPhone 15", "iPhone 16", "iPhone 16 Pro", "iPhone SE", "iPhone 17"]
   private static let androids = ["Pixel 8", "Pixel 9", "Pixel 9a"]
   private static let huaweis = ["P60 Pro", "Mate 50", "nova 12"]
+  private static let surfaces = ["Surface Pro", "Surface Laptop", "Surface Go"]
   private static let foods = ["vegetarian", "fish", "meat", "vegan"]
   private static let drinks = ["tea", "coffee", "water"]
 
@@ -61,6 +62,23 @@ enum SamplePeople {
     device.osVersion = "\(3 + number % 2).0"
     body.deviceInfo = [device]
     return body
+  }
+
+  /// Those who have a Windows computer, too.
+  /// - Parameter channel: the channel URI of a device, by a word of its own.
+  static func onWindows(_ channel: (String) -> String) -> [PushDevicesBody] {
+    zip(names, 0...).filter { $0.1 % 10 == 6 }.map { name, number in
+      var body = PushDevicesBody()
+      body.originalId = Self.body(name, number).originalId
+      var device = PushDevicesBody.DeviceInfo()
+      device.deviceToken = channel("AwYAAABsample" + token("windows", number))
+      device.appType = .windows
+      device.manufacturer = "Microsoft"
+      device.model = surfaces[number % surfaces.count]
+      device.osVersion = "11"
+      body.deviceInfo = [device]
+      return body
+    }
   }
 
   private static func device(_ kind: String, _ number: Int, model: String) -> PushDevicesBody.DeviceInfo {

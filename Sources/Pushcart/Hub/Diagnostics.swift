@@ -208,7 +208,7 @@ struct Diagnostics: Sendable {
           settings, tokens: ProviderTokenVault(pool, vault: vault), logger: Logger(label: "push services")))
       var apps: [PushApp] = []
       for customer in try await Customers(pool).all() {
-        apps += try await PushApps(pool, vault: vault).list(customer.id).filter(\.type.isServed)
+        apps += try await PushApps(pool, vault: vault).list(customer.id)
       }
       for app in apps {
         for certificate in app.certificates {

@@ -88,6 +88,12 @@ extension Setting {
   static let hmsTokenURL = Setting(
     "hms-token-url", "address at which Huawei's clients sign in",
     fallback: "https://oauth-login.cloud.huawei.com/oauth2/v3/token")
+  static let wnsTokenURL = Setting(
+    "wns-token-url", "address at which Windows apps sign in, for both kinds of accounts",
+    fallback: "https://login.live.com or https://login.microsoftonline.com")
+  static let wnsAllowedHosts = Setting(
+    "wns-allowed-hosts", "hosts that Windows' channel URIs can be at, separated by commas",
+    fallback: "*.notify.windows.com")
   static let providerCAFile = Setting(
     "provider-ca-file", "PEM file of certificates to trust instead of the system's")
   static let logLevel = Setting(
@@ -101,7 +107,9 @@ extension Setting {
     databaseURL, databaseConnections, databaseTransactions, masterKey, oldMasterKeys, host, port, operationsHost,
     operationsPort, publicURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
     pageFrameAncestors, drainSeconds, pushesInFlight, retentionDays,
-    apnsProductionURL, apnsSandboxURL, fcmURL, googleTokenURL, hmsURL, hmsTokenURL, providerCAFile, logLevel, logFormat,
+    apnsProductionURL, apnsSandboxURL, fcmURL, googleTokenURL, hmsURL, hmsTokenURL, wnsTokenURL, wnsAllowedHosts,
+    providerCAFile, logLevel,
+    logFormat,
     config,
   ]
   /// Settings whose value can be in a file: the variable with `_FILE`, the flag with `-file`.

@@ -4,6 +4,7 @@ import Postgres
 import Providers
 import Registry
 import Web
+import Wire
 
 /// All settings, read once. The rooms below get small structs of them.
 struct Settings: Sendable {
@@ -156,6 +157,18 @@ struct Settings: Sendable {
       services[keyPath: url] = reader.text(setting) ?? services[keyPath: url]
       if !PushServiceSettings.isAddressWithPath(services[keyPath: url]) {
         reader.wrong(setting, "must be https://host/path or https://host:port/path")
+      }
+    }
+    services.wns.tokenURL = reader.text(.wnsTokenURL)
+    if let url = services.wns.tokenURL, !PushServiceSettings.isAddress(url) {
+      reader.wrong(.wnsTokenURL, "must be https://host or https://host:port")
+    }
+    if let text = reader.text(.wnsAllowedHosts) {
+      if let hosts = ChannelHosts(text) {
+        services.wns.allowedHosts = hosts
+      } else {
+        reader.wrong(
+          .wnsAllowedHosts, "must be names of hosts, separated by commas, as in *.notify.windows.com,localhost:8447")
       }
     }
     services.caFile = reader.text(.providerCAFile)

@@ -23,9 +23,14 @@ public final class RegistrationBatcher: Sendable {
   /// Most devices of one statement.
   static let maximumDevices = 256
 
+  /// The hosts that Windows' channel URIs can be at; registrations are checked against them.
+  public let channelHosts: ChannelHosts
   private let batcher: Batcher<RegistrationRequest, Result<Contact?, RegistryError>>
 
-  public init(_ database: any Querying, limits: Limits = Limits()) {
+  public init(
+    _ database: any Querying, limits: Limits = Limits(), channelHosts: ChannelHosts = .microsoft
+  ) {
+    self.channelHosts = channelHosts
     let statistics = PlannerStatistics(database)
     let limited = database.limited(to: limits.timeout)
     // A customer's second statement begins when as many requests wait as fill it. A statement has a price of its own, of a dozen

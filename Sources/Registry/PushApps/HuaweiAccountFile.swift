@@ -55,19 +55,8 @@ struct HuaweiAccountFile {
     guard id.utf8.allSatisfy(Self.isPlain) else {
       throw rule.refuse("holds a character other than letters, digits, hyphens and underscores")
     }
-    func refuse(_ finding: String) -> RegistryError {
-      .credential(
-        field: "clientSecret",
-        sentence:
-          "\(finding): give the Client Secret alone, from AppGallery Connect under Project settings, App information.")
-    }
-    guard let whole = String(validating: secret.bytes, as: UTF8.self) else { throw refuse("This is a binary file") }
-    let text = String(whole.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
-    guard !text.isEmpty else { throw refuse("This is empty") }
-    if let finding = Self.finding(Data(secret.bytes)) { throw refuse(finding) }
-    guard !text.hasPrefix("-----BEGIN ") else { throw refuse("This is a key in PEM form and not a Client Secret") }
-    guard text.utf8.count <= 256 else { throw refuse("This is too long to be a Client Secret") }
-    guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { throw refuse("This is not one word") }
+    let text = try ClientSecret.text(
+      secret, advice: "give the Client Secret alone, from AppGallery Connect under Project settings, App information.")
     account = .client(id: id, secret: text)
     fingerprint = Self.digits(SHA256.hash(data: Data("\(id)\n\(text)".utf8)))
   }

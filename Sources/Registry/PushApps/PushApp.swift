@@ -46,7 +46,7 @@ public struct PushApp: Sendable, Equatable {
     case .ios: has(.apnsSigningKey) || !certificates.isEmpty ? nil : "signingKey"
     case .firebase, .android: has(.fcmServiceAccount) ? nil : "serviceAccount"
     case .huawei: has(.hmsAccount) ? nil : "clientSecret"
-    case .windows: nil
+    case .windows: has(.wnsAccount) ? nil : "clientSecret"
     }
   }
 

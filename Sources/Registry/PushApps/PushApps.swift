@@ -16,7 +16,8 @@ public struct PushApps: Sendable {
 
   /// Adds an app. appId has 1 to 200 letters, digits, dots, hyphens and underscores, and begins with one of the first two. The name
   /// has 1 to 200 characters. teamId, keyId and signingKey belong to iOS and come together or not at all; certificates belong to
-  /// iOS too. serviceAccount belongs to Firebase, Android and Huawei; clientId and clientSecret belong to Huawei and come together.
+  /// iOS too. serviceAccount belongs to Firebase, Android and Huawei. clientId and clientSecret come together; they belong to Huawei, and
+  /// with tenantId to Windows. packageSid belongs to Windows, and comes with clientSecret.
   /// - Throws: `RegistryError.invalid`, `.credential`, `.appTaken`, `.customerUnknown`.
   public func add(_ customer: CustomerID, _ app: NewPushApp) async throws -> PushApp {
     let appID = try PushAppRules.appID(app.appID, app.type)

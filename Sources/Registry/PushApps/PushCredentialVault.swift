@@ -61,6 +61,7 @@ public final class PushCredentialVault: Sendable {
     }
     if let file = secrets[.fcmServiceAccount] { return .fcm(try ServiceAccountFile(file).account) }
     if let account = secrets[.hmsAccount] { return .hms(try HuaweiAccountFile(stored: account).account) }
+    if let account = secrets[.wnsAccount] { return .wns(try WindowsAccountFields(stored: account).account) }
     return nil
   }
 }

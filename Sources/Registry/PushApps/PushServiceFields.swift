@@ -17,15 +17,19 @@ public struct PushServiceFields: Sendable {
   public var certificatePassword: Secret?
   /// A service account's key file as it was downloaded: Google's (Firebase, Android) or Huawei's.
   public var serviceAccount: Secret?
-  /// The app's Client ID in AppGallery Connect (Huawei).
+  /// The app's Client ID in AppGallery Connect (Huawei), or the Application (client) ID at Microsoft Entra (Windows).
   public var clientID: String?
-  /// Its Client Secret (Huawei).
+  /// The secret of the client (Huawei, Windows), or of the package (Windows).
   public var clientSecret: Secret?
+  /// The app's Package SID in Partner Center (Windows).
+  public var packageSID: String?
+  /// The Directory (tenant) ID at Microsoft Entra (Windows).
+  public var tenantID: String?
 
   public init(
     teamID: String? = nil, keyID: String? = nil, signingKey: Secret? = nil, developmentCertificate: Secret? = nil,
     productionCertificate: Secret? = nil, certificatePassword: Secret? = nil, serviceAccount: Secret? = nil,
-    clientID: String? = nil, clientSecret: Secret? = nil
+    clientID: String? = nil, clientSecret: Secret? = nil, packageSID: String? = nil, tenantID: String? = nil
   ) {
     self.teamID = teamID
     self.keyID = keyID
@@ -36,6 +40,8 @@ public struct PushServiceFields: Sendable {
     self.serviceAccount = serviceAccount
     self.clientID = clientID
     self.clientSecret = clientSecret
+    self.packageSID = packageSID
+    self.tenantID = tenantID
   }
 }
 
@@ -60,7 +66,8 @@ extension PushServiceFields {
       ("productionCertificate", productionCertificate != nil, [.ios]),
       ("certificatePassword", certificatePassword != nil, [.ios]),
       ("serviceAccount", serviceAccount != nil, [.firebase, .android, .huawei]),
-      ("clientId", clientID != nil, [.huawei]), ("clientSecret", clientSecret != nil, [.huawei]),
+      ("clientId", clientID != nil, [.huawei, .windows]), ("clientSecret", clientSecret != nil, [.huawei, .windows]),
+      ("packageSid", packageSID != nil, [.windows]), ("tenantId", tenantID != nil, [.windows]),
     ]
     return all.filter(\.isGiven).map { ($0.name, $0.types) }
   }
@@ -85,7 +92,7 @@ extension PushServiceFields {
       throw .invalid(field: missing.0, problem: "is missing: teamId, keyId and signingKey come together")
     }
     try checkPassword()
-    try checkClient()
+    try checkClient(type)
     return checked
   }
 
@@ -101,14 +108,24 @@ extension PushServiceFields {
     }
   }
 
-  private func checkClient() throws(RegistryError) {
-    guard clientID != nil || clientSecret != nil else { return }
-    if serviceAccount != nil {
+  private func checkClient(_ type: AppType) throws(RegistryError) {
+    if serviceAccount != nil, clientID != nil || clientSecret != nil {
       throw .invalid(
         field: "serviceAccount", problem: "takes the place of clientId and clientSecret: give one or the other")
     }
-    if let missing = clientID == nil ? "clientId" : clientSecret == nil ? "clientSecret" : nil {
-      throw .invalid(field: missing, problem: "is missing: clientId and clientSecret come together")
+    if packageSID != nil, tenantID != nil || clientID != nil {
+      throw .invalid(field: "packageSid", problem: "takes the place of tenantId and clientId: give one or the other")
+    }
+    if type == .windows, clientSecret != nil, packageSID == nil, tenantID == nil, clientID == nil {
+      throw .invalid(
+        field: "packageSid", problem: "is missing: clientSecret comes with packageSid, or with tenantId and clientId")
+    }
+    let client = [("clientId", clientID != nil), ("clientSecret", clientSecret != nil)]
+    let parts =
+      packageSID != nil
+      ? [("packageSid", true), client[1]] : type == .windows ? [("tenantId", tenantID != nil)] + client : client
+    if parts.contains(where: \.1), let missing = parts.first(where: { !$0.1 }) {
+      throw .invalid(field: missing.0, problem: "is missing: \(Self.list(parts.map(\.0))) come together")
     }
   }
 
@@ -137,7 +154,18 @@ extension PushServiceFields {
           kind: purpose.kind, secret: file.stored, fingerprint: file.fingerprint, account: file.certificate.name,
           notAfter: file.notAfter))
     }
-    if type == .huawei, let account = try huaweiAccount {
+    if type == .windows, let clientSecret {
+      let account =
+        if let packageSID {
+          try WindowsAccountFields(packageSID: packageSID, secret: clientSecret)
+        } else {
+          try WindowsAccountFields(tenantID: tenantID ?? "", clientID: clientID ?? "", secret: clientSecret)
+        }
+      credentials.append(
+        NewPushCredential(
+          kind: .wnsAccount, secret: account.stored, fingerprint: account.fingerprint,
+          account: account.account.description))
+    } else if type == .huawei, let account = try huaweiAccount {
       credentials.append(
         NewPushCredential(
           kind: .hmsAccount, secret: account.stored, fingerprint: account.fingerprint,

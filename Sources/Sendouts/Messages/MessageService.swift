@@ -94,7 +94,7 @@ public final class MessageService: Sendable {
   ///   - allowed: the only app that the caller may send to; `nil` for all.
   ///   - repetition: what makes the request once only.
   /// - Returns: the message, and whether an earlier request with the same key made it.
-  /// - Throws: `SendoutError.invalid`, `.recipientUnknown`, `.platformNotServed`; `RegistryError.appUnknown`,
+  /// - Throws: `SendoutError.invalid`, `.recipientUnknown`; `RegistryError.appUnknown`,
   ///   `.idempotencyKeyReused`; `ContentError`.
   public func send(
     _ customer: CustomerID, _ request: MessageRequest, allowed: String? = nil,
@@ -259,7 +259,8 @@ public final class MessageService: Sendable {
     device.deviceToken = token
     device.appType = request.to.appType
     body.deviceInfo = [device]
-    try await registrations.register(customer, try Registration(body, apps: apps), returnsContact: false)
+    let registration = try Registration(body, apps: apps, channelHosts: registrations.channelHosts)
+    try await registrations.register(customer, registration, returnsContact: false)
     return try await messages.accept(message, in: stream)
   }
 

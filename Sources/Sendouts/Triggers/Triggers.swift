@@ -12,7 +12,7 @@ public struct Triggers: Sendable {
   public init(_ database: any Querying) { self.database = database }
 
   /// Adds an active trigger. Its apps and its template must exist, and its texts must compile.
-  /// - Throws: `SendoutError.invalid`, `.platformNotServed`, `.triggerNameTaken`; `RegistryError.appUnknown`;
+  /// - Throws: `SendoutError.invalid`, `.triggerNameTaken`; `RegistryError.appUnknown`;
   ///   `ContentError.invalid`, `.unparsable` with fields such as `message.alert`.
   public func add(_ customer: CustomerID, _ request: TriggerRequest) async throws -> TriggerReply {
     let trigger = try await checked(request, of: customer)
@@ -78,9 +78,7 @@ public struct Triggers: Sendable {
     if trigger.template?.isEmpty == true { trigger.template = nil }
     let message = try MessageTemplate(trigger.message)
     let apps = try await PushApps(database).resolveAll(customer, appIDs: trigger.appIds ?? [], type: nil)
-    let served = apps.filter(\.type.isServed)
-    guard !served.isEmpty else { throw SendoutError.platformNotServed(apps[0].type) }
-    try message.checkSize(for: served.map(\.type))
+    try message.checkSize(for: apps.map(\.type))
     _ = try await SendoutRules.currentTemplate(customer, trigger.template, in: database)
     return trigger
   }

@@ -14,7 +14,7 @@ struct AccessTokenRequest: Sendable {
   private let formRefusal: SimulatedFCM.Refusal?
 
   init(contentType: String?, body: [UInt8]) {
-    let form = contentType?.isMediaType("application/x-www-form-urlencoded") == true ? Self.form(body) : [:]
+    let form = FormBody.fields(body, contentType: contentType)
     assertion = form["assertion"].flatMap { CompactJWT($0) }
     header = assertion?.header(as: Header.self)
     claims = assertion?.claims(as: Claims.self)
@@ -75,43 +75,5 @@ struct AccessTokenRequest: Sendable {
     var scope: String?
     var iat: Double?
     var exp: Double?
-  }
-}
-
-// MARK: - The form
-
-extension AccessTokenRequest {
-  /// Names and values of `application/x-www-form-urlencoded`; of repeated names the first counts.
-  static func form(_ body: [UInt8]) -> [String: String] {
-    var form: [String: String] = [:]
-    for pair in body.split(separator: UInt8(ascii: "&")) {
-      let sides = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-      let name = decoded(sides[0])
-      if form[name] == nil { form[name] = sides.count == 2 ? decoded(sides[1]) : "" }
-    }
-    return form
-  }
-
-  private static func decoded(_ part: ArraySlice<UInt8>) -> String {
-    var bytes: [UInt8] = []
-    var rest = part
-    while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "%"), rest.count >= 2,
-        let code = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-      {
-        bytes.append(code)
-        rest = rest.dropFirst(2)
-      } else {
-        bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
-  }
-}
-
-extension String {
-  /// Whether a `content-type` names this type, parameters aside.
-  func isMediaType(_ type: String) -> Bool {
-    (split(separator: ";").first ?? "").lowercased().filter { $0 != " " } == type
   }
 }

@@ -9,7 +9,7 @@ struct FCMServerState {
   var tokens: [String: KnownRegistration] = [:]
   var rules = SimulatedFCM.Rules()
   var tokenRules = SimulatedFCM.TokenRules()
-  private var accessTokens: [String: AccessToken] = [:]
+  private var accessTokens = IssuedTokens<AccessTokenOwner>()
   private let trustsUnknownKeys: Bool
 
   init(trustsUnknownKeys: Bool) { self.trustsUnknownKeys = trustsUnknownKeys }
@@ -27,7 +27,7 @@ struct FCMServerState {
 
   /// The account whose access token a request carries.
   func account(of request: FCMRequest) -> String? {
-    request.bearer.flatMap { accessTokens[$0]?.clientEmail }
+    request.bearer.flatMap { accessTokens[$0]?.account.clientEmail }
   }
 
   private func accessRefusal(of request: FCMRequest, now: Date) -> SimulatedFCM.Refusal? {
@@ -40,12 +40,14 @@ struct FCMServerState {
         reason: "CREDENTIALS_MISSING")
     }
     guard let access = request.bearer.flatMap({ accessTokens[$0] }) else { return .unauthenticated }
-    if access.expires <= now {
+    if access.end <= now {
       return .google(
         401, "UNAUTHENTICATED", "Request had invalid authentication credentials. The access token has expired.",
         reason: "ACCESS_TOKEN_EXPIRED")
     }
-    if let project = access.project, project != request.project { return .permissionDenied(project: request.project) }
+    if let project = access.account.project, project != request.project {
+      return .permissionDenied(project: request.project)
+    }
     return nil
   }
 
@@ -70,26 +72,24 @@ extension FCMServerState {
     }
     let rule = tokenRules.reply { $0.clientEmail.map { $0 == request.clientEmail } ?? true }
     let token = "ya29.c.\(UUID().uuidString)"
-    accessTokens = accessTokens.filter { $0.value.expires > now.addingTimeInterval(-3600) }
-    accessTokens[token] = AccessToken(
-      clientEmail: request.clientEmail, project: account?.projectID,
-      expires: now.addingTimeInterval(Self.lifetime))
+    accessTokens.issue(
+      token, to: AccessTokenOwner(clientEmail: request.clientEmail, project: account?.projectID), for: Self.lifetime,
+      now: now)
     return (rule ?? .accept, token)
   }
 
   /// Makes every access token issued so far invalid.
-  mutating func revokeAccessTokens() { accessTokens = [:] }
+  mutating func revokeAccessTokens() { accessTokens.removeAll() }
 
   /// Seconds.
   static var lifetime: Double { 3599 }
 }
 
-/// An access token that was issued.
-private struct AccessToken {
+/// Who got an access token.
+private struct AccessTokenOwner {
   var clientEmail: String
   /// Nil for an account that is not registered; it may send for any project.
   var project: String?
-  var expires: Date
 }
 
 /// What a test said about a registration token.

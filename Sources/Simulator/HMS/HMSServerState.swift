@@ -13,7 +13,8 @@ struct HMSServerState {
   var unregistered: Set<String> = []
   var rules = SimulatedHMS.Rules()
   var tokenRules = SimulatedHMS.Rules()
-  private var accessTokens: [String: (clientID: String, end: Date)] = [:]
+  /// By client id.
+  private var accessTokens = IssuedTokens<String>()
   private let trustsUnknownKeys: Bool
 
   /// Of an access token, in seconds.
@@ -57,7 +58,7 @@ struct HMSServerState {
     }
     guard let access = accessTokens[bearer] else { return .code("80200001", message: "The access token is unknown.") }
     if access.end <= now { return .code("80200003", message: "The access token has expired.") }
-    if access.clientID != request.account {
+    if access.account != request.account {
       return .code("80200001", message: "The access token belongs to another client.")
     }
     return nil
@@ -75,13 +76,10 @@ extension HMSServerState {
     let rule = tokenRules.reply { request.clientID.hasPrefix($0.prefix) }
     // Huawei's tokens hold slashes, which its JSON escapes.
     let token = "DQEBAA/\(UUID().uuidString)/="
-    accessTokens = accessTokens.filter { $0.value.end > now.addingTimeInterval(-3600) }
-    accessTokens[token] = (request.clientID, now.addingTimeInterval(Self.lifetime))
+    accessTokens.issue(token, to: request.clientID, for: Self.lifetime, now: now)
     return (rule ?? .accept, token)
   }
 
   /// Makes every access token issued so far expire.
-  mutating func expireAccessTokens() {
-    for token in accessTokens.keys { accessTokens[token]?.end = .distantPast }
-  }
+  mutating func expireAccessTokens() { accessTokens.expireAll() }
 }

@@ -5,25 +5,22 @@ import FoundationEssentials
 struct HuaweiTokenRequest: Sendable {
   static let path = "/oauth2/v3/token"
 
-  let clientID: String
-  private let secret: String?
-  private let grantType: String?
+  private let form: ClientCredentialsForm
 
-  init(contentType: String?, body: [UInt8]) {
-    let isForm = contentType?.isMediaType("application/x-www-form-urlencoded") == true
-    let form = isForm ? AccessTokenRequest.form(body) : [:]
-    clientID = form["client_id"] ?? ""
-    secret = form["client_secret"]
-    grantType = form["grant_type"]
-  }
+  init(contentType: String?, body: [UInt8]) { form = ClientCredentialsForm(contentType: contentType, body: body) }
+
+  var clientID: String { form.clientID }
 
   /// The reason not to issue an access token.
   /// - Parameter known: the client's secret; nil for a client that is not registered.
   func refusal(secret known: String?, trustsUnknownKeys: Bool) -> SimulatedHMS.Refusal? {
-    guard grantType == "client_credentials" else { return .signIn(1102, "invalid grant type") }
-    guard !clientID.isEmpty, let secret, !secret.isEmpty else { return .signIn(1102, "missing required parameter") }
-    guard known != nil || trustsUnknownKeys else { return .signIn(1101, "invalid client_id") }
-    return known == nil || known == secret ? nil : .signIn(1101, "invalid client_secret")
+    switch form.fault(secret: known, trustsUnknownKeys: trustsUnknownKeys) {
+    case nil: nil
+    case .grantType: .signIn(1102, "invalid grant type")
+    case .missingField: .signIn(1102, "missing required parameter")
+    case .unknownClient: .signIn(1101, "invalid client_id")
+    case .wrongSecret: .signIn(1101, "invalid client_secret")
+    }
   }
 }
 

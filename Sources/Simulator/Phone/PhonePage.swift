@@ -60,6 +60,8 @@ enum PhonePage {
           \(table(SimulatedHMS.testTokens))
           <p>The name of a sample browser, after <code>/wpush/v2/</code> in its endpoint, selects that of Web Push:</p>
           \(table(SimulatedWebPush.testTokens))
+          <p>And of WNS, where they are the <code>token</code> in a channel URI:</p>
+          \(table(SimulatedWNS.testTokens))
         </details>
       </aside>
       <script src="/phone.js"></script>
@@ -108,6 +110,7 @@ struct PhoneDevice {
     if push.phone == .android { label += ", Android" }
     if push.phone == .huawei { label += ", Huawei" }
     if push.phone == .browser { label += ", browser" }
+    if push.phone == .windows { label += ", Windows" }
     if push.notes.contains(SimulatedAPNs.Environment.sandbox.rawValue) { label += ", sandbox" }
   }
 

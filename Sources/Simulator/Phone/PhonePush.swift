@@ -7,6 +7,7 @@ enum PhoneKind: String, Codable, CaseIterable {
   case android
   case huawei
   case browser = "web"
+  case windows
 
   var name: String {
     switch self {
@@ -14,6 +15,7 @@ enum PhoneKind: String, Codable, CaseIterable {
     case .android: "Android phone"
     case .huawei: "Huawei phone"
     case .browser: "Browser"
+    case .windows: "Windows device"
     }
   }
 }
@@ -25,6 +27,7 @@ struct PhoneEntry: Sendable {
     case fcm(SimulatedFCM.ReceivedRequest)
     case hms(SimulatedHMS.ReceivedRequest, token: String)
     case webPush(SimulatedWebPush.ReceivedRequest)
+    case wns(SimulatedWNS.ReceivedRequest)
   }
 
   let number: Int
@@ -36,6 +39,7 @@ struct PhoneEntry: Sendable {
     case .fcm(let request): request.token
     case .hms(_, let token): token
     case .webPush(let request): request.token
+    case .wns(let request): request.channel
     }
   }
 
@@ -46,6 +50,7 @@ struct PhoneEntry: Sendable {
     case .fcm(let request): PhonePush(request, number: number)
     case .hms(let request, let token): PhonePush(request, to: token, number: number)
     case .webPush(let request): PhonePush(request, number: number)
+    case .wns(let request): PhonePush(request, number: number)
     }
   }
 
@@ -170,6 +175,29 @@ struct PhonePush {
     url = root?["url"]?.webAddress
     pushReadURL = root?["pushreadurl"]?.webAddress
     payload = request.text.map { Self.formatted(root, or: $0) } ?? "\(request.payload.count) encrypted bytes"
+  }
+
+  /// Windows shows a toast, and a badge or a tile of the app. Of a raw notification, this shows what an app would make of `alert` and
+  /// `info`.
+  init(_ request: SimulatedWNS.ReceivedRequest, number: Int? = nil) {
+    self.number = number ?? request.number
+    phone = .windows
+    token = request.channel
+    at = request.at
+    app = request.app
+    let isRaw = request.type == "wns/raw"
+    let data = Self.json(isRaw ? request.payload : Array((request.attribute("launch") ?? "").utf8))
+    let texts = isRaw ? [data?["alert"]?.text, data?["info"]?.text].compactMap(\.self) : request.texts
+    let count = request.type == "wns/badge" ? request.attribute("value").flatMap { Int($0) } : data?["badge"]?.count
+    notes = ["WNS"] + (request.type == "wns/toast" ? [] : [String(request.type.dropFirst(4))])
+    isSilent = texts.isEmpty
+    title = texts.first ?? (count == nil ? "Silent push" : app)
+    text = texts.dropFirst().joined(separator: "\n")
+    badge = count
+    picture = request.picture.flatMap { JSONValue.string($0).webAddress }
+    url = data?["url"]?.webAddress
+    pushReadURL = data?["pushreadurl"]?.webAddress
+    payload = isRaw ? Self.formatted(data, or: request.payload) : String(decoding: request.payload, as: UTF8.self)
   }
 
   /// The last telling part of the bundle id: `Acme` of `com.acme.app`.

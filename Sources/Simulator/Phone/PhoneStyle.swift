@@ -194,6 +194,36 @@ enum PhoneStyle {
     .web .app { text-transform: none; letter-spacing: 0; }
     .web .browser { inset: 46px 0 0; }
     .web .bar { padding-top: 10px; }
+    .windows {
+      width: 640px; height: 440px; border-radius: 18px; padding: 10px 10px 26px;
+      background: linear-gradient(180deg, #3a3d42, #17181b);
+    }
+    .windows .screen {
+      border-radius: 8px; font-family: "Segoe UI", system-ui, "Noto Sans", sans-serif;
+      background:
+        radial-gradient(70% 90% at 50% 115%, light-dark(#4f9cf5, #1f5fc0) 0%, transparent 70%),
+        light-dark(#bfe0fb, #0b1e3d);
+    }
+    .windows .statusbar {
+      position: absolute; inset: auto 0 0; height: 40px; padding: 0 16px; font-size: .8rem; font-weight: 400;
+      background: light-dark(#f3f3f3d9, #202020d9); color: light-dark(#1b1b1b, #fff);
+    }
+    .windows :is(.camera, .homebar) { display: none; }
+    .windows .lock { position: absolute; left: 26px; bottom: 56px; padding: 0; text-align: start; opacity: .85; }
+    .windows .clock { font-size: 2.6rem; font-weight: 300; letter-spacing: 0; }
+    .windows .date { font-size: .95rem; }
+    .windows .quiet { inset: 40% 20px auto auto; width: 360px; }
+    .windows .cards { position: absolute; inset: 0 0 40px auto; width: 396px; padding: 12px 12px 52px; }
+    .windows .card button {
+      border-radius: 8px; padding: 14px 16px; background: light-dark(#f3f3f3f2, #2c2c2cf2);
+      border: 1px solid light-dark(#0001, #fff1);
+    }
+    .windows .card button:hover { background: light-dark(#fff, #383838); }
+    .windows .icon { width: 34px; height: 34px; border-radius: 4px; font-size: 1rem; }
+    .windows .app { text-transform: none; letter-spacing: 0; font-size: .76rem; }
+    .windows strong { font-weight: 600; }
+    .windows .clear { bottom: 52px; left: auto; right: 20px; transform: none; border-radius: 4px; }
+    .windows .bar { padding-top: 10px; }
 
     @media (prefers-reduced-motion: no-preference) {
       .card.new { animation: arrive .45s cubic-bezier(.2, 1.2, .3, 1); }
@@ -215,6 +245,7 @@ enum PhoneStyle {
       body { padding: .5rem; }
       .web .card { width: 100%; }
       .phone { width: 100%; padding: 8px; border-radius: 48px; } .screen { border-radius: 40px; }
+      .windows { border-radius: 18px; } .windows .cards { width: 100%; }
     }
 
     """

@@ -1,21 +1,23 @@
 import NIOCore
+import NIOHTTP1
 import NIOHTTP2
 import NIOPosix
 import NIOSSL
 import NIOTLS
 
-/// The port of a simulated service: HTTP/2 over TLS, and HTTP/1.1 for services that take it.
+/// The port of a simulated service: HTTP/2 over TLS, or HTTP/1.1 where the service speaks it and a client takes it.
 struct ServiceListener: Sendable {
   private let channel: any Channel
 
   /// - Parameters:
   ///   - connections: where the connections of this port are listed.
+  ///   - http1: sets up a connection that speaks HTTP/1.1, for services that let ALPN decide; nil for HTTP/2 alone.
   ///   - accept: makes a new connection, given its number.
-  ///   - http1: sets up a connection whose client speaks HTTP/1.1; nil if the certificate's ALPN has HTTP/2 alone.
   /// - Throws: if the port cannot be bound.
   init<Connection: ServiceConnection>(
     host: String, port: Int, certificate: NIOSSLContext, connections: ConnectionTable,
-    accept: @escaping @Sendable (Int) -> Connection, http1: (@Sendable (any Channel) throws -> Void)? = nil
+    http1: (@Sendable (any Channel, ServerHandler<Connection>) throws -> Void)? = nil,
+    accept: @escaping @Sendable (Int) -> Connection
   ) async throws {
     channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -23,20 +25,6 @@ struct ServiceListener: Sendable {
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          if let http1 {
-            let negotiation = ApplicationProtocolNegotiationHandler { result, channel in
-              channel.eventLoop.makeCompletedFuture {
-                guard result == .negotiated("h2") else { return try http1(channel) }
-                let number = connections.nextNumber()
-                let connection = accept(number)
-                try channel.pipeline.syncOperations.addHandlers(
-                  TLSRecordBuffer(), Self.http2(streams: connection.streamLimit),
-                  ServerHandler(connection, number: number, in: connections))
-              }
-            }
-            return try channel.pipeline.syncOperations.addHandlers(
-              NIOSSLServerHandler(context: certificate), negotiation)
-          }
           let number = connections.nextNumber()
           let connection = accept(number)
           let handler = ServerHandler(connection, number: number, in: connections)
@@ -44,8 +32,17 @@ struct ServiceListener: Sendable {
             handler.present(presented)
             verified.succeed(.certificateVerified)
           }
-          try channel.pipeline.syncOperations.addHandlers(
-            tls, TLSRecordBuffer(), Self.http2(streams: connection.streamLimit), handler)
+          let pipeline = channel.pipeline.syncOperations
+          try pipeline.addHandler(tls)
+          let streams = connection.streamLimit
+          guard let http1 else { return try Self.addHTTP2(to: pipeline, streams: streams, handler) }
+          try pipeline.addHandler(
+            NIOTypedApplicationProtocolNegotiationHandler<Void> { result, channel in
+              channel.eventLoop.makeCompletedFuture {
+                guard case .negotiated("h2") = result else { return try http1(channel, handler) }
+                try Self.addHTTP2(to: pipeline, streams: streams, handler)
+              }
+            })
         }
       }
       .bind(host: host, port: port).get()
@@ -55,6 +52,19 @@ struct ServiceListener: Sendable {
 
   func close() async {
     try? await channel.close()
+  }
+
+  /// Answers requests of HTTP/1.1 as those of HTTP/2.
+  @Sendable static func http1(_ channel: any Channel, _ handler: ServerHandler<some ServiceConnection>) throws {
+    let pipeline = channel.pipeline.syncOperations
+    try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false)
+    try pipeline.addHandlers(HTTP1Frames(), handler)
+  }
+
+  private static func addHTTP2(
+    to pipeline: ChannelPipeline.SynchronousOperations, streams: Int, _ handler: some ChannelHandler
+  ) throws {
+    try pipeline.addHandlers(TLSRecordBuffer(), http2(streams: streams), handler)
   }
 
   /// The limits on cancelled streams are off.

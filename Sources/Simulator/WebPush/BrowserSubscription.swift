@@ -4,7 +4,7 @@ import Wire
 
 /// A browser's subscription at the simulated push service, as `PushSubscription.toJSON()` gives it to a page.
 public struct BrowserSubscription: Sendable, Hashable {
-  /// `https://localhost:8447/wpush/v2/…`, say.
+  /// `https://localhost:8448/wpush/v2/…`, say.
   public let endpoint: String
   /// The browser's public key, 65 bytes in base64url.
   public let p256dh: String

@@ -26,7 +26,7 @@ public final class SimulatedWebPush: SimulatedService {
     self.now = now
   }
 
-  /// Origin of the endpoints: `https://localhost:8447`, say; empty before the start.
+  /// Origin of the endpoints: `https://localhost:8448`, say; empty before the start.
   var origin: String {
     get { state.withLock { $0.origin } }
     set { state.withLock { $0.origin = newValue } }

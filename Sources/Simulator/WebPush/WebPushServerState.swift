@@ -4,7 +4,7 @@ import Wire
 
 /// What the simulated Web Push service knows: browsers that are gone, and rules. It decides on replies, and touches no socket.
 struct WebPushServerState {
-  /// Origin of the endpoints, as in `https://localhost:8447`.
+  /// Origin of the endpoints, as in `https://localhost:8448`.
   var origin = ""
   /// Names of browsers, and of real browsers' channels, that have unsubscribed.
   var unsubscribed: Set<String> = []

@@ -9,7 +9,8 @@ extension CarmaRoutes {
     let body = try await request.pushDevices()
     let apps = try await apps(access, context)
     try await checkIdentity(request, body, access)
-    let registration = try Registration(try await allowed(body, access), apps: apps, access: access)
+    let registration = try Registration(
+      try await allowed(body, access), apps: apps, access: access, channelHosts: registrations.channelHosts)
     let contact = try await registrations.register(
       access.customer, registration, returnsContact: access.opens(.backend))
     return reply(contact.map { ContactReply($0, apps) } ?? ContactReply(echo: body))
@@ -24,7 +25,8 @@ extension CarmaRoutes {
     do {
       try authenticator.count(request, access)
       let body = try request.pushDevices()
-      let registration = try Registration(try Self.restrict(body, by: rules), apps: apps, access: access)
+      let registration = try Registration(
+        try Self.restrict(body, by: rules), apps: apps, access: access, channelHosts: registrations.channelHosts)
       let isTold = access.opens(.backend)
       // Made now, so that nothing keeps the body until the reply.
       let echo = isTold ? [] : ContactReply(echo: body).json

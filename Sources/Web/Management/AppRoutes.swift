@@ -68,7 +68,6 @@ struct AppRoutes: Sendable {
     let access = try await endpoint.authenticate(request)
     let app = try await find(access, try context.number("id"))
     let bytes = try await request.bytes()
-    guard app.type.isServed else { throw HTTPErrorResponse.uncheckable }
     guard let reply = try await credentials.check(app) else { throw HTTPErrorResponse.noCredentials }
     return try await endpoint.respondOnce(to: request, context, bytes, access) { _ in
       IdempotentEndpoint.Reply(body: reply)

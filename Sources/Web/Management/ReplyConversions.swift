@@ -73,7 +73,8 @@ extension NewPushApp {
         productionCertificate: request.productionCertificate.map { Secret($0) },
         certificatePassword: request.certificatePassword.map { Secret($0) },
         serviceAccount: request.serviceAccount.map { Secret($0) }, clientID: request.clientId,
-        clientSecret: request.clientSecret.map { Secret($0) }),
+        clientSecret: request.clientSecret.map { Secret($0) }, packageSID: request.packageSid,
+        tenantID: request.tenantId),
       identityRequired: request.identity == .required,
       deviceFields: request.deviceFields)
   }
@@ -89,7 +90,8 @@ extension PushAppUpdate {
         productionCertificate: request.productionCertificate.map { Secret($0) },
         certificatePassword: request.certificatePassword.map { Secret($0) },
         serviceAccount: request.serviceAccount.map { Secret($0) }, clientID: request.clientId,
-        clientSecret: request.clientSecret.map { Secret($0) }),
+        clientSecret: request.clientSecret.map { Secret($0) }, packageSID: request.packageSid,
+        tenantID: request.tenantId),
       identityRequired: request.identity.map { $0 == .required },
       deviceFields: request.deviceFields)
   }

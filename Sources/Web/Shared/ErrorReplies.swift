@@ -69,15 +69,6 @@ public enum ErrorReplies {
     }
   }
 
-  /// The command's options for a credential that an app lacks.
-  private static func options(_ field: String) -> String {
-    switch field {
-    case "signingKey": "--team-id ID --key-id ID --signing-key FILE"
-    case "clientSecret": "--client-id ID --client-secret-file FILE"
-    default: "--service-account FILE"
-    }
-  }
-
   private static func sendouts(_ error: SendoutError) -> HTTPErrorResponse {
     switch error {
     case .sendoutUnknown: .notFound("There is no sendout of this number.")
@@ -90,11 +81,8 @@ public enum ErrorReplies {
     case .appWithoutCredentials(let id, let appID, let type, let field):
       .conflict(
         "App \(appID) (\(type.platform)) has no \(field), so nothing can be sent to it. Add it by PATCH /api/v1/apps/\(id), or by "
-          + "pushcart app update \(id) --customer N \(options(field)).")
+          + "pushcart app update \(id) --customer N \(HTTPErrorResponse.credentialOptions(of: type)).")
     case .streamEnded: .conflict("The stream of these messages is paused or cancelled.")
-    case .platformNotServed:
-      .badRequest(
-        "appType is of a platform that this hub cannot send to; it sends to iOS, Firebase, Android and Huawei.")
     case .wrongState(let sendout, let state, let verb):
       .conflict("Sendout \(sendout) is \(state.rawValue). \(verb.rawValue) is not possible.")
     }

@@ -1,4 +1,5 @@
 public import HTTPTypes
+public import Wire
 
 /// Why a request was refused or failed: a status and one sentence for the client, without any value it sent.
 public struct HTTPErrorResponse: Error, Sendable, Equatable {
@@ -61,11 +62,18 @@ extension HTTPErrorResponse {
     return HTTPErrorResponse(.methodNotAllowed, "This path answers \(list).", headers: [.allow: list])
   }
 
-  /// Of a push app whose push service the hub does not speak yet.
-  public static let uncheckable = HTTPErrorResponse.conflict(
-    "No push service of this hub sends to this platform, so there is none to ask.")
   public static let noCredentials = HTTPErrorResponse.conflict(
     "The app has no credentials yet: neither signingKey, serviceAccount nor clientSecret. Add one by PATCH first.")
+
+  /// The command's options for what opens the push service of apps of that platform.
+  public static func credentialOptions(of type: AppType) -> String {
+    switch type {
+    case .ios: "--team-id ID --key-id ID --signing-key FILE"
+    case .android, .firebase: "--service-account FILE"
+    case .huawei: "--client-id ID --client-secret-file FILE"
+    case .windows: "--package-sid SID --client-secret-file FILE"
+    }
+  }
 
   /// The database cannot be reached: nothing was done.
   public static let unavailable = HTTPErrorResponse(

@@ -12,6 +12,8 @@ public struct PushAppRequest: APIRequest, Equatable {
   public var serviceAccount: String?
   public var clientId: String?
   public var clientSecret: String?
+  public var packageSid: String?
+  public var tenantId: String?
   public var identity: IdentityMode?
   public var deviceFields: [String]?
 
@@ -19,8 +21,8 @@ public struct PushAppRequest: APIRequest, Equatable {
     name: String, appId: String, appType: AppType, teamId: String? = nil, keyId: String? = nil,
     signingKey: String? = nil, developmentCertificate: String? = nil, productionCertificate: String? = nil,
     certificatePassword: String? = nil, serviceAccount: String? = nil, clientId: String? = nil,
-    clientSecret: String? = nil,
-    identity: IdentityMode? = nil, deviceFields: [String]? = nil
+    clientSecret: String? = nil, packageSid: String? = nil, tenantId: String? = nil, identity: IdentityMode? = nil,
+    deviceFields: [String]? = nil
   ) {
     self.name = name
     self.appId = appId
@@ -34,13 +36,16 @@ public struct PushAppRequest: APIRequest, Equatable {
     self.serviceAccount = serviceAccount
     self.clientId = clientId
     self.clientSecret = clientSecret
+    self.packageSid = packageSid
+    self.tenantId = tenantId
     self.identity = identity
     self.deviceFields = deviceFields
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
     case name, appId, appType, teamId, keyId, signingKey, developmentCertificate, productionCertificate,
-      certificatePassword, serviceAccount, clientId, clientSecret, identity, deviceFields
+      certificatePassword, serviceAccount, clientId, clientSecret, packageSid, tenantId, identity,
+      deviceFields
   }
   public static let schemaName: String? = "PushAppRequest"
   public static let schemaDescription = "An app to add."
@@ -66,9 +71,21 @@ public struct PushAppRequest: APIRequest, Equatable {
       The text of a service account's key file: Google's, as the Firebase console makes it, for Firebase and Android; Huawei's \
       for Huawei, in place of `clientId` and `clientSecret`. It is never shown again.
       """
-    case .clientId: FieldDescription("The app's Client ID in AppGallery Connect. Huawei only.", limits: 1...64)
+    case .clientId:
+      FieldDescription(
+        """
+        The app's Client ID in AppGallery Connect, for Huawei; the Application (client) ID of its registration at Microsoft \
+        Entra, for Windows.
+        """, limits: 1...100)
     case .clientSecret:
-      FieldDescription("Its Client Secret. Huawei only. It is never shown again.", limits: 1...256)
+      FieldDescription(
+        "The secret of that client, or of the package. Huawei and Windows only. It is never shown again.",
+        limits: 1...256)
+    case .packageSid:
+      FieldDescription(
+        "The app's Package SID in Partner Center. Windows only, in place of `tenantId` and `clientId`.", limits: 1...200
+      )
+    case .tenantId: FieldDescription("The Directory (tenant) ID at Microsoft Entra. Windows only.", limits: 1...100)
     case .identity:
       "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
     case .deviceFields:
@@ -95,14 +112,16 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
   public var serviceAccount: String?
   public var clientId: String?
   public var clientSecret: String?
+  public var packageSid: String?
+  public var tenantId: String?
   public var identity: IdentityMode?
   public var deviceFields: [String]?
 
   public init(
     name: String? = nil, teamId: String? = nil, keyId: String? = nil, signingKey: String? = nil,
     developmentCertificate: String? = nil, productionCertificate: String? = nil, certificatePassword: String? = nil,
-    serviceAccount: String? = nil, clientId: String? = nil, clientSecret: String? = nil, identity: IdentityMode? = nil,
-    deviceFields: [String]? = nil
+    serviceAccount: String? = nil, clientId: String? = nil, clientSecret: String? = nil,
+    packageSid: String? = nil, tenantId: String? = nil, identity: IdentityMode? = nil, deviceFields: [String]? = nil
   ) {
     self.name = name
     self.teamId = teamId
@@ -114,13 +133,16 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
     self.serviceAccount = serviceAccount
     self.clientId = clientId
     self.clientSecret = clientSecret
+    self.packageSid = packageSid
+    self.tenantId = tenantId
     self.identity = identity
     self.deviceFields = deviceFields
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
     case name, teamId, keyId, signingKey, developmentCertificate, productionCertificate, certificatePassword,
-      serviceAccount, clientId, clientSecret, identity, deviceFields
+      serviceAccount, clientId, clientSecret, packageSid, tenantId, identity,
+      deviceFields
   }
   public static let schemaName: String? = "PushAppChangeRequest"
   public static let schemaDescription = "What to change about an app."
@@ -144,9 +166,21 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
       The text of a service account's key file: Google's, as the Firebase console makes it, for Firebase and Android; Huawei's \
       for Huawei, in place of `clientId` and `clientSecret`. It is never shown again.
       """
-    case .clientId: FieldDescription("The app's Client ID in AppGallery Connect. Huawei only.", limits: 1...64)
+    case .clientId:
+      FieldDescription(
+        """
+        The app's Client ID in AppGallery Connect, for Huawei; the Application (client) ID of its registration at Microsoft \
+        Entra, for Windows.
+        """, limits: 1...100)
     case .clientSecret:
-      FieldDescription("Its Client Secret. Huawei only. It is never shown again.", limits: 1...256)
+      FieldDescription(
+        "The secret of that client, or of the package. Huawei and Windows only. It is never shown again.",
+        limits: 1...256)
+    case .packageSid:
+      FieldDescription(
+        "The app's Package SID in Partner Center. Windows only, in place of `tenantId` and `clientId`.", limits: 1...200
+      )
+    case .tenantId: FieldDescription("The Directory (tenant) ID at Microsoft Entra. Windows only.", limits: 1...100)
     case .identity:
       "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
     case .deviceFields:
@@ -300,7 +334,8 @@ public enum PushCredentialKind: String, Sendable, Codable, CaseIterable, SchemaP
   case fcmServiceAccount = "fcm_service_account"
   /// A client's id and secret, or a service account.
   case hmsAccount = "hms_account"
-  case wnsClientSecret = "wns_client_secret"
+  /// A package of the Microsoft Store, or an app registration at Microsoft Entra, and its secret.
+  case wnsAccount = "wns_account"
   case vapidKey = "vapid_key"
   /// What `X-Pushcart-Identity` is computed with.
   case identitySecret = "identity_secret"

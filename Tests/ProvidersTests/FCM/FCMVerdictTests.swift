@@ -130,6 +130,6 @@ import Testing
     (.unsent(reason: "ConnectTimeout"), .unreachable(reason: "ConnectTimeout")),
   ])
   func `Only a response that depends on the account accepts it`(_ verdict: Verdict, _ check: CredentialVerdict) {
-    #expect(CredentialVerdict(fcm: verdict) == check)
+    #expect(CredentialVerdict(dryRun: verdict) == check)
   }
 }

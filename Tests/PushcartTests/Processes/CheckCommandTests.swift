@@ -18,7 +18,7 @@ import Wire
         "PUSHCART_APNS_PRODUCTION_URL": bench.simulator.productionURL,
         "PUSHCART_APNS_SANDBOX_URL": bench.simulator.sandboxURL, "PUSHCART_FCM_URL": bench.simulator.fcmURL,
         "PUSHCART_GOOGLE_TOKEN_URL": bench.simulator.googleTokenURL, "PUSHCART_HMS_URL": bench.simulator.hmsURL,
-        "PUSHCART_HMS_TOKEN_URL": bench.simulator.hmsTokenURL,
+        "PUSHCART_HMS_TOKEN_URL": bench.simulator.hmsTokenURL, "PUSHCART_WNS_TOKEN_URL": bench.simulator.wnsURL,
         "PUSHCART_PROVIDER_CA_FILE": bench.simulator.caFile,
       ])
   }

@@ -15,7 +15,7 @@ import Wire
     let process = try RunningPushcart(
       [
         "simulator", "--ca-file", "ca.pem", "--apns-port", "0", "--apns-sandbox-port", "0", "--fcm-port", "0",
-        "--hms-port", "0", "--webpush-port", "0", "--phone-port", "0",
+        "--hms-port", "0", "--wns-port", "0", "--webpush-port", "0", "--phone-port", "0",
         "--trust", "\(sample.teamID)/\(sample.keyID)=AuthKey.p8",
       ], environment: [:], folder: folder.path)
     try await process.says("# Phone page: http")
@@ -47,7 +47,7 @@ import Wire
     let simulator = try RunningPushcart(
       [
         "simulator", "--apns-port", "0", "--apns-sandbox-port", "0", "--fcm-port", "0", "--hms-port", "0",
-        "--webpush-port", "0", "--phone-port", "0",
+        "--wns-port", "0", "--webpush-port", "0", "--phone-port", "0",
       ],
       environment: [:], folder: folder.path)
     try await simulator.says("# Phone page: http://localhost:")
@@ -56,7 +56,8 @@ import Wire
     #expect(lines.contains("PUSHCART_PAGE_FRAME_ANCESTORS=\(page)"))
     for name in [
       "PUSHCART_APNS_PRODUCTION_URL", "PUSHCART_APNS_SANDBOX_URL", "PUSHCART_FCM_URL", "PUSHCART_GOOGLE_TOKEN_URL",
-      "PUSHCART_HMS_URL", "PUSHCART_HMS_TOKEN_URL", "PUSHCART_PROVIDER_CA_FILE",
+      "PUSHCART_HMS_URL", "PUSHCART_HMS_TOKEN_URL", "PUSHCART_WNS_TOKEN_URL", "PUSHCART_WNS_ALLOWED_HOSTS",
+      "PUSHCART_PROVIDER_CA_FILE",
     ] {
       #expect(lines.contains { $0.hasPrefix("\(name)=") }, "\(name)")
     }

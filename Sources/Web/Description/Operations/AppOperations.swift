@@ -21,7 +21,8 @@ enum AppOperations {
       (the text of `AuthKey_….p8`) together. Instead, it takes the .p12 file of a push certificate for each environment, in \
       base64, and their password. Certificates cannot send pushes of the types `liveactivity` and `location`. A Firebase or \
       Android app takes a Google service account's key file. A Huawei app takes `clientId` and `clientSecret`, or a Huawei \
-      service account's key file. All may also be added later, by PATCH.
+      service account's key file. A Windows app takes `packageSid` and `clientSecret`, or `tenantId`, `clientId` and \
+      `clientSecret`. All may also be added later, by PATCH.
 
       A key or certificate is checked and encrypted, and never shown again. A wrong file is refused with a sentence that says \
       what it is.
@@ -56,7 +57,7 @@ enum AppOperations {
     summary: "Check an app's credentials",
     description: """
       Asks the push service whether it accepts the app's credentials in each environment. Nothing is sent to a phone. \
-      An environment that does not answer within 15 seconds is `unreachable`.
+      An environment that does not answer within 15 seconds is `unreachable`. Of Windows' push service, its sign-in is asked.
       """,
     parameters: [id, .idempotencyKey],
     responses: [.ok("The push service's answers.", PushAppCheckReply.example)],
@@ -64,7 +65,7 @@ enum AppOperations {
       unknown,
       .error(
         "The app has no credentials to check, or they cannot be decrypted.", HTTPErrorResponse.noCredentials,
-        HTTPErrorResponse.uncheckable, RegistryError.sealed(what: "push_credential/1/1/apns_signing_key")),
+        RegistryError.sealed(what: "push_credential/1/1/apns_signing_key")),
     ])
 
   private static let identity = APIOperation(

@@ -1,0 +1,92 @@
+import FoundationEssentials
+import Wire
+
+/// A push service to which accounts sign in with access tokens: where they send, their tokens, and what its responses mean.
+///
+/// Each account has connections of its own, and one token.
+struct AccessTokenService: Sendable {
+  /// For people, such as `FCM`.
+  let name: String
+  /// The dimension `service` of its metrics.
+  let label: String
+  /// Nil if each request has an origin of its own.
+  let address: ServiceAddress?
+  let tokens: AccessTokens
+  let pools: ConnectionPools
+  /// See `ServiceDescription`.
+  var http1Connections = 0
+  /// See `ServiceDescription`.
+  var responseHeaders: [String] = []
+  /// The service's table.
+  let classify: @Sendable (ServiceResponse, PushRequest) -> ResponseClassification
+
+  /// The clock by which pushes are dated.
+  var now: Date { pools.now() }
+
+  /// See `PushAccount.send`.
+  func send(
+    _ requests: [PushRequest], as credentials: PushServiceCredentials, while isWanted: @escaping @Sendable () -> Bool
+  ) -> AsyncStream<[PushOutcome]> {
+    let key = PoolKey(service: label, environment: .production, credentials: credentials)
+    let description = AccessTokenServiceDescription(service: self, credentials: credentials)
+    if let address { return pools.send(requests, through: key, to: address, description, while: isWanted) }
+    return pools.send(requests, toOriginsOf: key, { _ in description }, while: isWanted)
+  }
+
+  /// The verdict on a single request, which is no push.
+  func verdict(on request: PushRequest, as credentials: PushServiceCredentials) async -> Verdict? {
+    for await outcomes in send([request], as: credentials, while: { true }) {
+      for outcome in outcomes { return outcome.verdict }
+    }
+    return nil
+  }
+
+  /// Drops the access tokens of all other accounts.
+  func removeTokens(except credentials: Set<PushServiceCredentials>) {
+    tokens.removeAll { !credentials.contains($0) }
+  }
+}
+
+/// What connections of an account have to know about its service.
+private struct AccessTokenServiceDescription: ServiceDescription {
+  let service: AccessTokenService
+  let credentials: PushServiceCredentials
+
+  var name: String { service.name }
+  var label: String { service.label }
+  var startsWithOneStream: Bool { false }
+  var http1Connections: Int { service.http1Connections }
+  var responseHeaders: [String] { service.responseHeaders }
+
+  func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
+    service.tokens.authorization(of: credentials, whenReady: whenReady)
+  }
+
+  func classification(of response: ServiceResponse, to request: PushRequest) -> ResponseClassification {
+    service.classify(response, request)
+  }
+
+  func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool {
+    guard let value = authorization.value else { return false }
+    service.tokens.refused(value, of: credentials)
+    return true
+  }
+
+  /// The front ends of these services say something for people at most.
+  func goAwayReason(_ debugData: [UInt8]) -> String? { nil }
+  func verdict(onGoAway reason: String) -> Verdict? { nil }
+}
+
+extension CredentialVerdict {
+  /// What the verdict on a dry run, or on a request for a token, says about the account. Services check the account first, so a word
+  /// about the push token, or none, accepts it.
+  init(dryRun verdict: Verdict?) {
+    switch verdict {
+    case .accepted, .tokenInvalid: self = .accepted
+    case .credentialsRefused(let reason): self = .refused(reason: reason)
+    case .payloadRefused(let reason), .retry(_, let reason), .unsent(let reason), .uncertain(let reason):
+      self = .unreachable(reason: reason)
+    case nil: self = .unreachable(reason: "Cancelled")
+    }
+  }
+}

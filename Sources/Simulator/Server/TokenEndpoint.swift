@@ -1,0 +1,93 @@
+import FoundationEssentials
+
+/// The body of a form: `application/x-www-form-urlencoded`.
+enum FormBody {
+  /// Names and values; of repeated names the first counts. A body of another type has none.
+  static func fields(_ body: [UInt8], contentType: String?) -> [String: String] {
+    guard contentType?.isMediaType("application/x-www-form-urlencoded") == true else { return [:] }
+    var form: [String: String] = [:]
+    for pair in body.split(separator: UInt8(ascii: "&")) {
+      let sides = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+      let name = decoded(sides[0])
+      if form[name] == nil { form[name] = sides.count == 2 ? decoded(sides[1]) : "" }
+    }
+    return form
+  }
+
+  /// Percent signs and plus signs are read as forms have them.
+  static func decoded(_ part: ArraySlice<UInt8>) -> String {
+    var bytes: [UInt8] = []
+    var rest = part
+    while let byte = rest.popFirst() {
+      if byte == UInt8(ascii: "%"), rest.count >= 2,
+        let code = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+      {
+        bytes.append(code)
+        rest = rest.dropFirst(2)
+      } else {
+        bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+extension String {
+  /// Whether a `content-type` names this type, parameters aside.
+  func isMediaType(_ type: String) -> Bool {
+    (split(separator: ";").first ?? "").lowercased().filter { $0 != " " } == type
+  }
+}
+
+/// A request for an access token by a client's id and secret (RFC 6749, section 4.4).
+struct ClientCredentialsForm: Sendable {
+  let clientID: String
+  let scope: String?
+  private let secret: String?
+  private let grantType: String?
+
+  enum Fault {
+    case grantType, missingField, unknownClient, wrongSecret
+  }
+
+  init(contentType: String?, body: [UInt8]) {
+    let form = FormBody.fields(body, contentType: contentType)
+    clientID = form["client_id"] ?? ""
+    secret = form["client_secret"]
+    grantType = form["grant_type"]
+    scope = form["scope"]
+  }
+
+  /// Why no access token is issued; nil if one is.
+  /// - Parameter known: the client's secret; nil for a client that is not registered.
+  func fault(secret known: String?, trustsUnknownKeys: Bool) -> Fault? {
+    guard grantType == "client_credentials" else { return .grantType }
+    guard !clientID.isEmpty, let secret, !secret.isEmpty else { return .missingField }
+    guard let known else { return trustsUnknownKeys ? nil : .unknownClient }
+    return known == secret ? nil : .wrongSecret
+  }
+}
+
+/// The access tokens that a token endpoint has issued.
+struct IssuedTokens<Account: Sendable>: Sendable {
+  struct Issued: Sendable {
+    let account: Account
+    fileprivate(set) var end: Date
+  }
+
+  private var tokens: [String: Issued] = [:]
+
+  subscript(token: String) -> Issued? { tokens[token] }
+
+  /// Tokens that ended an hour ago are forgotten.
+  mutating func issue(_ token: String, to account: Account, for lifetime: Double, now: Date) {
+    tokens = tokens.filter { $0.value.end > now.addingTimeInterval(-3600) }
+    tokens[token] = Issued(account: account, end: now.addingTimeInterval(lifetime))
+  }
+
+  mutating func expireAll() {
+    for token in tokens.keys { tokens[token]?.end = .distantPast }
+  }
+
+  mutating func removeAll() { tokens = [:] }
+}

@@ -1,0 +1,47 @@
+extension SimulatedWNS {
+  /// A response of WNS, or of a token endpoint, that accepts nothing. Its status can be 200.
+  public struct Refusal: Sendable, Hashable {
+    public var status: Int
+    public var body: String?
+    /// The headers, whose names are in lower case.
+    public var headers: [String: String] = [:]
+
+    public init(status: Int, body: String? = nil, headers: [String: String] = [:]) {
+      self.status = status
+      self.body = body
+      self.headers = headers
+    }
+
+    /// A refusal of a channel's request.
+    /// - Parameters:
+    ///   - description: nil for the status alone.
+    ///   - continueAfter: the header `X-WNS-CONTINUE-AFTER`, in seconds.
+    public static func status(_ status: Int, _ description: String? = nil, continueAfter: String? = nil) -> Self {
+      var headers: [String: String] = [:]
+      headers["x-wns-error-description"] = description
+      headers["x-wns-continue-after"] = continueAfter
+      return Self(status: status, headers: headers)
+    }
+
+    /// 200, and a word about what became of the notification other than `received`.
+    /// - Parameter header: servers say `x-wns-notificationstatus`, and the documentation `x-wns-status`.
+    public static func taken(
+      _ word: String, header: String = "x-wns-notificationstatus", continueAfter: String? = nil
+    ) -> Self {
+      var headers = [header: word]
+      headers["x-wns-continue-after"] = continueAfter
+      return Self(status: 200, headers: headers)
+    }
+
+    /// An error of a token endpoint: `{"error":"invalid_client","error_description":"…"}`.
+    public static func oauth(_ error: String, _ description: String, status: Int = 400) -> Self {
+      Self(
+        status: status, body: #"{"error":"\#(error)","error_description":"\#(description)"}"#,
+        headers: ["content-type": "application/json; charset=utf-8"])
+    }
+
+    static let notFound = status(404, "The channel URI is not valid")
+    static let expired = status(410, "The channel expired")
+    static let otherApp = status(403, "The cloud service is not authorized to send a notification to this URI")
+  }
+}

@@ -1,0 +1,129 @@
+import FoundationEssentials
+import Support
+import Testing
+import Wire
+
+@testable import Registry
+
+/// What signs in to Windows' push service, and the channel URIs of devices.
+@Suite struct WindowsAccountTests {
+  private static let sid = "ms-app://s-1-15-2-1234567890-42"
+
+  private func app(_ service: PushServiceFields) -> NewPushApp {
+    NewPushApp(appID: "com.acme.app", type: .windows, name: "Acme", service: service)
+  }
+
+  @Test func `A package and its secret are kept as they are but for blanks, and a client of Entra takes their place`()
+    async throws
+  {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let vault = try Vault.fresh()
+      let apps = PushApps(database.pool, vault: vault)
+      let signing = PushCredentialVault(database.pool, vault: vault)
+      let added = try await apps.add(
+        customer, app(PushServiceFields(clientSecret: Secret(" s3cr3t+/=\r\n"), packageSID: " \(Self.sid)\n")))
+      #expect(added.credentials.map(\.kind) == [.wnsAccount] && added.credentials.map(\.account) == [Self.sid])
+      #expect(added.warnings.isEmpty)
+      #expect(try await signing.credentials(for: added) == .wns(.package(sid: Self.sid, secret: "s3cr3t+/=")))
+
+      let changed = try await apps.update(
+        customer, added.id,
+        PushAppUpdate(
+          service: PushServiceFields(
+            clientID: "c-7", clientSecret: Secret("other~8Q"), tenantID: "acme.onmicrosoft.com"))
+      )
+      #expect(changed.credentials.map(\.account) == ["acme.onmicrosoft.com/c-7"])
+      #expect(changed.credentials[0].fingerprint != added.credentials[0].fingerprint)
+      let credentials = try #require(try await signing.credentials(for: changed))
+      #expect(
+        credentials == .wns(.entra(tenantID: "acme.onmicrosoft.com", clientID: "c-7", secret: "other~8Q")))
+      #expect(!"\(credentials)".contains("other~8Q") && !String(reflecting: credentials).contains("other~8Q"))
+    }
+  }
+
+  @Test func `The fields of one way to sign in come together, without the other's, and to Windows apps alone`() throws {
+    let secret = Secret("s")
+    for (field, type, fields) in [
+      ("packageSid", AppType.windows, PushServiceFields(clientSecret: secret)),
+      ("clientSecret", .windows, PushServiceFields(packageSID: Self.sid)),
+      ("tenantId", .windows, PushServiceFields(clientID: "c", clientSecret: secret)),
+      ("clientId", .windows, PushServiceFields(clientSecret: secret, tenantID: "t")),
+      ("clientSecret", .windows, PushServiceFields(clientID: "c", tenantID: "t")),
+      ("packageSid", .windows, PushServiceFields(clientSecret: secret, packageSID: Self.sid, tenantID: "t")),
+      ("packageSid", .windows, PushServiceFields(clientID: "c", clientSecret: secret, packageSID: Self.sid)),
+      ("packageSid", .huawei, PushServiceFields(clientSecret: secret, packageSID: Self.sid)),
+      ("tenantId", .firebase, PushServiceFields(tenantID: "t")),
+      ("serviceAccount", .windows, PushServiceFields(serviceAccount: secret)),
+    ] {
+      let error = #expect(throws: RegistryError.self) { try fields.checked(for: type) }
+      guard case .invalid(field, _)? = error else {
+        Issue.record("\(field): \(String(describing: error))")
+        continue
+      }
+    }
+  }
+
+  @Test func `Ids of another form are refused by their field`() throws {
+    let secret = Secret("s")
+    for sid in [
+      "", "s-1-15-2-1", "ms-app://x", "ms-app://s-1-15-2-1/x", "ms-app://s-1-15-2-1?x", "ms-app://s-1-15-2-ä",
+    ] {
+      let error = #expect(throws: RegistryError.self) {
+        try PushServiceFields(clientSecret: secret, packageSID: sid).credentials(for: "a", .windows)
+      }
+      guard case .invalid("packageSid", _)? = error else { throw CancellationError() }
+    }
+    for (tenant, client, field) in [
+      ("a/b", "c", "tenantId"), ("..", "c", "tenantId"), ("", "c", "tenantId"), ("a?", "c", "tenantId"),
+      ("a", "c/d", "clientId"), ("a", "", "clientId"), ("a", String(repeating: "c", count: 101), "clientId"),
+    ] {
+      let error = #expect(throws: RegistryError.self) {
+        try PushServiceFields(clientID: client, clientSecret: secret, tenantID: tenant).credentials(for: "a", .windows)
+      }
+      guard case .invalid(field, _)? = error else { throw CancellationError() }
+    }
+    let error = #expect(throws: RegistryError.self) {
+      try PushServiceFields(clientSecret: Secret("two words"), packageSID: Self.sid).credentials(for: "a", .windows)
+    }
+    guard case .credential("clientSecret", let sentence)? = error else { throw CancellationError() }
+    #expect(sentence.hasPrefix("This is not one word: give the app's secret alone"))
+  }
+
+  @Test func `A Windows device registers with a channel URI at an allowed host alone, and others with any token`()
+    async throws
+  {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let apps = PushApps(database.pool)
+      let windows = try await apps.add(customer, NewPushApp(appID: "com.acme.app", type: .windows, name: "Acme"))
+      let android = try await apps.add(customer, NewPushApp(appID: "com.acme.app", type: .android, name: "Acme"))
+      func problem(_ token: String, _ type: AppType = .windows, _ hosts: ChannelHosts = .microsoft) -> String? {
+        var body = PushDevicesBody()
+        body.originalId = "me"
+        var device = PushDevicesBody.DeviceInfo()
+        device.deviceToken = token
+        device.appType = type
+        body.deviceInfo = [device]
+        do throws(RegistryError) {
+          _ = try Registration(body, apps: [windows, android], channelHosts: hosts)
+          return nil
+        } catch {
+          guard case .invalid("deviceInfo[0].devicetoken", let problem) = error else { return "\(error)" }
+          return problem
+        }
+      }
+      #expect(problem("https://db5p.notify.windows.com/?token=AwYAAA%2f") == nil)
+      #expect(
+        problem("AwYAAA") == "must be a channel URI of Windows, as in https://db5p.notify.windows.com/?token=…")
+      #expect(problem("http://db5p.notify.windows.com/?token=a")?.hasPrefix("must be a channel URI of Windows") == true)
+      #expect(
+        problem("https://evil.example/?token=a")
+          == "must be a channel URI at a host that this hub allows: *.notify.windows.com")
+      let own = try #require(ChannelHosts("localhost:8447"))
+      #expect(problem("https://localhost:8447/?token=a", .windows, own) == nil)
+      #expect(problem("https://db5p.notify.windows.com/?token=a", .windows, own) != nil)
+      #expect(problem("AwYAAA", .android) == nil)
+    }
+  }
+}
