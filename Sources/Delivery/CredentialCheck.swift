@@ -37,6 +37,7 @@ public struct CredentialCheck: Sendable {
     case .accepted: .init(environment: name, verdict: .accepted)
     case .refused(let reason):
       .init(environment: name, verdict: .refused, reason: reason, advice: account.advice(on: reason))
+    case .unasked(let reason): .init(environment: name, verdict: .unasked, reason: reason)
     case .unreachable(let reason): .init(environment: name, verdict: .unreachable, reason: reason)
     }
   }

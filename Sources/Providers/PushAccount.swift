@@ -98,6 +98,8 @@ public enum PreparedPush: Sendable {
 public enum CredentialVerdict: Sendable, Hashable {
   case accepted
   case refused(reason: String)
+  /// No service can be asked without a message to somebody; `reason` says what is known instead.
+  case unasked(reason: String)
   /// The service could not be asked, or said nothing about the credentials.
   case unreachable(reason: String)
 }

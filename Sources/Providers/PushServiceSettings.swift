@@ -7,6 +7,7 @@ public struct PushServiceSettings: Sendable {
   public var fcm = FCMSettings()
   public var hms = HMSSettings()
   public var wns = WNSSettings()
+  public var webPush = WebPushSettings()
   /// `PUSHCART_PROVIDER_CA_FILE`: PEM of the certificates to trust; nil for the system's.
   public var caFile: String?
   /// Most connections of one account in one environment. APNs allows several; the second opens when hundreds of pushes wait.

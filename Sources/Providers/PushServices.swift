@@ -13,6 +13,7 @@ public final class PushServices: Service {
   private let hms: AccessTokenService
   private let wns: AccessTokenService
   private let windowsHosts: ChannelHosts
+  private let webPush: WebPushSender
 
   /// - Parameters:
   ///   - tokens: keeps the provider tokens that all hubs share; this process keeps its own if `nil`.
@@ -31,6 +32,7 @@ public final class PushServices: Service {
     hms = try .hms(settings.hms, pools)
     wns = try .wns(settings.wns, pools)
     windowsHosts = settings.wns.allowedHosts
+    webPush = WebPushSender(settings.webPush, pools)
   }
 
   /// The account of an app. Making one costs little: nothing is opened before it is used.
@@ -55,6 +57,7 @@ public final class PushServices: Service {
     case .fcm(let credentials): FCMAccount(credentials: credentials, endpoint: fcm)
     case .hms(let credentials): HMSAccount(credentials: credentials, endpoint: hms)
     case .wns(let credentials): WNSAccount(credentials: credentials, endpoint: wns, allowedHosts: windowsHosts)
+    case .webPush(let credentials): WebPushAccount(credentials: credentials, endpoint: webPush)
     }
   }
 
@@ -66,6 +69,7 @@ public final class PushServices: Service {
     case .android, .firebase: (FCMPayload.size(message, collapseKey: nil), FCMPayload.limit)
     case .huawei: (HMSPayload.size(message), HMSPayload.limit)
     case .windows: (WNSPayload.body(message, as: WNSType(of: message)).count, WNSPayload.limit)
+    case .web: (WebPushPayload.json(message).count, WebPushEncryption.limit)
     }
   }
 

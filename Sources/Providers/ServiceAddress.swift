@@ -6,6 +6,12 @@ struct ServiceAddress: Hashable, Sendable {
   let host: String
   let port: Int
 
+  /// - Parameter host: in lower case, an IPv6 address without its brackets.
+  init(host: String, port: Int) {
+    self.host = host
+    self.port = port
+  }
+
   /// Reads `https://host[:port]`; nil for anything else.
   init?(url text: String) {
     guard let url = URLComponents(string: text), url.path.isEmpty || url.path == "/" else { return nil }

@@ -9,6 +9,7 @@ public enum PushServiceCredentials: Sendable, Hashable {
   case fcm(GoogleServiceAccount)
   case hms(HuaweiAccount)
   case wns(WindowsAccount)
+  case webPush(VAPIDKey)
 }
 
 /// What signs in to Windows' push service.
@@ -17,6 +18,22 @@ public enum WindowsAccount: Sendable, Hashable {
   case package(sid: String, secret: String)
   /// The client of an app registration at Microsoft Entra, and its secret.
   case entra(tenantID: String, clientID: String, secret: String)
+}
+
+/// An app's key pair at the push services of browsers (RFC 8292).
+public struct VAPIDKey: Sendable, Hashable {
+  /// 32 bytes, of P-256.
+  public var privateKey: Data
+  /// 65 bytes in base64url, as pages give it to `subscribe`.
+  public var publicKey: String
+  /// Whom push services can contact: a `mailto:` or `https:` address; nil for the hub's own.
+  public var contact: String?
+
+  public init(privateKey: Data, publicKey: String, contact: String? = nil) {
+    self.privateKey = privateKey
+    self.publicKey = publicKey
+    self.contact = contact
+  }
 }
 
 /// What signs in to Huawei's Push Kit.
@@ -96,10 +113,18 @@ extension PushServiceCredentials: CustomStringConvertible, CustomDebugStringConv
     case .fcm(let account): account.description
     case .hms(let account): account.description
     case .wns(let account): account.description
+    case .webPush(let key): key.description
     }
   }
   public var debugDescription: String { description }
   public var customMirror: Mirror { Mirror(self, children: ["account": description]) }
+}
+
+extension VAPIDKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// The public key; the private one is never printed.
+  public var description: String { publicKey }
+  public var debugDescription: String { description }
+  public var customMirror: Mirror { Mirror(self, children: ["publicKey": publicKey]) }
 }
 
 extension PushCertificate: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -5,6 +5,7 @@ import Providers
 import Registry
 import Support
 import Testing
+import Wire
 import Web
 
 @testable import Pushcart
@@ -52,6 +53,18 @@ import Web
     #expect(settings.server.host == "127.0.0.2")
     #expect(settings.logLevel == .error)
     #expect(settings.database.sharedConnections == 4)
+  }
+
+  @Test func `Web Push goes to the hosts of a list alone, and names whom to contact`() async throws {
+    let settings = try await read(
+      [(.webpushAllowedHosts, "localhost:8447, *.push.apple.com"), (.publicURL, "https://p.example.com")], enough)
+    #expect(settings.pushServices.webPush.hosts == WebPushHosts("localhost:8447,*.push.apple.com"))
+    #expect(settings.pushServices.webPush.contact == "https://p.example.com")
+    #expect(try await read([], enough).pushServices.webPush.contact == "mailto:postmaster@127.0.0.1")
+    #expect(
+      try await problems([(.webpushAllowedHosts, "https://push.example.com")], enough) == [
+        "PUSHCART_WEBPUSH_ALLOWED_HOSTS must be hosts as in push.example.com, example.com:8443 or *.example.com, by comma"
+      ])
   }
 
   @Test func `Two listeners cannot share an address, and proxies to trust have to be addresses`() async throws {

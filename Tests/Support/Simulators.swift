@@ -91,6 +91,7 @@ extension PushServiceSettings {
     hms.tokenURL = simulator.hmsTokenURL
     wns.tokenURL = simulator.wnsURL
     wns.allowedHosts = ChannelHosts(simulator.wnsHost) ?? .microsoft
+    webPush.hosts = WebPushHosts(simulator)
     caFile = simulator.caFile
     reconnectDelay = .milliseconds(1)
     connectTimeout = .seconds(600)
@@ -101,6 +102,13 @@ extension PushServiceSettings {
     pingWhenWaiting = .seconds(600)
     pingTimeout = .seconds(600)
     if !isPatient { connectAttempts = 1 }
+  }
+}
+
+extension WebPushHosts {
+  /// The host of a Simulator alone, which has a private address.
+  public init(_ simulator: PushSimulator) {
+    self = Self(String(simulator.webPushURL.dropFirst("https://".count))) ?? Self()
   }
 }
 

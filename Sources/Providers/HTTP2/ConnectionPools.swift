@@ -160,7 +160,9 @@ final class ConnectionPools: Sendable {
     }
     return HTTP2ConnectionPool(
       service,
-      connector: HTTP2Connector(address: address, tls: tls, connectTimeout: TimeAmount(settings.connectTimeout)),
+      connector: HTTP2Connector(
+        address: address, tls: tls, connectTimeout: TimeAmount(settings.connectTimeout),
+        onlyPublic: !service.mayBePrivate),
       timeouts: settings.timeouts, settings: pool, loop: loop,
       metrics: ProviderMetrics(service: service.label, environment: key.environment), logger: logger, now: now)
   }

@@ -175,6 +175,11 @@ extension HTTP2ConnectionPool {
     case .reopen:
       retiring(connection)
       connection.retire()
+    case .smaller:
+      guard !job.isSmaller, let smaller = job.request.smaller?() else { break }
+      var job = job
+      job.smaller = smaller
+      return queue.prepend(job)
     case .newConnection: isCurable = true
     case .newToken, .previousToken: isCurable = service.replace(job.authorization, classification.recovery)
     }
@@ -246,6 +251,10 @@ extension HTTP2ConnectionPool {
     connector.connect(connection, on: loop).assumeIsolated().whenFailure { error in
       guard self.connections[serial] != nil else { return }
       self.logger.warning("could not connect to \(self.service.name)", metadata: ["error": "\(error)"])
+      // Its devices named an address to which nothing is sent. Another attempt would find the same.
+      if HTTP2ConnectionFailure.isOfAddress(error) {
+        self.finishAll(.tokenInvalid(.unregistered, since: nil, reason: PublicResolver.reason))
+      }
       self.closed(serial, reason: HTTP2ConnectionFailure.reason(error))
     }
   }

@@ -15,12 +15,15 @@ struct HTTP2Connector: Sendable {
   let address: ServiceAddress
   let tls: NIOSSLContext
   let connectTimeout: TimeAmount
+  /// Whether addresses that are not of the internet are refused: clients name the host.
+  var onlyPublic = false
 
   /// Resolves the name, connects and adds the connection's handlers. Fails when no address answers; later errors, such as in the
   /// TLS handshake, are reported to the connection.
   func connect(_ connection: HTTP2Connection, on loop: any EventLoop) -> EventLoopFuture<Void> {
     let bound = NIOLoopBound(connection, eventLoop: loop)
     return ClientBootstrap(group: loop)
+      .resolver(onlyPublic ? PublicResolver(loop: loop) : nil)
       .connectTimeout(connectTimeout)
       .channelOption(.tcpOption(.tcp_nodelay), value: 1)
       .channelOption(.writeBufferWaterMark, value: .init(low: 128 << 10, high: 512 << 10))
@@ -78,6 +81,7 @@ extension NIOSSLContext {
 enum HTTP2ConnectionFailure {
   static func reason(_ error: any Error) -> String {
     switch error {
+    case let error as NIOConnectionError where isOfAddress(error): return PublicResolver.reason
     case let error as NIOConnectionError:
       if error.connectionErrors.isEmpty { return "NameUnknown" }
       return error.connectionErrors.first.map { reason($0.error) } ?? "ConnectionFailed"
@@ -90,5 +94,11 @@ enum HTTP2ConnectionFailure {
     case is NIOSSLError: return "HandshakeFailed"
     default: return "ConnectionFailed"
     }
+  }
+
+  /// Whether the host has no address to which connections are allowed.
+  static func isOfAddress(_ error: any Error) -> Bool {
+    guard let error = error as? NIOConnectionError, error.connectionErrors.isEmpty else { return false }
+    return error.dnsAError is PublicResolver.AddressNotAllowed || error.dnsAAAAError is PublicResolver.AddressNotAllowed
   }
 }

@@ -99,5 +99,9 @@ struct PushJob {
   /// What it was last sent with.
   var authorization = Authorization()
 
-  var request: PushRequest { batch.requests[index] }
+  /// What is sent in its place since the service found it too large.
+  var smaller: PushRequest?
+
+  var isSmaller: Bool { smaller != nil }
+  var request: PushRequest { smaller ?? batch.requests[index] }
 }

@@ -7,6 +7,8 @@ public struct PushRequest: Sendable {
   var recipients: [Recipient] = []
   /// Where it goes, if each device has an address of its own.
   var origin: ServiceAddress?
+  /// Makes one with less in it, for a service that finds this one too large; returns nil if nothing can be left out.
+  var smaller: (@Sendable () -> PushRequest?)?
 
   /// How many outcomes it has.
   var outcomeCount: Int { max(1, recipients.count) }

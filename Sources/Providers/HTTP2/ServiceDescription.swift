@@ -10,6 +10,8 @@ protocol ServiceDescription: Sendable {
   var http1Connections: Int { get }
   /// The headers of responses, in lower case, that its table has to know beside `retry-after`.
   var responseHeaders: [String] { get }
+  /// Whether its address may be a private one: not if clients name it.
+  var mayBePrivate: Bool { get }
 
   /// The authorization to send with now.
   /// - Parameter whenReady: called once, from any thread, after `pending` was returned and asking again is worthwhile.
@@ -32,6 +34,7 @@ protocol ServiceDescription: Sendable {
 extension ServiceDescription {
   var http1Connections: Int { 0 }
   var responseHeaders: [String] { [] }
+  var mayBePrivate: Bool { true }
 }
 
 /// The header `authorization` of a request; never logged. A request without one has nil.
@@ -80,4 +83,6 @@ enum Recovery: Hashable, Sendable {
   case newToken
   /// Create no token for a while; try once more with the previous one, on a new connection, if it is still valid.
   case previousToken
+  /// Send what the request has in place of itself for services that take less; the verdict is reported if that is refused too.
+  case smaller
 }

@@ -32,6 +32,8 @@ struct AppCommand: AsyncParsableCommand {
         Example: pushcart app add --customer 1 --type windows --app-id com.acme.app --name Acme \
         --tenant-id 6babcaad-604b-40ac-a9d7-9fd97c0b779f --client-id 1a2b3c4d-0000-1111-2222-333344445555 \
         --client-secret-file client-secret.txt
+
+        Example: pushcart app add --customer 1 --type web --app-id shop.acme.com --name Acme --contact mailto:push@acme.com
         """)
 
     @Option(help: "Number of the customer.") var customer: CustomerID
@@ -48,7 +50,10 @@ struct AppCommand: AsyncParsableCommand {
         identityRequired: device.identity == .required, deviceFields: device.fields)
       let vault = try stores.vault
       let added = try await stores.change(customer) { try await $0.addApp(app, vault: vault) }
-      try options.output.show(added) { "App \($0.pushAppId), \($0.appId.onOneLine), is added.\n" + $0.warningLines }
+      try options.output.show(added) {
+        "App \($0.pushAppId), \($0.appId.onOneLine), is added.\n"
+          + ($0.vapidPublicKey.map { "Pages give this key to subscribe: \($0)\n" } ?? "") + $0.warningLines
+      }
     }
   }
 
@@ -142,7 +147,8 @@ struct AppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Ask the push service whether it accepts an app's credentials.",
       discussion: """
-        Nothing is sent to any phone. The exit status is 1 when no environment accepts them.
+        Nothing is sent to any phone. The exit status is 1 when no environment accepts them. For apps of the type web it says only \
+        that the key can sign: push services of browsers check it with pushes alone.
 
         Example: pushcart app check com.acme.app --customer 1
         """)
@@ -166,7 +172,7 @@ struct AppCommand: AsyncParsableCommand {
         let advice = reply.checks.compactMap(\.advice)
         return table.text(empty: "") + Set(advice).sorted().map { "\n\($0)\n" }.joined()
       }
-      if !reply.checks.contains(where: { $0.verdict == .accepted }) { throw ExitCode.failure }
+      if !reply.checks.contains(where: { [.accepted, .unasked].contains($0.verdict) }) { throw ExitCode.failure }
     }
   }
 }
@@ -212,6 +218,12 @@ struct PushServiceOptions: ParsableArguments {
   @Option(help: "The Directory (tenant) ID at Microsoft Entra (Windows).") var tenantId: String?
   @Option(help: "File with the secret of the client or package (Huawei, Windows).", completion: .file())
   var clientSecretFile: String?
+  @Option(
+    help: "File with a private key of P-256, in PEM or as 32 bytes in base64url, in place of a new one (Web).",
+    completion: .file())
+  var vapidPrivateKeyFile: String?
+  @Option(help: "Whom push services can contact: mailto:name@example.com or an https address (Web).")
+  var contact: String?
 
   var fields: PushServiceFields {
     get throws {
@@ -224,7 +236,8 @@ struct PushServiceOptions: ParsableArguments {
           Secret(bytes: Array(try InputFile(path).bytes.prefix { $0 != 0x0A && $0 != 0x0D }))
         },
         serviceAccount: try Self.secret(serviceAccount), clientID: clientId,
-        clientSecret: try Self.secret(clientSecretFile), packageSID: packageSid, tenantID: tenantId)
+        clientSecret: try Self.secret(clientSecretFile), packageSID: packageSid, tenantID: tenantId,
+        vapidPrivateKey: try Self.secret(vapidPrivateKeyFile), contact: contact)
     }
   }
 

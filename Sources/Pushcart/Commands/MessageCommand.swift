@@ -110,7 +110,9 @@ extension ManagementStores {
       return MessageService(
         pool, dispatcher: dispatcher, messages: MessageDispatcher(dispatcher, sendsItself: false),
         apps: PushAppCache(pool), credentials: PushCredentialVault(pool, vault: vault),
-        registrations: RegistrationBatcher(pool, channelHosts: settings.pushServices.wns.allowedHosts))
+        registrations: RegistrationBatcher(
+          pool, channelHosts: settings.pushServices.wns.allowedHosts, webPushHosts: settings.pushServices.webPush.hosts)
+      )
     }
   }
 }

@@ -62,8 +62,10 @@ struct Demo: Sendable {
     let (sample, next) = try await settings.withPool { pool in
       try await Migrator(pool, Migration.embedded).apply()
       let sample = try await SampleCustomer.prepare(
-        local, pool, vault: vault, serviceAccount: serviceAccount, channel: simulator.channel,
-        channelHosts: settings.pushServices.wns.allowedHosts)
+        local, pool, settings, vault: vault, serviceAccount: serviceAccount, channel: simulator.channel
+      ) {
+        simulator.webPush.subscription(named: $0, vapidKey: $1).json
+      }
       return (sample, try await pool.query(HubQueries.nextSendout)[0].decode(Int64.self))
     }
     try simulator.apns.trust(
@@ -103,7 +105,9 @@ struct Demo: Sendable {
       (.apnsSandboxURL, simulator.sandboxURL), (.fcmURL, simulator.fcmURL),
       (.googleTokenURL, simulator.googleTokenURL), (.hmsURL, simulator.hmsURL),
       (.hmsTokenURL, simulator.hmsTokenURL), (.wnsTokenURL, simulator.wnsURL),
-      (.wnsAllowedHosts, simulator.wnsHost), (.providerCAFile, simulator.caFile),
+      (.wnsAllowedHosts, simulator.wnsHost),
+      (.webpushAllowedHosts, String(simulator.webPushURL.dropFirst("https://".count))),
+      (.providerCAFile, simulator.caFile),
       (.pageFrameAncestors, simulator.phoneURL ?? "'none'"),
     ]
     let object = Dictionary(uniqueKeysWithValues: values.map { ($0.0.name, $0.1) })

@@ -2,6 +2,7 @@ import Content
 import Crypto
 import Embedded
 import Postgres
+import Providers
 import Registry
 import Wire
 
@@ -11,6 +12,7 @@ struct SampleCustomer: Sendable {
   static let appID = "com.example.shop"
   static let androidAppID = "com.example.shop.android"
   static let huaweiAppID = "com.example.shop.huawei"
+  static let webAppID = "com.example.shop.web"
   static let huaweiClientID = "100000001"
   /// No secret: the simulated Push Kit alone knows it.
   static let huaweiClientSecret = "sample-client-secret"
@@ -29,11 +31,12 @@ struct SampleCustomer: Sendable {
 
   /// Creates what is missing of customer, access key, app, templates, contacts and devices.
   /// - Parameters:
+  ///   - settings: of the hub, which say where channel URIs and browsers' subscriptions may lead.
   ///   - channel: the channel URI of a Windows device, by a word of its own.
-  ///   - channelHosts: the hosts that these URIs can be at.
+  ///   - browser: the subscription of the sample browser of that name, made with that VAPID key.
   static func prepare(
-    _ local: LocalHub, _ pool: Pool, vault: Vault, serviceAccount: String, channel: (String) -> String,
-    channelHosts: ChannelHosts
+    _ local: LocalHub, _ pool: Pool, _ settings: Settings, vault: Vault, serviceAccount: String,
+    channel: (String) -> String, browser: (_ name: String, _ vapidKey: String) -> String
   ) async throws -> SampleCustomer {
     let customers = Customers(pool)
     let known = try await customers.all().first { $0.name == name }
@@ -64,12 +67,17 @@ struct SampleCustomer: Sendable {
         appID: Self.windowsAppID, type: .windows, name: "Sample shop",
         service: PushServiceFields(
           clientSecret: Secret(Self.windowsSecret), packageSID: Self.windowsPackageSID)))
+    let web = try await sample.app(apps, NewPushApp(appID: Self.webAppID, type: .web, name: "Sample shop"))
     try await sample.saveTemplates(Templates(pool))
-    let registrations = RegistrationBatcher(pool, channelHosts: channelHosts)
-    try await sample.register(SamplePeople.all, ios, pool, registrations)
-    try await sample.register(SamplePeople.onAndroid, android, pool, registrations)
-    try await sample.register(SamplePeople.onHuawei, huawei, pool, registrations)
-    try await sample.register(SamplePeople.onWindows(channel), windows, pool, registrations)
+    let registrations = RegistrationBatcher(
+      pool, channelHosts: settings.pushServices.wns.allowedHosts, webPushHosts: settings.pushServices.webPush.hosts)
+    let key = web.vapidPublicKey ?? ""
+    for (people, app) in [
+      (SamplePeople.all, ios), (SamplePeople.onAndroid, android), (SamplePeople.onHuawei, huawei),
+      (SamplePeople.onWindows(channel), windows), (SamplePeople.inBrowsers { browser($0, key) }, web),
+    ] {
+      try await sample.register(people, app, registrations, Contacts(pool))
+    }
     return sample
   }
 
@@ -100,10 +108,10 @@ struct SampleCustomer: Sendable {
 
   /// Registers these people's phones in an app, unless the last one's is registered already.
   private func register(
-    _ people: [PushDevicesBody], _ app: PushApp, _ pool: Pool, _ registrations: RegistrationBatcher
+    _ people: [PushDevicesBody], _ app: PushApp, _ registrations: RegistrationBatcher, _ contacts: Contacts
   ) async throws {
     guard let last = people.last?.originalId,
-      try await Contacts(pool).find(id, originalID: last, apps: [app.id])?.devices.isEmpty != false
+      try await contacts.find(id, originalID: last, apps: [app.id])?.devices.isEmpty != false
     else { return }
     for person in people {
       try await registrations.register(

@@ -67,16 +67,38 @@ enum SamplePeople {
   /// Those who have a Windows computer, too.
   /// - Parameter channel: the channel URI of a device, by a word of its own.
   static func onWindows(_ channel: (String) -> String) -> [PushDevicesBody] {
-    zip(names, 0...).filter { $0.1 % 10 == 6 }.map { name, number in
-      var body = PushDevicesBody()
-      body.originalId = Self.body(name, number).originalId
+    further(each: 10, from: 6) { number in
       var device = PushDevicesBody.DeviceInfo()
       device.deviceToken = channel("AwYAAABsample" + token("windows", number))
       device.appType = .windows
       device.manufacturer = "Microsoft"
       device.model = surfaces[number % surfaces.count]
       device.osVersion = "11"
-      body.deviceInfo = [device]
+      return device
+    }
+  }
+
+  /// Those who have subscribed in a browser, too.
+  /// - Parameter subscription: of the browser of that name.
+  static func inBrowsers(_ subscription: (String) -> String) -> [PushDevicesBody] {
+    further(each: 10, from: 8) { number in
+      var device = PushDevicesBody.DeviceInfo()
+      device.deviceToken = subscription("browser-\(number)")
+      device.appType = .web
+      device.manufacturer = "Mozilla"
+      device.model = "Firefox"
+      return device
+    }
+  }
+
+  /// A device more of some people: every so many of them.
+  private static func further(
+    each step: Int, from first: Int, _ device: (Int) -> PushDevicesBody.DeviceInfo
+  ) -> [PushDevicesBody] {
+    zip(names, 0...).filter { $0.1 % step == first }.map { name, number in
+      var body = PushDevicesBody()
+      body.originalId = Self.body(name, number).originalId
+      body.deviceInfo = [device(number)]
       return body
     }
   }

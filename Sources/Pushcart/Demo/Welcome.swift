@@ -33,7 +33,7 @@ struct Welcome: Sendable {
 
       curl -X POST \(hubURL)/api/v1/sendouts \\
         -H 'Authorization: Bearer \(sample.accessKey)' -H 'Content-Type: application/json' \\
-        -d '{"name":"First try","appIds":["\(SampleCustomer.appID)","\(SampleCustomer.androidAppID)","\(SampleCustomer.huaweiAppID)","\(SampleCustomer.windowsAppID)"],"audience":{"all":true},"message":{"alert":"Hello {{firstName}}"},"template":"offer","start":true}'
+        -d '{"name":"First try","appIds":["\(SampleCustomer.appID)","\(SampleCustomer.androidAppID)","\(SampleCustomer.huaweiAppID)","\(SampleCustomer.windowsAppID)","\(SampleCustomer.webAppID)"],"audience":{"all":true},"message":{"alert":"Hello {{firstName}}"},"template":"offer","start":true}'
 
       curl \(hubURL)/api/v1/sendouts/\(nextSendout) -H 'Authorization: Bearer \(sample.accessKey)'
 

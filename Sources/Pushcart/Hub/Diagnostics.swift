@@ -219,16 +219,20 @@ struct Diagnostics: Sendable {
               sentence: "\(app.appID) of customer \(app.customer): \(warning)"))
         }
       }
-      var accepted = 0, bare = 0
+      var accepted = 0, unasked = 0, bare = 0
       for start in stride(from: 0, to: apps.count, by: Self.appsAtOnce) {
         let some = apps[start..<min(start + Self.appsAtOnce, apps.count)]
         let answers = await withTaskGroup(of: (Int, [Finding]?).self) { group in
           for (index, app) in zip(some.indices, some) { group.addTask { (index, await problems(of: app, check)) } }
           return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
         }
-        for found in answers {
+        for (app, found) in zip(some, answers) {
           bare += found == nil ? 1 : 0
-          accepted += found?.isEmpty == true ? 1 : 0
+          if found?.isEmpty == true {
+            // Push services of browsers cannot be asked.
+            accepted += app.type == .web ? 0 : 1
+            unasked += app.type == .web ? 1 : 0
+          }
           for finding in found ?? [] { report(finding) }
         }
       }
@@ -236,6 +240,7 @@ struct Diagnostics: Sendable {
         Finding(
           part: "push apps", isWell: true,
           sentence: "\(accepted) of \(apps.count) are accepted by their push services"
+            + (unasked == 0 ? "" : "; \(unasked) are of the web, where only a push tells")
             + (bare == 0 ? "" : "; \(bare) have no credentials yet")))
     } catch {
       report(Finding(part: "push apps", isWell: false, sentence: "\(CommandFailure.wrapping(error))"))
@@ -251,7 +256,7 @@ struct Diagnostics: Sendable {
     let part = "push app \(app.id)"
     do {
       guard let checks = try await check.check(app)?.checks else { return nil }
-      guard !checks.contains(where: { $0.verdict == .accepted }) else { return [] }
+      guard !checks.contains(where: { [.accepted, .unasked].contains($0.verdict) }) else { return [] }
       let reasons = checks.map { "\($0.environment.rawValue) \($0.verdict.rawValue) (\($0.reason ?? ""))" }
       return [
         Finding(

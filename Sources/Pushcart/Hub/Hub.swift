@@ -121,7 +121,8 @@ struct Hub: Sendable {
     let (pool, vault) = (parts.pool, parts.vault)
     let authenticator = Authenticator(parts.accessKeys, requestsPerKey: settings.requestsPerKey)
     let credentials = PushCredentialVault(pool, vault: vault)
-    let registrations = RegistrationBatcher(pool, channelHosts: settings.pushServices.wns.allowedHosts)
+    let registrations = RegistrationBatcher(
+      pool, channelHosts: settings.pushServices.wns.allowedHosts, webPushHosts: settings.pushServices.webPush.hosts)
     let messageService = MessageService(
       pool, dispatcher: parts.dispatcher, messages: parts.messages, apps: parts.pushApps, credentials: credentials,
       registrations: registrations)

@@ -94,6 +94,10 @@ extension Setting {
   static let wnsAllowedHosts = Setting(
     "wns-allowed-hosts", "hosts that Windows' channel URIs can be at, separated by commas",
     fallback: "*.notify.windows.com")
+  static let webpushAllowedHosts = Setting(
+    "webpush-allowed-hosts",
+    "only hosts that Web Push sends to, as in push.example.com:8443,*.push.apple.com; these can have private addresses",
+    fallback: "hosts of the internet, ports 443 and 8443")
   static let providerCAFile = Setting(
     "provider-ca-file", "PEM file of certificates to trust instead of the system's")
   static let logLevel = Setting(
@@ -108,8 +112,7 @@ extension Setting {
     operationsPort, publicURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
     pageFrameAncestors, drainSeconds, pushesInFlight, retentionDays,
     apnsProductionURL, apnsSandboxURL, fcmURL, googleTokenURL, hmsURL, hmsTokenURL, wnsTokenURL, wnsAllowedHosts,
-    providerCAFile, logLevel,
-    logFormat,
+    webpushAllowedHosts, providerCAFile, logLevel, logFormat,
     config,
   ]
   /// Settings whose value can be in a file: the variable with `_FILE`, the flag with `-file`.

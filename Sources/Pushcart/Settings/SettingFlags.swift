@@ -36,13 +36,15 @@ struct ProviderFlags: ParsableArguments {
   @Option(help: .setting(.hmsTokenURL)) var hmsTokenURL: String?
   @Option(help: .setting(.wnsTokenURL)) var wnsTokenURL: String?
   @Option(help: .setting(.wnsAllowedHosts)) var wnsAllowedHosts: String?
+  @Option(help: .setting(.webpushAllowedHosts)) var webpushAllowedHosts: String?
   @Option(help: .setting(.providerCAFile)) var providerCAFile: String?
 
   var given: [Given] {
     [
       (.apnsProductionURL, apnsProductionURL), (.apnsSandboxURL, apnsSandboxURL), (.fcmURL, fcmURL),
       (.googleTokenURL, googleTokenURL), (.hmsURL, hmsURL), (.hmsTokenURL, hmsTokenURL),
-      (.wnsTokenURL, wnsTokenURL), (.wnsAllowedHosts, wnsAllowedHosts), (.providerCAFile, providerCAFile),
+      (.wnsTokenURL, wnsTokenURL), (.wnsAllowedHosts, wnsAllowedHosts),
+      (.webpushAllowedHosts, webpushAllowedHosts), (.providerCAFile, providerCAFile),
     ]
   }
 }

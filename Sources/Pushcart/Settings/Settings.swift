@@ -97,6 +97,7 @@ struct Settings: Sendable {
     retentionDays = retention == 0 ? nil : Int32(retention)
 
     pushServices = Self.pushServices(from: &reader)
+    pushServices.webPush.contact = Self.contact(publicURL)
 
     logLevel = reader.choice(.logLevel, Logger.Level.self)
     logFormat = reader.choice(.logFormat, LogFormat.self) ?? .auto
@@ -140,6 +141,12 @@ struct Settings: Sendable {
     return "http://\(host.contains(":") ? "[\(host)]" : host):\(server.port)"
   }
 
+  /// Push services of browsers take no http address.
+  private static func contact(_ publicURL: String) -> String {
+    if publicURL.hasPrefix("https://") { return publicURL }
+    return "mailto:postmaster@\(URLComponents(string: publicURL)?.host ?? "localhost")"
+  }
+
   private static func pushServices(from reader: inout SettingsReader) -> PushServiceSettings {
     var services = PushServiceSettings()
     for (setting, url) in [
@@ -169,6 +176,14 @@ struct Settings: Sendable {
       } else {
         reader.wrong(
           .wnsAllowedHosts, "must be names of hosts, separated by commas, as in *.notify.windows.com,localhost:8447")
+      }
+    }
+    if let list = reader.text(.webpushAllowedHosts) {
+      if let hosts = WebPushHosts(list) {
+        services.webPush.hosts = hosts
+      } else {
+        reader.wrong(
+          .webpushAllowedHosts, "must be hosts as in push.example.com, example.com:8443 or *.example.com, by comma")
       }
     }
     services.caFile = reader.text(.providerCAFile)

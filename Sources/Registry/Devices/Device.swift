@@ -26,8 +26,10 @@ public struct Device: Sendable, Equatable {
 
 /// A push token, and what makes it the same as another.
 public struct DeviceToken: Sendable, Hashable {
-  /// Exactly as it was sent; its form is the push service's affair.
+  /// Exactly as it was sent, since its form is the push service's affair. Of a subscription to Web Push, its text in one form.
   public let text: String
+  /// Where pushes go, if the token is a subscription to Web Push.
+  let endpoint: WebPushEndpoint?
   /// APNs tokens are bytes that some apps write in upper and others in lower-case hexadecimal: these bytes. The SHA-256 of
   /// any other token, which is compared exactly.
   package let key: [UInt8]
@@ -42,11 +44,37 @@ public struct DeviceToken: Sendable, Hashable {
     guard text.utf8.count <= Self.maximum else {
       throw .invalid(field: field, problem: "is longer than \(Self.maximum) bytes")
     }
+    guard type != .web else {
+      let subscription = try Self.subscription(text, field: field)
+      self.text = subscription.text
+      endpoint = subscription.endpoint
+      key = Array(SHA256.hash(data: Array(subscription.text.utf8)))
+      return
+    }
+    // No other push service's tokens look so.
+    guard text.utf8.first != UInt8(ascii: "{") else {
+      throw .invalid(field: field, problem: "is an object, which is a token of apps of the type web only (appType 8)")
+    }
     guard text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
       throw .invalid(field: field, problem: "holds a blank or a control character")
     }
     self.text = text
+    endpoint = nil
     key = (type == .ios ? Self.bytes(hex: text) : nil) ?? Array(SHA256.hash(data: Array(text.utf8)))
+  }
+
+  private static func subscription(_ text: String, field: String) throws(RegistryError) -> WebPushSubscription {
+    do throws(JSONProblem) {
+      let subscription = try WebPushSubscription(json: text)
+      guard (try? P256.KeyAgreement.PublicKey(x963Representation: subscription.publicKey)) != nil else {
+        throw JSONProblem("must be a point of P-256", at: "keys.p256dh")
+      }
+      return subscription
+    } catch {
+      let problem =
+        error.path.isEmpty ? "must be a browser's subscription as JSON, with endpoint and keys" : error.problem
+      throw .invalid(field: error.path.isEmpty ? field : "\(field).\(error.path)", problem: problem)
+    }
   }
 
   public static func == (left: DeviceToken, right: DeviceToken) -> Bool { left.key == right.key }

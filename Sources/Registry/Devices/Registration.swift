@@ -74,6 +74,8 @@ public struct Registration: Sendable {
 
 /// One device of a registration.
 struct DeviceRegistration: Sendable {
+  /// Leads to the token in the request.
+  let field: String
   let app: PushAppID
   let token: DeviceToken
   let isSandbox: Bool
@@ -95,6 +97,7 @@ struct DeviceRegistration: Sendable {
   ) throws(RegistryError) {
     let app = try Self.app(info.appType, apps, field: field)
     self.app = app.id
+    self.field = "\(field).devicetoken"
     token = try Self.token(info, app.type, field: field)
     if app.type == .windows { try Self.check(channel: token.text, channelHosts, field: "\(field).devicetoken") }
     isSandbox = info.sandboxToken ?? false

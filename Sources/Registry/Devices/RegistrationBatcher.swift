@@ -27,10 +27,17 @@ public final class RegistrationBatcher: Sendable {
   public let channelHosts: ChannelHosts
   private let batcher: Batcher<RegistrationRequest, Result<Contact?, RegistryError>>
 
+  private let webPushHosts: WebPushHosts
+
+  /// - Parameters:
+  ///   - channelHosts: where channel URIs of Windows may lead.
+  ///   - webPushHosts: where subscriptions to Web Push may lead.
   public init(
-    _ database: any Querying, limits: Limits = Limits(), channelHosts: ChannelHosts = .microsoft
+    _ database: any Querying, limits: Limits = Limits(), channelHosts: ChannelHosts = .microsoft,
+    webPushHosts: WebPushHosts = WebPushHosts()
   ) {
     self.channelHosts = channelHosts
+    self.webPushHosts = webPushHosts
     let statistics = PlannerStatistics(database)
     let limited = database.limited(to: limits.timeout)
     // A customer's second statement begins when as many requests wait as fill it. A statement has a price of its own, of a dozen
@@ -58,7 +65,8 @@ public final class RegistrationBatcher: Sendable {
   public func register(
     _ customer: CustomerID, _ registration: Registration, returnsContact: Bool = true
   ) async throws -> Contact? {
-    try await batcher.answer(
+    try check(registration)
+    return try await batcher.answer(
       customer.rawValue, RegistrationRequest(registration, returnsContact: returnsContact),
       weight: registration.devices.count, conflictKeys: registration.conflictKeys
     ).get()
@@ -70,10 +78,18 @@ public final class RegistrationBatcher: Sendable {
     _ customer: CustomerID, _ registration: Registration, returnsContact: Bool,
     then done: @escaping @Sendable (Result<Contact?, any Error>) -> Void
   ) {
+    do { try check(registration) } catch { return done(.failure(error)) }
     batcher.answer(
       customer.rawValue, RegistrationRequest(registration, returnsContact: returnsContact),
       weight: registration.devices.count, conflictKeys: registration.conflictKeys
     ) { answer in done(answer.flatMap { $0.mapError { $0 } }) }
+  }
+
+  private func check(_ registration: Registration) throws(RegistryError) {
+    for device in registration.devices {
+      guard let endpoint = device.token.endpoint, let problem = webPushHosts.problem(with: endpoint) else { continue }
+      throw .invalid(field: "\(device.field).endpoint", problem: problem)
+    }
   }
 }
 

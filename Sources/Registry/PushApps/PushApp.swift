@@ -14,6 +14,8 @@ public struct PushApp: Sendable, Equatable {
   public let teamID: String?
   /// Apple's Key Id of the signing key (iOS).
   public let keyID: String?
+  /// Whom push services can contact about the app: a `mailto:` or `https:` address (Web); nil for the hub's own.
+  public let contact: String?
   /// Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer.
   public let identityRequired: Bool
   /// What requests with a device key may write, to this and every other app of the customer; `nil` for everything.
@@ -40,6 +42,9 @@ public struct PushApp: Sendable, Equatable {
       ? [] : credentials.filter { [.apnsDevelopmentCertificate, .apnsProductionCertificate].contains($0.kind) }
   }
 
+  /// The public key that pages give to `subscribe`: 65 bytes in base64url (Web).
+  public var vapidPublicKey: String? { credentials.first { $0.kind == .vapidKey }?.account }
+
   /// Which field is missing before anything can be sent to it; `nil` if none is, or if no push service sends to its platform.
   public var missingCredential: String? {
     switch type {
@@ -47,6 +52,7 @@ public struct PushApp: Sendable, Equatable {
     case .firebase, .android: has(.fcmServiceAccount) ? nil : "serviceAccount"
     case .huawei: has(.hmsAccount) ? nil : "clientSecret"
     case .windows: has(.wnsAccount) ? nil : "clientSecret"
+    case .web: has(.vapidKey) ? nil : "vapidPrivateKey"
     }
   }
 
@@ -190,6 +196,19 @@ enum PushAppRules {
       throw rule.refuse("holds a character other than letters and digits")
     }
     return trimmed
+  }
+
+  /// A `mailto:` or `https:` address, as RFC 8292 asks for.
+  static func contact(_ text: String?) throws(RegistryError) -> String? {
+    guard let text else { return nil }
+    let rule = TextRule("contact", maximum: 200)
+    let contact = try rule.require(text)
+    let isMail = contact.hasPrefix("mailto:") && contact.dropFirst(7).split(separator: "@").count == 2
+    let isPage = contact.hasPrefix("https://") && contact.utf8.count > 8
+    guard isMail || isPage, contact.utf8.allSatisfy({ (0x21..<0x7F).contains($0) }) else {
+      throw rule.refuse("must be an address of the form mailto:name@example.com or https://example.com")
+    }
+    return contact
   }
 
   private static func isLetterOrDigit(_ byte: UInt8) -> Bool {

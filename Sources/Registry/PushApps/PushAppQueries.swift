@@ -7,7 +7,7 @@ enum PushAppQueries {
   /// The app's own columns, then its credentials as five arrays of one order. `$1` is the customer.
   private static let columns = """
     app.push_app_id, app.customer_id, app.app_id, app.app_type, app.name, app.team_id, app.key_id,
-    app.identity_required, app.device_fields, app.alarm, app.alarm_at, app.created_at, app.updated_at,
+    app.contact, app.identity_required, app.device_fields, app.alarm, app.alarm_at, app.created_at, app.updated_at,
     \(credentials("kind")), \(credentials("fingerprint")), \(credentials("account")), \(credentials("not_after")),
     \(credentials("updated_at"))
     """
@@ -32,22 +32,22 @@ enum PushAppQueries {
     """
   }
 
-  /// Inserts the app and its credentials from `$10` on, together.
+  /// Inserts the app and its credentials from `$11` on, together.
   static let add = Statement(
     "push_app.add", .write,
     """
     WITH app AS (
       INSERT INTO push_app (customer_id, push_app_id, app_id, app_type, name, team_id, key_id, identity_required,
-        device_fields)
+        device_fields, contact)
       VALUES ($1::bigint, $2::bigint, $3::text, $4::int2, $5::text, $6::text, $7::text, $8::bool,
-        nullif($9::text[], '{all}'))
+        nullif($9::text[], '{all}'), $10::text)
     )
     INSERT INTO push_credential (customer_id, push_app_id, kind, sealed, master_key_id, fingerprint, account, not_after)
     SELECT $1::bigint, $2::bigint, new.kind, new.sealed, new.master_key_id, new.fingerprint, new.account, new.not_after
-    FROM \(credentials(from: 10))
+    FROM \(credentials(from: 11))
     """)
 
-  /// Changes the app, and stores its credentials from `$8` on over those of their kinds. Locks the rows of both. New credentials end
+  /// Changes the app, and stores its credentials from `$9` on over those of their kinds. Locks the rows of both. New credentials end
   /// an alarm, which may have been about the old ones. The moment always grows, and takes the way by UTC because a sum of
   /// `timestamptz` is not immutable.
   static let update = Statement(
@@ -60,8 +60,9 @@ enum PushAppQueries {
         key_id = coalesce($5::text, key_id),
         identity_required = coalesce($6::bool, identity_required),
         device_fields = nullif(coalesce($7::text[], device_fields), '{all}'),
-        alarm = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND cardinality($8::text[]) = 0 THEN alarm END,
-        alarm_at = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND cardinality($8::text[]) = 0 THEN alarm_at END,
+        contact = coalesce($8::text, contact),
+        alarm = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND cardinality($9::text[]) = 0 THEN alarm END,
+        alarm_at = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND cardinality($9::text[]) = 0 THEN alarm_at END,
         updated_at = greatest(
           now(), (updated_at AT TIME ZONE 'UTC' + interval '1 microsecond') AT TIME ZONE 'UTC')
       WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
@@ -71,7 +72,7 @@ enum PushAppQueries {
       updated_at)
     SELECT $1::bigint, $2::bigint, new.kind, new.sealed, new.master_key_id, new.fingerprint, new.account, new.not_after,
       now()
-    FROM app CROSS JOIN \(credentials(from: 8))
+    FROM app CROSS JOIN \(credentials(from: 9))
     ON CONFLICT (customer_id, push_app_id, kind) DO UPDATE SET
       sealed = excluded.sealed, master_key_id = excluded.master_key_id, fingerprint = excluded.fingerprint,
       account = excluded.account, not_after = excluded.not_after, updated_at = excluded.updated_at
@@ -142,7 +143,7 @@ enum PushAppQueries {
   static let sending = Statement(
     "push_app.sending", .read,
     """
-    SELECT app.team_id, app.key_id, credential.kind, credential.sealed, credential.master_key_id
+    SELECT app.team_id, app.key_id, app.contact, credential.kind, credential.sealed, credential.master_key_id
     FROM push_app AS app JOIN push_credential AS credential
       ON credential.customer_id = app.customer_id AND credential.push_app_id = app.push_app_id
     WHERE app.customer_id = $1::bigint AND app.push_app_id = $2::bigint
@@ -173,11 +174,13 @@ enum PushAppQueries {
 extension PushApp {
   init(_ row: Row) throws {
     let (
-      id, customer, appID, type, name, teamID, keyID, identityRequired, deviceFields, alarm, alarmAt, createdAt,
+      id, customer, appID, type, name, teamID, keyID, contact, identityRequired, deviceFields, alarm, alarmAt,
+      createdAt,
       updatedAt, kinds, prints, accounts, ends, dates
     ) =
       try row.decode(
-        Int64.self, Int64.self, String.self, Int16.self, String.self, String?.self, String?.self, Bool.self,
+        Int64.self, Int64.self, String.self, Int16.self, String.self, String?.self, String?.self, String?.self,
+        Bool.self,
         [String]?.self, String?.self, Date?.self, Date.self, Date.self, [String].self, [String].self, [String?].self,
         [Date?].self, [Date].self)
     guard let type = AppType(rawValue: type) else {
@@ -185,7 +188,8 @@ extension PushApp {
     }
     self.init(
       id: PushAppID(id), customer: CustomerID(customer), appID: appID, type: type, name: name, teamID: teamID,
-      keyID: keyID, identityRequired: identityRequired, deviceFields: deviceFields.map { DeviceKeyFields(stored: $0) },
+      keyID: keyID, contact: contact, identityRequired: identityRequired,
+      deviceFields: deviceFields.map { DeviceKeyFields(stored: $0) },
       credentials: kinds.indices.compactMap { index in
         PushCredential.Kind(rawValue: kinds[index]).map {
           PushCredential(

@@ -18,11 +18,13 @@ public struct PushApps: Sendable {
   /// has 1 to 200 characters. teamId, keyId and signingKey belong to iOS and come together or not at all; certificates belong to
   /// iOS too. serviceAccount belongs to Firebase, Android and Huawei. clientId and clientSecret come together; they belong to Huawei, and
   /// with tenantId to Windows. packageSid belongs to Windows, and comes with clientSecret.
+  /// contact and vapidPrivateKey belong to Web, where a key pair is made if none is given.
   /// - Throws: `RegistryError.invalid`, `.credential`, `.appTaken`, `.customerUnknown`.
   public func add(_ customer: CustomerID, _ app: NewPushApp) async throws -> PushApp {
     let appID = try PushAppRules.appID(app.appID, app.type)
     let name = try PushAppRules.name.require(app.name)
-    let service = try app.service.checked(for: app.type)
+    var service = try app.service.checked(for: app.type)
+    if app.type == .web, service.vapidPrivateKey == nil { service.vapidPrivateKey = VAPIDKeyFile().stored }
     let credentials = try service.credentials(for: appID, app.type)
     let fields = try checked(app.deviceFields)
 
@@ -35,7 +37,7 @@ public struct PushApps: Sendable {
     try await database.mapViolations(constraints) {
       _ = try await $0.query(
         PushAppQueries.add, customer.rawValue, id.rawValue, appID, app.type.rawValue, name, service.teamID,
-        service.keyID, app.identityRequired, fields, sealed.kinds, sealed.bytes, sealed.masterKeyIDs,
+        service.keyID, app.identityRequired, fields, service.contact, sealed.kinds, sealed.bytes, sealed.masterKeyIDs,
         sealed.fingerprints,
         sealed.accounts, sealed.ends)
     }
@@ -60,7 +62,8 @@ public struct PushApps: Sendable {
     try await database.query(
       PushAppQueries.update, customer.rawValue, id.rawValue, name, service.teamID, service.keyID,
       update.identityRequired,
-      fields, sealed.kinds, sealed.bytes, sealed.masterKeyIDs, sealed.fingerprints, sealed.accounts, sealed.ends)
+      fields, service.contact, sealed.kinds, sealed.bytes, sealed.masterKeyIDs, sealed.fingerprints, sealed.accounts,
+      sealed.ends)
     return try await changed(customer, id)
   }
 

@@ -29,23 +29,24 @@ public final class PushCredentialVault: Sendable {
     return try await opened.value(key) { [database, vault] in
       let rows = try await database.query(PushAppQueries.sending, key.customer.rawValue, key.app.rawValue)
       guard let first = rows.first else { return nil }
-      let (team, id): (String?, String?) = try first.decode(String?.self, String?.self)
+      let (team, id, contact): (String?, String?, String?) = try first.decode(
+        String?.self, String?.self, String?.self)
       var secrets: [PushCredential.Kind: Secret] = [:]
       for row in rows {
-        let (_, _, kind, bytes, masterKey) = try row.decode(
-          String?.self, String?.self, String.self, Bytes.self, String.self)
+        let (_, _, _, kind, bytes, masterKey) = try row.decode(
+          String?.self, String?.self, String?.self, String.self, Bytes.self, String.self)
         guard let known = PushCredential.Kind(rawValue: kind) else { continue }
         secrets[known] = try vault.open(
           Sealed(bytes: bytes.bytes, masterKeyID: masterKey),
           context: PushCredential.context(key.customer, key.app, kind))
       }
-      return try Self.credentials(teamID: team, keyID: id, secrets)
+      return try Self.credentials(teamID: team, keyID: id, contact: contact, secrets)
     }
   }
 
   /// What the stored secrets of an app come to; `nil` if something is missing.
   private static func credentials(
-    teamID: String?, keyID: String?, _ secrets: [PushCredential.Kind: Secret]
+    teamID: String?, keyID: String?, contact: String?, _ secrets: [PushCredential.Kind: Secret]
   ) throws -> PushServiceCredentials? {
     if let key = secrets[.apnsSigningKey], let teamID, let keyID {
       return .apns(teamID: teamID, keyID: keyID, signingKey: key.text)
@@ -62,6 +63,7 @@ public final class PushCredentialVault: Sendable {
     if let file = secrets[.fcmServiceAccount] { return .fcm(try ServiceAccountFile(file).account) }
     if let account = secrets[.hmsAccount] { return .hms(try HuaweiAccountFile(stored: account).account) }
     if let account = secrets[.wnsAccount] { return .wns(try WindowsAccountFields(stored: account).account) }
+    if let key = secrets[.vapidKey] { return .webPush(try VAPIDKeyFile(key).credentials(contact: contact)) }
     return nil
   }
 }

@@ -25,11 +25,16 @@ public struct PushServiceFields: Sendable {
   public var packageSID: String?
   /// The Directory (tenant) ID at Microsoft Entra (Windows).
   public var tenantID: String?
+  /// A private key of P-256, in PEM or as 32 bytes in base64url (Web).
+  public var vapidPrivateKey: Secret?
+  /// Whom push services can contact about the app: a `mailto:` or `https:` address (Web).
+  public var contact: String?
 
   public init(
     teamID: String? = nil, keyID: String? = nil, signingKey: Secret? = nil, developmentCertificate: Secret? = nil,
     productionCertificate: Secret? = nil, certificatePassword: Secret? = nil, serviceAccount: Secret? = nil,
-    clientID: String? = nil, clientSecret: Secret? = nil, packageSID: String? = nil, tenantID: String? = nil
+    clientID: String? = nil, clientSecret: Secret? = nil, packageSID: String? = nil, tenantID: String? = nil,
+    vapidPrivateKey: Secret? = nil, contact: String? = nil
   ) {
     self.teamID = teamID
     self.keyID = keyID
@@ -42,6 +47,8 @@ public struct PushServiceFields: Sendable {
     self.clientSecret = clientSecret
     self.packageSID = packageSID
     self.tenantID = tenantID
+    self.vapidPrivateKey = vapidPrivateKey
+    self.contact = contact
   }
 }
 
@@ -68,6 +75,7 @@ extension PushServiceFields {
       ("serviceAccount", serviceAccount != nil, [.firebase, .android, .huawei]),
       ("clientId", clientID != nil, [.huawei, .windows]), ("clientSecret", clientSecret != nil, [.huawei, .windows]),
       ("packageSid", packageSID != nil, [.windows]), ("tenantId", tenantID != nil, [.windows]),
+      ("vapidPrivateKey", vapidPrivateKey != nil, [.web]), ("contact", contact != nil, [.web]),
     ]
     return all.filter(\.isGiven).map { ($0.name, $0.types) }
   }
@@ -91,6 +99,7 @@ extension PushServiceFields {
     if parts.contains(where: \.1), let missing = parts.first(where: { !$0.1 }) {
       throw .invalid(field: missing.0, problem: "is missing: teamId, keyId and signingKey come together")
     }
+    checked.contact = try PushAppRules.contact(contact)
     try checkPassword()
     try checkClient(type)
     return checked
@@ -176,6 +185,12 @@ extension PushServiceFields {
         NewPushCredential(
           kind: .fcmServiceAccount, secret: file.stored, fingerprint: file.fingerprint,
           account: file.account.clientEmail))
+    }
+    if let vapidPrivateKey {
+      let file = try VAPIDKeyFile(vapidPrivateKey)
+      credentials.append(
+        NewPushCredential(
+          kind: .vapidKey, secret: file.stored, fingerprint: file.fingerprint, account: file.publicKey))
     }
     return credentials
   }

@@ -251,7 +251,8 @@ public final class MessageService: Sendable {
     _ apps: [PushApp]
   ) async throws -> Acceptance {
     let acceptance = try await messages.accept(message, in: stream)
-    guard case .addresseeUnknown = acceptance, let token = request.to.deviceToken, let contact = request.to.originalId
+    guard case .addresseeUnknown = acceptance, let token = request.to.deviceToken?.text,
+      let contact = request.to.originalId
     else { return acceptance }
     var body = PushDevicesBody()
     body.originalId = contact
@@ -363,7 +364,7 @@ extension MessageService {
   }
 
   private func addressee(_ target: MessageTarget, _ apps: [PushApp]) throws -> NewMessage.Addressee {
-    guard let token = target.deviceToken else {
+    guard let token = target.deviceToken?.text else {
       let originalID = target.originalId ?? ""
       // No contact can have such an id, and PostgreSQL would refuse it.
       if originalID.utf8.contains(0) || originalID.isEmpty { throw SendoutError.recipientUnknown }

@@ -57,7 +57,9 @@ extension ContactReply.DeviceInfo {
   }
 
   fileprivate init(echo info: PushDevicesBody.DeviceInfo, _ invalidated: Bool) {
-    self.init(deviceToken: info.deviceToken ?? "")
+    let token = info.deviceToken ?? ""
+    let subscription = token.hasPrefix("{") ? try? WebPushSubscription(json: token) : nil
+    self.init(deviceToken: subscription?.text ?? token)
     appType = info.appType
     sandboxToken = info.sandboxToken ?? false
     manufacturer = info.manufacturer

@@ -42,7 +42,8 @@ extension PushAppReply {
   public init(_ app: PushApp) {
     self.init(
       pushAppId: app.id, appId: app.appID, appType: app.type, name: app.name, teamId: app.teamID, keyId: app.keyID,
-      identity: app.identityRequired ? .required : .off, deviceFields: app.deviceFields?.names,
+      vapidPublicKey: app.vapidPublicKey, contact: app.contact, identity: app.identityRequired ? .required : .off,
+      deviceFields: app.deviceFields?.names,
       credentials: app.credentials.map { Credential($0) },
       alarm: app.alarm.map { Alarm(reason: $0.reason, since: Timestamp($0.since)) }, warnings: app.warnings,
       createdAt: Timestamp(app.createdAt), updatedAt: Timestamp(app.updatedAt))
@@ -74,7 +75,8 @@ extension NewPushApp {
         certificatePassword: request.certificatePassword.map { Secret($0) },
         serviceAccount: request.serviceAccount.map { Secret($0) }, clientID: request.clientId,
         clientSecret: request.clientSecret.map { Secret($0) }, packageSID: request.packageSid,
-        tenantID: request.tenantId),
+        tenantID: request.tenantId,
+        vapidPrivateKey: request.vapidPrivateKey.map { Secret($0) }, contact: request.contact),
       identityRequired: request.identity == .required,
       deviceFields: request.deviceFields)
   }
@@ -91,7 +93,8 @@ extension PushAppUpdate {
         certificatePassword: request.certificatePassword.map { Secret($0) },
         serviceAccount: request.serviceAccount.map { Secret($0) }, clientID: request.clientId,
         clientSecret: request.clientSecret.map { Secret($0) }, packageSID: request.packageSid,
-        tenantID: request.tenantId),
+        tenantID: request.tenantId,
+        vapidPrivateKey: request.vapidPrivateKey.map { Secret($0) }, contact: request.contact),
       identityRequired: request.identity.map { $0 == .required },
       deviceFields: request.deviceFields)
   }

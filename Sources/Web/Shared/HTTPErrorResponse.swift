@@ -70,6 +70,7 @@ extension HTTPErrorResponse {
     switch type {
     case .ios: "--team-id ID --key-id ID --signing-key FILE"
     case .android, .firebase: "--service-account FILE"
+    case .web: "--vapid-private-key-file FILE"
     case .huawei: "--client-id ID --client-secret-file FILE"
     case .windows: "--package-sid SID --client-secret-file FILE"
     }

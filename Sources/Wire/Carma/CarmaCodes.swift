@@ -6,6 +6,8 @@ public enum AppType: Int16, Sendable, Hashable, Codable, CaseIterable {
   case firebase = 6
   /// Not of Carma: phones of Huawei without Google's services.
   case huawei = 7
+  /// Not of Carma: browsers.
+  case web = 8
 
   /// For people.
   public var platform: String {
@@ -15,6 +17,7 @@ public enum AppType: Int16, Sendable, Hashable, Codable, CaseIterable {
     case .windows: "Windows"
     case .firebase: "Firebase"
     case .huawei: "Huawei"
+    case .web: "Web"
     }
   }
 }

@@ -13,6 +13,11 @@ extension JSONReader {
     }
   }
 
+  /// A token: a text, or the JSON of an object as it is written.
+  mutating func deviceToken() throws(JSONProblem) -> String? {
+    try kind() == .object ? try raw() : try text()
+  }
+
   /// A whole number, as a number or a string; `nil` when empty.
   mutating func integer<Integer: FixedWidthInteger>(
     _: Integer.Type = Integer.self, _ expected: String
@@ -28,7 +33,7 @@ extension JSONReader {
   }
 
   mutating func appType() throws(JSONProblem) -> AppType? {
-    let expected = "1 (iOS), 2 (Android), 3 (Windows), 6 (Firebase) or 7 (Huawei)"
+    let expected = "1 (iOS), 2 (Android), 3 (Windows), 6 (Firebase), 7 (Huawei) or 8 (Web)"
     guard let number = try integer(Int16.self, expected) else { return nil }
     guard let type = AppType(rawValue: number) else { throw JSONProblem("must be \(expected)") }
     return type

@@ -74,11 +74,14 @@ public enum CarmaSchemas {
 
   private static let deviceIdentity = [
     Schema.Field(
-      "devicetoken", text(1...4096),
-      "The push token as the platform gave it to the app. `deviceToken` is accepted too."),
+      "devicetoken", either(text(1...4096), .openObject([])),
+      """
+      The push token as the platform gave it to the app. Of a browser it is the subscription, as an object or as its JSON. \
+      `deviceToken` is accepted too.
+      """),
     maybe(
       "appType", either(AppType.schema, Schema(.strings(AppType.allCases.map { "\($0.rawValue)" } + [""]))),
-      "1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei. Needed only if the appId exists on several platforms."),
+      "1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web. Needed only if the appId exists on several platforms."),
   ]
 
   private static let dateOfInvalidation = maybe(
@@ -108,7 +111,9 @@ public enum CarmaSchemas {
   private static let device = Schema(
     .object(
       [
-        Schema.Field("devicetoken", .string(), "The token, exactly as it was registered."),
+        Schema.Field(
+          "devicetoken", .string(),
+          "The token, exactly as it was registered. Of a browser it is the subscription's endpoint and keys, as JSON."),
         Schema.Field(
           "appType", Schema(.strings(AppType.allCases.map { "\($0.rawValue)" })).orNull, "A string, as in Carma."),
         Schema.Field("sandboxToken", Schema(.strings(["true", "false"])), "A string, as in Carma."),

@@ -29,6 +29,7 @@ public struct PushDevicesBody: Sendable, Equatable {
 
   /// A device as an app describes it.
   public struct DeviceInfo: Sendable, Equatable {
+    /// As it was sent; of an object its JSON.
     public var deviceToken: String?
     public var appType: AppType?
     public var sandboxToken: Bool?
@@ -94,7 +95,7 @@ extension JSONReader {
 extension PushDevicesBody.DeviceInfo {
   fileprivate mutating func read(_ key: JSONKey, _ reader: inout JSONReader) throws(JSONProblem) {
     switch key {
-    case "devicetoken", "deviceToken": deviceToken = try reader.text() ?? deviceToken
+    case "devicetoken", "deviceToken": deviceToken = try reader.deviceToken() ?? deviceToken
     case "appType": appType = try reader.appType()
     case "sandboxToken": sandboxToken = try reader.flag()
     case "manufacturer": manufacturer = try reader.text()

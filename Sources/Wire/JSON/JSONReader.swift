@@ -131,6 +131,14 @@ public struct JSONReader {
     return true
   }
 
+  /// Checks the next value and returns its JSON as it is written.
+  public mutating func raw() throws(JSONProblem) -> String {
+    skipWhitespace()
+    let start = position
+    try skip()
+    return String(decoding: bytes[start..<position], as: UTF8.self)
+  }
+
   /// Checks the next value and passes over it.
   public mutating func skip() throws(JSONProblem) {
     switch try kind() {

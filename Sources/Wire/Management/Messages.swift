@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// Body of `POST /api/v1/messages`: one message to one contact or one device. The route takes a list of them, too.
 public struct MessageRequest: APIRequest, Equatable {
   public var appId: String?
@@ -93,12 +95,12 @@ public struct MessageRequest: APIRequest, Equatable {
 /// Who gets a message: a contact on all its valid devices in the apps, or one device.
 public struct MessageTarget: APIRequest, Equatable {
   public var originalId: String?
-  public var deviceToken: String?
+  public var deviceToken: TokenText?
   public var appType: AppType?
 
   public init(originalId: String? = nil, deviceToken: String? = nil, appType: AppType? = nil) {
     self.originalId = originalId
-    self.deviceToken = deviceToken
+    self.deviceToken = deviceToken.map { TokenText($0) }
     self.appType = appType
   }
 
@@ -114,10 +116,37 @@ public struct MessageTarget: APIRequest, Equatable {
       FieldDescription(
         "The contact. Beside a `deviceToken` that is not registered yet, the contact whose device it becomes.",
         limits: 1...255)
-    case .deviceToken: FieldDescription("The device alone.", limits: 1...4096)
+    case .deviceToken: "The device alone. Of a browser it is the subscription, as an object or as its JSON."
     case .appType: "The device's platform, if the app exists on several."
     }
   }
+}
+
+/// A device token in a request: a string, or the object that a browser's subscription is.
+public struct TokenText: Codable, Sendable, Hashable, SchemaProviding {
+  /// Of an object its JSON.
+  public let text: String
+
+  public init(_ text: String) { self.text = text }
+
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if let text = try? container.decode(String.self) {
+      self.text = text
+    } else {
+      let object = try container.decode([String: JSONValue].self)
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+      text = String(decoding: try encoder.encode(object), as: UTF8.self)
+    }
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
+  }
+
+  public static var schema: Schema { Schema(.either([.string(1...4096), .openObject([])])) }
 }
 
 /// How urgently a push service delivers a message.
@@ -271,7 +300,7 @@ public struct MessageReply: APIObject, Equatable {
     public static func describe(_ field: CodingKeys) -> FieldDescription {
       switch field {
       case .pushNo: "The push's number in the stream's ledger."
-      case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei."
+      case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web."
       case .state: "The push's state. `queued` until it is due, and while it is being sent."
       case .reason: "The push service's reason, or the hub's. Absent if there is none."
       }

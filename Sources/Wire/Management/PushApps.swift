@@ -14,6 +14,8 @@ public struct PushAppRequest: APIRequest, Equatable {
   public var clientSecret: String?
   public var packageSid: String?
   public var tenantId: String?
+  public var vapidPrivateKey: String?
+  public var contact: String?
   public var identity: IdentityMode?
   public var deviceFields: [String]?
 
@@ -21,8 +23,8 @@ public struct PushAppRequest: APIRequest, Equatable {
     name: String, appId: String, appType: AppType, teamId: String? = nil, keyId: String? = nil,
     signingKey: String? = nil, developmentCertificate: String? = nil, productionCertificate: String? = nil,
     certificatePassword: String? = nil, serviceAccount: String? = nil, clientId: String? = nil,
-    clientSecret: String? = nil, packageSid: String? = nil, tenantId: String? = nil, identity: IdentityMode? = nil,
-    deviceFields: [String]? = nil
+    clientSecret: String? = nil, packageSid: String? = nil, tenantId: String? = nil, vapidPrivateKey: String? = nil,
+    contact: String? = nil, identity: IdentityMode? = nil, deviceFields: [String]? = nil
   ) {
     self.name = name
     self.appId = appId
@@ -38,14 +40,16 @@ public struct PushAppRequest: APIRequest, Equatable {
     self.clientSecret = clientSecret
     self.packageSid = packageSid
     self.tenantId = tenantId
+    self.vapidPrivateKey = vapidPrivateKey
+    self.contact = contact
     self.identity = identity
     self.deviceFields = deviceFields
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
     case name, appId, appType, teamId, keyId, signingKey, developmentCertificate, productionCertificate,
-      certificatePassword, serviceAccount, clientId, clientSecret, packageSid, tenantId, identity,
-      deviceFields
+      certificatePassword, serviceAccount, clientId, clientSecret, packageSid, tenantId, vapidPrivateKey, contact,
+      identity, deviceFields
   }
   public static let schemaName: String? = "PushAppRequest"
   public static let schemaDescription = "An app to add."
@@ -55,7 +59,7 @@ public struct PushAppRequest: APIRequest, Equatable {
     switch field {
     case .name: FieldDescription("A name for people.", limits: 1...200)
     case .appId: FieldDescription("Bundle id or package name.", limits: 1...200)
-    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei."
+    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web."
     case .teamId: FieldDescription("Apple's Team Id. iOS only.", limits: 1...20)
     case .keyId: FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20)
     case .signingKey: "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again."
@@ -86,6 +90,15 @@ public struct PushAppRequest: APIRequest, Equatable {
         "The app's Package SID in Partner Center. Windows only, in place of `tenantId` and `clientId`.", limits: 1...200
       )
     case .tenantId: FieldDescription("The Directory (tenant) ID at Microsoft Entra. Windows only.", limits: 1...100)
+    case .vapidPrivateKey:
+      """
+      A private key of P-256 in PEM, or its 32 bytes in base64url. Web only. Browsers' subscriptions are good only for the key that \
+      they were made with. It is never shown again.
+      """
+    case .contact:
+      FieldDescription(
+        "Whom push services can contact about the app: `mailto:name@example.com` or an https address. Web only.",
+        limits: 1...200)
     case .identity:
       "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
     case .deviceFields:
@@ -114,6 +127,8 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
   public var clientSecret: String?
   public var packageSid: String?
   public var tenantId: String?
+  public var vapidPrivateKey: String?
+  public var contact: String?
   public var identity: IdentityMode?
   public var deviceFields: [String]?
 
@@ -121,7 +136,8 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
     name: String? = nil, teamId: String? = nil, keyId: String? = nil, signingKey: String? = nil,
     developmentCertificate: String? = nil, productionCertificate: String? = nil, certificatePassword: String? = nil,
     serviceAccount: String? = nil, clientId: String? = nil, clientSecret: String? = nil,
-    packageSid: String? = nil, tenantId: String? = nil, identity: IdentityMode? = nil, deviceFields: [String]? = nil
+    packageSid: String? = nil, tenantId: String? = nil, vapidPrivateKey: String? = nil, contact: String? = nil,
+    identity: IdentityMode? = nil, deviceFields: [String]? = nil
   ) {
     self.name = name
     self.teamId = teamId
@@ -135,14 +151,15 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
     self.clientSecret = clientSecret
     self.packageSid = packageSid
     self.tenantId = tenantId
+    self.vapidPrivateKey = vapidPrivateKey
+    self.contact = contact
     self.identity = identity
     self.deviceFields = deviceFields
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
     case name, teamId, keyId, signingKey, developmentCertificate, productionCertificate, certificatePassword,
-      serviceAccount, clientId, clientSecret, packageSid, tenantId, identity,
-      deviceFields
+      serviceAccount, clientId, clientSecret, packageSid, tenantId, vapidPrivateKey, contact, identity, deviceFields
   }
   public static let schemaName: String? = "PushAppChangeRequest"
   public static let schemaDescription = "What to change about an app."
@@ -181,6 +198,15 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
         "The app's Package SID in Partner Center. Windows only, in place of `tenantId` and `clientId`.", limits: 1...200
       )
     case .tenantId: FieldDescription("The Directory (tenant) ID at Microsoft Entra. Windows only.", limits: 1...100)
+    case .vapidPrivateKey:
+      """
+      A private key of P-256 in PEM, or its 32 bytes in base64url. Web only. Browsers' subscriptions are good only for the key that \
+      they were made with. It is never shown again.
+      """
+    case .contact:
+      FieldDescription(
+        "Whom push services can contact about the app: `mailto:name@example.com` or an https address. Web only.",
+        limits: 1...200)
     case .identity:
       "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
     case .deviceFields:
@@ -201,6 +227,8 @@ public struct PushAppReply: APIObject, Equatable {
   public var name: String
   public var teamId: String?
   public var keyId: String?
+  public var vapidPublicKey: String?
+  public var contact: String?
   public var identity: IdentityMode
   public var deviceFields: [String]?
   public var credentials: [Credential]
@@ -211,7 +239,8 @@ public struct PushAppReply: APIObject, Equatable {
 
   public init(
     pushAppId: PushAppID, appId: String, appType: AppType, name: String, teamId: String? = nil, keyId: String? = nil,
-    identity: IdentityMode = .off, deviceFields: [String]? = nil, credentials: [Credential] = [], alarm: Alarm? = nil,
+    vapidPublicKey: String? = nil, contact: String? = nil, identity: IdentityMode = .off, deviceFields: [String]? = nil,
+    credentials: [Credential] = [], alarm: Alarm? = nil,
     warnings: [String] = [], createdAt: Timestamp,
     updatedAt: Timestamp
   ) {
@@ -221,6 +250,8 @@ public struct PushAppReply: APIObject, Equatable {
     self.name = name
     self.teamId = teamId
     self.keyId = keyId
+    self.vapidPublicKey = vapidPublicKey
+    self.contact = contact
     self.identity = identity
     self.deviceFields = deviceFields
     self.credentials = credentials
@@ -231,7 +262,8 @@ public struct PushAppReply: APIObject, Equatable {
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case pushAppId, appId, appType, name, teamId, keyId, identity, deviceFields, credentials, alarm, warnings,
+    case pushAppId, appId, appType, name, teamId, keyId, vapidPublicKey, contact, identity, deviceFields, credentials,
+      alarm, warnings,
       createdAt,
       updatedAt
   }
@@ -250,10 +282,12 @@ public struct PushAppReply: APIObject, Equatable {
     switch field {
     case .pushAppId: "The app's number in this API."
     case .appId: "Bundle id or package name, as apps send it in Carma's paths."
-    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei."
+    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web."
     case .name: "A name for people."
     case .teamId: "Apple's Team Id. iOS only."
     case .keyId: "Apple's Key Id of the signing key. iOS only."
+    case .vapidPublicKey: "The key that pages give to `subscribe` as `applicationServerKey`. Web only."
+    case .contact: "Whom push services can contact about the app. Web only."
     case .identity:
       "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
     case .deviceFields: "What requests with a device key may write. Absent for everything."
@@ -293,7 +327,7 @@ public struct PushAppReply: APIObject, Equatable {
     public static func describe(_ field: CodingKeys) -> FieldDescription {
       switch field {
       case .kind: "What the credential is."
-      case .account: "Who signs in with it. Absent where `teamId` and `keyId` say so."
+      case .account: "Who signs in with it; of a VAPID key, its public key. Absent where `teamId` and `keyId` say so."
       case .fingerprint:
         "The first 16 hex digits of the SHA-256 of the public key, or of client id and secret, to tell two apart."
       case .notAfter: "When a certificate expires. Absent for keys."
@@ -377,7 +411,7 @@ public struct PushAppCheckReply: APIObject, Equatable {
   public struct Check: APIObject, Equatable {
     public enum Environment: String, Codable, Sendable, CaseIterable, SchemaProviding { case production, sandbox }
     public enum Verdict: String, Codable, Sendable, CaseIterable, SchemaProviding {
-      case accepted, refused, unreachable
+      case accepted, refused, unasked, unreachable
     }
 
     public var environment: Environment
@@ -400,8 +434,8 @@ public struct PushAppCheckReply: APIObject, Equatable {
     public static func describe(_ field: CodingKeys) -> FieldDescription {
       switch field {
       case .environment: "The environment that was asked."
-      case .verdict: "Whether the credentials were accepted."
-      case .reason: "The push service's reason, or why it could not be reached. Absent if accepted."
+      case .verdict: "Whether the credentials were accepted. `unasked` if no service tells that without a push."
+      case .reason: "The push service's reason, or why it was not asked or could not be reached. Absent if accepted."
       case .advice: "What to do about a refusal, if that is known."
       }
     }

@@ -89,6 +89,31 @@ import Wire
     }
   }
 
+  @Test
+  func `An app of the web is added by the command line with a key of its own or an older one, and not asked about`()
+    async throws
+  {
+    try await withSendingBench { bench in
+      let folder = try TemporaryDirectory(named: "web")
+      defer { folder.remove() }
+      let file = "\(folder.path)/vapid.txt"
+      // The example of RFC 8291: a private key, and its public one.
+      try "yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw\n".write(toFile: file, atomically: true, encoding: .utf8)
+      let add = ["app", "add", "--customer", "\(bench.customer)", "--type", "web", "--name", "Acme", "--app-id"]
+      let made = try await pushcart(bench).run(add + ["new.acme.com", "--contact", "mailto:push@acme.com"])
+      #expect(made.status == 0 && made.output.contains("Pages give this key to subscribe: B"), "\(made)")
+      let taken = try await pushcart(bench).run(add + ["old.acme.com", "--vapid-private-key-file", file])
+      #expect(
+        taken.output.contains(
+          "BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8"), "\(taken)")
+      #expect(!taken.output.contains("yfWPiYE"))
+      let check = try await pushcart(bench).run("app", "check", "new.acme.com", "--customer", "\(bench.customer)")
+      #expect(check.status == 0 && check.output.contains("unasked"), "\(check)")
+      #expect(try await pushcart(bench).run("check").output.contains("2 are of the web, where only a push tells"))
+      #expect(bench.simulator.webPush.count == 0)
+    }
+  }
+
   @Test func `It says when a commit is acknowledged before it is safe`() async throws {
     try await withSendingBench { bench in
       let said = try await pushcart(bench).run("check").output

@@ -57,6 +57,7 @@ import Wire
     "is there without a developmentCertificate", "serviceAccount: ", "belongs to Firebase, Android and Huawei",
     "belongs to Huawei", "belongs to Windows", "is no Package SID", "ID of Microsoft Entra", "comes with packageSid",
     "takes the place of tenantId", "must be a channel URI",
+    "belongs to Web", "is an object, which is a token of apps of the type web",
     "is missing: give appId", "is there beside appId", "names nobody", "holds a control character",
     "other than visible ASCII", "is needed: there are apps", "that none of the apps has",
     "names no template of this customer",

@@ -1,0 +1,104 @@
+import Crypto
+import FoundationEssentials
+import Wire
+
+/// An app's account at the push services of browsers: its key, which every one of them takes.
+///
+/// Each device has an address of its own, which the browser's push service made and the browser named. Web Push has one environment.
+struct WebPushAccount: PushAccount {
+  let credentials: VAPIDKey
+  let endpoint: WebPushSender
+
+  var service: String { WebPushDescription.name }
+  var environments: [PushEnvironment] { [.production] }
+  var hasOneService: Bool { false }
+
+  /// Four weeks in seconds: the default, and the most that all push services take.
+  private static let longestTTL = 2_419_200
+  /// Most characters of a topic.
+  private static let longestTopic = 32
+
+  /// Encrypts the push, so it costs two multiplications on the curve.
+  func prepare(_ push: OutgoingPush) -> PreparedPush {
+    guard let subscription = try? WebPushSubscription(json: push.token) else {
+      return .refused(Self.invalid("BadToken"))
+    }
+    guard endpoint.settings.hosts.problem(with: subscription.endpoint) == nil else {
+      return .refused(Self.invalid(PublicResolver.reason))
+    }
+    let text = WebPushPayload.json(push.message, collapseKey: push.collapseKey)
+    guard text.count <= WebPushEncryption.limit else { return .refused(.payloadRefused(reason: "MessageTooBig")) }
+    guard var request = request(text, push, subscription) else { return .refused(Self.invalid("BadToken")) }
+    request.smaller = {
+      let reduced = WebPushPayload.json(push.message, collapseKey: push.collapseKey, isReduced: true)
+      return reduced.count < text.count ? self.request(reduced, push, subscription) : nil
+    }
+    return .request(request)
+  }
+
+  func send(
+    _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
+  ) -> AsyncStream<[PushOutcome]> {
+    endpoint.send(requests, as: credentials, while: isWanted)
+  }
+
+  /// Nobody can be asked: each browser's push service checks the key with the subscriptions that were made with it. That the key can
+  /// sign is all that is known here.
+  func check(_ environment: PushEnvironment) async -> CredentialVerdict {
+    guard (try? endpoint.signer(credentials).authorization(for: "https://push.example.com", now: endpoint.now)) != nil
+    else { return .refused(reason: "PrivateKeyUnusable") }
+    return .unasked(reason: "the key can sign, but push services of browsers check it only with a push")
+  }
+
+  private static func invalid(_ reason: String) -> Verdict { .tokenInvalid(.unregistered, since: nil, reason: reason) }
+
+  /// - Returns: nil if the subscription's key is no point of P-256.
+  private func request(_ text: [UInt8], _ push: OutgoingPush, _ subscription: WebPushSubscription) -> PushRequest? {
+    guard let body = try? WebPushEncryption.body(text, for: subscription) else { return nil }
+    let ttl = push.expiresAt.map { min(max(0, Int($0.timeIntervalSince(endpoint.now).rounded(.up))), Self.longestTTL) }
+    var headers = RequestHeaders()
+    headers.add(":path", subscription.endpoint.path, .never)
+    headers.add("content-type", "application/octet-stream")
+    headers.add("content-encoding", "aes128gcm")
+    headers.add("content-length", String(body.count), .changing)
+    headers.add("ttl", String(ttl ?? Self.longestTTL), .changing)
+    headers.add("urgency", push.priority == .high ? "high" : "normal")
+    if let key = push.collapseKey { headers.add("topic", Self.topic(key), .changing) }
+    let address = subscription.endpoint
+    return PushRequest(headers: headers, body: body, origin: ServiceAddress(host: address.host, port: address.port))
+  }
+
+  /// The key itself if it is a topic, at most 32 characters of base64url; otherwise its SHA-256, cut to that.
+  static func topic(_ key: String) -> String {
+    if (1...longestTopic).contains(key.utf8.count), Base64URL.decode(Array(key.utf8)) != nil { return key }
+    return String(Base64URL.text(Array(SHA256.hash(data: Array(key.utf8)))).prefix(longestTopic))
+  }
+}
+
+/// How all accounts of Web Push send. Each has connections of its own to each origin.
+struct WebPushSender: Sendable {
+  let settings: WebPushSettings
+  private let pools: ConnectionPools
+
+  init(_ settings: WebPushSettings, _ pools: ConnectionPools) {
+    self.settings = settings
+    self.pools = pools
+  }
+
+  /// The clock by which pushes are dated.
+  var now: Date { pools.now() }
+
+  func signer(_ credentials: VAPIDKey) throws -> VAPIDSigner {
+    try VAPIDSigner(credentials, contact: settings.contact)
+  }
+
+  func send(
+    _ requests: [PushRequest], as credentials: VAPIDKey, while isWanted: @escaping @Sendable () -> Bool
+  ) -> AsyncStream<[PushOutcome]> {
+    let key = PoolKey(
+      service: WebPushDescription.label, environment: .production, credentials: .webPush(credentials))
+    return pools.send(
+      requests, toOriginsOf: key,
+      { WebPushDescription($0, try? signer(credentials), settings.hosts, now: pools.now) }, while: isWanted)
+  }
+}

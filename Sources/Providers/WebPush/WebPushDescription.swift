@@ -1,0 +1,89 @@
+import FoundationEssentials
+import Synchronization
+import Wire
+
+/// What connections have to know about one origin of Web Push, and the app's token there.
+final class WebPushDescription: ServiceDescription {
+  static let name = "Web Push"
+  static let label = "webpush"
+
+  /// How long before its end a token is replaced, in seconds.
+  private static let renewal: TimeInterval = 3600
+  /// The least time between two tokens that are replaced because the push service refused them, in seconds.
+  private static let refusalInterval: TimeInterval = 60
+
+  private struct State {
+    var token: (authorization: Authorization, madeAt: Date)?
+    /// When a token was last dropped because it was refused.
+    var refusedAt: Date?
+  }
+
+  private let origin: ServiceAddress
+  private let signer: VAPIDSigner?
+  private let hosts: WebPushHosts
+  private let now: @Sendable () -> Date
+  private let state = Mutex(State())
+
+  /// - Parameter signer: nil if the app's key is unusable.
+  init(_ origin: ServiceAddress, _ signer: VAPIDSigner?, _ hosts: WebPushHosts, now: @escaping @Sendable () -> Date) {
+    self.origin = origin
+    self.signer = signer
+    self.hosts = hosts
+    self.now = now
+  }
+
+  var name: String { Self.name }
+  var label: String { Self.label }
+  var startsWithOneStream: Bool { false }
+  var mayBePrivate: Bool { hosts.isListed(origin.host, origin.port) }
+
+  func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
+    let now = now()
+    return state.withLock { state in
+      // A clock that was set back would keep a token for too long.
+      if let token = state.token,
+        (-60..<VAPIDSigner.lifetime - Self.renewal).contains(now.timeIntervalSince(token.madeAt))
+      {
+        return .available(token.authorization)
+      }
+      guard let value = try? signer?.authorization(for: "https://\(origin.authority)", now: now) else {
+        return .unusable(.credentialsRefused(reason: "PrivateKeyUnusable"))
+      }
+      state.token = (Authorization(value: value), now)
+      return .available(Authorization(value: value))
+    }
+  }
+
+  /// What a stranger's server says concerns its own push alone.
+  func classification(of response: ServiceResponse, to request: PushRequest) -> ResponseClassification {
+    var classification = ResponseClassification(WebPushResponse(response))
+    if !hosts.isTrusted(origin.host, origin.port) { classification.verdict = classification.verdict.ofStranger }
+    return classification
+  }
+
+  /// The token was refused, so another is made; unless the last one was refused too, within a minute: then no token helps.
+  func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool {
+    let now = now()
+    return state.withLock { state in
+      guard state.token?.authorization == authorization else { return true }
+      if let refusedAt = state.refusedAt, abs(now.timeIntervalSince(refusedAt)) < Self.refusalInterval { return false }
+      state.refusedAt = now
+      state.token = nil
+      return true
+    }
+  }
+
+  func goAwayReason(_ debugData: [UInt8]) -> String? { nil }
+  func verdict(onGoAway reason: String) -> Verdict? { nil }
+}
+
+extension Verdict {
+  /// The same about one push, where it would be about the app.
+  fileprivate var ofStranger: Verdict {
+    switch self {
+    case .credentialsRefused(let reason): .retry(after: nil, reason: reason)
+    case .tokenInvalid(.wrongApp, let since, let reason): .tokenInvalid(.unregistered, since: since, reason: reason)
+    default: self
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import Crypto
+import FoundationEssentials
+import Wire
+
+/// Encrypts a push for one browser (RFC 8291), as one record of `aes128gcm` (RFC 8188).
+enum WebPushEncryption {
+  /// The size that a record claims, and the most bytes that push services take in a body.
+  private static let recordSize = 4096
+  /// What a record has beside the text: salt, size, key, delimiter and tag.
+  private static let overhead = 16 + 4 + 1 + 65 + 1 + 16
+  /// Most bytes of a text.
+  static let limit = recordSize - overhead
+
+  /// The body of a push. Without `key` and `salt` each has its own, as it must: only tests give them.
+  /// - Parameter text: at most `limit` bytes.
+  /// - Throws: if the subscription's key is no point of P-256.
+  static func body(
+    _ text: [UInt8], for subscription: WebPushSubscription,
+    key: P256.KeyAgreement.PrivateKey = .init(compactRepresentable: false), salt: [UInt8] = randomSalt()
+  ) throws -> [UInt8] {
+    precondition(text.count <= limit, "the text does not fit into a record")
+    let publicKey = key.publicKey.x963Representation
+    let receiver = try P256.KeyAgreement.PublicKey(x963Representation: subscription.publicKey)
+    let secret = try key.sharedSecretFromKeyAgreement(with: receiver)
+    let info = Array("WebPush: info\0".utf8) + subscription.publicKey + publicKey
+    let input = secret.hkdfDerivedSymmetricKey(
+      using: SHA256.self, salt: subscription.authSecret, sharedInfo: info, outputByteCount: 32)
+    let extracted = HKDF<SHA256>.extract(inputKeyMaterial: input, salt: salt)
+    let nonce = HKDF<SHA256>.expand(pseudoRandomKey: extracted, info: nonceInfo, outputByteCount: 12)
+    let sealed = try AES.GCM.seal(
+      // The delimiter of the last record.
+      text + [2],
+      using: HKDF<SHA256>.expand(pseudoRandomKey: extracted, info: keyInfo, outputByteCount: 16),
+      nonce: nonce.withUnsafeBytes { try AES.GCM.Nonce(data: $0) })
+    var body: [UInt8] = []
+    body.reserveCapacity(text.count + overhead)
+    body += salt
+    body += [0, 0, UInt8(recordSize >> 8), UInt8(recordSize & 0xFF), UInt8(publicKey.count)]
+    body += publicKey
+    body += sealed.ciphertext
+    body += sealed.tag
+    return body
+  }
+
+  private static let keyInfo = Array("Content-Encoding: aes128gcm\0".utf8)
+  private static let nonceInfo = Array("Content-Encoding: nonce\0".utf8)
+
+  private static func randomSalt() -> [UInt8] { SymmetricKey(size: .bits128).withUnsafeBytes { Array($0) } }
+}

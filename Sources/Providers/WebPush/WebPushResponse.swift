@@ -1,0 +1,71 @@
+import FoundationEssentials
+
+/// A response of a browser's push service. Each has a form of its own: Mozilla's is JSON with a number, Apple's JSON with a word, and
+/// Google's a sentence.
+struct WebPushResponse: Hashable, Sendable {
+  var status: Int
+  /// Mozilla's number, as in `103`.
+  var errno: Int?
+  /// Apple's word, as in `VapidPkHashMismatch`.
+  var reason: String?
+  /// The body, if it is text and not JSON.
+  var text: String?
+  var retryAfter: Duration?
+
+  init(status: Int, errno: Int? = nil, reason: String? = nil, text: String? = nil, retryAfter: Duration? = nil) {
+    self.status = status
+    self.errno = errno
+    self.reason = reason
+    self.text = text
+    self.retryAfter = retryAfter
+  }
+
+  init(_ response: ServiceResponse) {
+    self.init(status: response.status, retryAfter: response.retryAfter)
+    guard response.status / 100 != 2 else { return }
+    if let body = try? JSONDecoder().decode(Body.self, from: Data(response.body)) {
+      errno = body.errno
+      reason = body.reason
+    } else {
+      text = String(validating: response.body, as: UTF8.self)
+    }
+  }
+
+  private struct Body: Decodable {
+    var errno: Int?
+    var reason: String?
+  }
+}
+
+/// Every number in an error of Mozilla's push service (autopush, "Errors").
+enum MozillaErrno: Int, CaseIterable, Sendable {
+  case missingCrypto = 101
+  case unknownEndpoint = 102
+  case expiredEndpoint = 103
+  case tooLarge = 104
+  case endpointGone = 105
+  case unsubscribed = 106
+  case badEndpoint = 108
+  case badVAPID = 109
+  case badEncryption = 110
+  case missingTTL = 111
+  case badTTL = 112
+  case badTopic = 113
+  case backOff = 201
+  case tryAgain = 202
+  case bridgeError = 900
+  case bridgeUnavailable = 901
+  case bridgeTimeout = 902
+  case bridgeRefusal = 903
+  case unknown = 999
+
+  /// As the ledger has it.
+  var word: String { "errno\(rawValue)" }
+}
+
+/// Words of Apple's push service for browsers.
+enum AppleWebPushReason: String, CaseIterable, Sendable {
+  case keyMismatch = "VapidPkHashMismatch"
+  case badToken = "BadJwtToken"
+  case expiredToken = "ExpiredJwtToken"
+}

@@ -1,0 +1,268 @@
+import Crypto
+import FoundationEssentials
+import Logging
+import Simulator
+import Support
+import Synchronization
+import Testing
+import Wire
+
+@testable import Providers
+
+/// Pushes to browsers over TLS and HTTP/2.
+@Suite struct WebPushSendingTests {
+  private static let key = P256.Signing.PrivateKey()
+
+  /// Runs `body` with a hub's account, and the endpoint of each browser's name.
+  private static func withBrowsers(
+    now: @escaping @Sendable () -> Date = { Date() },
+    _ body: (PushSimulator, any PushAccount, (String) -> String) async throws -> Void
+  ) async throws {
+    try await withSimulator(now: now) { simulator in
+      let settings = PushServiceSettings(simulator)
+      try await withProvider(settings, now: now) { services in
+        let account = services.account(
+          appID: "shop", of: CustomerID(1), credentials: .webPush(.sample(key, contact: "mailto:a@acme.com")))
+        try await body(simulator, account) { name in
+          simulator.webPush.subscription(named: name, vapidKey: VAPIDKey.sample(key).publicKey).json
+        }
+      }
+    }
+  }
+
+  private static func push(_ token: String, _ message: RenderedMessage = .init(alert: JSONText.quoted("Hello")))
+    -> OutgoingPush
+  {
+    OutgoingPush(token: token, id: UUID(), collapseKey: "s17", message: message)
+  }
+
+  private static func verdicts(_ account: any PushAccount, _ pushes: [OutgoingPush]) async -> [Verdict?] {
+    var verdicts = [Verdict?](repeating: nil, count: pushes.count)
+    var requests: [(index: Int, request: PushRequest)] = []
+    for (index, push) in pushes.enumerated() {
+      switch account.prepare(push) {
+      case .request(let request): requests.append((index, request))
+      case .refused(let verdict): verdicts[index] = verdict
+      }
+    }
+    for await outcomes in account.send(requests.map(\.request), to: .production, while: { true }) {
+      for outcome in outcomes { verdicts[requests[outcome.index].index] = outcome.verdict }
+    }
+    return verdicts
+  }
+
+  @Test func `A browser reads what was sent, with its headers`() async throws {
+    try await Self.withBrowsers { simulator, account, browser in
+      let now = Date()
+      var push = Self.push(
+        browser("one"),
+        RenderedMessage(
+          alert: JSONText.quoted("Hello"), info: JSONText.quoted("Lunch"), url: JSONText.quoted("https://a.b/c"),
+          fields: [
+            .init(name: JSONText.quoted("image"), value: JSONText.quoted("https://a.b/i.png")),
+            .init(name: JSONText.quoted("table"), value: Array("7".utf8)),
+          ]))
+      push.priority = .normal
+      push.expiresAt = now.addingTimeInterval(600)
+      #expect(await Self.verdicts(account, [push, Self.push(browser("two"))]) == [.accepted, .accepted])
+      let received = simulator.webPush.requests.sorted { $0.token.hasPrefix("one") && !$1.token.hasPrefix("one") }
+      try #require(received.count == 2)
+      #expect(
+        received[0].text.map { String(decoding: $0, as: UTF8.self) }
+          == #"{"source":"carma","alert":"Hello","info":"Lunch","url":"https://a.b/c","image":"https://a.b/i.png","#
+          + #""tag":"s17","fields":{"table":7}}"#)
+      #expect(received[0].header("urgency") == "normal" && received[1].header("urgency") == "high")
+      #expect(received[0].header("topic") == "s17")
+      #expect((1...600).contains(try #require(received[0].ttl)) && received[1].ttl == 2_419_200)
+      #expect(received[0].header("content-encoding") == "aes128gcm")
+      // One token for all pushes to an origin.
+      #expect(received[0].header("authorization") == received[1].header("authorization"))
+    }
+  }
+
+  @Test(arguments: [
+    ("fade0400", Verdict.payloadRefused(reason: "errno110")), ("fade0401", .credentialsRefused(reason: "errno109")),
+    ("fade0404", .tokenInvalid(.unregistered, since: nil, reason: "errno102")),
+    ("fade0410", .tokenInvalid(.unregistered, since: nil, reason: "errno106")),
+    ("fade0413", .payloadRefused(reason: "errno104")), ("fade0429", .retry(after: nil, reason: "HTTP429")),
+    ("fade0500", .retry(after: nil, reason: "errno999")),
+    ("fade0503", .retry(after: .seconds(120), reason: "errno201")),
+    ("fade1503", .retry(after: .seconds(1), reason: "errno201")),
+  ])
+  func `A refusal by the test token is reported as its verdict`(_ name: String, _ verdict: Verdict) async throws {
+    try await Self.withBrowsers { _, account, browser in
+      #expect(await Self.verdicts(account, [Self.push(browser(name))]) == [verdict])
+    }
+  }
+
+  /// The fact sheet's table: status and body of the response, and the verdict.
+  private static let table: [(SimulatedWebPush.Refusal, Verdict)] = {
+    typealias Refusal = SimulatedWebPush.Refusal
+    func errno(_ number: Int, _ status: Int) -> Refusal { .errno(number, status: status, "…", retryAfter: "7") }
+    func word(_ word: String, _ status: Int) -> Refusal { Refusal(status: status, body: #"{"reason":"\#(word)"}"#) }
+    func gone(_ reason: String) -> Verdict { .tokenInvalid(.unregistered, since: nil, reason: reason) }
+    func later(_ reason: String) -> Verdict { .retry(after: .seconds(7), reason: reason) }
+    var table: [(Refusal, Verdict)] = []
+    for number in [101, 108, 110, 111, 112, 113] {
+      table.append((errno(number, 400), .payloadRefused(reason: "errno\(number)")))
+    }
+    table += [
+      (errno(104, 413), .payloadRefused(reason: "errno104")), (errno(102, 404), gone("errno102")),
+      (errno(103, 410), gone("errno103")), (errno(105, 410), gone("errno105")), (errno(106, 410), gone("errno106")),
+      (errno(109, 401), .credentialsRefused(reason: "errno109")), (errno(201, 503), later("errno201")),
+      (errno(202, 503), later("errno202")), (errno(999, 500), later("errno999")),
+    ]
+    for number in 900...903 { table.append((errno(number, 502), later("errno\(number)"))) }
+    for status in [400, 403] {
+      table.append(
+        (word("VapidPkHashMismatch", status), .tokenInvalid(.wrongApp, since: nil, reason: "VapidPkHashMismatch")))
+    }
+    table += [
+      (word("BadJwtToken", 403), .credentialsRefused(reason: "BadJwtToken")),
+      (word("ExpiredJwtToken", 403), .credentialsRefused(reason: "ExpiredJwtToken")),
+      (
+        Refusal(
+          status: 403,
+          body:
+            "the VAPID credentials in the authorization header do not correspond to the credentials used to create the "
+            + "subscriptions."), .tokenInvalid(.wrongApp, since: nil, reason: "VapidPkHashMismatch")
+      ),
+    ]
+    // What nobody documents goes by the status.
+    for status in [300, 301, 302, 303, 307, 308, 400, 402, 405, 409, 411, 413, 415, 422] {
+      table.append((Refusal(status: status, body: "<html>"), .payloadRefused(reason: "HTTP\(status)")))
+    }
+    for status in [401, 403] {
+      table.append((Refusal(status: status, body: "<html>"), .credentialsRefused(reason: "HTTP\(status)")))
+    }
+    for status in [404, 410] { table.append((Refusal(status: status, body: ""), gone("HTTP\(status)"))) }
+    for status in [406, 408, 429, 500, 502, 503, 504, 599] {
+      table.append((Refusal(status: status, body: "", retryAfter: "7"), later("HTTP\(status)")))
+    }
+    table += [
+      (word("NewWord", 400), .payloadRefused(reason: "NewWord")), (errno(777, 404), gone("HTTP404")),
+      (word("NewWord", 503), .retry(after: nil, reason: "NewWord")),
+    ]
+    return table
+  }()
+
+  @Test func `Every row of the push services' tables leads to its verdict`() async throws {
+    try await Self.withBrowsers { simulator, account, browser in
+      for (refusal, verdict) in Self.table {
+        simulator.webPush.rule(.any, .refuse(refusal))
+        #expect(
+          await Self.verdicts(account, [Self.push(browser("one"))]) == [verdict], "\(refusal.status) \(refusal.body)")
+        simulator.webPush.removeRules()
+      }
+      let words = Set(
+        Self.table.map(\.1).map { "\($0)" }.joined().split { !$0.isLetter && !$0.isNumber }.map(String.init))
+      #expect(MozillaErrno.allCases.allSatisfy { words.contains($0.word) })
+      #expect(AppleWebPushReason.allCases.allSatisfy { words.contains($0.rawValue) })
+    }
+  }
+
+  @Test func `A stranger's server cannot refuse an app's key, nor blame it for a wrong one`() throws {
+    func verdict(at host: String, _ status: Int, _ body: String = "") throws -> Verdict {
+      let origin = ServiceAddress(host: host, port: 443)
+      let description = WebPushDescription(origin, nil, WebPushHosts(), now: { Date() })
+      return description.classification(
+        of: ServiceResponse(status: status, body: Array(body.utf8)),
+        to: PushRequest(headers: RequestHeaders(), body: [])
+      ).verdict
+    }
+    let mismatch = #"{"reason":"VapidPkHashMismatch"}"#
+    #expect(try verdict(at: "web.push.apple.com", 401) == .credentialsRefused(reason: "HTTP401"))
+    #expect(try verdict(at: "push.example.com", 401) == .retry(after: nil, reason: "HTTP401"))
+    #expect(
+      try verdict(at: "web.push.apple.com", 403, mismatch)
+        == .tokenInvalid(.wrongApp, since: nil, reason: "VapidPkHashMismatch"))
+    #expect(
+      try verdict(at: "push.example.com", 403, mismatch)
+        == .tokenInvalid(.unregistered, since: nil, reason: "VapidPkHashMismatch"))
+  }
+
+  @Test func `A push that is too large is sent again with less in it`() async throws {
+    try await Self.withBrowsers { simulator, account, browser in
+      simulator.webPush.rule(.nth(1), .refuse(.tooLarge))
+      let message = RenderedMessage(
+        alert: JSONText.quoted("Hello"), fields: [.init(name: JSONText.quoted("long"), value: JSONText.quoted("text"))])
+      #expect(await Self.verdicts(account, [Self.push(browser("one"), message)]) == [.accepted])
+      let texts = simulator.webPush.requests.map { $0.text.map { String(decoding: $0, as: UTF8.self) } }
+      #expect(texts.count == 2)
+      #expect(texts.last == #"{"source":"carma","alert":"Hello","tag":"s17"}"#)
+      // Nothing is left out of it, so nothing is sent again.
+      simulator.webPush.removeRules()
+      simulator.webPush.rule(.any, .refuse(.tooLarge))
+      #expect(await Self.verdicts(account, [Self.push(browser("one"))]) == [.payloadRefused(reason: "errno104")])
+      #expect(simulator.webPush.count == 3)
+    }
+  }
+
+  @Test func `A token is used for eleven hours, and made anew when it is refused`() async throws {
+    let time = Mutex(Date(timeIntervalSince1970: 1_800_000_000))
+    try await Self.withBrowsers(now: { time.withLock { $0 } }) { simulator, account, browser in
+      func send() async -> [Verdict?] { await Self.verdicts(account, [Self.push(browser("one"))]) }
+      func tokens() -> Int { Set(simulator.webPush.requests.map { $0.header("authorization") }).count }
+      #expect(await send() == [.accepted])
+      time.withLock { $0 += 11 * 3600 - 1 }
+      #expect(await send() == [.accepted])
+      #expect(tokens() == 1)
+      time.withLock { $0 += 2 }
+      #expect(await send() == [.accepted])
+      #expect(tokens() == 2)
+      simulator.webPush.rule(.nth(1), .refuse(.errno(109, status: 401, "expired")))
+      #expect(await send() == [.accepted])
+      #expect(tokens() == 3)
+    }
+  }
+
+  @Test func `A name that leads to a private address is not called, and its token is at fault`() async throws {
+    // `localhost` stands for any name of the internet whose answer is a private address.
+    try await withSimulator { simulator in
+      let settings = PushServiceSettings(simulator)
+      var quiet = Logger(label: "webpush")
+      quiet.logLevel = .critical
+      let pools = try ConnectionPools(settings, logger: quiet, now: { Date() })
+      let origin = try #require(ServiceAddress(url: simulator.webPushURL))
+      let signer = try VAPIDSigner(.sample(Self.key), contact: "mailto:a@acme.com")
+      var headers = RequestHeaders()
+      headers.add(":path", "/wpush/v2/one")
+      let account = PoolKey(
+        service: "webpush", environment: .production, credentials: .webPush(.sample(Self.key)))
+      let outcomes = pools.send(
+        [PushRequest(headers: headers, body: [], origin: origin)], toOriginsOf: account,
+        { WebPushDescription($0, signer, WebPushHosts(), now: { Date() }) }, while: { true })
+      for await outcomes in outcomes {
+        #expect(
+          outcomes.map(\.verdict) == [.tokenInvalid(.unregistered, since: nil, reason: "AddressNotAllowed")])
+      }
+      #expect(simulator.webPush.connectionsOpened == 0)
+      await pools.shutDown()
+    }
+  }
+
+  @Test func `Addresses that their text forbids are refused before anything is sent`() async throws {
+    try await withProvider(PushServiceSettings()) { services in
+      let account = services.account(appID: "shop", of: CustomerID(1), credentials: .webPush(.sample(Self.key)))
+      let browser = Array(P256.KeyAgreement.PrivateKey().publicKey.x963Representation)
+      for endpoint in ["https://10.0.0.1/1", "https://localhost/1", "https://push.example.com:22/1"] {
+        let token = WebPushSubscription.sample(endpoint: endpoint, publicKey: browser)
+        guard case .refused(let verdict) = account.prepare(Self.push(token)) else {
+          Issue.record("\(endpoint) was not refused")
+          continue
+        }
+        #expect(verdict == .tokenInvalid(.unregistered, since: nil, reason: "AddressNotAllowed"))
+      }
+      for token in ["c0ffee", WebPushSubscription.sample(publicKey: [4] + [UInt8](repeating: 1, count: 64))] {
+        guard case .refused(let verdict) = account.prepare(Self.push(token)) else {
+          Issue.record("\(token) was not refused")
+          continue
+        }
+        #expect(verdict == .tokenInvalid(.unregistered, since: nil, reason: "BadToken"))
+      }
+      #expect(
+        await account.check(.production)
+          == .unasked(reason: "the key can sign, but push services of browsers check it only with a push"))
+    }
+  }
+}
