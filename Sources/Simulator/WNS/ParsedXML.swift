@@ -42,6 +42,10 @@ private struct XMLReader {
   mutating func skipProlog() throws {
     if take("<?xml") { try skip(to: "?>") }
     skipBlanks()
+    while take("<!--") {
+      try skip(to: "-->")
+      skipBlanks()
+    }
   }
 
   mutating func element(depth: Int = 0) throws -> ParsedXML {

@@ -114,6 +114,46 @@ import Wire
     }
   }
 
+  @Test func `A Windows app is added by the command line in both ways, and asked about`() async throws {
+    try await withSendingBench { bench in
+      let folder = try TemporaryDirectory(named: "windows")
+      defer { folder.remove() }
+      let secret = "\(folder.path)/secret.txt"
+      try "acme-secret\n".write(toFile: secret, atomically: true, encoding: .utf8)
+      let customer = ["--customer", "\(bench.customer)"]
+      func add(_ options: String...) async throws -> (status: Int32, output: String) {
+        let answer = try await pushcart(bench).run(
+          ["app", "add", "--type", "windows", "--app-id", "com.acme.win", "--name", "Acme"] + customer + options)
+        return (answer.status, "\(answer)")
+      }
+      let refused = try await add("--package-sid", "s-1-15-2-7", "--client-secret-file", secret)
+      #expect(refused.status != 0 && refused.output.contains("packageSid is no Package SID"), "\(refused)")
+      let alone = try await add("--tenant-id", "acme.example", "--client-secret-file", secret)
+      #expect(alone.output.contains("tenantId, clientId and clientSecret come together"), "\(alone)")
+      let added = try await add("--package-sid", "ms-app://s-1-15-2-7", "--client-secret-file", secret)
+      #expect(added.status == 0 && !added.output.contains("acme-secret"), "\(added)")
+
+      let check = ["app", "check", "com.acme.win"] + customer
+      let unknown = try await pushcart(bench).run(check)
+      #expect(unknown.status == 1 && unknown.output.contains("refused"), "\(unknown)")
+      bench.simulator.wns.register(packageSID: "ms-app://s-1-15-2-7", secret: "acme-secret")
+      let good = try await pushcart(bench).run(check)
+      #expect(good.status == 0 && good.output.contains("accepted"), "\(good)")
+
+      bench.simulator.wns.register(tenantID: "acme.example", clientID: "c-7", secret: "acme-secret")
+      let update = try await pushcart(bench).run(
+        [
+          "app", "update", "com.acme.win", "--tenant-id", "acme.example", "--client-id", "c-7", "--client-secret-file",
+          secret,
+        ]
+          + customer)
+      #expect(update.status == 0, "\(update)")
+      #expect(try await pushcart(bench).run(check).status == 0)
+      #expect(bench.simulator.wns.tokenRequests.last?.path == "/acme.example/oauth2/v2.0/token")
+      #expect(bench.simulator.wns.count == 0)
+    }
+  }
+
   @Test func `It says when a commit is acknowledged before it is safe`() async throws {
     try await withSendingBench { bench in
       let said = try await pushcart(bench).run("check").output

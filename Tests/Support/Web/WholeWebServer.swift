@@ -5,7 +5,9 @@ public import Postgres
 public import Providers
 public import Registry
 import Sendouts
+import Simulator
 public import Web
+public import Wire
 
 /// Every set of routes that the hub serves, over one pool, as the hub has them.
 public struct WholeWebServer: Sendable {
@@ -15,6 +17,8 @@ public struct WholeWebServer: Sendable {
   public let signer: LinkSigner
   public var publicURL = "https://push.example.com"
   public var logger = TestServer.logger
+  /// The hosts that Windows' channel URIs can be at.
+  public var channelHosts = ChannelHosts.microsoft
   /// Sends single messages; made here if nil.
   public var messages: MessageDispatcher?
 
@@ -27,6 +31,7 @@ public struct WholeWebServer: Sendable {
 
   public init(_ bench: SendingBench) {
     self.init(bench.pool, vault: bench.vault, services: bench.services, signer: bench.signer)
+    channelHosts = ChannelHosts(bench.simulator.wnsHost) ?? channelHosts
   }
 
   public var routes: [any RouteSet] {
@@ -37,10 +42,12 @@ public struct WholeWebServer: Sendable {
         pool, services: services, links: PublicLinks(base: publicURL, signer: signer), logger: TestServer.logger)
       let messageService = MessageService(
         pool, dispatcher: dispatcher, messages: messages ?? MessageDispatcher(dispatcher), apps: pushApps,
-        credentials: PushCredentialVault(pool, vault: vault), registrations: RegistrationBatcher(pool))
+        credentials: PushCredentialVault(pool, vault: vault),
+        registrations: RegistrationBatcher(pool, channelHosts: channelHosts))
       return HubRoutes(
         carma: CarmaRoutes(
-          authenticator: authenticator, pushApps: pushApps, registrations: RegistrationBatcher(pool),
+          authenticator: authenticator, pushApps: pushApps,
+          registrations: RegistrationBatcher(pool, channelHosts: channelHosts),
           contacts: ContactLookup(pool), devices: Devices(pool), identities: IdentityVerifier(pool, vault: vault)),
         carmaTriggers: CarmaTriggerRoutes(
           authenticator: authenticator, pushApps: pushApps, triggers: Triggers(pool), messages: messageService),
