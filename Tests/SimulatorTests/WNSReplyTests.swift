@@ -92,6 +92,8 @@ import Wire
         (Self.headers, Self.toast.replacing("Hi", with: "&#1;"), 400),
         (Self.headers, Self.toast.replacing("Hi", with: "&amp;&#x1F600;<!-- x -->"), 200),
         (Self.headers, Self.toast.replacing("<text>", with: "<text a='1' a='2'>"), 400),
+        (Self.headers, Self.toast.replacing("<text>", with: "<text a='<'>"), 400),
+        (Self.headers, Self.toast.replacing("<text>", with: "<text a='&lt;'>"), 200),
         (Self.headers, Self.toast.replacing("Hi", with: String(repeating: "x", count: 5000)), 413),
         ([("x-wns-type", "wns/toast"), ("content-type", "application/json")], Self.toast, 400),
         ([("content-type", "text/xml")], Self.toast, 400),

@@ -82,8 +82,9 @@ private struct XMLReader {
       guard take("=") else { throw ParsedXML.Failure() }
       skipBlanks()
       guard let quote = rest.popFirst(), quote == "'" || quote == "\"" else { throw ParsedXML.Failure() }
-      let value = try characters { $0 == quote }
-      guard !value.unicodeScalars.contains("<"), attributes.updateValue(value, forKey: name) == nil, take(quote) else {
+      // A bare `<` ends it, and is no quotation mark.
+      let value = try characters { $0 == quote || $0 == "<" }
+      guard attributes.updateValue(value, forKey: name) == nil, take(quote) else {
         throw ParsedXML.Failure()
       }
     }
