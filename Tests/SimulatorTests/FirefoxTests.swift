@@ -12,7 +12,7 @@ import Wire
     try await withRequests(configure: { $0.phonePort = 0 }) { simulator, requests in
       let requester = WebPushRequester(client: requests.client, origin: simulator.webPushURL)
       let site = try #require(simulator.phoneURL)
-      try await Firefox.run(with: simulator) { firefox in
+      try await Firefox.run(pushService: simulator.webPushURL, caFile: simulator.caFile) { firefox in
         try await firefox.allowNotifications(from: site)
         try await firefox.open("\(site)/web")
         let subscription = try await firefox.page(

@@ -72,6 +72,7 @@ struct Demo: Sendable {
       teamID: SampleCustomer.teamID, keyID: SampleCustomer.keyID, signingKey: sample.signingKey,
       topics: [SampleCustomer.appID])
 
+    if let site = sample.site { simulator.serve(site) }
     let welcome = Welcome(
       sample: sample, hubURL: settings.publicURL, phoneURL: simulator.phoneURL ?? "", database: database,
       folder: local.home, nextSendout: SendoutID(next), host: host)

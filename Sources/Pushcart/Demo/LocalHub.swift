@@ -37,6 +37,8 @@ struct LocalHub: Sendable {
   var masterKeyFile: String { "\(home)/master.key" }
   /// The access key of the sample customer, which every start prints.
   var sampleKeyFile: String { "\(home)/sample.key" }
+  /// The sample page's access key.
+  var siteKeyFile: String { "\(home)/sample-site.key" }
   /// The sample app's signing key, which the Simulator knows too.
   var serviceAccountFile: String { "\(home)/service-account.json" }
   var signingKeyFile: String { "\(home)/AuthKey_SAMPLEKEY0.p8" }

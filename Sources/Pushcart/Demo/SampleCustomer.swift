@@ -4,6 +4,7 @@ import Embedded
 import Postgres
 import Providers
 import Registry
+import Simulator
 import Wire
 
 /// The customer of a new private hub. Existing parts of it stay as they are.
@@ -28,6 +29,8 @@ struct SampleCustomer: Sendable {
   let accessKey: String
   /// The sample app's signing key, in PEM.
   let signingKey: String
+  /// What the sample page registers browsers with.
+  private(set) var site: SampleSite?
 
   /// Creates what is missing of customer, access key, app, templates, contacts and devices.
   /// - Parameters:
@@ -42,8 +45,9 @@ struct SampleCustomer: Sendable {
     let known = try await customers.all().first { $0.name == name }
     let customer = if let known { known.id } else { try await customers.add(name: name).id }
     let signingKey = try local.secret(local.signingKeyFile) { P256.Signing.PrivateKey().pemRepresentation }
-    let sample = SampleCustomer(
-      id: customer, accessKey: try await accessKey(local, pool, customer), signingKey: signingKey)
+    let accessKey = try await accessKey(
+      local, local.sampleKeyFile, pool, customer, name: "sample key of pushcart demo", .admin)
+    var sample = SampleCustomer(id: customer, accessKey: accessKey, signingKey: signingKey)
     let apps = PushApps(pool, vault: vault)
     let ios = try await sample.app(
       apps,
@@ -72,6 +76,11 @@ struct SampleCustomer: Sendable {
     let registrations = RegistrationBatcher(
       pool, channelHosts: settings.pushServices.wns.allowedHosts, webPushHosts: settings.pushServices.webPush.hosts)
     let key = web.vapidPublicKey ?? ""
+    sample.site = SampleSite(
+      registrationURL: "\(settings.publicURL)/rest/\(customer)/apps/\(webAppID)/pushdevices",
+      deviceKey: try await Self.accessKey(
+        local, local.siteKeyFile, pool, customer, name: "sample page of pushcart demo", .device, appID: webAppID),
+      vapidKey: key)
     for (people, app) in [
       (SamplePeople.all, ios), (SamplePeople.onAndroid, android), (SamplePeople.onHuawei, huawei),
       (SamplePeople.onWindows(channel), windows), (SamplePeople.inBrowsers { browser($0, key) }, web),
@@ -82,12 +91,16 @@ struct SampleCustomer: Sendable {
   }
 
   /// The key of an earlier start, or a new one if that was revoked or lost.
-  private static func accessKey(_ local: LocalHub, _ pool: Pool, _ customer: CustomerID) async throws -> String {
+  /// - Parameter appID: the only app that it opens; nil for all.
+  private static func accessKey(
+    _ local: LocalHub, _ file: String, _ pool: Pool, _ customer: CustomerID, name: String, _ scope: AccessScope,
+    appID: String? = nil
+  ) async throws -> String {
     let keys = AccessKeys(pool)
-    let kept = try local.secret(local.sampleKeyFile) { "" }
-    if try await keys.authenticate(kept, for: customer)?.scope == .admin { return kept }
-    let token = try await keys.make(customer, name: "sample key of pushcart demo", scope: .admin).token
-    try local.keep(token, in: local.sampleKeyFile)
+    let kept = try local.secret(file) { "" }
+    if try await keys.authenticate(kept, for: customer)?.scope == scope { return kept }
+    let token = try await keys.make(customer, name: name, scope: scope, appID: appID).token
+    try local.keep(token, in: file)
     return token
   }
 

@@ -20,6 +20,7 @@ struct Welcome: Sendable {
       Pushcart is up. Ctrl-C ends it; the next start finds the same data in \(folder).
       \(Self.build)\(warning)
         Phone page        \(phoneURL)
+        Sample website    \(phoneURL)/web, for a Firefox whose push service is this one
         API, described    \(hubURL)/swagger/
         Sample customer   \(sample.id), with the app \(SampleCustomer.appID), the template "offer" and 50 contacts
         Access key        \(sample.accessKey)

@@ -41,7 +41,9 @@ import Wire
     second.process.signal(SIGINT)
     #expect(await second.process.exit() == 0, "\(second.text)")
     #expect(kill(server, 0) == -1 && errno == ESRCH, "PostgreSQL is still there")
-    for secret in ["master.key", "sample.key", "settings.json", "AuthKey_SAMPLEKEY0.p8", "service-account.json"] {
+    for secret in [
+      "master.key", "sample.key", "sample-site.key", "settings.json", "AuthKey_SAMPLEKEY0.p8", "service-account.json",
+    ] {
       let attributes = try FileManager.default.attributesOfItem(atPath: "\(folder.path)/.pushcart/\(secret)")
       #expect(attributes[.posixPermissions] as? Int == 0o600, "\(secret)")
     }

@@ -1,5 +1,4 @@
 import Foundation
-public import Simulator
 public import Wire
 
 /// A real Firefox without a window, with a new profile. It asks nobody but this machine, and its push service is a Simulator.
@@ -12,10 +11,13 @@ public struct Firefox: Sendable {
       + "Elsewhere, put firefox into PATH."
   }
 
-  /// Runs `body` with a Firefox of its own that trusts the Simulator's certificate.
+  /// Runs `body` with a Firefox of its own.
+  /// - Parameters:
+  ///   - pushService: the Simulator's, as in `https://localhost:8447`.
+  ///   - caFile: file of the certificate that it trusts for that, in PEM.
   /// - Throws: a sentence that says how to get Firefox, if it is missing.
   public static func run(
-    with simulator: PushSimulator, _ body: @Sendable (Firefox) async throws -> Void
+    pushService: String, caFile: String, _ body: @Sendable (Firefox) async throws -> Void
   ) async throws {
     let program = try executable()
     let profile = try TemporaryDirectory(named: "firefox")
@@ -45,7 +47,7 @@ public struct Firefox: Sendable {
       await Task.yield()
     }
     let firefox = Firefox(marionette: try await Marionette(port: port ?? 0))
-    try await firefox.prepare(simulator)
+    try await firefox.prepare(pushService, caFile)
     try await body(firefox)
   }
 
@@ -86,14 +88,14 @@ public struct Firefox: Sendable {
     """
 
   /// Trusts the certificate, points Firefox at its push service, and notes notifications instead of showing them on no screen.
-  private func prepare(_ simulator: PushSimulator) async throws {
+  private func prepare(_ pushService: String, _ caFile: String) async throws {
     _ = try await marionette.send(
       "WebDriver:NewSession", ["capabilities": ["alwaysMatch": ["pageLoadStrategy": "normal"]]])
-    let forever: JSONValue = ["script": 3_600_000, "pageLoad": 3_600_000, "implicit": 0]
-    _ = try await marionette.send("WebDriver:SetTimeouts", forever)
-    let certificate = try String(contentsOfFile: simulator.caFile, encoding: .utf8).split(separator: "\n")
+    let timeouts: JSONValue = ["script": 600_000, "pageLoad": 600_000, "implicit": 0]
+    _ = try await marionette.send("WebDriver:SetTimeouts", timeouts)
+    let certificate = try String(contentsOfFile: caFile, encoding: .utf8).split(separator: "\n")
       .filter { !$0.hasPrefix("-----") }.joined()
-    let push = simulator.webPushURL.replacing("https://", with: "wss://") + "/"
+    let push = pushService.replacing("https://", with: "wss://") + "/"
     _ = try await chrome(
       """
       const [certificate, push, done] = arguments;

@@ -1,0 +1,67 @@
+import Foundation
+import Support
+import Testing
+import Wire
+
+/// Web Push from end to end: the demo with its sample page, a real Firefox, and the database.
+@Suite struct FirefoxTourTests {
+  @Test func `A browser subscribes on the sample page, shows a personal push, opens its page, and the open is counted`()
+    async throws
+  {
+    let folder = try TemporaryDirectory(named: "firefox-tour")
+    defer { folder.remove() }
+    let ports = Port.free(7)
+    let demo = try await RunningDemo(in: folder.path, ports)
+    let site = try demo.phoneURL
+    try await Firefox.run(
+      pushService: "https://localhost:\(ports[6])", caFile: "\(folder.path)/.pushcart/simulator-ca.pem"
+    ) { firefox in
+      try await firefox.allowNotifications(from: site)
+      try await firefox.open("\(site)/web")
+      let state = try await firefox.page(
+        """
+        const [who, name, done] = arguments;
+        const state = document.getElementById("state");
+        new MutationObserver(() => {
+          if (["registered", "failed"].includes(state.dataset.state)) done(state.textContent);
+        }).observe(state, { attributes: true, attributeFilter: ["data-state"] });
+        document.getElementById("who").value = who;
+        document.getElementById("name").value = name;
+        document.getElementById("subscribe").click();
+        """, ["grace@example.com", "Grace"])
+      try #require(state == "This browser is registered.", "\(state)")
+      let registered = try Self.psql(
+        demo,
+        """
+        SELECT app_type, device.manufacturer, token LIKE '%https://localhost:\(ports[6])/wpush/v2/%'
+        FROM device JOIN contact USING (customer_id, contact_id) JOIN push_app USING (customer_id, push_app_id)
+        WHERE original_id = 'grace@example.com' AND first_name = 'Grace' AND device.invalidated_at IS NULL
+        """)
+      #expect(registered == "8|Mozilla|t")
+
+      let sent = try RunningPushcart(
+        [
+          "send", "--customer", "1", "--app", "com.example.shop.web", "--to", "grace@example.com",
+          "--alert", "Hello {{firstName}}", "--info", "Your table is ready", "--template", "offer", "--wait", "--json",
+        ], environment: [:], folder: folder.path)
+      try #require(await sent.exit() == 0, "\(sent.text)")
+      let alert = try await firefox.alert(1)
+      #expect(alert.title == "Hello Grace" && alert.text == "Your table is ready")
+      #expect(try Self.opened(demo) == "0")
+      try await firefox.clickAlert(1)
+      #expect(try await firefox.tab("http://localhost:\(ports[0])/c/").contains("Grace"))
+      while try Self.opened(demo) == "0" { await Task.yield() }
+      #expect(try Self.opened(demo) == "1")
+    }
+    demo.process.signal(SIGINT)
+    #expect(await demo.process.exit() == 0, "\(demo.text)")
+  }
+
+  private static func opened(_ demo: RunningDemo) throws -> String {
+    try psql(demo, "SELECT sum(opened) FROM report.sendout_totals WHERE customer_id = 1")
+  }
+
+  private static func psql(_ demo: RunningDemo, _ query: String) throws -> String {
+    try Shell.run("psql -XAt \"\(demo.database)\" <<'END'\n\(query)\nEND").output.trimmingCharacters(in: .newlines)
+  }
+}
