@@ -43,7 +43,7 @@ import Wire
         simulator.webPush.disconnectBrowsers()
         _ = try await requester.push(
           try WebPushSender.sealed(#"{"alert":"Back again"}"#, for: browser), to: browser.endpoint)
-        #expect(try await firefox.alert(2).title == "Back again")
+        #expect(try await firefox.alert(2).text == "Back again")
       }
     }
   }

@@ -135,7 +135,7 @@ enum SampleSitePage {
     self.addEventListener("install", () => self.skipWaiting());
     self.addEventListener("activate", event => event.waitUntil(self.clients.claim()));
 
-    // `alert` is the title and `info` the body.
+    // `alert` is the title and `info` the body; `alert` alone is the body.
     self.addEventListener("push", event => {
       let push = {};
       try {
@@ -144,8 +144,9 @@ enum SampleSitePage {
         push = { alert: event.data.text() };
       }
       const { alert, info, image, tag, url, pushreadurl } = push;
-      event.waitUntil(self.registration.showNotification(alert ?? info ?? "News", {
-        body: alert ? info ?? "" : "", image, tag, icon: "/phone.svg", data: { url, pushreadurl },
+      const [title, body] = alert && info ? [alert, info] : ["News", alert ?? info];
+      event.waitUntil(self.registration.showNotification(title, {
+        body, image, tag, icon: "/phone.svg", data: { url, pushreadurl },
       }));
     });
 

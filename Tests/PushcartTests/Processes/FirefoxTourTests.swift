@@ -39,12 +39,7 @@ import Wire
         """)
       #expect(registered == "8|Mozilla|t")
 
-      let sent = try RunningPushcart(
-        [
-          "send", "--customer", "1", "--app", "com.example.shop.web", "--to", "grace@example.com",
-          "--alert", "Hello {{firstName}}", "--info", "Your table is ready", "--template", "offer", "--wait", "--json",
-        ], environment: [:], folder: folder.path)
-      try #require(await sent.exit() == 0, "\(sent.text)")
+      try await Self.send(["--info", "Your table is ready", "--template", "offer"], in: folder)
       let alert = try await firefox.alert(1)
       #expect(alert.title == "Hello Grace" && alert.text == "Your table is ready")
       #expect(try Self.opened(demo) == "0")
@@ -52,9 +47,26 @@ import Wire
       #expect(try await firefox.tab("http://localhost:\(ports[0])/c/").contains("Grace"))
       while try Self.opened(demo) == "0" { await Task.yield() }
       #expect(try Self.opened(demo) == "1")
+
+      // Without a page, a click calls the pushreadurl.
+      try await Self.send([], in: folder)
+      #expect(try await firefox.alert(2).text == "Hello Grace")
+      try await firefox.clickAlert(2)
+      while try Self.opened(demo) == "1" { await Task.yield() }
+      #expect(try Self.opened(demo) == "2")
     }
     demo.process.signal(SIGINT)
     #expect(await demo.process.exit() == 0, "\(demo.text)")
+  }
+
+  /// Sends to the browser by the command line.
+  private static func send(_ options: [String], in folder: TemporaryDirectory) async throws {
+    let sent = try RunningPushcart(
+      [
+        "send", "--customer", "1", "--app", "com.example.shop.web", "--to", "grace@example.com", "--alert",
+        "Hello {{firstName}}", "--wait", "--json",
+      ] + options, environment: [:], folder: folder.path)
+    try #require(await sent.exit() == 0, "\(sent.text)")
   }
 
   private static func opened(_ demo: RunningDemo) throws -> String {
