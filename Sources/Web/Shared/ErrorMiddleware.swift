@@ -40,7 +40,9 @@ final class ErrorMiddleware: RouterMiddleware {
     guard routes.isExact(request.uri.path) else {
       return reply(to: started, context.requestID, at: Self.noRoute, .failure(HTTPError(.notFound)))
     }
-    if request.method == .options, let route = routes.openToPages(at: request.uri.path) {
+    if request.method == .options, started.isFromPage, request.headers[.accessControlRequestMethod] != nil,
+      let route = routes.openToPages(at: request.uri.path)
+    {
       return reply(to: started, context.requestID, at: route, .success(PageAccess.preflightReply))
     }
     let result: Result<Response, any Error>

@@ -204,7 +204,7 @@ import Wire
     try await withCarmaServer { carma in
       let origin = [("Origin", "https://shop.example.com")]
       let body = #"{"originalId":"a","deviceInfo":[{"devicetoken":"t"}]}"#
-      let long = body.replacing("}]}", with: #""}],"city":"\#(String(repeating: " ", count: 20_000))"}"#)
+      let long = body.replacing("}]}", with: #"}],"city":"\#(String(repeating: "x", count: 20_000))"}"#)
       for path in ["pushdevices", "devices", "pushdevices/invalidation", "devices/invalidation"].map({ carma.path($0) })
       {
         let preflight = try await carma.server.send(
@@ -218,7 +218,8 @@ import Wire
         let names = preflight.header("Access-Control-Allow-Headers")?.lowercased() ?? ""
         #expect(names.contains("content-type") && names.contains("x-carma-authentication-token"))
         for (key, body, status) in [
-          (carma.acme.device, body, 200), (carma.acme.backend, body, 200), (carma.acme.device, long, 400),
+          (carma.acme.device, body, 200), (carma.acme.backend, body, 200),
+          (carma.acme.device, long, path.hasSuffix("invalidation") ? 200 : 400),
           ("wrong", body, 401),
         ] {
           let reply = try await carma.send("PUT", path, key: key, headers: origin, json: body)
