@@ -59,16 +59,23 @@ public struct CredentialCheck: Sendable {
 extension ProviderTokenVault: ProviderTokenStore {}
 
 extension MessageTemplate {
-  /// Checks that the message fits the push services of these platforms before any variable or link is filled in.
-  /// - Throws: `ContentError.invalid` with the field `message`.
-  public func checkSize(for types: [AppType]) throws(ContentError) {
+  /// Checks that the message's overrides can be sent, and that its smallest form fits the push services of these platforms before any
+  /// variable or link is filled in.
+  /// - Throws: `ContentError.invalid` with the field `message`, or one of its overrides.
+  public func checkForm(for types: [AppType]) throws(ContentError) {
+    if let problem = overrides.flatMap(PushServices.problem(in:)) {
+      throw .invalid(field: "message.overrides.\(problem.field)", problem: problem.problem)
+    }
     let message = rendered(for: PageContext())
     for type in types {
-      let (bytes, limit) = PushServices.payloadSize(of: message, for: type)
-      guard bytes > limit else { continue }
+      if case let (bytes, limit) = PushServices.payloadSize(of: message, for: type), bytes <= limit { continue }
+      let (bytes, limit) = PushServices.payloadSize(of: message.smallest, for: type)
+      if bytes <= limit { continue }
       throw .invalid(
         field: "message",
-        problem: "makes \(bytes) bytes before any variable or link is filled in; the push service takes \(limit)")
+        problem: """
+          makes \(bytes) bytes in its smallest form before any variable or link is filled in; the push service takes \(limit)
+          """)
     }
   }
 }

@@ -58,6 +58,7 @@ extension RenderedMessage {
     json.append("badge", badge)
     json.append("sound", sound)
     json.append("category", category)
+    json.append("image", image)
     for field in fields { json.append(name: field.name, field.value) }
     json.endObject()
     return json.bytes

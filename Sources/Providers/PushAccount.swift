@@ -12,8 +12,11 @@ public protocol PushAccount: Sendable {
   /// The most pushes of equal content that share a request; 1 if the service takes one push a request.
   var mostRecipients: Int { get }
 
-  /// Gives a push the service's form.
+  /// Gives a push the service's form. A message that is too large goes down the ladder of `RenderedMessage.fitted`.
   func prepare(_ push: OutgoingPush) -> PreparedPush
+
+  /// A prepared request as the service would get it.
+  func preview(_ request: PushRequest, to environment: PushEnvironment) -> RequestPreview
 
   /// Sends all of `requests` and yields their outcomes in groups as they come; each has exactly one, and then the stream ends.
   ///
@@ -62,7 +65,8 @@ public struct OutgoingPush: Sendable {
   /// A later push with the same key replaces this one on the screen.
   public var collapseKey: String?
   public var message: RenderedMessage
-  /// After this moment the service need not deliver it any more; nil leaves it to the service.
+  /// After this moment the service need not deliver it any more; nil leaves it to the service. `OutgoingPush.atOnce` stands for a push
+  /// that is delivered at once or never.
   public var expiresAt: Date?
   public var priority: MessagePriority
 
@@ -77,6 +81,9 @@ public struct OutgoingPush: Sendable {
     self.expiresAt = expiresAt
     self.priority = priority
   }
+
+  /// The moment for a time to live of 0.
+  public static let atOnce = Date(timeIntervalSince1970: 0)
 }
 
 /// A collapse key for services that take none of its length or characters.

@@ -42,6 +42,14 @@ enum SendoutRules {
     }
   }
 
+  /// A template's page is the message's link, so it cannot have another.
+  static func checkLink(_ message: MessageTemplate, beside template: String?) throws(SendoutError) {
+    if message.hasLink, template != nil {
+      throw .invalid(
+        field: "message.url", problem: "is there beside template, whose page is the url: leave out one of them")
+    }
+  }
+
   /// The apps' ids, each once.
   static func appIDs(_ appID: String?, _ appIDs: [String]?) throws -> [String] {
     switch (appID, appIDs) {

@@ -57,10 +57,11 @@ public struct SendoutStore: Sendable {
     let appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
     // Compiled only as a check: every hub compiles its own.
     let message = try MessageTemplate(request.message)
+    try SendoutRules.checkLink(message, beside: request.template)
     return try await atomically { database in
       let apps = try await PushApps(database).resolveAll(customer, appIDs: appIDs, type: request.appType)
       let served = try SendoutRules.sendable(apps)
-      try message.checkSize(for: served.map(\.type))
+      try message.checkForm(for: served.map(\.type))
       let template = try await SendoutRules.currentTemplate(customer, request.template, in: database)
       let unknown = try await unknownIDs(customer, request.audience, in: database)
       let row = try await database.query(

@@ -277,8 +277,10 @@ extension Sendout {
   /// What all pushes of a broadcast say.
   func content() throws -> MessageContent {
     let message = try message()
-    return MessageContent(
+    var content = MessageContent(
       template: try MessageTemplate(message), sendout: fields(of: message), hasPage: template != nil)
+    content.expiresAt = startedAt.flatMap { MessageContent.expiry(of: message.ttl, from: $0) }
+    return content
   }
 
   /// What the messages of a stream have in common.

@@ -63,3 +63,91 @@ extension JSONValue {
     if case .object(let members) = self { members[name] } else { nil }
   }
 }
+
+extension JSONValue {
+  /// Reads JSON; texts cannot hold U+0000.
+  public init(json: [UInt8]) throws(JSONProblem) {
+    // An array's pointer is good for the length of the call, and typed errors do not pass through `withUnsafeBytes`.
+    let result = json.withUnsafeBytes { bytes in
+      Result { () throws(JSONProblem) in
+        try JSONReader.read(bytes) { reader throws(JSONProblem) in try reader.value() }
+      }
+    }
+    self = try result.get()
+  }
+
+  /// The value as JSON, with members in the order of their names.
+  public var json: [UInt8] {
+    var bytes: [UInt8] = []
+    append(to: &bytes)
+    return bytes
+  }
+
+  private func append(to bytes: inout [UInt8]) {
+    switch self {
+    case .null: bytes += "null".utf8
+    case .bool(let flag): bytes += (flag ? "true" : "false").utf8
+    case .integer(let number): bytes += String(number).utf8
+    case .number(let number): bytes += String(number).utf8
+    case .string(let text): JSONText.appendQuoted(text, to: &bytes)
+    case .array(let values):
+      bytes.append(UInt8(ascii: "["))
+      for (index, value) in values.enumerated() {
+        if index > 0 { bytes.append(UInt8(ascii: ",")) }
+        value.append(to: &bytes)
+      }
+      bytes.append(UInt8(ascii: "]"))
+    case .object(let members):
+      bytes.append(UInt8(ascii: "{"))
+      for (index, (name, value)) in members.sorted(by: { $0.key < $1.key }).enumerated() {
+        if index > 0 { bytes.append(UInt8(ascii: ",")) }
+        JSONText.appendQuoted(name, to: &bytes)
+        bytes.append(UInt8(ascii: ":"))
+        value.append(to: &bytes)
+      }
+      bytes.append(UInt8(ascii: "}"))
+    }
+  }
+
+  /// The same with a JSON merge patch (RFC 7396): null removes a member, objects are merged, and anything else replaces.
+  public func merging(_ patch: JSONValue) -> JSONValue {
+    guard case .object(let changes) = patch else { return patch }
+    var members: [String: JSONValue] = [:]
+    if case .object(let own) = self { members = own }
+    for (name, change) in changes {
+      if change == .null {
+        members.removeValue(forKey: name)
+      } else {
+        members[name] = (members[name] ?? .null).merging(change)
+      }
+    }
+    return .object(members)
+  }
+
+  /// The text, if this is one.
+  public var text: String? { if case .string(let text) = self { text } else { nil } }
+}
+
+extension JSONReader {
+  /// Reads whatever comes next. Of members of the same name, the last one counts.
+  public mutating func value() throws(JSONProblem) -> JSONValue {
+    switch try kind() {
+    case .null:
+      _ = try null()
+      return .null
+    case .boolean: return .bool(try boolean())
+    case .string: return .string(try string())
+    case .number:
+      let number = try number()
+      return Int64(number).map(JSONValue.integer) ?? .number(Double(number) ?? 0)
+    case .array:
+      var values: [JSONValue] = []
+      try array { reader, _ throws(JSONProblem) in values.append(try reader.value()) }
+      return .array(values)
+    case .object:
+      var members: [String: JSONValue] = [:]
+      try object { reader, key throws(JSONProblem) in members[key.description] = try reader.value() }
+      return .object(members)
+    }
+  }
+}

@@ -9,36 +9,56 @@ public struct RenderedMessage: Sendable, Equatable {
   public var badge: [UInt8]?
   public var sound: [UInt8]?
   public var category: [UInt8]?
+  /// The address of a picture, by https.
+  public var image: [UInt8]?
+  /// Of messages that are shown as a group.
+  public var threadID: [UInt8]?
+  /// Whether nothing is shown, though there may be an alert for the app.
+  public var isSilent = false
   /// As the message has it; nil leaves it to the push service's folder.
   public var pushType: PushType?
-  /// The rich page.
+  /// The rich page, or the message's own link.
   public var url: [UInt8]?
   public var pushreadurl: [UInt8]?
   /// Further fields in the order of their names: the name as a JSON string, and any JSON.
   public var fields: [Field]
+  /// What a later push replaces on the screen; nil leaves it to the hub.
+  public var collapseKey: String?
+  /// Changes for each push service by its name, as `MessageOverrides.value` has them.
+  public var overrides: JSONValue?
 
   public struct Field: Sendable, Equatable {
     public var name: [UInt8]
     public var value: [UInt8]
+    /// Whether it is left out where the message is too large otherwise.
+    public var isOptional: Bool
 
-    public init(name: [UInt8], value: [UInt8]) {
+    public init(name: [UInt8], value: [UInt8], isOptional: Bool = false) {
       self.name = name
       self.value = value
+      self.isOptional = isOptional
     }
   }
 
   public init(
     alert: [UInt8]? = nil, info: [UInt8]? = nil, badge: [UInt8]? = nil, sound: [UInt8]? = nil, category: [UInt8]? = nil,
-    pushType: PushType? = nil, url: [UInt8]? = nil, pushreadurl: [UInt8]? = nil, fields: [Field] = []
+    image: [UInt8]? = nil, threadID: [UInt8]? = nil, isSilent: Bool = false, pushType: PushType? = nil,
+    url: [UInt8]? = nil, pushreadurl: [UInt8]? = nil, fields: [Field] = [], collapseKey: String? = nil,
+    overrides: JSONValue? = nil
   ) {
     self.alert = alert
     self.info = info
     self.badge = badge
     self.sound = sound
     self.category = category
+    self.image = image
+    self.threadID = threadID
+    self.isSilent = isSilent
     self.pushType = pushType
     self.url = url
     self.pushreadurl = pushreadurl
     self.fields = fields
+    self.collapseKey = collapseKey
+    self.overrides = overrides
   }
 }

@@ -131,7 +131,7 @@ import Wire
     let content = MessageContent(
       template: try MessageTemplate(MessageBody(alert: "x")), sendout: SendoutFields(), hasPage: false)
     return NewMessage(
-      to: .contact(originalID: originalID), content: content, body: #"{"alert":"x"}"#, ttl: nil, reference: nil,
+      to: .contact(originalID: originalID), content: content, body: #"{"alert":"x"}"#, reference: nil,
       repetitionKey: nil, wait: nil, deliverAt: moment)
   }
 }

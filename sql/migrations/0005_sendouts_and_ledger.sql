@@ -45,7 +45,7 @@ COMMENT ON COLUMN sendout.state            IS 'draft -> freezing -> running <-> 
 COMMENT ON COLUMN sendout.state_changes    IS 'How often it was started, paused, resumed or cancelled. A hub pauses it only in the state that the hub has read.';
 COMMENT ON COLUMN sendout.halt_reason      IS 'Why the hub itself paused it, such as refused credentials.';
 COMMENT ON COLUMN sendout.audience         IS '{"all":true}, {"listId":n} or {"originalIds":[…]}.';
-COMMENT ON COLUMN sendout.message          IS 'alert, info, badge, sound, category and fields. Each text is a Mustache template.';
+COMMENT ON COLUMN sendout.message          IS 'What its pushes say and how they travel, as the API has it: alert, fields, ttl, overrides and so on. Each text is a Mustache template.';
 COMMENT ON COLUMN sendout.template_name    IS 'Template of the rich page; NULL for none.';
 COMMENT ON COLUMN sendout.template_version IS 'The template version at the start, or at creation for a draft. Versions saved later do not change it.';
 COMMENT ON COLUMN sendout.unknown_ids      IS 'How many of the audience''s original ids were unknown at creation, or at the freeze once frozen. NULL for other audiences.';
@@ -164,7 +164,7 @@ COMMENT ON COLUMN push.message_no  IS 'In a stream, the message that it is of.';
 COMMENT ON COLUMN push.state       IS 'queued (being sent, if its batch is claimed) -> accepted, failed, skipped, uncertain or waiting; waiting: retried at not_before; cancelled with its sendout; uncertain (hub_stopped) -> accepted or failed, when its hub is back and knows.';
 COMMENT ON COLUMN push.attempts    IS 'How often it was sent, uncertain attempts included. Attempts that ended in refused credentials do not count: the push service looked at nothing of the push. Above 1, resent_because says why.';
 COMMENT ON COLUMN push.resent_because IS 'Why it was sent more than once: the outcome before the last attempt, such as TooManyRequests or hub_stopped. NULL if it was not.';
-COMMENT ON COLUMN push.reason      IS 'Reason of the last outcome: the push service''s own, or the hub''s, such as device_invalidated. NULL when accepted at once.';
+COMMENT ON COLUMN push.reason      IS 'Reason of the last outcome: the push service''s own, or the hub''s, such as device_invalidated. Of accepted pushes what was left out of a message that was too large, such as info dropped, alert shortened; else NULL.';
 COMMENT ON COLUMN push.sent_at     IS 'When it was last sent.';
 COMMENT ON COLUMN push.settled_at  IS 'When its outcome was written.';
 COMMENT ON COLUMN push.not_before  IS 'Earliest moment of the next attempt; NULL unless waiting.';
@@ -182,8 +182,6 @@ CREATE TABLE message (
   push_nos     int4[]      NOT NULL,
   body         jsonb       NOT NULL,
   properties   jsonb,
-  collapse_key text,
-  priority     text        NOT NULL DEFAULT 'high' CONSTRAINT message_priority_known CHECK (priority IN ('high', 'normal')),
   reference    text,
   created_at   timestamptz NOT NULL DEFAULT now(),
   deliver_at   timestamptz,
@@ -196,14 +194,12 @@ COMMENT ON COLUMN message.sendout_id   IS 'The stream that it belongs to.';
 COMMENT ON COLUMN message.message_no   IS 'Number within the stream. The API''s messageId is <sendout_id>-<message_no>.';
 COMMENT ON COLUMN message.contact_id   IS 'Whom it is for.';
 COMMENT ON COLUMN message.push_nos     IS 'Its pushes, one for each valid device; empty if the contact had none.';
-COMMENT ON COLUMN message.body         IS 'alert, info, badge, sound, category and fields. Each text is a Mustache template.';
+COMMENT ON COLUMN message.body         IS 'What its pushes say and how they travel, as the API has it: alert, fields, ttl, overrides and so on. Each text is a Mustache template.';
 COMMENT ON COLUMN message.properties   IS 'What its texts can name beside the contact''s properties, and before these.';
-COMMENT ON COLUMN message.collapse_key IS 'A later push with the same key replaces this one on the screen. NULL for none.';
-COMMENT ON COLUMN message.priority     IS 'high or normal.';
 COMMENT ON COLUMN message.reference    IS 'The caller''s own name for it.';
 COMMENT ON COLUMN message.created_at   IS 'When it was accepted.';
 COMMENT ON COLUMN message.deliver_at   IS 'When it is due, if that was later than its request; its batches are queued until then. NULL for at once.';
-COMMENT ON COLUMN message.expires_at   IS 'After this moment it is not sent any more; NULL for never.';
+COMMENT ON COLUMN message.expires_at   IS 'After this moment it is not sent any more; NULL for never. With a time to live of 0 it is sent once.';
 
 CREATE TABLE message_key (
   customer_id     bigint      NOT NULL,

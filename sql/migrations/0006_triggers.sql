@@ -20,7 +20,7 @@ COMMENT ON COLUMN trigger.trigger_id    IS 'Number of the trigger, as in the pat
 COMMENT ON COLUMN trigger.name          IS 'Display name, unique among the customer''s triggers.';
 COMMENT ON COLUMN trigger.description   IS 'What it is for; NULL if nobody said.';
 COMMENT ON COLUMN trigger.app_ids       IS 'The apps it goes to, each on all platforms that it has when a message is sent.';
-COMMENT ON COLUMN trigger.message       IS 'alert, info, badge, sound, category and fields. Each text is a Mustache template.';
+COMMENT ON COLUMN trigger.message       IS 'What its pushes say and how they travel, as in sendout.message.';
 COMMENT ON COLUMN trigger.template_name IS 'Template of the rich page, in the version of the moment when a message is sent; NULL for none.';
 COMMENT ON COLUMN trigger.active        IS 'Whether it takes messages.';
 COMMENT ON COLUMN trigger.created_at    IS 'When it was added.';

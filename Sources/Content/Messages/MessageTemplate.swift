@@ -7,7 +7,7 @@ public import Wire
 public struct MessageTemplate: Sendable {
   /// Names that a further field cannot have, since the message has a field of its own for them or the hub writes them.
   public static let reservedFields: Set<String> = [
-    "aps", "alert", "info", "url", "pushreadurl", "badge", "sound", "category", "source",
+    "aps", "alert", "info", "url", "pushreadurl", "badge", "sound", "category", "image", "source",
   ]
 
   let alert: TextTemplate?
@@ -16,8 +16,12 @@ public struct MessageTemplate: Sendable {
   let sound: TextTemplate?
   let category: TextTemplate?
   let pushType: PushType?
+  private let isSilent: Bool
   /// By name; each name also as JSON.
   let fields: [(name: String, json: [UInt8], value: FieldTemplate)]
+  /// Names of fields that are left out where the message is too large otherwise.
+  private let optionalFields: Set<String>
+  private let extras: MessageExtras?
   /// Whether one of them has a tag.
   private let hasRenderedFields: Bool
 
@@ -27,6 +31,15 @@ public struct MessageTemplate: Sendable {
   public let recipientFields: Set<String>
   /// Whether a text of it names `url` or `pushreadurl`.
   public let namesLinks: Bool
+  /// Seconds after which it is not sent any more; nil for never. With 0 it is sent once.
+  public let ttl: Int?
+  public let priority: MessagePriority
+  /// Whether its pushes have a `pushreadurl`.
+  public let tracksOpens: Bool
+  /// Whether it has a link of its own in place of the rich page.
+  public var hasLink: Bool { extras?.url != nil }
+  /// Changes for single push services, as they were given.
+  public var overrides: MessageOverrides? { extras?.overrides?.source }
 
   /// - Throws: `ContentError.invalid` and `.unparsable` with fields such as `message.alert` and `message.fields.source`.
   public init(_ message: MessageBody) throws(ContentError) {
@@ -41,22 +54,57 @@ public struct MessageTemplate: Sendable {
     category = try text(message.category, "category")
     pushType = message.pushType
     fields = try Self.fields(message.fields ?? [:])
-    guard alert != nil || info == nil else { throw .invalid(field: "message.alert", problem: "is missing beside info") }
-    let isSilent = alert == nil && badge == nil && sound == nil
-    if pushType == .background, !isSilent {
-      throw .invalid(
-        field: "message.pushType", problem: "is background, which shows nothing: leave out alert, badge and sound")
-    }
-    if pushType ?? .alert == .alert, isSilent {
-      throw .invalid(field: "message.alert", problem: "is missing: a message has an alert, a badge or a sound")
-    }
+    optionalFields = try Self.optionalFields(message)
+    extras = try MessageExtras(message)
+    isSilent = message.silent ?? false
+    ttl = message.ttl
+    priority = message.priority ?? (isSilent ? .normal : .high)
+    tracksOpens = message.trackOpens ?? true
+    try Self.check(message, isShown: alert != nil || badge != nil || sound != nil)
     let fieldTexts = fields.flatMap(\.value.texts)
     hasRenderedFields = !fieldTexts.isEmpty
     var texts = [alert, info, sound, category].compactMap { $0?.template } + fieldTexts.map(\.template)
     if case .text(let text) = badge { texts.append(text.template) }
+    if let extras { texts += extras.texts.map(\.template) }
     isPersonal = texts.contains(where: \.isPersonal)
     recipientFields = texts.reduce(into: []) { $0.formUnion($1.recipientFields) }
     namesLinks = texts.contains(where: \.namesLinks)
+  }
+
+  /// Checks what fields mean beside each other.
+  private static func check(_ message: MessageBody, isShown: Bool) throws(ContentError) {
+    let hasAlert = message.alert?.isEmpty == false
+    guard hasAlert || message.info?.isEmpty != false else {
+      throw .invalid(field: "message.alert", problem: "is missing beside info")
+    }
+    if let ttl = message.ttl, !(0...MessageBody.maximumTTL).contains(ttl) {
+      throw .invalid(field: "message.ttl", problem: "is not between 0 and \(MessageBody.maximumTTL)")
+    }
+    if message.silent == true {
+      if message.badge != nil || message.sound?.isEmpty == false {
+        throw .invalid(field: "message.silent", problem: "is true beside badge or sound: leave them out")
+      }
+      if let type = message.pushType, type != .background {
+        throw .invalid(field: "message.pushType", problem: "is \(type.rawValue) beside silent: leave out one of them")
+      }
+      return
+    }
+    if message.pushType == .background, isShown {
+      throw .invalid(
+        field: "message.pushType", problem: "is background, which shows nothing: leave out alert, badge and sound")
+    }
+    if message.pushType ?? .alert == .alert, !isShown {
+      throw .invalid(
+        field: "message.alert", problem: "is missing: a message has an alert, a badge or a sound, or is silent")
+    }
+  }
+
+  private static func optionalFields(_ message: MessageBody) throws(ContentError) -> Set<String> {
+    guard let names = message.optionalFields else { return [] }
+    for (index, name) in names.enumerated() where message.fields?[name] == nil {
+      throw .invalid(field: "message.optionalFields[\(index)]", problem: "names no field of the message")
+    }
+    return Set(names)
   }
 
   private static func fields(
@@ -96,17 +144,27 @@ public struct MessageTemplate: Sendable {
 }
 
 extension MessageTemplate {
-  /// The message for one recipient. Links are included when the context has them. A badge that is no number, an empty sound, an
-  /// empty category and an empty info are left out.
+  /// The message for one recipient. Links are included when the context has them. A badge that is no number, an image that is no
+  /// address by https, and empty texts other than the alert are left out.
   public func rendered(for context: PageContext) -> RenderedMessage {
     // One for all texts: each could use up one of its own.
     var budget = RenderBudget()
+    guard let extras else { return rendered(context, within: &budget) }
+    var context = context
+    if let url = extras.url?.render(context, within: &budget), !url.isEmpty { context.url = url }
+    var message = rendered(context, within: &budget)
+    extras.fill(&message, context, within: &budget)
+    return message
+  }
+
+  private func rendered(_ context: PageContext, within budget: inout RenderBudget) -> RenderedMessage {
     var message = RenderedMessage()
     message.alert = alert?.json(context, within: &budget)
     message.info = info?.json(context, within: &budget).unlessEmpty
     message.badge = badge?.digits(context, within: &budget)
     message.sound = sound?.json(context, within: &budget).unlessEmpty
     message.category = category?.json(context, within: &budget).unlessEmpty
+    message.isSilent = isSilent
     message.pushType = pushType
     message.url = context.url.map(JSONText.quoted)
     message.pushreadurl = context.pushreadurl.map(JSONText.quoted)
@@ -115,7 +173,10 @@ extension MessageTemplate {
       for field in fields {
         var value: [UInt8] = []
         field.value.append(context, within: &budget, to: &value)
-        message.fields.append(RenderedMessage.Field(name: field.json, value: value))
+        message.fields.append(
+          RenderedMessage.Field(
+            name: field.json, value: value,
+            isOptional: !optionalFields.isEmpty && optionalFields.contains(field.name)))
       }
     }
     return message
@@ -124,5 +185,5 @@ extension MessageTemplate {
 
 extension [UInt8] {
   /// A JSON string; `nil` if nothing is between its quotation marks.
-  fileprivate var unlessEmpty: [UInt8]? { count <= 2 ? nil : self }
+  var unlessEmpty: [UInt8]? { count <= 2 ? nil : self }
 }

@@ -1,5 +1,6 @@
 import Metrics
 import Providers
+import Wire
 
 /// A group of outcomes, divided by what has to be done about them.
 struct OutcomePartition: Sendable {
@@ -30,7 +31,10 @@ struct OutcomePartition: Sendable {
         postponementReason = reason
       }
       switch outcomePolicy.action(of: outcome, for: push, in: slice.environment) {
-      case .settled(let settlement):
+      case .settled(var settlement):
+        if !slice.reduced.isEmpty, settlement.state == .accepted {
+          settlement.reason = slice.reduced[outcome.index]?.words
+        }
         settlements.append(settlement)
         answered += 1
       case .invalid(let token):

@@ -17,11 +17,14 @@ struct PreparedBatch: Sendable {
     var refused: [PushOutcome] = []
     /// The requests that leave at least, where equal pushes that follow each other share one.
     private(set) var distinctRequests = 0
+    /// What was left out of messages that were too large, by their pushes' index.
+    var reduced: [Int: Reductions] = [:]
 
     mutating func append(_ push: QueuedPush, _ prepared: PreparedPush) {
       switch prepared {
       case .request(let request):
         if requests.last?.sharesRequest(with: request) != true { distinctRequests += 1 }
+        if !request.reductions.isEmpty { reduced[pushes.count] = request.reductions }
         requested.append(pushes.count)
         requests.append(request)
       case .refused(let verdict): refused.append(PushOutcome(index: pushes.count, verdict: verdict, sentAt: nil))
@@ -98,7 +101,7 @@ struct Preparation: Sendable {
         prepared.settlements.append(.withoutSending(push, .skipped, "message_gone"))
         continue
       }
-      if let expiresAt = content.expiresAt, expiresAt <= now() {
+      if isExpired(push, content) {
         prepared.settlements.append(.withoutSending(push, .failed, "expired"))
         continue
       }
@@ -124,6 +127,13 @@ struct Preparation: Sendable {
     return recipient.contact.id == push.contact ? nil : "device_reassigned"
   }
 
+  /// A message with a time to live of 0 leaves once, and is not put off.
+  private func isExpired(_ push: QueuedPush, _ content: MessageContent) -> Bool {
+    if content.template.ttl == 0 { return push.attempts > 0 || push.giveUpAt != nil }
+    guard let expiresAt = content.expiresAt else { return false }
+    return expiresAt <= now()
+  }
+
   private func content(of push: QueuedPush, in batch: ClaimedBatch) -> MessageContent? {
     if case .same(let content) = order.content { return content }
     return push.message.flatMap { batch.contents[$0] }
@@ -136,15 +146,25 @@ struct Preparation: Sendable {
       content.template.isPersonal
       ? PageContext(recipient, app: app.fields, content: content)
       : PageContext(app: app.fields, sendout: content.sendout)
-    if content.hasPage {
-      (context.url, context.pushreadurl) = links.links(link)
-    } else {
-      context.pushreadurl = links.read(link)
-    }
+    links.fill(&context, link, content)
+    let message = content.template.rendered(for: context)
     return OutgoingPush(
       token: recipient.device.token, id: PushIdentity.id(order.key, push.number),
-      collapseKey: content.collapseKey ?? PushIdentity.collapseKey(order.key, push.message),
-      message: content.template.rendered(for: context), expiresAt: content.expiresAt, priority: content.priority)
+      collapseKey: message.collapseKey ?? PushIdentity.collapseKey(order.key, push.message), message: message,
+      expiresAt: content.template.ttl == 0 ? OutgoingPush.atOnce : content.expiresAt,
+      priority: content.template.priority)
+  }
+}
+
+extension PublicLinks {
+  /// Signs the links that the push has.
+  func fill(_ context: inout PageContext, _ link: PushLink, _ content: MessageContent) {
+    switch (content.hasPage, content.template.tracksOpens) {
+    case (true, true): (context.url, context.pushreadurl) = links(link)
+    case (true, false): context.url = page(link)
+    case (false, true): context.pushreadurl = read(link)
+    case (false, false): break
+    }
   }
 }
 

@@ -12,8 +12,6 @@ public struct MessageContent: Sendable {
   public let hasPage: Bool
   /// What texts can name before the contact's own properties: a JSON object.
   public var properties: String?
-  public var collapseKey: String?
-  public var priority = MessagePriority.high
   /// After this moment it is not sent any more.
   public var expiresAt: Date?
 
@@ -21,6 +19,12 @@ public struct MessageContent: Sendable {
     self.template = template
     self.sendout = sendout
     self.hasPage = hasPage
+  }
+
+  /// When a message that is due at `moment` is not sent any more; nil for never. With a time to live of 0 it is sent once, whenever its
+  /// turn comes.
+  public static func expiry(of ttl: Int?, from moment: Date) -> Date? {
+    ttl.flatMap { $0 > 0 ? moment.addingTimeInterval(Double($0)) : nil }
   }
 }
 
@@ -46,13 +50,10 @@ public struct StreamTraits: Sendable {
 extension MessageContent {
   /// Reads the columns of `MessageQueries.contents`, behind the number.
   init(_ row: Row, _ traits: StreamTraits) throws {
-    let (_, body, properties, collapseKey, priority, expiresAt) = try row.decode(
-      Int32.self, JSONB.self, JSONB?.self, String?.self, String.self, Date?.self)
+    let (_, body, properties, expiresAt) = try row.decode(Int32.self, JSONB.self, JSONB?.self, Date?.self)
     let message = try JSONDecoder().decode(MessageBody.self, from: Data(body.text.utf8))
     self = traits.content(message, try MessageTemplate(message))
     self.properties = properties?.text
-    self.collapseKey = collapseKey
-    self.priority = MessagePriority(rawValue: priority) ?? .high
     self.expiresAt = expiresAt
   }
 }

@@ -1,3 +1,4 @@
+import Content
 public import FoundationEssentials
 public import Postgres
 public import Registry
@@ -14,7 +15,7 @@ public struct NewMessage: Sendable {
   public let content: MessageContent
   /// The message as JSON, as it is stored.
   let body: String
-  /// Seconds.
+  /// Seconds; nil for one that does not expire, or is sent once.
   let ttl: Int32?
   public let reference: String?
   let repetitionKey: RepetitionKey?
@@ -36,13 +37,13 @@ public struct NewMessage: Sendable {
   }
 
   public init(
-    to: Addressee, content: MessageContent, body: String, ttl: Int?, reference: String?, repetitionKey: RepetitionKey?,
+    to: Addressee, content: MessageContent, body: String, reference: String?, repetitionKey: RepetitionKey?,
     wait: MessageWait?, deliverAt: Date? = nil
   ) {
     self.to = to
     self.content = content
     self.body = body
-    self.ttl = ttl.map { Int32(clamping: $0) }
+    ttl = content.template.ttl.flatMap { $0 > 0 ? Int32(clamping: $0) : nil }
     self.reference = reference
     self.repetitionKey = repetitionKey
     self.wait = wait
@@ -236,8 +237,7 @@ extension Querying {
         numbers.push, numbers.batch, ledger.run?.uuid, ledger.run.map { _ in ledger.lease.inSeconds },
         messages.indices.map { numbers.message + Int32($0) }, originalIDs, apps, tokens,
         messages.map { JSONB($0.body) }, messages.map { $0.content.properties.map { JSONB($0) } }, messages.map(\.ttl),
-        messages.map(\.content.collapseKey), messages.map(\.content.priority.rawValue), messages.map(\.reference),
-        messages.map(\.deliverAt), Int32(clamping: ledger.room))
+        messages.map(\.reference), messages.map(\.deliverAt), Int32(clamping: ledger.room))
     } else {
       try await query(
         MessageQueries.acceptOnce, ledger.key.customer.rawValue, ledger.key.sendout.rawValue,
@@ -245,8 +245,7 @@ extension Querying {
         ledger.run.map { _ in ledger.lease.inSeconds }, messages.indices.map { numbers.message + Int32($0) },
         originalIDs, apps, tokens, messages.map { JSONB($0.body) },
         messages.map { $0.content.properties.map { JSONB($0) } }, messages.map(\.ttl),
-        messages.map(\.content.collapseKey), messages.map(\.content.priority.rawValue), messages.map(\.reference),
-        messages.map(\.deliverAt), Int32(clamping: ledger.room), keys,
+        messages.map(\.reference), messages.map(\.deliverAt), Int32(clamping: ledger.room), keys,
         messages.map { $0.repetitionKey.map { Bytes($0.fingerprint) } })
     }
   }

@@ -6,19 +6,18 @@ enum MessageQueries {
   static let all: [Statement] = [accept, acceptOnce, accepted, repetitions, find, contents, ofPush, forgetKeys]
 
   /// Accepts messages: writes them, their pushes and batches that the run `$6` has claimed already for `$7` seconds, with the
-  /// write-ahead mark at their ends if there are at most `$19` pushes. So their bytes may leave once this is committed. Without a run
+  /// write-ahead mark at their ends if there are at most `$17` pushes. So their bytes may leave once this is committed. Without a run
   /// they are queued for any hub.
   ///
   /// `$3` are the apps; pushes are numbered from `$4` and batches from `$5`. Arrays have one item a message. `$8` holds numbers.
-  /// `$9` holds original ids; where it is NULL, `$10` and `$11` name a device by app and token key. `$12` to `$17` are bodies,
-  /// properties, seconds to live, collapse keys, priorities and references. `$18` are the moments at which messages are due, NULL for
-  /// now. Those that are due later are queued for any hub until then.
+  /// `$9` holds original ids; where it is NULL, `$10` and `$11` name a device by app and token key. `$12` to `$15` are bodies,
+  /// properties, seconds to live and references. `$16` are the moments at which messages are due, NULL for now. Those that are due later are queued for any hub until then.
   ///
   /// Returns a row for each push with its recipient, and one for a message without pushes. The second column says what became of the
   /// message: 0 accepted, 1 nobody to send it to, 2 its idempotency key is taken.
   static let accept = accept("message.accept", once: false)
 
-  /// The same with idempotency keys `$20` and fingerprints `$21`, NULL for messages without. Locks the keys in their order. A statement
+  /// The same with idempotency keys `$18` and fingerprints `$19`, NULL for messages without. Locks the keys in their order. A statement
   /// of its own, since most messages have none, and each part of a statement costs time before the first row.
   static let acceptOnce = accept("message.accept_once", once: true)
 
@@ -42,8 +41,8 @@ enum MessageQueries {
       WITH wanted AS MATERIALIZED (
         SELECT w.*, c.device_id AS only_device, \(Recipient.contactColumns("c"))
           FROM unnest($8::int4[], $9::text[], $10::bigint[], $11::bytea[], $12::jsonb[], $13::jsonb[], $14::int4[],
-                      $15::text[], $16::text[], $17::text[], $18::timestamptz[]\(once ? ", $20::text[], $21::bytea[]" : ""))
-            AS w (message_no, named, app, token_key, body, own_properties, ttl, collapse_key, priority, reference, deliver_at
+                      $15::text[], $16::timestamptz[]\(once ? ", $18::text[], $19::bytea[]" : ""))
+            AS w (message_no, named, app, token_key, body, own_properties, ttl, reference, deliver_at
                   \(once ? ", idempotency_key, fingerprint" : ""))
           LEFT JOIN LATERAL (
             SELECT contact.*, NULL::bigint AS device_id
@@ -70,10 +69,10 @@ enum MessageQueries {
                               LIMIT \(Device.maximumOfContact)) d
          WHERE \(isFresh)),
       made AS (
-        INSERT INTO message (customer_id, sendout_id, message_no, contact_id, push_nos, body, properties, collapse_key, priority,
-                             reference, deliver_at, expires_at)
+        INSERT INTO message (customer_id, sendout_id, message_no, contact_id, push_nos, body, properties, reference,
+                             deliver_at, expires_at)
         SELECT $1::bigint, $2::bigint, w.message_no, w.contact_id, coalesce(n.push_nos, '{}'), w.body, w.own_properties,
-               w.collapse_key, w.priority, w.reference, w.deliver_at,
+               w.reference, w.deliver_at,
                greatest(w.deliver_at, now()) + make_interval(secs => w.ttl)
           FROM wanted w
           LEFT JOIN (SELECT message_no, array_agg(push_no ORDER BY push_no) AS push_nos FROM numbered GROUP BY message_no) n
@@ -86,7 +85,7 @@ enum MessageQueries {
                CASE WHEN is_claimed THEN 'claimed' ELSE 'queued' END, coalesce(deliver_at, '-infinity'),
                CASE WHEN is_claimed THEN $6::uuid END, CASE WHEN is_claimed THEN 1 ELSE 0 END,
                CASE WHEN is_claimed THEN batch_moment.claimed_at END, CASE WHEN is_claimed THEN batch_moment.lease_until END,
-               CASE WHEN is_claimed AND (SELECT count(*) FROM numbered WHERE is_claimed) <= $19::int4 THEN max(push_no) ELSE 0 END
+               CASE WHEN is_claimed AND (SELECT count(*) FROM numbered WHERE is_claimed) <= $17::int4 THEN max(push_no) ELSE 0 END
           FROM numbered,
                (SELECT now() AS claimed_at, now() + make_interval(secs => $7::float8) AS lease_until) AS batch_moment
          GROUP BY batch_no, push_app_id, sandbox, deliver_at, is_claimed, batch_moment.claimed_at, batch_moment.lease_until),
@@ -150,7 +149,7 @@ enum MessageQueries {
   static let contents = Statement(
     "message.contents", .read,
     """
-    SELECT message_no, body, properties, collapse_key, priority, expires_at
+    SELECT message_no, body, properties, expires_at
       FROM message WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND message_no = ANY ($3::int4[])
     """)
 
@@ -158,7 +157,7 @@ enum MessageQueries {
   static let ofPush = Statement(
     "message.of_push", .read,
     """
-    SELECT m.message_no, m.body, m.properties, m.collapse_key, m.priority, m.expires_at
+    SELECT m.message_no, m.body, m.properties, m.expires_at
       FROM push p
       JOIN message m ON m.customer_id = p.customer_id AND m.sendout_id = p.sendout_id AND m.message_no = p.message_no
      WHERE p.customer_id = $1::bigint AND p.sendout_id = $2::bigint AND p.push_no = $3::bigint

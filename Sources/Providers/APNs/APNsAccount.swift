@@ -25,22 +25,47 @@ struct APNsAccount: PushAccount {
     }
 
     /// The verdict on a push that APNs takes with a signing key only, or with another certificate.
+    /// - Parameter topic: as the header has it.
     func refusal(of type: PushType, topic: String) -> Verdict? {
       guard case .certificates(_, let development, let production) = self else { return nil }
       if type == .liveactivity || type == .location { return .payloadRefused(reason: "PushTypeNeedsSigningKey") }
-      let isListed = [development, production].contains { $0?.topics.contains(topic + type.topicSuffix) == true }
+      let isListed = [development, production].contains { $0?.topics.contains(topic) == true }
       return isListed ? nil : .payloadRefused(reason: "TopicNotInCertificate")
     }
   }
 
   func prepare(_ push: OutgoingPush) -> PreparedPush {
     let type = push.message.apnsPushType
-    let push = APNsPush(
+    var request = APNsPush(
       token: push.token, topic: topic, id: push.id, collapseID: push.collapseKey, expiration: push.expiresAt,
-      priority: type.fixedPriority ?? (push.priority == .high ? .immediate : .considerate), pushType: type,
-      payload: APNsPayload.json(push.message))
-    let refusal = push.refusal ?? signIn.refusal(of: type, topic: topic)
-    return refusal.map(PreparedPush.refused) ?? .request(push.request)
+      priority: type.fixedPriority ?? (push.priority == .high ? .immediate : .considerate), pushType: type, payload: [])
+    if case .object(let headers) = push.message.override("apns")?["headers"], let header = request.override(headers) {
+      return .refused(.payloadRefused(reason: "BadOverride \(header)"))
+    }
+    let limit = request.pushType.payloadLimit
+    let fitted = push.message.fitted { message in
+      let json = APNsPayload.json(message)
+      return json.count <= limit ? json : nil
+    }
+    guard let fitted else {
+      request.payload = APNsPayload.json(push.message)
+      return .refused(request.refusal ?? ResponseClassification(.payloadTooLarge).verdict)
+    }
+    request.payload = fitted.form
+    if let refusal = request.refusal ?? signIn.refusal(of: request.pushType, topic: request.topicHeader) {
+      return .refused(refusal)
+    }
+    var prepared = request.request
+    prepared.reductions = fitted.reductions
+    return .request(prepared)
+  }
+
+  func preview(_ request: PushRequest, to environment: PushEnvironment) -> RequestPreview {
+    var scheme: String?
+    if case .token = signIn { scheme = "bearer" }
+    let type = request.headers["apns-push-type"].flatMap(PushType.init(rawValue:)) ?? .alert
+    return request.preview(
+      at: endpoint.address(of: environment), authorization: scheme, size: request.body.count, limit: type.payloadLimit)
   }
 
   func send(

@@ -22,11 +22,16 @@ struct APNsEndpoint: Sendable {
     self.pools = pools
   }
 
+  func address(of environment: PushEnvironment) -> ServiceAddress {
+    guard let address = addresses[environment] else { preconditionFailure("an environment without an address") }
+    return address
+  }
+
   func send(
     _ requests: [PushRequest], refused: [PushOutcome] = [], to environment: PushEnvironment,
     as owner: TokenOwner, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
-    guard let address = addresses[environment] else { preconditionFailure("an environment without an address") }
+    let address = address(of: environment)
     let key = PoolKey(
       service: APNsDescription.label, environment: environment, customer: owner.customer,
       credentials: owner.credentials.shared)
@@ -40,7 +45,7 @@ struct APNsEndpoint: Sendable {
     _ requests: [PushRequest], to environment: PushEnvironment, with certificate: PushCertificate,
     of customer: CustomerID, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
-    guard let address = addresses[environment] else { preconditionFailure("an environment without an address") }
+    let address = address(of: environment)
     let key = PoolKey(
       service: APNsDescription.label, environment: environment, customer: customer,
       credentials: environment == .sandbox

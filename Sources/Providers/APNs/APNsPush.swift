@@ -7,6 +7,8 @@ public struct APNsPush: Sendable, Hashable {
   public var token: String
   /// The app's bundle id; the suffix of the push type is added when it is sent.
   public var topic: String
+  /// The header `apns-topic` if it is not `topic` with the suffix.
+  var ownTopic: String?
   /// The header `apns-id`: names the push in APNs' response and in Apple's logs. A push that is sent twice is delivered twice.
   public var id: UUID
   /// A later push with the same id replaces this one on the screen; at most 64 bytes.
@@ -71,14 +73,17 @@ public enum APNsPriority: Int, Sendable, Hashable, CaseIterable {
 }
 
 extension APNsPush {
+  /// The header `apns-topic`.
+  var topicHeader: String { ownTopic ?? (topic.isEmpty ? "" : topic + pushType.topicSuffix) }
+
   /// The verdict on a push that APNs would certainly refuse; nil for others. Nothing passes that could break out of a header.
   var refusal: Verdict? {
     if token.isEmpty { return ResponseClassification(.missingDeviceToken).verdict }
     guard token.utf8.allSatisfy(Self.isHexDigit) else {
       return ResponseClassification(.badDeviceToken).verdict
     }
-    if topic.isEmpty { return ResponseClassification(.missingTopic).verdict }
-    guard topic.utf8.allSatisfy(Self.isVisible) else { return ResponseClassification(.badTopic).verdict }
+    if topicHeader.isEmpty { return ResponseClassification(.missingTopic).verdict }
+    guard topicHeader.utf8.allSatisfy(Self.isVisible) else { return ResponseClassification(.badTopic).verdict }
     if let collapseID = collapseID, collapseID.utf8.count > 64 || !collapseID.utf8.allSatisfy(Self.isVisible) {
       return ResponseClassification(.badCollapseID).verdict
     }
@@ -99,4 +104,53 @@ extension APNsPush {
   }
 
   private static func isVisible(_ byte: UInt8) -> Bool { byte > 0x20 && byte < 0x7F }
+}
+
+extension OverrideShape {
+  static let apns = OverrideShape.members([
+    "headers": .texts("apns-topic", "apns-push-type", "apns-priority", "apns-expiration", "apns-collapse-id"),
+    "payload": .object,
+  ])
+}
+
+// MARK: - Overrides of headers
+
+extension APNsPush {
+  /// Sets the headers of an override; null removes `apns-expiration` and `apns-collapse-id`.
+  /// - Returns: the header whose value it cannot have; nil if there is none.
+  mutating func override(_ headers: [String: JSONValue]) -> String? {
+    headers.first { !override($0.key, $0.value) }?.key
+  }
+
+  private mutating func override(_ header: String, _ value: JSONValue) -> Bool {
+    switch (header, value) {
+    case ("apns-expiration", .null): expiration = nil
+    case ("apns-collapse-id", .null): collapseID = nil
+    case ("apns-topic", .string(let text)): ownTopic = text
+    case ("apns-collapse-id", .string(let text)): collapseID = text
+    case ("apns-push-type", .string(let text)):
+      guard let type = PushType(rawValue: text) else { return false }
+      pushType = type
+    case ("apns-priority", .string(let text)):
+      guard let priority = Int(text).flatMap(APNsPriority.init(rawValue:)) else { return false }
+      self.priority = priority
+    case ("apns-expiration", .string(let text)):
+      guard let seconds = UInt32(text) else { return false }
+      expiration = Date(timeIntervalSince1970: Double(seconds))
+    default: return false
+    }
+    return true
+  }
+
+  /// Why headers of an override cannot be sent. Texts with tags are not looked into.
+  static func problem(inHeaders headers: [String: JSONValue]) -> OverrideProblem? {
+    let known = headers.filter { $0.value.text?.contains("{{") != true }
+    for (name, value) in known.sorted(by: { $0.key < $1.key }) {
+      var push = APNsPush(token: "00", topic: "a", id: UUID(), payload: [UInt8(ascii: "{")])
+      guard push.override(name, value), push.refusal == nil else {
+        return OverrideProblem(field: "apns.headers.\(name)", problem: "has no value that APNs takes there")
+      }
+    }
+    return nil
+  }
 }

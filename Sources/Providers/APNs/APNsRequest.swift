@@ -9,7 +9,7 @@ extension APNsPush {
       value.append(contentsOf: "/3/device/".utf8)
       value.append(contentsOf: token.utf8)
     }
-    headers.add("apns-topic", topic + pushType.topicSuffix)
+    headers.add("apns-topic", topicHeader)
     headers.add("apns-push-type", pushType.rawValue)
     headers.add("apns-priority", priority.text)
     headers.add("apns-id", .changing) { Self.append(id, to: &$0) }

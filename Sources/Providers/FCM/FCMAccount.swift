@@ -20,13 +20,25 @@ struct FCMAccount: PushAccount {
       return .refused(ResponseClassification.invalidToken.verdict)
     }
     let ttl = push.expiresAt.map { min(max(0, Int($0.timeIntervalSince(endpoint.now).rounded(.up))), Self.longestTTL) }
-    let body = FCMPayload.json(
-      push.message, token: push.token, collapseKey: push.collapseKey, priority: push.priority, ttl: ttl)
-    // Names and values are never longer than the JSON that holds them.
-    if body.count > FCMPayload.limit, FCMPayload.size(push.message, collapseKey: push.collapseKey) > FCMPayload.limit {
-      return .refused(.payloadRefused(reason: "MessageTooBig"))
+    let fitted = push.message.fitted { message -> [UInt8]? in
+      let body = FCMPayload.json(
+        message, token: push.token, collapseKey: push.collapseKey, priority: push.priority, ttl: ttl)
+      // Names and values are never longer than the JSON that holds them.
+      let fits =
+        body.count <= FCMPayload.limit
+        || FCMPayload.size(message, collapseKey: push.collapseKey) <= FCMPayload.limit
+      return fits ? body : nil
     }
-    return .request(request(body))
+    guard let fitted else { return .refused(.payloadRefused(reason: "MessageTooBig")) }
+    var request = request(fitted.form)
+    request.reductions = fitted.reductions
+    return .request(request)
+  }
+
+  func preview(_ request: PushRequest, to environment: PushEnvironment) -> RequestPreview {
+    request.preview(
+      at: endpoint.address, authorization: "Bearer", size: FCMPayload.size(ofBody: request.body),
+      limit: FCMPayload.limit)
   }
 
   func send(

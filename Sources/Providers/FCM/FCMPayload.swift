@@ -2,8 +2,9 @@ import Wire
 
 /// A message in FCM's form (FCM's reference, REST resource `projects.messages`), with the fields of Carma's guide in `data`.
 ///
-/// With an alert it is a notification, which Android shows by itself while the app is in the background. Without one it is a data
-/// message, which the app gets. Further fields whose names FCM reserves cannot be sent, and are left out.
+/// With an alert it is a notification, which Android shows by itself while the app is in the background. Without one, and if it is
+/// silent, it is a data message, which the app gets. Further fields whose names FCM reserves cannot be sent, and are left out. Android
+/// has no groups of messages; a `threadID` goes to phones of Apple, which FCM serves too.
 enum FCMPayload {
   /// Most bytes that FCM takes in names and values of data and notification together.
   static let limit = 4096
@@ -16,10 +17,11 @@ enum FCMPayload {
     var json = JSONObjectText(capacity: 1536)
     json.beginObject("message")
     json.append("token", JSONText.quoted(token))
-    if let alert = message.alert {
+    if let alert = message.shownAlert {
       json.beginObject("notification")
       json.append("title", message.info == nil ? nil : alert)
       json.append("body", message.info ?? alert)
+      json.append("image", message.image)
       json.endObject()
     }
     json.beginObject("data")
@@ -37,21 +39,45 @@ enum FCMPayload {
       json.endObject()
     }
     json.endObject()
+    if let thread = message.threadID, !message.isSilent {
+      json.beginObject("apns")
+      json.beginObject("payload")
+      json.beginObject("aps")
+      json.append("thread-id", thread)
+      json.endObject()
+      json.endObject()
+      json.endObject()
+    }
     json.endObject()
     json.endObject()
-    return json.bytes
+    guard let patch = message.override("fcm") else { return json.bytes }
+    return json.bytes.merging(["message": patch])
   }
 
   /// Names and values of data and notification, in bytes as FCM counts them.
   static func size(_ message: RenderedMessage, collapseKey: String?) -> Int {
+    if message.override("fcm") != nil { return size(ofBody: json(message, token: "", collapseKey: collapseKey)) }
     var size = 0
     data(of: message) { size += JSONText.length($0) + JSONText.length($1) }
-    if let alert = message.alert {
+    if let alert = message.shownAlert {
       size += "body".utf8.count + JSONText.length(alert)
       if let info = message.info { size += "title".utf8.count + JSONText.length(info) }
+      if let image = message.image { size += "image".utf8.count + JSONText.length(image) }
     }
     for (name, value) in androidNotification(of: message, collapseKey.map(JSONText.quoted)) {
       size += name.utf8CodeUnitCount + JSONText.length(value)
+    }
+    return size
+  }
+
+  /// The same of a body.
+  static func size(ofBody body: [UInt8]) -> Int {
+    let message = (try? JSONValue(json: body))?["message"]
+    let android = message?["android"]
+    var size = 0
+    for part in [message?["data"], message?["notification"], android?["data"], android?["notification"]] {
+      guard case .object(let members) = part else { continue }
+      for (name, value) in members { size += name.utf8.count + JSONText.length(value.json) }
     }
     return size
   }
@@ -75,6 +101,7 @@ enum FCMPayload {
     append("badge", message.badge.map(quoted))
     append("sound", message.sound)
     append("category", message.category)
+    append("image", message.image)
     for field in message.fields where !isReserved(field.name) {
       take(field.name, field.value.first == UInt8(ascii: "\"") ? field.value : quoted(field.value))
     }
@@ -87,7 +114,7 @@ enum FCMPayload {
   private static func androidNotification(
     of message: RenderedMessage, _ collapseKey: [UInt8]?
   ) -> [(name: StaticString, value: [UInt8])] {
-    guard message.alert != nil else { return [] }
+    guard message.shownAlert != nil else { return [] }
     // FCM reads the badge as a number of 32 bits.
     let badge = message.badge.flatMap { $0.count <= 9 ? $0 : nil }
     let members: [(name: StaticString, value: [UInt8]?)] = [
@@ -98,8 +125,58 @@ enum FCMPayload {
 
   /// - Parameter name: as a JSON string.
   private static func isReserved(_ name: [UInt8]) -> Bool {
-    let name = String(decoding: name.dropFirst().dropLast(), as: UTF8.self)
-    return ["from", "message_type", "collapse_key"].contains(name) || name.hasPrefix("google")
+    isReserved(String(decoding: name.dropFirst().dropLast(), as: UTF8.self))
+  }
+
+  private static func isReserved(_ name: String) -> Bool {
+    ["from", "message_type", "collapse_key"].contains(name) || name.hasPrefix("google")
       || name.hasPrefix("gcm")
   }
+}
+
+extension RenderedMessage {
+  /// The alert, unless nothing is shown.
+  var shownAlert: [UInt8]? { isSilent ? nil : alert }
+}
+
+// MARK: - Overrides
+
+extension FCMPayload {
+  /// Why an override cannot be sent, beside its shape.
+  static func problem(in override: [String: JSONValue]) -> OverrideProblem? {
+    for (path, data) in [("fcm.data", override["data"]), ("fcm.android.data", override["android"]?["data"])] {
+      guard case .object(let members) = data else { continue }
+      if let name = members.keys.sorted().first(where: { isReserved($0) }) {
+        return OverrideProblem(field: "\(path).\(name)", problem: "has a name that FCM reserves")
+      }
+    }
+    return nil
+  }
+}
+
+extension OverrideShape {
+  /// The members of FCM's `message` but for its target (FCM's reference, REST resource `projects.messages`).
+  static let fcm = OverrideShape.members([
+    "data": .texts, "notification": .texts("title", "body", "image"), "fcm_options": .texts("analytics_label"),
+    "android": .members([
+      "collapse_key": .text, "priority": .text, "ttl": .text, "restricted_package_name": .text, "data": .texts,
+      "notification": .members(fcmNotification), "fcm_options": .texts("analytics_label"), "direct_boot_ok": .flag,
+      "bandwidth_constrained_ok": .flag, "restricted_satellite_ok": .flag,
+    ]),
+    "apns": .members([
+      "headers": .texts, "payload": .object, "fcm_options": .texts("analytics_label", "image"),
+    ]),
+    "webpush": .members([
+      "headers": .texts, "data": .texts, "notification": .object, "fcm_options": .texts("analytics_label", "link"),
+    ]),
+  ])
+
+  private static let fcmNotification: [String: OverrideShape] = [
+    "title": .text, "body": .text, "icon": .text, "color": .text, "sound": .text, "tag": .text, "click_action": .text,
+    "body_loc_key": .text, "body_loc_args": .list, "title_loc_key": .text, "title_loc_args": .list,
+    "channel_id": .text, "image": .text, "ticker": .text, "sticky": .flag, "event_time": .text, "local_only": .flag,
+    "notification_priority": .text, "vibrate_timings": .list, "default_sound": .flag,
+    "default_vibrate_timings": .flag, "default_light_settings": .flag, "light_settings": .object,
+    "visibility": .text, "notification_count": .number, "proxy": .text,
+  ]
 }

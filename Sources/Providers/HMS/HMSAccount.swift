@@ -24,11 +24,20 @@ struct HMSAccount: PushAccount {
     }
     // Push Kit takes no 0.
     let ttl = push.expiresAt.map { min(max(1, Int($0.timeIntervalSince(endpoint.now).rounded(.up))), Self.longestTTL) }
-    let opening = HMSPayload.opening(push.message, collapseKey: push.collapseKey, ttl: ttl)
-    guard HMSPayload.size(opening: opening) <= HMSPayload.limit else {
-      return .refused(.payloadRefused(reason: "MessageTooBig"))
+    let fitted = push.message.fitted { message -> [UInt8]? in
+      let opening = HMSPayload.opening(message, collapseKey: push.collapseKey, ttl: ttl)
+      return HMSPayload.size(opening: opening) <= HMSPayload.limit ? opening : nil
     }
-    return .request(Self.unsent(opening, to: push.token))
+    guard let fitted else { return .refused(.payloadRefused(reason: "MessageTooBig")) }
+    var request = Self.unsent(fitted.form, to: push.token)
+    request.reductions = fitted.reductions
+    return .request(request)
+  }
+
+  func preview(_ request: PushRequest, to environment: PushEnvironment) -> RequestPreview {
+    Self.joined([request], path: path)[0].preview(
+      at: endpoint.address, authorization: "Bearer", size: HMSPayload.size(opening: request.body),
+      limit: HMSPayload.limit)
   }
 
   func send(

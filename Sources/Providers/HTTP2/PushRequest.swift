@@ -17,6 +17,8 @@ public struct PushRequest: Sendable {
   public func sharesRequest(with other: PushRequest) -> Bool {
     !recipients.isEmpty && !other.recipients.isEmpty && body == other.body
   }
+  /// What was left out of the message so that it fits.
+  public internal(set) var reductions: Reductions = []
 
   /// One of several devices that get the same message.
   struct Recipient: Sendable {

@@ -33,9 +33,6 @@ struct MessageCommand: AsyncParsableCommand {
       help:
         "When it is due, up to \(MessageRequest.maximumDelay) days ahead, as in 2026-11-20T09:00:00Z. (default: now)")
     var at: Timestamp?
-    @Option(help: "Seconds after which it is not sent any more, counted from then.") var ttl: Int?
-    @Option(help: "A later message with the same key replaces this one on the screen.") var collapseKey: String?
-    @Option(help: "high or normal. (default: high)") var priority: MessagePriority?
     @Option(help: "Your own name for it.") var reference: String?
     @Option(help: "Seconds to wait for the verdicts, up to \(MessageRequest.maximumWait).") var wait: Int?
     @OptionGroup var options: ManagementOptions
@@ -46,16 +43,12 @@ struct MessageCommand: AsyncParsableCommand {
       if let wait, !(0...MessageRequest.maximumWait).contains(wait) {
         throw ValidationError("--wait takes 0 to \(MessageRequest.maximumWait) seconds.")
       }
-      if let ttl, !(0...MessageRequest.maximumTTL).contains(ttl) {
-        throw ValidationError("--ttl takes 0 to \(MessageRequest.maximumTTL) seconds.")
-      }
     }
 
     func run(in stores: ManagementStores) async throws {
       let request = MessageRequest(
         appIds: app, appType: type, to: MessageTarget(originalId: to, deviceToken: token, appType: type),
-        message: try message.body, template: template, deliverAt: at, ttl: ttl, collapseKey: collapseKey,
-        priority: priority, reference: reference)
+        message: try message.body, template: template, deliverAt: at, reference: reference)
       let messages = try stores.messages
       var reply = try await messages.send(customer, request).message
       let end = ContinuousClock.now + .seconds(wait ?? 0)

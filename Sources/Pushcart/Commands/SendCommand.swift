@@ -1,4 +1,5 @@
 import ArgumentParser
+import FoundationEssentials
 import Registry
 import Sendouts
 import Web
@@ -74,25 +75,65 @@ struct MessageOptions: ParsableArguments {
   @Option(parsing: .unconditional, help: "Which actions the notification offers.") var category: String?
   @Option(help: "Kind of push at Apple's push service. (default: alert, or background if nothing is shown or heard)")
   var pushType: PushType?
+  @Option(help: "Address of a picture to show, by https.") var image: String?
+  @Option(help: "Where a tap leads, if there is no template.") var url: String?
+  @Option(help: "Seconds after which it is not sent any more, counted from when it is due or started.") var ttl: Int?
+  @Option(help: "high or normal. (default: high)") var priority: MessagePriority?
+  @Option(help: "A later message with the same key replaces this one on the screen.") var collapseKey: String?
+  @Option(help: "Messages with the same name are shown as a group.") var threadId: String?
+  @Flag(help: "Show nothing: the app alone gets it.") var silent = false
+  @Flag(help: "Count no opens: pushes have no pushreadurl.") var noTracking = false
+  @Option(
+    help: ArgumentHelp("JSON file of changes for single push services; see the Message of the API.", valueName: "file"))
+  var overrides: String?
   @Option(
     name: .customLong("field"), parsing: .upToNextOption,
     help: ArgumentHelp("Further fields for the app.", valueName: "name=value"))
   var fields: [String] = []
+  @Option(
+    name: .customLong("optional-field"), parsing: .upToNextOption,
+    help: ArgumentHelp("The same, left out where the message is too large otherwise.", valueName: "name=value"))
+  var optionalFields: [String] = []
 
   func validate() throws {
+    if let ttl, !(0...MessageBody.maximumTTL).contains(ttl) {
+      throw ValidationError("--ttl takes 0 to \(MessageBody.maximumTTL) seconds.")
+    }
+    if optionalFields.contains(where: { $0.prefix { $0 != "=" }.isEmpty || !$0.contains("=") }) {
+      throw ValidationError("--optional-field takes name=value.")
+    }
     if fields.contains(where: { $0.prefix { $0 != "=" }.isEmpty || !$0.contains("=") }) {
       throw ValidationError("--field takes name=value.")
     }
   }
 
+  /// - Throws: `CommandFailure` for a file of overrides that cannot be read.
   var body: MessageBody {
     get throws {
-      let pairs = fields.map { field in
-        (String(field.prefix { $0 != "=" }), JSONValue.string(String(field.drop { $0 != "=" }.dropFirst())))
-      }
+      let optional = optionalFields.map(Self.pair)
+      let pairs = fields.map(Self.pair) + optional
       return MessageBody(
-        alert: alert, info: info, badge: badge, sound: sound, category: category, pushType: pushType,
-        fields: pairs.isEmpty ? nil : Dictionary(pairs) { $1 })
+        alert: alert, info: info, badge: badge, sound: sound, category: category, image: image, url: url, ttl: ttl,
+        priority: priority, collapseKey: collapseKey, threadId: threadId, silent: silent ? true : nil,
+        pushType: pushType, fields: pairs.isEmpty ? nil : Dictionary(pairs) { $1 },
+        optionalFields: optional.isEmpty ? nil : optional.map(\.0), trackOpens: noTracking ? false : nil,
+        overrides: try overrides.map(Self.overrides))
+    }
+  }
+
+  private static func pair(_ field: String) -> (String, JSONValue) {
+    (String(field.prefix { $0 != "=" }), .string(String(field.drop { $0 != "=" }.dropFirst())))
+  }
+
+  private static func overrides(_ path: String) throws -> MessageOverrides {
+    let file = try InputFile(path).bytes
+    do {
+      try file.withUnsafeBytes { bytes in
+        try JSONReader.read(bytes) { reader throws(JSONProblem) in try MessageOverrides.schema.check(&reader) }
+      }
+      return try JSONDecoder().decode(MessageOverrides.self, from: Data(file))
+    } catch let problem as JSONProblem {
+      throw CommandFailure("The file of --overrides is refused: \(problem.sentence).")
     }
   }
 }

@@ -54,7 +54,7 @@ public final class MessageService: Sendable {
       problems = Dictionary(
         uniqueKeysWithValues: AppType.allCases.compactMap { type in
           do throws(ContentError) {
-            try template.checkSize(for: [type])
+            try template.checkForm(for: [type])
             return nil
           } catch {
             return (type, error)
@@ -221,13 +221,12 @@ public final class MessageService: Sendable {
   ) throws -> NewMessage {
     let request = order.request
     try ground.message.check(for: ground.apps)
+    try SendoutRules.checkLink(ground.message.template, beside: request.template)
     var content = ground.stream.traits.content(request.message, ground.message.template)
     content.properties = order.properties
-    content.collapseKey = request.collapseKey
-    content.priority = request.priority ?? .high
-    content.expiresAt = request.ttl.map { now().addingTimeInterval(Double($0)) }
+    content.expiresAt = MessageContent.expiry(of: content.template.ttl, from: now())
     return NewMessage(
-      to: try addressee(request.to, ground.apps), content: content, body: ground.message.json, ttl: request.ttl,
+      to: try addressee(request.to, ground.apps), content: content, body: ground.message.json,
       reference: request.reference, repetitionKey: repetition, wait: wait, deliverAt: order.deliverAt)
   }
 
@@ -317,10 +316,6 @@ extension MessageService {
       throw SendoutError.invalid(field: "to", problem: "names nobody: give originalId or deviceToken")
     }
     try check("reference", request.reference, 200)
-    try check("collapseKey", request.collapseKey, 64)
-    if let key = request.collapseKey, key.utf8.contains(where: { !(0x21..<0x7F).contains($0) }) {
-      throw SendoutError.invalid(field: "collapseKey", problem: "holds a character other than visible ASCII")
-    }
   }
 
   /// The moment if it is still to come; `nil` for now.

@@ -107,7 +107,7 @@ public struct OpenedPage: Sendable {
       recipient, app: page.source.apps[recipient.device.app] ?? AppFields(), content: content)
     if template.namesLinks || content.template.namesLinks {
       context.url = links.page(link)
-      context.pushreadurl = links.read(link)
+      context.pushreadurl = content.template.tracksOpens ? links.read(link) : nil
     }
     content.template.fill(&context)
     return RenderedPage(contentType: template.format.contentType, body: template.bytes(for: context))

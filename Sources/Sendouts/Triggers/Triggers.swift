@@ -77,8 +77,9 @@ public struct Triggers: Sendable {
     }
     if trigger.template?.isEmpty == true { trigger.template = nil }
     let message = try MessageTemplate(trigger.message)
+    try SendoutRules.checkLink(message, beside: trigger.template)
     let apps = try await PushApps(database).resolveAll(customer, appIDs: trigger.appIds ?? [], type: nil)
-    try message.checkSize(for: apps.map(\.type))
+    try message.checkForm(for: apps.map(\.type))
     _ = try await SendoutRules.currentTemplate(customer, trigger.template, in: database)
     return trigger
   }

@@ -1,31 +1,66 @@
-/// What a push says (Carma iOS Integration Guide, "Handling Push Notifications"). Every text is a Mustache template over
-/// the contact's, the device's and the sendout's fields.
+/// What a push says, and how it travels (Carma iOS Integration Guide, "Handling Push Notifications"). Every text is a Mustache
+/// template over the contact's, the device's and the sendout's fields.
 public struct MessageBody: APIRequest, Hashable {
   public var alert: String?
   public var info: String?
   public var badge: Badge?
   public var sound: String?
   public var category: String?
+  public var image: String?
+  public var url: String?
+  public var ttl: Int?
+  public var priority: MessagePriority?
+  public var collapseKey: String?
+  public var threadId: String?
+  public var silent: Bool?
   public var pushType: PushType?
   public var fields: [String: JSONValue]?
+  public var optionalFields: [String]?
+  public var trackOpens: Bool?
+  public var overrides: MessageOverrides?
+
+  /// Longest time to live in seconds: four weeks, the most that push services take.
+  public static let maximumTTL = 2_419_200
 
   public init(
     alert: String? = nil, info: String? = nil, badge: Badge? = nil, sound: String? = nil, category: String? = nil,
-    pushType: PushType? = nil, fields: [String: JSONValue]? = nil
+    image: String? = nil, url: String? = nil, ttl: Int? = nil, priority: MessagePriority? = nil,
+    collapseKey: String? = nil, threadId: String? = nil, silent: Bool? = nil, pushType: PushType? = nil,
+    fields: [String: JSONValue]? = nil, optionalFields: [String]? = nil, trackOpens: Bool? = nil,
+    overrides: MessageOverrides? = nil
   ) {
     self.alert = alert
     self.info = info
     self.badge = badge
     self.sound = sound
     self.category = category
+    self.image = image
+    self.url = url
+    self.ttl = ttl
+    self.priority = priority
+    self.collapseKey = collapseKey
+    self.threadId = threadId
+    self.silent = silent
     self.pushType = pushType
     self.fields = fields
+    self.optionalFields = optionalFields
+    self.trackOpens = trackOpens
+    self.overrides = overrides
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case alert, info, badge, sound, category, pushType, fields }
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case alert, info, badge, sound, category, image, url, ttl, priority, collapseKey, threadId, silent, pushType,
+      fields,
+      optionalFields, trackOpens, overrides
+  }
+
   public static let schemaName: String? = "Message"
   public static let schemaDescription =
-    "What a push says. Every text is a Mustache template. The payload may have 4096 bytes, of pushType voip 5120."
+    """
+    What a push says, and how it travels. Every text is a Mustache template. The payload may have 4096 bytes, of pushType voip \
+    5120. One that is larger for a recipient loses the info, then the end of the alert, then its `optionalFields`. If that is \
+    not enough, it is refused. The ledger's reason says which.
+    """
   public static let example = MessageBody(
     alert: "Hi {{firstName}}", info: "20 % off today", badge: 1, fields: ["campaign": "friday"])
 
@@ -36,6 +71,30 @@ public struct MessageBody: APIRequest, Hashable {
     case .badge: "The number on the app's icon, or a template for it. 0 removes the number."
     case .sound: "The name of the sound."
     case .category: "Which actions the notification offers."
+    case .image: "The address of a picture to show, by https. On iOS the app's service extension has to load it."
+    case .url: "Where a tap leads, if there is no template: a link of your own in place of the rich page."
+    case .ttl:
+      FieldDescription(
+        """
+        Seconds after which the message is not sent any more, counted from the moment when it is due, or its sendout is started. \
+        With 0 it is sent once, and a push service that cannot deliver it at once drops it. As the push service has it if absent.
+        """,
+        limits: 0...Int64(maximumTTL))
+    case .priority: "`high` if absent, or `normal` for a silent message."
+    case .collapseKey:
+      FieldDescription(
+        """
+        A later message with the same key replaces this one on the screen. Up to 64 visible characters of ASCII; what a template \
+        makes of others is replaced by its hash.
+        """,
+        limits: 1...200)
+    case .threadId:
+      FieldDescription("Messages with the same name are shown as a group. Android has none.", limits: 1...200)
+    case .silent:
+      """
+      Whether nothing is shown and the app alone gets the message, its alert too. It has no badge and no sound. Browsers have to \
+      show it.
+      """
     case .pushType:
       """
       The kind of push, for APNs; other services ignore it. The default is `alert`, or `background` if nothing is shown or \
@@ -43,8 +102,148 @@ public struct MessageBody: APIRequest, Hashable {
       `location`.
       """
     case .fields: "Further fields for the app. The hub's own fields cannot be replaced."
+    case .optionalFields:
+      FieldDescription("Names of `fields` that are left out where the message is too large otherwise.", limits: 0...100)
+    case .trackOpens:
+      """
+      Whether each push has a `pushreadurl` that counts its open. True if absent. Pushes without one that say the same share \
+      requests to Huawei's Push Kit.
+      """
+    case .overrides: "What a push service gets beside or in place of what the hub makes of the message."
     }
   }
+}
+
+/// Changes for one push service each, merged into its request last (RFC 7396: null removes). Texts in them are templates.
+public struct MessageOverrides: APIRequest, Hashable {
+  public var apns: APNsOverride?
+  public var fcm: [String: JSONValue]?
+  public var hms: [String: JSONValue]?
+  public var wns: WNSOverride?
+  public var webpush: WebPushOverride?
+
+  public init(
+    apns: APNsOverride? = nil, fcm: [String: JSONValue]? = nil, hms: [String: JSONValue]? = nil,
+    wns: WNSOverride? = nil, webpush: WebPushOverride? = nil
+  ) {
+    self.apns = apns
+    self.fcm = fcm
+    self.hms = hms
+    self.wns = wns
+    self.webpush = webpush
+  }
+
+  /// Largest overrides of a message, in bytes of JSON.
+  public static let sizeLimit = 8192
+
+  /// The same as JSON.
+  public var value: JSONValue {
+    func object(_ members: [String: JSONValue?]) -> JSONValue { .object(members.compactMapValues(\.self)) }
+    return object([
+      "apns": apns.map {
+        object(["headers": $0.headers.map(JSONValue.object), "payload": $0.payload.map(JSONValue.object)])
+      },
+      "fcm": fcm.map(JSONValue.object), "hms": hms.map(JSONValue.object),
+      "wns": wns.map { object(["headers": $0.headers.map(JSONValue.object), "type": $0.type.map(JSONValue.string)]) },
+      "webpush": webpush.map { object(["headers": $0.headers.map(JSONValue.object)]) },
+    ])
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case apns, fcm, hms, wns, webpush }
+  public static let schemaName: String? = "MessageOverrides"
+  public static let schemaDescription =
+    """
+    Changes for one push service each; the others' requests stay as they are. They are merged last, member by member, and null \
+    removes a member (RFC 7396). Texts are templates. All of them together may have \(sizeLimit) bytes.
+    """
+  public static let example = MessageOverrides(
+    apns: .example, fcm: ["android": ["notification": ["channel_id": "offers"]]],
+    hms: ["android": ["category": "MARKETING"]])
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .apns: "Headers and payload at APNs."
+    case .fcm: "Members of FCM's `message`, in snake_case. The target is the hub's."
+    case .hms: "Members of Push Kit's `message`. The target is the hub's."
+    case .wns: "Headers and the kind of notification at WNS."
+    case .webpush: "Headers of Web Push."
+    }
+  }
+}
+
+public struct APNsOverride: APIRequest, Hashable {
+  public var headers: [String: JSONValue]?
+  public var payload: [String: JSONValue]?
+
+  public init(headers: [String: JSONValue]? = nil, payload: [String: JSONValue]? = nil) {
+    self.headers = headers
+    self.payload = payload
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case headers, payload }
+  public static let schemaName: String? = "APNsOverride"
+  public static let schemaDescription = "Changes for APNs."
+  public static let example = APNsOverride(
+    headers: ["apns-priority": "5"], payload: ["aps": ["interruption-level": "time-sensitive"]])
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .headers:
+      """
+      Texts for `apns-topic`, `apns-push-type`, `apns-priority`, `apns-expiration` and `apns-collapse-id`. Null removes the last \
+      two.
+      """
+    case .payload: "Members of the payload, `aps` among them."
+    }
+  }
+}
+
+public struct WNSOverride: APIRequest, Hashable {
+  public var headers: [String: JSONValue]?
+  public var type: String?
+
+  public init(headers: [String: JSONValue]? = nil, type: String? = nil) {
+    self.headers = headers
+    self.type = type
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case headers, type }
+  public static let schemaName: String? = "WNSOverride"
+  public static let schemaDescription = "Changes for WNS."
+  public static let example = WNSOverride(headers: ["X-WNS-Cache-Policy": "no-cache"], type: "wns/toast")
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .headers:
+      "Texts for `X-WNS-Cache-Policy`, `X-WNS-TTL`, `X-WNS-RequestForStatus`, `X-WNS-Tag`, `X-WNS-Group` and `MS-CV`."
+    case .type: "`wns/toast`, `wns/badge`, `wns/tile` or `wns/raw`."
+    }
+  }
+}
+
+public struct WebPushOverride: APIRequest, Hashable {
+  public var headers: [String: JSONValue]?
+
+  public init(headers: [String: JSONValue]? = nil) { self.headers = headers }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case headers }
+  public static let schemaName: String? = "WebPushOverride"
+  public static let schemaDescription = "Changes for Web Push."
+  public static let example = WebPushOverride(headers: ["Urgency": "low"])
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .headers: "Texts for `TTL`, `Urgency` and `Topic`. Null removes the last two."
+    }
+  }
+}
+
+/// How urgently a push service delivers a message.
+public enum MessagePriority: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
+  /// At once, even to a phone that sleeps.
+  case high
+  /// When it suits the phone's battery.
+  case normal
 }
 
 /// The kind of a push at APNs, its header `apns-push-type` (Apple, "Sending notification requests to APNs").

@@ -10,16 +10,11 @@ public struct MessageRequest: APIRequest, Equatable {
   public var properties: [String: JSONValue]?
   public var template: String?
   public var deliverAt: Timestamp?
-  public var ttl: Int?
-  public var collapseKey: String?
-  public var priority: MessagePriority?
   public var reference: String?
   public var wait: Int?
 
   /// Most messages in one request.
   public static let maximumCount = 1000
-  /// Longest time to live in seconds: four weeks, the most that push services take.
-  public static let maximumTTL = 2_419_200
   /// Most days between the request and `deliverAt`.
   public static let maximumDelay = 60
   /// Longest wait for verdicts, in seconds.
@@ -27,9 +22,8 @@ public struct MessageRequest: APIRequest, Equatable {
 
   public init(
     appId: String? = nil, appIds: [String]? = nil, appType: AppType? = nil, to: MessageTarget, message: MessageBody,
-    properties: [String: JSONValue]? = nil, template: String? = nil, deliverAt: Timestamp? = nil, ttl: Int? = nil,
-    collapseKey: String? = nil,
-    priority: MessagePriority? = nil, reference: String? = nil, wait: Int? = nil
+    properties: [String: JSONValue]? = nil, template: String? = nil, deliverAt: Timestamp? = nil,
+    reference: String? = nil, wait: Int? = nil
   ) {
     self.appId = appId
     self.appIds = appIds
@@ -39,16 +33,12 @@ public struct MessageRequest: APIRequest, Equatable {
     self.properties = properties
     self.template = template
     self.deliverAt = deliverAt
-    self.ttl = ttl
-    self.collapseKey = collapseKey
-    self.priority = priority
     self.reference = reference
     self.wait = wait
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case appId, appIds, appType, to, message, properties, template, deliverAt, ttl, collapseKey, priority, reference,
-      wait
+    case appId, appIds, appType, to, message, properties, template, deliverAt, reference, wait
   }
   public static let schemaName: String? = "MessageRequest"
   public static let schemaDescription = "A message to one contact or one device."
@@ -70,16 +60,6 @@ public struct MessageRequest: APIRequest, Equatable {
       When the message is due, at most \(MessageRequest.maximumDelay) days ahead. Now if it is absent or past. The devices are \
       those of the moment of the request.
       """
-    case .ttl:
-      FieldDescription(
-        """
-        Seconds after which the message is not sent any more, counted from the moment when it is due; 0 for then or never. As the \
-        push service has it if absent.
-        """,
-        limits: 0...Int64(maximumTTL))
-    case .collapseKey:
-      FieldDescription("A later message with the same key replaces this one on the screen.", limits: 1...64)
-    case .priority: "`high` if absent."
     case .reference: FieldDescription("Your own name for the message.", limits: 1...200)
     case .wait:
       FieldDescription(
@@ -147,14 +127,6 @@ public struct TokenText: Codable, Sendable, Hashable, SchemaProviding {
   }
 
   public static var schema: Schema { Schema(.either([.string(1...4096), .openObject([])])) }
-}
-
-/// How urgently a push service delivers a message.
-public enum MessagePriority: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
-  /// At once, even to a phone that sleeps.
-  case high
-  /// When it suits the phone's battery.
-  case normal
 }
 
 /// Names a single message: the stream that it belongs to, and its number there, as in `7-15`.
@@ -302,7 +274,8 @@ public struct MessageReply: APIObject, Equatable {
       case .pushNo: "The push's number in the stream's ledger."
       case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web."
       case .state: "The push's state. `queued` until it is due, and while it is being sent."
-      case .reason: "The push service's reason, or the hub's. Absent if there is none."
+      case .reason:
+        "The push service's reason, or the hub's; if accepted, what was left out of a message that was too large. Absent if there is none."
       }
     }
   }

@@ -48,6 +48,55 @@ import Wire
     #expect(call.limit == 5120)
   }
 
+  @Test func `A silent message shows nothing, and an image and a thread have their members`() {
+    var message = RenderedMessage(alert: text("Sale"), image: text("https://i/1"), threadID: text("t"))
+    #expect(
+      payload(message) == #"{"aps":{"alert":"Sale","thread-id":"t","mutable-content":1},"source":"carma","#
+        + #""alert":"Sale","image":"https://i/1"}"#)
+    message.isSilent = true
+    #expect(
+      payload(message)
+        == #"{"aps":{"content-available":1},"source":"carma","alert":"Sale","image":"https://i/1"}"#)
+  }
+
+  @Test func `An override sets headers and payload at APNs, and others change nothing there`() async throws {
+    try await withAPNs { simulator, services in
+      let account = services.account(
+        appID: "com.acme.app", of: CustomerID(1), credentials: APNsCredentials.sample.shared)
+      var message = RenderedMessage(alert: text("Sale"), fields: [.init(name: text("a"), value: text("b"))])
+      message.overrides = [
+        "apns": [
+          "headers": [
+            "apns-priority": "5", "apns-expiration": "1900000000", "apns-collapse-id": nil,
+            "apns-topic": "com.acme.app.voip", "apns-push-type": "voip",
+          ],
+          "payload": ["aps": ["interruption-level": "time-sensitive", "alert": ["title": "T"]], "a": nil],
+        ],
+        "fcm": ["data": ["x": "y"]],
+      ]
+      let push = OutgoingPush(token: "ab01", id: UUID(), collapseKey: "s17", message: message)
+      guard case .request(let request) = account.prepare(push) else {
+        Issue.record("not prepared")
+        return
+      }
+      #expect(
+        String(decoding: request.body, as: UTF8.self)
+          == #"{"alert":"Sale","aps":{"alert":{"title":"T"},"interruption-level":"time-sensitive"},"source":"carma"}"#)
+      let headers = request.headers
+      #expect(headers["apns-topic"] == "com.acme.app.voip" && headers["apns-push-type"] == "voip")
+      #expect(headers["apns-priority"] == "5" && headers["apns-expiration"] == "1900000000")
+      #expect(headers["apns-collapse-id"] == nil)
+
+      message.overrides = ["apns": ["headers": ["apns-priority": "7"]]]
+      let bad = OutgoingPush(token: "ab01", id: UUID(), message: message)
+      guard case .refused(let verdict) = account.prepare(bad) else {
+        Issue.record("not refused")
+        return
+      }
+      #expect(verdict == .payloadRefused(reason: "BadOverride apns-priority"))
+    }
+  }
+
   @Test(arguments: PushType.allCases, [MessagePriority.high, .normal])
   func `A push is sent with its type, and the priority that this allows`(
     _ type: PushType, _ priority: MessagePriority
@@ -101,16 +150,17 @@ import Wire
     let services = try PushServices(PushServiceSettings(), logger: .init(label: "test"))
     let account = services.account(
       appID: "com.acme.app", of: CustomerID(1), credentials: APNsCredentials.sample.shared)
-    func verdict(token: String, alert: String) -> Verdict? {
-      let push = OutgoingPush(token: token, id: UUID(), message: RenderedMessage(alert: text(alert)))
+    func verdict(token: String, field: String = "") -> Verdict? {
+      let message = RenderedMessage(alert: text("Sale"), fields: [.init(name: text("a"), value: text(field))])
+      let push = OutgoingPush(token: token, id: UUID(), message: message)
       if case .refused(let verdict) = account.prepare(push) { return verdict }
       return nil
     }
-    #expect(verdict(token: "ab", alert: "Sale") == nil)
+    #expect(verdict(token: "ab") == nil)
     #expect(
-      verdict(token: "no token", alert: "Sale")
+      verdict(token: "no token")
         == .tokenInvalid(.wrongEnvironment, since: nil, reason: "BadDeviceToken"))
     #expect(
-      verdict(token: "ab", alert: String(repeating: "x", count: 4096)) == .payloadRefused(reason: "PayloadTooLarge"))
+      verdict(token: "ab", field: String(repeating: "x", count: 4096)) == .payloadRefused(reason: "PayloadTooLarge"))
   }
 }

@@ -95,13 +95,48 @@ import Wire
     }
   }
 
-  @Test func `A message over the limit is refused before it is sent`() throws {
+  @Test func `A message over the limit is cut down to it, and refused where that is not possible`() throws {
     let account = try account()
-    // The alert counts twice, with 20 bytes of names and source beside it.
-    #expect(refusal(account, alert: String(repeating: "x", count: (4096 - 20) / 2)) == nil)
+    func prepared(_ alert: Int, field: Int = 0) -> PreparedPush {
+      let fields = field > 0 ? [self.field("a", "\"" + String(repeating: "x", count: field) + "\"")] : []
+      let message = RenderedMessage(alert: text(String(repeating: "x", count: alert)), fields: fields)
+      return account.prepare(OutgoingPush(token: "a:b", id: UUID(), message: message))
+    }
+    // The alert counts twice, with 20 bytes of names and source beside it. The ellipsis has three bytes.
+    #expect(try #require(prepared((4096 - 20) / 2).request).reductions == [])
+    let cut = try #require(prepared((4096 - 20) / 2 + 1).request)
+    #expect(cut.reductions == .alertShortened && FCMPayload.size(ofBody: cut.body) == 4096)
+    #expect(prepared(1, field: 4096).refusal == .payloadRefused(reason: "MessageTooBig"))
+  }
+
+  @Test func `An image is shown by the notification, and a silent message is data alone`() {
+    var message = RenderedMessage(alert: text("Sale"), image: text("https://i/1"), threadID: text("t"))
     #expect(
-      refusal(account, alert: String(repeating: "x", count: (4096 - 20) / 2 + 1))
-        == .payloadRefused(reason: "MessageTooBig"))
+      json(message)
+        == #"{"message":{"token":"a:b","notification":{"body":"Sale","image":"https://i/1"},"#
+        + #""data":{"source":"carma","alert":"Sale","image":"https://i/1"},"android":{"priority":"HIGH"},"#
+        + #""apns":{"payload":{"aps":{"thread-id":"t"}}}}}"#)
+    message.isSilent = true
+    #expect(
+      json(message)
+        == #"{"message":{"token":"a:b","data":{"source":"carma","alert":"Sale","image":"https://i/1"},"#
+        + #""android":{"priority":"HIGH"}}}"#)
+  }
+
+  @Test func `An override is merged last, and its texts count in the size`() throws {
+    var message = RenderedMessage(alert: text("Sale"))
+    message.overrides = [
+      "apns": ["payload": ["x": 1]],
+      "fcm": [
+        "android": ["priority": nil, "notification": ["channel_id": "offers"]], "data": ["alert": nil, "a": "b"],
+      ],
+    ]
+    #expect(
+      json(message)
+        == #"{"message":{"android":{"notification":{"channel_id":"offers"}},"data":{"a":"b","source":"carma"},"#
+        + #""notification":{"body":"Sale"},"token":"a:b"}}"#)
+    // source carma, a b, body Sale, channel_id offers.
+    #expect(FCMPayload.size(message, collapseKey: nil) == 11 + 2 + 8 + 16)
   }
 
   @Test(arguments: ["", "a b", "a\nb", "ä", String(repeating: "x", count: 4097)])

@@ -42,6 +42,26 @@ import Wire
     #expect(sounding.contains(#""title":"Hi","body":"Hi","click_action":{"type":3},"sound":"bell"}"#))
   }
 
+  @Test func `An image and a group belong to the notification, and a silent message has none`() {
+    var message = RenderedMessage(alert: text("Hi"), image: text("https://i/1"), threadID: text("t"))
+    let shown = body(message, collapseKey: "s17")
+    #expect(shown.contains(#""click_action":{"type":3},"image":"https://i/1","tag":"s17","group":"t","#))
+    message.isSilent = true
+    let silent = body(message, collapseKey: "s17")
+    #expect(!silent.contains("notification") && silent.contains(#"\"image\":\"https://i/1\""#))
+  }
+
+  @Test func `An override is merged last, and the tokens stay behind it`() {
+    var message = RenderedMessage(alert: text("Hi"))
+    message.overrides = ["hms": ["data": nil, "android": ["category": "MARKETING", "notification": nil]], "fcm": [:]]
+    #expect(
+      body(message) == #"""
+        {"validate_only":false,"message":{"android":{"category":"MARKETING","urgency":"NORMAL"},"token":["t1","t2"]}}
+        """#)
+    message.overrides = ["hms": ["data": nil, "android": nil]]
+    #expect(body(message) == #"{"validate_only":false,"message":{"token":["t1","t2"]}}"#)
+  }
+
   @Test func `A collapse key is a group from 1 to 100, the same each time`() {
     let groups = (1...500).map { HMSPayload.group(of: "s\($0)") }
     #expect(groups.allSatisfy { (1...100).contains($0) } && Set(groups).count > 90)
@@ -90,6 +110,6 @@ import Wire
 }
 
 extension PreparedPush {
-  fileprivate var request: PushRequest? { if case .request(let request) = self { request } else { nil } }
-  fileprivate var refusal: Verdict? { if case .refused(let verdict) = self { verdict } else { nil } }
+  var request: PushRequest? { if case .request(let request) = self { request } else { nil } }
+  var refusal: Verdict? { if case .refused(let verdict) = self { verdict } else { nil } }
 }

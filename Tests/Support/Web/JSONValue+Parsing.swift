@@ -6,11 +6,6 @@ extension JSONValue {
     self = try JSONDecoder().decode(JSONValue.self, from: Data(bytes))
   }
 
-  /// The text, if this is one.
-  public var text: String? {
-    if case .string(let text) = self { text } else { nil }
-  }
-
   /// The member's text, if it is one.
   public func string(_ name: String) -> String? {
     self[name]?.text

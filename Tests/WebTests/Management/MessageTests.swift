@@ -26,9 +26,10 @@ import Wire
     }
 
     /// A message to `user<n>`.
-    func message(to number: Int, _ more: String = "") -> String {
+    func message(to number: Int, _ more: String = "", says also: String = "") -> String {
       """
-      {"appId":"com.acme.app","to":{"originalId":"user\(number)@example.com"},"message":{"alert":"Hi {{firstName}}"}\(more)}
+      {"appId":"com.acme.app","to":{"originalId":"user\(number)@example.com"},\
+      "message":{"alert":"Hi {{firstName}}"\(also)}\(more)}
       """
     }
   }
@@ -200,8 +201,15 @@ import Wire
   @Test func `A message that has expired is not sent, and its page shows its own texts`() async throws {
     try await withServer { server in
       try await server.bench.addDevices(1)
-      let late = try await server.send(server.message(to: 1, #","ttl":0,"wait":30"#))
-      let push = try #require(try late.json.array("pushes")?.first)
+      let due = Timestamp(Date(timeIntervalSinceNow: 3600))
+      let late = try await server.send(server.message(to: 1, #","deliverAt":"\#(due)""#, says: #","ttl":60"#)).json
+      let id = try #require(late.string("messageId"))
+      try await server.bench.database.query("UPDATE message SET expires_at = now() - interval '1 s'")
+      try await server.bench.database.query("UPDATE push_batch SET not_before = now()")
+      try await server.bench.withHubs {
+        while try await server.show(id).string("state") != "failed" { try Task.checkCancellation() }
+      }
+      let push = try #require(try await server.show(id).array("pushes")?.first)
       #expect(push.string("state") == "failed" && push.string("reason") == "expired")
       #expect(server.bench.simulator.apns.count == 0)
 
@@ -217,11 +225,61 @@ import Wire
     }
   }
 
+  @Test func `A time to live of 0 lets a push leave once, for a phone that is there`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(2)
+      let sent = try await server.send(server.message(to: 1, #","wait":30"#, says: #","ttl":0"#)).json
+      #expect(sent.string("state") == "accepted")
+      #expect(server.bench.simulator.apns.requests.first?.header("apns-expiration") == "0")
+
+      server.bench.simulator.apns.rule(.any, .refuse(status: 503, reason: "ServiceUnavailable"))
+      let late = try await server.send(server.message(to: 2, says: #","ttl":0"#)).json
+      let id = try #require(late.string("messageId"))
+      try await server.bench.withHubs {
+        while try await server.show(id).string("state") != "failed" {
+          try await server.bench.database.query("UPDATE push_batch SET not_before = now() WHERE state = 'queued'")
+          try await server.bench.database.query("UPDATE push SET not_before = now() WHERE state = 'waiting'")
+        }
+      }
+      let push = try #require(try await server.show(id).array("pushes")?.first)
+      #expect(push.string("reason") == "expired" && server.bench.simulator.apns.count == 2)
+    }
+  }
+
+  @Test func `A message that is too large for a recipient is cut down, and its push says what is missing`() async throws
+  {
+    try await withServer { server in
+      try await server.bench.addDevices(1)
+      let long = String(repeating: "👨‍👩‍👧 é\\\"", count: 300)
+      let says = #","info":"{{long}}","fields":{"note":"{{long}}","keep":"7"},"optionalFields":["note"]"#
+      let reply = try await server.send(
+        server.message(to: 1, #","wait":30,"properties":{"long":"\#(long)"}"#, says: says)
+      ).json
+      let push = try #require(reply.array("pushes")?.first)
+      #expect(push.string("state") == "accepted")
+      #expect(push.string("reason") == "info dropped, optional fields dropped")
+      let payload = try JSONValue(parsing: try #require(server.bench.simulator.apns.requests.first).payload)
+      #expect(payload.string("alert") == "Hi N1" && payload.string("keep") == "7")
+      #expect(payload["info"] == nil && payload["note"] == nil && payload["pushreadurl"] != nil)
+      let id = try #require(reply.string("messageId"))
+      #expect(try await server.show(id).array("pushes")?.first?.string("reason") == push.string("reason"))
+    }
+  }
+
+  @Test func `Without trackOpens no pushreadurl goes out`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(1)
+      _ = try await server.send(server.message(to: 1, #","wait":30"#, says: #","trackOpens":false"#))
+      let payload = try JSONValue(parsing: try #require(server.bench.simulator.apns.requests.first).payload)
+      #expect(payload["pushreadurl"] == nil && payload.string("alert") == "Hi N1")
+    }
+  }
+
   @Test func `Priority, time to live and collapse key travel in the push service's own headers`() async throws {
     try await withServer { server in
       try await server.bench.addDevices(1)
       _ = try await server.send(
-        server.message(to: 1, #","wait":30,"ttl":3600,"priority":"normal","collapseKey":"parcel""#))
+        server.message(to: 1, #","wait":30"#, says: #","ttl":3600,"priority":"normal","collapseKey":"parcel""#))
       let request = try #require(server.bench.simulator.apns.requests.first)
       #expect(request.header("apns-priority") == "5" && request.header("apns-collapse-id") == "parcel")
       let expiration = try #require(request.header("apns-expiration").flatMap { Int($0) })
@@ -264,7 +322,8 @@ import Wire
       try await server.bench.addDevices(2)
       let due = Timestamp(Date(timeIntervalSinceNow: 3600))
       let id = try #require(
-        try await server.send(server.message(to: 1, #","deliverAt":"\#(due)","ttl":60"#)).json.string("messageId"))
+        try await server.send(server.message(to: 1, #","deliverAt":"\#(due)""#, says: #","ttl":60"#)).json.string(
+          "messageId"))
       let soon = Timestamp(Date(timeIntervalSinceNow: 1))
       _ = try await server.send(server.message(to: 2, #","deliverAt":"\#(soon)""#))
       try await server.bench.withHubs {

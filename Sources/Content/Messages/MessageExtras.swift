@@ -1,0 +1,103 @@
+import Crypto
+import Wire
+
+/// The parts of a message that few messages have. Others have none of it, so that it costs them nothing.
+final class MessageExtras: Sendable {
+  let image: TextTemplate?
+  let url: TextTemplate?
+  let threadID: TextTemplate?
+  let collapseKey: TextTemplate?
+  let overrides: (source: MessageOverrides, value: FieldTemplate)?
+  /// The overrides if they are the same for everybody.
+  private let constantOverrides: JSONValue?
+
+  /// Most bytes of a collapse key at APNs, which has the narrowest limit for a text.
+  private static let collapseKeyLimit = 64
+  /// Most lists and objects within each other, the services' own objects included.
+  private static let overrideDepth = 12
+
+  /// - Returns: `nil` if the message has none of its parts.
+  /// - Throws: `ContentError.invalid`, `.unparsable` with fields such as `message.image`.
+  init?(_ message: MessageBody) throws(ContentError) {
+    func text(_ text: String?, _ field: String) throws(ContentError) -> TextTemplate? {
+      guard let text, !text.isEmpty else { return nil }
+      return try TextTemplate(text, field: "message.\(field)")
+    }
+    image = try text(message.image, "image")
+    url = try text(message.url, "url")
+    threadID = try text(message.threadId, "threadId")
+    collapseKey = try text(message.collapseKey, "collapseKey")
+    overrides = try Self.overrides(message.overrides)
+    constantOverrides = overrides.flatMap { $0.value.texts.isEmpty ? .some($0.source.value) : .none }
+    if image == nil, url == nil, threadID == nil, collapseKey == nil, overrides == nil { return nil }
+    if let image, image.template.isConstant, let text = message.image, !Self.isImage(text) {
+      throw .invalid(field: "message.image", problem: "is no address that begins with https://")
+    }
+    if let url, url.template.isConstant, let text = message.url, !Self.isLink(text) {
+      throw .invalid(field: "message.url", problem: "is no address such as https://example.com/offer or shop:offer/7")
+    }
+    if let collapseKey, collapseKey.template.isConstant, let key = message.collapseKey, !Self.isCollapseKey(key) {
+      throw .invalid(
+        field: "message.collapseKey",
+        problem: "is longer than \(Self.collapseKeyLimit) bytes, or holds a character other than visible ASCII")
+    }
+  }
+
+  private static func overrides(
+    _ overrides: MessageOverrides?
+  ) throws(ContentError) -> (source: MessageOverrides, value: FieldTemplate)? {
+    guard let overrides, case .object(let services) = overrides.value, !services.isEmpty else { return nil }
+    guard overrides.value.json.count <= MessageOverrides.sizeLimit else {
+      throw .invalid(field: "message.overrides", problem: "are larger than \(MessageOverrides.sizeLimit) bytes of JSON")
+    }
+    return (
+      overrides, try FieldTemplate(overrides.value, field: "message.overrides", depth: Self.overrideDepth)
+    )
+  }
+
+  /// The texts that have to be rendered.
+  var texts: [TextTemplate] { [image, url, threadID, collapseKey].compactMap(\.self) + (overrides?.value.texts ?? []) }
+
+  /// Sets the parts for one recipient, but for the link.
+  func fill(_ message: inout RenderedMessage, _ context: PageContext, within budget: inout RenderBudget) {
+    if let image {
+      let address = image.render(context, within: &budget)
+      message.image = Self.isImage(address) ? JSONText.quoted(address) : nil
+    }
+    message.threadID = threadID?.json(context, within: &budget).unlessEmpty
+    if let collapseKey {
+      let key = collapseKey.render(context, within: &budget)
+      message.collapseKey = key.isEmpty ? nil : Self.isCollapseKey(key) ? key : Self.hash(key)
+    }
+    message.overrides = constantOverrides ?? overrides?.value.value(context, within: &budget)
+  }
+
+  private static func isImage(_ text: String) -> Bool { text.hasPrefix("https://") && isLink(text) }
+
+  /// Whether it begins with a scheme and has no blank.
+  private static func isLink(_ text: String) -> Bool {
+    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), colon > text.startIndex else { return false }
+    return text.utf8[..<colon].allSatisfy(isOfScheme) && text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }
+      && text.utf8.count <= 2000
+  }
+
+  private static func isOfScheme(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):
+      true
+    default: false
+    }
+  }
+
+  private static func isCollapseKey(_ text: String) -> Bool {
+    (1...collapseKeyLimit).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21..<0x7F).contains($0) }
+  }
+
+  /// 32 digits that stand for a text that push services do not take.
+  private static func hash(_ text: String) -> String {
+    SHA256.hash(data: Array(text.utf8)).prefix(16).map { byte in
+      String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+    }.joined()
+  }
+}
