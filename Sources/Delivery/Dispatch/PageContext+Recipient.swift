@@ -14,7 +14,11 @@ extension PageContext {
 
   /// What a page or a message for this recipient can name.
   public init(_ recipient: Recipient, app: AppFields, sendout: SendoutFields) {
-    let contact = recipient.contact, device = recipient.device
+    self.init(recipient.contact, recipient.device, app: app, sendout: sendout)
+  }
+
+  /// - Parameter device: nil for one that is not known, whose fields are empty.
+  init(_ contact: Contact, _ device: Device?, app: AppFields, sendout: SendoutFields) {
     var fields = ContactFields()
     fields.originalId = contact.originalID
     fields.listId = contact.listID?.rawValue
@@ -31,8 +35,9 @@ extension PageContext {
     fields.country = contact[.country]
     self.init(
       contact: fields, properties: Properties(json: contact.properties),
-      device: DeviceFields(
-        manufacturer: device.manufacturer, model: device.model, osVersion: device.osVersion, country: device.country),
+      device: device.map {
+        DeviceFields(manufacturer: $0.manufacturer, model: $0.model, osVersion: $0.osVersion, country: $0.country)
+      } ?? DeviceFields(),
       app: app, sendout: sendout)
   }
 

@@ -147,12 +147,21 @@ struct Preparation: Sendable {
       ? PageContext(recipient, app: app.fields, content: content)
       : PageContext(app: app.fields, sendout: content.sendout)
     links.fill(&context, link, content)
-    let message = content.template.rendered(for: context)
+    return content.push(
+      context, to: recipient.device.token, id: PushIdentity.id(order.key, push.number),
+      collapseKey: PushIdentity.collapseKey(order.key, push.message))
+  }
+}
+
+extension MessageContent {
+  /// A push of the message, rendered with `context`.
+  /// - Parameter collapseKey: for a message without its own.
+  func push(_ context: PageContext, to token: String, id: UUID, collapseKey: @autoclosure () -> String) -> OutgoingPush
+  {
+    let message = template.rendered(for: context)
     return OutgoingPush(
-      token: recipient.device.token, id: PushIdentity.id(order.key, push.number),
-      collapseKey: message.collapseKey ?? PushIdentity.collapseKey(order.key, push.message), message: message,
-      expiresAt: content.template.ttl == 0 ? OutgoingPush.atOnce : content.expiresAt,
-      priority: content.template.priority)
+      token: token, id: id, collapseKey: message.collapseKey ?? collapseKey(), message: message,
+      expiresAt: template.ttl == 0 ? OutgoingPush.atOnce : expiresAt, priority: template.priority)
   }
 }
 

@@ -8,8 +8,9 @@ import Wire
 
 struct MessageCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "message", abstract: "Send a message to one contact or device, and show what became of it.",
-    subcommands: [Send.self, Show.self])
+    commandName: "message",
+    abstract: "Send a message to one contact or device, preview it, and show what became of it.",
+    subcommands: [Send.self, Preview.self, Show.self])
 
   struct Send: ManagementCommand {
     static let needsMasterKey = true
@@ -61,6 +62,38 @@ struct MessageCommand: AsyncParsableCommand {
     }
   }
 
+  struct Preview: ManagementCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "Show a message as push services would get it.",
+      discussion: """
+        Nothing is stored or sent. What signs in is masked.
+
+        Example: pushcart message preview --customer 1 --app com.acme.app --to lars@example.com --alert "Hi {{firstName}}"
+        """)
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(parsing: .upToNextOption, help: "Bundle id of the app, or of several. (default: all apps)")
+    var app: [String] = []
+    @Option(help: "Platform. (default: all that the app id exists on)") var type: AppType?
+    @Option(help: "The contact with this original id. (default: an empty one)") var to: String?
+    @Option(help: "The device with this token.") var token: String?
+    @OptionGroup(title: "Message") var message: MessageOptions
+    @Option(help: "Template of the rich page. (default: no page)") var template: String?
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      let target =
+        to == nil && token == nil ? nil : MessageTarget(originalId: to, deviceToken: token, appType: type)
+      let request = MessagePreviewRequest(
+        appIds: app.isEmpty ? nil : app, appType: type, to: target, message: try message.body, template: template)
+      try options.output.show(try await stores.messages.preview(customer, request)) { preview in
+        preview.requests.isEmpty
+          ? "Customer \(customer) has no such app.\n" : preview.requests.map(\.text).joined(separator: "\n")
+      }
+    }
+  }
+
   struct Show: ManagementCommand {
     static let needsMasterKey = true
     static let configuration = CommandConfiguration(
@@ -85,6 +118,21 @@ extension MessageReply {
     let due = deliverAt.map { ", due \($0)" } ?? ""
     return "Message \(messageId)\(name): \(state.rawValue)\(due)\n"
       + table.text(empty: "The contact has no valid device in these apps.")
+  }
+}
+
+extension PreviewedRequest {
+  /// The request for people, line by line.
+  fileprivate var text: String {
+    var lines = ["\(appId.onOneLine), \(appType.name)" + (service.map { " by \($0)" } ?? "")]
+    if let bytes, let limit { lines[0] += ": \(bytes) of \(limit) bytes" + (dropped.map { ", \($0)" } ?? "") }
+    if let problem { lines.append(problem.onOneLine) }
+    if let method, let url { lines.append("\(method) \(url.onOneLine)") }
+    for (name, value) in (headers ?? [:]).sorted(by: { $0.key < $1.key }) {
+      lines.append("\(name): \(value.onOneLine)")
+    }
+    if let body { lines.append(String(decoding: body.json, as: UTF8.self).onOneLine) }
+    return lines.joined(separator: "\n") + "\n"
   }
 }
 

@@ -95,6 +95,17 @@ enum DeviceQueries {
     WHERE c.contact_id IS NOT NULL OR $3::int4 & \(RecipientFields.contact.rawValue) = 0
     """)
 
+  /// The device of the app `$2` and the token `$3` with its contact.
+  static let ofToken = Statement(
+    "device.of_token", .read,
+    """
+    SELECT 0::bigint, 0::int2, \(ContactColumns.sql(contact: "c", device: "d"))
+    FROM device d
+    JOIN contact c ON c.customer_id = d.customer_id AND c.contact_id = d.contact_id
+    WHERE d.customer_id = $1::bigint AND c.customer_id = $1::bigint AND d.push_app_id = $2::bigint
+      AND d.token_key = $3::bytea
+    """)
+
   private static let texts = ContactField.allCases.map { named(RecipientFields($0), "c.\($0.column)") }
     .joined(separator: ", ")
 
@@ -147,6 +158,6 @@ enum DeviceQueries {
     """)
 
   static let all: [Statement] = [
-    invalidate, retire, recipients, histories, analyze, expiredEvents, deleteEvents,
+    invalidate, retire, recipients, ofToken, histories, analyze, expiredEvents, deleteEvents,
   ]
 }

@@ -58,6 +58,12 @@ public struct Devices: Sendable {
 }
 
 extension Devices {
+  /// The device of that token with its contact; nil if no device of the app has it.
+  public func recipient(_ customer: CustomerID, _ app: PushAppID, _ token: DeviceToken) async throws -> Recipient? {
+    try await database.query(DeviceQueries.ofToken, customer.rawValue, app.rawValue, Bytes(token.key)).first
+      .flatMap { try Recipient($0) }
+  }
+
   /// The contact's devices in these apps, valid or not, oldest first, at most `Device.maximumOfContact`.
   public func histories(
     _ customer: CustomerID, of contact: ContactID, in apps: [PushAppID]

@@ -24,13 +24,13 @@ public final class MessageService: Sendable {
     let name: String
   }
 
-  private let database: any Querying
-  private let dispatcher: Dispatcher
+  let database: any Querying
+  let dispatcher: Dispatcher
   private let messages: MessageDispatcher
-  private let apps: PushAppCache
-  private let credentials: PushCredentialVault
+  let apps: PushAppCache
+  let credentials: PushCredentialVault
   private let registrations: RegistrationBatcher
-  private let now: @Sendable () -> Date
+  let now: @Sendable () -> Date
   private let streams = ExpiringCache<StreamName, OpenStream>(timeToLive: .seconds(60), capacity: 10_000)
   private let templates = ExpiringCache<MessageBody, CompiledMessage>(timeToLive: .seconds(60), capacity: 1000)
   private let versions = ExpiringCache<TemplateName, Int32>(timeToLive: .seconds(5), capacity: 1000)
@@ -358,7 +358,7 @@ extension MessageService {
     return try SendoutRules.sendable(meant.flatMap(\.self))
   }
 
-  private func addressee(_ target: MessageTarget, _ apps: [PushApp]) throws -> NewMessage.Addressee {
+  func addressee(_ target: MessageTarget, _ apps: [PushApp]) throws -> NewMessage.Addressee {
     guard let token = target.deviceToken?.text else {
       let originalID = target.originalId ?? ""
       // No contact can have such an id, and PostgreSQL would refuse it.

@@ -76,6 +76,7 @@ public struct ManagementRoutes: RouteSet {
 
     routes.post("/api/v1/messages", use: messages.send)
     routes.fastPath(.post, "/api/v1/messages", answer: messages.sendFromCaches)
+    routes.post("/api/v1/messages/preview", use: messages.preview)
     routes.get("/api/v1/messages/{id}", use: messages.show)
 
     routes.get("/api/v1/triggers", use: triggers.list)

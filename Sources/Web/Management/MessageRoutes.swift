@@ -83,6 +83,13 @@ struct MessageRoutes: Sendable {
     return try JSONReply.make(.ok, try await messages.find(access.customer, id))
   }
 
+  /// Shows a message as push services would get it. Its texts show what is known of a contact, so `send` is not enough.
+  func preview(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let access = try await authenticator.access(request, needs: .backend)
+    let body = try JSONBody.decode(MessagePreviewRequest.self, from: try await request.jsonBytes(upTo: Limits.body))
+    return try JSONReply.make(.ok, try await messages.preview(access.customer, body, allowed: access.appID))
+  }
+
   /// SHA-256 of a body, and of what it was sent to where that is not this route.
   static func fingerprint(_ bytes: ByteBuffer, for target: String = "") -> [UInt8] {
     Array(SHA256.hash(data: Data(target.utf8) + Data(bytes.readableBytesView)))

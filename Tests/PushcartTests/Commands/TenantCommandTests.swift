@@ -66,6 +66,10 @@ import Wire
         ["--app", "com.other", "--to", "nobody", "--alert", "x"]
       ),
     ],
+    "message preview": [
+      (["--app", "com.secretive.app", "--alert", "x"], ["--app", "com.nothing", "--alert", "x"]),
+      (["--to", "secretive@example.com", "--alert", "x"], ["--to", "nobody", "--alert", "x"]),
+    ],
     "message show": [(["1-1"], ["999999-1"])],
     "trigger add": [
       (

@@ -111,6 +111,8 @@ private struct Tour: Sendable {
       "POST", "/api/v1/messages",
       #"{"appId":"com.acme.app","appType":1,"to":{"originalId":"lars@example.com"},"message":{"alert":"Hi"},"wait":30}"#
     )
+    try await send(
+      "POST", "/api/v1/messages/preview", #"{"to":{"originalId":"lars@example.com"},"message":{"alert":"Hi"}}"#)
     try await send("GET", "/api/v1/messages/\(try sent.json.string("messageId") ?? "")")
   }
 

@@ -66,6 +66,9 @@ import Wire
     "is missing beside info", "is missing: a message has", "is background, which shows nothing", "makes ", "days ahead",
     "differs from the customer",
     "this hub keeps no subscriptions",
+    "is no address", "names no field of the message", "is true beside badge or sound", "beside silent",
+    "is there beside template", "cannot be overridden", "has no value that APNs takes", "must be an object",
+    "must be a text", "must be one of wns/", "are larger than",
   ]
 
   private func difference(

@@ -39,7 +39,8 @@ import Wire
     try await withSimulator { simulator in
       try await withManagementServer(apns: .init(simulator)) { managed in
         let posts = managed.contract.operations.filter { $0.method == "POST" && $0.path.hasPrefix("/api/v1/") }
-        #expect(Set(posts.map(\.path)) == Set(cases.keys))
+        // A preview changes nothing, however often it is asked for.
+        #expect(Set(posts.map(\.path)).subtracting(["/api/v1/messages/preview"]) == Set(cases.keys))
         try await managed.addApp(credentials: .sample)
         _ = try await managed.send("POST", "/api/v1/sendouts", json: cases["/api/v1/sendouts"]?.json)
         for (operation, request) in cases { try await expectOnce(managed, operation, request) }

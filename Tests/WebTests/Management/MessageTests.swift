@@ -266,6 +266,79 @@ import Wire
     }
   }
 
+  @Test func `A preview shows the request that is then sent, without what signs in, and stores nothing`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(1)
+      let says = #","ttl":0,"fields":{"note":"\#(String(repeating: "n", count: 5000))"},"optionalFields":["note"]"#
+      let message = server.message(to: 1, says: says)
+      let preview = try await server.server.send("POST", "/api/v1/messages/preview", key: server.key, json: message)
+      #expect(preview.status == 403)
+      let key = try await AccessKeys(server.bench.pool).make(server.bench.customer, name: "back end", scope: .backend)
+        .token
+      let json = try await server.server.send("POST", "/api/v1/messages/preview", key: key, json: message).json
+      let request = try #require(json.array("requests")?.first)
+      #expect(json.array("requests")?.count == 1 && request.string("service") == "APNs")
+      #expect(request.string("dropped") == "optional fields dropped" && request.integer("limit") == 4096)
+      #expect(server.bench.simulator.apns.count == 0)
+      #expect(try await server.bench.database.query("SELECT 1 FROM message").isEmpty)
+
+      _ = try await server.send(server.message(to: 1, #","wait":30"#, says: says))
+      let sent = try #require(server.bench.simulator.apns.requests.first)
+      #expect(request["headers"]?.string("authorization") == "bearer …")
+      for name in ["apns-topic", "apns-push-type", "apns-priority", "apns-expiration", "content-type"] {
+        #expect(request["headers"]?.string(name) == sent.header(name), "\(name)")
+      }
+      #expect(request.string("url")?.hasSuffix("/3/device/\(sent.token)") == true)
+      var shown = try #require(request["body"])
+      var received = try JSONValue(parsing: sent.payload)
+      #expect(shown.string("pushreadurl") != received.string("pushreadurl"))
+      (shown, received) = (shown.merging(["pushreadurl": nil]), received.merging(["pushreadurl": nil]))
+      #expect(shown == received && shown.string("alert") == "Hi N1")
+      #expect(request.integer("bytes").map { abs($0 - Int64(sent.payload.count)) < 20 } == true)
+    }
+  }
+
+  @Test func `A preview to nobody has the properties alone, for every app, and says what cannot be sent`() async throws
+  {
+    try await withServer { server in
+      let key = try await AccessKeys(server.bench.pool).make(server.bench.customer, name: "back end", scope: .backend)
+        .token
+      func preview(_ json: String) async throws -> TestReply {
+        try await server.server.send("POST", "/api/v1/messages/preview", key: key, json: json)
+      }
+      let own = try await preview(#"{"message":{"alert":"Hi {{firstName}} {{order}}"},"properties":{"order":"A-17"}}"#)
+      let requests = try #require(try own.json.array("requests"))
+      #expect(requests.first?["body"]?.string("alert") == "Hi  A-17" && requests.first?["problem"] == nil)
+      let large = String(repeating: "n", count: 5000)
+      let refused = try await preview(#"{"message":{"alert":"x","fields":{"note":"\#(large)"}}}"#).json
+      #expect(
+        refused.array("requests")?.first?.string("problem") == "The push is refused: PayloadTooLarge.")
+      let override = try await preview(#"{"message":{"alert":"x","overrides":{"fcm":{"token":"t"}}}}"#)
+      #expect(override.status == 400 && override.error?.hasPrefix("message.overrides.fcm.token ") == true)
+      let unknown = try await preview(#"{"message":{"alert":"x","overrides":{"adm":{}}}}"#)
+      #expect(unknown.status == 400 && unknown.error?.contains("adm") == true)
+      #expect(try await preview(#"{"to":{"originalId":"nobody"},"message":{"alert":"x"}}"#).status == 404)
+      #expect(
+        try await preview(#"{"to":{"deviceToken":"abab"},"message":{"alert":"x"},"appId":"com.acme.app"}"#).status
+          == 404)
+      #expect(try await preview(#"{"appId":"com.nothing","message":{"alert":"x"}}"#).status == 404)
+    }
+  }
+
+  @Test func `A link of its own beside a template is refused, and alone it is the message's url`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(1)
+      _ = try await Templates(server.bench.pool).put(
+        server.bench.customer, name: "parcel", format: .html, body: "<p>x</p>")
+      let link = #","url":"https://shop.example.com/{{firstName}}""#
+      let both = try await server.send(server.message(to: 1, #","template":"parcel""#, says: link))
+      #expect(both.status == 400 && both.error?.hasPrefix("message.url ") == true)
+      _ = try await server.send(server.message(to: 1, #","wait":30"#, says: link))
+      let payload = try JSONValue(parsing: try #require(server.bench.simulator.apns.requests.first).payload)
+      #expect(payload.string("url") == "https://shop.example.com/N1")
+    }
+  }
+
   @Test func `Without trackOpens no pushreadurl goes out`() async throws {
     try await withServer { server in
       try await server.bench.addDevices(1)

@@ -115,6 +115,12 @@ extension TenantCrossing {
     TenantCrossing(
       "POST /api/v1/messages", json: { message("com.other", $0) }, ("secretive@example.com", "nobody"),
       at: "/api/v1/messages"),
+    TenantCrossing(
+      "POST /api/v1/messages/preview", json: { message($0, "secretive@example.com") },
+      ("com.secretive.app", "com.nothing"), at: "/api/v1/messages/preview"),
+    TenantCrossing(
+      "POST /api/v1/messages/preview", json: { message("com.other", $0) }, ("secretive@example.com", "nobody"),
+      at: "/api/v1/messages/preview"),
     TenantCrossing("GET /api/v1/messages/{id}", { "/api/v1/messages/\($0)" }, ("1-1", "999999-1")),
   ]
 

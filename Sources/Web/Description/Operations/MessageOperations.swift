@@ -5,7 +5,7 @@ import Wire
 
 /// `/api/v1/messages`.
 enum MessageOperations {
-  static let all: [APIOperation] = [send, show]
+  static let all: [APIOperation] = [send, preview, show]
 
   private static let send = APIOperation(
     method: .post, path: "/api/v1/messages", id: "sendMessage", tag: .messages, security: .key(.send),
@@ -42,6 +42,21 @@ enum MessageOperations {
       .error(
         "Nothing can be sent to the app yet.",
         SendoutError.appWithoutCredentials(PushAppID(1), appID: "com.acme.app", .ios, field: "signingKey")),
+    ])
+
+  private static let preview = APIOperation(
+    method: .post, path: "/api/v1/messages/preview", id: "previewMessage", tag: .messages, security: .key(.backend),
+    summary: "Show a message as push services would get it",
+    description: """
+      Nothing is stored or sent. For each app the reply has the request with its size, and what was left out of a message that is too \
+      large. What signs in is masked, and the links lead to no push.
+      """,
+    requestBody: APIContent(MessagePreviewRequest.example),
+    responses: [.ok("The requests.", MessagePreviewReply.example)],
+    errors: [
+      .error(
+        "The app, the contact or the device is unknown.", RegistryError.appUnknown(appID: "com.acme.app"),
+        SendoutError.recipientUnknown)
     ])
 
   private static let show = APIOperation(

@@ -1,0 +1,77 @@
+import Content
+import FoundationEssentials
+import Providers
+public import Registry
+public import Wire
+
+extension Dispatcher {
+  /// The request that a message would be sent with. Nothing is stored or sent. Its links lead to no push.
+  /// - Parameters:
+  ///   - contact: whose fields the texts name; empty ones if nil.
+  ///   - device: the contact's; nil for one that is not known.
+  ///   - token: in place of the device's; an example if both are nil.
+  public func preview(
+    _ content: MessageContent, for app: PushApp, _ credentials: PushServiceCredentials, contact: Contact?,
+    device: Device?, token: String? = nil
+  ) -> PreviewedRequest {
+    let order = order(for: app, credentials)
+    var context =
+      contact.map { PageContext($0, device, app: order.fields, sendout: content.sendout) }
+      ?? PageContext(app: order.fields, sendout: content.sendout)
+    if let own = content.properties {
+      context.properties = Properties(json: own).merged(over: Properties(json: contact?.properties ?? "{}"))
+    }
+    let key = SendoutKey(app.customer, SendoutID(0))
+    let link = PushLink(
+      customer: app.customer, sendout: key.sendout, push: PushNumber(0), device: device?.id ?? DeviceID(0))
+    links.fill(&context, link, content)
+    let push = content.push(
+      context, to: token ?? device?.token ?? PushServices.exampleToken(for: app.type),
+      id: PushIdentity.id(key, link.push), collapseKey: PushIdentity.collapseKey(key))
+    var preview = PreviewedRequest(app)
+    preview.service = order.account.service
+    switch order.account.prepare(push) {
+    case .request(let request):
+      let environments = order.account.environments
+      let wanted: PushEnvironment = device?.isSandbox == true ? .sandbox : .production
+      let environment = environments.contains(wanted) ? wanted : environments.first ?? .production
+      preview.fill(order.account.preview(request, to: environment), request.reductions)
+    case .refused(let verdict):
+      (preview.bytes, preview.limit) =
+        PushServices.payloadSize(of: push.message.smallest, for: app.type).map {
+          ($0.bytes, $0.limit)
+        } ?? (nil, nil)
+      preview.problem = "The push is refused: \(verdict.reason)."
+    }
+    return preview
+  }
+}
+
+extension PreviewedRequest {
+  /// - Parameter problem: why nothing can be sent to the app.
+  public init(_ app: PushApp, problem: String? = nil) {
+    self.init(pushAppId: app.id, appId: app.appID, appType: app.type, problem: problem)
+  }
+
+  fileprivate mutating func fill(_ request: RequestPreview, _ reductions: Reductions) {
+    method = "POST"
+    url = request.url
+    headers = Dictionary(request.headers.map { ($0.name, $0.value) }) { first, _ in first }
+    body = (try? JSONValue(json: request.body)) ?? .string(String(decoding: request.body, as: UTF8.self))
+    bytes = request.size
+    limit = request.limit
+    dropped = reductions.words
+  }
+}
+
+extension Verdict {
+  /// The service's word, or the hub's.
+  fileprivate var reason: String {
+    switch self {
+    case .accepted: "accepted"
+    case .retry(_, let reason), .tokenInvalid(_, _, let reason), .payloadRefused(let reason),
+      .credentialsRefused(let reason), .unsent(let reason), .uncertain(let reason):
+      reason
+    }
+  }
+}

@@ -1,0 +1,125 @@
+/// Body of `POST /api/v1/messages/preview`.
+public struct MessagePreviewRequest: APIRequest, Equatable {
+  public var appId: String?
+  public var appIds: [String]?
+  public var appType: AppType?
+  public var to: MessageTarget?
+  public var message: MessageBody
+  public var properties: [String: JSONValue]?
+  public var template: String?
+
+  public init(
+    appId: String? = nil, appIds: [String]? = nil, appType: AppType? = nil, to: MessageTarget? = nil,
+    message: MessageBody, properties: [String: JSONValue]? = nil, template: String? = nil
+  ) {
+    self.appId = appId
+    self.appIds = appIds
+    self.appType = appType
+    self.to = to
+    self.message = message
+    self.properties = properties
+    self.template = template
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case appId, appIds, appType, to, message, properties, template
+  }
+  public static let schemaName: String? = "MessagePreviewRequest"
+  public static let schemaDescription = "A message that is shown as push services would get it, and not sent."
+  public static let example = MessagePreviewRequest(
+    appId: "com.acme.app", message: MessageBody(alert: "Your parcel is here, {{firstName}}"),
+    properties: ["firstName": "Lars"])
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .appId: "The app. Without `appId` and `appIds` it is every app of the customer."
+    case .appIds: FieldDescription("Several apps.", limits: 1...20)
+    case .appType: "The platform. If it is absent, an appId stands for all its platforms."
+    case .to:
+      "Whose fields the texts name, and whose devices. If absent, contact and device are empty, and the token is an example."
+    case .message: "What the push says."
+    case .properties: "What the texts can name, before the contact's own properties."
+    case .template: "The name of the rich page's template."
+    }
+  }
+}
+
+/// A message as push services would get it.
+public struct MessagePreviewReply: APIObject, Equatable {
+  public var requests: [PreviewedRequest]
+
+  public init(requests: [PreviewedRequest]) { self.requests = requests }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case requests }
+  public static let schemaName: String? = "MessagePreview"
+  public static let schemaDescription = "A message as push services would get it."
+  public static let example = MessagePreviewReply(requests: [.example])
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .requests: "One for each app."
+    }
+  }
+}
+
+/// The request for one app.
+public struct PreviewedRequest: APIObject, Equatable {
+  public var pushAppId: PushAppID
+  public var appId: String
+  public var appType: AppType
+  public var service: String?
+  public var method: String?
+  public var url: String?
+  public var headers: [String: String]?
+  public var body: JSONValue?
+  public var bytes: Int?
+  public var limit: Int?
+  public var dropped: String?
+  public var problem: String?
+
+  public init(
+    pushAppId: PushAppID, appId: String, appType: AppType, service: String? = nil, method: String? = nil,
+    url: String? = nil, headers: [String: String]? = nil, body: JSONValue? = nil, bytes: Int? = nil,
+    limit: Int? = nil, dropped: String? = nil, problem: String? = nil
+  ) {
+    self.pushAppId = pushAppId
+    self.appId = appId
+    self.appType = appType
+    self.service = service
+    self.method = method
+    self.url = url
+    self.headers = headers
+    self.body = body
+    self.bytes = bytes
+    self.limit = limit
+    self.dropped = dropped
+    self.problem = problem
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case pushAppId, appId, appType, service, method, url, headers, body, bytes, limit, dropped, problem
+  }
+  public static let schemaName: String? = "PreviewedRequest"
+  public static let schemaDescription = "The request for one app, or why there is none."
+  public static let example = PreviewedRequest(
+    pushAppId: PushAppID(1), appId: "com.acme.app", appType: .ios, service: "APNs", method: "POST",
+    url: "https://api.push.apple.com/3/device/c0ffee", headers: ["apns-topic": "com.acme.app"],
+    body: ["aps": ["alert": "Your parcel is here, Lars"]], bytes: 48, limit: 4096)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .pushAppId: "The app's number."
+    case .appId: "Its bundle id or package name."
+    case .appType: "Its platform."
+    case .service: "The push service."
+    case .method: "The request's method."
+    case .url: "Where it goes."
+    case .headers: "Its headers. What signs in is masked."
+    case .body: "Its body: JSON, or a text of what is no JSON."
+    case .bytes: "The message's size as the service counts it."
+    case .limit: "The largest size that the service takes."
+    case .dropped: "What was left out of the message so that it fits. Absent if nothing was."
+    case .problem: "Why nothing can be sent: the app has no credentials, or the push service would refuse the message."
+    }
+  }
+}
