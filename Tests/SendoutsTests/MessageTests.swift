@@ -37,14 +37,18 @@ import Wire
     }
   }
 
-  @Test func `A payload that is too large for one recipient fails for that one only, unsent`() async throws {
+  @Test func `A payload that is too large for one recipient is cut down for that one, or fails unsent`() async throws {
     try await withSendingBench { bench in
       let devices = try await bench.addDevices(3)
       try await bench.database.query(
         "UPDATE contact SET first_name = repeat('x', 200), last_name = repeat('y', 200) WHERE first_name = 'N2'")
       let alert = String(repeating: "{{firstName}}{{lastName}}", count: 12)
       let key = try await bench.withHubs {
-        let key = try await bench.send(alert)
+        let cut = try await bench.send(alert)
+        try await bench.until(cut, .finished)
+        let push = try #require(try await bench.pushes(cut).first { $0.deviceId == devices[1] })
+        #expect(push.state == .accepted && push.reason == "alert shortened")
+        let key = try await bench.send("x", fields: ["long": .string(alert)])
         try await bench.until(key, .finished)
         return key
       }
