@@ -44,12 +44,24 @@ extension RenderedMessage {
   }
 
   /// The smallest form on the ladder.
-  public var smallest: RenderedMessage {
-    var message = self
-    message.info = nil
-    message.fields.removeAll(where: \.isOptional)
-    if let characters = message.alertCharacters { message.alert = Self.alert(characters, Self.shortestAlert) }
-    return message
+  public var smallest: RenderedMessage { reduced.message }
+
+  /// The smallest form on the ladder, and what it leaves out.
+  var reduced: (message: RenderedMessage, reductions: Reductions) {
+    var (message, reductions) = (self, Reductions())
+    if info != nil {
+      message.info = nil
+      reductions.insert(.infoDropped)
+    }
+    if fields.contains(where: \.isOptional) {
+      message.fields.removeAll(where: \.isOptional)
+      reductions.insert(.fieldsDropped)
+    }
+    if let characters = message.alertCharacters {
+      message.alert = Self.alert(characters, Self.shortestAlert)
+      reductions.insert(.alertShortened)
+    }
+    return (message, reductions)
   }
 
   /// The form with as much of the alert as fits.

@@ -13,8 +13,14 @@ public struct RequestPreview: Sendable {
 }
 
 extension PushRequest {
-  /// - Parameter scheme: of the header `authorization`; nil without one.
-  func preview(at address: ServiceAddress, authorization scheme: String?, size: Int, limit: Int) -> RequestPreview {
+  /// - Parameters:
+  ///   - service: where it goes; nil if it has an origin of its own.
+  ///   - scheme: of the header `authorization`; nil without one.
+  ///   - plaintext: what an encrypted body holds.
+  func preview(
+    at service: ServiceAddress? = nil, authorization scheme: String?, plaintext: [UInt8]? = nil, size: Int, limit: Int
+  ) -> RequestPreview {
+    guard let address = service ?? origin else { preconditionFailure("a request without an address") }
     var fields: [(name: String, value: String)] = []
     headers.withFields { iterator in
       while let field = iterator.next() {
@@ -25,11 +31,22 @@ extension PushRequest {
     fields.removeAll { $0.name.hasPrefix(":") }
     if let scheme { fields.insert(("authorization", "\(scheme) …"), at: 0) }
     return RequestPreview(
-      url: "https://\(address.authority)\(path)", headers: fields, body: body, size: size, limit: limit)
+      url: "https://\(address.authority)\(path)", headers: fields, body: plaintext ?? body, size: size, limit: limit)
   }
 }
 
 extension PushServices {
   /// What stands for a device's token where no device is named.
-  public static func exampleToken(for type: AppType) -> String { String(repeating: "0", count: 64) }
+  public static func exampleToken(for type: AppType) -> String {
+    switch type {
+    case .windows: "https://db5p.notify.windows.com/?token=example"
+    // The keys are those of RFC 8291, section 5.
+    case .web:
+      """
+      {"endpoint":"https://updates.push.services.mozilla.com/wpush/v2/example","keys":{"p256dh":"BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-\
+      JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4","auth":"BTBZMqHH6r4Tts7J_aSIgg"}}
+      """
+    default: String(repeating: "0", count: 64)
+    }
+  }
 }

@@ -40,10 +40,13 @@ public struct PushOutcome: Sendable, Hashable {
   public var verdict: Verdict
   /// When it left, the last time if it was sent twice; `nil` if it never left.
   public var sentAt: Date?
+  /// What was left out of the message after the service had found it too large; see also `PushRequest.reductions`.
+  public var reductions: Reductions
 
-  public init(index: Int, verdict: Verdict, sentAt: Date?) {
+  public init(index: Int, verdict: Verdict, sentAt: Date?, reductions: Reductions = []) {
     self.index = index
     self.verdict = verdict
     self.sentAt = sentAt
+    self.reductions = reductions
   }
 }

@@ -37,10 +37,8 @@ extension Dispatcher {
       let environment = environments.contains(wanted) ? wanted : environments.first ?? .production
       preview.fill(order.account.preview(request, to: environment), request.reductions)
     case .refused(let verdict):
-      (preview.bytes, preview.limit) =
-        PushServices.payloadSize(of: push.message.smallest, for: app.type).map {
-          ($0.bytes, $0.limit)
-        } ?? (nil, nil)
+      let size = PushServices.payloadSize(of: push.message.smallest, for: app.type)
+      (preview.bytes, preview.limit) = (size.bytes, size.limit)
       preview.problem = "The push is refused: \(verdict.reason)."
     }
     return preview

@@ -32,8 +32,8 @@ struct OutcomePartition: Sendable {
       }
       switch outcomePolicy.action(of: outcome, for: push, in: slice.environment) {
       case .settled(var settlement):
-        if !slice.reduced.isEmpty, settlement.state == .accepted {
-          settlement.reason = slice.reduced[outcome.index]?.words
+        if settlement.state == .accepted, !slice.reduced.isEmpty || !outcome.reductions.isEmpty {
+          settlement.reason = outcome.reductions.union(slice.reduced[outcome.index] ?? []).words
         }
         settlements.append(settlement)
         answered += 1

@@ -126,7 +126,7 @@ extension HTTP2ConnectionPool {
   private func finish(
     _ job: PushJob, _ verdict: Verdict, except exceptions: [Int: Verdict] = [:], _ sentAt: Date? = nil
   ) {
-    if job.batch.settle(job.index, verdict, except: exceptions, sentAt: sentAt) { touched.append(job.batch) }
+    if job.batch.settle(job, verdict, except: exceptions, sentAt: sentAt) { touched.append(job.batch) }
   }
 
   private func finishAll(_ verdict: Verdict) {
@@ -176,7 +176,7 @@ extension HTTP2ConnectionPool {
       retiring(connection)
       connection.retire()
     case .smaller:
-      guard !job.isSmaller, let smaller = job.request.smaller?() else { break }
+      guard !job.isSmaller, let smaller = job.request.source?.smaller() else { break }
       var job = job
       job.smaller = smaller
       return queue.prepend(job)

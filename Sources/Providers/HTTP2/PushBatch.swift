@@ -31,12 +31,17 @@ final class PushBatch {
   /// Keeps the outcomes of a request's pushes for the next `deliver`.
   /// - Parameter exceptions: verdicts on single recipients, by their place in the request.
   /// - Returns: whether they are the first ones kept.
-  func settle(_ request: Int, _ verdict: Verdict, except exceptions: [Int: Verdict] = [:], sentAt: Date?) -> Bool {
+  func settle(_ job: PushJob, _ verdict: Verdict, except exceptions: [Int: Verdict] = [:], sentAt: Date?) -> Bool {
     let isFirst = pending.isEmpty
-    let recipients = requests[request].recipients
-    if recipients.isEmpty { pending.append(PushOutcome(index: request, verdict: verdict, sentAt: sentAt)) }
+    let recipients = requests[job.index].recipients
+    let reductions = job.smaller?.reductions ?? []
+    if recipients.isEmpty {
+      pending.append(PushOutcome(index: job.index, verdict: verdict, sentAt: sentAt, reductions: reductions))
+    }
     for (place, recipient) in recipients.enumerated() {
-      pending.append(PushOutcome(index: recipient.index, verdict: exceptions[place] ?? verdict, sentAt: sentAt))
+      pending.append(
+        PushOutcome(
+          index: recipient.index, verdict: exceptions[place] ?? verdict, sentAt: sentAt, reductions: reductions))
     }
     return isFirst
   }

@@ -7,8 +7,8 @@ public struct PushRequest: Sendable {
   var recipients: [Recipient] = []
   /// Where it goes, if each device has an address of its own.
   var origin: ServiceAddress?
-  /// Makes one with less in it, for a service that finds this one too large; returns nil if nothing can be left out.
-  var smaller: (@Sendable () -> PushRequest?)?
+  /// What its body was encrypted from; nil if it is not encrypted.
+  var source: EncryptedSource?
 
   /// How many outcomes it has.
   var outcomeCount: Int { max(1, recipients.count) }
@@ -26,6 +26,18 @@ public struct PushRequest: Sendable {
     var token: [UInt8]
     /// The index of its outcome.
     var index: Int
+  }
+}
+
+/// What an encrypted body was made of.
+final class EncryptedSource: Sendable {
+  let text: [UInt8]
+  /// Makes a request with less in it, for a service that finds this one too large; returns nil if nothing can be left out.
+  let smaller: @Sendable () -> PushRequest?
+
+  init(_ text: [UInt8], smaller: @escaping @Sendable () -> PushRequest?) {
+    self.text = text
+    self.smaller = smaller
   }
 }
 
@@ -75,6 +87,11 @@ struct RequestHeaders: Sendable {
     bytes[start + 2] = UInt8(truncatingIfNeeded: length)
     bytes[start + 3] = UInt8(length >> 8)
     count += 1
+  }
+
+  /// Whether a text can be a header's value: printable ASCII, which can end no line.
+  static func isValue(_ text: String) -> Bool {
+    (1...1024).contains(text.utf8.count) && text.utf8.allSatisfy { (0x20..<0x7F).contains($0) }
   }
 
   /// Calls `body` with each field; its pointers are valid during the call of this function.

@@ -20,24 +20,58 @@ struct WNSAccount: PushAccount {
     }
     // The setting may be at fault, so the device stays.
     guard allowedHosts.allow(channel) else { return .refused(.payloadRefused(reason: "HostNotAllowed")) }
-    let type = WNSType(of: push.message)
-    let body = WNSPayload.body(push.message, as: type)
-    guard body.count <= WNSPayload.limit else { return .refused(.payloadRefused(reason: "MessageTooBig")) }
+    let override = push.message.override("wns")
+    guard let type = (override?["type"]?.text).map(WNSType.init(rawValue:)) ?? WNSType(of: push.message) else {
+      return .refused(.payloadRefused(reason: "BadOverride type"))
+    }
+    var changing = changingHeaders(push, type)
+    if case .object(let changes) = override?["headers"] {
+      for (name, value) in changes {
+        guard let index = changing.firstIndex(where: { "\($0.name)" == name.lowercased() }) else { continue }
+        if let text = value.text, !RequestHeaders.isValue(text) {
+          return .refused(.payloadRefused(reason: "BadOverride \(name)"))
+        }
+        changing[index].value = value.text
+      }
+    }
+    let fitted = push.message.fitted { message -> [UInt8]? in
+      let body = WNSPayload.body(message, as: type)
+      return body.count <= WNSPayload.limit ? body : nil
+    }
+    guard let fitted else { return .refused(.payloadRefused(reason: "MessageTooBig")) }
     var headers = RequestHeaders()
     headers.add(":path", channel.path, .changing)
     headers.add("content-type", type.contentType)
-    headers.add("content-length", String(body.count), .changing)
+    headers.add("content-length", String(fitted.form.count), .changing)
     headers.add("x-wns-type", type.rawValue)
-    headers.add("x-wns-requestforstatus", "true")
-    // The correlation vector names the push in Microsoft's logs.
-    headers.add("ms-cv", Self.correlationVector(push.id), .changing)
-    let ttl = push.expiresAt.map { Int($0.timeIntervalSince(endpoint.now).rounded(.up)) }
-    for (name, value) in Self.lifetime(ttl, of: type) { headers.add(name, value, .changing) }
-    // Only toasts and tiles are replaced by their tag.
-    if let key = push.collapseKey, type == .toast || type == .tile {
-      headers.add("x-wns-tag", Self.tag(key), .changing)
+    for (name, value) in changing {
+      if let value { headers.add(name, value, .changing) }
     }
-    return .request(PushRequest(headers: headers, body: body, origin: ServiceAddress(channel)))
+    var request = PushRequest(headers: headers, body: fitted.form, origin: ServiceAddress(channel))
+    request.reductions = fitted.reductions
+    return .request(request)
+  }
+
+  /// The headers that a message decides on, and can override.
+  private func changingHeaders(
+    _ push: OutgoingPush, _ type: WNSType
+  ) -> [(name: StaticString, value: String?)] {
+    let ttl = push.expiresAt.map { Int($0.timeIntervalSince(endpoint.now).rounded(.up)) }
+    let lifetime = Self.lifetime(ttl, of: type)
+    // Only toasts and tiles are replaced by their tag.
+    let isTagged = type == .toast || type == .tile
+    return [
+      ("x-wns-requestforstatus", "true"),
+      // The correlation vector names the push in Microsoft's logs.
+      ("ms-cv", Self.correlationVector(push.id)),
+      ("x-wns-ttl", lifetime.ttl), ("x-wns-cache-policy", lifetime.policy),
+      ("x-wns-tag", isTagged ? push.collapseKey.map(Self.tag) : nil),
+      ("x-wns-group", isTagged ? WNSPayload.text(push.message.threadID).map(Self.tag) : nil),
+    ]
+  }
+
+  func preview(_ request: PushRequest, to environment: PushEnvironment) -> RequestPreview {
+    request.preview(authorization: "Bearer", size: request.body.count, limit: WNSPayload.limit)
   }
 
   func send(
@@ -55,11 +89,11 @@ struct WNSAccount: PushAccount {
   ///
   /// For now or never, there is a policy not to keep it. A toast knows no policy, so it gets the shortest time.
   /// - Parameter ttl: in seconds; nil leaves it to WNS.
-  static func lifetime(_ ttl: Int?, of type: WNSType) -> [(StaticString, String)] {
-    guard let ttl else { return [] }
-    if ttl <= 0 { return type == .toast ? [("x-wns-ttl", "1")] : [("x-wns-cache-policy", "no-cache")] }
+  static func lifetime(_ ttl: Int?, of type: WNSType) -> (ttl: String?, policy: String?) {
+    guard let ttl else { return (nil, nil) }
+    if ttl <= 0 { return type == .toast ? ("1", nil) : (nil, "no-cache") }
     // Raw notifications alone are not kept unless that is asked for.
-    return [("x-wns-ttl", "\(ttl)")] + (type == .raw ? [("x-wns-cache-policy", "cache")] : [])
+    return ("\(ttl)", type == .raw ? "cache" : nil)
   }
 
   /// At most 16 letters and digits: the key itself if it is that, and else a hash of it.

@@ -11,9 +11,11 @@ enum WNSType: String, CaseIterable, Sendable {
 
   /// The kind of a message: a toast if it has an alert, a badge if it has nothing but that, and raw otherwise.
   init(of message: RenderedMessage) {
-    let isSilent = message.alert == nil && message.info == nil
+    let isSilent = message.isSilent || message.alert == nil && message.info == nil
     if message.pushType == .background || isSilent {
-      let isBadge = message.badge != nil && message.url == nil && message.category == nil && message.fields.isEmpty
+      let isBadge =
+        !message.isSilent && message.badge != nil && message.url == nil && message.category == nil
+        && message.fields.isEmpty
       self = isBadge && isSilent ? .badge : .raw
     } else {
       self = .toast
@@ -45,7 +47,7 @@ enum WNSPayload {
       xml.element("visual") { xml in
         xml.element("binding", ["template": "ToastGeneric"]) { xml in
           for text in texts(message) { xml.element("text") { $0.append(text) } }
-          if let image = image(message) { xml.element("image", ["placement": "hero", "src": image]) { _ in } }
+          if let image = text(message.image) { xml.element("image", ["placement": "hero", "src": image]) { _ in } }
         }
       }
     }
@@ -58,7 +60,7 @@ enum WNSPayload {
         for size in ["TileMedium", "TileWide", "TileLarge"] {
           xml.element("binding", ["template": size]) { xml in
             for text in texts(message) { xml.element("text", ["hint-wrap": "true"]) { $0.append(text) } }
-            if let image = image(message) { xml.element("image", ["placement": "peek", "src": image]) { _ in } }
+            if let image = text(message.image) { xml.element("image", ["placement": "peek", "src": image]) { _ in } }
           }
         }
       }
@@ -69,14 +71,8 @@ enum WNSPayload {
     [message.alert, message.info].compactMap(text)
   }
 
-  /// The field `image` of a message, if it is an address of https.
-  private static func image(_ message: RenderedMessage) -> String? {
-    let field = message.fields.first { $0.name == Array("\"image\"".utf8) }
-    return text(field?.value).flatMap { $0.hasPrefix("https://") ? $0 : nil }
-  }
-
   /// What a JSON string, or a number, says.
-  private static func text(_ json: [UInt8]?) -> String? {
+  static func text(_ json: [UInt8]?) -> String? {
     guard let json else { return nil }
     guard json.first == UInt8(ascii: "\"") else { return String(decoding: json, as: UTF8.self) }
     return try? JSONDecoder().decode(String.self, from: Data(json))

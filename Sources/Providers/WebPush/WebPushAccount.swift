@@ -26,14 +26,32 @@ struct WebPushAccount: PushAccount {
     guard endpoint.settings.hosts.problem(with: subscription.endpoint) == nil else {
       return .refused(Self.invalid(PublicResolver.reason))
     }
-    let text = WebPushPayload.json(push.message, collapseKey: push.collapseKey)
-    guard text.count <= WebPushEncryption.limit else { return .refused(.payloadRefused(reason: "MessageTooBig")) }
-    guard var request = request(text, push, subscription) else { return .refused(Self.invalid("BadToken")) }
-    request.smaller = {
-      let reduced = WebPushPayload.json(push.message, collapseKey: push.collapseKey, isReduced: true)
-      return reduced.count < text.count ? self.request(reduced, push, subscription) : nil
+    guard let headers = Headers(push, ttl: ttl(of: push)) else {
+      return .refused(.payloadRefused(reason: "BadOverride"))
+    }
+    let fitted = push.message.fitted { message -> [UInt8]? in
+      let text = WebPushPayload.json(message, collapseKey: push.collapseKey)
+      return text.count <= WebPushEncryption.limit ? text : nil
+    }
+    guard let fitted else { return .refused(.payloadRefused(reason: "MessageTooBig")) }
+    guard var request = request(fitted.form, headers, subscription) else { return .refused(Self.invalid("BadToken")) }
+    request.reductions = fitted.reductions
+    let size = fitted.form.count
+    request.source = EncryptedSource(fitted.form) {
+      let reduced = push.message.reduced
+      let text = WebPushPayload.json(reduced.message, collapseKey: push.collapseKey)
+      guard text.count < size, var request = self.request(text, headers, subscription) else { return nil }
+      request.reductions = reduced.reductions
+      return request
     }
     return .request(request)
+  }
+
+  /// The text is shown, not the encrypted body.
+  func preview(_ request: PushRequest, to environment: PushEnvironment) -> RequestPreview {
+    let text = request.source?.text ?? []
+    return request.preview(
+      authorization: "vapid", plaintext: text, size: text.count, limit: WebPushEncryption.limit)
   }
 
   func send(
@@ -53,19 +71,47 @@ struct WebPushAccount: PushAccount {
   private static func invalid(_ reason: String) -> Verdict { .tokenInvalid(.unregistered, since: nil, reason: reason) }
 
   /// - Returns: nil if the subscription's key is no point of P-256.
-  private func request(_ text: [UInt8], _ push: OutgoingPush, _ subscription: WebPushSubscription) -> PushRequest? {
+  private func request(_ text: [UInt8], _ own: Headers, _ subscription: WebPushSubscription) -> PushRequest? {
     guard let body = try? WebPushEncryption.body(text, for: subscription) else { return nil }
-    let ttl = push.expiresAt.map { min(max(0, Int($0.timeIntervalSince(endpoint.now).rounded(.up))), Self.longestTTL) }
     var headers = RequestHeaders()
     headers.add(":path", subscription.endpoint.path, .never)
     headers.add("content-type", "application/octet-stream")
     headers.add("content-encoding", "aes128gcm")
     headers.add("content-length", String(body.count), .changing)
-    headers.add("ttl", String(ttl ?? Self.longestTTL), .changing)
-    headers.add("urgency", push.priority == .high ? "high" : "normal")
-    if let key = push.collapseKey { headers.add("topic", Self.topic(key), .changing) }
+    headers.add("ttl", own.ttl, .changing)
+    if let urgency = own.urgency { headers.add("urgency", urgency) }
+    if let topic = own.topic { headers.add("topic", topic, .changing) }
     let address = subscription.endpoint
     return PushRequest(headers: headers, body: body, origin: ServiceAddress(host: address.host, port: address.port))
+  }
+
+  private func ttl(of push: OutgoingPush) -> Int {
+    guard let expiresAt = push.expiresAt else { return Self.longestTTL }
+    return min(max(0, Int(expiresAt.timeIntervalSince(endpoint.now).rounded(.up))), Self.longestTTL)
+  }
+
+  /// The headers that a message decides on, and can override.
+  private struct Headers {
+    var ttl: String
+    var urgency: String?
+    var topic: String?
+
+    /// - Returns: nil if an override is no text of a header.
+    init?(_ push: OutgoingPush, ttl: Int) {
+      self.ttl = String(ttl)
+      urgency = push.priority == .high ? "high" : "normal"
+      topic = push.collapseKey.map(WebPushAccount.topic)
+      guard case .object(let changes) = push.message.override("webpush")?["headers"] else { return }
+      for (name, value) in changes {
+        if case .string(let text) = value, !RequestHeaders.isValue(text) { return nil }
+        switch name {
+        case "TTL": self.ttl = value.text ?? self.ttl
+        case "Urgency": urgency = value.text
+        case "Topic": topic = value.text
+        default: break
+        }
+      }
+    }
   }
 
   /// The key itself if it is a topic, at most 32 characters of base64url; otherwise its SHA-256, cut to that.

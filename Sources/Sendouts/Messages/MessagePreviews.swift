@@ -75,13 +75,13 @@ extension MessageService {
       else { throw SendoutError.recipientUnknown }
       (addressee.contact, addressee.devices) = (contact, contact.devices)
     }
-    if let token = target.deviceToken {
+    if target.deviceToken != nil {
       guard case .device(let app, let deviceToken) = try self.addressee(target, apps) else { return addressee }
       let recipient = try await Devices(database).recipient(customer, app, deviceToken)
       if recipient == nil, target.originalId == nil { throw SendoutError.recipientUnknown }
       if let recipient, target.originalId == nil { addressee.contact = recipient.contact }
       if let recipient { addressee.devices = [recipient.device] }
-      addressee.tokens[app] = token
+      addressee.tokens[app] = deviceToken.text
     }
     return addressee
   }

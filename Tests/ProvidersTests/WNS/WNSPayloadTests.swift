@@ -74,7 +74,8 @@ import Wire
 
   @Test func `How long a push is kept follows from its end and kind`() {
     func headers(_ ttl: Int?, _ type: WNSType) -> [String] {
-      WNSAccount.lifetime(ttl, of: type).map { "\($0.0): \($0.1)" }
+      let (ttl, policy) = WNSAccount.lifetime(ttl, of: type)
+      return [ttl.map { "x-wns-ttl: \($0)" }, policy.map { "x-wns-cache-policy: \($0)" }].compactMap(\.self)
     }
     for type in WNSType.allCases { #expect(headers(nil, type).isEmpty) }
     #expect(headers(60, .toast) == ["x-wns-ttl: 60"])
