@@ -3,7 +3,7 @@ import FoundationEssentials
 import Wire
 
 /// Encrypts a push for one browser (RFC 8291), as one record of `aes128gcm` (RFC 8188).
-enum WebPushEncryption {
+package enum WebPushEncryption {
   /// The size that a record claims, and the most bytes that push services take in a body.
   private static let recordSize = 4096
   /// What a record has beside the text: salt, size, key, delimiter and tag.
@@ -11,12 +11,17 @@ enum WebPushEncryption {
   /// Most bytes of a text.
   static let limit = recordSize - overhead
 
-  /// The body of a push. Without `key` and `salt` each has its own, as it must: only tests give them.
-  /// - Parameter text: at most `limit` bytes.
+  /// The body of a push, with a key and a salt of its own.
+  /// - Parameter text: at most 3,993 bytes.
   /// - Throws: if the subscription's key is no point of P-256.
+  package static func body(_ text: [UInt8], for subscription: WebPushSubscription) throws -> [UInt8] {
+    try body(
+      text, for: subscription, key: P256.KeyAgreement.PrivateKey(compactRepresentable: false), salt: randomSalt())
+  }
+
+  /// The same with a key and a salt that no other push may have.
   static func body(
-    _ text: [UInt8], for subscription: WebPushSubscription,
-    key: P256.KeyAgreement.PrivateKey = .init(compactRepresentable: false), salt: [UInt8] = randomSalt()
+    _ text: [UInt8], for subscription: WebPushSubscription, key: P256.KeyAgreement.PrivateKey, salt: [UInt8]
   ) throws -> [UInt8] {
     precondition(text.count <= limit, "the text does not fit into a record")
     let publicKey = key.publicKey.x963Representation

@@ -14,11 +14,9 @@ import Wire
 
   @Test func `With an alert it is a toast, and a tap hands the fields to the app`() {
     let message = RenderedMessage(
-      alert: text("Hi"), info: text("More"), badge: Array("3".utf8), url: text("https://h/c/x?a=1&b=2"),
-      pushreadurl: text("https://h/r/x"),
-      fields: [
-        .init(name: text("image"), value: text("https://h/i.png")), .init(name: text("table"), value: Array("7".utf8)),
-      ])
+      alert: text("Hi"), info: text("More"), badge: Array("3".utf8), image: text("https://h/i.png"),
+      url: text("https://h/c/x?a=1&b=2"), pushreadurl: text("https://h/r/x"),
+      fields: [.init(name: text("table"), value: Array("7".utf8))])
     #expect(
       body(message) == #"""
         <toast launch='{"source":"carma","alert":"Hi","info":"More","url":"https://h/c/x?a=1&amp;b=2",\#
@@ -37,6 +35,7 @@ import Wire
     #expect(WNSType(of: RenderedMessage(badge: badge, fields: [field])) == .raw)
     #expect(WNSType(of: RenderedMessage(fields: [field])) == .raw)
     #expect(WNSType(of: RenderedMessage(alert: text("Hi"), pushType: .background)) == .raw)
+    #expect(WNSType(of: RenderedMessage(alert: text("Hi"), isSilent: true)) == .raw)
     #expect(body(RenderedMessage(badge: badge)) == "<badge value='3'></badge>")
     #expect(body(RenderedMessage(fields: [field])) == #"{"source":"carma","a":"b"}"#)
   }

@@ -163,10 +163,49 @@ import Wire
       for host in ["db5p.notify.windows.com", "localhost", "localhost:1", "127.0.0.1:8447", "localhost.example:8447"] {
         #expect(verdict("https://\(host)/?token=a") == .payloadRefused(reason: "HostNotAllowed"), "\(host)")
       }
-      let long = RenderedMessage(alert: JSONText.quoted(String(repeating: "x", count: 3000)))
+      // The link always stays.
+      let long = RenderedMessage(
+        alert: JSONText.quoted("x"), url: JSONText.quoted("https://h/" + String(repeating: "x", count: 5000)))
       #expect(verdict(simulator.channel("a"), long) == .payloadRefused(reason: "MessageTooBig"))
       #expect(verdict(simulator.channel("a")) == nil)
       #expect(!account.hasOneService)
+    }
+  }
+
+  @Test func `A long alert is shortened, and an override changes type and headers`() async throws {
+    try await withAPNs { simulator, services in
+      let account = services.windows(simulator)
+      var push = OutgoingPush(
+        token: simulator.channel("a"), id: UUID(), collapseKey: "s17",
+        message: RenderedMessage(
+          alert: JSONText.quoted(String(repeating: "x", count: 3000)), threadID: JSONText.quoted("offers")))
+      let request = try #require(account.prepare(push).request)
+      #expect(request.reductions == .alertShortened)
+      #expect(request.headers["x-wns-tag"] == "s17" && request.headers["x-wns-group"] == "offers")
+      let preview = account.preview(request, to: .production)
+      #expect(preview.size <= 5000 && preview.limit == 5000 && preview.body == request.body)
+      #expect(preview.headers.first { $0.name == "authorization" }?.value == "Bearer …")
+
+      push.message.overrides = [
+        "wns": [
+          "type": "wns/tile",
+          "headers": ["X-WNS-Tag": .null, "X-WNS-TTL": "60", "X-WNS-Cache-Policy": "no-cache"],
+        ]
+      ]
+      #expect(await account.verdicts([push]) == [.accepted])
+      let received = try #require(simulator.wns.requests.first)
+      #expect(received.type == "wns/tile" && received.header("x-wns-tag") == nil)
+      #expect(received.header("x-wns-ttl") == "60" && received.header("x-wns-cache-policy") == "no-cache")
+      for (override, reason) in [
+        (["type": "wns/other"], "BadOverride type"),
+        (["headers": ["X-WNS-Tag": "a\r\nb: c"]], "BadOverride X-WNS-Tag"),
+      ] as [(JSONValue, String)] {
+        push.message.overrides = ["wns": override]
+        guard case .refused(.payloadRefused(reason)) = account.prepare(push) else {
+          Issue.record("sent with \(override)")
+          continue
+        }
+      }
     }
   }
 

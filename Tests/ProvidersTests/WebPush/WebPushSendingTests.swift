@@ -57,11 +57,9 @@ import Wire
       var push = Self.push(
         browser("one"),
         RenderedMessage(
-          alert: JSONText.quoted("Hello"), info: JSONText.quoted("Lunch"), url: JSONText.quoted("https://a.b/c"),
-          fields: [
-            .init(name: JSONText.quoted("image"), value: JSONText.quoted("https://a.b/i.png")),
-            .init(name: JSONText.quoted("table"), value: Array("7".utf8)),
-          ]))
+          alert: JSONText.quoted("Hello"), info: JSONText.quoted("Lunch"), image: JSONText.quoted("https://a.b/i.png"),
+          url: JSONText.quoted("https://a.b/c"),
+          fields: [.init(name: JSONText.quoted("table"), value: Array("7".utf8))]))
       push.priority = .normal
       push.expiresAt = now.addingTimeInterval(600)
       #expect(await Self.verdicts(account, [push, Self.push(browser("two"))]) == [.accepted, .accepted])
@@ -181,12 +179,35 @@ import Wire
         == .tokenInvalid(.unregistered, since: nil, reason: "VapidPkHashMismatch"))
   }
 
+  @Test func `An override changes the headers, and a preview shows the text`() async throws {
+    try await Self.withBrowsers { simulator, account, browser in
+      var push = Self.push(browser("one"), RenderedMessage(alert: JSONText.quoted("Hello")))
+      push.message.overrides = ["webpush": ["headers": ["TTL": "60", "Urgency": "low", "Topic": .null]]]
+      let request = try #require(account.prepare(push).request)
+      let preview = account.preview(request, to: .production)
+      #expect(String(decoding: preview.body, as: UTF8.self) == #"{"source":"carma","alert":"Hello","tag":"s17"}"#)
+      #expect(preview.size == preview.body.count && preview.limit == 3993)
+      #expect(preview.headers.first { $0.name == "authorization" }?.value == "vapid …")
+      #expect(await Self.verdicts(account, [push]) == [.accepted])
+      let received = try #require(simulator.webPush.requests.first)
+      #expect(received.ttl == 60 && received.header("urgency") == "low" && received.header("topic") == nil)
+      push.message.overrides = ["webpush": ["headers": ["Topic": "a\r\nb: c"]]]
+      #expect(await Self.verdicts(account, [push]) == [.payloadRefused(reason: "BadOverride")])
+    }
+  }
+
   @Test func `A push that is too large is sent again with less in it`() async throws {
     try await Self.withBrowsers { simulator, account, browser in
       simulator.webPush.rule(.nth(1), .refuse(.tooLarge))
       let message = RenderedMessage(
-        alert: JSONText.quoted("Hello"), fields: [.init(name: JSONText.quoted("long"), value: JSONText.quoted("text"))])
-      #expect(await Self.verdicts(account, [Self.push(browser("one"), message)]) == [.accepted])
+        alert: JSONText.quoted("Hello"), info: JSONText.quoted("Lunch"),
+        fields: [.init(name: JSONText.quoted("long"), value: JSONText.quoted("text"), isOptional: true)])
+      let request = try #require(account.prepare(Self.push(browser("one"), message)).request)
+      #expect(request.reductions.isEmpty)
+      for await outcomes in account.send([request], to: .production, while: { true }) {
+        #expect(outcomes.map(\.verdict) == [.accepted])
+        #expect(outcomes.map(\.reductions.words) == ["info dropped, optional fields dropped"])
+      }
       let texts = simulator.webPush.requests.map { $0.text.map { String(decoding: $0, as: UTF8.self) } }
       #expect(texts.count == 2)
       #expect(texts.last == #"{"source":"carma","alert":"Hello","tag":"s17"}"#)
