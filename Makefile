@@ -28,6 +28,7 @@ soak: setup ## Run the durability test at full size: 100,000 registrations under
 
 bench: build ## Measure the hub beside its yardsticks and write Tests/Bench/RESULTS.md; LARGE=1 adds a million devices
 	@.ci/setup bench
+	swift build $(RELEASE) --product EncryptionRate
 	PUSHCART="$$(swift build $(RELEASE) --show-bin-path)/pushcart" Tests/Bench/run
 
 faults: build ## Kill hubs and PostgreSQL during broadcasts, and break more, and write Tests/Faults/FAULTS.md

@@ -180,6 +180,9 @@ let package = Package(
         "Pushcart", "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
         arguments, httpClient, lifecycle, logging, metrics,
       ]),
+    .executableTarget(
+      name: "EncryptionRate", dependencies: ["Providers", "Wire"], path: "Tests/Bench/EncryptionRate",
+      swiftSettings: strict),
     tests(of: "House", imports: ["Postgres", "Registry", "Content", "Delivery", "Sendouts", "Pushcart"]),
   ],
   swiftLanguageModes: [.v6]

@@ -127,17 +127,42 @@ h2load_rate() { # h2load_rate PATHS COUNT
   h2load -t1 -c1 -m500 -n"$2" -i "$1" 2>/dev/null | awk '/^finished/ { print $4 }'
 }
 
-broadcast() { # broadcast CUSTOMER: prints its number when it has ended
-  "$PUSHCART" send --customer "$1" --app com.example.bench --all --alert 'Hi {{firstName}}' --info 'Only today' \
-    --template offer --wait --json 2>/dev/null | field sendoutId
+broadcast() { # broadcast CUSTOMER [OPTIONS]: prints its number when it has ended
+  local customer=$1 options=(--alert 'Hi {{firstName}}' --info 'Only today' --template offer)
+  shift
+  if [ $# -gt 0 ]; then options=("$@"); fi
+  "$PUSHCART" send --customer "$customer" --app com.example.bench --all "${options[@]}" --wait --json 2>/dev/null |
+    field sendoutId
 }
 
-sendout_rate() { # sendout_rate CUSTOMER: from start to end by the ledger's own clock: freezing, claiming, sending, settling
+# sendout_rate CUSTOMER [OPTIONS]: from start to end by the ledger's own clock: freezing, claiming, sending, settling
+sendout_rate() {
   local id
-  id=$(broadcast "$1")
+  id=$(broadcast "$@")
   psql -Atc "SELECT (SELECT count(*) FROM push p WHERE p.customer_id = $1 AND p.sendout_id = $id AND p.state = 'accepted')
     / extract(epoch FROM finished_at - started_at) FROM sendout WHERE customer_id = $1 AND sendout_id = $id"
 }
+
+shared_rate() { sendout_rate 5 --alert 'Only today' --no-tracking; }
+
+shared_yardstick() { # requests of 1,000 tokens, as those of the sendout
+  python3 - >shared.json <<'END'
+import json
+print(json.dumps({"validate_only": False, "message": {
+    "data": json.dumps({"source": "carma", "alert": "Only today"}),
+    "android": {"collapse_key": "1", "urgency": "NORMAL", "notification": {"title": "Only today", "body": "Only today"}},
+    "token": [f"{i:064x}" for i in range(1000)]}}))
+END
+  h2load -t1 -c1 -m100 -D "$SECONDS_EACH" -d shared.json "https://127.0.0.1:$SINK_PORT/v1/104567891/messages:send" 2>/dev/null |
+    awk '/^finished/ { print $4 }'
+}
+
+# pywebpush with a process for each core: the same message to the same subscriptions, as fast as it can.
+pywebpush_rate() {
+  "$work/venv/bin/python" "$here/pywebpush_rate.py" browsers.csv "https://localhost:$WEB_SINK_PORT" ca.pem "$SECONDS_EACH"
+}
+
+encryption_rate() { "$ENCRYPTION_RATE" browsers.csv "$SECONDS_EACH"; }
 
 two_hubs_rate() { # the same with a second hub on the same database
   launch $SECOND_HUB_PORT "https://localhost:$SINK_PORT" ca.pem

@@ -1,6 +1,6 @@
 # What Tests/Bench/run and Tests/Faults/run stand on: servers and data.
 HUB_PORT=28080 SECOND_HUB_PORT=28082 NGINX_PORT=28090 SINK_PORT=28443 DELAYED_SINK_PORT=28445 DELAY_PORT=28446
-SIMULATOR_PORT=28543 PHONE_PORT=28081
+WEB_SINK_PORT=28447 SIMULATOR_PORT=28543 PHONE_PORT=28081
 HUB=http://127.0.0.1:$HUB_PORT
 pids=()
 
@@ -30,8 +30,11 @@ start_sink() { # nghttpd takes every push: a file for each device token answers 
   openssl req -new -key sink.key -subj /CN=localhost -out sink.csr 2>/dev/null
   printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\n' >sink.ext
   openssl x509 -req -in sink.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile sink.ext -out sink.pem 2>/dev/null
-  mkdir -p sink/3/device sink/v1/projects/bench-project
+  mkdir -p sink/3/device sink/v1/projects/bench-project sink/v1/104567891
+  ln -s 3/device sink/wns
+  ln -s 3/device sink/web
   echo '{"name":"projects/bench-project/messages/1"}' >sink/v1/projects/bench-project/messages:send
+  echo '{"code":"80000000","msg":"Success","requestId":"1"}' >sink/v1/104567891/messages:send
   echo '{"access_token":"bench","expires_in":3600,"token_type":"Bearer"}' >sink/token
   nghttpd -d "$work/sink" -n1 -a 127.0.0.1 $SINK_PORT sink.key sink.pem >/dev/null 2>&1 &
   pids+=($!)
@@ -60,12 +63,19 @@ make_customers() { # in the database $PGDATABASE
   openssl ecparam -name prime256v1 -genkey -noout | openssl pkcs8 -topk8 -nocrypt -out AuthKey.p8
   "$PUSHCART" migrate >/dev/null
   make_service_account
-  # 1 is the hub's and 2 the yardstick's, in tables of its own. The broadcasts of 3 go to FCM, and those of 4 are the large ones.
+  echo secret >secret.txt
+  # 1 is the hub's and 2 the yardstick's, in tables of its own. The broadcasts of 4 are the large ones. Those of the others go to
+  # further push services.
   local customer credentials
-  for customer in 1 2 3 4; do
+  for customer in 1 2 3 4 5 6 7; do
     "$PUSHCART" customer add --name "Bench $customer" --json >/dev/null
-    credentials=(--type ios --team-id TEAM123456 --key-id KEY1234567 --signing-key AuthKey.p8)
-    if [ $customer = 3 ]; then credentials=(--type firebase --service-account account.json); fi
+    case $customer in
+    3) credentials=(--type firebase --service-account account.json) ;;
+    5) credentials=(--type huawei --client-id 104567891 --client-secret-file secret.txt) ;;
+    6) credentials=(--type windows --package-sid ms-app://s-1-15-2-1 --client-secret-file secret.txt) ;;
+    7) credentials=(--type web --contact mailto:push@example.com) ;;
+    *) credentials=(--type ios --team-id TEAM123456 --key-id KEY1234567 --signing-key AuthKey.p8) ;;
+    esac
     "$PUSHCART" app add --customer $customer --app-id com.example.bench --name Bench "${credentials[@]}" --json >/dev/null
     "$PUSHCART" template put --customer $customer --name offer --file "$here/../../Templates/offer.html" >/dev/null
   done
@@ -86,6 +96,9 @@ launch() { # launch PORT APNS CA: starts a hub, whose process is $launched
   if curl -s "http://127.0.0.1:$1/healthz" >/dev/null; then echo "another program serves port $1" >&2 && exit 1; fi
   "$PUSHCART" serve --host 127.0.0.1 --port "$1" --apns-production-url "$2" --apns-sandbox-url "$2" \
     --fcm-url "https://localhost:$SINK_PORT" --google-token-url "https://localhost:$SINK_PORT/token" \
+    --hms-url "https://localhost:$SINK_PORT" --hms-token-url "https://localhost:$SINK_PORT/token" \
+    --wns-token-url "https://localhost:$SINK_PORT/token" --wns-allowed-hosts localhost \
+    --webpush-allowed-hosts "localhost:$SINK_PORT" \
     --provider-ca-file "$3" --log-level warning 2>>hub.log &
   launched=$!
   until curl -sf "http://127.0.0.1:$1/readyz" >/dev/null; do sleep 0.1; kill -0 $launched; done
@@ -188,6 +201,41 @@ CREATE TABLE device_event (
 CREATE INDEX ON device_event (customer_id, at);
 CREATE INDEX ON device_event (customer_id, contact_id);
 END
+}
+
+# Gives the devices of customers 6 and 7 addresses at the sink: channel URIs, and subscriptions of a thousand browsers' keys.
+make_channels() {
+  "$work/venv/bin/python" - >browsers.csv <<'END'
+import base64, os
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+text = lambda data: base64.urlsafe_b64encode(data).decode().rstrip("=")
+for i in range(1000):
+    key = ec.generate_private_key(ec.SECP256R1()).public_key()
+    print(f"{i},{text(key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint))},{text(os.urandom(16))}")
+END
+  psql -qv ON_ERROR_STOP=1 -v port=$SINK_PORT <<'END'
+UPDATE device SET token = 'https://localhost:' || :port || '/wns/' || token WHERE customer_id = 6;
+CREATE TABLE yardstick.browser (number int PRIMARY KEY, p256dh text, auth text);
+\copy yardstick.browser FROM browsers.csv CSV
+UPDATE device SET token = format('{"endpoint":"https://localhost:%s/web/%s","keys":{"auth":"%s","p256dh":"%s"}}',
+                                 :port, token, auth, p256dh)
+  FROM yardstick.browser WHERE customer_id = 7 AND number = device_id % 1000;
+END
+}
+
+# A server for clients of HTTP/1.1 that accepts every Web Push.
+start_web_sink() {
+  cat >web.conf <<END
+worker_processes 1; pid $work/web.pid; error_log $work/web.log;
+events { worker_connections 1024; }
+http { access_log off; keepalive_requests 1000000000;
+  server { listen 127.0.0.1:$WEB_SINK_PORT ssl; ssl_certificate $work/sink.pem; ssl_certificate_key $work/sink.key;
+    location / { return 201; } } }
+END
+  "$(command -v nginx || echo /usr/sbin/nginx)" -c "$work/web.conf" -g 'daemon off;' &
+  pids+=($!)
+  until curl -s --cacert ca.pem "https://localhost:$WEB_SINK_PORT/" >/dev/null; do sleep 0.1; done
 }
 
 settle() { psql -qc 'VACUUM ANALYZE' -c CHECKPOINT; } # or what came before is tidied up at the next figure's expense

@@ -13,6 +13,15 @@ PATHS = [
     ("page", "rich page, 512 connections", "nginx, a file of the same bytes", ">= 0.25"),
     ("sendout", f"sendout of {devices:,} devices, ledger included", H2LOAD, ">= 0.3"),
     ("fcm", f"sendout of {devices:,} devices to FCM", H2LOAD, ">= 0.2"),
+    (
+        "shared", f"sendout of {devices:,} devices to HMS, one text for all",
+        "h2load -t1 -c1 -m100, requests of 1,000 tokens, the same nghttpd", ">= 3",
+    ),
+    ("hms", f"sendout of {devices:,} devices to HMS, a text for each", H2LOAD, ">= 0.15"),
+    ("wns", f"sendout of {devices:,} devices to WNS", H2LOAD, ">= 0.1"),
+    ("web", f"sendout of {devices:,} devices to browsers, each push encrypted", H2LOAD, ">= 0.03"),
+    ("crypto", f"sendout of {devices:,} devices to browsers", "encryption alone, on all cores", ">= 0.6"),
+    ("pywebpush", f"sendout of {devices:,} devices to browsers", "pywebpush with a process for each core", ">= 5"),
     ("hubs", f"sendout of {devices:,} devices by two hubs on one database", "by one hub", ">= 1.0"),
     (
         "delay", f"sendout of {devices:,} devices, replies after 50 ms",

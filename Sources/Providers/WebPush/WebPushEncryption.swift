@@ -1,6 +1,6 @@
 import Crypto
 import FoundationEssentials
-import Wire
+package import Wire
 
 /// Encrypts a push for one browser (RFC 8291), as one record of `aes128gcm` (RFC 8188).
 package enum WebPushEncryption {
