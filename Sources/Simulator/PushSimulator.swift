@@ -96,7 +96,8 @@ public final class PushSimulator: Service {
     webPush.origin = webPushURL
     if let port = settings.phonePort {
       let phone = try await PhoneServer(
-        apns, phoneLog, settings, port: port, addresses: addresses, site: { self.site.withLock { $0 } }, logger: logger)
+        [apns, fcm, hms, wns, webPush], phoneLog, settings, port: port, addresses: addresses,
+        site: { self.site.withLock { $0 } }, logger: logger)
       running.withLock { $0?.phone = phone }
     }
     logger.info(
@@ -152,6 +153,8 @@ public final class PushSimulator: Service {
   public var wnsHost: String { String(wnsURL.dropFirst("https://".count)) }
   /// Origin of the browsers' endpoints: `https://localhost:8448`, say; empty before `start`.
   public var webPushURL: String { url { $0.webPush } }
+  /// The host that browsers' endpoints are at: `localhost:8448`, say; empty before `start`.
+  public var webPushHost: String { String(webPushURL.dropFirst("https://".count)) }
   /// `http://localhost:8081`, say; nil without a phone page.
   public var phoneURL: String? {
     running.withLock { $0?.phone?.port }.map { "http://\(settings.name):\($0)" }
@@ -172,6 +175,7 @@ public final class PushSimulator: Service {
       ("PUSHCART_FCM_URL", fcmURL), ("PUSHCART_GOOGLE_TOKEN_URL", googleTokenURL),
       ("PUSHCART_HMS_URL", hmsURL), ("PUSHCART_HMS_TOKEN_URL", hmsTokenURL),
       ("PUSHCART_WNS_TOKEN_URL", wnsURL), ("PUSHCART_WNS_ALLOWED_HOSTS", wnsHost),
+      ("PUSHCART_WEBPUSH_ALLOWED_HOSTS", webPushHost),
       ("PUSHCART_PROVIDER_CA_FILE", caFile),
     ]
   }

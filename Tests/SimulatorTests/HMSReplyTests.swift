@@ -28,7 +28,7 @@ import Wire
     try await withRequests(now: now, configure: configure) { simulator, requests in
       simulator.hms.register(clientID: "104567891", secret: "s/cret", name: "Acme")
       let requester = HMSRequester(client: requests.client, simulator: simulator)
-      let (status, json) = try await requester.post(HuaweiTokenRequest.path, Self.signIn, form: true)
+      let (status, json, _) = try await requester.post(HuaweiTokenRequest.path, Self.signIn, form: true)
       #expect(status == 200 && json["expires_in"] == 3600)
       try await body(simulator.hms, requester, try #require(json.string("access_token")))
     }
@@ -42,7 +42,7 @@ import Wire
         ("grant_type=client_credentials&client_id=104567891", 1102),
         ("grant_type=password&client_id=104567891&client_secret=x", 1102), ("", 1102),
       ] as [(String, Int64)] {
-        let (status, json) = try await requester.post(HuaweiTokenRequest.path, form, form: true)
+        let (status, json, _) = try await requester.post(HuaweiTokenRequest.path, form, form: true)
         #expect(status == 400 && json["error"] == .integer(error), "\(form)")
       }
       #expect(hms.tokenRequestCount == 6)
@@ -56,12 +56,12 @@ import Wire
         (path, nil, "80200001"), (path, "Bearer x", "80200001"), (path, token, "80200001"),
         ("/v1/1/messages:send", "Bearer \(token)", "80200001"),
       ] as [(String, String?, JSONValue)] {
-        let (status, json) = try await requester.post(path, "no JSON", authorization: authorization)
+        let (status, json, _) = try await requester.post(path, "no JSON", authorization: authorization)
         #expect(status == 401 && json["code"] == code)
       }
       #expect(try await requester.post("/v3/x/messages:send", Self.body(), authorization: "Bearer \(token)").0 == 404)
       hms.expireAccessTokens()
-      let (status, json) = try await requester.post(path, Self.body(), authorization: "Bearer \(token)")
+      let (status, json, _) = try await requester.post(path, Self.body(), authorization: "Bearer \(token)")
       #expect(status == 401 && json["code"] == "80200003")
     }
   }
@@ -86,7 +86,7 @@ import Wire
         (Self.body(Self.notification(click + #","default_sound":true"#)), "80000000"),
         (Self.body(tokens: Array(many.dropLast())), "80000000"),
       ] as [(String, JSONValue)] {
-        let (_, json) = try await requester.post(Self.address, body, authorization: "Bearer \(token)")
+        let (_, json, _) = try await requester.post(Self.address, body, authorization: "Bearer \(token)")
         #expect(json["code"] == code, "\(body.prefix(120)): \(json)")
       }
     }
@@ -96,12 +96,12 @@ import Wire
     try await withHMS { hms, requester, token in
       hms.unregister(token: "gone")
       let mixed = Self.body(tokens: ["token-1", "gone", "fade0404x"])
-      let (status, json) = try await requester.post(Self.address, mixed, authorization: "Bearer \(token)")
+      let (status, json, _) = try await requester.post(Self.address, mixed, authorization: "Bearer \(token)")
       #expect(status == 200 && json["code"] == "80100000")
       let report = try JSONValue(parsing: Array(try #require(json.string("msg")).utf8))
       #expect(report == ["success": 1, "failure": 2, "illegal_tokens": ["gone", "fade0404x"]])
       for (device, code) in [("gone", "80300007"), ("fade0500", "81000001"), ("fade0403", "80300002")] {
-        let (_, json) = try await requester.post(
+        let (_, json, _) = try await requester.post(
           Self.address, Self.body(tokens: [device]), authorization: "Bearer \(token)")
         #expect(json.string("code") == code)
       }
@@ -130,13 +130,13 @@ import Wire
 }
 
 /// Sends to the simulated Push Kit.
-private struct HMSRequester {
+struct HMSRequester {
   let client: HTTPClient
   let simulator: PushSimulator
 
   func post(
     _ path: String, _ body: String, authorization: String? = nil, form: Bool = false
-  ) async throws -> (status: Int, json: JSONValue) {
+  ) async throws -> (status: Int, json: JSONValue, headers: HTTPHeaders) {
     var sent = HTTPClientRequest(url: simulator.hmsURL + path)
     sent.method = .POST
     sent.headers.add(name: "content-type", value: form ? "application/x-www-form-urlencoded" : "application/json")
@@ -146,7 +146,7 @@ private struct HMSRequester {
     let text = try await response.body.collect(upTo: 1 << 16)
     return (
       Int(response.status.code),
-      (try? JSONDecoder().decode(JSONValue.self, from: Data(text.readableBytesView))) ?? .null
+      (try? JSONDecoder().decode(JSONValue.self, from: Data(text.readableBytesView))) ?? .null, response.headers
     )
   }
 }

@@ -164,7 +164,7 @@ import Wire
 }
 
 /// Sends to the simulated WNS.
-private struct WNSRequester {
+struct WNSRequester {
   let client: HTTPClient
   let simulator: PushSimulator
 

@@ -16,6 +16,16 @@ struct SimulatorCommand: AsyncParsableCommand {
       Device tokens that begin with fade0404, \
       fade0410, fade0429, fade0503 and the like get that error.
 
+      The port of the phone page takes rules for replies: GET, POST and DELETE /rules. A rule is a JSON object, such as \
+      {"service":"fcm","tokenPrefix":"ab","times":1,"reply":"refuse","reason":"UNREGISTERED"}. The service is apns, fcm, hms, \
+      wns or webpush; without one it is apns. The reply is accept, refuse, ignore, refuseStream, resetStream, goAway or cut. A \
+      refusal also has status, reason or both. APNs needs both: a status from 400 to 599, and any reason. For other services, \
+      the error for a wrong one lists what there is. Other members are nth, delayMilliseconds, retryAfter (not for APNs), \
+      environment and since (APNs), and project (FCM). GET and DELETE take the service as ?service=.
+
+      GET /connections counts a service's connections. POST /connections gives all of them an order: \
+      {"service":"fcm","order":"goAway"}, or cut, answerIgnored, or limitStreams with limit.
+
       Example: pushcart simulator --ca-file /tmp/simulator-ca.pem --trust TEAM123456/KEY1234567=AuthKey.p8
       """)
 

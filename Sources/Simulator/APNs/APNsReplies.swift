@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import Hummingbird
 
 /// A response of APNs other than 200.
 public struct APNsRefusal: Sendable, Hashable {
@@ -17,6 +18,21 @@ public struct APNsRefusal: Sendable, Hashable {
   }
 }
 
+extension APNsRefusal: RulePart {
+  init(_ rule: RuleBody) throws {
+    guard let status = rule.status, (400...599).contains(status), let reason = rule.reason else {
+      throw HTTPError(.badRequest, message: "The reply refuse needs a status from 400 to 599 and a reason.")
+    }
+    self.init(status: status, reason: reason, since: rule.since.map { Date(timeIntervalSince1970: $0 / 1000) })
+  }
+
+  func describe(in rule: inout RuleBody) {
+    rule.status = status
+    rule.reason = reason
+    rule.since = since.map { $0.timeIntervalSince1970 * 1000 }
+  }
+}
+
 extension SimulatedReply where Refusal == APNsRefusal {
   /// A refusal with a reason, and, on 410, since when the token has been invalid.
   public static func refuse(status: Int, reason: String, since: Date? = nil) -> Self {
@@ -30,7 +46,7 @@ extension SimulatedAPNs {
   typealias Rules = ReplyRules<Match, APNsRefusal>
 
   /// Which requests a rule is for.
-  public struct Match: Sendable, Hashable, CountedMatch {
+  public struct Match: RulePart, CountedMatch {
     /// How the device token begins, in lower case.
     public var tokenPrefix = ""
     public var environment: Environment?
@@ -46,6 +62,15 @@ extension SimulatedAPNs {
     public static var any: Match { Match() }
     public static func token(_ prefix: String) -> Match { Match(tokenPrefix: prefix) }
     public static func nth(_ number: Int) -> Match { Match(nth: number) }
+
+    init(_ rule: RuleBody) {
+      self.init(tokenPrefix: rule.tokenPrefix ?? "", environment: rule.environment, nth: rule.nth)
+    }
+
+    func describe(in rule: inout RuleBody) {
+      rule.tokenPrefix = tokenPrefix.isEmpty ? nil : tokenPrefix
+      rule.environment = environment
+    }
 
     func covers(token: String, environment: Environment) -> Bool {
       token.hasPrefix(tokenPrefix) && (self.environment.map { $0 == environment } ?? true)

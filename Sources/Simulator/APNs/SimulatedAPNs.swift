@@ -5,7 +5,8 @@ import Synchronization
 /// A simulation of Apple's push service: keys and tokens it knows, rules for its replies, and the requests it received.
 ///
 /// It answers as APNs documents it, over the same HTTP/2. No real phone gets anything; the phone page shows the pushes.
-public final class SimulatedAPNs: SimulatedService {
+public final class SimulatedAPNs: SimulatedService, SteerableService {
+  static let serviceName = "apns"
   /// The environment of a listener, and of a device token.
   public enum Environment: String, Sendable, Hashable, Codable, CaseIterable {
     case production

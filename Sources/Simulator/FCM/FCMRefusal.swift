@@ -39,6 +39,24 @@ extension SimulatedFCM {
 
 // MARK: - Errors of FCM
 
+extension SimulatedFCM.Refusal: ListedRefusal {
+  /// The project of PERMISSION_DENIED is Google's wildcard.
+  static let listed = [
+    invalidToken, thirdPartyAuth, unauthenticated, senderIDMismatch, permissionDenied(project: "-"), unregistered,
+    quotaExceeded(), `internal`, unavailable(),
+  ]
+
+  /// FCM's error code, or the status of Google's APIs where FCM did not see the request.
+  var reason: String {
+    let error = (try? JSONDecoder().decode(JSONValue.self, from: Data(body.utf8)))?["error"]
+    if case .array(let details) = error?["details"], let code = details.lazy.compactMap({ $0["errorCode"]?.text }).first
+    {
+      return code
+    }
+    return error?["status"]?.text ?? ""
+  }
+}
+
 extension SimulatedFCM.Refusal {
   /// 404: the app is gone from the device, or its token was replaced.
   public static let unregistered = fcm(404, "NOT_FOUND", "UNREGISTERED", "Requested entity was not found.")

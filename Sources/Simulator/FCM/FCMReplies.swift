@@ -5,7 +5,7 @@ extension SimulatedFCM {
   typealias TokenRules = ReplyRules<TokenMatch, Refusal>
 
   /// Which messages a rule is for.
-  public struct Match: Sendable, Hashable, CountedMatch {
+  public struct Match: RulePart, CountedMatch {
     /// How the registration token begins.
     public var tokenPrefix = ""
     /// The project in the address; nil for any.
@@ -22,6 +22,13 @@ extension SimulatedFCM {
     public static var any: Match { Match() }
     public static func token(_ prefix: String) -> Match { Match(tokenPrefix: prefix) }
     public static func nth(_ number: Int) -> Match { Match(nth: number) }
+
+    init(_ rule: RuleBody) { self.init(tokenPrefix: rule.tokenPrefix ?? "", project: rule.project, nth: rule.nth) }
+
+    func describe(in rule: inout RuleBody) {
+      rule.tokenPrefix = tokenPrefix.isEmpty ? nil : tokenPrefix
+      rule.project = project
+    }
 
     func covers(token: String, project: String) -> Bool {
       token.hasPrefix(tokenPrefix) && (self.project.map { $0 == project } ?? true)

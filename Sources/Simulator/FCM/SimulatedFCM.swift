@@ -5,7 +5,8 @@ import Wire
 /// A simulation of Firebase Cloud Messaging's HTTP v1 API, with the token endpoint of Google's sign-in.
 ///
 /// It answers as Google documents it, over the same HTTP/2. No real phone gets anything; the phone page shows the pushes.
-public final class SimulatedFCM: SimulatedService {
+public final class SimulatedFCM: SimulatedService, SteerableService {
+  static let serviceName = "fcm"
   public let traffic: ServiceTraffic<ReceivedRequest>
   let streamLimit: Int
   private let tokenLog: RequestLog<ReceivedTokenRequest>
@@ -110,6 +111,9 @@ extension SimulatedFCM {
       $0.tokenRules.removeAll()
     }
   }
+
+  /// The rules in force, by number; not those for token requests.
+  var rules: [Rules.Entry] { state.withLock { $0.rules.entries } }
 }
 
 // MARK: - Received token requests

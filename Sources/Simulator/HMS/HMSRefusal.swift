@@ -51,6 +51,18 @@ extension SimulatedHMS {
   }
 }
 
+extension SimulatedHMS.Refusal: ListedRefusal {
+  static let listed =
+    usualStatus.keys.sorted().map { code($0) } + [
+      code("80100017"), code("80300002"), allTokensInvalid, code("80300011"), code("80300013"), flowControl(),
+    ]
+
+  /// The code; flow control has none.
+  var reason: String {
+    (try? JSONDecoder().decode(JSONValue.self, from: Data(body.utf8)))?["code"]?.text ?? ""
+  }
+}
+
 /// A response's body.
 enum HMSBody {
   static func text(_ code: String, _ message: String) -> String {

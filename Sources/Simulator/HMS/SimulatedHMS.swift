@@ -5,7 +5,8 @@ import Wire
 /// A simulation of Huawei's Push Kit (REST v1 for clients, v2 for service accounts), with the token endpoint of Huawei's sign-in.
 ///
 /// It answers as Huawei documents it, over HTTP/2. No real phone gets anything; the phone page shows the pushes.
-public final class SimulatedHMS: SimulatedService {
+public final class SimulatedHMS: SimulatedService, SteerableService {
+  static let serviceName = "hms"
   public let traffic: ServiceTraffic<ReceivedRequest>
   let streamLimit: Int
   private let tokenLog: RequestLog<ReceivedTokenRequest>
@@ -114,6 +115,9 @@ extension SimulatedHMS {
     }
   }
 
+  /// The rules in force, by number; not those for token requests.
+  var rules: [Rules.Entry] { state.withLock { $0.rules.entries } }
+
   /// How many token requests were received since the start.
   public var tokenRequestCount: Int { tokenLog.count }
 
@@ -129,7 +133,7 @@ extension SimulatedHMS {
   typealias Rules = ReplyRules<Match, Refusal>
 
   /// Which tokens, or token requests, a rule is for.
-  public struct Match: Sendable, Hashable, CountedMatch {
+  public struct Match: PrefixMatch {
     /// How the push token begins, or the client's id.
     public var prefix = ""
     /// Only the n-th that matches the rest, counted from 1 since the rule was added.

@@ -8,24 +8,24 @@ import ServiceLifecycle
 struct PhoneServer: Sendable {
   let port: Int
   private let pushes: RequestLog<PhoneEntry>
-  private let services: ServiceGroup
+  private let group: ServiceGroup
   private let running: Task<Void, any Error>
 
   /// - Parameters:
-  ///   - apns: gets rules and orders.
+  ///   - services: get rules and orders.
   ///   - pushes: what phones got.
   ///   - settings: gives the address to bind and the names to answer to.
   ///   - addresses: what to show under "Point the hub here", by the hub's setting.
   ///   - site: the app of the sample page.
   /// - Throws: if the port cannot be bound.
   init(
-    _ apns: SimulatedAPNs, _ pushes: RequestLog<PhoneEntry>, _ settings: SimulatorSettings, port: Int,
+    _ services: [any SteerableService], _ pushes: RequestLog<PhoneEntry>, _ settings: SimulatorSettings, port: Int,
     addresses: [(variable: String, value: String)], site: @escaping @Sendable () -> SampleSite?, logger: Logger
   ) async throws {
     let router = Router(context: PhoneRequestContext.self)
     router.add(middleware: HostCheck([settings.host, settings.name] + settings.phoneNames))
     PhoneRoutes(pushes: pushes, addresses: addresses, site: site).add(to: router)
-    RuleRoutes(apns: apns).add(to: router)
+    RuleRoutes(services: services).add(to: router)
     let (bound, continuation) = AsyncStream.makeStream(of: Int.self)
     var quiet = logger
     quiet.logLevel = max(logger.logLevel, .warning)
@@ -35,25 +35,25 @@ struct PhoneServer: Sendable {
         continuation.yield(channel.localAddress?.port ?? 0)
         continuation.finish()
       }, logger: quiet)
-    let services = ServiceGroup(
+    let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(services: [application], logger: quiet))
     let running = Task {
       defer { continuation.finish() }
-      try await services.run()
+      try await group.run()
     }
     guard let boundPort = await bound.first(where: { _ in true }) else {
       try await running.value
       throw CancellationError()
     }
     self.pushes = pushes
-    self.services = services
+    self.group = group
     self.running = running
     self.port = boundPort
   }
 
   /// Ends every stream of events, and the server.
   func stop() async {
-    await services.triggerGracefulShutdown()
+    await group.triggerGracefulShutdown()
     pushes.finish()
     _ = try? await running.value
   }

@@ -4,7 +4,8 @@ import Synchronization
 /// A simulation of Windows Push Notification Services, with the token endpoints of login.live.com and Microsoft Entra on the same port.
 ///
 /// It answers as Microsoft documents it, over HTTP/1.1 or HTTP/2. No real device gets anything; the phone page shows the pushes.
-public final class SimulatedWNS: SimulatedService {
+public final class SimulatedWNS: SimulatedService, SteerableService {
+  static let serviceName = "wns"
   public let traffic: ServiceTraffic<ReceivedRequest>
   let streamLimit: Int
   private let tokenLog: RequestLog<ReceivedTokenRequest>
@@ -124,6 +125,9 @@ extension SimulatedWNS {
     }
   }
 
+  /// The rules in force, by number; not those for token requests.
+  var rules: [Rules.Entry] { state.withLock { $0.rules.entries } }
+
   /// How many token requests were received since the start.
   public var tokenRequestCount: Int { tokenLog.count }
 
@@ -146,7 +150,7 @@ extension SimulatedWNS {
   }
 
   /// Which channels, or token requests, a rule is for.
-  public struct Match: Sendable, Hashable, CountedMatch {
+  public struct Match: PrefixMatch {
     /// How the token in the channel URI begins, or the client's id.
     public var prefix = ""
     /// Only the n-th that matches the rest, counted from 1 since the rule was added.

@@ -45,3 +45,20 @@ extension SimulatedWNS {
     static let otherApp = status(403, "The cloud service is not authorized to send a notification to this URI")
   }
 }
+
+extension SimulatedWNS.Refusal: ListedRefusal {
+  static let listed =
+    [taken("dropped"), taken("channelthrottled")] + [400, 401].map { status($0) } + [otherApp, notFound]
+    + [405, 406].map { status($0) } + [expired] + [413, 500, 503].map { status($0) }
+
+  /// What became of the notification, or the description of the error.
+  var reason: String {
+    headers["x-wns-notificationstatus"] ?? headers["x-wns-status"] ?? headers["x-wns-error-description"] ?? ""
+  }
+
+  /// WNS has a header of its own for it, in seconds.
+  var retryAfter: String? {
+    get { headers["x-wns-continue-after"] }
+    set { headers["x-wns-continue-after"] = newValue }
+  }
+}

@@ -8,7 +8,8 @@ import Wire
 ///
 /// It answers as Mozilla's autopush does, over HTTP/2. Its sample browsers decrypt their pushes for the phone page. A real Firefox
 /// whose setting `dom.push.serverURL` names it gets its pushes over WebSocket.
-public final class SimulatedWebPush: SimulatedService {
+public final class SimulatedWebPush: SimulatedService, SteerableService {
+  static let serviceName = "webpush"
   public let traffic: ServiceTraffic<ReceivedRequest>
   let streamLimit: Int
   private let acknowledgementLog: RequestLog<Acknowledgement>
@@ -90,6 +91,9 @@ extension SimulatedWebPush {
 
   /// Removes all rules.
   public func removeRules() { state.withLock { $0.rules.removeAll() } }
+
+  /// The rules in force, by number.
+  var rules: [Rules.Entry] { state.withLock { $0.rules.entries } }
 }
 
 // MARK: - Real browsers
@@ -158,7 +162,7 @@ extension SimulatedWebPush {
   typealias Rules = ReplyRules<Match, Refusal>
 
   /// Which pushes a rule is for.
-  public struct Match: Sendable, Hashable, CountedMatch {
+  public struct Match: PrefixMatch {
     /// How the last part of the endpoint begins: with the name of the sample browser.
     public var prefix = ""
     /// Only the n-th that matches the rest, counted from 1 since the rule was added.

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Wire
 
 extension SimulatedWebPush {
@@ -50,5 +51,19 @@ extension SimulatedWebPush {
       400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed", 410: "Gone",
       413: "Payload Too Large", 500: "Internal Server Error", 503: "Service Unavailable",
     ]
+  }
+}
+
+extension SimulatedWebPush.Refusal: ListedRefusal {
+  static let listed = [
+    badEncryption("Refused by a rule"), unauthorized("Refused by a rule"), noSuchEndpoint, noSuchBrowser, unsubscribed,
+    tooLarge, tooMany(), errno(999, status: 500, "Unknown error"), unavailable(),
+  ]
+
+  /// The `errno`; that of proxies is empty.
+  var reason: String {
+    let json = try? JSONDecoder().decode(JSONValue.self, from: Data(body.utf8))
+    guard case .integer(let number) = json?["errno"] else { return "" }
+    return String(number)
   }
 }
