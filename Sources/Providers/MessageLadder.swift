@@ -30,7 +30,7 @@ extension RenderedMessage {
   func fitted<Form>(_ form: (RenderedMessage) -> Form?) -> (form: Form, reductions: Reductions)? {
     if let form = form(self) { return (form, []) }
     var (message, reductions) = (self, Reductions())
-    if info != nil {
+    if mayDropInfo {
       message.info = nil
       reductions.insert(.infoDropped)
       if let form = form(message) { return (form, reductions) }
@@ -49,7 +49,7 @@ extension RenderedMessage {
   /// The smallest form on the ladder, and what it leaves out.
   var reduced: (message: RenderedMessage, reductions: Reductions) {
     var (message, reductions) = (self, Reductions())
-    if info != nil {
+    if mayDropInfo {
       message.info = nil
       reductions.insert(.infoDropped)
     }
@@ -63,6 +63,9 @@ extension RenderedMessage {
     }
     return (message, reductions)
   }
+
+  /// Without an alert, the info is all that there is to read.
+  private var mayDropInfo: Bool { info != nil && alert.map { $0.count > 2 } == true }
 
   /// The form with as much of the alert as fits.
   private func shortened<Form>(_ form: (RenderedMessage) -> Form?) -> Form? {

@@ -15,6 +15,9 @@ public protocol PushAccount: Sendable {
   /// Gives a push the service's form. A message that is too large goes down the ladder of `RenderedMessage.fitted`.
   func prepare(_ push: OutgoingPush) -> PreparedPush
 
+  /// Stands for a device's token in a preview that names no device.
+  var exampleToken: String { get }
+
   /// A prepared request as the service would get it.
   func preview(_ request: PushRequest, to environment: PushEnvironment) -> RequestPreview
 
@@ -26,9 +29,8 @@ public protocol PushAccount: Sendable {
     _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]>
 
-  /// Whether one service answers all pushes, so that a failure says something about the others. It is false where each device has an
-  /// address of its own, which it named itself.
-  var hasOneService: Bool { get }
+  /// What says that the service is away for all pushes of the app.
+  var outageEvidence: OutageEvidence { get }
 
   /// The environments that the service has; a service with one has `production`.
   var environments: [PushEnvironment] { get }
@@ -42,11 +44,19 @@ public protocol PushAccount: Sendable {
 
 extension PushAccount {
   public var mostRecipients: Int { 1 }
+  public var outageEvidence: OutageEvidence { .anyFailure }
+  public var exampleToken: String { String(repeating: "0", count: 64) }
   public func advice(on reason: String) -> String? { nil }
 }
 
-extension PushAccount {
-  public var hasOneService: Bool { true }
+/// What says that a push service is away for all pushes of an app.
+public enum OutageEvidence: Sendable, Hashable {
+  /// That no push can be sent, or that all are put off: one service answers them.
+  case anyFailure
+  /// That all are put off. Devices name addresses of one service, and connections can fail because of such an address.
+  case answers
+  /// Nothing: devices name addresses that can be anybody's.
+  case none
 }
 
 /// The environment in which a device token is valid. APNs has two: `production` for TestFlight and the App Store, `sandbox` for

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOSSL
+public import Wire
 
 /// The push services' addresses, and the timeouts of connections to them.
 public struct PushServiceSettings: Sendable {
@@ -8,6 +9,8 @@ public struct PushServiceSettings: Sendable {
   public var hms = HMSSettings()
   public var wns = WNSSettings()
   public var webPush = WebPushSettings()
+  /// `PUSHCART_WNS_ALLOWED_HOSTS` and `PUSHCART_WEBPUSH_ALLOWED_HOSTS`: where pushes to devices with addresses of their own may go.
+  public var endpoints = EndpointRules()
   /// `PUSHCART_PROVIDER_CA_FILE`: PEM of the certificates to trust; nil for the system's.
   public var caFile: String?
   /// Most connections of one account in one environment. APNs allows several; the second opens when hundreds of pushes wait.
@@ -20,6 +23,9 @@ public struct PushServiceSettings: Sendable {
   public var overtakenTimeout: Duration = .seconds(10)
   /// How long pushes wait while none is answered, before they come back `unsent`.
   public var queueTimeout: Duration = .seconds(30)
+  /// How long an origin that nobody but a client has named may take for a response, and pushes may wait for it. They hold room that
+  /// others need.
+  public var strangerTimeout: Duration = .seconds(10)
   /// How many connections may fail in a row before waiting pushes come back `unsent`. From then on they do with every further
   /// failure.
   public var connectAttempts = 5

@@ -12,7 +12,7 @@ public final class PushServices: Service {
   private let fcm: AccessTokenService
   private let hms: AccessTokenService
   private let wns: AccessTokenService
-  private let windowsHosts: ChannelHosts
+  private let windows: EndpointRule
   private let webPush: WebPushSender
 
   /// - Parameters:
@@ -30,9 +30,9 @@ public final class PushServices: Service {
       settings.apns, pools, ProviderTokens(tokens ?? UnsharedTokens(now: now), logger: logger, clock: clock))
     fcm = try .fcm(settings.fcm, pools)
     hms = try .hms(settings.hms, pools)
-    wns = try .wns(settings.wns, pools)
-    windowsHosts = settings.wns.allowedHosts
-    webPush = WebPushSender(settings.webPush, pools)
+    wns = try .wns(settings.wns, settings.endpoints.wns, pools)
+    windows = settings.endpoints.wns
+    webPush = WebPushSender(settings.webPush, settings.endpoints.webPush, pools)
   }
 
   /// The account of an app. Making one costs little: nothing is opened before it is used.
@@ -56,7 +56,7 @@ public final class PushServices: Service {
         topic: appID, signIn: .certificates(customer, development: development, production: production), endpoint: apns)
     case .fcm(let credentials): FCMAccount(credentials: credentials, endpoint: fcm)
     case .hms(let credentials): HMSAccount(credentials: credentials, endpoint: hms)
-    case .wns(let credentials): WNSAccount(credentials: credentials, endpoint: wns, allowedHosts: windowsHosts)
+    case .wns(let credentials): WNSAccount(credentials: credentials, endpoint: wns, rule: windows)
     case .webPush(let credentials): WebPushAccount(credentials: credentials, endpoint: webPush)
     }
   }

@@ -1,5 +1,3 @@
-public import Wire
-
 /// A request as a push service would get it, for people. What signs in is masked.
 public struct RequestPreview: Sendable {
   public var url: String
@@ -32,21 +30,5 @@ extension PushRequest {
     if let scheme { fields.insert(("authorization", "\(scheme) …"), at: 0) }
     return RequestPreview(
       url: "https://\(address.authority)\(path)", headers: fields, body: plaintext ?? body, size: size, limit: limit)
-  }
-}
-
-extension PushServices {
-  /// What stands for a device's token where no device is named.
-  public static func exampleToken(for type: AppType) -> String {
-    switch type {
-    case .windows: "https://db5p.notify.windows.com/?token=example"
-    // The keys are those of RFC 8291, section 5.
-    case .web:
-      """
-      {"endpoint":"https://updates.push.services.mozilla.com/wpush/v2/example","keys":{"p256dh":"BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-\
-      JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4","auth":"BTBZMqHH6r4Tts7J_aSIgg"}}
-      """
-    default: String(repeating: "0", count: 64)
-    }
   }
 }

@@ -25,10 +25,10 @@ struct ServiceAddress: Hashable, Sendable {
     self = address
   }
 
-  /// Of a channel URI.
-  init(_ channel: ChannelURI) {
-    host = channel.host
-    port = channel.port
+  /// Of an endpoint that a client named.
+  init(_ endpoint: PushEndpoint) {
+    host = endpoint.host
+    port = endpoint.port
   }
 
   /// Reads `https://host[:port]/path`; nil for anything else.

@@ -57,6 +57,21 @@ import Wire
     #expect(settlement(.uncertain(reason: "X"), nil, .resend) == written(.waiting, "X", delay: .seconds(1)))
   }
 
+  @Test func `What leaves once is not sent again, whatever the policy`() {
+    for (verdict, state) in [
+      (Verdict.uncertain(reason: "X"), PushState.uncertain), (.retry(after: nil, reason: "X"), .failed),
+    ] {
+      guard
+        case .settled(let settlement) = outcomePolicy(.resend).action(
+          of: outcome(verdict), for: push, in: .production, isOnce: true)
+      else {
+        Issue.record("\(verdict) is not settled")
+        continue
+      }
+      #expect(settlement == written(state, "X"))
+    }
+  }
+
   @Test func `Refused credentials write no outcome`() {
     #expect(
       outcomePolicy().action(of: outcome(.credentialsRefused(reason: "X")), for: push, in: .sandbox)

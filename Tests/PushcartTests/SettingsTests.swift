@@ -55,15 +55,20 @@ import Web
     #expect(settings.database.sharedConnections == 4)
   }
 
-  @Test func `Web Push goes to the hosts of a list alone, and names whom to contact`() async throws {
+  @Test func `Web Push and WNS go to the hosts of a list alone, and Web Push names whom to contact`() async throws {
     let settings = try await read(
       [(.webpushAllowedHosts, "localhost:8447, *.push.apple.com"), (.publicURL, "https://p.example.com")], enough)
-    #expect(settings.pushServices.webPush.hosts == WebPushHosts("localhost:8447,*.push.apple.com"))
+    #expect(settings.pushServices.endpoints.webPush.listed == HostList("localhost:8447,*.push.apple.com"))
+    #expect(settings.pushServices.endpoints.wns == .wns)
+    #expect(
+      try await read([(.wnsAllowedHosts, "*.push.example")], enough).pushServices.endpoints.wns.listed
+        == HostList("*.push.example"))
     #expect(settings.pushServices.webPush.contact == "https://p.example.com")
     #expect(try await read([], enough).pushServices.webPush.contact == "mailto:postmaster@127.0.0.1")
     #expect(
-      try await problems([(.webpushAllowedHosts, "https://push.example.com")], enough) == [
-        "PUSHCART_WEBPUSH_ALLOWED_HOSTS must be hosts as in push.example.com, example.com:8443 or *.example.com, by comma"
+      try await problems([(.webpushAllowedHosts, "https://push.example.com"), (.wnsAllowedHosts, "a,,b")], enough) == [
+        "PUSHCART_WNS_ALLOWED_HOSTS must be hosts as in push.example.com, example.com:8443 or *.example.com, by comma",
+        "PUSHCART_WEBPUSH_ALLOWED_HOSTS must be hosts as in push.example.com, example.com:8443 or *.example.com, by comma",
       ])
   }
 

@@ -127,8 +127,9 @@ import Wire
     try await withDatabase { database in
       let customer = try await database.customer()
       let app = try await PushApps(database.pool, vault: .fresh()).add(customer, Self.app())
-      let registrations = RegistrationBatcher(
-        database.pool, limits: .patient, webPushHosts: WebPushHosts(list) ?? WebPushHosts())
+      var endpoints = EndpointRules()
+      endpoints.webPush.listed = HostList(list)
+      let registrations = RegistrationBatcher(database.pool, limits: .patient, endpoints: endpoints)
       var body = PushDevicesBody()
       body.originalId = "me"
       var device = PushDevicesBody.DeviceInfo()

@@ -98,32 +98,41 @@ import Wire
       let apps = PushApps(database.pool)
       let windows = try await apps.add(customer, NewPushApp(appID: "com.acme.app", type: .windows, name: "Acme"))
       let android = try await apps.add(customer, NewPushApp(appID: "com.acme.app", type: .android, name: "Acme"))
-      func problem(_ token: String, _ type: AppType = .windows, _ hosts: ChannelHosts = .microsoft) -> String? {
+      func problem(_ token: String, _ type: AppType = .windows, _ hosts: HostList? = nil) async throws -> String? {
         var body = PushDevicesBody()
         body.originalId = "me"
         var device = PushDevicesBody.DeviceInfo()
         device.deviceToken = token
         device.appType = type
         body.deviceInfo = [device]
-        do throws(RegistryError) {
-          _ = try Registration(body, apps: [windows, android], channelHosts: hosts)
+        var endpoints = EndpointRules()
+        endpoints.wns.listed = hosts
+        let registrations = RegistrationBatcher(database.pool, limits: .patient, endpoints: endpoints)
+        do {
+          let contact = try await registrations.register(
+            customer, try Registration(body, apps: [windows, android]))
+          #expect(contact?.devices.contains { $0.token == token } == true)
           return nil
-        } catch {
+        } catch let error as RegistryError {
           guard case .invalid("deviceInfo[0].devicetoken", let problem) = error else { return "\(error)" }
           return problem
         }
       }
-      #expect(problem("https://db5p.notify.windows.com/?token=AwYAAA%2f") == nil)
+      #expect(try await problem("https://db5p.notify.windows.com/?token=AwYAAA%2f") == nil)
+      let form = "must be a channel URI of Windows, as in https://db5p.notify.windows.com/?token=…: it must "
+      let scheme = "be an address of the form https://host/path"
+      #expect(try await problem("AwYAAA") == form + scheme)
+      #expect(try await problem("http://db5p.notify.windows.com/?token=a") == form + scheme)
+      #expect(try await problem("https://me@db5p.notify.windows.com/?token=a") == form + "not hold a user name")
       #expect(
-        problem("AwYAAA") == "must be a channel URI of Windows, as in https://db5p.notify.windows.com/?token=…")
-      #expect(problem("http://db5p.notify.windows.com/?token=a")?.hasPrefix("must be a channel URI of Windows") == true)
+        try await problem("https://evil.example/?token=a")
+          == "must be at a host of *.notify.windows.com, as PUSHCART_WNS_ALLOWED_HOSTS names no others")
+      let own = try #require(HostList("localhost:8447"))
+      #expect(try await problem("https://localhost:8447/?token=a", .windows, own) == nil)
       #expect(
-        problem("https://evil.example/?token=a")
-          == "must be a channel URI at a host that this hub allows: *.notify.windows.com")
-      let own = try #require(ChannelHosts("localhost:8447"))
-      #expect(problem("https://localhost:8447/?token=a", .windows, own) == nil)
-      #expect(problem("https://db5p.notify.windows.com/?token=a", .windows, own) != nil)
-      #expect(problem("AwYAAA", .android) == nil)
+        try await problem("https://db5p.notify.windows.com/?token=a", .windows, own)
+          == "must be at a host that PUSHCART_WNS_ALLOWED_HOSTS names")
+      #expect(try await problem("AwYAAA", .android) == nil)
     }
   }
 }

@@ -23,7 +23,7 @@ import Wire
   }
 
   private func register(_ subscription: String, of number: Int, _ app: PushApp, _ bench: SendingBench) async throws {
-    let registrations = RegistrationBatcher(bench.pool, webPushHosts: WebPushHosts(bench.simulator))
+    let registrations = RegistrationBatcher(bench.pool, endpoints: EndpointRules(bench.simulator))
     var body = PushDevicesBody()
     body.originalId = "user\(number)@example.com"
     body.firstName = "N\(number)"

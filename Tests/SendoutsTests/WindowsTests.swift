@@ -13,27 +13,26 @@ import Wire
   private static let sid = "ms-app://s-1-15-2-7"
 
   /// A Windows app, and a device of each of these contacts.
-  private func addApp(_ bench: SendingBench, contacts: Int, channelHosts: ChannelHosts? = nil) async throws -> PushApp {
+  private func addApp(_ bench: SendingBench, contacts: Int, endpoints: EndpointRules? = nil) async throws -> PushApp {
     bench.simulator.wns.register(packageSID: Self.sid, secret: "acme-secret")
     let app = try await PushApps(bench.pool, vault: bench.vault).add(
       bench.customer,
       NewPushApp(
         appID: SendingBench.appID, type: .windows, name: "Acme",
         service: PushServiceFields(clientSecret: Secret("acme-secret"), packageSID: Self.sid)))
-    let hosts = try channelHosts ?? #require(ChannelHosts(bench.simulator.wnsHost))
-    let registrations = RegistrationBatcher(bench.pool, channelHosts: hosts)
+    let registrations = RegistrationBatcher(bench.pool, endpoints: endpoints ?? EndpointRules(bench.simulator))
     for number in 1...contacts {
       var body = PushDevicesBody()
       body.originalId = "user\(number)@example.com"
       body.firstName = "N\(number)"
       var device = PushDevicesBody.DeviceInfo()
       device.deviceToken =
-        channelHosts == nil
+        endpoints == nil
         ? bench.simulator.channel("windows-\(number)") : "https://db5p.notify.windows.com/?token=windows-\(number)"
       device.appType = .windows
       body.deviceInfo = [device]
       try await registrations.register(
-        bench.customer, try Registration(body, apps: [app], channelHosts: hosts), returnsContact: false)
+        bench.customer, try Registration(body, apps: [app]), returnsContact: false)
     }
     return app
   }
@@ -97,7 +96,7 @@ import Wire
 
   @Test func `Channels stored before their host was forbidden get nothing, and their devices stay`() async throws {
     try await withSendingBench { bench in
-      _ = try await addApp(bench, contacts: 2, channelHosts: .microsoft)
+      _ = try await addApp(bench, contacts: 2, endpoints: EndpointRules())
       try await bench.withHubs {
         let key = try await bench.send()
         let finished = try await bench.until(key, .finished)

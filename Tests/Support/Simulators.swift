@@ -90,8 +90,7 @@ extension PushServiceSettings {
     hms.url = simulator.hmsURL
     hms.tokenURL = simulator.hmsTokenURL
     wns.tokenURL = simulator.wnsURL
-    wns.allowedHosts = ChannelHosts(simulator.wnsHost) ?? .microsoft
-    webPush.hosts = WebPushHosts(simulator)
+    endpoints = EndpointRules(simulator)
     caFile = simulator.caFile
     reconnectDelay = .milliseconds(1)
     connectTimeout = .seconds(600)
@@ -105,10 +104,12 @@ extension PushServiceSettings {
   }
 }
 
-extension WebPushHosts {
-  /// The host of a Simulator alone, which has a private address.
+extension EndpointRules {
+  /// The hosts of a Simulator alone, which have a private address.
   public init(_ simulator: PushSimulator) {
-    self = Self(String(simulator.webPushURL.dropFirst("https://".count))) ?? Self()
+    self.init()
+    wns.listed = HostList(simulator.wnsHost)
+    webPush.listed = HostList(simulator.webPushHost)
   }
 }
 

@@ -302,13 +302,13 @@ final class Dispatch: Sendable {
     if !missing.isEmpty {
       await take(OutcomePartition(missing, slice, run.outcomePolicy), in: slice.environment, of: run, &room)
     }
-    if app.account.hasOneService, slice.environment == lane.environment, isOurs() { judge(service) }
+    if slice.environment == lane.environment, isOurs() { judge(service) }
     await endSlice(of: run)
   }
 
   /// Opens or closes the lane by what came of a slice.
   private func judge(_ service: ServiceAvailability) {
-    switch service.finding {
+    switch service.finding(by: app.account.outageEvidence) {
     case .available: dispatcher.laneStatus.open(laneKey)
     case .unknown: break
     case .unavailable(let reason, let wish):

@@ -30,7 +30,9 @@ struct OutcomePartition: Sendable {
         longestWish = max(longestWish, after ?? .zero)
         postponementReason = reason
       }
-      switch outcomePolicy.action(of: outcome, for: push, in: slice.environment) {
+      switch outcomePolicy.action(
+        of: outcome, for: push, in: slice.environment, isOnce: slice.leavingOnce.contains(outcome.index))
+      {
       case .settled(var settlement):
         if settlement.state == .accepted, !slice.reduced.isEmpty || !outcome.reductions.isEmpty {
           settlement.reason = outcome.reductions.union(slice.reduced[outcome.index] ?? []).words
@@ -78,10 +80,12 @@ struct ServiceAvailability: Sendable {
     unsentReason = partition.unsentReason ?? unsentReason
   }
 
-  var finding: Finding {
+  func finding(by evidence: OutageEvidence) -> Finding {
     if answered > postponed { return .available }
-    if answered >= Self.evidence, let reason { return .unavailable(reason: reason, wish: wish) }
-    if answered == 0, let unsentReason { return .unavailable(reason: unsentReason, wish: .zero) }
+    if evidence != .none, answered >= Self.evidence, let reason { return .unavailable(reason: reason, wish: wish) }
+    if evidence == .anyFailure, answered == 0, let unsentReason {
+      return .unavailable(reason: unsentReason, wish: .zero)
+    }
     return .unknown
   }
 }

@@ -46,8 +46,13 @@ struct OutcomePolicy: Sendable {
   /// The clock by which pushes expire. The moment itself comes from the database.
   var clock: @Sendable () -> ContinuousClock.Instant = { .now }
 
-  func action(of outcome: PushOutcome, for push: QueuedPush, in environment: PushEnvironment) -> OutcomeAction {
+  /// - Parameter isOnce: whether it leaves once and is not put off.
+  func action(
+    of outcome: PushOutcome, for push: QueuedPush, in environment: PushEnvironment, isOnce: Bool = false
+  ) -> OutcomeAction {
     switch outcome.verdict {
+    case .retry(_, let reason) where isOnce: .settled(settled(.failed, push, outcome, reason))
+    case .uncertain(let reason) where isOnce: .settled(settled(.uncertain, push, outcome, reason))
     case .accepted: .settled(settled(.accepted, push, outcome))
     case .retry(let after, let reason):
       .settled(retry(push, outcome, reason, atLeast: after ?? .zero, finally: .failed))
@@ -126,8 +131,11 @@ struct OutcomePolicy: Sendable {
 }
 
 extension String {
-  /// A push service's reason as the ledger keeps it: at most 100 characters, and without U+0000, which PostgreSQL refuses.
-  var forLedger: String { String(filter { $0 != "\0" }.prefix(100)) }
+  /// A push service's reason as the ledger keeps it: at most 100 Unicode scalars, and without U+0000, which PostgreSQL refuses.
+  var forLedger: String {
+    guard utf8.count > 100 || utf8.contains(0) else { return self }
+    return String(String.UnicodeScalarView(unicodeScalars.lazy.filter { $0 != "\0" }.prefix(100)))
+  }
 }
 
 /// When a failed push is tried again.

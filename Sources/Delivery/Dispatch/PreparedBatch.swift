@@ -20,7 +20,11 @@ struct PreparedBatch: Sendable {
     /// What was left out of messages that were too large, by their pushes' index.
     var reduced: [Int: Reductions] = [:]
 
-    mutating func append(_ push: QueuedPush, _ prepared: PreparedPush) {
+    /// Pushes that leave once and are not put off, by their index in `pushes`.
+    var leavingOnce: Set<Int> = []
+
+    mutating func append(_ push: QueuedPush, _ prepared: PreparedPush, isOnce: Bool) {
+      if isOnce { leavingOnce.insert(pushes.count) }
       switch prepared {
       case .request(let request):
         if requests.last?.sharesRequest(with: request) != true { distinctRequests += 1 }
@@ -101,8 +105,8 @@ struct Preparation: Sendable {
         prepared.settlements.append(.withoutSending(push, .skipped, "message_gone"))
         continue
       }
-      if isExpired(push, content) {
-        prepared.settlements.append(.withoutSending(push, .failed, "expired"))
+      if let settlement = settlementIfLate(push, content) {
+        prepared.settlements.append(settlement)
         continue
       }
       let environment: PushEnvironment = recipient.device.isSandbox ? .sandbox : .production
@@ -111,7 +115,7 @@ struct Preparation: Sendable {
         prepared.slices.append(PreparedBatch.Slice(environment: environment))
       }
       prepared.slices[prepared.slices.count - 1].append(
-        push, app.account.prepare(outgoing(push, recipient, content)))
+        push, app.account.prepare(outgoing(push, recipient, content)), isOnce: content.template.ttl == 0)
     }
   }
 
@@ -127,11 +131,12 @@ struct Preparation: Sendable {
     return recipient.contact.id == push.contact ? nil : "device_reassigned"
   }
 
-  /// A message with a time to live of 0 leaves once, and is not put off.
-  private func isExpired(_ push: QueuedPush, _ content: MessageContent) -> Bool {
-    if content.template.ttl == 0 { return push.attempts > 0 || push.giveUpAt != nil }
-    guard let expiresAt = content.expiresAt else { return false }
-    return expiresAt <= now()
+  /// What is settled of a push that is too late. A message with a time to live of 0 leaves once, and is not put off. If it was
+  /// tried before, that is because a hub was stopped, and nobody knows whether it left.
+  private func settlementIfLate(_ push: QueuedPush, _ content: MessageContent) -> Settlement? {
+    if content.template.ttl == 0, push.attempts > 0 { return .withoutSending(push, .uncertain, "hub_stopped") }
+    let isLate = content.template.ttl == 0 ? push.giveUpAt != nil : content.expiresAt.map { $0 <= now() } ?? false
+    return isLate ? .withoutSending(push, .failed, "expired") : nil
   }
 
   private func content(of push: QueuedPush, in batch: ClaimedBatch) -> MessageContent? {

@@ -43,7 +43,9 @@ struct APNsAccount: PushAccount {
       return .refused(.payloadRefused(reason: "BadOverride \(header)"))
     }
     let limit = request.pushType.payloadLimit
-    let fitted = push.message.fitted { message in
+    var message = push.message
+    if request.pushType != type { message.pushType = request.pushType }
+    let fitted = message.fitted { message in
       let json = APNsPayload.json(message)
       return json.count <= limit ? json : nil
     }
@@ -57,6 +59,7 @@ struct APNsAccount: PushAccount {
     }
     var prepared = request.request
     prepared.reductions = fitted.reductions
+    prepared.hasOwnTopic = request.ownTopic != nil
     return .request(prepared)
   }
 

@@ -97,3 +97,14 @@ extension APNsReason {
     }
   }
 }
+
+extension ResponseClassification {
+  /// The same where the message has overridden the topic: then the topic is the message's fault, and neither the app's nor the device's.
+  var ofOwnTopic: ResponseClassification {
+    switch reason.flatMap(APNsReason.init(rawValue:)) {
+    case .badTopic, .missingTopic, .topicDisallowed, .deviceTokenNotForTopic:
+      ResponseClassification(verdict: .payloadRefused(reason: reason ?? ""), reason: reason)
+    default: self
+    }
+  }
+}

@@ -82,7 +82,8 @@ struct APNsDescription: ServiceDescription {
   }
 
   func classification(of response: ServiceResponse, to request: PushRequest) -> ResponseClassification {
-    ResponseClassification(APNsResponse(response))
+    let classification = ResponseClassification(APNsResponse(response))
+    return request.hasOwnTopic ? classification.ofOwnTopic : classification
   }
 
   func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool {

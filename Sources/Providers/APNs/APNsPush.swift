@@ -82,8 +82,8 @@ extension APNsPush {
     guard token.utf8.allSatisfy(Self.isHexDigit) else {
       return ResponseClassification(.badDeviceToken).verdict
     }
-    if topicHeader.isEmpty { return ResponseClassification(.missingTopic).verdict }
-    guard topicHeader.utf8.allSatisfy(Self.isVisible) else { return ResponseClassification(.badTopic).verdict }
+    if topicHeader.isEmpty { return refusal(of: .missingTopic) }
+    guard topicHeader.utf8.allSatisfy(Self.isVisible) else { return refusal(of: .badTopic) }
     if let collapseID = collapseID, collapseID.utf8.count > 64 || !collapseID.utf8.allSatisfy(Self.isVisible) {
       return ResponseClassification(.badCollapseID).verdict
     }
@@ -92,6 +92,11 @@ extension APNsPush {
       return ResponseClassification(.payloadTooLarge).verdict
     }
     return nil
+  }
+
+  private func refusal(of topic: APNsReason) -> Verdict {
+    let classification = ResponseClassification(topic)
+    return ownTopic == nil ? classification.verdict : classification.ofOwnTopic.verdict
   }
 
   private static func isHexDigit(_ byte: UInt8) -> Bool {
@@ -119,7 +124,12 @@ extension APNsPush {
   /// Sets the headers of an override; null removes `apns-expiration` and `apns-collapse-id`.
   /// - Returns: the header whose value it cannot have; nil if there is none.
   mutating func override(_ headers: [String: JSONValue]) -> String? {
-    headers.first { !override($0.key, $0.value) }?.key
+    let wrong = headers.first { !override($0.key, $0.value) }?.key
+    // Another type can have a priority of its own.
+    if headers["apns-push-type"] != nil, headers["apns-priority"] == nil {
+      priority = pushType.fixedPriority ?? priority
+    }
+    return wrong
   }
 
   private mutating func override(_ header: String, _ value: JSONValue) -> Bool {

@@ -17,6 +17,8 @@ struct AccessTokenService: Sendable {
   var http1Connections = 0
   /// See `ServiceDescription`.
   var responseHeaders: [String] = []
+  /// See `ServiceDescription`.
+  var mayBePrivate: @Sendable (ServiceAddress) -> Bool = { _ in true }
   /// The service's table.
   let classify: @Sendable (ServiceResponse, PushRequest) -> ResponseClassification
 
@@ -28,9 +30,11 @@ struct AccessTokenService: Sendable {
     _ requests: [PushRequest], as credentials: PushServiceCredentials, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
     let key = PoolKey(service: label, environment: .production, credentials: credentials)
-    let description = AccessTokenServiceDescription(service: self, credentials: credentials)
-    if let address { return pools.send(requests, through: key, to: address, description, while: isWanted) }
-    return pools.send(requests, toOriginsOf: key, { _ in description }, while: isWanted)
+    func description(_ address: ServiceAddress) -> AccessTokenServiceDescription {
+      AccessTokenServiceDescription(service: self, address: address, credentials: credentials)
+    }
+    if let address { return pools.send(requests, through: key, to: address, description(address), while: isWanted) }
+    return pools.send(requests, toOriginsOf: key, description, while: isWanted)
   }
 
   /// The verdict on a single request, which is no push.
@@ -50,6 +54,7 @@ struct AccessTokenService: Sendable {
 /// What connections of an account have to know about its service.
 private struct AccessTokenServiceDescription: ServiceDescription {
   let service: AccessTokenService
+  let address: ServiceAddress
   let credentials: PushServiceCredentials
 
   var name: String { service.name }
@@ -57,6 +62,7 @@ private struct AccessTokenServiceDescription: ServiceDescription {
   var startsWithOneStream: Bool { false }
   var http1Connections: Int { service.http1Connections }
   var responseHeaders: [String] { service.responseHeaders }
+  var mayBePrivate: Bool { service.mayBePrivate(address) }
 
   func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
     service.tokens.authorization(of: credentials, whenReady: whenReady)

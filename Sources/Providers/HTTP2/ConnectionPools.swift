@@ -17,6 +17,8 @@ struct PoolKey: Hashable, Sendable {
   var certificate: PushCertificate?
   /// Where to, for an account whose devices have addresses of their own.
   var origin: ServiceAddress?
+  /// Whether nobody but a client has named the origin, so that it may be anybody's.
+  var isOfStranger = false
 }
 
 /// All pools of connections. They open connections when needed, and are closed when nothing was sent for an hour, as after an app
@@ -24,11 +26,17 @@ struct PoolKey: Hashable, Sendable {
 final class ConnectionPools: Sendable {
   private struct Pools {
     var byKey: [PoolKey: BoundPool] = [:]
+    /// How many pushes of each account are at strangers' origins, or wait for these.
+    var atStrangers: [PoolKey: Int] = [:]
     var isShutDown = false
   }
 
-  /// Most origins that an account has connections to at a time. Clients name them, so they could be any number.
+  /// Most origins that an account has connections to at a time, of strangers and of others. Clients name them, so they could be any
+  /// number.
   static let mostOrigins = 64
+  /// Most pushes of an account that are at strangers' origins at a time. Each holds room in the hub's window until it ends, which a
+  /// stranger can put off.
+  static let mostAtStrangers = 64
   /// Seconds without a push after which a pool is closed: longer than any push stays in it.
   private static let idleLimit: TimeInterval = 3600
 
@@ -66,13 +74,15 @@ final class ConnectionPools: Sendable {
   /// Sends each of `requests` to its own origin, by connections that the account shares with nobody; see `PushAccount.send`.
   ///
   /// An account has connections to `mostOrigins` at a time. Idle ones are closed to make room. While all of them work, requests to
-  /// further origins come back as `retry`.
+  /// further origins come back as `unsent`. Strangers' origins have to answer within `strangerTimeout`, and get `mostAtStrangers` pushes at
+  /// a time; others come back as `unsent`.
   /// - Parameters:
   ///   - account: the key of the pools, without an origin.
+  ///   - isTrusted: whether the operator or we know whose an origin is.
   ///   - service: what is behind an origin, for a pool that does not exist yet.
   func send(
-    _ requests: [PushRequest], toOriginsOf account: PoolKey, _ service: (ServiceAddress) -> any ServiceDescription,
-    while isWanted: @escaping @Sendable () -> Bool
+    _ requests: [PushRequest], toOriginsOf account: PoolKey, where isTrusted: (ServiceAddress) -> Bool = { _ in true },
+    _ service: (ServiceAddress) -> any ServiceDescription, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
     let (stream, outcomes) = OutcomeStream.make(count: requests.reduce(0) { $0 + $1.outcomeCount })
     var byOrigin: [ServiceAddress: [PushRequest]] = [:]
@@ -86,15 +96,37 @@ final class ConnectionPools: Sendable {
     for (origin, requests) in byOrigin {
       var key = account
       key.origin = origin
+      key.isOfStranger = !isTrusted(origin)
+      let lease = key.isOfStranger ? lease(upTo: requests.count, of: account) : nil
+      let allowed = requests.prefix(lease?.count ?? requests.count)
+      outcomes.postpone(requests.dropFirst(allowed.count), "TooManyAtStrangers")
+      if allowed.isEmpty { continue }
       if let pool = pool(key, origin, { service(origin) }) {
-        pool.enqueue(requests, refused: [], outcomes, while: isWanted)
+        pool.enqueue(Array(allowed), refused: [], outcomes, lease, deadline: deadline(of: key), while: isWanted)
       } else {
-        let verdict = Verdict.retry(after: nil, reason: "TooManyOrigins")
-        outcomes.yield(
-          requests.flatMap(\.recipients).map { PushOutcome(index: $0.index, verdict: verdict, sentAt: nil) })
+        outcomes.postpone(allowed, "TooManyOrigins")
       }
     }
     return stream
+  }
+
+  private func deadline(of key: PoolKey) -> NIODeadline? {
+    key.isOfStranger ? .now() + TimeAmount(settings.strangerTimeout) : nil
+  }
+
+  /// Takes places for pushes at strangers' origins, which come free with the lease's end.
+  private func lease(upTo count: Int, of account: PoolKey) -> StrangerLease {
+    let taken = pools.withLock { pools in
+      let taken = min(count, Self.mostAtStrangers - pools.atStrangers[account, default: 0])
+      pools.atStrangers[account, default: 0] += taken
+      return taken
+    }
+    return StrangerLease(count: taken) { [weak self] in
+      self?.pools.withLock { pools in
+        let left = pools.atStrangers[account, default: 0] - taken
+        pools.atStrangers[account] = left > 0 ? left : nil
+      }
+    }
   }
 
   /// - Returns: a pool whose use has begun; nil if its account has connections to too many other origins.
@@ -148,6 +180,13 @@ final class ConnectionPools: Sendable {
     // Clients name the origins: what happens there must not fill the log.
     if key.origin != nil, logger.logLevel > .debug { logger.logLevel = max(logger.logLevel, .error) }
     var pool = settings.pool
+    var timeouts = settings.timeouts
+    if key.isOfStranger {
+      let limit = TimeAmount(settings.strangerTimeout)
+      timeouts.request = min(timeouts.request, limit)
+      timeouts.settings = min(timeouts.settings, limit)
+      pool.queueTimeout = min(pool.queueTimeout, limit)
+    }
     pool.http1Size = service.http1Connections
     var tls = service.http1Connections > 0 ? tlsOfHTTP1 : tls
     if let certificate = key.certificate {
@@ -162,8 +201,8 @@ final class ConnectionPools: Sendable {
       service,
       connector: HTTP2Connector(
         address: address, tls: tls, connectTimeout: TimeAmount(settings.connectTimeout),
-        onlyPublic: !service.mayBePrivate),
-      timeouts: settings.timeouts, settings: pool, loop: loop,
+        resolver: service.mayBePrivate ? .system : key.isOfStranger ? .publicOfStrangers : .public),
+      timeouts: timeouts, settings: pool, loop: loop,
       metrics: ProviderMetrics(service: service.label, environment: key.environment), logger: logger, now: now)
   }
 }
@@ -214,12 +253,14 @@ private struct BoundPool {
 
   /// - Parameter outcomes: where those of all requests go. The pool's use ends with the last of them.
   func enqueue(
-    _ requests: [PushRequest], refused: [PushOutcome], _ outcomes: OutcomeStream,
-    while isWanted: @escaping @Sendable () -> Bool
+    _ requests: [PushRequest], refused: [PushOutcome], _ outcomes: OutcomeStream, _ lease: StrangerLease? = nil,
+    deadline: NIODeadline? = nil, while isWanted: @escaping @Sendable () -> Bool
   ) {
     let (box, use) = (box, use)
     loop.execute {
-      box.value.enqueue(PushBatch(requests, outcomes: outcomes, use: use, while: isWanted), refused: refused)
+      box.value.enqueue(
+        PushBatch(requests, outcomes: outcomes, use: use, lease: lease, deadline: deadline, while: isWanted),
+        refused: refused)
     }
   }
 

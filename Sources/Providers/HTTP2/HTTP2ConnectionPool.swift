@@ -70,8 +70,8 @@ extension HTTP2ConnectionPool {
   func next() -> PushJob? {
     while let job = queue.popFirst() {
       if job.batch.isCancelled { continue }
-      if job.batch.mayLeave { return job }
-      finish(job, .unsent(reason: "Cancelled"))
+      guard let hindrance = job.batch.hindrance else { return job }
+      finish(job, .unsent(reason: hindrance))
     }
     return nil
   }
@@ -251,10 +251,8 @@ extension HTTP2ConnectionPool {
     connector.connect(connection, on: loop).assumeIsolated().whenFailure { error in
       guard self.connections[serial] != nil else { return }
       self.logger.warning("could not connect to \(self.service.name)", metadata: ["error": "\(error)"])
-      // Its devices named an address to which nothing is sent. Another attempt would find the same.
-      if HTTP2ConnectionFailure.isOfAddress(error) {
-        self.finishAll(.tokenInvalid(.unregistered, since: nil, reason: PublicResolver.reason))
-      }
+      // Its devices named an address to which nothing is sent, unless their names are looked up wrongly at the moment.
+      if HTTP2ConnectionFailure.isOfAddress(error) { self.finishAll(.unsent(reason: PublicResolver.reason)) }
       self.closed(serial, reason: HTTP2ConnectionFailure.reason(error))
     }
   }

@@ -227,7 +227,10 @@ extension HTTP2ConnectionState {
     case .closed: return .distantFuture
     case .authenticating, .open, .draining: break
     }
-    guard hasStreams else { return earliestDeadline ?? (lastReceived + timeouts.trust) }
+    guard hasStreams else {
+      // What drains without a request is being closed.
+      return earliestDeadline ?? (phase == .draining ? .distantFuture : lastReceived + timeouts.trust)
+    }
     let silence = pingSentAt.map { $0 + timeouts.ping } ?? (lastReceived + pingAfter)
     guard let earliestDeadline else { return silence }
     return min(silence, earliestDeadline, overtaking.nextDeadline)

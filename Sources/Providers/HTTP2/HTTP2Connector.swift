@@ -15,15 +15,16 @@ struct HTTP2Connector: Sendable {
   let address: ServiceAddress
   let tls: NIOSSLContext
   let connectTimeout: TimeAmount
-  /// Whether addresses that are not of the internet are refused: clients name the host.
-  var onlyPublic = false
+  /// How the host's name is looked up.
+  enum NameResolver { case system, `public`, publicOfStrangers }
+  var resolver = NameResolver.system
 
   /// Resolves the name, connects and adds the connection's handlers. Fails when no address answers; later errors, such as in the
   /// TLS handshake, are reported to the connection.
   func connect(_ connection: HTTP2Connection, on loop: any EventLoop) -> EventLoopFuture<Void> {
     let bound = NIOLoopBound(connection, eventLoop: loop)
     return ClientBootstrap(group: loop)
-      .resolver(onlyPublic ? PublicResolver(loop: loop) : nil)
+      .resolver(resolver == .system ? nil : PublicResolver(loop: loop, isOfStranger: resolver == .publicOfStrangers))
       .connectTimeout(connectTimeout)
       .channelOption(.tcpOption(.tcp_nodelay), value: 1)
       .channelOption(.writeBufferWaterMark, value: .init(low: 128 << 10, high: 512 << 10))

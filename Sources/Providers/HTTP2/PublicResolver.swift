@@ -1,5 +1,6 @@
 import NIOCore
 import NIOPosix
+import Synchronization
 import Wire
 
 #if canImport(Glibc)
@@ -10,21 +11,34 @@ import Wire
 
 /// Looks names up, and hands on only addresses of the internet. Connections go to exactly these, without a second look-up, so a name
 /// whose answer changes in between leads nowhere else.
-struct PublicResolver: Resolver, Sendable {
+final class PublicResolver: Resolver, Sendable {
   /// A name has addresses, and none of them is of the internet.
   struct AddressNotAllowed: Error, Hashable {}
 
   /// As the ledger has it.
   static let reason = "AddressNotAllowed"
 
-  let loop: any EventLoop
+  /// Look-ups block their thread for as long as a name's servers like. So those of strangers' names have threads of their own.
+  private static let threads = NIOThreadPool.started(2)
+  private static let threadsOfStrangers = NIOThreadPool.started(4)
+
+  private let loop: any EventLoop
+  private let threads: NIOThreadPool
+  private let isCancelled = Atomic(false)
+
+  init(loop: any EventLoop, isOfStranger: Bool) {
+    self.loop = loop
+    threads = isOfStranger ? Self.threadsOfStrangers : Self.threads
+  }
 
   func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> { query(host, port, AF_INET) }
   func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> { query(host, port, AF_INET6) }
-  func cancelQueries() {}
+  func cancelQueries() { isCancelled.store(true, ordering: .relaxed) }
 
   private func query(_ host: String, _ port: Int, _ family: CInt) -> EventLoopFuture<[SocketAddress]> {
-    NIOThreadPool.singleton.runIfActive(eventLoop: loop) {
+    threads.runIfActive(eventLoop: loop) { [self] in
+      // Nobody waits any more for a look-up that had to wait for long.
+      if isCancelled.load(ordering: .relaxed) { return [] }
       let found = Self.addresses(of: host, port, family)
       let allowed = found.filter(Self.isPublic)
       if allowed.isEmpty, !found.isEmpty { throw AddressNotAllowed() }
@@ -62,5 +76,13 @@ struct PublicResolver: Resolver, Sendable {
     case .v6(let address): HostAddress(bytes: withUnsafeBytes(of: address.address.sin6_addr) { Array($0) }).isPublic
     case .unixDomainSocket: false
     }
+  }
+}
+
+extension NIOThreadPool {
+  fileprivate static func started(_ count: Int) -> NIOThreadPool {
+    let pool = NIOThreadPool(numberOfThreads: count)
+    pool.start()
+    return pool
   }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import NIOCore
 import Synchronization
 
 /// The requests of one call of `send` that go through one pool. Belongs to the pool's event loop.
@@ -6,17 +7,26 @@ final class PushBatch {
   let requests: [PushRequest]
   private let outcomes: OutcomeStream
   private let use: PoolUse
+  /// Ends with the batch.
+  private let lease: StrangerLease?
+  /// When requests that have not left come back as `unsent`; nil for never.
+  private let deadline: NIODeadline?
   private let isWanted: @Sendable () -> Bool
   private var pending: [PushOutcome] = []
+  private var missing: Int
 
   /// - Parameter use: of its pool, which the caller has begun; it ends with the batch.
   init(
-    _ requests: [PushRequest], outcomes: OutcomeStream, use: PoolUse, while isWanted: @escaping @Sendable () -> Bool
+    _ requests: [PushRequest], outcomes: OutcomeStream, use: PoolUse, lease: StrangerLease? = nil,
+    deadline: NIODeadline? = nil, while isWanted: @escaping @Sendable () -> Bool
   ) {
+    self.lease = lease
+    self.deadline = deadline
     self.requests = requests
     self.outcomes = outcomes
     self.use = use
     self.isWanted = isWanted
+    missing = requests.reduce(0) { $0 + $1.outcomeCount }
   }
 
   // Also if its reader was cancelled, when some requests have no outcome.
@@ -25,8 +35,11 @@ final class PushBatch {
   /// Whether the reader of the outcomes was cancelled.
   var isCancelled: Bool { outcomes.isCancelled }
 
-  /// Whether its requests may leave now.
-  var mayLeave: Bool { isWanted() }
+  /// Why its requests may not leave any more; nil if they may.
+  var hindrance: String? {
+    if let deadline, NIODeadline.now() >= deadline { return "QueueTimeout" }
+    return isWanted() ? nil : "Cancelled"
+  }
 
   /// Keeps the outcomes of a request's pushes for the next `deliver`.
   /// - Parameter exceptions: verdicts on single recipients, by their place in the request.
@@ -49,6 +62,9 @@ final class PushBatch {
   /// Yields the outcomes kept.
   func deliver() {
     guard !pending.isEmpty else { return }
+    missing -= pending.count
+    // Before anybody hears of the last one, and sends more.
+    if missing == 0 { lease?.end() }
     outcomes.yield(pending)
     pending = []
   }
@@ -80,6 +96,35 @@ final class OutcomeStream: Sendable {
   func yield(_ outcomes: [PushOutcome]) {
     continuation.yield(outcomes)
     if missing.subtract(outcomes.count, ordering: .acquiringAndReleasing).newValue == 0 { continuation.finish() }
+  }
+}
+
+extension OutcomeStream {
+  /// Requests come back without having left.
+  func postpone(_ requests: some Sequence<PushRequest>, _ reason: String) {
+    let postponed = requests.flatMap(\.recipients).map {
+      PushOutcome(index: $0.index, verdict: .unsent(reason: reason), sentAt: nil)
+    }
+    if !postponed.isEmpty { yield(postponed) }
+  }
+}
+
+/// Places of pushes at strangers' origins.
+final class StrangerLease: Sendable {
+  let count: Int
+  private let release: @Sendable () -> Void
+  private let hasEnded = Atomic(false)
+
+  init(count: Int, release: @escaping @Sendable () -> Void) {
+    self.count = count
+    self.release = release
+  }
+
+  deinit { end() }
+
+  /// Gives the places back, once.
+  func end() {
+    if !hasEnded.exchange(true, ordering: .acquiringAndReleasing) { release() }
   }
 }
 

@@ -5,6 +5,8 @@ public struct PushRequest: Sendable {
   var body: [UInt8]
   /// The pushes that it stands for, where one request can be for several devices; empty if it stands for the push of its own index.
   var recipients: [Recipient] = []
+  /// Whether the message has changed for which app the push is, so that a refusal of that is the message's.
+  var hasOwnTopic = false
   /// Where it goes, if each device has an address of its own.
   var origin: ServiceAddress?
   /// What its body was encrypted from; nil if it is not encrypted.

@@ -7,19 +7,20 @@ import Wire
 struct WNSAccount: PushAccount {
   let credentials: WindowsAccount
   let endpoint: AccessTokenService
-  let allowedHosts: ChannelHosts
+  let rule: EndpointRule
 
   var service: String { endpoint.name }
   var environments: [PushEnvironment] { [.production] }
   /// A device that names a host without a server must not stop the pushes to others.
-  var hasOneService: Bool { false }
+  var outageEvidence: OutageEvidence { .answers }
+  var exampleToken: String { "\(rule.example)/?token=example" }
 
   func prepare(_ push: OutgoingPush) -> PreparedPush {
-    guard let channel = ChannelURI(push.token) else {
+    guard let channel = try? PushEndpoint(url: push.token) else {
       return .refused(.tokenInvalid(.unregistered, since: nil, reason: "NoChannelURI"))
     }
     // The setting may be at fault, so the device stays.
-    guard allowedHosts.allow(channel) else { return .refused(.payloadRefused(reason: "HostNotAllowed")) }
+    guard rule.problem(with: channel) == nil else { return .refused(.payloadRefused(reason: "HostNotAllowed")) }
     let override = push.message.override("wns")
     guard let type = (override?["type"]?.text).map(WNSType.init(rawValue:)) ?? WNSType(of: push.message) else {
       return .refused(.payloadRefused(reason: "BadOverride type"))

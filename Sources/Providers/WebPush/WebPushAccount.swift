@@ -11,7 +11,14 @@ struct WebPushAccount: PushAccount {
 
   var service: String { WebPushDescription.name }
   var environments: [PushEnvironment] { [.production] }
-  var hasOneService: Bool { false }
+  var outageEvidence: OutageEvidence { .none }
+  /// The keys are those of RFC 8291, section 5.
+  var exampleToken: String {
+    """
+    {"endpoint":"\(endpoint.rule.example)/wpush/v2/example","keys":{"p256dh":"BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-\
+    JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4","auth":"BTBZMqHH6r4Tts7J_aSIgg"}}
+    """
+  }
 
   /// Four weeks in seconds: the default, and the most that all push services take.
   private static let longestTTL = 2_419_200
@@ -23,8 +30,9 @@ struct WebPushAccount: PushAccount {
     guard let subscription = try? WebPushSubscription(json: push.token) else {
       return .refused(Self.invalid("BadToken"))
     }
-    guard endpoint.settings.hosts.problem(with: subscription.endpoint) == nil else {
-      return .refused(Self.invalid(PublicResolver.reason))
+    // The setting may be at fault, so the device stays.
+    guard endpoint.rule.problem(with: subscription.endpoint) == nil else {
+      return .refused(.payloadRefused(reason: "HostNotAllowed"))
     }
     guard let headers = Headers(push, ttl: ttl(of: push)) else {
       return .refused(.payloadRefused(reason: "BadOverride"))
@@ -81,8 +89,7 @@ struct WebPushAccount: PushAccount {
     headers.add("ttl", own.ttl, .changing)
     if let urgency = own.urgency { headers.add("urgency", urgency) }
     if let topic = own.topic { headers.add("topic", topic, .changing) }
-    let address = subscription.endpoint
-    return PushRequest(headers: headers, body: body, origin: ServiceAddress(host: address.host, port: address.port))
+    return PushRequest(headers: headers, body: body, origin: ServiceAddress(subscription.endpoint))
   }
 
   private func ttl(of push: OutgoingPush) -> Int {
@@ -124,10 +131,12 @@ struct WebPushAccount: PushAccount {
 /// How all accounts of Web Push send. Each has connections of its own to each origin.
 struct WebPushSender: Sendable {
   let settings: WebPushSettings
+  let rule: EndpointRule
   private let pools: ConnectionPools
 
-  init(_ settings: WebPushSettings, _ pools: ConnectionPools) {
+  init(_ settings: WebPushSettings, _ rule: EndpointRule, _ pools: ConnectionPools) {
     self.settings = settings
+    self.rule = rule
     self.pools = pools
   }
 
@@ -144,7 +153,7 @@ struct WebPushSender: Sendable {
     let key = PoolKey(
       service: WebPushDescription.label, environment: .production, credentials: .webPush(credentials))
     return pools.send(
-      requests, toOriginsOf: key,
-      { WebPushDescription($0, try? signer(credentials), settings.hosts, now: pools.now) }, while: isWanted)
+      requests, toOriginsOf: key, where: { rule.isTrusted($0.host, $0.port) },
+      { WebPushDescription($0, try? signer(credentials), rule, now: pools.now) }, while: isWanted)
   }
 }

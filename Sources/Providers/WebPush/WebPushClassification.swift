@@ -1,4 +1,7 @@
 // What a response of a browser's push service means. This is the only place that knows what a number or word means.
+//
+// No response refuses the app's key as a whole. Whoever registers a subscription chooses where it leads and with which key it was made,
+// and must not stop the app.
 extension ResponseClassification {
   /// What the body says counts before the HTTP status.
   init(_ response: WebPushResponse) {
@@ -27,8 +30,8 @@ extension ResponseClassification {
     case .missingCrypto, .badEndpoint, .badEncryption, .missingTTL, .badTTL, .badTopic:
       self.init(verdict: .payloadRefused(reason: word))
     case .tooLarge: self.init(verdict: .payloadRefused(reason: word), recovery: .smaller)
-    // The app's token is refused; a new one may be accepted.
-    case .badVAPID: self.init(verdict: .credentialsRefused(reason: word), recovery: .newToken)
+    // The app's token is refused, or the subscription was made with another key. A new token may be accepted.
+    case .badVAPID: self.init(verdict: .retry(after: response.retryAfter, reason: word), recovery: .newToken)
     // Later.
     case .backOff, .tryAgain, .bridgeError, .bridgeUnavailable, .bridgeTimeout, .bridgeRefusal, .unknown:
       self.init(verdict: .retry(after: response.retryAfter, reason: word))
@@ -42,7 +45,7 @@ extension ResponseClassification {
     // The subscription was made with another key.
     case .keyMismatch: self.init(verdict: .tokenInvalid(.wrongApp, since: nil, reason: word.rawValue))
     case .badToken, .expiredToken:
-      self.init(verdict: .credentialsRefused(reason: word.rawValue), recovery: .newToken)
+      self.init(verdict: .retry(after: nil, reason: word.rawValue), recovery: .newToken)
     }
     reason = word.rawValue
   }
@@ -50,7 +53,7 @@ extension ResponseClassification {
   private init(status response: WebPushResponse) {
     let word = response.reason ?? "HTTP\(response.status)"
     switch response.status {
-    case 401, 403: self.init(verdict: .credentialsRefused(reason: word), recovery: .newToken)
+    case 401, 403: self.init(verdict: .retry(after: response.retryAfter, reason: word), recovery: .newToken)
     case 404, 410: self.init(verdict: .tokenInvalid(.unregistered, since: nil, reason: word))
     case 413: self.init(verdict: .payloadRefused(reason: word), recovery: .smaller)
     case 406, 408, 429: self.init(verdict: .retry(after: response.retryAfter, reason: word))

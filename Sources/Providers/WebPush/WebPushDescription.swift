@@ -20,22 +20,22 @@ final class WebPushDescription: ServiceDescription {
 
   private let origin: ServiceAddress
   private let signer: VAPIDSigner?
-  private let hosts: WebPushHosts
+  private let rule: EndpointRule
   private let now: @Sendable () -> Date
   private let state = Mutex(State())
 
   /// - Parameter signer: nil if the app's key is unusable.
-  init(_ origin: ServiceAddress, _ signer: VAPIDSigner?, _ hosts: WebPushHosts, now: @escaping @Sendable () -> Date) {
+  init(_ origin: ServiceAddress, _ signer: VAPIDSigner?, _ rule: EndpointRule, now: @escaping @Sendable () -> Date) {
     self.origin = origin
     self.signer = signer
-    self.hosts = hosts
+    self.rule = rule
     self.now = now
   }
 
   var name: String { Self.name }
   var label: String { Self.label }
   var startsWithOneStream: Bool { false }
-  var mayBePrivate: Bool { hosts.isListed(origin.host, origin.port) }
+  var mayBePrivate: Bool { rule.isListed(origin.host, origin.port) }
 
   func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
     let now = now()
@@ -54,10 +54,14 @@ final class WebPushDescription: ServiceDescription {
     }
   }
 
-  /// What a stranger's server says concerns its own push alone.
   func classification(of response: ServiceResponse, to request: PushRequest) -> ResponseClassification {
     var classification = ResponseClassification(WebPushResponse(response))
-    if !hosts.isTrusted(origin.host, origin.port) { classification.verdict = classification.verdict.ofStranger }
+    // A stranger's server says something of its own push alone.
+    if case .tokenInvalid(.wrongApp, let since, let reason) = classification.verdict,
+      !rule.isTrusted(origin.host, origin.port)
+    {
+      classification.verdict = .tokenInvalid(.unregistered, since: since, reason: reason)
+    }
     return classification
   }
 
@@ -75,15 +79,4 @@ final class WebPushDescription: ServiceDescription {
 
   func goAwayReason(_ debugData: [UInt8]) -> String? { nil }
   func verdict(onGoAway reason: String) -> Verdict? { nil }
-}
-
-extension Verdict {
-  /// The same about one push, where it would be about the app.
-  fileprivate var ofStranger: Verdict {
-    switch self {
-    case .credentialsRefused(let reason): .retry(after: nil, reason: reason)
-    case .tokenInvalid(.wrongApp, let since, let reason): .tokenInvalid(.unregistered, since: since, reason: reason)
-    default: self
-    }
-  }
 }

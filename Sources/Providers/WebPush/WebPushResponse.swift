@@ -25,10 +25,16 @@ struct WebPushResponse: Hashable, Sendable {
     guard response.status / 100 != 2 else { return }
     if let body = try? JSONDecoder().decode(Body.self, from: Data(response.body)) {
       errno = body.errno
-      reason = body.reason
+      reason = body.reason.flatMap { Self.isWord($0) ? $0 : nil }
     } else {
       text = String(validating: response.body, as: UTF8.self)
     }
+  }
+
+  /// A stranger's server must not write whatever it likes into the ledger.
+  private static func isWord(_ text: String) -> Bool {
+    (1...64).contains(text.utf8.count)
+      && text.utf8.allSatisfy { (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) }
   }
 
   private struct Body: Decodable {

@@ -152,7 +152,7 @@ extension ManagementStores {
         pool, dispatcher: dispatcher, messages: MessageDispatcher(dispatcher, sendsItself: false),
         apps: PushAppCache(pool), credentials: PushCredentialVault(pool, vault: vault),
         registrations: RegistrationBatcher(
-          pool, channelHosts: settings.pushServices.wns.allowedHosts, webPushHosts: settings.pushServices.webPush.hosts)
+          pool, endpoints: settings.pushServices.endpoints)
       )
     }
   }

@@ -107,7 +107,7 @@ struct Demo: Sendable {
       (.googleTokenURL, simulator.googleTokenURL), (.hmsURL, simulator.hmsURL),
       (.hmsTokenURL, simulator.hmsTokenURL), (.wnsTokenURL, simulator.wnsURL),
       (.wnsAllowedHosts, simulator.wnsHost),
-      (.webpushAllowedHosts, String(simulator.webPushURL.dropFirst("https://".count))),
+      (.webpushAllowedHosts, simulator.webPushHost),
       (.providerCAFile, simulator.caFile),
       (.pageFrameAncestors, simulator.phoneURL ?? "'none'"),
     ]

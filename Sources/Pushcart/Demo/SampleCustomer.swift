@@ -74,7 +74,7 @@ struct SampleCustomer: Sendable {
     let web = try await sample.app(apps, NewPushApp(appID: Self.webAppID, type: .web, name: "Sample shop"))
     try await sample.saveTemplates(Templates(pool))
     let registrations = RegistrationBatcher(
-      pool, channelHosts: settings.pushServices.wns.allowedHosts, webPushHosts: settings.pushServices.webPush.hosts)
+      pool, endpoints: settings.pushServices.endpoints)
     let key = web.vapidPublicKey ?? ""
     sample.site = SampleSite(
       registrationURL: "\(settings.publicURL)/rest/\(customer)/apps/\(webAppID)/pushdevices",
@@ -128,7 +128,7 @@ struct SampleCustomer: Sendable {
     else { return }
     for person in people {
       try await registrations.register(
-        id, try Registration(person, apps: [app], channelHosts: registrations.channelHosts), returnsContact: false)
+        id, try Registration(person, apps: [app]), returnsContact: false)
     }
   }
 }

@@ -122,7 +122,7 @@ struct Hub: Sendable {
     let authenticator = Authenticator(parts.accessKeys, requestsPerKey: settings.requestsPerKey)
     let credentials = PushCredentialVault(pool, vault: vault)
     let registrations = RegistrationBatcher(
-      pool, channelHosts: settings.pushServices.wns.allowedHosts, webPushHosts: settings.pushServices.webPush.hosts)
+      pool, endpoints: settings.pushServices.endpoints)
     let messageService = MessageService(
       pool, dispatcher: parts.dispatcher, messages: parts.messages, apps: parts.pushApps, credentials: credentials,
       registrations: registrations)

@@ -92,8 +92,9 @@ extension Setting {
     "wns-token-url", "address at which Windows apps sign in, for both kinds of accounts",
     fallback: "https://login.live.com or https://login.microsoftonline.com")
   static let wnsAllowedHosts = Setting(
-    "wns-allowed-hosts", "hosts that Windows' channel URIs can be at, separated by commas",
-    fallback: "*.notify.windows.com")
+    "wns-allowed-hosts",
+    "only hosts that channel URIs of Windows can be at, as in *.notify.windows.com; these can have private addresses",
+    fallback: "*.notify.windows.com at public addresses")
   static let webpushAllowedHosts = Setting(
     "webpush-allowed-hosts",
     "only hosts that Web Push sends to, as in push.example.com:8443,*.push.apple.com; these can have private addresses",

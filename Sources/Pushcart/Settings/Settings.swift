@@ -170,20 +170,13 @@ struct Settings: Sendable {
     if let url = services.wns.tokenURL, !PushServiceSettings.isAddress(url) {
       reader.wrong(.wnsTokenURL, "must be https://host or https://host:port")
     }
-    if let text = reader.text(.wnsAllowedHosts) {
-      if let hosts = ChannelHosts(text) {
-        services.wns.allowedHosts = hosts
-      } else {
-        reader.wrong(
-          .wnsAllowedHosts, "must be names of hosts, separated by commas, as in *.notify.windows.com,localhost:8447")
-      }
-    }
-    if let list = reader.text(.webpushAllowedHosts) {
-      if let hosts = WebPushHosts(list) {
-        services.webPush.hosts = hosts
-      } else {
-        reader.wrong(
-          .webpushAllowedHosts, "must be hosts as in push.example.com, example.com:8443 or *.example.com, by comma")
+    for (setting, rule) in [
+      (Setting.wnsAllowedHosts, \PushServiceSettings.endpoints.wns), (.webpushAllowedHosts, \.endpoints.webPush),
+    ] {
+      guard let list = reader.text(setting) else { continue }
+      services[keyPath: rule].listed = HostList(list)
+      if services[keyPath: rule].listed == nil {
+        reader.wrong(setting, "must be hosts as in push.example.com, example.com:8443 or *.example.com, by comma")
       }
     }
     services.caFile = reader.text(.providerCAFile)

@@ -28,8 +28,8 @@ public struct Device: Sendable, Equatable {
 public struct DeviceToken: Sendable, Hashable {
   /// Exactly as it was sent, since its form is the push service's affair. Of a subscription to Web Push, its text in one form.
   public let text: String
-  /// Where pushes go, if the token is a subscription to Web Push.
-  let endpoint: WebPushEndpoint?
+  /// Where pushes go, if the token says that: a channel URI of Windows, or a subscription to Web Push.
+  let endpoint: PushEndpoint?
   /// APNs tokens are bytes that some apps write in upper and others in lower-case hexadecimal: these bytes. The SHA-256 of
   /// any other token, which is compared exactly.
   package let key: [UInt8]
@@ -59,8 +59,19 @@ public struct DeviceToken: Sendable, Hashable {
       throw .invalid(field: field, problem: "holds a blank or a control character")
     }
     self.text = text
-    endpoint = nil
+    endpoint = type == .windows ? try Self.channel(text, field: field) : nil
     key = (type == .ios ? Self.bytes(hex: text) : nil) ?? Array(SHA256.hash(data: Array(text.utf8)))
+  }
+
+  private static func channel(_ text: String, field: String) throws(RegistryError) -> PushEndpoint {
+    do throws(JSONProblem) {
+      return try PushEndpoint(url: text)
+    } catch {
+      throw .invalid(
+        field: field,
+        problem: "must be a channel URI of Windows, as in https://db5p.notify.windows.com/?token=…: it \(error.problem)"
+      )
+    }
   }
 
   private static func subscription(_ text: String, field: String) throws(RegistryError) -> WebPushSubscription {

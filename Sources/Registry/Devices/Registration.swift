@@ -27,11 +27,8 @@ public struct Registration: Sendable {
   /// - Parameters:
   ///   - apps: what the path's appId stands for, one per platform, at least one.
   ///   - access: what the request was let in by; `nil` for a registration by the hub itself.
-  ///   - channelHosts: the hosts that Windows' channel URIs can be at.
   /// - Throws: `RegistryError.invalid`, naming the field.
-  public init(
-    _ body: PushDevicesBody, apps: [PushApp], access: Access? = nil, channelHosts: ChannelHosts = .microsoft
-  ) throws(RegistryError) {
+  public init(_ body: PushDevicesBody, apps: [PushApp], access: Access? = nil) throws(RegistryError) {
     key = access?.key
     isOfDeviceKey = access?.scope == .device
     appID = apps[0].appID
@@ -51,8 +48,7 @@ public struct Registration: Sendable {
     var devices: [DeviceRegistration] = []
     devices.reserveCapacity(body.deviceInfo.count)
     for index in body.deviceInfo.indices {
-      let device = try DeviceRegistration(
-        body.deviceInfo[index], apps, channelHosts: channelHosts, field: "deviceInfo[\(index)]")
+      let device = try DeviceRegistration(body.deviceInfo[index], apps, field: "deviceInfo[\(index)]")
       if index > 0 { devices.removeAll { $0.app == device.app && $0.token == device.token } }
       devices.append(device)
     }
@@ -77,6 +73,7 @@ struct DeviceRegistration: Sendable {
   /// Leads to the token in the request.
   let field: String
   let app: PushAppID
+  let type: AppType
   let token: DeviceToken
   let isSandbox: Bool
   /// Absent leaves as it is, "" clears, here and below.
@@ -92,14 +89,12 @@ struct DeviceRegistration: Sendable {
   /// Most characters (Unicode scalars) of each text.
   static let maximum = 255
 
-  init(
-    _ info: PushDevicesBody.DeviceInfo, _ apps: [PushApp], channelHosts: ChannelHosts, field: String
-  ) throws(RegistryError) {
+  init(_ info: PushDevicesBody.DeviceInfo, _ apps: [PushApp], field: String) throws(RegistryError) {
     let app = try Self.app(info.appType, apps, field: field)
     self.app = app.id
+    type = app.type
     self.field = "\(field).devicetoken"
     token = try Self.token(info, app.type, field: field)
-    if app.type == .windows { try Self.check(channel: token.text, channelHosts, field: "\(field).devicetoken") }
     isSandbox = info.sandboxToken ?? false
     manufacturer = info.manufacturer
     model = info.model
@@ -111,17 +106,6 @@ struct DeviceRegistration: Sendable {
     try Registration.check(country, "\(field).country", Self.maximum)
     invalidationType = info.invalidationType ?? .valid
     invalidatedAt = invalidationType == .valid ? nil : info.dateOfInvalidation.milliseconds
-  }
-
-  /// A Windows device's token is where requests go.
-  private static func check(channel: String, _ hosts: ChannelHosts, field: String) throws(RegistryError) {
-    guard let uri = ChannelURI(channel) else {
-      throw .invalid(
-        field: field, problem: "must be a channel URI of Windows, as in https://db5p.notify.windows.com/?token=…")
-    }
-    guard hosts.allow(uri) else {
-      throw .invalid(field: field, problem: "must be a channel URI at a host that this hub allows: \(hosts)")
-    }
   }
 
   static func app(_ type: AppType?, _ apps: [PushApp], field: String) throws(RegistryError) -> PushApp {

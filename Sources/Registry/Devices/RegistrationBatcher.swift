@@ -23,21 +23,15 @@ public final class RegistrationBatcher: Sendable {
   /// Most devices of one statement.
   static let maximumDevices = 256
 
-  /// The hosts that Windows' channel URIs can be at; registrations are checked against them.
-  public let channelHosts: ChannelHosts
   private let batcher: Batcher<RegistrationRequest, Result<Contact?, RegistryError>>
 
-  private let webPushHosts: WebPushHosts
+  private let endpoints: EndpointRules
 
-  /// - Parameters:
-  ///   - channelHosts: where channel URIs of Windows may lead.
-  ///   - webPushHosts: where subscriptions to Web Push may lead.
+  /// - Parameter endpoints: where tokens that are endpoints may lead.
   public init(
-    _ database: any Querying, limits: Limits = Limits(), channelHosts: ChannelHosts = .microsoft,
-    webPushHosts: WebPushHosts = WebPushHosts()
+    _ database: any Querying, limits: Limits = Limits(), endpoints: EndpointRules = EndpointRules()
   ) {
-    self.channelHosts = channelHosts
-    self.webPushHosts = webPushHosts
+    self.endpoints = endpoints
     let statistics = PlannerStatistics(database)
     let limited = database.limited(to: limits.timeout)
     // A customer's second statement begins when as many requests wait as fill it. A statement has a price of its own, of a dozen
@@ -85,10 +79,15 @@ public final class RegistrationBatcher: Sendable {
     ) { answer in done(answer.flatMap { $0.mapError { $0 } }) }
   }
 
+  /// Refuses endpoints that the rules do not allow. Tokens of most services have none.
   private func check(_ registration: Registration) throws(RegistryError) {
     for device in registration.devices {
-      guard let endpoint = device.token.endpoint, let problem = webPushHosts.problem(with: endpoint) else { continue }
-      throw .invalid(field: "\(device.field).endpoint", problem: problem)
+      guard let endpoint = device.token.endpoint else { continue }
+      let isWeb = device.type == .web
+      let rule = isWeb ? endpoints.webPush : endpoints.wns
+      if let problem = rule.problem(with: endpoint) {
+        throw .invalid(field: isWeb ? "\(device.field).endpoint" : device.field, problem: problem)
+      }
     }
   }
 }

@@ -259,7 +259,7 @@ public final class MessageService: Sendable {
     device.deviceToken = token
     device.appType = request.to.appType
     body.deviceInfo = [device]
-    let registration = try Registration(body, apps: apps, channelHosts: registrations.channelHosts)
+    let registration = try Registration(body, apps: apps)
     try await registrations.register(customer, registration, returnsContact: false)
     return try await messages.accept(message, in: stream)
   }

@@ -10,7 +10,7 @@ extension CarmaRoutes {
     let apps = try await apps(access, context)
     try await checkIdentity(request, body, access)
     let registration = try Registration(
-      try await allowed(body, access), apps: apps, access: access, channelHosts: registrations.channelHosts)
+      try await allowed(body, access), apps: apps, access: access)
     let contact = try await registrations.register(
       access.customer, registration, returnsContact: access.opens(.backend))
     return reply(contact.map { ContactReply($0, apps) } ?? ContactReply(echo: body))
@@ -26,7 +26,7 @@ extension CarmaRoutes {
       try authenticator.count(request, access)
       let body = try request.pushDevices()
       let registration = try Registration(
-        try Self.restrict(body, by: rules), apps: apps, access: access, channelHosts: registrations.channelHosts)
+        try Self.restrict(body, by: rules), apps: apps, access: access)
       let isTold = access.opens(.backend)
       // Made now, so that nothing keeps the body until the reply.
       let echo = isTold ? [] : ContactReply(echo: body).json

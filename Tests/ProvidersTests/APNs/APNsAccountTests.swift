@@ -163,4 +163,12 @@ import Wire
     #expect(
       verdict(token: "ab", field: String(repeating: "x", count: 4096)) == .payloadRefused(reason: "PayloadTooLarge"))
   }
+
+  @Test(arguments: [APNsReason.badTopic, .missingTopic, .topicDisallowed, .deviceTokenNotForTopic])
+  func `A topic that a message overrides is the message's fault`(reason: APNsReason) {
+    let classification = ResponseClassification(reason)
+    #expect(classification.ofOwnTopic.verdict == .payloadRefused(reason: reason.rawValue))
+    #expect(classification.ofOwnTopic.recovery == .none)
+    #expect(ResponseClassification(.unregistered).ofOwnTopic == ResponseClassification(.unregistered))
+  }
 }

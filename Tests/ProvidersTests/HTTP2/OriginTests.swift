@@ -111,7 +111,7 @@ import Wire
       let sending = pools.send(
         try deaf.map { Self.request(to: try Self.origin($0)) }, toOriginsOf: Self.account, { Echo(origin: $0) },
         while: { true })
-      let refused = Verdict.retry(after: nil, reason: "TooManyOrigins")
+      let refused = Verdict.unsent(reason: "TooManyOrigins")
       #expect(await Self.verdicts([further], through: pools) == [refused])
       // Another account is not concerned.
       var other = Self.account
@@ -123,6 +123,25 @@ import Wire
       }
       await pools.shutDown()
       for await outcomes in sending { #expect(outcomes.allSatisfy { $0.verdict == .unsent(reason: "ShuttingDown") }) }
+    }
+  }
+
+  @Test func `Strangers' origins get few pushes of an account at a time, and have to answer soon`() async throws {
+    try await withSimulator { simulator in
+      let pools = try Self.pools(simulator) { $0.strangerTimeout = .milliseconds(100) }
+      let silent = ClosedPort()
+      let origin = try Self.origin(silent)
+      let most = ConnectionPools.mostAtStrangers
+      for _ in 1...2 {
+        var verdicts: [Verdict] = []
+        let requests = Array(repeating: Self.request(to: origin), count: most + 5)
+        for await outcomes in pools.send(
+          requests, toOriginsOf: Self.account, where: { _ in false }, { Echo(origin: $0) }, while: { true })
+        { verdicts += outcomes.map(\.verdict) }
+        #expect(verdicts.count { $0 == .unsent(reason: "TooManyAtStrangers") } == 5)
+        #expect(verdicts.allSatisfy { if case .unsent = $0 { true } else { false } } && verdicts.count == most + 5)
+      }
+      await pools.shutDown()
     }
   }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Logging
 import Simulator
 import Support
 import Testing
@@ -168,7 +169,7 @@ import Wire
         alert: JSONText.quoted("x"), url: JSONText.quoted("https://h/" + String(repeating: "x", count: 5000)))
       #expect(verdict(simulator.channel("a"), long) == .payloadRefused(reason: "MessageTooBig"))
       #expect(verdict(simulator.channel("a")) == nil)
-      #expect(!account.hasOneService)
+      #expect(account.outageEvidence == .answers)
     }
   }
 
@@ -209,12 +210,48 @@ import Wire
     }
   }
 
+  @Test func `Only hosts that the operator listed may have private addresses`() async throws {
+    // `localhost` stands for a name of the internet whose answer is a private address.
+    try await withSimulator { simulator in
+      var quiet = Logger(label: "wns")
+      quiet.logLevel = .critical
+      let settings = PushServiceSettings(simulator)
+      simulator.wns.register(packageSID: Self.sid, secret: "acme-secret")
+      let origin = try #require(ServiceAddress(url: simulator.wnsURL))
+      for (rule, isCalled) in [(EndpointRule.wns, false), (settings.endpoints.wns, true)] {
+        let pools = try ConnectionPools(settings, logger: quiet, now: { Date() })
+        let service = try AccessTokenService.wns(settings.wns, rule, pools)
+        var headers = RequestHeaders()
+        headers.add(":path", "/?token=a")
+        headers.add("x-wns-type", "wns/raw")
+        headers.add("content-type", "application/octet-stream")
+        headers.add("content-length", "1")
+        let verdict = await service.verdict(
+          on: PushRequest(headers: headers, body: [1], origin: origin),
+          as: .wns(.package(sid: Self.sid, secret: "acme-secret")))
+        #expect(
+          verdict
+            == (isCalled ? .accepted : .unsent(reason: "AddressNotAllowed")))
+        #expect(simulator.wns.count == (isCalled ? 1 : 0))
+        await pools.shutDown()
+      }
+      let known = ServiceAddress(host: "db5p.notify.windows.com", port: 443)
+      for rule in [EndpointRule.wns, .webPush] {
+        #expect(!rule.isListed(known.host, known.port) && rule.isTrusted(known.host, known.port))
+      }
+      var own = EndpointRule.wns
+      own.listed = HostList("*.notify.windows.com")
+      #expect(own.isListed(known.host, known.port))
+    }
+  }
+
   @Test func `A host that does not answer keeps no other channel from its pushes`() async throws {
     let deaf = ClosedPort()
     try await withAPNs(provider: { settings in
       settings.connectAttempts = 1
-      settings.wns.allowedHosts =
-        ChannelHosts("\(settings.wns.allowedHosts),localhost:\(deaf.number)") ?? settings.wns.allowedHosts
+      settings.endpoints.wns.listed = settings.endpoints.wns.listed.flatMap {
+        HostList("\($0),localhost:\(deaf.number)")
+      }
     }) { simulator, services in
       let pushes = ["https://localhost:\(deaf.number)/?token=a", simulator.channel("b")].map {
         OutgoingPush(token: $0, id: UUID(), message: RenderedMessage())

@@ -79,7 +79,7 @@ import Wire
   }
 
   @Test(arguments: [
-    ("fade0400", Verdict.payloadRefused(reason: "errno110")), ("fade0401", .credentialsRefused(reason: "errno109")),
+    ("fade0400", Verdict.payloadRefused(reason: "errno110")), ("fade0401", .retry(after: nil, reason: "errno109")),
     ("fade0404", .tokenInvalid(.unregistered, since: nil, reason: "errno102")),
     ("fade0410", .tokenInvalid(.unregistered, since: nil, reason: "errno106")),
     ("fade0413", .payloadRefused(reason: "errno104")), ("fade0429", .retry(after: nil, reason: "HTTP429")),
@@ -107,7 +107,7 @@ import Wire
     table += [
       (errno(104, 413), .payloadRefused(reason: "errno104")), (errno(102, 404), gone("errno102")),
       (errno(103, 410), gone("errno103")), (errno(105, 410), gone("errno105")), (errno(106, 410), gone("errno106")),
-      (errno(109, 401), .credentialsRefused(reason: "errno109")), (errno(201, 503), later("errno201")),
+      (errno(109, 401), .retry(after: nil, reason: "errno109")), (errno(201, 503), later("errno201")),
       (errno(202, 503), later("errno202")), (errno(999, 500), later("errno999")),
     ]
     for number in 900...903 { table.append((errno(number, 502), later("errno\(number)"))) }
@@ -116,8 +116,8 @@ import Wire
         (word("VapidPkHashMismatch", status), .tokenInvalid(.wrongApp, since: nil, reason: "VapidPkHashMismatch")))
     }
     table += [
-      (word("BadJwtToken", 403), .credentialsRefused(reason: "BadJwtToken")),
-      (word("ExpiredJwtToken", 403), .credentialsRefused(reason: "ExpiredJwtToken")),
+      (word("BadJwtToken", 403), .retry(after: nil, reason: "BadJwtToken")),
+      (word("ExpiredJwtToken", 403), .retry(after: nil, reason: "ExpiredJwtToken")),
       (
         Refusal(
           status: 403,
@@ -131,7 +131,7 @@ import Wire
       table.append((Refusal(status: status, body: "<html>"), .payloadRefused(reason: "HTTP\(status)")))
     }
     for status in [401, 403] {
-      table.append((Refusal(status: status, body: "<html>"), .credentialsRefused(reason: "HTTP\(status)")))
+      table.append((Refusal(status: status, body: "<html>"), .retry(after: nil, reason: "HTTP\(status)")))
     }
     for status in [404, 410] { table.append((Refusal(status: status, body: ""), gone("HTTP\(status)"))) }
     for status in [406, 408, 429, 500, 502, 503, 504, 599] {
@@ -159,17 +159,17 @@ import Wire
     }
   }
 
-  @Test func `A stranger's server cannot refuse an app's key, nor blame it for a wrong one`() throws {
+  @Test func `No answer refuses an app's key, and a stranger's server cannot blame it for a wrong one`() throws {
     func verdict(at host: String, _ status: Int, _ body: String = "") throws -> Verdict {
       let origin = ServiceAddress(host: host, port: 443)
-      let description = WebPushDescription(origin, nil, WebPushHosts(), now: { Date() })
+      let description = WebPushDescription(origin, nil, .webPush, now: { Date() })
       return description.classification(
         of: ServiceResponse(status: status, body: Array(body.utf8)),
         to: PushRequest(headers: RequestHeaders(), body: [])
       ).verdict
     }
     let mismatch = #"{"reason":"VapidPkHashMismatch"}"#
-    #expect(try verdict(at: "web.push.apple.com", 401) == .credentialsRefused(reason: "HTTP401"))
+    #expect(try verdict(at: "web.push.apple.com", 401) == .retry(after: nil, reason: "HTTP401"))
     #expect(try verdict(at: "push.example.com", 401) == .retry(after: nil, reason: "HTTP401"))
     #expect(
       try verdict(at: "web.push.apple.com", 403, mismatch)
@@ -177,6 +177,9 @@ import Wire
     #expect(
       try verdict(at: "push.example.com", 403, mismatch)
         == .tokenInvalid(.unregistered, since: nil, reason: "VapidPkHashMismatch"))
+    // What a server likes to write does not get into the ledger.
+    let essay = #"{"reason":"bought from us, see https://evil.example"}"#
+    #expect(try verdict(at: "push.example.com", 403, essay) == .retry(after: nil, reason: "HTTP403"))
   }
 
   @Test func `An override changes the headers, and a preview shows the text`() async throws {
@@ -252,13 +255,21 @@ import Wire
         service: "webpush", environment: .production, credentials: .webPush(.sample(Self.key)))
       let outcomes = pools.send(
         [PushRequest(headers: headers, body: [], origin: origin)], toOriginsOf: account,
-        { WebPushDescription($0, signer, WebPushHosts(), now: { Date() }) }, while: { true })
+        { WebPushDescription($0, signer, .webPush, now: { Date() }) }, while: { true })
       for await outcomes in outcomes {
         #expect(
-          outcomes.map(\.verdict) == [.tokenInvalid(.unregistered, since: nil, reason: "AddressNotAllowed")])
+          outcomes.map(\.verdict) == [.unsent(reason: "AddressNotAllowed")])
       }
       #expect(simulator.webPush.connectionsOpened == 0)
       await pools.shutDown()
+    }
+  }
+
+  @Test func `A subscription at a host that a list no longer names gets nothing, and its device stays`() async throws {
+    try await Self.withBrowsers { _, account, _ in
+      let browser = Array(P256.KeyAgreement.PrivateKey().publicKey.x963Representation)
+      let token = WebPushSubscription.sample(endpoint: "https://push.example.com/1", publicKey: browser)
+      #expect(await Self.verdicts(account, [Self.push(token)]) == [.payloadRefused(reason: "HostNotAllowed")])
     }
   }
 
@@ -272,7 +283,7 @@ import Wire
           Issue.record("\(endpoint) was not refused")
           continue
         }
-        #expect(verdict == .tokenInvalid(.unregistered, since: nil, reason: "AddressNotAllowed"))
+        #expect(verdict == .payloadRefused(reason: "HostNotAllowed"))
       }
       for token in ["c0ffee", WebPushSubscription.sample(publicKey: [4] + [UInt8](repeating: 1, count: 64))] {
         guard case .refused(let verdict) = account.prepare(Self.push(token)) else {

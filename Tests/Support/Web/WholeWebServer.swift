@@ -17,8 +17,8 @@ public struct WholeWebServer: Sendable {
   public let signer: LinkSigner
   public var publicURL = "https://push.example.com"
   public var logger = TestServer.logger
-  /// The hosts that Windows' channel URIs can be at.
-  public var channelHosts = ChannelHosts.microsoft
+  /// Where endpoints of devices may lead.
+  public var endpoints = EndpointRules()
   /// Sends single messages; made here if nil.
   public var messages: MessageDispatcher?
 
@@ -31,7 +31,7 @@ public struct WholeWebServer: Sendable {
 
   public init(_ bench: SendingBench) {
     self.init(bench.pool, vault: bench.vault, services: bench.services, signer: bench.signer)
-    channelHosts = ChannelHosts(bench.simulator.wnsHost) ?? channelHosts
+    endpoints = EndpointRules(bench.simulator)
   }
 
   public var routes: [any RouteSet] {
@@ -43,11 +43,11 @@ public struct WholeWebServer: Sendable {
       let messageService = MessageService(
         pool, dispatcher: dispatcher, messages: messages ?? MessageDispatcher(dispatcher), apps: pushApps,
         credentials: PushCredentialVault(pool, vault: vault),
-        registrations: RegistrationBatcher(pool, channelHosts: channelHosts))
+        registrations: RegistrationBatcher(pool, endpoints: endpoints))
       return HubRoutes(
         carma: CarmaRoutes(
           authenticator: authenticator, pushApps: pushApps,
-          registrations: RegistrationBatcher(pool, channelHosts: channelHosts),
+          registrations: RegistrationBatcher(pool, endpoints: endpoints),
           contacts: ContactLookup(pool), devices: Devices(pool), identities: IdentityVerifier(pool, vault: vault)),
         carmaTriggers: CarmaTriggerRoutes(
           authenticator: authenticator, pushApps: pushApps, triggers: Triggers(pool), messages: messageService),

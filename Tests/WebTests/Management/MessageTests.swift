@@ -242,7 +242,7 @@ import Wire
         }
       }
       let push = try #require(try await server.show(id).array("pushes")?.first)
-      #expect(push.string("reason") == "expired" && server.bench.simulator.apns.count == 2)
+      #expect(push.string("reason") == "ServiceUnavailable" && server.bench.simulator.apns.count == 2)
     }
   }
 
@@ -322,6 +322,27 @@ import Wire
         try await preview(#"{"to":{"deviceToken":"abab"},"message":{"alert":"x"},"appId":"com.acme.app"}"#).status
           == 404)
       #expect(try await preview(#"{"appId":"com.nothing","message":{"alert":"x"}}"#).status == 404)
+    }
+  }
+
+  @Test func `A preview to nobody shows requests to an allowed host, where devices have addresses of their own`()
+    async throws
+  {
+    try await withServer { server in
+      let bench = server.bench
+      let apps = PushApps(bench.pool, vault: bench.vault)
+      let windows = PushServiceFields(clientSecret: Secret("s"), packageSID: "ms-app://s-1-15-2-7")
+      for (id, type, service, url) in [
+        ("shop.windows", AppType.windows, windows, "\(bench.simulator.wnsURL)/?token=example"),
+        ("shop.web", .web, PushServiceFields(), "\(bench.simulator.webPushURL)/wpush/v2/example"),
+      ] {
+        _ = try await apps.add(bench.customer, NewPushApp(appID: id, type: type, name: "Acme", service: service))
+        let key = try await AccessKeys(bench.pool).make(bench.customer, name: "back end", scope: .backend).token
+        let preview = try await server.server.send(
+          "POST", "/api/v1/messages/preview", key: key, json: #"{"appId":"\#(id)","message":{"alert":"Hi"}}"#)
+        let request = try preview.json.array("requests")?.first
+        #expect(request?.string("url") == url && request?["problem"] == nil, "\(preview.text)")
+      }
     }
   }
 

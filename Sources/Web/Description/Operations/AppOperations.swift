@@ -22,8 +22,7 @@ enum AppOperations {
       base64, and their password. Certificates cannot send pushes of the types `liveactivity` and `location`. A Firebase or \
       Android app takes a Google service account's key file. A Huawei app takes `clientId` and `clientSecret`, or a Huawei \
       service account's key file. A Windows app takes `packageSid` and `clientSecret`, or `tenantId`, `clientId` and \
-      `clientSecret`. \
-      service account's key file. An app of the web gets a key pair, of which the reply has `vapidPublicKey`, or takes your \
+      `clientSecret`. An app of the web gets a key pair, of which the reply has `vapidPublicKey`, or takes your \
       `vapidPrivateKey`. All may also be added later, by PATCH.
 
       A key or certificate is checked and encrypted, and never shown again. A wrong file is refused with a sentence that says \

@@ -2,7 +2,7 @@
 /// type web.
 public struct WebPushSubscription: Sendable, Hashable {
   /// Where pushes go: an https address that the browser's push service made.
-  public let endpoint: WebPushEndpoint
+  public let endpoint: PushEndpoint
   /// The browser's public key of P-256: 65 bytes, uncompressed. Whether they are a point of the curve is not checked here.
   public let publicKey: [UInt8]
   /// The secret that the browser shares with the sender: 16 bytes or more.
@@ -28,7 +28,7 @@ public struct WebPushSubscription: Sendable, Hashable {
   }
 
   private struct Parts {
-    var endpoint: WebPushEndpoint?
+    var endpoint: PushEndpoint?
     var publicKey: [UInt8]?
     var authSecret: [UInt8]?
   }
@@ -41,7 +41,7 @@ public struct WebPushSubscription: Sendable, Hashable {
           var parts = Parts()
           try reader.object { reader, key throws(JSONProblem) in
             switch key {
-            case "endpoint": parts.endpoint = try WebPushEndpoint(url: try reader.string())
+            case "endpoint": parts.endpoint = try PushEndpoint(url: try reader.string())
             case "keys":
               try reader.object { reader, key throws(JSONProblem) in
                 switch key {

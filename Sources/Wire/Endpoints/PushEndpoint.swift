@@ -1,6 +1,6 @@
-/// The address in a subscription to Web Push. Clients name it, so it is read strictly: what another reader could take for another
-/// host is refused.
-public struct WebPushEndpoint: Sendable, Hashable {
+/// An https address that a client named, to which pushes to its device go: a channel URI of Windows, or the endpoint of a subscription
+/// to Web Push. It is read strictly: what another reader could take for another host is refused.
+public struct PushEndpoint: Sendable, Hashable {
   /// As it was sent.
   public let url: String
   /// In lower case; an IPv6 address without its brackets.
@@ -28,14 +28,14 @@ public struct WebPushEndpoint: Sendable, Hashable {
     let path = rest[authority.endIndex...]
     url = text
     self.host = host
-    self.port = port
+    self.port = port ?? 443
     self.path = path.hasPrefix("/") ? String(path) : "/" + path
   }
 
   /// Host and port of `host[:port]` in lower case; nil for what is neither a domain name nor an IP address in its usual form.
-  static func parts(_ authority: String) -> (host: String, port: Int)? {
+  static func parts(_ authority: String) -> (host: String, port: Int?)? {
     var host = Substring(authority)
-    var port = 443
+    var port: Int?
     let end = host.lastIndex(of: "]") ?? host.startIndex
     if let colon = host[end...].firstIndex(of: ":") {
       let digits = host[host.index(after: colon)...]

@@ -1,8 +1,8 @@
 import Testing
 import Wire
 
-/// Subscriptions, and the addresses in them, which clients name.
-@Suite struct WebPushAddressTests {
+/// The addresses that clients name: channel URIs of Windows, subscriptions to Web Push, and where both may lead.
+@Suite struct EndpointTests {
   private static let key = Base64URL.text([4] + [UInt8](repeating: 9, count: 64))
   private static let auth = Base64URL.text([UInt8](repeating: 7, count: 16))
 
@@ -43,12 +43,28 @@ import Wire
   }
 
   @Test func `Host, port and path of an endpoint are those that it names`() throws {
-    let plain = try WebPushEndpoint(url: "https://Push.Example.com/a/b?c=%20d")
+    let plain = try PushEndpoint(url: "https://Push.Example.com/a/b?c=%20d")
     #expect(plain.host == "push.example.com" && plain.port == 443 && plain.path == "/a/b?c=%20d")
-    let bare = try WebPushEndpoint(url: "HTTPS://push.example.com:8443?q")
+    let bare = try PushEndpoint(url: "HTTPS://push.example.com:8443?q")
     #expect(bare.port == 8443 && bare.path == "/?q")
-    let numeric = try WebPushEndpoint(url: "https://[2001:4860:4860::8888]:8443/x")
+    let numeric = try PushEndpoint(url: "https://[2001:4860:4860::8888]:8443/x")
     #expect(numeric.host == "2001:4860:4860::8888" && numeric.port == 8443)
+    let channel = try PushEndpoint(url: "https://DB5p.notify.windows.com/?token=AwYAAAB%2fx+y==")
+    #expect(channel.host == "db5p.notify.windows.com" && channel.path == "/?token=AwYAAAB%2fx+y==")
+    #expect(try PushEndpoint(url: "https://localhost:8447?token=a").path == "/?token=a")
+    #expect(try PushEndpoint(url: "https://a").path == "/")
+  }
+
+  @Test(
+    arguments: [
+      "", "abc", "http://db5p.notify.windows.com/?token=a", "https:db5p.notify.windows.com", "https://", "https:///x",
+      "https://user@db5p.notify.windows.com/", "https://evil.example\\.notify.windows.com/",
+      "https://evil.example#.notify.windows.com/", "https://[::1/", "https://a:/", "https://a:0/", "https://a:65536/",
+      "https://a:1:2/", "https://a..b/", "https://a./", "https://.notify.windows.com/", "https://a b/",
+      "https://ä.com/", "https://a/\u{0}", "https://a%2eb/", "https://a:+80/", "https://127.1/",
+    ])
+  func `Any other text is no endpoint`(text: String) {
+    #expect(throws: JSONProblem.self) { try PushEndpoint(url: text) }
   }
 
   @Test(arguments: [
@@ -62,8 +78,8 @@ import Wire
   func `An address that is not of the internet is none of ours to call`(_ address: String) throws {
     #expect(try #require(HostAddress(address)).isPublic == false)
     let host = address.contains(":") ? "[\(address)]" : address
-    let endpoint = try WebPushEndpoint(url: "https://\(host)/1")
-    #expect(WebPushHosts().problem(with: endpoint) == "must not be a private or reserved address")
+    let endpoint = try PushEndpoint(url: "https://\(host)/1")
+    #expect(EndpointRule.webPush.problem(with: endpoint) == "must not be a private or reserved address")
   }
 
   @Test(arguments: [
@@ -86,32 +102,71 @@ import Wire
     ("https://intranet/1", false), ("https://8.8.8.8/1", true),
   ])
   func `Without a list every host of the internet is allowed, at two ports`(_ url: String, _ isAllowed: Bool) throws {
-    #expect((WebPushHosts().problem(with: try WebPushEndpoint(url: url)) == nil) == isAllowed)
+    #expect((EndpointRule.webPush.problem(with: try PushEndpoint(url: url)) == nil) == isAllowed)
+  }
+
+  @Test(arguments: [
+    ("https://db5p.notify.windows.com/?token=a", true), ("https://a.b.notify.windows.com/", true),
+    ("https://db5p.notify.windows.com:8443/", true), ("https://notify.windows.com/", false),
+    ("https://evilnotify.windows.com/", false), ("https://db5p.notify.windows.com:22/", false),
+    ("https://db5p.notify.windows.com.evil.example/", false), ("https://127.0.0.1/", false),
+    ("https://localhost/", false), ("https://evil.example/?.notify.windows.com", false),
+    ("https://push.example.com/1", false),
+  ])
+  func `Without a list Windows' hosts are Microsoft's alone`(_ url: String, _ isAllowed: Bool) throws {
+    let problem = EndpointRule.wns.problem(with: try PushEndpoint(url: url))
+    #expect(
+      problem
+        == (isAllowed
+          ? nil : "must be at a host of *.notify.windows.com, as PUSHCART_WNS_ALLOWED_HOSTS names no others"))
   }
 
   @Test(arguments: [
     ("https://localhost:8447/1", true), ("https://localhost/1", false), ("https://[::1]:9/1", true),
     ("https://web.push.apple.com/1", true), ("https://push.apple.com/1", false), ("https://xpush.apple.com/1", false),
     ("https://web.push.apple.com:22/1", false), ("https://push.example.com/1", false), ("https://10.0.0.1/1", true),
+    ("https://db5p.notify.windows.com/?token=a", false), ("https://a.b.example:9443/1", true),
+    ("https://a.b.example/1", false),
   ])
   func `A list allows what it names and nothing else`(_ url: String, _ isAllowed: Bool) throws {
-    let hosts = try #require(WebPushHosts("localhost:8447, *.Push.apple.com,10.0.0.1,[::1]:9"))
-    let endpoint = try WebPushEndpoint(url: url)
-    #expect((hosts.problem(with: endpoint) == nil) == isAllowed)
-    #expect(hosts.isListed(endpoint.host, endpoint.port) == isAllowed)
+    let hosts = try #require(HostList("localhost:8447, *.Push.apple.com,10.0.0.1,[::1]:9,*.b.example:9443"))
+    #expect(hosts.description == "localhost:8447, *.push.apple.com, 10.0.0.1, [::1]:9, *.b.example:9443")
+    #expect(HostList(hosts.description) == hosts)
+    let endpoint = try PushEndpoint(url: url)
+    for (rule, setting) in [
+      (EndpointRule.wns, "PUSHCART_WNS_ALLOWED_HOSTS"), (.webPush, "PUSHCART_WEBPUSH_ALLOWED_HOSTS"),
+    ] {
+      var rule = rule
+      rule.listed = hosts
+      #expect(rule.problem(with: endpoint) == (isAllowed ? nil : "must be at a host that \(setting) names"))
+      #expect(rule.isListed(endpoint.host, endpoint.port) == isAllowed)
+    }
   }
 
-  @Test(arguments: ["", ",", "https://a.b", "a b,*", "*", "a:b", "a.b/c", "*.*.a"])
-  func `What is no list of hosts is refused`(_ list: String) { #expect(WebPushHosts(list) == nil) }
+  @Test(
+    arguments: [
+      "", ",", "a,", "a,,b", "a b", "https://a.b", "a b,*", "*", "*.", "a.*", "a:b", "a:0", "a.b/c", "a/", "*.*.a",
+      "*.a:x", "*.10.0.0.1", "*.[::1]",
+    ])
+  func `What is no list of hosts is refused`(_ list: String) { #expect(HostList(list) == nil) }
 
   @Test func `Push services of browsers and listed hosts are believed about an app's key, strangers are not`() throws {
-    let hosts = WebPushHosts()
+    var rule = EndpointRule.webPush
     for host in [
       "fcm.googleapis.com", "updates.push.services.mozilla.com", "web.push.apple.com", "wns2.notify.windows.com",
     ] {
-      #expect(hosts.isTrusted(host, 443) && !hosts.isListed(host, 443))
+      #expect(rule.isTrusted(host, 443) && !rule.isListed(host, 443))
     }
-    #expect(!hosts.isTrusted("push.example.com", 443))
-    #expect(try #require(WebPushHosts("push.example.com")).isTrusted("push.example.com", 443))
+    #expect(!rule.isTrusted("push.example.com", 443))
+    rule.listed = HostList("push.example.com")
+    #expect(rule.isTrusted("push.example.com", 443))
+  }
+
+  @Test(arguments: [nil, "push.example.com", "*.example.com:9443,a.b", "[::1]:9", "10.0.0.1"])
+  func `The example of an endpoint is one that is allowed`(_ list: String?) throws {
+    for var rule in [EndpointRule.wns, .webPush] {
+      rule.listed = try list.map { try #require(HostList($0)) }
+      #expect(rule.problem(with: try PushEndpoint(url: rule.example)) == nil, "\(rule.example)")
+    }
   }
 }
