@@ -107,7 +107,7 @@ import Wire
     table += [
       (errno(104, 413), .payloadRefused(reason: "errno104")), (errno(102, 404), gone("errno102")),
       (errno(103, 410), gone("errno103")), (errno(105, 410), gone("errno105")), (errno(106, 410), gone("errno106")),
-      (errno(109, 401), .retry(after: nil, reason: "errno109")), (errno(201, 503), later("errno201")),
+      (errno(109, 401), later("errno109")), (errno(201, 503), later("errno201")),
       (errno(202, 503), later("errno202")), (errno(999, 500), later("errno999")),
     ]
     for number in 900...903 { table.append((errno(number, 502), later("errno\(number)"))) }
@@ -148,8 +148,8 @@ import Wire
     try await Self.withBrowsers { simulator, account, browser in
       for (refusal, verdict) in Self.table {
         simulator.webPush.rule(.any, .refuse(refusal))
-        #expect(
-          await Self.verdicts(account, [Self.push(browser("one"))]) == [verdict], "\(refusal.status) \(refusal.body)")
+        let verdicts = await Self.verdicts(account, [Self.push(browser("one"))])
+        #expect(verdicts == [verdict], "\(refusal.status) \(refusal.body)")
         simulator.webPush.removeRules()
       }
       let words = Set(
