@@ -36,6 +36,7 @@ start_sink() { # nghttpd takes every push: a file for each device token answers 
   echo '{"name":"projects/bench-project/messages/1"}' >sink/v1/projects/bench-project/messages:send
   echo '{"code":"80000000","msg":"Success","requestId":"1"}' >sink/v1/104567891/messages:send
   echo '{"access_token":"bench","expires_in":3600,"token_type":"Bearer"}' >sink/token
+  cp sink/token sink/accesstoken.srf
   nghttpd -d "$work/sink" -n1 -a 127.0.0.1 $SINK_PORT sink.key sink.pem >/dev/null 2>&1 &
   pids+=($!)
 }
@@ -97,7 +98,7 @@ launch() { # launch PORT APNS CA: starts a hub, whose process is $launched
   "$PUSHCART" serve --host 127.0.0.1 --port "$1" --apns-production-url "$2" --apns-sandbox-url "$2" \
     --fcm-url "https://localhost:$SINK_PORT" --google-token-url "https://localhost:$SINK_PORT/token" \
     --hms-url "https://localhost:$SINK_PORT" --hms-token-url "https://localhost:$SINK_PORT/token" \
-    --wns-token-url "https://localhost:$SINK_PORT/token" --wns-allowed-hosts localhost \
+    --wns-token-url "https://localhost:$SINK_PORT" --wns-allowed-hosts "localhost:$SINK_PORT" \
     --webpush-allowed-hosts "localhost:$SINK_PORT" \
     --provider-ca-file "$3" --log-level warning 2>>hub.log &
   launched=$!

@@ -9,7 +9,7 @@ public struct PushRequest: Sendable {
   var hasOwnTopic = false
   /// Where it goes, if each device has an address of its own.
   var origin: ServiceAddress?
-  /// What its body was encrypted from; nil if it is not encrypted.
+  /// What its body is encrypted from; nil if it is not encrypted.
   var source: EncryptedSource?
 
   /// How many outcomes it has.
@@ -31,14 +31,19 @@ public struct PushRequest: Sendable {
   }
 }
 
-/// What an encrypted body was made of.
+/// What an encrypted body is made of.
 final class EncryptedSource: Sendable {
   let text: [UInt8]
+  /// Makes the body. That takes longer than all else about a push, so it is left to those who send, who are many.
+  let encrypt: @Sendable () -> [UInt8]
   /// Makes a request with less in it, for a service that finds this one too large; returns nil if nothing can be left out.
   let smaller: @Sendable () -> PushRequest?
 
-  init(_ text: [UInt8], smaller: @escaping @Sendable () -> PushRequest?) {
+  init(
+    _ text: [UInt8], encrypt: @escaping @Sendable () -> [UInt8], smaller: @escaping @Sendable () -> PushRequest?
+  ) {
     self.text = text
+    self.encrypt = encrypt
     self.smaller = smaller
   }
 }

@@ -25,11 +25,11 @@ struct WebPushAccount: PushAccount {
   /// Most characters of a topic.
   private static let longestTopic = 32
 
-  /// Encrypts the push, so it costs two multiplications on the curve.
+  /// The request is encrypted when it is sent.
   func prepare(_ push: OutgoingPush) -> PreparedPush {
-    guard let subscription = try? WebPushSubscription(json: push.token) else {
-      return .refused(Self.invalid("BadToken"))
-    }
+    guard let subscription = try? WebPushSubscription(json: push.token),
+      let receiver = try? P256.KeyAgreement.PublicKey(x963Representation: subscription.publicKey)
+    else { return .refused(Self.invalid("BadToken")) }
     // The setting may be at fault, so the device stays.
     guard endpoint.rule.problem(with: subscription.endpoint) == nil else {
       return .refused(.payloadRefused(reason: "HostNotAllowed"))
@@ -42,18 +42,27 @@ struct WebPushAccount: PushAccount {
       return text.count <= WebPushEncryption.limit ? text : nil
     }
     guard let fitted else { return .refused(.payloadRefused(reason: "MessageTooBig")) }
-    guard var request = request(fitted.form, headers, subscription) else { return .refused(Self.invalid("BadToken")) }
+    var request = request(fitted.form, headers, subscription)
     request.reductions = fitted.reductions
     let size = fitted.form.count
     request.source = EncryptedSource(fitted.form) {
+      Self.body(fitted.form, subscription, receiver)
+    } smaller: {
       let reduced = push.message.reduced
       let text = WebPushPayload.json(reduced.message, collapseKey: push.collapseKey)
-      guard text.count < size, var request = self.request(text, headers, subscription) else { return nil }
+      guard text.count < size else { return nil }
+      var request = self.request(text, headers, subscription)
+      request.body = Self.body(text, subscription, receiver)
       request.reductions = reduced.reductions
       return request
     }
     return .request(request)
   }
+
+  /// A key that is a point of the curve encrypts anything. Without a body, the push service would refuse the push.
+  private static func body(
+    _ text: [UInt8], _ subscription: WebPushSubscription, _ receiver: P256.KeyAgreement.PublicKey
+  ) -> [UInt8] { (try? WebPushEncryption.body(text, for: subscription, receiver)) ?? [] }
 
   /// The text is shown, not the encrypted body.
   func preview(_ request: PushRequest, to environment: PushEnvironment) -> RequestPreview {
@@ -65,7 +74,11 @@ struct WebPushAccount: PushAccount {
   func send(
     _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
-    endpoint.send(requests, as: credentials, while: isWanted)
+    var requests = requests
+    for index in requests.indices {
+      if let source = requests[index].source { requests[index].body = source.encrypt() }
+    }
+    return endpoint.send(requests, as: credentials, while: isWanted)
   }
 
   /// Nobody can be asked: each browser's push service checks the key with the subscriptions that were made with it. That the key can
@@ -78,18 +91,17 @@ struct WebPushAccount: PushAccount {
 
   private static func invalid(_ reason: String) -> Verdict { .tokenInvalid(.unregistered, since: nil, reason: reason) }
 
-  /// - Returns: nil if the subscription's key is no point of P-256.
-  private func request(_ text: [UInt8], _ own: Headers, _ subscription: WebPushSubscription) -> PushRequest? {
-    guard let body = try? WebPushEncryption.body(text, for: subscription) else { return nil }
+  /// The request without its body, which takes as many bytes as the text and what encryption adds.
+  private func request(_ text: [UInt8], _ own: Headers, _ subscription: WebPushSubscription) -> PushRequest {
     var headers = RequestHeaders()
     headers.add(":path", subscription.endpoint.path, .never)
     headers.add("content-type", "application/octet-stream")
     headers.add("content-encoding", "aes128gcm")
-    headers.add("content-length", String(body.count), .changing)
+    headers.add("content-length", String(text.count + WebPushEncryption.overhead), .changing)
     headers.add("ttl", own.ttl, .changing)
     if let urgency = own.urgency { headers.add("urgency", urgency) }
     if let topic = own.topic { headers.add("topic", topic, .changing) }
-    return PushRequest(headers: headers, body: body, origin: ServiceAddress(subscription.endpoint))
+    return PushRequest(headers: headers, body: [], origin: ServiceAddress(subscription.endpoint))
   }
 
   private func ttl(of push: OutgoingPush) -> Int {

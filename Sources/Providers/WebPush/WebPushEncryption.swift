@@ -7,7 +7,7 @@ package enum WebPushEncryption {
   /// The size that a record claims, and the most bytes that push services take in a body.
   private static let recordSize = 4096
   /// What a record has beside the text: salt, size, key, delimiter and tag.
-  private static let overhead = 16 + 4 + 1 + 65 + 1 + 16
+  static let overhead = 16 + 4 + 1 + 65 + 1 + 16
   /// Most bytes of a text.
   static let limit = recordSize - overhead
 
@@ -15,17 +15,25 @@ package enum WebPushEncryption {
   /// - Parameter text: at most 3,993 bytes.
   /// - Throws: if the subscription's key is no point of P-256.
   package static func body(_ text: [UInt8], for subscription: WebPushSubscription) throws -> [UInt8] {
+    try body(text, for: subscription, P256.KeyAgreement.PublicKey(x963Representation: subscription.publicKey))
+  }
+
+  /// The same for a subscription whose key was read before.
+  static func body(
+    _ text: [UInt8], for subscription: WebPushSubscription, _ receiver: P256.KeyAgreement.PublicKey
+  ) throws -> [UInt8] {
     try body(
-      text, for: subscription, key: P256.KeyAgreement.PrivateKey(compactRepresentable: false), salt: randomSalt())
+      text, for: subscription, receiver, key: P256.KeyAgreement.PrivateKey(compactRepresentable: false),
+      salt: randomSalt())
   }
 
   /// The same with a key and a salt that no other push may have.
   static func body(
-    _ text: [UInt8], for subscription: WebPushSubscription, key: P256.KeyAgreement.PrivateKey, salt: [UInt8]
+    _ text: [UInt8], for subscription: WebPushSubscription, _ receiver: P256.KeyAgreement.PublicKey,
+    key: P256.KeyAgreement.PrivateKey, salt: [UInt8]
   ) throws -> [UInt8] {
     precondition(text.count <= limit, "the text does not fit into a record")
     let publicKey = key.publicKey.x963Representation
-    let receiver = try P256.KeyAgreement.PublicKey(x963Representation: subscription.publicKey)
     let secret = try key.sharedSecretFromKeyAgreement(with: receiver)
     let info = Array("WebPush: info\0".utf8) + subscription.publicKey + publicKey
     let input = secret.hkdfDerivedSymmetricKey(

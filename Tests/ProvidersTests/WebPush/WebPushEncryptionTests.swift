@@ -18,6 +18,7 @@ import Wire
         """)
     let body = try WebPushEncryption.body(
       Array("When I grow up, I want to be a watermelon".utf8), for: subscription,
+      P256.KeyAgreement.PublicKey(x963Representation: subscription.publicKey),
       key: P256.KeyAgreement.PrivateKey(
         rawRepresentation: try Self.bytes("yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw")),
       salt: try Self.bytes("DGv6ra1nlYgDCS1FRnbzlw"))
