@@ -53,6 +53,22 @@ import Wire
     }
   }
 
+  @Test func `A text for all goes to more phones with one request than a slice has pushes`() async throws {
+    try await withSendingBench { bench in
+      _ = try await addApp(bench, contacts: 130)
+      bench.simulator.hms.unregister(token: "huawei-7")
+      try await bench.withHubs(1, { $0.runner.batchSize = 1000 }) {
+        let key = try await bench.send("Only today", trackOpens: false)
+        let finished = try await bench.until(key, .finished)
+        #expect(finished.counts == SendoutCounts(audience: 130, sent: 130, accepted: 129, failed: 1))
+      }
+      let received = bench.simulator.hms.requests
+      #expect(received.count == 1 && Set(received.flatMap(\.tokens)).count == 130)
+      let message = try #require(received.first?.message)
+      #expect(message.string("data").map { !$0.contains("pushreadurl") } == true)
+    }
+  }
+
   @Test func `Push Kit's answers retire tokens, put pushes off and fail them as its table says`() async throws {
     try await withSendingBench { bench in
       _ = try await addApp(bench, contacts: 4)

@@ -2,7 +2,7 @@ import Wire
 
 /// The phone page. Pushes received so far are in the HTML; the script adds later ones.
 enum PhonePage {
-  /// Most pushes on the screens.
+  /// Most pushes on a screen.
   static let length = 60
 
   /// - Parameters:

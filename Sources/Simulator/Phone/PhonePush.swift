@@ -33,6 +33,16 @@ struct PhoneEntry: Sendable {
   let number: Int
   let request: Request
 
+  var phone: PhoneKind {
+    switch request {
+    case .apns: .iPhone
+    case .fcm: .android
+    case .hms: .huawei
+    case .wns: .windows
+    case .webPush: .browser
+    }
+  }
+
   var token: String {
     switch request {
     case .apns(let request): request.token

@@ -33,7 +33,13 @@ struct PhoneRoutes: Sendable {
     var devices: [PhoneDevice] = []
     var known: Set<String> = []
     for entry in all where known.insert(entry.token).inserted { devices.append(PhoneDevice(entry.push)) }
-    let shown = all.filter { watched == nil || $0.isFor(watched) }.suffix(PhonePage.length).map(\.push)
+    // Each phone has its own, so that one with many pushes leaves no other empty.
+    var room = Dictionary(uniqueKeysWithValues: PhoneKind.allCases.map { ($0, PhonePage.length) })
+    let shown = all.reversed().filter { entry in
+      guard watched == nil || entry.isFor(watched), let left = room[entry.phone], left > 0 else { return false }
+      room[entry.phone] = left - 1
+      return true
+    }.reversed().map(\.push)
     return Self.reply(
       PhonePage.html(shown, devices: devices, watched: watched, last: all.last?.number ?? 0, addresses: addresses),
       "text/html; charset=utf-8")

@@ -29,14 +29,15 @@ public struct SendingBench: Sendable {
   /// A sendout that is started: to everybody, unless told otherwise.
   public func send(
     _ alert: String = "Hello {{firstName}}", audience: Audience = .all, template: String? = nil,
-    onUncertain: UncertainPolicy? = nil, fields: [String: JSONValue]? = nil, info: String? = nil
+    onUncertain: UncertainPolicy? = nil, fields: [String: JSONValue]? = nil, info: String? = nil,
+    trackOpens: Bool? = nil
   ) async throws -> SendoutKey {
     let reply = try await sendouts.create(
       customer,
       SendoutRequest(
         name: "Offer", appId: Self.appID, audience: audience,
-        message: MessageBody(alert: alert, info: info, fields: fields), template: template, onUncertain: onUncertain,
-        start: true))
+        message: MessageBody(alert: alert, info: info, fields: fields, trackOpens: trackOpens), template: template,
+        onUncertain: onUncertain, start: true))
     return SendoutKey(customer, reply.sendoutId)
   }
 
