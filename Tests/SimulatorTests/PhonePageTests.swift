@@ -204,6 +204,19 @@ import Wire
     }
   }
 
+  @Test func `A phone with many pushes leaves no other empty`() async throws {
+    try await withFCM(configure: { $0.phonePort = 0 }) { simulator, fcm in
+      let apns = Requester(client: fcm.client, simulator: simulator)
+      _ = try await fcm.send(FCMRequester.body(token: "first", #""data":{"alert":"For an Android phone"}"#))
+      for number in 0...PhonePage.length {
+        _ = try await apns.answer(request("ab01", #"{"aps":{"alert":"iPhone \#(number)."}}"#))
+      }
+      let page = try await get(try #require(simulator.phoneURL) + "/", apns).1
+      #expect(page.contains("For an Android phone"))
+      #expect(!page.contains("iPhone 0.") && page.contains("iPhone 1.") && page.contains("iPhone 60."))
+    }
+  }
+
   @Test func `iPhones and Android phones show their own pushes, in one order`() async throws {
     try await withFCM(configure: { $0.phonePort = 0 }) { simulator, fcm in
       let url = try #require(simulator.phoneURL)
