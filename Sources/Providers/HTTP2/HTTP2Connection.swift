@@ -5,8 +5,9 @@ import NIOTLS
 
 /// One connection: carries out what its `HTTP2ConnectionState` decides, through its session. Belongs to the pool's event loop.
 ///
-/// It speaks HTTP/2, or HTTP/1.1 where the service allows it and the TLS handshake chooses it. With HTTP/2 it works on frames. Only frames tell a push that was certainly not processed from one that is uncertain. Besides, a channel for each
-/// stream costs more than the push itself.
+/// It speaks HTTP/2, or HTTP/1.1 where the service allows it and the TLS handshake chooses it. With HTTP/2 it works on frames. Only
+/// frames tell a push that was certainly not processed from one that is uncertain. Besides, a channel for each stream costs more than
+/// the push itself.
 final class HTTP2Connection: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
