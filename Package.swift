@@ -114,9 +114,15 @@ let package = Package(
 
     // 4th floor
     room(
+      "Hybrid",
+      imports: ["Registry", "Content", "Delivery", "Sendouts", "Postgres", "Wire", crypto, lifecycle, logging]
+    ),
+
+    // 5th floor
+    room(
       "Web",
       imports: [
-        "Registry", "Content", "Delivery", "Sendouts", "Wire", collections, crypto, httpTypes, hummingbird,
+        "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Wire", collections, crypto, httpTypes, hummingbird,
         lifecycle, logging, metrics, nioCore, nioHTTP1, nioHTTPTypesHTTP1, nioPosix,
       ]),
     room(
@@ -131,8 +137,8 @@ let package = Package(
     .executableTarget(
       name: "Pushcart",
       dependencies: [
-        "Postgres", "Wire", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
-        arguments, configuration, crypto, lifecycle, logging, metrics,
+        "Postgres", "Wire", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid", "Web",
+        "Simulator", arguments, configuration, crypto, lifecycle, logging, metrics,
       ],
       swiftSettings: strict
     ),
@@ -145,7 +151,7 @@ let package = Package(
     .target(
       name: "Support",
       dependencies: [
-        "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
+        "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid", "Web", "Simulator",
         crypto, httpClient, hummingbird, lifecycle, logging,
       ] + nio,
       path: "Tests/Support",
@@ -167,9 +173,16 @@ let package = Package(
         "Sendouts", "Delivery", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", lifecycle, logging,
       ]),
     tests(
+      of: "Hybrid",
+      imports: [
+        "Hybrid", "Sendouts", "Delivery", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", crypto,
+        lifecycle, logging,
+      ]),
+    tests(
       of: "Web",
       imports: [
-        "Web", "Sendouts", "Delivery", "Registry", "Content", "Providers", "Postgres", "Wire", crypto, httpClient,
+        "Web", "Hybrid", "Sendouts", "Delivery", "Registry", "Content", "Providers", "Postgres", "Wire", crypto,
+        httpClient,
         hummingbird, logging, nioCore,
       ]),
     tests(
@@ -177,13 +190,13 @@ let package = Package(
     tests(
       of: "Pushcart",
       imports: [
-        "Pushcart", "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
-        arguments, httpClient, lifecycle, logging, metrics,
+        "Pushcart", "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid", "Web",
+        "Simulator", arguments, httpClient, lifecycle, logging, metrics,
       ]),
     .executableTarget(
       name: "EncryptionRate", dependencies: ["Providers", "Wire"], path: "Tests/Bench/EncryptionRate",
       swiftSettings: strict),
-    tests(of: "House", imports: ["Postgres", "Registry", "Content", "Delivery", "Sendouts", "Pushcart"]),
+    tests(of: "House", imports: ["Postgres", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Pushcart"]),
   ],
   swiftLanguageModes: [.v6]
 )

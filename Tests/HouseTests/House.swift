@@ -14,10 +14,12 @@ enum House {
     "Providers": ["CNghttp2", "Wire"],
     "Delivery": ["Registry", "Providers", "Content", "Postgres", "Wire"],
     "Sendouts": ["Registry", "Content", "Delivery", "Postgres", "Wire"],
-    "Web": ["Registry", "Content", "Delivery", "Sendouts", "Wire"],
+    "Hybrid": ["Registry", "Content", "Delivery", "Sendouts", "Postgres", "Wire"],
+    "Web": ["Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Wire"],
     "Simulator": ["Wire"],
     "Pushcart": [
-      "Postgres", "Wire", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Web", "Simulator",
+      "Postgres", "Wire", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid", "Web",
+      "Simulator",
     ],
   ]
   /// Headers of C libraries, without a file of Swift.

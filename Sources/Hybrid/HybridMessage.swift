@@ -1,0 +1,85 @@
+public import FoundationEssentials
+public import Wire
+
+/// A message to a telephone number, checked as far as its form goes. It goes by push where an app with that verified number is
+/// installed, and by SMS where not (CM, "Hybrid Messaging").
+public struct HybridMessage: Sendable {
+  public enum Channel: String, Sendable, Hashable, CaseIterable {
+    case sms = "SMS"
+    case push = "Push"
+  }
+
+  /// When the SMS is sent that stands in for a push.
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
+    /// Once every push has failed. The push has no time limit.
+    case standard = "default"
+    /// Never. The push lives 30 seconds, and a later message by SMS with the same reference, or the same text, withdraws it.
+    case otp
+    /// After 30 seconds, unless a device has confirmed the push.
+    case critical
+  }
+
+  /// How the text of an SMS is written.
+  public enum Coding: Sendable, Hashable {
+    /// GSM-7 if the text has only its characters, UCS-2 else.
+    case automatic
+    /// GSM-7; other characters become question marks.
+    case gsm7
+    case ucs2
+  }
+
+  public var number: PhoneNumber
+  /// Up to 11 letters and digits, or 16 digits.
+  public var sender: String
+  /// Never a template.
+  public var text: String
+  public var coding: Coding
+  /// The most parts of an SMS, 1 to 8. A longer text is cut.
+  public var maximumParts: Int
+  /// The caller's own name for it, up to 32 letters and digits.
+  public var reference: String?
+  /// After this moment it is not sent any more.
+  public var expiresAt: Date?
+  /// Empty for all.
+  public var channels: Set<Channel>
+  /// Without one it goes by SMS.
+  public var appKey: UUID?
+  /// nil for what the app says.
+  public var kind: Kind?
+
+  public init(
+    number: PhoneNumber, sender: String, text: String, coding: Coding = .gsm7, maximumParts: Int = 8,
+    reference: String? = nil, expiresAt: Date? = nil, channels: Set<Channel> = [], appKey: UUID? = nil,
+    kind: Kind? = nil
+  ) {
+    self.number = number
+    self.sender = sender
+    self.text = text
+    self.coding = coding
+    self.maximumParts = maximumParts
+    self.reference = reference
+    self.expiresAt = expiresAt
+    self.channels = channels
+    self.appKey = appKey
+    self.kind = kind
+  }
+}
+
+/// What became of a message that was to be accepted.
+public enum HybridAcceptance: Sendable, Hashable {
+  /// It is committed. `parts` is how many SMS its text takes.
+  case accepted(parts: Int)
+  case refused(HybridRefusal)
+}
+
+/// Why a message is refused, with the gateway's number of it (protocol notes, section 9.1).
+public enum HybridRefusal: Int, Sendable, Hashable {
+  case appKeyUnknown = 103
+  case senderInvalid = 301
+  case textInvalid = 304
+  case fieldInvalid = 305
+  /// The number has opted out.
+  case suppressed = 402
+  /// The customer has no provider of SMS, and the message could go by nothing else.
+  case noProvider = 403
+}
