@@ -23,8 +23,7 @@ package enum WebPushEncryption {
     _ text: [UInt8], for subscription: WebPushSubscription, _ receiver: P256.KeyAgreement.PublicKey
   ) throws -> [UInt8] {
     try body(
-      text, for: subscription, receiver, key: P256.KeyAgreement.PrivateKey(compactRepresentable: false),
-      salt: randomSalt())
+      text, for: subscription, receiver, key: newKey(), salt: randomSalt())
   }
 
   /// The same with a key and a salt that no other push may have.
@@ -57,6 +56,16 @@ package enum WebPushEncryption {
 
   private static let keyInfo = Array("Content-Encoding: aes128gcm\0".utf8)
   private static let nonceInfo = Array("Content-Encoding: nonce\0".utf8)
+
+  /// A key for one push, of random bytes.
+  ///
+  /// swift-crypto tests each key that it makes itself by a signature, which FIPS asks for. That doubles the time of an encryption, and
+  /// this key signs nothing. It refuses numbers that are no key, one of 2³², so others are drawn.
+  private static func newKey() -> P256.KeyAgreement.PrivateKey {
+    while true {
+      if let key = try? P256.KeyAgreement.PrivateKey(rawRepresentation: SymmetricKey(size: .bits256)) { return key }
+    }
+  }
 
   private static func randomSalt() -> [UInt8] { SymmetricKey(size: .bits128).withUnsafeBytes { Array($0) } }
 }
