@@ -28,6 +28,30 @@ import Wire
         """)
   }
 
+  @Test func `No text of a verbatim message is a template`() throws {
+    let text = "{{firstName}} {{#x}} {{{url}}"
+    let message = MessageBody(
+      verbatim: true, alert: text, info: text, sound: text, category: text, image: "https://a.example/{{x",
+      collapseKey: "{{firstName}}", threadId: text,
+      fields: ["a": .string(text), "b": .array([.object(["c": .string(text)])])],
+      overrides: MessageOverrides(apns: APNsOverride(payload: ["d": .string(text)])))
+    let template = try MessageTemplate(message)
+    #expect(!template.isPersonal && !template.namesLinks && template.recipientFields.isEmpty)
+    let rendered = template.rendered(for: lars)
+    let quoted = Array("\"\(text)\"".utf8)
+    #expect(rendered.alert == quoted && rendered.info == quoted && rendered.sound == quoted)
+    #expect(rendered.category == quoted && rendered.threadID == quoted)
+    #expect(rendered.image == Array("\"https://a.example/{{x\"".utf8))
+    #expect(rendered.collapseKey == "{{firstName}}" && rendered.overrides == message.overrides?.value)
+    #expect(rendered.fields.map { $0.value } == [quoted, Array("[{\"c\":\"\(text)\"}]".utf8)])
+  }
+
+  @Test func `A verbatim badge has to be a number`() {
+    #expect(throws: ContentError.invalid(field: "message.badge", problem: "is not a whole number")) {
+      try MessageTemplate(MessageBody(verbatim: true, badge: "{{x}}"))
+    }
+  }
+
   @Test func `An empty info is left out`() throws {
     #expect(
       try payload(MessageBody(alert: "Hi", info: "{{unknown}}"), PageContext())

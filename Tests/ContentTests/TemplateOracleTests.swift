@@ -97,7 +97,9 @@ import Wire
     var random = SeededGenerator(seed: 4711)
     for _ in 0..<1_000 {
       let text = Self.body(&random)
-      guard text.contains("{{"), let template = try? TextTemplate(text, field: "alert") else { continue }
+      guard text.contains("{{"), let template = try? TextTemplate(text, field: "alert", isVerbatim: false) else {
+        continue
+      }
       let recipient = Self.recipient(&random)
       let expected = try recipient.render(text, .text)
       var budget = RenderBudget()

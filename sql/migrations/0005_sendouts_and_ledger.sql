@@ -45,7 +45,7 @@ COMMENT ON COLUMN sendout.state            IS 'draft -> freezing -> running <-> 
 COMMENT ON COLUMN sendout.state_changes    IS 'How often it was started, paused, resumed or cancelled. A hub pauses it only in the state that the hub has read.';
 COMMENT ON COLUMN sendout.halt_reason      IS 'Why the hub itself paused it, such as refused credentials.';
 COMMENT ON COLUMN sendout.audience         IS '{"all":true}, {"listId":n} or {"originalIds":[…]}.';
-COMMENT ON COLUMN sendout.message          IS 'What its pushes say and how they travel, as the API has it: alert, fields, ttl, overrides and so on. Each text is a Mustache template.';
+COMMENT ON COLUMN sendout.message          IS 'What its pushes say and how they travel, as the API has it: alert, fields, ttl, overrides and so on. Each text is a Mustache template, unless verbatim is true.';
 COMMENT ON COLUMN sendout.template_name    IS 'Template of the rich page; NULL for none.';
 COMMENT ON COLUMN sendout.template_version IS 'The template version at the start, or at creation for a draft. Versions saved later do not change it.';
 COMMENT ON COLUMN sendout.unknown_ids      IS 'How many of the audience''s original ids were unknown at creation, or at the freeze once frozen. NULL for other audiences.';
@@ -194,7 +194,7 @@ COMMENT ON COLUMN message.sendout_id   IS 'The stream that it belongs to.';
 COMMENT ON COLUMN message.message_no   IS 'Number within the stream. The API''s messageId is <sendout_id>-<message_no>.';
 COMMENT ON COLUMN message.contact_id   IS 'Whom it is for.';
 COMMENT ON COLUMN message.push_nos     IS 'Its pushes, one for each valid device; empty if the contact had none.';
-COMMENT ON COLUMN message.body         IS 'What its pushes say and how they travel, as the API has it: alert, fields, ttl, overrides and so on. Each text is a Mustache template.';
+COMMENT ON COLUMN message.body         IS 'What its pushes say and how they travel, as the API has it: alert, fields, ttl, overrides and so on. Each text is a Mustache template, unless verbatim is true.';
 COMMENT ON COLUMN message.properties   IS 'What its texts can name beside the contact''s properties, and before these.';
 COMMENT ON COLUMN message.reference    IS 'The caller''s own name for it.';
 COMMENT ON COLUMN message.created_at   IS 'When it was accepted.';

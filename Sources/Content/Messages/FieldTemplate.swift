@@ -13,7 +13,9 @@ indirect enum FieldTemplate: Sendable {
   private static let depthLimit = 8
 
   /// - Throws: `ContentError.unparsable`, `.invalid`.
-  init(_ value: JSONValue, field: String, depth: Int = FieldTemplate.depthLimit) throws(ContentError) {
+  init(
+    _ value: JSONValue, field: String, isVerbatim: Bool, depth: Int = FieldTemplate.depthLimit
+  ) throws(ContentError) {
     guard depth > 0 else { throw .invalid(field: field, problem: "is nested more than \(Self.depthLimit) deep") }
     switch value {
     case .null: self = .constant(value, Array("null".utf8))
@@ -23,19 +25,19 @@ indirect enum FieldTemplate: Sendable {
       guard number.isFinite else { throw .invalid(field: field, problem: "is not a number") }
       self = .constant(value, Array(String(number).utf8))
     case .string(let text):
-      let template = try TextTemplate(text, field: field)
+      let template = try TextTemplate(text, field: field, isVerbatim: isVerbatim)
       self = template.template.isConstant ? .constant(value, JSONText.quoted(text)) : .text(template)
     case .array(let values):
       var list: [FieldTemplate] = []
       for (index, value) in values.enumerated() {
-        list.append(try FieldTemplate(value, field: "\(field)[\(index)]", depth: depth - 1))
+        list.append(try FieldTemplate(value, field: "\(field)[\(index)]", isVerbatim: isVerbatim, depth: depth - 1))
       }
       self = .list(list)
     case .object(let members):
       var object: [(name: String, json: [UInt8], value: FieldTemplate)] = []
       for (name, value) in members.sorted(by: { $0.key < $1.key }) {
         guard !name.utf8.contains(0) else { throw .invalid(field: field, problem: "holds U+0000") }
-        let template = try FieldTemplate(value, field: "\(field).\(name)", depth: depth - 1)
+        let template = try FieldTemplate(value, field: "\(field).\(name)", isVerbatim: isVerbatim, depth: depth - 1)
         object.append((name, JSONText.quoted(name), template))
       }
       self = .object(object)

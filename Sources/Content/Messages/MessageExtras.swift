@@ -19,15 +19,16 @@ final class MessageExtras: Sendable {
   /// - Returns: `nil` if the message has none of its parts.
   /// - Throws: `ContentError.invalid`, `.unparsable` with fields such as `message.image`.
   init?(_ message: MessageBody) throws(ContentError) {
+    let isVerbatim = message.verbatim ?? false
     func text(_ text: String?, _ field: String) throws(ContentError) -> TextTemplate? {
       guard let text, !text.isEmpty else { return nil }
-      return try TextTemplate(text, field: "message.\(field)")
+      return try TextTemplate(text, field: "message.\(field)", isVerbatim: isVerbatim)
     }
     image = try text(message.image, "image")
     url = try text(message.url, "url")
     threadID = try text(message.threadId, "threadId")
     collapseKey = try text(message.collapseKey, "collapseKey")
-    overrides = try Self.overrides(message.overrides)
+    overrides = try Self.overrides(message.overrides, isVerbatim)
     constantOverrides = overrides.flatMap { $0.value.texts.isEmpty ? .some($0.source.value) : .none }
     if image == nil, url == nil, threadID == nil, collapseKey == nil, overrides == nil { return nil }
     if let image, image.template.isConstant, let text = message.image, !Self.isImage(text) {
@@ -44,15 +45,15 @@ final class MessageExtras: Sendable {
   }
 
   private static func overrides(
-    _ overrides: MessageOverrides?
+    _ overrides: MessageOverrides?, _ isVerbatim: Bool
   ) throws(ContentError) -> (source: MessageOverrides, value: FieldTemplate)? {
     guard let overrides, case .object(let services) = overrides.value, !services.isEmpty else { return nil }
     guard overrides.value.json.count <= MessageOverrides.sizeLimit else {
       throw .invalid(field: "message.overrides", problem: "are larger than \(MessageOverrides.sizeLimit) bytes of JSON")
     }
-    return (
-      overrides, try FieldTemplate(overrides.value, field: "message.overrides", depth: Self.overrideDepth)
-    )
+    let value = try FieldTemplate(
+      overrides.value, field: "message.overrides", isVerbatim: isVerbatim, depth: Self.overrideDepth)
+    return (overrides, value)
   }
 
   /// The texts that have to be rendered.

@@ -3,7 +3,7 @@ public import Wire
 /// A sendout's message, compiled once and rendered for each recipient.
 ///
 /// Its fields are the guide's ("Handling Push Notifications"); each push service's folder gives them its own form. Texts are plain
-/// text: nothing is escaped but what JSON needs.
+/// text: nothing is escaped but what JSON needs. Those of a verbatim message are nobody's templates.
 public struct MessageTemplate: Sendable {
   /// Names that a further field cannot have, since the message has a field of its own for them or the hub writes them.
   public static let reservedFields: Set<String> = [
@@ -43,17 +43,20 @@ public struct MessageTemplate: Sendable {
 
   /// - Throws: `ContentError.invalid` and `.unparsable` with fields such as `message.alert` and `message.fields.source`.
   public init(_ message: MessageBody) throws(ContentError) {
+    let isVerbatim = message.verbatim ?? false
     func text(_ text: String?, _ field: String) throws(ContentError) -> TextTemplate? {
       guard let text, !text.isEmpty else { return nil }
-      return try TextTemplate(text, field: "message.\(field)")
+      return try TextTemplate(text, field: "message.\(field)", isVerbatim: isVerbatim)
     }
     alert = try text(message.alert, "alert")
     info = try text(message.info, "info")
-    badge = try message.badge.map { badge throws(ContentError) in try BadgeTemplate(badge, field: "message.badge") }
+    badge = try message.badge.map { badge throws(ContentError) in
+      try BadgeTemplate(badge, field: "message.badge", isVerbatim: isVerbatim)
+    }
     sound = try text(message.sound, "sound")
     category = try text(message.category, "category")
     pushType = message.pushType
-    fields = try Self.fields(message.fields ?? [:])
+    fields = try Self.fields(message.fields ?? [:], isVerbatim)
     optionalFields = try Self.optionalFields(message)
     extras = try MessageExtras(message)
     isSilent = message.silent ?? false
@@ -108,7 +111,7 @@ public struct MessageTemplate: Sendable {
   }
 
   private static func fields(
-    _ fields: [String: JSONValue]
+    _ fields: [String: JSONValue], _ isVerbatim: Bool
   ) throws(ContentError) -> [(name: String, json: [UInt8], value: FieldTemplate)] {
     var templates: [(name: String, json: [UInt8], value: FieldTemplate)] = []
     for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
@@ -117,7 +120,7 @@ public struct MessageTemplate: Sendable {
       guard (1...100).contains(name.unicodeScalars.count), !name.utf8.contains(where: { $0 < 0x20 }) else {
         throw .invalid(field: field, problem: "has a name that is not of 1 to 100 printable characters")
       }
-      templates.append((name, JSONText.quoted(name), try FieldTemplate(value, field: field)))
+      templates.append((name, JSONText.quoted(name), try FieldTemplate(value, field: field, isVerbatim: isVerbatim)))
     }
     return templates
   }

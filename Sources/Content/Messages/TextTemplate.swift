@@ -13,8 +13,8 @@ struct TextTemplate: Sendable {
   private let constantJSON: [UInt8]?
 
   /// - Throws: `ContentError.unparsable`, `.invalid`.
-  init(_ text: String, field: String) throws(ContentError) {
-    template = try CompiledTemplate(text, field: field, sizeLimit: Self.sizeLimit)
+  init(_ text: String, field: String, isVerbatim: Bool) throws(ContentError) {
+    template = try CompiledTemplate(text, field: field, sizeLimit: Self.sizeLimit, isVerbatim: isVerbatim)
     nodesInJSON = template.nodes.map(\.inJSON)
     constantJSON = template.isConstant ? JSONText.quoted(text) : nil
   }
@@ -52,7 +52,7 @@ enum BadgeTemplate: Sendable {
   private static let range = 0...Int(Int32.max)
 
   /// - Throws: `ContentError.unparsable`, `.invalid`.
-  init(_ badge: Badge, field: String) throws(ContentError) {
+  init(_ badge: Badge, field: String, isVerbatim: Bool) throws(ContentError) {
     switch badge {
     case .number(let number):
       guard Self.range.contains(number) else {
@@ -60,7 +60,7 @@ enum BadgeTemplate: Sendable {
       }
       self = .constant(Array(String(number).utf8))
     case .template(let source):
-      let text = try TextTemplate(source, field: field)
+      let text = try TextTemplate(source, field: field, isVerbatim: isVerbatim)
       guard text.template.isConstant else {
         self = .text(text)
         return

@@ -15,14 +15,16 @@ struct CompiledTemplate: Sendable {
   let namesLinks: Bool
 
   /// Parses a text.
-  /// - Parameter field: what the text's field is called in errors.
+  /// - Parameters:
+  ///   - field: what the text's field is called in errors.
+  ///   - isVerbatim: whether tags in it are text like any other.
   /// - Throws: `ContentError.invalid` for U+0000 and for texts longer than `sizeLimit` bytes, `.unparsable` with the line.
-  init(_ text: String, field: String, sizeLimit: Int) throws(ContentError) {
+  init(_ text: String, field: String, sizeLimit: Int, isVerbatim: Bool = false) throws(ContentError) {
     size = text.utf8.count
     guard size <= sizeLimit else { throw .invalid(field: field, problem: "is longer than \(sizeLimit >> 10) KiB") }
     guard !text.utf8.contains(0) else { throw .invalid(field: field, problem: "holds U+0000") }
     var parser = TemplateParser(text, field: field)
-    nodes = try parser.parse()
+    nodes = isVerbatim ? [.text(Array(text.utf8))] : try parser.parse()
     isConstant = parser.tagCount == 0
     isPersonal = parser.names.contains(where: \.isPersonal)
     recipientFields = Set(parser.names.flatMap(\.recipientFields))

@@ -82,6 +82,7 @@ struct MessageOptions: ParsableArguments {
   @Option(help: "A later message with the same key replaces this one on the screen.") var collapseKey: String?
   @Option(help: "Messages with the same name are shown as a group.") var threadId: String?
   @Flag(help: "Show nothing: the app alone gets it.") var silent = false
+  @Flag(help: "Send texts as they are: they are no templates.") var verbatim = false
   @Flag(help: "Count no opens: pushes have no pushreadurl.") var noTracking = false
   @Option(
     help: ArgumentHelp("JSON file of changes for single push services; see the Message of the API.", valueName: "file"))
@@ -113,9 +114,9 @@ struct MessageOptions: ParsableArguments {
       let optional = optionalFields.map(Self.pair)
       let pairs = fields.map(Self.pair) + optional
       return MessageBody(
-        alert: alert, info: info, badge: badge, sound: sound, category: category, image: image, url: url, ttl: ttl,
-        priority: priority, collapseKey: collapseKey, threadId: threadId, silent: silent ? true : nil,
-        pushType: pushType, fields: pairs.isEmpty ? nil : Dictionary(pairs) { $1 },
+        verbatim: verbatim ? true : nil, alert: alert, info: info, badge: badge, sound: sound, category: category,
+        image: image, url: url, ttl: ttl, priority: priority, collapseKey: collapseKey, threadId: threadId,
+        silent: silent ? true : nil, pushType: pushType, fields: pairs.isEmpty ? nil : Dictionary(pairs) { $1 },
         optionalFields: optional.isEmpty ? nil : optional.map(\.0), trackOpens: noTracking ? false : nil,
         overrides: try overrides.map(Self.overrides))
     }

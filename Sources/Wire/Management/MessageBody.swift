@@ -1,6 +1,7 @@
 /// What a push says, and how it travels (Carma iOS Integration Guide, "Handling Push Notifications"). Every text is a Mustache
-/// template over the contact's, the device's and the sendout's fields.
+/// template over the contact's, the device's and the sendout's fields, unless `verbatim` is true.
 public struct MessageBody: APIRequest, Hashable {
+  public var verbatim: Bool?
   public var alert: String?
   public var info: String?
   public var badge: Badge?
@@ -23,12 +24,14 @@ public struct MessageBody: APIRequest, Hashable {
   public static let maximumTTL = 2_419_200
 
   public init(
-    alert: String? = nil, info: String? = nil, badge: Badge? = nil, sound: String? = nil, category: String? = nil,
+    verbatim: Bool? = nil, alert: String? = nil, info: String? = nil, badge: Badge? = nil, sound: String? = nil,
+    category: String? = nil,
     image: String? = nil, url: String? = nil, ttl: Int? = nil, priority: MessagePriority? = nil,
     collapseKey: String? = nil, threadId: String? = nil, silent: Bool? = nil, pushType: PushType? = nil,
     fields: [String: JSONValue]? = nil, optionalFields: [String]? = nil, trackOpens: Bool? = nil,
     overrides: MessageOverrides? = nil
   ) {
+    self.verbatim = verbatim
     self.alert = alert
     self.info = info
     self.badge = badge
@@ -49,15 +52,14 @@ public struct MessageBody: APIRequest, Hashable {
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case alert, info, badge, sound, category, image, url, ttl, priority, collapseKey, threadId, silent, pushType,
-      fields,
-      optionalFields, trackOpens, overrides
+    case verbatim, alert, info, badge, sound, category, image, url, ttl, priority, collapseKey, threadId, silent,
+      pushType, fields, optionalFields, trackOpens, overrides
   }
 
   public static let schemaName: String? = "Message"
   public static let schemaDescription =
     """
-    What a push says, and how it travels. Every text is a Mustache template. The payload may have 4096 bytes, of pushType voip \
+    What a push says, and how it travels. Every text is a Mustache template, unless `verbatim` is true. The payload may have 4096 bytes, of pushType voip \
     5120. One that is larger for a recipient loses the info, then the end of the alert, then its `optionalFields`. If that is \
     not enough, it is refused. The ledger's reason says which.
     """
@@ -66,6 +68,11 @@ public struct MessageBody: APIRequest, Hashable {
 
   public static func describe(_ field: CodingKeys) -> FieldDescription {
     switch field {
+    case .verbatim:
+      """
+      Whether texts are sent as they are, `{{` too. False if absent: they are templates. Neither contact nor device is read for \
+      a verbatim message.
+      """
     case .alert: "The line next to the app's icon."
     case .info: "The line below it."
     case .badge: "The number on the app's icon, or a template for it. 0 removes the number."
