@@ -1,6 +1,7 @@
 import Content
 import Delivery
 import Foundation
+import Hybrid
 import Postgres
 import Pushcart
 import Registry
@@ -11,7 +12,7 @@ import Testing
 @Suite struct StatementTests {
   static let all =
     PostgresStatements.all + RegistryStatements.all + TemplateQueries.all + DeliveryStatements.all
-    + SendoutStatements.all + PushcartStatements.all
+    + SendoutStatements.all + HybridStatements.all + PushcartStatements.all
 
   @Test func `Every statement has a unique name that is short enough for PostgreSQL`() {
     let names = Self.all.map(\.name)
