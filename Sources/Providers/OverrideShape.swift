@@ -71,6 +71,10 @@ extension OverrideShape {
 
   static let webPush = OverrideShape.members(["headers": .texts("TTL", "Urgency", "Topic")])
 
+  static let sms = OverrideShape.members([
+    "from": .text, "text": .text, "coding": .text, "maximumParts": .number, "reference": .text,
+  ])
+
   /// What stands in a header: printable ASCII.
   static func headerProblem(_ headers: JSONValue?, at path: String) -> OverrideProblem? {
     guard case .object(let headers) = headers else { return nil }
@@ -88,7 +92,7 @@ extension PushServices {
   /// Why these overrides cannot be sent; nil if nothing is wrong with them. Texts with tags are not looked into.
   public static func problem(in overrides: MessageOverrides) -> OverrideProblem? {
     let shapes: [(service: String, shape: OverrideShape)] = [
-      ("apns", .apns), ("fcm", .fcm), ("hms", .hms), ("wns", .wns), ("webpush", .webPush),
+      ("apns", .apns), ("fcm", .fcm), ("hms", .hms), ("wns", .wns), ("webpush", .webPush), ("sms", .sms),
     ]
     let value = overrides.value
     for (service, shape) in shapes {
@@ -106,6 +110,7 @@ extension PushServices {
     if overrides.webpush?.headers?["TTL"] == .null {
       return OverrideProblem(field: "webpush.headers.TTL", problem: "cannot be removed")
     }
+    if let sms = overrides.sms, let problem = SMSText.problem(in: sms) { return problem }
     return APNsPush.problem(inHeaders: overrides.apns?.headers ?? [:]) ?? FCMPayload.problem(in: overrides.fcm ?? [:])
   }
 }

@@ -58,6 +58,7 @@ public final class PushServices: Service {
     case .hms(let credentials): HMSAccount(credentials: credentials, endpoint: hms)
     case .wns(let credentials): WNSAccount(credentials: credentials, endpoint: wns, rule: windows)
     case .webPush(let credentials): WebPushAccount(credentials: credentials, endpoint: webPush)
+    case .sms(let account): SMSPushAccount(account: account)
     }
   }
 
@@ -70,6 +71,8 @@ public final class PushServices: Service {
     case .huawei: (HMSPayload.size(message), HMSPayload.limit)
     case .windows: (WNSPayload.body(message, as: WNSType(of: message)).count, WNSPayload.limit)
     case .web: (WebPushPayload.json(message).count, WebPushEncryption.limit)
+    // A text is cut to the parts that it may have.
+    case .sms: (0, 0)
     }
   }
 

@@ -10,6 +10,7 @@ public enum PushServiceCredentials: Sendable, Hashable {
   case hms(HuaweiAccount)
   case wns(WindowsAccount)
   case webPush(VAPIDKey)
+  case sms(SMSAccount)
 }
 
 /// What signs in to Windows' push service.
@@ -114,6 +115,7 @@ extension PushServiceCredentials: CustomStringConvertible, CustomDebugStringConv
     case .hms(let account): account.description
     case .wns(let account): account.description
     case .webPush(let key): key.description
+    case .sms(let account): account.description
     }
   }
   public var debugDescription: String { description }

@@ -221,7 +221,7 @@ import Wire
     try await withDatabase { database in
       let customer = try await database.customer()
       let apps = PushApps(database.pool, vault: try .fresh())
-      for type in AppType.allCases {
+      for type in AppType.ofApps {
         let app = try await apps.add(customer, NewPushApp(appID: "com.acme.app", type: type, name: "Acme"))
         // An app of the web gets its key at once.
         #expect(app.credentials.isEmpty == (type != .web))

@@ -71,10 +71,10 @@ import Wire
       }
       let reply = try await once(Vault(old))
       let both = Vault(try MasterKeys(current: new, older: [first]))
-      #expect(try await PushApps(database.pool, vault: both).find(app.customer, app.id)?.credentials.count == 9)
+      #expect(try await PushApps(database.pool, vault: both).find(app.customer, app.id)?.credentials.count == 10)
 
       let total = try await Rekey(database.pool, vault: both, by: "root").run()
-      #expect(total.resealed == 7 + 8 + 1 && total.unreadable.isEmpty)
+      #expect(total.resealed == 7 + 9 + 1 && total.unreadable.isEmpty)
       let vault = Vault(try MasterKeys(current: new))
       let rows = try await database.query(
         "SELECT kind, sealed, master_key_id FROM push_credential WHERE push_app_id = $1", app.id.rawValue)
@@ -86,7 +86,7 @@ import Wire
           #expect(PushCredential.Kind(rawValue: kind).map { "secret of \($0)" } == secret.text)
         }
       }
-      #expect(rows.count == 9)
+      #expect(rows.count == 10)
       #expect(try await once(vault) == reply)
     }
   }

@@ -16,7 +16,7 @@ COMMENT ON FUNCTION report.exact IS 'The exact text behind a cell of a report: r
 
 CREATE FUNCTION report.platform(app_type int2) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN app_type = 1 THEN 'iOS' WHEN app_type = 2 THEN 'Android' WHEN app_type = 3 THEN 'Windows'
-  WHEN app_type = 6 THEN 'Firebase' WHEN app_type = 7 THEN 'Huawei' WHEN app_type = 8 THEN 'Web' END;
+  WHEN app_type = 6 THEN 'Firebase' WHEN app_type = 7 THEN 'Huawei' WHEN app_type = 8 THEN 'Web' WHEN app_type = 10 THEN 'SMS' END;
 COMMENT ON FUNCTION report.platform IS 'The name of a platform, from Carma''s number.';
 
 CREATE VIEW report.devices AS

@@ -58,6 +58,9 @@ public struct DeviceToken: Sendable, Hashable {
     guard text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
       throw .invalid(field: field, problem: "holds a blank or a control character")
     }
+    if type == .sms, PhoneNumber(text)?.e164 != text {
+      throw .invalid(field: field, problem: "is no telephone number of the form +31612345678")
+    }
     self.text = text
     endpoint = type == .windows ? try Self.channel(text, field: field) : nil
     key = (type == .ios ? Self.bytes(hex: text) : nil) ?? Array(SHA256.hash(data: Array(text.utf8)))

@@ -37,7 +37,7 @@ public struct Invalidation: Sendable {
     for (index, info) in body.deviceInfo.enumerated() {
       let field = "deviceInfo[\(index)]"
       let app = try DeviceRegistration.app(info.appType, apps, field: field)
-      let token = try DeviceRegistration.token(info, app.type, field: field)
+      let token = try DeviceRegistration.token(info, app.type, isOfHub: access == nil, field: field)
       let type = info.invalidationType ?? .byAppOrUser
       guard type != .valid else {
         throw .invalid(field: "\(field).invalidationType", problem: "must not be 0, which stands for valid devices")

@@ -48,7 +48,8 @@ public struct Registration: Sendable {
     var devices: [DeviceRegistration] = []
     devices.reserveCapacity(body.deviceInfo.count)
     for index in body.deviceInfo.indices {
-      let device = try DeviceRegistration(body.deviceInfo[index], apps, field: "deviceInfo[\(index)]")
+      let device = try DeviceRegistration(
+        body.deviceInfo[index], apps, isOfHub: access == nil, field: "deviceInfo[\(index)]")
       if index > 0 { devices.removeAll { $0.app == device.app && $0.token == device.token } }
       devices.append(device)
     }
@@ -89,12 +90,12 @@ struct DeviceRegistration: Sendable {
   /// Most characters (Unicode scalars) of each text.
   static let maximum = 255
 
-  init(_ info: PushDevicesBody.DeviceInfo, _ apps: [PushApp], field: String) throws(RegistryError) {
+  init(_ info: PushDevicesBody.DeviceInfo, _ apps: [PushApp], isOfHub: Bool, field: String) throws(RegistryError) {
     let app = try Self.app(info.appType, apps, field: field)
     self.app = app.id
     type = app.type
     self.field = "\(field).devicetoken"
-    token = try Self.token(info, app.type, field: field)
+    token = try Self.token(info, app.type, isOfHub: isOfHub, field: field)
     isSandbox = info.sandboxToken ?? false
     manufacturer = info.manufacturer
     model = info.model
@@ -122,10 +123,15 @@ struct DeviceRegistration: Sendable {
     return apps[0]
   }
 
-  static func token(_ info: PushDevicesBody.DeviceInfo, _ type: AppType, field: String) throws(RegistryError)
-    -> DeviceToken
+  /// - Parameter isOfHub: whether the hub itself asks, which alone registers telephone numbers.
+  static func token(_ info: PushDevicesBody.DeviceInfo, _ type: AppType, isOfHub: Bool, field: String)
+    throws(RegistryError) -> DeviceToken
   {
     let field = "\(field).devicetoken"
+    guard type != .sms || isOfHub else {
+      throw .invalid(
+        field: field, problem: "is a telephone number, which no request of an app can register or invalidate")
+    }
     guard let text = info.deviceToken else { throw .invalid(field: field, problem: "is missing") }
     return try DeviceToken(text, type: type, field: field)
   }

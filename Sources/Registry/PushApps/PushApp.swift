@@ -53,6 +53,7 @@ public struct PushApp: Sendable, Equatable {
     case .huawei: has(.hmsAccount) ? nil : "clientSecret"
     case .windows: has(.wnsAccount) ? nil : "clientSecret"
     case .web: has(.vapidKey) ? nil : "vapidPrivateKey"
+    case .sms: has(.smsAccount) ? nil : "provider"
     }
   }
 

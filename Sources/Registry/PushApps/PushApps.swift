@@ -23,6 +23,9 @@ public struct PushApps: Sendable {
   public func add(_ customer: CustomerID, _ app: NewPushApp) async throws -> PushApp {
     let appID = try PushAppRules.appID(app.appID, app.type)
     let name = try PushAppRules.name.require(app.name)
+    guard app.type != .sms || app.service.sms != nil else {
+      throw RegistryError.invalid(field: "appType", problem: "is SMS, whose provider is set by PUT /api/v1/sms")
+    }
     var service = try app.service.checked(for: app.type)
     if app.type == .web, service.vapidPrivateKey == nil { service.vapidPrivateKey = VAPIDKeyFile().stored }
     let credentials = try service.credentials(for: appID, app.type)

@@ -64,6 +64,9 @@ public final class PushCredentialVault: Sendable {
     if let account = secrets[.hmsAccount] { return .hms(try HuaweiAccountFile(stored: account).account) }
     if let account = secrets[.wnsAccount] { return .wns(try WindowsAccountFields(stored: account).account) }
     if let key = secrets[.vapidKey] { return .webPush(try VAPIDKeyFile(key).credentials(contact: contact)) }
+    if let account = secrets[.smsAccount] {
+      return .sms(try JSONDecoder().decode(SMSAccount.self, from: Data(account.bytes)))
+    }
     return nil
   }
 }

@@ -1,5 +1,6 @@
+import Crypto
 import FoundationEssentials
-import Wire
+public import Wire
 
 /// What opens an app's push service, as its owner has it from the service's console. Each field belongs to some platforms.
 public struct PushServiceFields: Sendable {
@@ -29,12 +30,14 @@ public struct PushServiceFields: Sendable {
   public var vapidPrivateKey: Secret?
   /// Whom push services can contact about the app: a `mailto:` or `https:` address (Web).
   public var contact: String?
+  /// The account at the provider (SMS).
+  public var sms: SMSAccount?
 
   public init(
     teamID: String? = nil, keyID: String? = nil, signingKey: Secret? = nil, developmentCertificate: Secret? = nil,
     productionCertificate: Secret? = nil, certificatePassword: Secret? = nil, serviceAccount: Secret? = nil,
     clientID: String? = nil, clientSecret: Secret? = nil, packageSID: String? = nil, tenantID: String? = nil,
-    vapidPrivateKey: Secret? = nil, contact: String? = nil
+    vapidPrivateKey: Secret? = nil, contact: String? = nil, sms: SMSAccount? = nil
   ) {
     self.teamID = teamID
     self.keyID = keyID
@@ -49,6 +52,7 @@ public struct PushServiceFields: Sendable {
     self.tenantID = tenantID
     self.vapidPrivateKey = vapidPrivateKey
     self.contact = contact
+    self.sms = sms
   }
 }
 
@@ -76,6 +80,7 @@ extension PushServiceFields {
       ("clientId", clientID != nil, [.huawei, .windows]), ("clientSecret", clientSecret != nil, [.huawei, .windows]),
       ("packageSid", packageSID != nil, [.windows]), ("tenantId", tenantID != nil, [.windows]),
       ("vapidPrivateKey", vapidPrivateKey != nil, [.web]), ("contact", contact != nil, [.web]),
+      ("provider", sms != nil, [.sms]),
     ]
     return all.filter(\.isGiven).map { ($0.name, $0.types) }
   }
@@ -191,6 +196,13 @@ extension PushServiceFields {
       credentials.append(
         NewPushCredential(
           kind: .vapidKey, secret: file.stored, fingerprint: file.fingerprint, account: file.publicKey))
+    }
+    if let sms {
+      guard let json = try? JSONEncoder().encode(sms) else { preconditionFailure("texts are always JSON") }
+      credentials.append(
+        NewPushCredential(
+          kind: .smsAccount, secret: Secret(bytes: Array(json)),
+          fingerprint: Array(SHA256.hash(data: Data(sms.signIn.utf8)).prefix(8)).hexDigits, account: sms.description))
     }
     return credentials
   }

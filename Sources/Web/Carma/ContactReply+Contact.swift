@@ -2,7 +2,7 @@ import Registry
 import Wire
 
 extension ContactReply {
-  /// What is stored, with the devices of these apps.
+  /// What is stored, with the devices of these apps. Carma knows no telephone numbers among them.
   init(_ contact: Contact, _ apps: [PushApp]) {
     self.init(originalId: contact.originalID)
     listId = contact.listID?.rawValue
@@ -19,7 +19,7 @@ extension ContactReply {
     country = contact[.country]
     properties = contact.properties
     deviceInfo = contact.devices.compactMap { device in
-      apps.first { $0.id == device.app }.map { DeviceInfo(device, $0.type) }
+      apps.first { $0.id == device.app && $0.type != .sms }.map { DeviceInfo(device, $0.type) }
     }
   }
 

@@ -73,6 +73,7 @@ extension HTTPErrorResponse {
     case .web: "--vapid-private-key-file FILE"
     case .huawei: "--client-id ID --client-secret-file FILE"
     case .windows: "--package-sid SID --client-secret-file FILE"
+    case .sms: "--provider"
     }
   }
 

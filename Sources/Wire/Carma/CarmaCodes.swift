@@ -8,6 +8,11 @@ public enum AppType: Int16, Sendable, Hashable, Codable, CaseIterable {
   case huawei = 7
   /// Not of Carma: browsers.
   case web = 8
+  /// Not of Carma: telephone numbers, which get messages by SMS.
+  case sms = 10
+
+  /// The platforms that apps register devices of. Numbers are registered by the hub itself.
+  public static let ofApps = allCases.filter { $0 != .sms }
 
   /// For people.
   public var platform: String {
@@ -18,6 +23,7 @@ public enum AppType: Int16, Sendable, Hashable, Codable, CaseIterable {
     case .firebase: "Firebase"
     case .huawei: "Huawei"
     case .web: "Web"
+    case .sms: "SMS"
     }
   }
 }

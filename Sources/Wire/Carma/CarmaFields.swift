@@ -35,7 +35,7 @@ extension JSONReader {
   mutating func appType() throws(JSONProblem) -> AppType? {
     let expected = "1 (iOS), 2 (Android), 3 (Windows), 6 (Firebase), 7 (Huawei) or 8 (Web)"
     guard let number = try integer(Int16.self, expected) else { return nil }
-    guard let type = AppType(rawValue: number) else { throw JSONProblem("must be \(expected)") }
+    guard let type = AppType(rawValue: number), type != .sms else { throw JSONProblem("must be \(expected)") }
     return type
   }
 

@@ -80,7 +80,10 @@ public enum CarmaSchemas {
       `deviceToken` is accepted too.
       """),
     maybe(
-      "appType", either(AppType.schema, Schema(.strings(AppType.allCases.map { "\($0.rawValue)" } + [""]))),
+      "appType",
+      either(
+        Schema(.integers(AppType.ofApps.map { Int64($0.rawValue) })),
+        Schema(.strings(AppType.ofApps.map { "\($0.rawValue)" } + [""]))),
       "1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web. Needed only if the appId exists on several platforms."),
   ]
 
@@ -115,7 +118,7 @@ public enum CarmaSchemas {
           "devicetoken", .string(),
           "The token, exactly as it was registered. Of a browser it is the subscription's endpoint and keys, as JSON."),
         Schema.Field(
-          "appType", Schema(.strings(AppType.allCases.map { "\($0.rawValue)" })).orNull, "A string, as in Carma."),
+          "appType", Schema(.strings(AppType.ofApps.map { "\($0.rawValue)" })).orNull, "A string, as in Carma."),
         Schema.Field("sandboxToken", Schema(.strings(["true", "false"])), "A string, as in Carma."),
         Schema.Field("manufacturer", .string().orNull), Schema.Field("model", .string().orNull),
         Schema.Field("osVersion", .string().orNull), Schema.Field("country", .string().orNull),

@@ -128,16 +128,19 @@ public struct MessageOverrides: APIRequest, Hashable {
   public var hms: [String: JSONValue]?
   public var wns: WNSOverride?
   public var webpush: WebPushOverride?
+  public var sms: SMSOverride?
 
   public init(
     apns: APNsOverride? = nil, fcm: [String: JSONValue]? = nil, hms: [String: JSONValue]? = nil,
-    wns: WNSOverride? = nil, webpush: WebPushOverride? = nil
+    wns: WNSOverride? = nil, webpush: WebPushOverride? = nil,
+    sms: SMSOverride? = nil
   ) {
     self.apns = apns
     self.fcm = fcm
     self.hms = hms
     self.wns = wns
     self.webpush = webpush
+    self.sms = sms
   }
 
   /// Largest overrides of a message, in bytes of JSON.
@@ -153,10 +156,18 @@ public struct MessageOverrides: APIRequest, Hashable {
       "fcm": fcm.map(JSONValue.object), "hms": hms.map(JSONValue.object),
       "wns": wns.map { object(["headers": $0.headers.map(JSONValue.object), "type": $0.type.map(JSONValue.string)]) },
       "webpush": webpush.map { object(["headers": $0.headers.map(JSONValue.object)]) },
+      "sms": sms.map {
+        object([
+          "from": $0.from.map(JSONValue.string), "text": $0.text.map(JSONValue.string),
+          "coding": $0.coding.map { .string($0.rawValue) },
+          "maximumParts": $0.maximumParts.map { .integer(Int64($0)) },
+          "reference": $0.reference.map(JSONValue.string),
+        ])
+      },
     ])
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case apns, fcm, hms, wns, webpush }
+  public enum CodingKeys: String, CodingKey, CaseIterable { case apns, fcm, hms, wns, webpush, sms }
   public static let schemaName: String? = "MessageOverrides"
   public static let schemaDescription =
     """
@@ -174,6 +185,49 @@ public struct MessageOverrides: APIRequest, Hashable {
     case .hms: "Members of Push Kit's `message`. The target is the hub's."
     case .wns: "Headers and the kind of notification at WNS."
     case .webpush: "Headers of Web Push."
+    case .sms: "Sender, text and length of SMS."
+    }
+  }
+}
+
+/// What a message is as an SMS.
+public struct SMSOverride: APIRequest, Hashable {
+  public var from: String?
+  public var text: String?
+  public var coding: SMSCoding?
+  public var maximumParts: Int?
+  public var reference: String?
+
+  public init(
+    from: String? = nil, text: String? = nil, coding: SMSCoding? = nil, maximumParts: Int? = nil,
+    reference: String? = nil
+  ) {
+    self.from = from
+    self.text = text
+    self.coding = coding
+    self.maximumParts = maximumParts
+    self.reference = reference
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case from, text, coding, maximumParts, reference }
+  public static let schemaName: String? = "SMSOverride"
+  public static let schemaDescription = "What a message is as an SMS."
+  public static let example = SMSOverride(from: "Acme", text: "Hi {{firstName}}, 20 % off today: acme.example/friday")
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .from:
+      FieldDescription(
+        "The sender: up to 11 letters and digits, or up to 16 digits. The provider's own sender if absent.",
+        limits: 1...200)
+    case .text: "The text in place of the alert."
+    case .coding:
+      "`auto` for GSM-7 where the text has only its characters, and UCS-2 else, which is the default; or `gsm7` or `ucs2`."
+    case .maximumParts:
+      FieldDescription("The most SMS that the text takes; it is cut there. 8 if absent.", limits: 1...8)
+    case .reference:
+      FieldDescription(
+        "Your own name for it, up to 32 letters and digits. The provider does not get it.", limits: 1...200)
     }
   }
 }

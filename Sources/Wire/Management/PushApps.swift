@@ -282,7 +282,7 @@ public struct PushAppReply: APIObject, Equatable {
     switch field {
     case .pushAppId: "The app's number in this API."
     case .appId: "Bundle id or package name, as apps send it in Carma's paths."
-    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web."
+    case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web, 10 SMS."
     case .name: "A name for people."
     case .teamId: "Apple's Team Id. iOS only."
     case .keyId: "Apple's Key Id of the signing key. iOS only."
@@ -371,6 +371,8 @@ public enum PushCredentialKind: String, Sendable, Codable, CaseIterable, SchemaP
   /// A package of the Microsoft Store, or an app registration at Microsoft Entra, and its secret.
   case wnsAccount = "wns_account"
   case vapidKey = "vapid_key"
+  /// The account at a provider of SMS, with its addresses and its sender.
+  case smsAccount = "sms_account"
   /// What `X-Pushcart-Identity` is computed with.
   case identitySecret = "identity_secret"
   /// The one before it, which is accepted too.

@@ -1,0 +1,86 @@
+/// How the text of an SMS is written.
+public enum SMSCoding: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
+  /// GSM-7 if the text has only its characters, UCS-2 else.
+  case auto
+  /// GSM-7; other characters become question marks.
+  case gsm7
+  case ucs2
+}
+
+/// A text as it travels by SMS (GSM 03.38), cut to a number of parts.
+public struct SMSText: Sendable, Hashable {
+  /// What is sent.
+  public let text: String
+  /// Whether it is in UCS-2, and not in GSM-7.
+  public let isUnicode: Bool
+  /// How many SMS it takes, at least 1.
+  public let parts: Int
+  /// Whether its end was cut off.
+  public let isCut: Bool
+
+  /// The most parts that a text may have.
+  public static let mostParts = 8
+
+  /// - Parameter maximumParts: at least 1. A longer text is cut between two characters as people count them.
+  public init(_ text: String, coding: SMSCoding = .auto, maximumParts: Int = mostParts) {
+    isUnicode = coding == .ucs2 || coding == .auto && text.unicodeScalars.contains { Self.septets($0) == nil }
+    let whole = coding == .gsm7 ? Self.inGSM7(text) : text
+    var count = PartCount(isUnicode: isUnicode)
+    var end = whole.startIndex
+    while end < whole.endIndex {
+      let next = whole.index(after: end)
+      var longer = count
+      for scalar in whole.unicodeScalars[end..<next] { longer.add(scalar) }
+      guard longer.parts <= max(1, maximumParts) else { break }
+      (count, end) = (longer, next)
+    }
+    self.text = String(whole[..<end])
+    parts = count.parts
+    isCut = end < whole.endIndex
+  }
+
+  /// A question mark for each character that is not in GSM-7.
+  private static func inGSM7(_ text: String) -> String {
+    guard text.unicodeScalars.contains(where: { septets($0) == nil }) else { return text }
+    return String(text.map { $0.unicodeScalars.allSatisfy { septets($0) != nil } ? $0 : "?" })
+  }
+
+  /// How many septets a character takes in GSM-7: 2 if it is in the extension table; nil if it is in neither.
+  static func septets(_ scalar: Unicode.Scalar) -> Int? {
+    switch scalar {
+    case "\u{C}", "^", "{", "}", "\\", "[", "~", "]", "|", "€": 2
+    case "\n", "\r", " "..."_", "a"..."z", "£", "¥", "è", "é", "ù", "ì", "ò", "Ç", "Ø", "ø", "Å", "å", "Δ", "Φ", "Γ",
+      "Λ",
+      "Ω", "Π", "Ψ", "Σ", "Θ", "Ξ", "Æ", "æ", "ß", "É", "¤", "¡", "Ä", "Ö", "Ñ", "Ü", "§", "¿", "ä", "ö", "ñ", "ü", "à":
+      1
+    default: nil
+    }
+  }
+}
+
+/// Counts the parts of a text. No part ends between the two halves of a character.
+private struct PartCount {
+  private let isUnicode: Bool
+  private var total = 0
+  /// Those that are full if there are several, and what is in the last one.
+  private var full = 0
+  private var last = 0
+
+  init(isUnicode: Bool) { self.isUnicode = isUnicode }
+
+  private var single: Int { isUnicode ? 70 : 160 }
+  /// CM states 66 for UCS-2, where the standard has 67.
+  private var room: Int { isUnicode ? 66 : 153 }
+
+  var parts: Int { total <= single ? 1 : full + 1 }
+
+  mutating func add(_ scalar: Unicode.Scalar) {
+    let size = isUnicode ? UTF16.width(scalar) : SMSText.septets(scalar) ?? 1
+    total += size
+    if last + size > room {
+      full += 1
+      last = 0
+    }
+    last += size
+  }
+}
