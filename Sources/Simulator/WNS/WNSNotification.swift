@@ -1,3 +1,5 @@
+import Wire
+
 /// The body of a request to a channel, read as WNS reads it.
 struct WNSNotification: Sendable {
   /// Such as `wns/toast`.
