@@ -24,15 +24,17 @@ import Wire
     if case .settled(let settlement) = action { return settlement } else { return nil }
   }
 
-  private func written(_ state: PushState, _ reason: String? = nil, delay: Duration? = nil) -> Settlement {
+  private func written(
+    _ state: PushState, _ reason: String? = nil, _ cause: FailureCause = .unavailable, delay: Duration? = nil
+  ) -> Settlement {
     Settlement(
       push: PushNumber(3), batch: 1, state: state, reason: reason, left: true, sentAt: noon, delay: delay,
-      timeout: delay == nil ? nil : RetrySchedule().timeout)
+      timeout: delay == nil ? nil : RetrySchedule().timeout, cause: state == .accepted ? nil : cause)
   }
 
   @Test func `Accepted pushes and refused payloads are final`() {
     #expect(settlement(.accepted) == written(.accepted))
-    #expect(settlement(.payloadRefused(reason: "BadTopic")) == written(.failed, "BadTopic"))
+    #expect(settlement(.payloadRefused(reason: "BadTopic")) == written(.failed, "BadTopic", .payloadRefused))
   }
 
   @Test func `A retry waits at least as long as the push service asks`() {
@@ -93,7 +95,7 @@ import Wire
     func waiting(_ seconds: Int) -> Settlement {
       Settlement(
         push: PushNumber(3), batch: 1, state: .waiting, reason: "X", left: false, delay: .seconds(seconds),
-        timeout: RetrySchedule().timeout)
+        timeout: RetrySchedule().timeout, cause: .unavailable)
     }
     #expect(settlement(waited: nil) == waiting(1))
     #expect(settlement(waited: 20) == waiting(20))
@@ -101,7 +103,7 @@ import Wire
     #expect(
       settlement(waited: 7000)
         == Settlement(
-          push: PushNumber(3), batch: 1, state: .failed, reason: "X", left: false))
+          push: PushNumber(3), batch: 1, state: .failed, reason: "X", left: false, cause: .unavailable))
   }
 
   @Test func `A push refused before it left counts no attempt`() {
@@ -110,14 +112,14 @@ import Wire
       outcomePolicy().action(of: outcome, for: push, in: .production)
         == .settled(
           Settlement(
-            push: PushNumber(3), batch: 1, state: .failed, reason: "X", left: false)))
+            push: PushNumber(3), batch: 1, state: .failed, reason: "X", left: false, cause: .payloadRefused)))
   }
 
   @Test func `A push does not expire while credentials are refused`() {
     let late = QueuedPush(
       number: PushNumber(3), batch: 1, device: push.device, contact: push.contact, attempts: 0, giveUpAt: start)
     let settlement = outcomePolicy().settlement(of: late, blockedBy: .refused(reason: "X"))
-    #expect(settlement.state == .waiting && settlement.timeout == nil)
+    #expect(settlement.state == .waiting && settlement.timeout == nil && settlement.cause == .credentialsRefused)
   }
 
   @Test func `An invalid token fails its push, unless the device is kept`() {
@@ -127,10 +129,15 @@ import Wire
       return
     }
     #expect(token.moment == noon && !token.isDated && token.cause == .wrongEnvironment && token.environment == .sandbox)
-    #expect(outcomePolicy().settlement(of: token, deviceIsKept: false) == written(.failed, "BadDeviceToken"))
+    #expect(
+      outcomePolicy().settlement(of: token, deviceIsKept: false) == written(.failed, "BadDeviceToken", .tokenInvalid))
     #expect(
       outcomePolicy().settlement(of: token, deviceIsKept: true)
         == written(.waiting, "BadDeviceToken", delay: .seconds(1)))
+    // While too many tokens look invalid, none is called dead.
+    #expect(
+      outcomePolicy().settlement(of: token, deviceIsKept: false, isBelieved: false)
+        == written(.failed, "BadDeviceToken", .credentialsRefused))
   }
 
   @Test func `A reason is cut to 100 characters and has no U+0000`() {

@@ -44,7 +44,8 @@ extension Dispatch {
       // None of them can be accepted before somebody corrects the app.
       refuse(invalid.map(\.push), reason, in: lane.environment, of: run)
     } else {
-      outcomeWriter.add(invalid.map { run.outcomePolicy.settlement(of: $0, deviceIsKept: false) }, room: 0)
+      outcomeWriter.add(
+        invalid.map { run.outcomePolicy.settlement(of: $0, deviceIsKept: false, isBelieved: false) }, room: 0)
     }
     return !result.isIncomplete
   }

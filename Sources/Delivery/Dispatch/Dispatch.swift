@@ -341,6 +341,7 @@ final class Dispatch: Sendable {
   /// Ends the run if its lane's environment refuses the app's credentials; the refused pushes stay queued. A device that has
   /// changed its environment since the freeze is refused alone, and waits.
   func refuse(_ pushes: [QueuedPush], _ reason: String, in environment: PushEnvironment, of run: BatchRun) {
+    dispatcher.waits.refused(ledger.key, pushes.map(\.number), reason)
     guard environment != lane.environment else { return window.close(.refused(reason: reason)) }
     outcomeWriter.add(pushes.map { run.outcomePolicy.settlement(of: $0, blockedBy: .refused(reason: reason)) }, room: 0)
   }

@@ -2,6 +2,18 @@ import FoundationEssentials
 import Providers
 import Wire
 
+/// What keeps a push service from accepting a push.
+public enum FailureCause: Sendable, Hashable {
+  /// The token is dead.
+  case tokenInvalid
+  /// The service does not take the message.
+  case payloadRefused
+  /// The service refuses the app's credentials, or takes so many tokens for invalid that these are probably wrong.
+  case credentialsRefused
+  /// The service is away, puts the push off, or did not answer.
+  case unavailable
+}
+
 /// Why a push did not leave.
 enum ClosureReason: Sendable, Equatable {
   /// Its push service cannot be reached for now.
@@ -51,8 +63,8 @@ struct OutcomePolicy: Sendable {
     of outcome: PushOutcome, for push: QueuedPush, in environment: PushEnvironment, isOnce: Bool = false
   ) -> OutcomeAction {
     switch outcome.verdict {
-    case .retry(_, let reason) where isOnce: .settled(settled(.failed, push, outcome, reason))
-    case .uncertain(let reason) where isOnce: .settled(settled(.uncertain, push, outcome, reason))
+    case .retry(_, let reason) where isOnce: .settled(settled(.failed, push, outcome, reason, .unavailable))
+    case .uncertain(let reason) where isOnce: .settled(settled(.uncertain, push, outcome, reason, .unavailable))
     case .accepted: .settled(settled(.accepted, push, outcome))
     case .retry(let after, let reason):
       .settled(retry(push, outcome, reason, atLeast: after ?? .zero, finally: .failed))
@@ -61,12 +73,12 @@ struct OutcomePolicy: Sendable {
         InvalidToken(
           outcome: outcome, push: push, environment: environment, cause: cause, reason: reason.forLedger,
           isDated: since != nil, moment: since ?? outcome.sentAt ?? now()))
-    case .payloadRefused(let reason): .settled(settled(.failed, push, outcome, reason))
+    case .payloadRefused(let reason): .settled(settled(.failed, push, outcome, reason, .payloadRefused))
     case .credentialsRefused(let reason): .refused(reason: reason.forLedger)
     case .unsent(let reason): .unsent(settlement(of: push, blockedBy: .unavailable(reason: reason.forLedger)))
     case .uncertain(let reason):
       switch policy {
-      case .skip: .settled(settled(.uncertain, push, outcome, reason))
+      case .skip: .settled(settled(.uncertain, push, outcome, reason, .unavailable))
       case .resend: .settled(retry(push, outcome, reason, finally: .uncertain))
       }
     }
@@ -74,10 +86,11 @@ struct OutcomePolicy: Sendable {
 
   /// What is written of a push whose token is invalid. It has failed; but it is tried again if the registry kept the device,
   /// because the token was registered again in the meantime.
-  func settlement(of token: InvalidToken, deviceIsKept: Bool) -> Settlement {
+  /// - Parameter isBelieved: false while too many tokens are reported as invalid.
+  func settlement(of token: InvalidToken, deviceIsKept: Bool, isBelieved: Bool = true) -> Settlement {
     deviceIsKept
       ? retry(token.push, token.outcome, token.reason, finally: .failed)
-      : settled(.failed, token.push, token.outcome, token.reason)
+      : settled(.failed, token.push, token.outcome, token.reason, isBelieved ? .tokenInvalid : .credentialsRefused)
   }
 
   /// What is written of a push that did not leave: it waits. It does not expire while
@@ -88,8 +101,10 @@ struct OutcomePolicy: Sendable {
     case .refused(let reason):
       settlement.reason = reason
       settlement.delay = Self.refusedDelay
+      settlement.cause = .credentialsRefused
     case .unavailable(let reason):
       settlement.reason = reason
+      settlement.cause = .unavailable
       let left = timeLeft(push)
       let delay = retrySchedule.delay(unsentFor: retrySchedule.timeout - left)
       guard delay <= left else {
@@ -106,11 +121,12 @@ struct OutcomePolicy: Sendable {
   private static let refusedDelay = Duration.seconds(60)
 
   private func settled(
-    _ state: PushState, _ push: QueuedPush, _ outcome: PushOutcome, _ reason: String? = nil
+    _ state: PushState, _ push: QueuedPush, _ outcome: PushOutcome, _ reason: String? = nil,
+    _ cause: FailureCause? = nil
   ) -> Settlement {
     Settlement(
       push: push.number, batch: push.batch, state: state, reason: reason?.forLedger, left: outcome.sentAt != nil,
-      sentAt: outcome.sentAt)
+      sentAt: outcome.sentAt, cause: cause)
   }
 
   /// How long until the push expires.
@@ -122,8 +138,8 @@ struct OutcomePolicy: Sendable {
     finally end: PushState
   ) -> Settlement {
     let delay = retrySchedule.delay(after: push.attempts + 1, jitter: jitter, atLeast: atLeast)
-    guard delay <= timeLeft(push) else { return settled(end, push, outcome, reason) }
-    var settlement = settled(.waiting, push, outcome, reason)
+    guard delay <= timeLeft(push) else { return settled(end, push, outcome, reason, .unavailable) }
+    var settlement = settled(.waiting, push, outcome, reason, .unavailable)
     settlement.delay = delay
     settlement.timeout = retrySchedule.timeout
     return settlement

@@ -227,6 +227,8 @@ struct Settlement: Sendable, Equatable {
   var delay: Duration?
   /// How long after its first delay it expires; never if `nil`.
   var timeout: Duration?
+  /// What kept the push service from accepting it; nil if nothing did, or if it was not sent.
+  var cause: FailureCause?
 }
 
 extension Duration {

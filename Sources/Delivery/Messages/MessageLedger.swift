@@ -8,7 +8,8 @@ public import Wire
 public struct NewMessage: Sendable {
   public enum Addressee: Sendable, Hashable {
     case contact(originalID: String)
-    case device(app: PushAppID, DeviceToken)
+    /// - owner: the contact that the device has to be of, if that matters.
+    case device(app: PushAppID, DeviceToken, owner: String? = nil)
   }
 
   public let to: Addressee
@@ -224,8 +225,8 @@ extension Querying {
         originalIDs.append(originalID)
         apps.append(nil)
         tokens.append(nil)
-      case .device(let app, let token):
-        originalIDs.append(nil)
+      case .device(let app, let token, let owner):
+        originalIDs.append(owner)
         apps.append(app.rawValue)
         tokens.append(Bytes(token.key))
       }

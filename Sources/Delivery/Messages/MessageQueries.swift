@@ -10,7 +10,7 @@ enum MessageQueries {
   /// they are queued for any hub.
   ///
   /// `$3` are the apps; pushes are numbered from `$4` and batches from `$5`. Arrays have one item a message. `$8` holds numbers.
-  /// `$9` holds original ids; where it is NULL, `$10` and `$11` name a device by app and token key. `$12` to `$15` are bodies,
+  /// `$9` holds original ids. `$10` and `$11` name devices by app and token key, which have to be of that contact if there is one. `$12` to `$15` are bodies,
   /// properties, seconds to live and references. `$16` are the moments at which messages are due, NULL for now. Those that are due later are queued for any hub until then.
   ///
   /// Returns a row for each push with its recipient, and one for a message without pushes. The second column says what became of the
@@ -53,7 +53,7 @@ enum MessageQueries {
               FROM device
               JOIN contact ON contact.customer_id = device.customer_id AND contact.contact_id = device.contact_id
              WHERE device.customer_id = $1::bigint AND device.push_app_id = w.app AND device.token_key = w.token_key
-               AND contact.customer_id = $1::bigint) c ON true),
+               AND contact.customer_id = $1::bigint AND (w.named IS NULL OR contact.original_id = w.named)) c ON true),
       \(once ? taken : "")
       numbered AS MATERIALIZED (
         SELECT w.message_no, w.deliver_at, w.contact_id, \(Recipient.deviceColumns("d")),

@@ -1,20 +1,30 @@
 import Synchronization
 public import Wire
 
+/// What became of a push so far.
+public struct PushVerdict: Sendable, Equatable {
+  public let state: PushState
+  public let reason: String?
+  /// What kept the push service from accepting it, if anything did.
+  public let cause: FailureCause?
+}
+
 /// Waits for the verdicts on a message's pushes.
 public final class MessageWait: Sendable {
   private struct State {
     /// Pushes without a final verdict.
     var open: Set<PushNumber> = []
-    var verdicts: [PushNumber: (state: PushState, reason: String?)] = [:]
+    var verdicts: [PushNumber: PushVerdict] = [:]
     var isExpecting = false
     var waiter: CheckedContinuation<Void, Never>?
     var isOver = false
   }
 
   private let state = Mutex(State())
+  private let endsWhenRefused: Bool
 
-  public init() {}
+  /// - Parameter endsWhenRefused: whether refused credentials are a verdict, though the push waits until somebody corrects them.
+  public init(endsWhenRefused: Bool = false) { self.endsWhenRefused = endsWhenRefused }
 
   func expect(_ pushes: [PushNumber]) {
     state.withLock { state in
@@ -25,7 +35,7 @@ public final class MessageWait: Sendable {
 
   /// Waits until every push has its verdict, for at most so long.
   /// - Returns: what is known by then.
-  public func verdicts(within limit: Duration) async -> [PushNumber: (state: PushState, reason: String?)] {
+  public func verdicts(within limit: Duration) async -> [PushNumber: PushVerdict] {
     let timeout = Task {
       try? await Task.sleep(for: limit)
       self.end()
@@ -46,11 +56,12 @@ public final class MessageWait: Sendable {
     return state.withLock(\.verdicts)
   }
 
-  func record(_ settlement: Settlement) {
+  func record(_ push: PushNumber, _ verdict: PushVerdict) {
     let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
-      state.verdicts[settlement.push] = (settlement.state, settlement.reason)
+      state.verdicts[push] = verdict
       // One that waits for another attempt may have its verdict in time.
-      if settlement.state != .waiting { state.open.remove(settlement.push) }
+      let isOpen = [.queued, .waiting].contains(verdict.state)
+      if !isOpen || endsWhenRefused && verdict.cause == .credentialsRefused { state.open.remove(push) }
       guard state.open.isEmpty else { return nil }
       defer { state.waiter = nil }
       return state.waiter
@@ -87,12 +98,20 @@ final class MessageWaits: Sendable {
 
   /// Outcomes were written.
   func settled(_ sendout: SendoutKey, _ settlements: [Settlement]) {
-    let concerned = waits.withLock { waits -> [(MessageWait, Settlement)] in
-      guard !waits.isEmpty else { return [] }
-      return settlements.compactMap { settlement in
-        waits[Key(sendout: sendout, push: settlement.push)].map { ($0, settlement) }
-      }
+    guard waits.withLock({ !$0.isEmpty }) else { return }
+    tell(
+      sendout,
+      settlements.map { ($0.push, PushVerdict(state: $0.state, reason: $0.reason, cause: $0.cause)) })
+  }
+
+  /// Pushes stay queued because the app's credentials are refused.
+  func refused(_ sendout: SendoutKey, _ pushes: [PushNumber], _ reason: String) {
+    tell(sendout, pushes.map { ($0, PushVerdict(state: .queued, reason: reason, cause: .credentialsRefused)) })
+  }
+
+  private func tell(_ sendout: SendoutKey, _ verdicts: [(PushNumber, PushVerdict)]) {
+    for (push, verdict) in verdicts {
+      waits.withLock { $0[Key(sendout: sendout, push: push)] }?.record(push, verdict)
     }
-    for (wait, settlement) in concerned { wait.record(settlement) }
   }
 }

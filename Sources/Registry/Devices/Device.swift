@@ -20,6 +20,9 @@ public struct Device: Sendable, Equatable {
   public let invalidatedAt: Int64?
   public let invalidationType: InvalidationType
 
+  /// The reason of an invalidation by a contact's newer devices.
+  package static let gaveWay = "too_many_devices"
+
   /// Most devices that are given of one contact; one with more is no person.
   public static let maximumOfContact = 1000
 }

@@ -82,14 +82,14 @@ enum RegisterQueries {
       ) d
     ), retired AS (
       UPDATE device d
-      SET invalidated_at = now(), invalidation_type = 1, invalidation_reason = 'too_many_devices'
+      SET invalidated_at = now(), invalidation_type = 1, invalidation_reason = '\(Device.gaveWay)'
       FROM (SELECT * FROM surplus ORDER BY device_id) s
       WHERE d.customer_id = $1::bigint AND d.device_id = s.device_id AND d.invalidated_at IS NULL
         AND d.contact_id = s.contact_id AND d.registered_at = s.registered_at
       RETURNING s.access_key_id, d.contact_id, \(ContactColumns.device("d"))
     ), event AS (
       INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason, access_key_id)
-      SELECT $1::bigint, device_id, contact_id, 'invalidated', 'too_many_devices', access_key_id FROM retired
+      SELECT $1::bigint, device_id, contact_id, 'invalidated', '\(Device.gaveWay)', access_key_id FROM retired
     )
     SELECT 0::bigint, 0::int2, contact_id, NULL::text, NULL::bigint, NULL::date, NULL::jsonb, NULL::text[],
       \(ContactColumns.device("d"))

@@ -76,7 +76,7 @@ extension MessageService {
       (addressee.contact, addressee.devices) = (contact, contact.devices)
     }
     if target.deviceToken != nil {
-      guard case .device(let app, let deviceToken) = try self.addressee(target, apps) else { return addressee }
+      guard case .device(let app, let deviceToken, _) = try self.addressee(target, apps) else { return addressee }
       let recipient = try await Devices(database).recipient(customer, app, deviceToken)
       if recipient == nil, target.originalId == nil { throw SendoutError.recipientUnknown }
       if let recipient, target.originalId == nil { addressee.contact = recipient.contact }

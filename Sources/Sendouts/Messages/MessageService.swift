@@ -26,33 +26,34 @@ public final class MessageService: Sendable {
 
   let database: any Querying
   let dispatcher: Dispatcher
-  private let messages: MessageDispatcher
+  let messages: MessageDispatcher
   let apps: PushAppCache
   let credentials: PushCredentialVault
-  private let registrations: RegistrationBatcher
+  let registrations: RegistrationBatcher
   let now: @Sendable () -> Date
   private let streams = ExpiringCache<StreamName, OpenStream>(timeToLive: .seconds(60), capacity: 10_000)
   private let templates = ExpiringCache<MessageBody, CompiledMessage>(timeToLive: .seconds(60), capacity: 1000)
   private let versions = ExpiringCache<TemplateName, Int32>(timeToLive: .seconds(5), capacity: 1000)
 
-  fileprivate struct OpenStream: Sendable {
+  struct OpenStream: Sendable {
     let stream: MessageStream
     let traits: StreamTraits
   }
 
-  fileprivate struct CompiledMessage: Sendable {
+  struct CompiledMessage: Sendable {
     let template: MessageTemplate
     /// The message as it is stored.
     let json: String
     /// Why it cannot be sent, by platform.
     private let problems: [AppType: ContentError]
 
-    init(_ message: MessageBody) throws {
+    /// - Parameter types: the platforms that it may be sent to.
+    init(_ message: MessageBody, types: [AppType] = AppType.allCases) throws {
       let template = try MessageTemplate(message)
       self.template = template
       json = try JSONB(encoding: message).text
       problems = Dictionary(
-        uniqueKeysWithValues: AppType.allCases.compactMap { type in
+        uniqueKeysWithValues: types.compactMap { type in
           do throws(ContentError) {
             try template.checkForm(for: [type])
             return nil
@@ -68,7 +69,7 @@ public final class MessageService: Sendable {
   }
 
   /// What has to be known before a message is accepted.
-  fileprivate struct Ground: Sendable {
+  struct Ground: Sendable {
     let apps: [PushApp]
     let message: CompiledMessage
     let stream: OpenStream
@@ -133,7 +134,7 @@ public final class MessageService: Sendable {
     }
   }
 
-  private func order(_ request: MessageRequest, _ allowed: String?) throws -> MessageOrder {
+  func order(_ request: MessageRequest, _ allowed: String?) throws -> MessageOrder {
     try Self.check(request)
     let appIDs = try SendoutRules.appIDs(request.appId, request.appIds)
     if let allowed, appIDs.contains(where: { $0 != allowed }) { throw RegistryError.appUnknown(appID: allowed) }
@@ -179,7 +180,7 @@ public final class MessageService: Sendable {
   }
 
   /// A message that is to be accepted, checked.
-  fileprivate struct MessageOrder: Sendable {
+  struct MessageOrder: Sendable {
     let request: MessageRequest
     let appIDs: [String]
     /// What its texts can name: a JSON object.
@@ -216,7 +217,7 @@ public final class MessageService: Sendable {
     }
   }
 
-  private func message(
+  func message(
     _ order: MessageOrder, _ ground: Ground, _ repetition: NewMessage.RepetitionKey?, _ wait: MessageWait?
   ) throws -> NewMessage {
     let request = order.request
@@ -232,7 +233,7 @@ public final class MessageService: Sendable {
 
   private static func reply(
     _ order: MessageOrder, _ ground: Ground, _ number: Int32, _ pushes: [(number: PushNumber, app: PushAppID)],
-    _ verdicts: [PushNumber: (state: PushState, reason: String?)]
+    _ verdicts: [PushNumber: PushVerdict]
   ) -> MessageReply {
     MessageReply(
       messageId: MessageID(ground.stream.stream.key.sendout, number), reference: order.request.reference,
@@ -253,20 +254,26 @@ public final class MessageService: Sendable {
     guard case .addresseeUnknown = acceptance, let token = request.to.deviceToken?.text,
       let contact = request.to.originalId
     else { return acceptance }
+    try await register(customer, token, of: contact, request.to.appType, apps)
+    return try await messages.accept(message, in: stream)
+  }
+
+  func register(
+    _ customer: CustomerID, _ token: String, of contact: String, _ type: AppType?, _ apps: [PushApp]
+  ) async throws {
     var body = PushDevicesBody()
     body.originalId = contact
     var device = PushDevicesBody.DeviceInfo()
     device.deviceToken = token
-    device.appType = request.to.appType
+    device.appType = type
     body.deviceInfo = [device]
     let registration = try Registration(body, apps: apps)
     try await registrations.register(customer, registration, returnsContact: false)
-    return try await messages.accept(message, in: stream)
   }
 
   private func verdicts(
     _ wait: MessageWait?, _ seconds: Int?, _ stream: SendoutKey, _ pushes: [PushNumber]
-  ) async throws -> [PushNumber: (state: PushState, reason: String?)] {
+  ) async throws -> [PushNumber: PushVerdict] {
     guard let wait, let seconds, !pushes.isEmpty else { return [:] }
     defer { messages.stopWaiting(for: pushes, of: stream) }
     return await wait.verdicts(within: .seconds(seconds))
@@ -384,7 +391,7 @@ extension MessageService {
 
 extension MessageService {
   /// The stream of today.
-  private func stream(
+  func stream(
     _ customer: CustomerID, _ apps: [PushApp], template: String?, _ trigger: TriggerReply?
   ) async throws -> OpenStream {
     var version: TemplateVersion?
