@@ -58,6 +58,18 @@ import Wire
     #expect(result.reductions == .fieldsDropped && result.message.alert == whole.alert)
   }
 
+  @Test(arguments: [nil, ""])
+  func `A message without an alert keeps its info, whatever it costs`(_ alert: String?) throws {
+    let whole = RenderedMessage(
+      alert: alert.map { JSONText.quoted($0) }, info: JSONText.quoted("Read this"),
+      fields: [.init(name: JSONText.quoted("note"), value: JSONText.quoted("long"), isOptional: true)])
+    let result = try #require(fitted(whole, APNsPayload.json(whole).count - 1))
+    #expect(result.reductions == .fieldsDropped && result.message.info == whole.info)
+    #expect(whole.smallest == result.message)
+    // Without the info it would fit.
+    #expect(fitted(whole, APNsPayload.json(result.message).count - 1) == nil)
+  }
+
   @Test func `The cut is as late as it can be, whatever the alert holds, and the result is JSON`() throws {
     for text in ["\"", "\\", "a\n", "é", "e\u{301}", "🇩🇪", Self.family, "a "] {
       let whole = RenderedMessage(alert: JSONText.quoted(String(repeating: text, count: 3000)))

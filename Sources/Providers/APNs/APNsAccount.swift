@@ -38,10 +38,13 @@ struct APNsAccount: PushAccount {
     let type = push.message.apnsPushType
     var request = APNsPush(
       token: push.token, topic: topic, id: push.id, collapseID: push.collapseKey, expiration: push.expiresAt,
-      priority: type.fixedPriority ?? (push.priority == .high ? .immediate : .considerate), pushType: type, payload: [])
-    if case .object(let headers) = push.message.override("apns")?["headers"], let header = request.override(headers) {
+      priority: push.priority == .high ? .immediate : .considerate, pushType: type, payload: [])
+    let headers = push.message.override("apns")?["headers"]
+    if case .object(let headers) = headers, let header = request.override(headers) {
       return .refused(.payloadRefused(reason: "BadOverride \(header)"))
     }
+    // The type may be that of the override.
+    if headers?["apns-priority"] == nil { request.priority = request.pushType.fixedPriority ?? request.priority }
     let limit = request.pushType.payloadLimit
     var message = push.message
     if request.pushType != type { message.pushType = request.pushType }

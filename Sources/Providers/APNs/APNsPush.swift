@@ -124,12 +124,7 @@ extension APNsPush {
   /// Sets the headers of an override; null removes `apns-expiration` and `apns-collapse-id`.
   /// - Returns: the header whose value it cannot have; nil if there is none.
   mutating func override(_ headers: [String: JSONValue]) -> String? {
-    let wrong = headers.first { !override($0.key, $0.value) }?.key
-    // Another type can have a priority of its own.
-    if headers["apns-push-type"] != nil, headers["apns-priority"] == nil {
-      priority = pushType.fixedPriority ?? priority
-    }
-    return wrong
+    headers.first { !override($0.key, $0.value) }?.key
   }
 
   private mutating func override(_ header: String, _ value: JSONValue) -> Bool {

@@ -120,6 +120,32 @@ import Wire
     }
   }
 
+  @Test(arguments: [
+    (RenderedMessage(pushType: .alert), MessagePriority.high, "background", nil as String?, "5"),
+    (RenderedMessage(pushType: .alert), .normal, "voip", nil, "10"),
+    (RenderedMessage(pushType: .alert), .normal, "pushtotalk", nil, "10"),
+    // What is neither shown nor heard is a background push, which has a priority of its own.
+    (RenderedMessage(isSilent: true), .high, "alert", nil, "10"),
+    (RenderedMessage(isSilent: true), .normal, "alert", nil, "5"),
+    (RenderedMessage(pushType: .voip), .normal, "location", nil, "5"),
+    (RenderedMessage(pushType: .alert), .high, "background", "1", "1"),
+  ])
+  func `An override of the push type takes that type's priority, unless it has its own`(
+    _ message: RenderedMessage, _ priority: MessagePriority, _ type: String, _ own: String?, _ expected: String
+  ) async throws {
+    try await withAPNs { _, services in
+      let account = services.account(
+        appID: "com.acme.app", of: CustomerID(1), credentials: APNsCredentials.sample.shared)
+      var headers: [String: JSONValue] = ["apns-push-type": .string(type)]
+      headers["apns-priority"] = own.map(JSONValue.string)
+      var message = message
+      message.overrides = ["apns": ["headers": .object(headers)]]
+      let push = OutgoingPush(token: "ab01", id: UUID(), message: message, priority: priority)
+      let request = try #require(account.prepare(push).request)
+      #expect(request.headers["apns-push-type"] == type && request.headers["apns-priority"] == expected)
+    }
+  }
+
   @Test func `A prepared push is received as it was prepared`() async throws {
     try await withAPNs { simulator, services in
       let account = services.account(

@@ -265,6 +265,40 @@ import Wire
     }
   }
 
+  @Test func `What waits for a stranger's slow server comes back at the deadline, though the server answers`()
+    async throws
+  {
+    try await withSimulator(configure: { $0.webPushStreamLimit = 1 }) { simulator in
+      var settings = PushServiceSettings(simulator)
+      settings.connectionsPerPool = 1
+      settings.strangerTimeout = .milliseconds(400)
+      // One after the other, all would take ten deadlines.
+      simulator.webPush.rule(.any, .after(.milliseconds(80), .accept))
+      var quiet = Logger(label: "webpush")
+      quiet.logLevel = .critical
+      let pools = try ConnectionPools(settings, logger: quiet, now: { Date() })
+      let rule = settings.endpoints.webPush
+      let account = WebPushAccount(
+        credentials: .sample(Self.key, contact: "mailto:a@acme.com"),
+        endpoint: WebPushSender(settings.webPush, rule, pools))
+      let signer = try account.endpoint.signer(account.credentials)
+      let token = simulator.webPush.subscription(
+        named: "one", vapidKey: VAPIDKey.sample(Self.key).publicKey
+      ).json
+      var request = try #require(account.prepare(Self.push(token)).request)
+      request.body = try #require(request.source).encrypt()
+      let key = PoolKey(service: "webpush", environment: .production, credentials: .webPush(account.credentials))
+      var verdicts: [Verdict] = []
+      let outcomes = pools.send(
+        Array(repeating: request, count: 50), toOriginsOf: key, where: { _ in false },
+        { WebPushDescription($0, signer, rule, now: { Date() }) }, while: { true })
+      for await outcomes in outcomes { verdicts += outcomes.map(\.verdict) }
+      #expect(verdicts.count == 50)
+      #expect(verdicts.contains(.unsent(reason: "QueueTimeout")), "\(verdicts)")
+      await pools.shutDown()
+    }
+  }
+
   @Test func `A subscription at a host that a list no longer names gets nothing, and its device stays`() async throws {
     try await Self.withBrowsers { _, account, _ in
       let browser = Array(P256.KeyAgreement.PrivateKey().publicKey.x963Representation)

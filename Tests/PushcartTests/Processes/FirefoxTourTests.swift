@@ -54,6 +54,12 @@ import Wire
       try await firefox.clickAlert(2)
       while try Self.opened(demo) == "1" { await Task.yield() }
       #expect(try Self.opened(demo) == "2")
+
+      // A browser that ends a subscription tells the worker, which registers another one.
+      try await firefox.endSubscriptions()
+      while try Self.devices(demo) != "2" { await Task.yield() }
+      try await Self.send([], in: folder)
+      #expect(try await firefox.alert(3).text == "Hello Grace")
     }
     demo.process.signal(SIGINT)
     #expect(await demo.process.exit() == 0, "\(demo.text)")
@@ -67,6 +73,13 @@ import Wire
         "Hello {{firstName}}", "--wait", "--json",
       ] + options, environment: [:], folder: folder.path)
     try #require(await sent.exit() == 0, "\(sent.text)")
+  }
+
+  private static func devices(_ demo: RunningDemo) throws -> String {
+    try psql(
+      demo,
+      "SELECT count(*) FROM device JOIN contact USING (customer_id, contact_id) WHERE original_id = 'grace@example.com'"
+    )
   }
 
   private static func opened(_ demo: RunningDemo) throws -> String {

@@ -180,6 +180,18 @@ extension Firefox {
       """, [.integer(Int64(number))])
   }
 
+  /// Has the browser come back to its push service under another name, which ends all subscriptions. It tells their service workers.
+  public func endSubscriptions() async throws {
+    _ = try await chrome(
+      """
+      const done = arguments[0];
+      Services.prefs.setBoolPref("dom.push.connection.enabled", false);
+      Services.prefs.clearUserPref("dom.push.userAgentID");
+      Services.prefs.setBoolPref("dom.push.connection.enabled", true);
+      done();
+      """)
+  }
+
   /// Waits until a tab has loaded a page whose address begins so, and returns the page's text.
   public func tab(_ start: String) async throws -> String {
     _ = try await chrome(
