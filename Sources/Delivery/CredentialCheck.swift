@@ -21,7 +21,7 @@ public struct CredentialCheck: Sendable {
   /// - Throws: `RegistryError.sealed` when none of the hub's master keys opens them.
   public func check(_ app: PushApp) async throws -> PushAppCheckReply? {
     guard let stored = try await credentials.credentials(for: app) else { return nil }
-    let account = services.account(appID: app.appID, of: app.customer, credentials: stored)
+    let account = services.account(appID: app.appID, of: app.customer, kind: app.kind, credentials: stored)
     let checks = await withTaskGroup(of: (Int, PushAppCheckReply.Check).self) { group in
       for (index, environment) in account.environments.enumerated() {
         group.addTask { (index, await ask(environment, account)) }

@@ -40,12 +40,12 @@ public final class PushServices: Service {
   ///   - appID: the app's bundle id or package name.
   ///   - customer: the app's owner. Customers share no provider token, even if they have the same key.
   public func account(
-    appID: String, of customer: CustomerID, credentials: PushServiceCredentials
+    appID: String, of customer: CustomerID, kind: PushAppKind = .app, credentials: PushServiceCredentials
   ) -> any PushAccount {
     switch credentials {
     case .apns(let teamID, let keyID, let signingKey):
       APNsAccount(
-        topic: appID,
+        topic: appID, takesCalls: kind == .pushkit,
         signIn: .token(
           TokenOwner(
             customer: customer,
@@ -53,7 +53,8 @@ public final class PushServices: Service {
         endpoint: apns)
     case .apnsCertificates(let development, let production):
       APNsAccount(
-        topic: appID, signIn: .certificates(customer, development: development, production: production), endpoint: apns)
+        topic: appID, takesCalls: kind == .pushkit,
+        signIn: .certificates(customer, development: development, production: production), endpoint: apns)
     case .fcm(let credentials): FCMAccount(credentials: credentials, endpoint: fcm)
     case .hms(let credentials): HMSAccount(credentials: credentials, endpoint: hms)
     case .wns(let credentials): WNSAccount(credentials: credentials, endpoint: wns, rule: windows)

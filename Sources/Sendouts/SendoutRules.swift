@@ -65,9 +65,13 @@ enum SendoutRules {
   }
 
   /// The same apps.
-  /// - Throws: `SendoutError.appWithoutCredentials` for the first that nothing can be sent to yet.
-  static func sendable(_ apps: [PushApp]) throws(SendoutError) -> [PushApp] {
+  /// - Parameter areCalls: whether PushKit AppIds are allowed. iOS ends an app that gets anything but calls there.
+  /// - Throws: `SendoutError.appWithoutCredentials` for the first that nothing can be sent to yet, `.invalid` for a PushKit AppId.
+  static func sendable(_ apps: [PushApp], areCalls: Bool = false) throws(SendoutError) -> [PushApp] {
     for app in apps {
+      if app.kind == .pushkit, !areCalls {
+        throw .invalid(field: "appId", problem: "\(app.appID) is a PushKit AppId, which takes softphones' calls alone")
+      }
       if let field = app.missingCredential {
         throw .appWithoutCredentials(app.id, appID: app.appID, app.type, field: field)
       }

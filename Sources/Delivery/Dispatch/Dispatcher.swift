@@ -53,8 +53,8 @@ public struct Dispatcher: Sendable {
   /// What is needed to send to an app.
   public func order(for app: PushApp, _ credentials: PushServiceCredentials) -> AppOrder {
     AppOrder(
-      app: app.id, fields: AppFields(appId: app.appID, name: app.name),
-      account: services.account(appID: app.appID, of: app.customer, credentials: credentials))
+      app: app.id, kind: app.kind, fields: AppFields(appId: app.appID, name: app.name),
+      account: services.account(appID: app.appID, of: app.customer, kind: app.kind, credentials: credentials))
   }
 
   /// Requeues batches whose lease has expired, as after a hub was killed. After an outage that was longer than a lease, this hub's own
@@ -104,6 +104,7 @@ public struct SendoutOrder: Sendable {
 /// One of the apps that a sendout goes to.
 public struct AppOrder: Sendable {
   let app: PushAppID
+  let kind: PushAppKind
   /// For `{{app.name}}` and so on.
   let fields: AppFields
   let account: any PushAccount

@@ -125,10 +125,10 @@ struct Preparation: Sendable {
     return slice.distinctRequests + slice.refused.count >= sliceSize || slice.pushes.count >= app.account.mostRecipients
   }
 
-  /// A phone with a new user must not show what was meant for the former one.
+  /// A phone with a new user must not show what was meant for the former one. A softphone has several accounts of one user.
   private func reasonToSkip(_ push: QueuedPush, _ recipient: Recipient) -> String? {
     if recipient.device.invalidatedAt != nil { return "device_invalidated" }
-    return recipient.contact.id == push.contact ? nil : "device_reassigned"
+    return recipient.contact.id == push.contact || app.kind != .app ? nil : "device_reassigned"
   }
 
   /// What is settled of a push that is too late. A message with a time to live of 0 leaves once, and is not put off. If it was
@@ -153,7 +153,7 @@ struct Preparation: Sendable {
       : PageContext(app: app.fields, sendout: content.sendout)
     links.fill(&context, link, content)
     return content.push(
-      context, to: recipient.device.token, id: PushIdentity.id(order.key, push.number),
+      context, for: app.kind, to: recipient.device.token, id: PushIdentity.id(order.key, push.number),
       collapseKey: PushIdentity.collapseKey(order.key, push.message))
   }
 }
@@ -161,9 +161,11 @@ struct Preparation: Sendable {
 extension MessageContent {
   /// A push of the message, rendered with `context`.
   /// - Parameter collapseKey: for a message without its own.
-  func push(_ context: PageContext, to token: String, id: UUID, collapseKey: @autoclosure () -> String) -> OutgoingPush
-  {
-    let message = template.rendered(for: context)
+  func push(
+    _ context: PageContext, for kind: PushAppKind, to token: String, id: UUID, collapseKey: @autoclosure () -> String
+  ) -> OutgoingPush {
+    var message = template.rendered(for: context)
+    if kind == .softphone { message.becomeSoftphoneText() }
     return OutgoingPush(
       token: token, id: id, collapseKey: message.collapseKey ?? collapseKey(), message: message,
       expiresAt: template.ttl == 0 ? OutgoingPush.atOnce : expiresAt, priority: template.priority)

@@ -5,6 +5,8 @@ import Wire
 struct APNsAccount: PushAccount {
   /// The app's bundle id.
   let topic: String
+  /// Whether it is a PushKit AppId: all of its pushes are of the type `voip`, and the bundle id is their topic as it stands.
+  var takesCalls = false
   let signIn: SignIn
   let endpoint: APNsEndpoint
 
@@ -35,10 +37,13 @@ struct APNsAccount: PushAccount {
   }
 
   func prepare(_ push: OutgoingPush) -> PreparedPush {
+    var push = push
+    if takesCalls { push.message.pushType = .voip }
     let type = push.message.apnsPushType
     var request = APNsPush(
       token: push.token, topic: topic, id: push.id, collapseID: push.collapseKey, expiration: push.expiresAt,
       priority: push.priority == .high ? .immediate : .considerate, pushType: type, payload: [])
+    request.hasWholeTopic = takesCalls
     let headers = push.message.override("apns")?["headers"]
     if case .object(let headers) = headers, let header = request.override(headers) {
       return .refused(.payloadRefused(reason: "BadOverride \(header)"))
@@ -99,7 +104,10 @@ struct APNsAccount: PushAccount {
   /// - 403, BadTopic, TopicDisallowed: the key, its team, its environment or the topic is refused.
   /// - anything else, and no response: nothing is known about the key.
   func check(_ environment: PushEnvironment) async -> CredentialVerdict {
-    let probe = APNsPush(token: String(repeating: "0", count: 64), topic: topic, id: UUID(), payload: [])
+    var probe = APNsPush(
+      token: String(repeating: "0", count: 64), topic: topic, id: UUID(), pushType: takesCalls ? .voip : .alert,
+      payload: [])
+    probe.hasWholeTopic = takesCalls
     if case .credentialsRefused(let reason) = probe.refusal { return .refused(reason: reason) }
     for await outcomes in send([probe.request], to: environment, while: { true }) {
       for outcome in outcomes { return CredentialVerdict(apns: outcome.verdict) }

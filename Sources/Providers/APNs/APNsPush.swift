@@ -7,6 +7,8 @@ public struct APNsPush: Sendable, Hashable {
   public var token: String
   /// The app's bundle id; the suffix of the push type is added when it is sent.
   public var topic: String
+  /// Whether `topic` is the header `apns-topic` without any suffix.
+  var hasWholeTopic = false
   /// The header `apns-topic` if it is not `topic` with the suffix.
   var ownTopic: String?
   /// The header `apns-id`: names the push in APNs' response and in Apple's logs. A push that is sent twice is delivered twice.
@@ -74,7 +76,7 @@ public enum APNsPriority: Int, Sendable, Hashable, CaseIterable {
 
 extension APNsPush {
   /// The header `apns-topic`.
-  var topicHeader: String { ownTopic ?? (topic.isEmpty ? "" : topic + pushType.topicSuffix) }
+  var topicHeader: String { ownTopic ?? (topic.isEmpty || hasWholeTopic ? topic : topic + pushType.topicSuffix) }
 
   /// The verdict on a push that APNs would certainly refuse; nil for others. Nothing passes that could break out of a header.
   var refusal: Verdict? {

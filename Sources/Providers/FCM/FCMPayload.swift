@@ -135,8 +135,8 @@ enum FCMPayload {
 }
 
 extension RenderedMessage {
-  /// The alert, unless nothing is shown.
-  var shownAlert: [UInt8]? { isSilent ? nil : alert }
+  /// The alert, unless the service is to show nothing.
+  var shownAlert: [UInt8]? { isSilent || isShownByApp ? nil : alert }
 }
 
 // MARK: - Overrides

@@ -34,11 +34,18 @@ struct AppCommand: AsyncParsableCommand {
         --client-secret-file client-secret.txt
 
         Example: pushcart app add --customer 1 --type web --app-id shop.acme.com --name Acme --contact mailto:push@acme.com
+
+        Example: pushcart app add --customer 1 --type ios --app-id com.acme.phone --voip-app-id com.acme.phone.voip --name Phone \
+        --team-id A1B2C3D4E5 --key-id F6G7H8J9K0 --signing-key AuthKey_F6G7H8J9K0.p8
         """)
 
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(help: "Platform.") var type: AppType
     @Option(help: "Bundle id or package name.") var appId: String
+    @Option(help: "What the app makes of its pushes. (default: app; softphone with --voip-app-id)") var kind:
+      PushAppKind?
+    @Option(help: "The softphone's PushKit AppId, which is added too, with the same credentials (iOS).")
+    var voipAppId: String?
     @Option(parsing: .unconditional, help: "Display name.") var name: String
     @OptionGroup var service: PushServiceOptions
     @OptionGroup var device: DeviceKeyOptions
@@ -46,10 +53,13 @@ struct AppCommand: AsyncParsableCommand {
 
     func run(in stores: ManagementStores) async throws {
       let app = NewPushApp(
-        appID: appId, type: type, name: name, service: try service.fields,
+        appID: appId, type: type, kind: kind ?? (voipAppId == nil ? .app : .softphone), name: name,
+        service: try service.fields,
         identityRequired: device.identity == .required, deviceFields: device.fields)
       let vault = try stores.vault
-      let added = try await stores.change(customer) { try await $0.addApp(app, vault: vault) }
+      let added = try await stores.change(customer) {
+        try await $0.addApp(app, voipAppID: voipAppId, vault: vault)
+      }
       try options.output.show(added) {
         "App \($0.pushAppId), \($0.appId.onOneLine), is added.\n"
           + ($0.vapidPublicKey.map { "Pages give this key to subscribe: \($0)\n" } ?? "") + $0.warningLines
@@ -67,10 +77,11 @@ struct AppCommand: AsyncParsableCommand {
     func run(in stores: ManagementStores) async throws {
       let apps = try await stores.apps.list(customer).map { PushAppReply($0) }
       try options.output.show(Page<PushAppReply, PushAppID>(items: apps, next: nil)) { page in
-        var table = TextTable("#App", "App id", "Platform", "Name", "Team", "Key", "Alarm")
+        var table = TextTable("#App", "App id", "Platform", "Kind", "Name", "Team", "Key", "Alarm")
         for app in page.items {
           table.add(
-            "\(app.pushAppId)", app.appId, app.appType.name, app.name, app.teamId, app.keyId, app.alarm?.reason)
+            "\(app.pushAppId)", app.appId, app.appType.name, app.kind.rawValue, app.name, app.teamId, app.keyId,
+            app.alarm?.reason)
         }
         return table.text(empty: "Customer \(customer) has no apps.")
       }

@@ -16,6 +16,7 @@ extension PushState: ExpressibleByArgument {}
 extension UncertainPolicy: ExpressibleByArgument {}
 extension Report: ExpressibleByArgument {}
 extension IdentityMode: ExpressibleByArgument {}
+extension PushAppKind: ExpressibleByArgument {}
 
 extension AppType: ExpressibleByArgument {
   /// By name, as in `ios`, or in Carma's numbers.

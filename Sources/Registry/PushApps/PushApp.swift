@@ -8,6 +8,7 @@ public struct PushApp: Sendable, Equatable {
   /// Bundle id or package name; the customer may have the same one once per platform.
   public let appID: String
   public let type: AppType
+  public let kind: PushAppKind
   /// For people.
   public let name: String
   /// Apple's Team Id (iOS).
@@ -101,6 +102,7 @@ public struct PushApp: Sendable, Equatable {
 public struct NewPushApp: Sendable {
   public var appID: String
   public var type: AppType
+  public var kind: PushAppKind
   public var name: String
   public var service: PushServiceFields
   public var identityRequired: Bool
@@ -108,9 +110,10 @@ public struct NewPushApp: Sendable {
   public var deviceFields: [String]?
 
   public init(
-    appID: String, type: AppType, name: String, service: PushServiceFields = PushServiceFields(),
-    identityRequired: Bool = false, deviceFields: [String]? = nil
+    appID: String, type: AppType, kind: PushAppKind = .app, name: String,
+    service: PushServiceFields = PushServiceFields(), identityRequired: Bool = false, deviceFields: [String]? = nil
   ) {
+    self.kind = kind
     self.identityRequired = identityRequired
     self.deviceFields = deviceFields
     self.appID = appID
@@ -186,6 +189,18 @@ enum PushAppRules {
       throw rule.refuse("begins with neither a letter nor a digit")
     }
     return text
+  }
+
+  /// Softphones are on phones, and PushKit is Apple's.
+  static func check(_ kind: PushAppKind, _ type: AppType) throws(RegistryError) {
+    switch (kind, type) {
+    case (.app, _), (.softphone, .ios), (.softphone, .android), (.softphone, .firebase), (.softphone, .huawei),
+      (.pushkit, .ios):
+      return
+    case (.softphone, _):
+      throw .invalid(field: "kind", problem: "is softphone, which is for iOS, Android, Firebase and Huawei")
+    case (.pushkit, _): throw .invalid(field: "kind", problem: "is pushkit, which is for iOS alone")
+    }
   }
 
   /// A Team Id or a Key Id: letters and digits. Apple's have 10, but its length is no reason to refuse one.

@@ -6,7 +6,7 @@ import Wire
 enum PushAppQueries {
   /// The app's own columns, then its credentials as five arrays of one order. `$1` is the customer.
   private static let columns = """
-    app.push_app_id, app.customer_id, app.app_id, app.app_type, app.name, app.team_id, app.key_id,
+    app.push_app_id, app.customer_id, app.app_id, app.app_type, app.kind, app.name, app.team_id, app.key_id,
     app.contact, app.identity_required, app.device_fields, app.alarm, app.alarm_at, app.created_at, app.updated_at,
     \(credentials("kind")), \(credentials("fingerprint")), \(credentials("account")), \(credentials("not_after")),
     \(credentials("updated_at"))
@@ -32,19 +32,19 @@ enum PushAppQueries {
     """
   }
 
-  /// Inserts the app and its credentials from `$11` on, together.
+  /// Inserts the app and its credentials from `$12` on, together.
   static let add = Statement(
     "push_app.add", .write,
     """
     WITH app AS (
       INSERT INTO push_app (customer_id, push_app_id, app_id, app_type, name, team_id, key_id, identity_required,
-        device_fields, contact)
+        device_fields, contact, kind)
       VALUES ($1::bigint, $2::bigint, $3::text, $4::int2, $5::text, $6::text, $7::text, $8::bool,
-        nullif($9::text[], '{all}'), $10::text)
+        nullif($9::text[], '{all}'), $10::text, $11::text)
     )
     INSERT INTO push_credential (customer_id, push_app_id, kind, sealed, master_key_id, fingerprint, account, not_after)
     SELECT $1::bigint, $2::bigint, new.kind, new.sealed, new.master_key_id, new.fingerprint, new.account, new.not_after
-    FROM \(credentials(from: 11))
+    FROM \(credentials(from: 12))
     """)
 
   /// Changes the app, and stores its credentials from `$9` on over those of their kinds. Locks the rows of both. New credentials end
@@ -174,12 +174,13 @@ enum PushAppQueries {
 extension PushApp {
   init(_ row: Row) throws {
     let (
-      id, customer, appID, type, name, teamID, keyID, contact, identityRequired, deviceFields, alarm, alarmAt,
+      id, customer, appID, type, kind, name, teamID, keyID, contact, identityRequired, deviceFields, alarm, alarmAt,
       createdAt,
       updatedAt, kinds, prints, accounts, ends, dates
     ) =
       try row.decode(
-        Int64.self, Int64.self, String.self, Int16.self, String.self, String?.self, String?.self, String?.self,
+        Int64.self, Int64.self, String.self, Int16.self, String.self, String.self, String?.self, String?.self,
+        String?.self,
         Bool.self,
         [String]?.self, String?.self, Date?.self, Date.self, Date.self, [String].self, [String].self, [String?].self,
         [Date?].self, [Date].self)
@@ -187,7 +188,8 @@ extension PushApp {
       throw PostgresError.decoding(statement: "push_app", column: "app_type", .format("no platform: \(type)"))
     }
     self.init(
-      id: PushAppID(id), customer: CustomerID(customer), appID: appID, type: type, name: name, teamID: teamID,
+      id: PushAppID(id), customer: CustomerID(customer), appID: appID, type: type,
+      kind: PushAppKind(rawValue: kind) ?? .app, name: name, teamID: teamID,
       keyID: keyID, contact: contact, identityRequired: identityRequired,
       deviceFields: deviceFields.map { DeviceKeyFields(stored: $0) },
       credentials: kinds.indices.compactMap { index in

@@ -26,6 +26,7 @@ public struct PushApps: Sendable {
     guard app.type != .sms || app.service.sms != nil else {
       throw RegistryError.invalid(field: "appType", problem: "is SMS, whose provider is set by PUT /api/v1/sms")
     }
+    try PushAppRules.check(app.kind, app.type)
     var service = try app.service.checked(for: app.type)
     if app.type == .web, service.vapidPrivateKey == nil { service.vapidPrivateKey = VAPIDKeyFile().stored }
     let credentials = try service.credentials(for: appID, app.type)
@@ -40,9 +41,8 @@ public struct PushApps: Sendable {
     try await database.mapViolations(constraints) {
       _ = try await $0.query(
         PushAppQueries.add, customer.rawValue, id.rawValue, appID, app.type.rawValue, name, service.teamID,
-        service.keyID, app.identityRequired, fields, service.contact, sealed.kinds, sealed.bytes, sealed.masterKeyIDs,
-        sealed.fingerprints,
-        sealed.accounts, sealed.ends)
+        service.keyID, app.identityRequired, fields, service.contact, app.kind.rawValue, sealed.kinds, sealed.bytes,
+        sealed.masterKeyIDs, sealed.fingerprints, sealed.accounts, sealed.ends)
     }
     return try await changed(customer, id)
   }

@@ -43,7 +43,7 @@ extension MessageService {
   ) async throws -> DeviceVerdict {
     let deadline = ContinuousClock.now + limit
     let compiled = try CompiledMessage(message.message, types: [message.app.type])
-    let apps = try SendoutRules.sendable([message.app])
+    let apps = try SendoutRules.sendable([message.app], areCalls: true)
     try compiled.check(for: apps)
     let stream = try await stream(customer, apps, template: nil, nil)
     var content = stream.traits.content(message.message, compiled.template)

@@ -21,7 +21,8 @@ struct AppRoutes: Sendable {
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let response = try await endpoint.respond(to: request, context, body: PushAppRequest.self) { [vault] change, body in
-      IdempotentEndpoint.Reply(status: .created, body: try await change.addApp(NewPushApp(body), vault: vault))
+      IdempotentEndpoint.Reply(
+        status: .created, body: try await change.addApp(NewPushApp(body), voipAppID: body.voipAppId, vault: vault))
     }
     cache.flush()
     return response

@@ -40,10 +40,20 @@ extension ManagementChange {
     return after
   }
 
-  public func addApp(_ app: NewPushApp, vault: Vault) async throws -> PushAppReply {
+  /// - Parameter voipAppID: the PushKit AppId that is added too, with the same credentials; `nil` for none.
+  public func addApp(_ app: NewPushApp, voipAppID: String? = nil, vault: Vault) async throws -> PushAppReply {
     let apps = PushApps(transaction, vault: vault)
     var added = PushAppReply(try await apps.add(customer, app))
     try await record(.addApp, "app \(added.pushAppId)", after: added)
+    if let voipAppID {
+      guard app.type == .ios, app.kind == .softphone else {
+        throw RegistryError.invalid(field: "voipAppId", problem: "is for softphones on iOS alone")
+      }
+      var calls = app
+      (calls.appID, calls.kind) = (voipAppID, .pushkit)
+      let second = PushAppReply(try await apps.add(customer, calls))
+      try await record(.addApp, "app \(second.pushAppId)", after: second)
+    }
     added.warnings += PushApp.identityWarnings(of: added.pushAppId, among: try await apps.list(customer))
     return added
   }

@@ -41,7 +41,8 @@ extension RevokedAccessKey {
 extension PushAppReply {
   public init(_ app: PushApp) {
     self.init(
-      pushAppId: app.id, appId: app.appID, appType: app.type, name: app.name, teamId: app.teamID, keyId: app.keyID,
+      pushAppId: app.id, appId: app.appID, appType: app.type, kind: app.kind, name: app.name, teamId: app.teamID,
+      keyId: app.keyID,
       vapidPublicKey: app.vapidPublicKey, contact: app.contact, identity: app.identityRequired ? .required : .off,
       deviceFields: app.deviceFields?.names,
       credentials: app.credentials.map { Credential($0) },
@@ -67,7 +68,8 @@ extension ListReply {
 extension NewPushApp {
   public init(_ request: PushAppRequest) {
     self.init(
-      appID: request.appId, type: request.appType, name: request.name,
+      appID: request.appId, type: request.appType,
+      kind: request.kind ?? (request.voipAppId == nil ? .app : .softphone), name: request.name,
       service: PushServiceFields(
         teamID: request.teamId, keyID: request.keyId, signingKey: request.signingKey.map { Secret($0) },
         developmentCertificate: request.developmentCertificate.map { Secret($0) },

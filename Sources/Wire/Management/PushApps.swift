@@ -1,8 +1,20 @@
+/// What an app makes of its pushes.
+public enum PushAppKind: String, Codable, Sendable, Hashable, CaseIterable, SchemaProviding {
+  /// Any app that shows the message.
+  case app
+  /// A softphone of Acrobits or Cloud Softphone: texts have the form of its verb NotifyGenericTextMessage.
+  case softphone
+  /// The PushKit AppId of a softphone on iOS: every push goes as a call, with the appId as its topic.
+  case pushkit
+}
+
 /// Body of `POST /api/v1/apps`.
 public struct PushAppRequest: APIRequest, Equatable {
   public var name: String
   public var appId: String
   public var appType: AppType
+  public var kind: PushAppKind?
+  public var voipAppId: String?
   public var teamId: String?
   public var keyId: String?
   public var signingKey: String?
@@ -20,8 +32,9 @@ public struct PushAppRequest: APIRequest, Equatable {
   public var deviceFields: [String]?
 
   public init(
-    name: String, appId: String, appType: AppType, teamId: String? = nil, keyId: String? = nil,
-    signingKey: String? = nil, developmentCertificate: String? = nil, productionCertificate: String? = nil,
+    name: String, appId: String, appType: AppType, kind: PushAppKind? = nil, voipAppId: String? = nil,
+    teamId: String? = nil, keyId: String? = nil, signingKey: String? = nil, developmentCertificate: String? = nil,
+    productionCertificate: String? = nil,
     certificatePassword: String? = nil, serviceAccount: String? = nil, clientId: String? = nil,
     clientSecret: String? = nil, packageSid: String? = nil, tenantId: String? = nil, vapidPrivateKey: String? = nil,
     contact: String? = nil, identity: IdentityMode? = nil, deviceFields: [String]? = nil
@@ -29,6 +42,8 @@ public struct PushAppRequest: APIRequest, Equatable {
     self.name = name
     self.appId = appId
     self.appType = appType
+    self.kind = kind
+    self.voipAppId = voipAppId
     self.teamId = teamId
     self.keyId = keyId
     self.signingKey = signingKey
@@ -47,9 +62,9 @@ public struct PushAppRequest: APIRequest, Equatable {
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case name, appId, appType, teamId, keyId, signingKey, developmentCertificate, productionCertificate,
-      certificatePassword, serviceAccount, clientId, clientSecret, packageSid, tenantId, vapidPrivateKey, contact,
-      identity, deviceFields
+    case name, appId, appType, kind, voipAppId, teamId, keyId, signingKey, developmentCertificate,
+      productionCertificate, certificatePassword, serviceAccount, clientId, clientSecret, packageSid, tenantId,
+      vapidPrivateKey, contact, identity, deviceFields
   }
   public static let schemaName: String? = "PushAppRequest"
   public static let schemaDescription = "An app to add."
@@ -60,6 +75,16 @@ public struct PushAppRequest: APIRequest, Equatable {
     case .name: FieldDescription("A name for people.", limits: 1...200)
     case .appId: FieldDescription("Bundle id or package name.", limits: 1...200)
     case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web."
+    case .kind:
+      """
+      `app` if absent, or `softphone` beside `voipAppId`. `softphone` is for iOS, Android, Firebase and Huawei. `pushkit` is the \
+      PushKit AppId of a softphone on iOS, if that is to have credentials of its own.
+      """
+    case .voipAppId:
+      FieldDescription(
+        """
+        The softphone's PushKit AppId, which is added too, as an app of the kind `pushkit` with the same credentials. iOS only.
+        """, limits: 1...200)
     case .teamId: FieldDescription("Apple's Team Id. iOS only.", limits: 1...20)
     case .keyId: FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20)
     case .signingKey: "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again."
@@ -224,6 +249,7 @@ public struct PushAppReply: APIObject, Equatable {
   public var pushAppId: PushAppID
   public var appId: String
   public var appType: AppType
+  public var kind: PushAppKind
   public var name: String
   public var teamId: String?
   public var keyId: String?
@@ -238,8 +264,9 @@ public struct PushAppReply: APIObject, Equatable {
   public var updatedAt: Timestamp
 
   public init(
-    pushAppId: PushAppID, appId: String, appType: AppType, name: String, teamId: String? = nil, keyId: String? = nil,
-    vapidPublicKey: String? = nil, contact: String? = nil, identity: IdentityMode = .off, deviceFields: [String]? = nil,
+    pushAppId: PushAppID, appId: String, appType: AppType, kind: PushAppKind = .app, name: String,
+    teamId: String? = nil, keyId: String? = nil, vapidPublicKey: String? = nil, contact: String? = nil,
+    identity: IdentityMode = .off, deviceFields: [String]? = nil,
     credentials: [Credential] = [], alarm: Alarm? = nil,
     warnings: [String] = [], createdAt: Timestamp,
     updatedAt: Timestamp
@@ -247,6 +274,7 @@ public struct PushAppReply: APIObject, Equatable {
     self.pushAppId = pushAppId
     self.appId = appId
     self.appType = appType
+    self.kind = kind
     self.name = name
     self.teamId = teamId
     self.keyId = keyId
@@ -262,7 +290,8 @@ public struct PushAppReply: APIObject, Equatable {
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case pushAppId, appId, appType, name, teamId, keyId, vapidPublicKey, contact, identity, deviceFields, credentials,
+    case pushAppId, appId, appType, kind, name, teamId, keyId, vapidPublicKey, contact, identity, deviceFields,
+      credentials,
       alarm, warnings,
       createdAt,
       updatedAt
@@ -283,6 +312,7 @@ public struct PushAppReply: APIObject, Equatable {
     case .pushAppId: "The app's number in this API."
     case .appId: "Bundle id or package name, as apps send it in Carma's paths."
     case .appType: "Platform: 1 iOS, 2 Android, 3 Windows, 6 Firebase, 7 Huawei, 8 Web, 10 SMS."
+    case .kind: "`app`, `softphone`, or `pushkit` for the PushKit AppId of a softphone, which takes calls alone."
     case .name: "A name for people."
     case .teamId: "Apple's Team Id. iOS only."
     case .keyId: "Apple's Key Id of the signing key. iOS only."
