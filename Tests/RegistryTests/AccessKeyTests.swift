@@ -22,10 +22,72 @@ import Wire
     }
   }
 
-  @Test func `A scope opens what those before it open, and not what those behind it do`() {
+  @Test func `A scope opens what those before it open, and not what those behind it do; the gateway's opens it alone`()
+  {
     for (index, scope) in AccessScope.allCases.enumerated() {
       let access = Access(customer: CustomerID(1), key: AccessKeyID(1), scope: scope)
-      for (other, asked) in AccessScope.allCases.enumerated() { #expect(access.opens(asked) == (other <= index)) }
+      for (other, asked) in AccessScope.allCases.enumerated() {
+        let isAlone = scope == .gateway || asked == .gateway
+        #expect(access.opens(asked) == (isAlone ? scope == asked : other <= index), "\(scope) \(asked)")
+      }
+    }
+  }
+
+  @Test func `A product token is a GUID with its customer's number, in either case, and is like no other`() async throws
+  {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let keys = AccessKeys(database.pool)
+      var tokens: Set<String> = []
+      for _ in 0..<20 { tokens.insert(try await keys.make(customer, name: "x", scope: .gateway).token) }
+      #expect(tokens.count == 20)
+      for token in tokens {
+        #expect(
+          token.wholeMatch(of: /([0-9a-f]{8})-([0-9a-f]{4})-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/)
+            .flatMap { Int64("\($0.1)\($0.2)", radix: 16) } == customer.rawValue)
+      }
+      let token = try #require(tokens.first)
+      #expect(try await keys.authenticate(token.uppercased())?.scope == .gateway)
+      #expect(try await AccessKeyCache(database.pool).authenticate(token, for: customer)?.scope == .gateway)
+      let dump = try await database.dump()
+      #expect(!dump.contains(token) && !dump.contains(token.replacing("-", with: "")))
+    }
+  }
+
+  @Test
+  func `A product token with one digit changed opens nothing, and a GUID of another kind asks nothing of the database`()
+    async throws
+  {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let cache = AccessKeyCache(database.pool)
+      let token = try await AccessKeys(database.pool).make(customer, name: "x", scope: .gateway).token
+      let characters = Array(token)
+      for position in characters.indices where characters[position] != "-" {
+        var mistyped = characters
+        mistyped[position] = mistyped[position] == "1" ? "2" : "1"
+        #expect(try await cache.authenticate(String(mistyped)) == nil)
+      }
+      for text in [
+        UUID().uuidString, "00000000-0000-0000-0000-000000000000", "{\(token.dropFirst(2))}",
+        token.replacing("-", with: "_"),
+      ] {
+        #expect(try await AccessKeyCache(NoDatabase()).authenticate(text) == nil, "\(text)")
+      }
+    }
+  }
+
+  @Test func `A revoked product token opens nothing, and a key of scope gateway is bound to no app`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let keys = AccessKeys(database.pool)
+      let new = try await keys.make(customer, name: "x", scope: .gateway)
+      try await keys.revoke(customer, new.key.id)
+      #expect(try await keys.authenticate(new.token) == nil)
+      _ = try await PushApps(database.pool, vault: try .fresh()).add(customer, .ios())
+      await #expect(throws: RegistryError.self) {
+        try await keys.make(customer, name: "x", scope: .gateway, appID: "com.acme.app")
+      }
     }
   }
 

@@ -9,7 +9,8 @@ struct KeyCommand: AsyncParsableCommand {
     commandName: "key", abstract: "Create, list and revoke access keys.",
     discussion: """
       A key opens the APIs of one customer. Scope device ships inside an app: it registers devices and never reads. Scope \
-      backend opens all of Carma's REST API, scope admin the management API too.
+      backend opens all of Carma's REST API, scope admin the management API too. Scope gateway opens the gateway of Hybrid \
+      Messaging alone; its token is a GUID, the product token of requests.
       """,
     subcommands: [Add.self, List.self, Revoke.self])
 
@@ -23,7 +24,7 @@ struct KeyCommand: AsyncParsableCommand {
     @Option(help: "Number of the customer it opens.") var customer: CustomerID
     @Option(help: "What it is for.") var name: String
     @Option(help: "What it opens.") var scope: AccessScope
-    @Option(help: "App id; the key opens the routes of no other app. Not for scope admin.") var app: String?
+    @Option(help: "App id; the key opens no other app's routes. Not for scopes admin and gateway.") var app: String?
     @Option(help: "Days after which the key expires. (default: never)") var days: Int?
     @OptionGroup var options: ManagementOptions
 

@@ -25,7 +25,7 @@ public struct AccessKey: Sendable, Equatable {
 /// A key that was just created, and the only sight of its token.
 public struct NewAccessKey: Sendable {
   public let key: AccessKey
-  /// `pck_<customerId>_<49 characters>`. Show it to its owner; it cannot be had again.
+  /// `pck_<customerId>_<49 characters>`, or a GUID if its scope is gateway. Show it to its owner; it cannot be had again.
   public let token: String
 }
 
@@ -60,8 +60,10 @@ public struct Access: Sendable, Hashable {
     self.expiresAt = expiresAt
   }
 
-  /// Whether this opens what asks for `scope`: each scope opens what the ones before it open, and more.
+  /// Whether this opens what asks for `scope`: each scope opens what the ones before it open, and more. Scope gateway opens only
+  /// the gateway, and no other scope does.
   public func opens(_ scope: AccessScope) -> Bool {
+    guard self.scope != .gateway, scope != .gateway else { return self.scope == scope }
     let order = AccessScope.allCases
     return (order.firstIndex(of: self.scope) ?? 0) >= (order.firstIndex(of: scope) ?? order.count)
   }
@@ -74,6 +76,9 @@ public struct Access: Sendable, Hashable {
 ///
 /// It carries the customer's number because `/api/v1` has none in its paths. The checksum keeps mistyped and made-up tokens from
 /// the database. Only the token's SHA-256 is ever stored or cached; as the token is random, a plain hash is enough.
+///
+/// The token of scope gateway is a GUID, as CM's clients hold it: a UUID of version 8 whose first 48 bits are the customer's number.
+/// 74 bits are random. It has no room for a checksum.
 struct AccessToken: Sendable {
   let customer: CustomerID
   let hash: SHA256Digest
@@ -88,6 +93,10 @@ struct AccessToken: Sendable {
   /// Reads a token as it came in; `nil` when it cannot be one.
   /// - Parameter checked: whether to look at the checksum, which only the way to the database needs.
   init?(_ text: String, checked: Bool = true) {
+    if text.utf8.count == Self.productTokenLength {
+      self.init(productToken: text)
+      return
+    }
     let bytes = text.utf8
     guard bytes.count <= Self.maximumLength, text.hasPrefix(Self.prefix) else { return nil }
     let parts = text.dropFirst(4).split(separator: "_", maxSplits: 1, omittingEmptySubsequences: false)
@@ -95,8 +104,39 @@ struct AccessToken: Sendable {
       let customer = CustomerID(String(parts[0]))
     else { return nil }
     guard !checked || Self.hasChecksum(bytes) else { return nil }
+    self.init(customer: customer, hash: SHA256.hash(data: Array(bytes)))
+  }
+
+  private init(customer: CustomerID, hash: SHA256Digest) {
     self.customer = customer
-    hash = SHA256.hash(data: Array(bytes))
+    self.hash = hash
+  }
+
+  /// Characters of a GUID.
+  private static let productTokenLength = 36
+  /// Customers with a higher number have no product tokens.
+  static let highestProductCustomer: Int64 = 1 << 48 - 1
+
+  /// Reads a GUID, in either case of its letters; the hash is that of small ones.
+  private init?(productToken text: String) {
+    guard let uuid = UUID(uuidString: text) else { return nil }
+    let bytes = withUnsafeBytes(of: uuid.uuid) { Array($0) }
+    guard bytes[6] >> 4 == 8, bytes[8] >> 6 == 0b10 else { return nil }
+    let number = bytes[..<6].reduce(Int64(0)) { $0 << 8 | Int64($1) }
+    guard let customer = CustomerID(String(number)) else { return nil }
+    self.init(customer: customer, hash: SHA256.hash(data: Array(uuid.uuidString.lowercased().utf8)))
+  }
+
+  /// Makes a new token of scope gateway.
+  /// - Parameter customer: with a number of at most `highestProductCustomer`.
+  static func makeProductToken(for customer: CustomerID) -> (text: String, hash: SHA256Digest) {
+    var bytes = SymmetricKey(size: .bits128).withUnsafeBytes { Array($0) }
+    for index in 0..<6 { bytes[index] = UInt8(truncatingIfNeeded: customer.rawValue >> (40 - 8 * index)) }
+    bytes[6] = bytes[6] & 0x0F | 0x80
+    bytes[8] = bytes[8] & 0x3F | 0x80
+    let uuid = bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+    let text = uuid.uuidString.lowercased()
+    return (text, SHA256.hash(data: Array(text.utf8)))
   }
 
   /// Makes a new token.

@@ -1,3 +1,4 @@
+import Crypto
 public import FoundationEssentials
 public import Postgres
 public import Wire
@@ -8,9 +9,10 @@ public struct AccessKeys: Sendable {
 
   public init(_ database: any Querying) { self.database = database }
 
-  /// Creates a key with a token of 256 random bits, of which only a hash is stored. The name has 1 to 200 characters.
+  /// Creates a key with a token of 256 random bits, or with a product token of 74, of which only a hash is stored. The name has 1 to
+  /// 200 characters.
   /// - Parameters:
-  ///   - appID: the only app whose routes the key is to open; not for scope admin.
+  ///   - appID: the only app whose routes the key is to open; not for the scopes admin and gateway.
   ///   - expiresAt: when it is to stop opening anything; in the future. A key never outlives the one that creates it.
   ///   - createdBy: the key that creates it; `nil` for the command line.
   /// - Throws: `RegistryError.invalid`, `.appUnknown`, `.customerUnknown`.
@@ -23,7 +25,7 @@ public struct AccessKeys: Sendable {
       throw RegistryError.invalid(field: "expiresAt", problem: "must be in the future")
     }
     if let appID { try await checkBinding(customer, to: appID, scope) }
-    let token = AccessToken.make(for: customer)
+    let token = try Self.token(for: customer, scope)
     let rows = try await database.mapViolations(["access_key_customer_id_fkey": .customerUnknown(customer)]) {
       try await $0.query(
         AccessKeyQueries.add, customer.rawValue, name, scope.rawValue, Bytes(token.hash), appID, expiresAt,
@@ -32,9 +34,23 @@ public struct AccessKeys: Sendable {
     return NewAccessKey(key: try AccessKey(rows[0]), token: token.text)
   }
 
+  private static func token(for customer: CustomerID, _ scope: AccessScope) throws -> (text: String, hash: SHA256Digest)
+  {
+    guard scope == .gateway else { return AccessToken.make(for: customer) }
+    guard customer.rawValue <= AccessToken.highestProductCustomer else {
+      throw RegistryError.invalid(
+        field: "scope", problem: "gateway is not for a customer whose number has over 48 bits")
+    }
+    return AccessToken.makeProductToken(for: customer)
+  }
+
   private func checkBinding(_ customer: CustomerID, to appID: String, _ scope: AccessScope) async throws {
     guard scope != .admin else {
       throw RegistryError.invalid(field: "appId", problem: "cannot bind a key of scope admin, which manages all apps")
+    }
+    guard scope != .gateway else {
+      throw RegistryError.invalid(
+        field: "appId", problem: "cannot bind a key of scope gateway, whose messages name their apps by app keys")
     }
     guard try await !PushApps.apps(database, customer, appID).isEmpty else {
       throw RegistryError.appUnknown(appID: appID)

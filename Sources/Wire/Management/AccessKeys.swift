@@ -1,4 +1,4 @@
-/// What an access key may do. Each scope includes the ones before it.
+/// What an access key may do. Each scope from `device` to `admin` includes the ones before it; `gateway` stands alone.
 public enum AccessScope: String, Sendable, Hashable, Codable, CaseIterable, SchemaProviding {
   /// Ships inside an app: registers and invalidates devices, never reads.
   case device
@@ -8,6 +8,8 @@ public enum AccessScope: String, Sendable, Hashable, Codable, CaseIterable, Sche
   case backend
   /// Carma REST and the management API.
   case admin
+  /// The gateway of CM Hybrid Messaging, and nothing else. Its token is a GUID, which requests carry in their body.
+  case gateway
 }
 
 /// Body of `POST /api/v1/keys`.
@@ -32,8 +34,10 @@ public struct AccessKeyRequest: APIRequest, Equatable {
   public static func describe(_ field: CodingKeys) -> FieldDescription {
     switch field {
     case .name: FieldDescription("What the key is for, for people.", limits: 1...200)
-    case .scope: "What the key may do. Each scope includes the ones before it."
-    case .appId: "The only app whose routes the key opens. Not for scope `admin`. All apps if absent."
+    case .scope:
+      "What the key may do. Each scope from device to admin includes the ones before it; gateway stands alone."
+    case .appId:
+      "The only app whose routes the key opens. Not for the scopes `admin` and `gateway`. All apps if absent."
     case .expiresAt: "When the key expires, in the future. Never if absent."
     }
   }
@@ -79,7 +83,8 @@ public struct AccessKeyReply: APIObject, Equatable {
     switch field {
     case .keyId: "The key's number."
     case .name: "What the key is for."
-    case .scope: "What the key may do. Each scope includes the ones before it."
+    case .scope:
+      "What the key may do. Each scope from device to admin includes the ones before it; gateway stands alone."
     case .appId: "The only app whose routes the key opens. Absent for all apps."
     case .createdBy: "The key that made this one. Absent for the command line."
     case .createdAt: "When the key was made."
@@ -126,11 +131,16 @@ public struct IssuedAccessKey: APIObject, Equatable {
     switch field {
     case .keyId: "The key's number."
     case .name: "What the key is for."
-    case .scope: "What the key may do. Each scope includes the ones before it."
+    case .scope:
+      "What the key may do. Each scope from device to admin includes the ones before it; gateway stands alone."
     case .appId: "The only app whose routes the key opens. Absent for all apps."
     case .createdAt: "When the key was made."
     case .expiresAt: "When the key expires. Absent for never."
-    case .token: "The token for `X-Carma-Authentication-Token` or `Authorization: Bearer`. It is shown only once."
+    case .token:
+      """
+      The token for `X-Carma-Authentication-Token` or `Authorization: Bearer`; of scope `gateway` the product token, a GUID. It is \
+      shown only once.
+      """
     }
   }
 }

@@ -62,7 +62,7 @@ import Wire
     "other than visible ASCII", "is needed: there are apps", "that none of the apps has",
     "names no template of this customer",
     "is not one of text/html", "is not a whole number",
-    "must be in the future", "cannot bind a key of scope admin", "holds a name that is not one of",
+    "must be in the future", "cannot bind a key of scope", "holds a name that is not one of",
     "is missing beside info", "is missing: a message has", "is background, which shows nothing", "makes ", "days ahead",
     "differs from the customer",
     "this hub keeps no subscriptions",
