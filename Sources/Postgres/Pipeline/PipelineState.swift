@@ -75,7 +75,10 @@ struct PipelineState {
     if let known = prepared.plan(for: call.statement, types: types) {
       plan = known
     } else {
-      plan = prepared.add(call.statement, types: types)
+      let (added, surplus) = prepared.add(call.statement, types: types)
+      plan = added
+      // What was sent before finds it still.
+      if let surplus { deallocate(surplus, at: now, &actions) }
       pending.append(.prepare(call, plan), at: now)
       actions.append(.prepare(call, plan))
     }

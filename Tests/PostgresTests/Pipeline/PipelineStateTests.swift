@@ -141,6 +141,30 @@ import Testing
     #expect(state.isIdle)
   }
 
+  @Test mutating func `Of many texts of one name, the oldest plan makes room`() {
+    func varied(_ number: Int) -> Call {
+      Call(Statement("test.varied", .read, "SELECT \(number)"), ParameterBuffer(), role: .read)
+    }
+    for number in 1...32 { send(varied(number)) }
+    state.send(call(.read), at: now, &actions)
+    state.send(varied(33), at: now, &actions)
+    state.endBatch(&actions)
+    #expect(
+      actions.map(describe) == [
+        "prepare test.read", "execute test.read", "sync", "deallocate test.varied", "sync", "prepare test.varied#33",
+        "execute test.varied#33", "sync",
+      ])
+    actions = []
+    state.send(varied(33), at: now, &actions)
+    state.send(varied(1), at: now, &actions)
+    state.endBatch(&actions)
+    #expect(
+      actions.map(describe) == [
+        "execute test.varied#33", "sync", "deallocate test.varied#2", "sync", "prepare test.varied#34",
+        "execute test.varied#34", "sync",
+      ])
+  }
+
   @Test mutating func `A stale plan that several calls have used is prepared again once`() {
     send(call(.write))
     _ = receive(rows(), .end, rows(), .end, .sync)
