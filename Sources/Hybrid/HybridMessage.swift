@@ -9,15 +9,7 @@ public struct HybridMessage: Sendable {
     case push = "Push"
   }
 
-  /// When the SMS is sent that stands in for a push.
-  public enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// Once every push has failed. The push has no time limit.
-    case standard = "default"
-    /// Never. The push lives 30 seconds, and a later message by SMS with the same reference, or the same text, withdraws it.
-    case otp
-    /// After 30 seconds, unless a device has confirmed the push.
-    case critical
-  }
+  public typealias Kind = HybridMessageType
 
   /// How the text of an SMS is written.
   public enum Coding: Sendable, Hashable {

@@ -16,8 +16,8 @@ struct PushcartCommand: AsyncParsableCommand {
         name: "Management",
         subcommands: [
           CustomerCommand.self, KeyCommand.self, AppCommand.self, ListCommand.self, TemplateCommand.self,
-          SendCommand.self, SendoutCommand.self, MessageCommand.self, TriggerCommand.self, WhyCommand.self,
-          ReportCommand.self, LinksCommand.self, AuditCommand.self,
+          SendCommand.self, SendoutCommand.self, MessageCommand.self, TriggerCommand.self, HybridCommand.self,
+          WhyCommand.self, ReportCommand.self, LinksCommand.self, AuditCommand.self,
         ]),
     ])
 }

@@ -5,6 +5,7 @@ public import Wire
 extension CustomerID: ExpressibleByArgument {}
 extension AccessKeyID: ExpressibleByArgument {}
 extension PushAppID: ExpressibleByArgument {}
+extension HybridMessageType: ExpressibleByArgument {}
 extension ListID: ExpressibleByArgument {}
 extension DeviceID: ExpressibleByArgument {}
 extension PushNumber: ExpressibleByArgument {}

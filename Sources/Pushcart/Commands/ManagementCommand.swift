@@ -2,6 +2,7 @@ import ArgumentParser
 import Content
 import Delivery
 import FoundationEssentials
+import Hybrid
 import Logging
 import Postgres
 import Providers
@@ -54,6 +55,7 @@ struct ManagementStores: Sendable {
   let apps: PushApps
   let sendouts: SendoutStore
   let triggers: Triggers
+  let hybrid: HybridApps
   let templates: Templates
   let reports: Reports
 
@@ -68,6 +70,7 @@ struct ManagementStores: Sendable {
     apps = PushApps(pool)
     sendouts = SendoutStore(pool)
     triggers = Triggers(pool)
+    hybrid = HybridApps(pool)
     templates = Templates(pool)
     reports = Reports(pool)
   }

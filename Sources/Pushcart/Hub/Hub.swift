@@ -1,6 +1,7 @@
 import Content
 import Delivery
 import Embedded
+import Hybrid
 import Logging
 import Postgres
 import Providers
@@ -43,6 +44,7 @@ struct Hub: Sendable {
         settings.pushServices, tokens: ProviderTokenVault(pool.limited(to: .seconds(4)), vault: vault), logger: logger),
       readiness: Readiness(pool, migrator),
       settings: settings, logger: logger)
+    let pins = try await PINs.load(pool, vault: vault)
     let caches = RegistryCaches(pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps)
     OpenFiles.raiseLimit()
     try await serve(
@@ -55,7 +57,7 @@ struct Hub: Sendable {
         Housekeeping(pool, vault: vault, retentionDays: settings.retentionDays, logger: logger),
         parts.readiness,
       ]
-        + servers(try routes(parts), whenListening: whenListening))
+        + servers(try routes(parts, pins), whenListening: whenListening))
   }
 
   /// Few connections, since what runs on them may take long. So reports wait for each other, and nobody else for them.
@@ -117,7 +119,7 @@ struct Hub: Sendable {
       parts.pool, dispatcher: parts.dispatcher, vault: parts.vault, settings: runnerSettings, logger: logger)
   }
 
-  private func routes(_ parts: HubParts) throws -> HubRoutes {
+  private func routes(_ parts: HubParts, _ pins: PINs) throws -> HubRoutes {
     let (pool, vault) = (parts.pool, parts.vault)
     let authenticator = Authenticator(parts.accessKeys, requestsPerKey: settings.requestsPerKey)
     let credentials = PushCredentialVault(pool, vault: vault)
@@ -126,6 +128,7 @@ struct Hub: Sendable {
     let messageService = MessageService(
       pool, dispatcher: parts.dispatcher, messages: parts.messages, apps: parts.pushApps, credentials: credentials,
       registrations: registrations)
+    let hybridCache = HybridAppCache(parts.requestDatabase, vault: vault)
     return HubRoutes(
       carma: CarmaRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, registrations: registrations,
@@ -134,6 +137,12 @@ struct Hub: Sendable {
       carmaTriggers: CarmaTriggerRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, triggers: Triggers(parts.requestDatabase),
         messages: messageService),
+      hybrid: HybridRoutes(
+        verifier: MACVerifier(hybridCache, publicURL: settings.publicURL),
+        phones: PhoneRegistrations(
+          pool, pins: pins, delivery: MessagePINDelivery(messageService, apps: parts.pushApps),
+          pushApps: parts.pushApps, registrations: registrations),
+        messages: PhoneMessages(pool) { _, _, _ in }),
       management: ManagementRoutes(
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
         apps: PushApps(pool, vault: vault), vault: vault,
@@ -141,7 +150,7 @@ struct Hub: Sendable {
         lists: ContactLists(pool), templates: Templates(pool),
         sendouts: SendoutStore(pool, reading: parts.reportPool),
         reports: Reports(parts.reportPool), customers: Customers(pool), audit: AuditLog(pool), appCache: parts.pushApps,
-        messages: messageService, triggers: Triggers(pool)),
+        messages: messageService, triggers: Triggers(pool), hybrid: HybridApps(pool), hybridCache: hybridCache),
       pages: pages(parts), description: try DescriptionRoutes(publicURL: settings.publicURL),
       health: HealthRoutes(unavailableReason: parts.readiness.unavailableReason), metrics: metricsRoutes)
   }

@@ -1,4 +1,5 @@
 import Delivery
+import Hybrid
 import Logging
 import Postgres
 import Registry
@@ -12,6 +13,7 @@ struct Housekeeping: Service {
   private let replies: IdempotentReplies
   private let messages: Messages
   private let retention: Retention
+  private let retentionDays: Int32?
   private let pool: Pool
   private let logger: Logger
 
@@ -20,6 +22,7 @@ struct Housekeeping: Service {
     replies = IdempotentReplies(pool, vault: vault)
     messages = Messages(pool)
     retention = Retention(pool, days: retentionDays, logger: logger)
+    self.retentionDays = retentionDays
     self.pool = pool
     self.logger = logger
   }
@@ -55,6 +58,9 @@ struct Housekeeping: Service {
     for customer in try await customers.all() {
       try await replies.forgetExpired(customer.id)
       try await messages.forgetExpiredKeys(customer.id)
+      try await PhoneRegistrations.forgetExpired(
+        customer.id, eventsAfterDays: [retentionDays, customer.settings.retentionDays].compactMap(\.self).min(),
+        in: pool)
     }
   }
 }

@@ -85,7 +85,7 @@ package final class ExpiringCache<Key: Hashable & Sendable, Value: Sendable>: Se
   }
 
   /// Keeps an answer that was come by otherwise.
-  func remember(_ key: Key, _ value: Value) {
+  package func remember(_ key: Key, _ value: Value) {
     let entry = Entry(value: value, expires: now() + timeToLive)
     state.withLock { $0.keep(key, entry, capacity) }
   }

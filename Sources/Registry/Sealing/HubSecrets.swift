@@ -1,20 +1,20 @@
 import Crypto
 import FoundationEssentials
-import Postgres
+package import Postgres
 
 /// Secrets the hub makes for itself, and shares with every other hub on the same database.
-struct HubSecrets: Sendable {
+package struct HubSecrets: Sendable {
   private let database: any Querying
   private let vault: Vault
 
-  init(_ database: any Querying, vault: Vault) {
+  package init(_ database: any Querying, vault: Vault) {
     self.database = database
     self.vault = vault
   }
 
   /// Makes 32 random bytes and keeps them under `name`, unless there are some already.
   /// - Returns: whether they were made: hubs that do this together agree on one value.
-  func make(_ name: String) async throws -> Bool {
+  package func make(_ name: String) async throws -> Bool {
     let made = Secret(bytes: SymmetricKey(size: .bits256).withUnsafeBytes { Array($0) })
     let sealed = try vault.seal(made, context: Self.context(name))
     return try await database.query(HubSecretQueries.add, name, Bytes(sealed.bytes), sealed.masterKeyID).affected == 1
@@ -22,7 +22,7 @@ struct HubSecrets: Sendable {
 
   /// The secrets whose names begin so, by name, retired ones too.
   /// - Throws: `RegistryError.sealed` when no master key at hand opens one of them.
-  func load(namesBeginningWith prefix: String) async throws -> [String: HubSecret] {
+  package func load(namesBeginningWith prefix: String) async throws -> [String: HubSecret] {
     var secrets: [String: HubSecret] = [:]
     for row in try await database.query(HubSecretQueries.find, prefix) {
       let (name, bytes, key, createdAt, retiredAt) = try row.decode(
@@ -42,8 +42,8 @@ struct HubSecrets: Sendable {
 }
 
 /// A secret that the hub made for itself.
-struct HubSecret: Sendable {
-  let secret: Secret
+package struct HubSecret: Sendable {
+  package let secret: Secret
   let createdAt: Date
   let isRetired: Bool
 }

@@ -1,5 +1,5 @@
 public import Postgres
-import Wire
+package import Wire
 
 /// Seals everything under the current master key, so that older ones can be dropped.
 public struct Rekey: Sendable {
@@ -72,6 +72,18 @@ public struct Rekey: Sendable {
       try await database.query(
         RekeyQueries.replaceToken, customer.rawValue, key, bytes, Bytes(new.bytes), new.masterKeyID)
     }
+    for row in try await database.query(RekeyQueries.hybridSecrets, customer.rawValue) {
+      let (appID, isPrevious, bytes) = try row.decode(String.self, Bool.self, Bytes.self)
+      let context = Self.hybridContext(customer, appID: appID)
+      guard let new = try renew(Sealed(joined: bytes.bytes), context, &progress), !trial else { continue }
+      try await database.query(
+        RekeyQueries.replaceHybridSecret, customer.rawValue, appID, isPrevious, bytes, Bytes(new.joined))
+    }
+  }
+
+  /// The place of the secrets of an app of CM Hybrid Messaging.
+  package static func hybridContext(_ customer: CustomerID, appID: String) -> String {
+    "hybrid_app/\(customer)/\(appID)"
   }
 
   /// The value, sealed again; `nil` when it needs no sealing or cannot be opened.
@@ -146,6 +158,24 @@ enum RekeyQueries {
     WHERE customer_id = $1::bigint AND signing_key = $2::text AND sealed = $3::bytea
     """)
 
+  /// Of one customer: each app's secret, and the one before it.
+  static let hybridSecrets = Statement(
+    "rekey.hybrid_secrets", .read,
+    """
+    SELECT app_id, s.previous, s.sealed
+    FROM hybrid_app CROSS JOIN LATERAL (VALUES (false, secret), (true, previous_secret)) AS s (previous, sealed)
+    WHERE customer_id = $1::bigint AND s.sealed IS NOT NULL ORDER BY app_id, s.previous
+    """)
+
+  static let replaceHybridSecret = Statement(
+    "rekey.replace_hybrid_secret", .write,
+    """
+    UPDATE hybrid_app SET secret = CASE WHEN $3::bool THEN secret ELSE $5::bytea END,
+      previous_secret = CASE WHEN $3::bool THEN $5::bytea ELSE previous_secret END
+    WHERE customer_id = $1::bigint AND app_id = $2::text
+      AND CASE WHEN $3::bool THEN previous_secret ELSE secret END = $4::bytea
+    """)
+
   static let secrets = Statement(
     "rekey.secrets", .read, "SELECT name, sealed, master_key_id FROM hub_secret ORDER BY name")
 
@@ -154,6 +184,7 @@ enum RekeyQueries {
     "UPDATE hub_secret SET sealed = $3::bytea, master_key_id = $4::text WHERE name = $1::text AND sealed = $2::bytea")
 
   static let all: [Statement] = [
-    credentials, replaceCredential, replies, replaceReply, tokens, replaceToken, secrets, replaceSecret,
+    credentials, replaceCredential, replies, replaceReply, tokens, replaceToken, hybridSecrets,
+    replaceHybridSecret, secrets, replaceSecret,
   ]
 }

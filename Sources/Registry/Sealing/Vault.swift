@@ -46,9 +46,9 @@ package struct Sealed: Sendable, Equatable {
 
 extension Sealed {
   /// Both in one column: the key's id, 8 characters, before the value.
-  var joined: [UInt8] { Array(masterKeyID.utf8) + bytes }
+  package var joined: [UInt8] { Array(masterKeyID.utf8) + bytes }
 
-  init(joined: [UInt8]) {
+  package init(joined: [UInt8]) {
     self.init(bytes: Array(joined.dropFirst(8)), masterKeyID: String(decoding: joined.prefix(8), as: UTF8.self))
   }
 }

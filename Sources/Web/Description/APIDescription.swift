@@ -87,6 +87,12 @@ extension APIDescription {
           Named messages, such as "Order shipped". People write the message once; back ends send it to one contact at a time, by \
           Carma's routes.
           """),
+      TagDescription(
+        tag: .hybrid,
+        description: """
+          CM Hybrid Messaging: messages to telephone numbers, by push where a phone has the app and a verified number. Phones sign \
+          their requests under `/v1.0` with their app's secret.
+          """),
       TagDescription(tag: .reports, description: "The views of schema `report`, for those without psql."),
       TagDescription(
         tag: .pages, description: "What a phone fetches. It sends no credentials: the link itself is the secret."),
@@ -94,7 +100,8 @@ extension APIDescription {
     ],
     operations: [
       PushDeviceOperations.all, KeyOperations.all, AppOperations.all, ListOperations.all, TemplateOperations.all,
-      SendoutOperations.all, MessageOperations.all, TriggerOperations.all, ReportOperations.all, PageOperations.all,
+      SendoutOperations.all, MessageOperations.all, TriggerOperations.all, HybridOperations.all,
+      ReportOperations.all, PageOperations.all,
       HealthOperations.all,
     ].flatMap { $0 })
 }

@@ -34,6 +34,9 @@ extension APIOperation {
   }
 
   private var unauthorized: [APIResponse] {
+    if case .mac = security {
+      return [.error("The signature is missing or wrong, or its moment is.", HTTPErrorResponse.badSignature)]
+    }
     guard case .key(let scope) = security else { return [] }
     let responses = [
       APIResponse.error(

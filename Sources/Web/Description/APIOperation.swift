@@ -14,6 +14,7 @@ struct APIOperation: Sendable {
     case sendouts = "Sendouts"
     case messages = "Messages"
     case triggers = "Triggers"
+    case hybrid = "Hybrid messaging"
     case reports = "Reports"
     case pages = "Pages"
     case operations = "Operations"
@@ -24,6 +25,8 @@ struct APIOperation: Sendable {
     case none
     /// A key of this scope or a higher one.
     case key(AccessScope)
+    /// The MAC of an app of CM Hybrid Messaging.
+    case mac
   }
 
   var method: HTTPRequest.Method

@@ -27,6 +27,15 @@ enum OpenAPIDocument {
             "type": "apiKey", "in": "header", "name": "X-Carma-Authentication-Token",
             "description": "An access key as Carma's clients send it.",
           ],
+          "mac": [
+            "type": "apiKey", "in": "header", "name": "Authorization",
+            "description": .string(
+              """
+              `MAC kid="APP KEY", ts="SECONDS SINCE 1970", mac="SIGNATURE"`. The signature is the HMAC-SHA1, in base64, of three lines, \
+              each with a line feed: `METHOD PATH?QUERY HTTP/1.1` percent-decoded, the host, and ts. The key is the app secret. The \
+              clock may differ by five minutes.
+              """),
+          ],
         ],
       ],
     ]
@@ -56,6 +65,7 @@ enum OpenAPIDocument {
   }
 
   private static func security(_ operation: APIOperation) -> JSONValue {
+    if case .mac = operation.security { return [["mac": []]] }
     guard case .key = operation.security else { return [] }
     return operation.path.hasPrefix("/api/v1/") ? [["bearer": []], ["carma": []]] : [["carma": []]]
   }

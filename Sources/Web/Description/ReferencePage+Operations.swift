@@ -24,6 +24,7 @@ extension ReferencePage {
     switch operation.security {
     case .none: "<span class=\"security\">no key</span>"
     case .key(let scope): "<span class=\"security\">key of scope \(scope.rawValue)</span>"
+    case .mac: "<span class=\"security\">signature of an app</span>"
     }
   }
 

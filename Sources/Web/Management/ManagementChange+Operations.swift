@@ -1,4 +1,5 @@
 public import Content
+import Hybrid
 public import Registry
 public import Sendouts
 public import Wire
@@ -133,6 +134,24 @@ extension ManagementChange {
     let (before, after) = try await Triggers(transaction).change(customer, id, request)
     try await record(.changeTrigger, "trigger \(id)", before: before, after: after)
     return after
+  }
+
+  public func enableHybrid(_ request: HybridAppRequest, vault: Vault) async throws -> IssuedHybridApp {
+    let (issued, app) = try await HybridApps(transaction).enable(customer, request, vault: vault)
+    try await record(.enableHybrid, "hybrid \(issued.appId)", after: app)
+    return issued
+  }
+
+  public func changeHybrid(_ appID: String, _ request: HybridAppChangeRequest) async throws -> HybridAppReply {
+    let (before, after) = try await HybridApps(transaction).change(customer, appID: appID, request)
+    try await record(.changeHybrid, "hybrid \(appID)", before: before, after: after)
+    return after
+  }
+
+  public func rotateHybrid(_ appID: String, vault: Vault) async throws -> IssuedHybridApp {
+    let (issued, before, after) = try await HybridApps(transaction).rotate(customer, appID: appID, vault: vault)
+    try await record(.rotateHybrid, "hybrid \(appID)", before: before, after: after)
+    return issued
   }
 }
 

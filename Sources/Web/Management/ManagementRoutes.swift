@@ -1,5 +1,6 @@
 public import Content
 public import Delivery
+public import Hybrid
 import Hummingbird
 public import Registry
 public import Sendouts
@@ -16,16 +17,17 @@ public struct ManagementRoutes: RouteSet {
   private let reports: ReportRoutes
   private let messages: MessageRoutes
   private let triggers: TriggerRoutes
+  private let hybrid: HybridAppRoutes
 
   /// - Parameters:
   ///   - vault: encrypts the credentials of apps.
   ///   - credentials: asks push services about them.
-  ///   - appCache: the hub's, which forgets what is changed here.
+  ///   - appCache: the hub's, which forgets what is changed here. So does `hybridCache`.
   public init(
     authenticator: Authenticator, replies: IdempotentReplies, keys: AccessKeys, apps: PushApps, vault: Vault,
     credentials: CredentialCheck, lists: ContactLists, templates: Templates,
     sendouts: SendoutStore, reports: Reports, customers: Customers, audit: AuditLog, appCache: PushAppCache,
-    messages: MessageService, triggers: Triggers
+    messages: MessageService, triggers: Triggers, hybrid: HybridApps, hybridCache: HybridAppCache
   ) {
     let endpoint = IdempotentEndpoint(authenticator: authenticator, replies: replies)
     self.keys = KeyRoutes(endpoint: endpoint, keys: keys)
@@ -38,6 +40,7 @@ public struct ManagementRoutes: RouteSet {
     self.reports = ReportRoutes(endpoint: endpoint, reports: reports)
     self.messages = MessageRoutes(authenticator: authenticator, messages: messages)
     self.triggers = TriggerRoutes(endpoint: endpoint, triggers: triggers)
+    self.hybrid = HybridAppRoutes(endpoint: endpoint, apps: hybrid, cache: hybridCache, vault: vault)
   }
 
   public func addRoutes(to routes: RouteTable) {
@@ -83,6 +86,12 @@ public struct ManagementRoutes: RouteSet {
     routes.post("/api/v1/triggers", use: triggers.add)
     routes.get("/api/v1/triggers/{id}", use: triggers.show)
     routes.patch("/api/v1/triggers/{id}", use: triggers.change)
+
+    routes.get("/api/v1/hybrid", use: hybrid.list)
+    routes.post("/api/v1/hybrid", use: hybrid.enable)
+    routes.get("/api/v1/hybrid/{appId}", use: hybrid.show)
+    routes.patch("/api/v1/hybrid/{appId}", use: hybrid.change)
+    routes.post("/api/v1/hybrid/{appId}/secret", use: hybrid.rotate)
 
     routes.get("/api/v1/reports/{report}", use: reports.show)
   }

@@ -1,6 +1,7 @@
 import Content
 import Delivery
 import Hummingbird
+import Hybrid
 import Registry
 import Sendouts
 import Wire
@@ -14,6 +15,7 @@ public enum ErrorReplies {
     case let error as RegistryError: registry(error)
     case let error as ContentError: content(error)
     case let error as SendoutError: sendouts(error)
+    case let error as HybridError: hybrid(error)
     case DeliveryError.opensOverflow, is CancellationError: .busy
     case let problem as JSONProblem: .badRequest(problem.sentence + ".")
     case let error as HTTPError: http(error)
@@ -85,6 +87,20 @@ public enum ErrorReplies {
     case .streamEnded: .conflict("The stream of these messages is paused or cancelled.")
     case .wrongState(let sendout, let state, let verb):
       .conflict("Sendout \(sendout) is \(state.rawValue). \(verb.rawValue) is not possible.")
+    }
+  }
+
+  private static func hybrid(_ error: HybridError) -> HTTPErrorResponse {
+    switch error {
+    case .appUnknown: .notFound("Hybrid Messaging is not enabled for this appId.")
+    case .appTaken: .conflict("Hybrid Messaging is enabled for this appId already.")
+    case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
+    case .deviceUnknown: .badRequest(HTTPErrorResponse.noRegistration)
+    case .signatureReused: .badSignature
+    case .tooManyPINs(let wait): .tooManyRequests(after: wait)
+    case .noPIN: .badRequest("No PIN was sent to this number, or it is no longer good. PUT its Msisdn first.")
+    case .noSMS: .conflict("No SMS can be sent: the customer has no app of the type sms yet.")
+    case .noCalls: .conflict("No call can be made: the customer's provider makes none.")
     }
   }
 

@@ -7,6 +7,7 @@ public protocol RouteSet: Sendable {
 public struct HubRoutes: Sendable {
   private let carma: CarmaRoutes
   private let carmaTriggers: CarmaTriggerRoutes
+  private let hybrid: HybridRoutes
   private let management: ManagementRoutes
   private let pages: PageRoutes
   private let description: DescriptionRoutes
@@ -14,11 +15,12 @@ public struct HubRoutes: Sendable {
   private let metrics: MetricsRoutes
 
   public init(
-    carma: CarmaRoutes, carmaTriggers: CarmaTriggerRoutes, management: ManagementRoutes, pages: PageRoutes,
-    description: DescriptionRoutes, health: HealthRoutes, metrics: MetricsRoutes
+    carma: CarmaRoutes, carmaTriggers: CarmaTriggerRoutes, hybrid: HybridRoutes, management: ManagementRoutes,
+    pages: PageRoutes, description: DescriptionRoutes, health: HealthRoutes, metrics: MetricsRoutes
   ) {
     self.carma = carma
     self.carmaTriggers = carmaTriggers
+    self.hybrid = hybrid
     self.management = management
     self.pages = pages
     self.description = description
@@ -30,7 +32,7 @@ public struct HubRoutes: Sendable {
   public var all: [any RouteSet] { clients + [management, description, metrics] }
 
   /// What apps, their back ends and phones ask for.
-  public var clients: [any RouteSet] { [carma, carmaTriggers, pages, health] }
+  public var clients: [any RouteSet] { [carma, carmaTriggers, hybrid, pages, health] }
 
   /// What operators ask for: management, its description and metrics. Both listeners tell their health.
   public var operations: [any RouteSet] { [management, description, health, metrics] }

@@ -38,6 +38,10 @@ extension HTTPField.Name {
   public static let idempotencyKey = known("Idempotency-Key")
   /// `Idempotent-Replayed: true`: this reply was given before, under the same `Idempotency-Key`.
   public static let idempotentReplayed = known("Idempotent-Replayed")
+  /// `DeviceID`: names a phone of CM Hybrid Messaging.
+  public static let deviceID = known("DeviceID")
+  /// `X-Total-Count`: how many there are, whatever `$top` leaves of them.
+  static let totalCount = known("X-Total-Count")
   /// `X-Forwarded-For`: whom a proxy has the request from.
   static let forwardedFor = known("X-Forwarded-For")
   /// `Referrer-Policy`: whether links on a page tell where they stood.

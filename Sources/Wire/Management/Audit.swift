@@ -72,6 +72,10 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case cancelSendout = "sendout.cancel"
   case addTrigger = "trigger.add"
   case changeTrigger = "trigger.change"
+  case enableHybrid = "hybrid.enable"
+  case changeHybrid = "hybrid.change"
+  /// A new secret that an app of CM Hybrid Messaging signs with.
+  case rotateHybrid = "hybrid.rotate"
   /// A new key that signs page links.
   case rotateLinks = "links.rotate"
   /// A key that signed page links, refused from now on.

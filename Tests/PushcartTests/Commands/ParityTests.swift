@@ -1,5 +1,6 @@
 import Content
 import Delivery
+import Hybrid
 import Postgres
 import Registry
 import Sendouts
@@ -23,6 +24,7 @@ import Wire
         ("templates", ["template", "list"]), ("templates/offer", ["template", "show", "offer"]),
         ("templates/offer?version=1", ["template", "show", "offer", "--version", "1"]),
         ("triggers", ["trigger", "list"]), ("triggers/1", ["trigger", "show", "1"]),
+        ("hybrid", ["hybrid", "list"]), ("hybrid/com.acme.app", ["hybrid", "show", "com.acme.app"]),
         ("sendouts", ["sendout", "list"]), ("sendouts?limit=1", ["sendout", "list", "--limit", "1"]),
         ("sendouts/\(sendout)", ["sendout", "show", "\(sendout)"]),
         ("sendouts/\(sendout)/pushes", ["sendout", "show", "\(sendout)", "--pushes"]),
@@ -88,6 +90,8 @@ import Wire
     _ = try await Triggers(bench.pool).add(
       bench.customer,
       TriggerRequest(name: "Order", appId: SendingBench.appID, message: MessageBody(alert: "{{orderNo}}")))
+    _ = try await HybridApps(bench.pool).enable(
+      bench.customer, HybridAppRequest(appId: SendingBench.appID, sender: "ACME"), vault: bench.vault)
     let devices = try await bench.addDevices(4)
     bench.simulator.apns.rule(.token("dead"), .refuse(status: 400, reason: "BadDeviceToken"))
     try await bench.addDevices(1, from: 5, prefix: "dead")

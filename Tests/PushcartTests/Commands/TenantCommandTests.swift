@@ -1,6 +1,7 @@
 import ArgumentParser
 import Content
 import Delivery
+import Hybrid
 import Foundation
 import Postgres
 import Registry
@@ -83,6 +84,11 @@ import Wire
     "trigger send": [
       (["1", "--to", "secretive@example.com"], ["999999", "--to", "secretive@example.com"])
     ],
+    "hybrid enable": [(["--app", "com.secretive.app"], ["--app", "com.nothing"])],
+    "hybrid update": [(["com.secretive.app", "--sender", "x"], ["com.nothing", "--sender", "x"])],
+    "hybrid rotate": [(["com.secretive.app"], ["com.nothing"])],
+    "hybrid list": [([], [])],
+    "hybrid show": [(["com.secretive.app"], ["com.nothing"])],
     "sendout list": [([], [])],
     "sendout show": [(["1"], ["999999"]), (["1", "--pushes"], ["999999", "--pushes"])],
     "sendout start": [(["1"], ["999999"])],
@@ -147,6 +153,8 @@ import Wire
     _ = try await Triggers(pool).add(
       bench.customer,
       TriggerRequest(name: "Secretive", appId: "com.secretive.app", message: MessageBody(alert: "Secretive")))
+    _ = try await HybridApps(pool).enable(
+      bench.customer, HybridAppRequest(appId: "com.secretive.app", sender: "Secretive"), vault: bench.vault)
     try await bench.addDevices(1)
     try await bench.database.query("UPDATE contact SET original_id = 'secretive@example.com', first_name = 'Secretive'")
     let draft = try await bench.sendouts.create(
@@ -168,7 +176,7 @@ import Wire
   private func rows(_ bench: SendingBench) async throws -> [String] {
     let tables = [
       "access_key", "push_app", "push_credential", "list", "contact", "device", "template", "sendout", "push",
-      "message", "trigger",
+      "message", "trigger", "hybrid_app",
     ]
     let each = tables.map { "SELECT '\($0)' || t::text AS row FROM \($0) AS t WHERE customer_id = 1" }
     return try await bench.database.query(each.joined(separator: " UNION ALL ") + " ORDER BY row").map {

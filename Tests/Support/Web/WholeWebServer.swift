@@ -1,5 +1,6 @@
 public import Content
 public import Delivery
+public import Hybrid
 public import Logging
 public import Postgres
 public import Providers
@@ -19,6 +20,10 @@ public struct WholeWebServer: Sendable {
   public var logger = TestServer.logger
   /// Where endpoints of devices may lead.
   public var endpoints = EndpointRules()
+  /// Makes the PINs of phones.
+  public var pins = PINs.ofTests
+  /// Takes what phones say of messages.
+  public var confirm: PhoneMessages.Confirm = { _, _, _ in }
   /// Sends single messages; made here if nil.
   public var messages: MessageDispatcher?
 
@@ -44,6 +49,8 @@ public struct WholeWebServer: Sendable {
         pool, dispatcher: dispatcher, messages: messages ?? MessageDispatcher(dispatcher), apps: pushApps,
         credentials: PushCredentialVault(pool, vault: vault),
         registrations: RegistrationBatcher(pool, endpoints: endpoints))
+      let hybridCache = HybridAppCache(pool, vault: vault)
+      let registrations = RegistrationBatcher(pool, endpoints: endpoints)
       return HubRoutes(
         carma: CarmaRoutes(
           authenticator: authenticator, pushApps: pushApps,
@@ -51,13 +58,19 @@ public struct WholeWebServer: Sendable {
           contacts: ContactLookup(pool), devices: Devices(pool), identities: IdentityVerifier(pool, vault: vault)),
         carmaTriggers: CarmaTriggerRoutes(
           authenticator: authenticator, pushApps: pushApps, triggers: Triggers(pool), messages: messageService),
+        hybrid: HybridRoutes(
+          verifier: MACVerifier(hybridCache, publicURL: publicURL),
+          phones: PhoneRegistrations(
+            pool, pins: pins, delivery: MessagePINDelivery(messageService, apps: pushApps), pushApps: pushApps,
+            registrations: registrations),
+          messages: PhoneMessages(pool, confirm: confirm)),
         management: ManagementRoutes(
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
           apps: PushApps(pool, vault: vault), vault: vault,
           credentials: CredentialCheck(PushCredentialVault(pool, vault: vault), services: services),
           lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool),
           reports: Reports(pool), customers: Customers(pool), audit: AuditLog(pool), appCache: pushApps,
-          messages: messageService, triggers: Triggers(pool)),
+          messages: messageService, triggers: Triggers(pool), hybrid: HybridApps(pool), hybridCache: hybridCache),
         pages: pages, description: try DescriptionRoutes(publicURL: publicURL),
         health: HealthRoutes(unavailableReason: { nil }),
         metrics: MetricsRoutes { ("text/plain; version=0.0.4", "pushcart_up 1\n") }
@@ -72,4 +85,9 @@ public struct WholeWebServer: Sendable {
       vault: vault, logger: logger)
     return PageRoutes(pages, opens: opens, signer: signer)
   }
+}
+
+extension PINs {
+  /// By a secret that all tests share.
+  public static let ofTests = PINs(secret: Secret("the secret of tests"))
 }

@@ -69,6 +69,7 @@ import Wire
     "is no address", "names no field of the message", "is true beside badge or sound", "beside silent",
     "is there beside template", "cannot be overridden", "has no value that APNs takes", "must be an object",
     "must be a text", "must be one of wns/", "are larger than",
+    "must hold {{pin}}", "must be up to 11 letters", "must be a time zone", "must be an https address",
   ]
 
   private func difference(

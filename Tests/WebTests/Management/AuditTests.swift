@@ -92,6 +92,23 @@ import Wire
         lines: ["trigger.add trigger 1"])
     ),
     (
+      "POST /api/v1/hybrid",
+      Case(
+        method: "POST", path: "/api/v1/hybrid", json: #"{"appId":"com.acme.app"}"#,
+        lines: ["hybrid.enable hybrid com.acme.app"])
+    ),
+    (
+      "PATCH /api/v1/hybrid/{appId}",
+      Case(
+        method: "PATCH", path: "/api/v1/hybrid/com.acme.app", json: #"{"sender":"ACME"}"#,
+        lines: ["hybrid.change hybrid com.acme.app"])
+    ),
+    (
+      "POST /api/v1/hybrid/{appId}/secret",
+      Case(
+        method: "POST", path: "/api/v1/hybrid/com.acme.app/secret", lines: ["hybrid.rotate hybrid com.acme.app"])
+    ),
+    (
       "PATCH /api/v1/triggers/{id}",
       Case(
         method: "PATCH", path: "/api/v1/triggers/1", json: #"{"message":{"alert":"y"}}"#,

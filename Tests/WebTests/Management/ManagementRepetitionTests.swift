@@ -29,6 +29,8 @@ import Wire
         """),
     "/api/v1/triggers": Case(
       path: "/api/v1/triggers", json: #"{"name":"t","appId":"com.acme.app","message":{"alert":"x"}}"#),
+    "/api/v1/hybrid": Case(path: "/api/v1/hybrid", json: #"{"appId":"com.acme.app"}"#),
+    "/api/v1/hybrid/{appId}/secret": Case(path: "/api/v1/hybrid/com.acme.rotated/secret"),
     "/api/v1/sendouts/{id}/start": Case(path: "/api/v1/sendouts/1/start", state: "draft"),
     "/api/v1/sendouts/{id}/pause": Case(path: "/api/v1/sendouts/1/pause", state: "freezing"),
     "/api/v1/sendouts/{id}/resume": Case(path: "/api/v1/sendouts/1/resume", state: "paused"),
@@ -43,6 +45,8 @@ import Wire
         #expect(Set(posts.map(\.path)).subtracting(["/api/v1/messages/preview"]) == Set(cases.keys))
         try await managed.addApp(credentials: .sample)
         _ = try await managed.send("POST", "/api/v1/sendouts", json: cases["/api/v1/sendouts"]?.json)
+        try await managed.addApp("com.acme.rotated")
+        _ = try await managed.send("POST", "/api/v1/hybrid", json: #"{"appId":"com.acme.rotated"}"#)
         for (operation, request) in cases { try await expectOnce(managed, operation, request) }
       }
     }

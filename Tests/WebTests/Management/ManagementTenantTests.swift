@@ -68,6 +68,7 @@ import Wire
         "POST", "/api/v1/triggers",
         #"{"name":"secretive","appId":"com.secretive.app","message":{"alert":"secretive"}}"#
       ),
+      ("POST", "/api/v1/hybrid", #"{"appId":"com.secretive.app","sender":"secretive"}"#),
       (
         "PUT", "/rest/\(managed.customer)/apps/com.secretive.app/pushdevices",
         #"{"originalId":"secretive@example.com","listId":1,"firstName":"Secretive","deviceInfo":[{"devicetoken":"aa"}]}"#

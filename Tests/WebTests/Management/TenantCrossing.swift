@@ -36,7 +36,7 @@ extension TenantCrossing {
   /// key 1, sendout 1, template `secretive`, and a contact and a token of that name. The second customer has app 2,
   /// `com.other`.
   static func all(from second: String, into first: String) -> [TenantCrossing] {
-    keys + apps + lists + templates + sendouts + verbs + messages + triggers + reports + carma(second, first)
+    keys + apps + lists + templates + sendouts + verbs + messages + triggers + hybrid + reports + carma(second, first)
       + carmaTriggers(second, first)
   }
 
@@ -137,6 +137,25 @@ extension TenantCrossing {
     TenantCrossing("GET /api/v1/triggers/{id}", { "/api/v1/triggers/\($0)" }, number),
     TenantCrossing("PATCH /api/v1/triggers/{id}", { "/api/v1/triggers/\($0)" }, number, json: #"{"active":false}"#),
   ]
+
+  private static let app = (foreign: "com.secretive.app", absent: "com.nothing")
+
+  private static let hybrid =
+    [
+      TenantCrossing("GET /api/v1/hybrid", at: "/api/v1/hybrid"),
+      TenantCrossing(
+        "POST /api/v1/hybrid", json: { #"{"appId":"\#($0)"}"# }, app, at: "/api/v1/hybrid"),
+      TenantCrossing("GET /api/v1/hybrid/{appId}", { "/api/v1/hybrid/\($0)" }, app),
+      TenantCrossing("PATCH /api/v1/hybrid/{appId}", { "/api/v1/hybrid/\($0)" }, app, json: #"{"sender":"x"}"#),
+      TenantCrossing("POST /api/v1/hybrid/{appId}/secret", { "/api/v1/hybrid/\($0)/secret" }, app),
+    ]
+    // No access key opens what phones sign for. PhoneRegistrationTests cross these with another app's signature.
+    + [
+      ("GET", "deviceregistrations"), ("POST", "deviceregistrations"), ("PUT", "deviceregistrations"),
+      ("POST", "voiceotp/requestcode"), ("GET", "messages"), ("PUT", "messages"),
+    ].map { method, name in
+      TenantCrossing("\(method) /v1.0/\(name)", at: "/v1.0/\(name)", json: method == "GET" ? nil : "{}")
+    }
 
   private static func carmaTriggers(_ second: String, _ first: String) -> [TenantCrossing] {
     let message = #"{"originalId":"secretive@example.com","saveProps":true,"properties":{"a":"b"}}"#

@@ -1,0 +1,320 @@
+public import FoundationEssentials
+public import Postgres
+public import Registry
+public import Wire
+
+/// An app of CM Hybrid Messaging: its phones are reached by their numbers. It stands for all platforms of its appId.
+public struct HybridApp: Sendable, Equatable {
+  public let customer: CustomerID
+  public let appID: String
+  /// Names the app in requests of phones and gateways.
+  public let key: UUID
+  /// Of messages that name none.
+  public let messageType: HybridMessageType
+  /// Of PINs by SMS; nil for the provider's own.
+  public let sender: String?
+  /// `{{pin}}` stands for the PIN, here and below.
+  public let pinText: String
+  public let voiceText: String
+  /// Of moments that phones send without a zone, as PostgreSQL knows it.
+  public let clockZone: String
+  /// Gets status reports; nil for nobody.
+  public let statusURL: String?
+  let sealedSecret: [UInt8]
+  let sealedPreviousSecret: [UInt8]?
+  let createdAt: Date
+  let updatedAt: Date
+
+  /// The secrets that requests can be signed with: the current one, and the one before it.
+  /// - Throws: `RegistryError.sealed` when no master key at hand opens them.
+  func secrets(_ vault: Vault) throws -> [Secret] {
+    let context = Rekey.hybridContext(customer, appID: appID)
+    return try [sealedSecret, sealedPreviousSecret].compactMap(\.self)
+      .map { try vault.open(Sealed(joined: $0), context: context) }
+  }
+
+  var reply: HybridAppReply {
+    HybridAppReply(
+      appId: appID, appKey: key.text, messageType: messageType, sender: sender, pinText: pinText, voiceText: voiceText,
+      clockZone: clockZone, statusUrl: statusURL, hasPreviousSecret: sealedPreviousSecret != nil,
+      createdAt: Timestamp(createdAt), updatedAt: Timestamp(updatedAt))
+  }
+}
+
+extension UUID {
+  /// A new app key: a UUID of version 8 (RFC 9562) whose first 48 bits are the customer's number. The rest is random.
+  static func appKey(of customer: CustomerID) -> UUID {
+    var bytes = UUID().uuid
+    withUnsafeMutableBytes(of: &bytes) { bytes in
+      for index in 0..<6 { bytes[index] = UInt8(truncatingIfNeeded: customer.rawValue >> (40 - 8 * Int64(index))) }
+      bytes[6] = bytes[6] & 0x0F | 0x80
+    }
+    return UUID(uuid: bytes)
+  }
+
+  /// The customer whose app this key may name; nil for a UUID that is no app key.
+  package var customerOfAppKey: CustomerID? {
+    guard uuid.6 >> 4 == 8 else { return nil }
+    let number = withUnsafeBytes(of: uuid) { $0.prefix(6).reduce(Int64(0)) { $0 << 8 | Int64($1) } }
+    return number > 0 ? CustomerID(number) : nil
+  }
+
+  /// In lower-case letters, as GUIDs stand in replies.
+  package var text: String { uuidString.lowercased() }
+}
+
+/// The store of apps of CM Hybrid Messaging.
+public struct HybridApps: Sendable {
+  private let database: any Querying
+
+  public init(_ database: any Querying) { self.database = database }
+
+  /// All apps of the customer, by their appIds.
+  public func all(_ customer: CustomerID) async throws -> [HybridAppReply] {
+    try await database.query(HybridAppQueries.list, customer.rawValue).map { try HybridApp($0, customer).reply }
+  }
+
+  /// - Throws: `HybridError.appUnknown`.
+  public func find(_ customer: CustomerID, appID: String) async throws -> HybridAppReply {
+    guard let row = try await database.query(HybridAppQueries.find, customer.rawValue, appID).first else {
+      throw HybridError.appUnknown(appID: appID)
+    }
+    return try HybridApp(row, customer).reply
+  }
+
+  /// The app that a key names; nil if there is none.
+  func find(key: UUID) async throws -> HybridApp? {
+    guard let customer = key.customerOfAppKey else { return nil }
+    return try await database.query(HybridAppQueries.ofKey, customer.rawValue, key).first
+      .map { try HybridApp($0, customer) }
+  }
+
+  /// Enables Hybrid Messaging for an app.
+  /// - Returns: what its phones sign with, and the app.
+  /// - Throws: `HybridError.appTaken`, `.invalid`; `RegistryError.appUnknown`.
+  public func enable(
+    _ customer: CustomerID, _ request: HybridAppRequest, vault: Vault
+  ) async throws -> (issued: IssuedHybridApp, app: HybridAppReply) {
+    guard try await PushApps(database).list(customer).contains(where: { $0.appID == request.appId }) else {
+      throw RegistryError.appUnknown(appID: request.appId)
+    }
+    let settings = try await checked(
+      HybridAppChangeRequest(
+        messageType: request.messageType ?? .standard, sender: request.sender ?? "", pinText: request.pinText ?? "",
+        voiceText: request.voiceText ?? "", clockZone: request.clockZone ?? "UTC", statusUrl: request.statusUrl ?? ""))
+    let (key, secret) = (UUID.appKey(of: customer), UUID().text)
+    let sealed = try vault.seal(Secret(secret), context: Rekey.hybridContext(customer, appID: request.appId))
+    let rows = try await database.query(
+      HybridAppQueries.add, customer.rawValue, request.appId, key, settings.messageType?.rawValue, settings.sender,
+      settings.pinText, settings.voiceText, settings.clockZone, settings.statusUrl, Bytes(sealed.joined))
+    guard let row = rows.first else { throw HybridError.appTaken(appID: request.appId) }
+    return (
+      IssuedHybridApp(appKey: key.text, appSecret: secret, appId: request.appId), try HybridApp(row, customer).reply
+    )
+  }
+
+  /// Changes settings; `nil` leaves one as it is. It locks the app's row, so the caller has to run it in a transaction.
+  /// - Throws: `HybridError.appUnknown`, `.invalid`.
+  public func change(
+    _ customer: CustomerID, appID: String, _ request: HybridAppChangeRequest
+  ) async throws -> (before: HybridAppReply, after: HybridAppReply) {
+    let before = try await lock(customer, appID)
+    let settings = try await checked(request)
+    let row = try await database.query(
+      HybridAppQueries.change, customer.rawValue, appID, settings.messageType?.rawValue, settings.sender,
+      settings.pinText, settings.voiceText, settings.clockZone, settings.statusUrl)[0]
+    return (before.reply, try HybridApp(row, customer).reply)
+  }
+
+  /// Makes a new secret. The one before it signs until the next rotation, so that installed apps go on.
+  /// - Throws: `HybridError.appUnknown`.
+  public func rotate(
+    _ customer: CustomerID, appID: String, vault: Vault
+  ) async throws -> (issued: IssuedHybridApp, before: HybridAppReply, after: HybridAppReply) {
+    let before = try await lock(customer, appID)
+    let secret = UUID().text
+    let sealed = try vault.seal(Secret(secret), context: Rekey.hybridContext(customer, appID: appID))
+    let row = try await database.query(
+      HybridAppQueries.rotate, customer.rawValue, appID, Bytes(sealed.joined))[0]
+    return (
+      IssuedHybridApp(appKey: before.key.text, appSecret: secret, appId: appID), before.reply,
+      try HybridApp(row, customer).reply
+    )
+  }
+
+  private func lock(_ customer: CustomerID, _ appID: String) async throws -> HybridApp {
+    guard let row = try await database.query(HybridAppQueries.lock, customer.rawValue, appID).first else {
+      throw HybridError.appUnknown(appID: appID)
+    }
+    return try HybridApp(row, customer)
+  }
+
+  private func checked(_ request: HybridAppChangeRequest) async throws -> HybridAppChangeRequest {
+    var settings = request
+    if let sender = request.sender, !sender.isEmpty {
+      let isNumber = sender.utf8.allSatisfy { (0x30...0x39).contains($0) }
+      guard isNumber || sender.utf8.count <= 11 && sender.utf8.allSatisfy(\.isOfSender) else {
+        throw HybridError.invalid(
+          field: "sender", problem: "must be up to 11 letters, digits and blanks, or up to 16 digits")
+      }
+    }
+    settings.pinText = try Self.text(request.pinText, field: "pinText")
+    settings.voiceText = try Self.text(request.voiceText, field: "voiceText")
+    if let zone = request.clockZone {
+      guard try await database.query(HybridAppQueries.knowsZone, zone)[0].decode(Bool.self) else {
+        throw HybridError.invalid(field: "clockZone", problem: "must be a time zone such as Europe/Amsterdam")
+      }
+    }
+    if let url = request.statusUrl, !url.isEmpty {
+      guard url.hasPrefix("https://"), url.utf8.count > 8, url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+        throw HybridError.invalid(field: "statusUrl", problem: "must be an https address")
+      }
+    }
+    return settings
+  }
+
+  private static func text(_ text: String?, field: String) throws -> String? {
+    guard let text else { return nil }
+    guard !text.isEmpty else { return "Your code is {{pin}}" }
+    guard text.contains("{{pin}}") else {
+      throw HybridError.invalid(field: field, problem: "must hold {{pin}}, which stands for the PIN")
+    }
+    return try TextRule(field, maximum: 300, allowsControls: true).require(text)
+  }
+}
+
+extension UInt8 {
+  fileprivate var isOfSender: Bool {
+    switch self {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+      UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: " "):
+      true
+    default: false
+    }
+  }
+}
+
+/// Finds apps by their keys, remembering the answers for a few seconds.
+///
+/// A change counts on other hubs once what they remember is older than `timeToLive`. Keys that name nothing are remembered longer, and
+/// apart, so that made-up ones push no app out.
+public final class HybridAppCache: Sendable {
+  /// An app, and what opens its requests.
+  struct Entry: Sendable {
+    let app: HybridApp
+    let secrets: [Secret]
+  }
+
+  private let apps: HybridApps
+  private let vault: Vault
+  private let known: ExpiringCache<UUID, Entry>
+  private let unknown: ExpiringCache<UUID, Bool>
+
+  public init(
+    _ database: any Querying, vault: Vault, timeToLive: Duration = .seconds(5),
+    now: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now }
+  ) {
+    apps = HybridApps(database)
+    self.vault = vault
+    known = ExpiringCache(timeToLive: timeToLive, capacity: 1000, now: now)
+    unknown = ExpiringCache(timeToLive: .seconds(60), capacity: 4096, now: now)
+  }
+
+  /// The app that a key names; nil if there is none.
+  public func app(_ key: UUID) async throws -> HybridApp? { try await entry(key)?.app }
+
+  func entry(_ key: UUID) async throws -> Entry? {
+    guard key.customerOfAppKey != nil, unknown.cached(key) == nil else { return nil }
+    do {
+      return try await known.value(key) { [apps, vault] in
+        guard let app = try await apps.find(key: key) else { throw Unknown() }
+        return Entry(app: app, secrets: try app.secrets(vault))
+      }
+    } catch is Unknown {
+      unknown.remember(key, true)
+      return nil
+    }
+  }
+
+  private struct Unknown: Error {}
+
+  /// Forgets every app.
+  public func flush() { known.flush() }
+}
+
+/// Statements on `hybrid_app`. `$1` is the customer; where one app is meant, `$2` is its app id.
+enum HybridAppQueries {
+  static let all: [Statement] = [add, change, rotate, lock, list, find, ofKey, knowsZone]
+
+  private static let columns = """
+    app_id, app_key, message_type, sender, pin_text, voice_text, clock_zone, status_url, secret, previous_secret, created_at,
+    updated_at
+    """
+
+  /// Adds nothing if there is one.
+  static let add = Statement(
+    "hybrid_app.add", .write,
+    """
+    INSERT INTO hybrid_app (customer_id, app_id, app_key, message_type, sender, pin_text, voice_text, clock_zone, status_url,
+      secret)
+    VALUES ($1::bigint, $2::text, $3::uuid, $4::text, nullif($5::text, ''), $6::text, $7::text, $8::text,
+      nullif($9::text, ''), $10::bytea)
+    ON CONFLICT (customer_id, app_id) DO NOTHING
+    RETURNING \(columns)
+    """)
+
+  /// NULL leaves a setting as it is.
+  static let change = Statement(
+    "hybrid_app.change", .write,
+    """
+    UPDATE hybrid_app
+    SET message_type = coalesce($3::text, message_type), sender = nullif(coalesce($4::text, sender), ''),
+      pin_text = coalesce($5::text, pin_text), voice_text = coalesce($6::text, voice_text),
+      clock_zone = coalesce($7::text, clock_zone), status_url = nullif(coalesce($8::text, status_url), ''),
+      updated_at = now()
+    WHERE customer_id = $1::bigint AND app_id = $2::text
+    RETURNING \(columns)
+    """)
+
+  static let rotate = Statement(
+    "hybrid_app.rotate", .write,
+    """
+    UPDATE hybrid_app SET previous_secret = secret, secret = $3::bytea, updated_at = now()
+    WHERE customer_id = $1::bigint AND app_id = $2::text
+    RETURNING \(columns)
+    """)
+
+  /// Locks the app until the transaction ends.
+  static let lock = Statement(
+    "hybrid_app.lock", .write,
+    "SELECT \(columns) FROM hybrid_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR NO KEY UPDATE")
+
+  static let list = Statement(
+    "hybrid_app.list", .read, "SELECT \(columns) FROM hybrid_app WHERE customer_id = $1::bigint ORDER BY app_id")
+
+  static let find = Statement(
+    "hybrid_app.find", .read,
+    "SELECT \(columns) FROM hybrid_app WHERE customer_id = $1::bigint AND app_id = $2::text")
+
+  static let ofKey = Statement(
+    "hybrid_app.of_key", .read,
+    "SELECT \(columns) FROM hybrid_app WHERE customer_id = $1::bigint AND app_key = $2::uuid")
+
+  static let knowsZone = Statement(
+    "hybrid_app.knows_zone", .read, "SELECT EXISTS (SELECT FROM pg_timezone_names WHERE name = $1::text)")
+}
+
+extension HybridApp {
+  init(_ row: Row, _ customer: CustomerID) throws {
+    let (
+      appID, key, type, sender, pinText, voiceText, clockZone, statusURL, secret, previous, createdAt, updatedAt
+    ) = try row.decode(
+      String.self, UUID.self, String.self, String?.self, String.self, String.self, String.self, String?.self,
+      Bytes.self,
+      Bytes?.self, Date.self, Date.self)
+    self.init(
+      customer: customer, appID: appID, key: key, messageType: HybridMessageType(rawValue: type) ?? .standard,
+      sender: sender, pinText: pinText, voiceText: voiceText, clockZone: clockZone, statusURL: statusURL,
+      sealedSecret: secret.bytes, sealedPreviousSecret: previous?.bytes, createdAt: createdAt, updatedAt: updatedAt)
+  }
+}

@@ -1,0 +1,21 @@
+/// Everything that room Hybrid refuses. Web alone turns these into a status and a sentence.
+public enum HybridError: Error, Sendable, Hashable {
+  /// Hybrid Messaging is not enabled for that appId.
+  case appUnknown(appID: String)
+  /// It is enabled for that appId already.
+  case appTaken(appID: String)
+  /// A field does not hold what it may. `problem` ends the sentence that begins with the field's name.
+  case invalid(field: String, problem: String)
+  /// The app has no registration with that DeviceID.
+  case deviceUnknown
+  /// The signature was used before, for a request with another body.
+  case signatureReused
+  /// Too many PINs were sent to the number, or to phones at that address.
+  case tooManyPINs(wait: Duration)
+  /// No PIN was sent to that number, or it is no longer good.
+  case noPIN
+  /// The customer has nothing to send SMS with.
+  case noSMS
+  /// The customer has nothing to make calls with.
+  case noCalls
+}

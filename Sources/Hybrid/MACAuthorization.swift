@@ -1,0 +1,149 @@
+import Crypto
+public import FoundationEssentials
+import Registry
+
+/// The signature of a phone's request: `Authorization: MAC kid="…" ts="…" mac="…"` (protocol notes, section 10.1).
+public struct MACAuthorization: Sendable {
+  /// The app's key.
+  public let key: UUID
+  /// HMAC-SHA1 of the request.
+  public let signature: [UInt8]
+  /// As it was sent: it is signed so.
+  private let timestamp: String
+  private let seconds: Int64
+
+  /// Most seconds between the phone's clock and the hub's.
+  package static let window: Int64 = 300
+  /// Hosts that published clients sign, whatever host they talk to.
+  package static let clientHosts = ["api.cmtelecom.com", "api.notifire.com"]
+
+  /// Reads the header. Its pairs may stand in any order, with blanks or commas between them.
+  /// - Returns: nil if it is no such header, or a pair is missing, repeated or wrong.
+  public init?(_ header: String) {
+    let scheme = header.prefix { $0 != " " && $0 != "\t" }
+    guard scheme.lowercased() == "mac", header.utf8.count <= 512 else { return nil }
+    var pairs: [String: String] = [:]
+    var rest = header.dropFirst(scheme.count)
+    while true {
+      rest = rest.drop { $0 == " " || $0 == "\t" || $0 == "," }
+      guard !rest.isEmpty else { break }
+      let name = rest.prefix { $0 != "=" }
+      rest = rest.dropFirst(name.count)
+      guard rest.hasPrefix("=\"") else { return nil }
+      rest = rest.dropFirst(2)
+      let value = rest.prefix { $0 != "\"" }
+      rest = rest.dropFirst(value.count)
+      guard rest.first == "\"", pairs.updateValue(String(value), forKey: name.lowercased()) == nil else { return nil }
+      rest = rest.dropFirst()
+    }
+    guard let key = pairs["kid"].flatMap({ UUID(uuidString: $0) }), let timestamp = pairs["ts"],
+      timestamp.utf8.count <= 12, timestamp.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+      let seconds = Int64(timestamp), let signature = pairs["mac"].flatMap({ Data(base64Encoded: $0) }),
+      signature.count == Insecure.SHA1.byteCount
+    else { return nil }
+    self.key = key
+    self.signature = Array(signature)
+    self.timestamp = timestamp
+    self.seconds = seconds
+  }
+
+  /// What is signed of a request.
+  public struct Signed: Sendable {
+    let method: String
+    /// Path and query as they were sent.
+    let target: String
+    /// The Host header.
+    let host: String?
+
+    public init(method: String, target: String, host: String?) {
+      self.method = method
+      self.target = target
+      self.host = host
+    }
+  }
+
+  /// Whether one of the secrets has signed the request, and its clock is right.
+  ///
+  /// Clients differ in line ends, in the host, and in how they decode the path; each way is tried. No way costs more or less time
+  /// because of the signature.
+  /// - Parameter publicHost: the host of the hub's public address.
+  func verifies(_ request: Signed, by secrets: [Secret], publicHost: String?, now: Date) -> Bool {
+    let age = Int64(now.timeIntervalSince1970) - seconds
+    guard (-Self.window...Self.window).contains(age) else { return false }
+    for text in texts(of: request, publicHost: publicHost) {
+      for secret in secrets {
+        let key = SymmetricKey(data: secret.bytes)
+        if HMAC<Insecure.SHA1>.isValidAuthenticationCode(signature, authenticating: text, using: key) { return true }
+      }
+    }
+    return false
+  }
+
+  /// Every text that a client may have signed, the usual ones first.
+  private func texts(of request: Signed, publicHost: String?) -> [[UInt8]] {
+    var hosts: [String] = []
+    if let host = request.host?.lowercased() { hosts = [String(host.prefix { $0 != ":" }), host] }
+    hosts += Self.clientHosts + [publicHost?.lowercased()].compactMap { $0 }
+    let decoded = Self.decoded(request.target)
+    let targets = [decoded, Self.utf8(ofLatin1: decoded), Array(request.target.utf8)].reduce(into: [[UInt8]]()) {
+      if !$0.contains($1) { $0.append($1) }
+    }
+    let head = Array(request.method.uppercased().utf8) + [0x20]
+    return [("\n", "\n"), ("\n", ""), ("\r\n", "\r\n"), ("\r\n", "")].flatMap { end, last in
+      hosts.reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }.flatMap { host in
+        targets.map { head + $0 + Array(" HTTP/1.1\(end)\(host)\(end)\(timestamp)\(last)".utf8) }
+      }
+    }
+  }
+
+  /// The bytes that percent-encoding stands for; a plus sign stays one.
+  private static func decoded(_ text: String) -> [UInt8] {
+    let raw = Array(text.utf8)
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(raw.count)
+    var index = 0
+    while index < raw.count {
+      if raw[index] == UInt8(ascii: "%"), index + 2 < raw.count, let high = digit(raw[index + 1]),
+        let low = digit(raw[index + 2])
+      {
+        bytes.append(high << 4 | low)
+        index += 3
+      } else {
+        bytes.append(raw[index])
+        index += 1
+      }
+    }
+    return bytes
+  }
+
+  private static func digit(_ byte: UInt8) -> UInt8? { Character(UnicodeScalar(byte)).hexDigitValue.map { UInt8($0) } }
+
+  /// What a client signs that takes each byte for a character.
+  private static func utf8(ofLatin1 bytes: [UInt8]) -> [UInt8] {
+    bytes.allSatisfy { $0 < 0x80 } ? bytes : bytes.flatMap { Array(String(UnicodeScalar($0)).utf8) }
+  }
+}
+
+/// Verifies the signatures of phones' requests.
+public struct MACVerifier: Sendable {
+  private let apps: HybridAppCache
+  private let publicHost: String?
+  private let now: @Sendable () -> Date
+
+  /// - Parameter publicURL: where phones reach the hub.
+  public init(_ apps: HybridAppCache, publicURL: String, now: @escaping @Sendable () -> Date = { Date() }) {
+    self.apps = apps
+    publicHost = publicURL.split(separator: "/").dropFirst().first.map { String($0.prefix { $0 != ":" }) }
+    self.now = now
+  }
+
+  /// The app that signed the request; nil if none did, whatever the reason.
+  public func app(
+    _ authorization: MACAuthorization, _ request: MACAuthorization.Signed
+  ) async throws -> HybridApp? {
+    guard let entry = try await apps.entry(authorization.key),
+      authorization.verifies(request, by: entry.secrets, publicHost: publicHost, now: now())
+    else { return nil }
+    return entry.app
+  }
+}

@@ -1,0 +1,41 @@
+public import Registry
+public import Sendouts
+public import Wire
+
+/// Delivers PINs as single messages to the customer's app of SMS, so that the ledger has them.
+public struct MessagePINDelivery: PINDelivery {
+  private let messages: MessageService
+  private let apps: PushAppCache
+
+  /// The appId of every customer's app of SMS.
+  static let appID = "sms"
+
+  public init(_ messages: MessageService, apps: PushAppCache) {
+    self.messages = messages
+    self.apps = apps
+  }
+
+  public func canSend(_ customer: CustomerID) async throws -> Bool {
+    try await apps.apps(customer, appID: Self.appID).contains { $0.type == .sms }
+  }
+
+  public func send(
+    _ text: String, from sender: String?, to number: PhoneNumber, of customer: CustomerID
+  ) async throws {
+    let lifetime = Int(PINs.lifetime.components.seconds)
+    _ = try await messages.send(
+      customer,
+      MessageRequest(
+        appId: Self.appID, appType: .sms,
+        to: MessageTarget(originalId: number.international, deviceToken: number.e164),
+        message: MessageBody(
+          verbatim: true, alert: text, ttl: lifetime,
+          overrides: sender.map { MessageOverrides(sms: SMSOverride(from: $0)) })))
+  }
+
+  public func call(
+    _ text: String, in language: String?, to number: PhoneNumber, of customer: CustomerID
+  ) async throws {
+    throw HybridError.noCalls
+  }
+}

@@ -1,0 +1,95 @@
+import Crypto
+import FoundationEssentials
+public import Postgres
+public import Registry
+public import Wire
+
+/// Makes the PINs that verify telephone numbers.
+///
+/// A PIN follows from a nonce, its registration and a secret that all hubs share, so that a call can speak what an SMS had. The
+/// database keeps the nonce and a keyed hash: who reads it without the hub's master key learns no PIN.
+public struct PINs: Sendable {
+  private let key: SymmetricKey
+
+  /// How long a PIN is good.
+  public static let lifetime = Duration.seconds(600)
+  /// Codes that can be tried for one PIN.
+  public static let maximumTries = 5
+  private static let secretName = "hybrid/pin"
+
+  package init(secret: Secret) { key = SymmetricKey(data: secret.bytes) }
+
+  /// Loads the secret, which is made now if there is none.
+  public static func load(_ database: any Querying, vault: Vault) async throws -> PINs {
+    let secrets = HubSecrets(database, vault: vault)
+    while true {
+      if let made = try await secrets.load(namesBeginningWith: secretName)[secretName] {
+        return PINs(secret: made.secret)
+      }
+      _ = try await secrets.make(secretName)
+    }
+  }
+
+  static func nonce() -> [UInt8] { SymmetricKey(size: .bits128).withUnsafeBytes { Array($0) } }
+
+  /// Five digits.
+  func pin(_ customer: CustomerID, _ registration: UUID, _ number: PhoneNumber, nonce: [UInt8]) -> String {
+    let code = authenticate("pin/\(customer)/\(registration.text)/\(number.digits)/", nonce)
+    let value = code.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } % 100_000
+    let digits = String(value)
+    return String(repeating: "0", count: 5 - digits.utf8.count) + digits
+  }
+
+  func hash(_ customer: CustomerID, _ registration: UUID, _ number: PhoneNumber, pin: String) -> [UInt8] {
+    authenticate("hash/\(customer)/\(registration.text)/\(number.digits)/", Array(pin.utf8))
+  }
+
+  private func authenticate(_ place: String, _ bytes: [UInt8]) -> [UInt8] {
+    Array(HMAC<SHA256>.authenticationCode(for: Array(place.utf8) + bytes, using: key))
+  }
+}
+
+/// How often PINs are sent.
+enum PINRate {
+  /// To one number: three an hour, ten a day.
+  case number(PhoneNumber)
+  /// Calls to one number, apart from its SMS: as often.
+  case calls(PhoneNumber)
+  /// To phones of one app at one address: twenty an hour.
+  case address(String, appID: String)
+
+  var subject: String {
+    switch self {
+    case .number(let number): "number/\(number.digits)"
+    case .calls(let number): "calls/\(number.digits)"
+    case .address(let address, let appID): "address/\(appID)/\(address)"
+    }
+  }
+
+  var hourly: Int32 {
+    switch self {
+    case .number, .calls: 3
+    case .address: 20
+    }
+  }
+
+  var daily: Int32 {
+    switch self {
+    case .number, .calls: 10
+    case .address: .max
+    }
+  }
+}
+
+/// Delivers PINs.
+public protocol PINDelivery: Sendable {
+  /// Whether the customer has something to send SMS with.
+  func canSend(_ customer: CustomerID) async throws -> Bool
+  /// Sends an SMS; once this returns, it is committed.
+  /// - Parameter sender: nil for the provider's own.
+  func send(_ text: String, from sender: String?, to number: PhoneNumber, of customer: CustomerID) async throws
+  /// Has a number called, and the text spoken.
+  /// - Parameter language: two letters; nil for the provider's own.
+  /// - Throws: `HybridError.noCalls`.
+  func call(_ text: String, in language: String?, to number: PhoneNumber, of customer: CustomerID) async throws
+}

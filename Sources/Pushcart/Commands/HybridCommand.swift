@@ -1,0 +1,141 @@
+import ArgumentParser
+import Hybrid
+import Registry
+import Web
+import Wire
+
+struct HybridCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "hybrid", abstract: "Enable CM Hybrid Messaging for apps, change and show them.",
+    discussion: """
+      Phones of such an app verify their numbers by PIN. Messages to a number go by push where it has the app, and by SMS where not.
+      """,
+    subcommands: [Enable.self, Update.self, Rotate.self, List.self, Show.self])
+
+  /// What `enable` and `update` set.
+  struct Settings: ParsableArguments {
+    @Option(help: "When an SMS stands in for a push: default, otp or critical. (default: default)")
+    var messageType: HybridMessageType?
+    @Option(help: "Sender of PINs by SMS; \"\" for the provider's own.") var sender: String?
+    @Option(parsing: .unconditional, help: "Text of a PIN by SMS. (default: Your code is {{pin}})") var pinText: String?
+    @Option(parsing: .unconditional, help: "What a call says. (default: Your code is {{pin}})") var voiceText: String?
+    @Option(help: "Time zone of moments that phones send without one. (default: UTC)") var clockZone: String?
+    @Option(help: "https address that gets status reports of the app's messages; \"\" for none.") var statusURL: String?
+  }
+
+  struct Enable: ManagementCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "Enable Hybrid Messaging for an app, on all its platforms.",
+      discussion: """
+        Prints the app key and the app secret that the app is built with. The secret is never shown again.
+
+        Example: pushcart hybrid enable --customer 1 --app com.acme.app --sender ACME --clock-zone Europe/Amsterdam
+        """)
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(help: "Bundle id of the app.") var app: String
+    @OptionGroup(title: "Settings") var settings: Settings
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      let request = HybridAppRequest(
+        appId: app, messageType: settings.messageType, sender: settings.sender, pinText: settings.pinText,
+        voiceText: settings.voiceText, clockZone: settings.clockZone, statusUrl: settings.statusURL)
+      let vault = try stores.vault
+      let issued = try await stores.change(customer) { try await $0.enableHybrid(request, vault: vault) }
+      try options.output.show(issued) { $0.text }
+    }
+  }
+
+  struct Update: ManagementCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Change an app's settings. Options that are left out change nothing.",
+      discussion: "Example: pushcart hybrid update com.acme.app --customer 1 --message-type critical")
+
+    @Argument(help: "Bundle id of the app.") var app: String
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup(title: "Settings") var settings: Settings
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      let request = HybridAppChangeRequest(
+        messageType: settings.messageType, sender: settings.sender, pinText: settings.pinText,
+        voiceText: settings.voiceText, clockZone: settings.clockZone, statusUrl: settings.statusURL)
+      let changed = try await stores.change(customer) { [app] in try await $0.changeHybrid(app, request) }
+      try options.output.show(changed) { "App \($0.appId.onOneLine) is changed.\n" }
+    }
+  }
+
+  struct Rotate: ManagementCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "Make a new app secret. The one before it works until the next rotation.",
+      discussion: "Example: pushcart hybrid rotate com.acme.app --customer 1")
+
+    @Argument(help: "Bundle id of the app.") var app: String
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      let vault = try stores.vault
+      let issued = try await stores.change(customer) { [app] in try await $0.rotateHybrid(app, vault: vault) }
+      try options.output.show(issued) { $0.text }
+    }
+  }
+
+  struct List: ManagementCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "List a customer's apps of Hybrid Messaging.", discussion: "Example: pushcart hybrid list --customer 1")
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      let apps = try await stores.hybrid.all(customer)
+      try options.output.show(Page<HybridAppReply, String>(items: apps, next: nil)) { page in
+        var table = TextTable("App", "App key", "Type", "Clock zone", "Changed (UTC)")
+        for app in page.items {
+          table.add(app.appId, app.appKey, app.messageType.rawValue, app.clockZone, app.updatedAt.forPeople)
+        }
+        return table.text(empty: "Customer \(customer) has no apps of Hybrid Messaging.")
+      }
+    }
+  }
+
+  struct Show: ManagementCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Show an app of Hybrid Messaging.",
+      discussion: "Example: pushcart hybrid show com.acme.app --customer 1")
+
+    @Argument(help: "Bundle id of the app.") var app: String
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      try options.output.show(try await stores.hybrid.find(customer, appID: app)) { app in
+        var table = TextTable("Field", "Value")
+        table.add("app key", app.appKey)
+        table.add("message type", app.messageType.rawValue)
+        table.add("sender", app.sender)
+        table.add("PIN text", app.pinText)
+        table.add("voice text", app.voiceText)
+        table.add("clock zone", app.clockZone)
+        table.add("status URL", app.statusUrl)
+        table.add("previous secret", app.hasPreviousSecret ? "signs still" : "none")
+        return "App \(app.appId.onOneLine)\n" + table.text(empty: "")
+      }
+    }
+  }
+}
+
+extension IssuedHybridApp {
+  fileprivate var text: String {
+    """
+    App key:    \(appKey)
+    App secret: \(appSecret)
+    Build the app with both. The secret is not shown again.
+
+    """
+  }
+}

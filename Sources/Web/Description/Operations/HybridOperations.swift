@@ -1,0 +1,169 @@
+import HTTPTypes
+import Hybrid
+import Registry
+import Wire
+
+/// `/v1.0`, CM Hybrid Messaging's REST for phones, and `/api/v1/hybrid`, its apps.
+enum HybridOperations {
+  static let all: [APIOperation] = [
+    list, enable, show, change, rotate, showPhone, addPhone, changePhone, call, messages, confirm,
+  ]
+
+  private static let list = APIOperation(
+    method: .get, path: "/api/v1/hybrid", id: "listHybridApps", tag: .hybrid, security: .key(.admin),
+    summary: "List the apps of Hybrid Messaging",
+    description: "Lists every app whose phones are reached by their numbers.",
+    parameters: [
+      .query("after", .string(), "Starts behind this appId: `next` of the page before.", example: "com.acme.app"),
+      .limit,
+    ],
+    responses: [.ok("A page of apps.", Page<HybridAppReply, String>.example)])
+
+  private static let enable = APIOperation(
+    method: .post, path: "/api/v1/hybrid", id: "enableHybridApp", tag: .hybrid, security: .key(.admin),
+    summary: "Enable Hybrid Messaging for an app",
+    description: """
+      The reply has the app key and the app secret that the app is built with. Only this reply has the secret. One app key stands \
+      for all platforms of the appId.
+      """,
+    parameters: [.idempotencyKey], requestBody: APIContent(HybridAppRequest.example),
+    responses: [.created("What the app's phones sign with.", IssuedHybridApp.example)],
+    errors: [
+      .error("The app is unknown.", RegistryError.appUnknown(appID: "com.acme.app")),
+      .error("It is enabled already.", HybridError.appTaken(appID: "com.acme.app")),
+    ])
+
+  private static let show = APIOperation(
+    method: .get, path: "/api/v1/hybrid/{appId}", id: "showHybridApp", tag: .hybrid, security: .key(.admin),
+    summary: "Show an app of Hybrid Messaging", description: "The app as it is now, without its secret.",
+    parameters: [appID], responses: [.ok("The app.", HybridAppReply.example)], errors: [unknown])
+
+  private static let change = APIOperation(
+    method: .patch, path: "/api/v1/hybrid/{appId}", id: "changeHybridApp", tag: .hybrid, security: .key(.admin),
+    summary: "Change an app of Hybrid Messaging",
+    description: "Other hubs may go by the earlier settings for five seconds.", parameters: [appID],
+    requestBody: APIContent(HybridAppChangeRequest.example),
+    responses: [.ok("The app as it is now.", HybridAppReply.example)], errors: [unknown])
+
+  private static let rotate = APIOperation(
+    method: .post, path: "/api/v1/hybrid/{appId}/secret", id: "rotateHybridSecret", tag: .hybrid,
+    security: .key(.admin),
+    summary: "Make a new app secret",
+    description: """
+      Only this reply has the secret. The one before it works until the next rotation. A secret that leaked is rotated twice, \
+      which stops apps that are installed. Other hubs know the new one within five seconds.
+      """,
+    parameters: [appID, .idempotencyKey],
+    responses: [.created("What the app's phones sign with.", IssuedHybridApp.example)],
+    errors: [unknown])
+
+  private static let showPhone = APIOperation(
+    method: .get, path: "/v1.0/deviceregistrations", id: "showPhone", tag: .hybrid, security: .mac,
+    summary: "Show the phone's registration",
+    description: "How far its number is verified, and whether it gets pushes.",
+    parameters: [device, userAgent], responses: [registration], errors: [notFound, badRequest])
+
+  private static let addPhone = APIOperation(
+    method: .post, path: "/v1.0/deviceregistrations", id: "addPhone", tag: .hybrid, security: .mac,
+    summary: "Register a phone",
+    description: """
+      The body may be `{}`. With an `Msisdn` the number gets a PIN by SMS. The reply's `DeviceID` goes with every further request.
+      """,
+    parameters: [userAgent], requestBody: APIContent(HybridSchemas.registration, examples: registrationExamples),
+    responses: [registration], errors: [badRequest, tooMany, noSMS])
+
+  private static let changePhone = APIOperation(
+    method: .put, path: "/v1.0/deviceregistrations", id: "changePhone", tag: .hybrid, security: .mac,
+    summary: "Change the phone's registration, or verify its number",
+    description: """
+      Absent members stay as they are. An `Msisdn` that is not verified yet gets a PIN of five digits by SMS; another one starts \
+      over. The PIN is good for ten minutes and five tries. A `VerificationCode` is tried: `RegistrationStatus` says the result. A \
+      number gets three SMS an hour and ten a day; phones of one address get twenty an hour.
+
+      A signature that was used before is taken only with the same body.
+      """,
+    parameters: [device, userAgent],
+    requestBody: APIContent(HybridSchemas.registration, examples: registrationExamples),
+    responses: [registration], errors: [badRequest, tooMany, noSMS])
+
+  private static let call = APIOperation(
+    method: .post, path: "/v1.0/voiceotp/requestcode", id: "callPhone", tag: .hybrid, security: .mac,
+    summary: "Have the PIN spoken", description: "Calls the number and speaks the PIN that its SMS had.",
+    parameters: [device, userAgent],
+    requestBody: APIContent(
+      HybridSchemas.voiceCode, examples: [["msisdn": "0031612345678", "language": "nl"], ["msisdn": "0031612345678"]]),
+    responses: [done("The call is under way.")],
+    errors: [
+      .error("There is no PIN to speak.", HybridError.noPIN), badRequest, tooMany,
+      .error("The customer has nothing to make calls with.", HybridError.noCalls),
+    ])
+
+  private static let messages = APIOperation(
+    method: .get, path: "/v1.0/messages", id: "listPhoneMessages", tag: .hybrid, security: .mac,
+    summary: "List the phone's messages",
+    description: """
+      The messages to this app and the phone's number since the phone verified it, those that went by SMS too; the newest first, \
+      1000 at most. The options are those of OData v3. `$filter` takes its operators and functions over ID, UpdateID, Recipient, \
+      Sender, Body, DateTime and Status. A date without a zone is in the app's clock zone.
+      """,
+    parameters: [
+      device, userAgent,
+      .query("$filter", .string(), "A condition.", example: "DateTime gt datetime'2016-01-01T12:00:00'"),
+      .query("$orderby", .string(), "Properties, each with `asc` or `desc`.", example: "DateTime desc"),
+      .query("$top", .integer(0...999_999_999), "Most messages.", example: 100),
+      .query("$skip", .integer(0...999_999_999), "Messages to leave out.", example: 0),
+      .query("$select", .string(), "Members to show.", example: "ID,Body,DateTime,Sender"),
+      .query(
+        "$inlinecount", .string(), "With `allpages`, the header X-Total-Count says how many the filter finds.",
+        example: "allpages"),
+    ],
+    responses: [
+      .ok(
+        "The messages.",
+        APIContent(
+          Schema(.array(of: HybridSchemas.message, count: nil)), examples: [[HybridSchemas.messageExample]]))
+    ],
+    errors: [notFound, badRequest])
+
+  private static let confirm = APIOperation(
+    method: .put, path: "/v1.0/messages", id: "confirmMessages", tag: .hybrid, security: .mac,
+    summary: "Say what became of messages",
+    description: """
+      A confirmation keeps back the SMS that would stand in for the push. It can be repeated. Ids that are not of this phone's \
+      messages change nothing.
+      """,
+    parameters: [device, userAgent],
+    requestBody: APIContent(
+      HybridSchemas.status,
+      examples: [
+        ["UpdateID": "70000000015", "Status": "Delivered", "ReadByRecipient": "2016-05-22T23:41:28.563"],
+        ["UpdateIDs": ["70000000015"], "Status": "Delivered"],
+      ]),
+    responses: [done("It is noted.")], errors: [badRequest])
+
+  private static let appID = APIParameter.path("appId", .string(1...200), "The app.", example: "com.acme.app")
+  private static let device = APIParameter(
+    location: .header, name: "DeviceID", schema: .string(), description: "The phone's `DeviceID`.",
+    example: "9386b95d-d31b-49bd-8bf8-f203bed9236e", isRequired: true)
+  private static let userAgent = APIParameter(
+    location: .header, name: "User-Agent", schema: .string(), description: "Names iOS, Android or WindowsPhone.",
+    example: "MyApp/1.0 (Android 6.0.1; LGE; Nexus 5X; en_US)", isRequired: true)
+  private static let registrationExamples: [JSONValue] = [
+    [:], ["PushToken": "3b19403cc169950f61471bec7fb21722e9a26f5e35c70a", "Msisdn": "0031600000000"],
+    ["VerificationCode": "12345"],
+  ]
+  private static let registration = APIResponse.ok(
+    "The registration.", APIContent(HybridSchemas.registered, examples: [HybridSchemas.registeredExample]))
+  private static func done(_ what: String) -> APIResponse {
+    .ok(what, APIContent(Schema(.object([], others: nil, count: nil)), examples: [[:]]))
+  }
+  private static let unknown = APIResponse.error(
+    "Hybrid Messaging is not enabled for the app.", HybridError.appUnknown(appID: "com.acme.app"))
+  private static let notFound = APIResponse.error("The phone is unknown.", HTTPErrorResponse.deviceNotFound)
+  private static let badRequest = APIResponse.error(
+    "The phone is unknown, User-Agent names no platform, or a value is wrong.", HybridError.deviceUnknown,
+    HTTPErrorResponse.noPlatform, HybridError.invalid(field: "Msisdn", problem: "is wrong"))
+  private static let tooMany = APIResponse.error(
+    "The number, or its address, got too many PINs.", HybridError.tooManyPINs(wait: .seconds(3600)))
+  private static let noSMS = APIResponse.error("The customer has nothing to send SMS with.", HybridError.noSMS)
+}

@@ -1,0 +1,170 @@
+import FoundationEssentials
+import HTTPTypes
+import Hummingbird
+public import Hybrid
+import NIOCore
+import Wire
+
+/// CM Hybrid Messaging's REST for phones, as its documents print it: registrations, PINs and messages.
+///
+/// Each request is signed with the secret of its app, and is answered for that app's customer.
+public struct HybridRoutes: RouteSet {
+  let verifier: MACVerifier
+  let phones: PhoneRegistrations
+  let messages: PhoneMessages
+
+  public init(verifier: MACVerifier, phones: PhoneRegistrations, messages: PhoneMessages) {
+    self.verifier = verifier
+    self.phones = phones
+    self.messages = messages
+  }
+
+  public func addRoutes(to routes: RouteTable) {
+    routes.get("/v1.0/deviceregistrations", use: show)
+    routes.post("/v1.0/deviceregistrations", use: add)
+    routes.put("/v1.0/deviceregistrations", use: change)
+    routes.post("/v1.0/voiceotp/requestcode", use: call)
+    routes.get("/v1.0/messages", use: list)
+    routes.put("/v1.0/messages", use: update)
+  }
+
+  private func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let caller = try await caller(request)
+    let registration = try await Self.notFoundIfUnknown { try await phones.find(caller.app, try caller.requiredDevice) }
+    return reply(registration, caller)
+  }
+
+  private func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let caller = try await caller(request)
+    let (phone, body) = try await registration(request, context, caller)
+    return reply(try await phones.add(phone, body), caller)
+  }
+
+  private func change(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let caller = try await caller(request)
+    _ = try caller.requiredDevice
+    let (phone, body) = try await registration(request, context, caller)
+    return reply(try await phones.update(phone, body), caller)
+  }
+
+  private func call(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let caller = try await caller(request)
+    let device = try caller.requiredDevice
+    let body = try await request.jsonBytes().withUnsafeReadableBytes { try VoiceCodeBody(json: $0) }
+    try await phones.call(
+      caller.app, device, number: body.msisdn, language: body.language,
+      address: context.clientAddress.client.description)
+    return Self.empty
+  }
+
+  private func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let caller = try await caller(request)
+    let query = try ODataQuery(request.queryOptions)
+    let (found, count) = try await Self.notFoundIfUnknown {
+      try await messages.list(caller.app, try caller.requiredDevice, query)
+    }
+    var writer = JSONWriter(capacity: 64 + 512 * found.count)
+    writer.open("[")
+    for message in found { message.write(query.members, to: &writer) }
+    writer.close("]")
+    return JSONReply.make(
+      bytes: ByteBuffer(bytes: writer.bytes), headers: count.map { [.totalCount: "\($0)"] } ?? [:])
+  }
+
+  private func update(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let caller = try await caller(request)
+    let device = try caller.requiredDevice
+    let body = try await request.jsonBytes().withUnsafeReadableBytes { try MessageStatusBody(json: $0) }
+    try await messages.update(caller.app, device, body)
+    return Self.empty
+  }
+
+  // MARK: - Callers
+
+  /// Who asks: an app, and one of its phones.
+  private struct Caller {
+    let app: HybridApp
+    let signature: [UInt8]
+    let platform: PhonePlatform
+    let userAgent: String
+    /// nil if the header is missing, or is no GUID.
+    let device: UUID?
+
+    /// - Throws: `HybridError.deviceUnknown`.
+    var requiredDevice: UUID {
+      get throws {
+        guard let device else { throw HybridError.deviceUnknown }
+        return device
+      }
+    }
+  }
+
+  /// - Throws: `HTTPErrorResponse`: 401 when the signature is not good, whatever about it, 400 when User-Agent names no platform.
+  private func caller(_ request: Request) async throws -> Caller {
+    let signed = MACAuthorization.Signed(
+      method: request.method.rawValue, target: request.uri.string, host: request.head.authority)
+    guard let authorization = request.headers[.authorization].flatMap({ MACAuthorization($0) }),
+      let app = try await verifier.app(authorization, signed)
+    else { throw HTTPErrorResponse.badSignature }
+    let userAgent = request.headers[.userAgent] ?? ""
+    guard let platform = PhonePlatform(userAgent: userAgent) else { throw HTTPErrorResponse.noPlatform }
+    return Caller(
+      app: app, signature: authorization.signature, platform: platform, userAgent: userAgent,
+      device: request.headers[.deviceID].flatMap { UUID(uuidString: $0) })
+  }
+
+  private func registration(
+    _ request: Request, _ context: WebRequestContext, _ caller: Caller
+  ) async throws -> (PhoneRequest, DeviceRegistrationBody) {
+    try await request.jsonBytes().withUnsafeReadableBytes { bytes in
+      let body = try DeviceRegistrationBody(json: bytes)
+      let phone = PhoneRequest(
+        of: caller.app, device: caller.device, platform: caller.platform, userAgent: caller.userAgent,
+        signature: caller.signature, body: bytes, address: context.clientAddress.client.description)
+      return (phone, body)
+    }
+  }
+
+  /// CM's documents have 404 where something is asked for, and 400 elsewhere.
+  private static func notFoundIfUnknown<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
+    do { return try await body() } catch HybridError.deviceUnknown { throw HTTPErrorResponse.deviceNotFound }
+  }
+
+  // MARK: - Replies
+
+  private func reply(_ registration: PhoneRegistration, _ caller: Caller) -> Response {
+    JSONReply.make(bytes: ByteBuffer(bytes: registration.reply(of: caller.app).json))
+  }
+
+  /// Clients parse every 2xx body, so that none may be empty.
+  private static var empty: Response { JSONReply.make(bytes: ByteBuffer(string: "{}")) }
+}
+
+extension Request {
+  /// Names and values of the query; what is not percent-encoded UTF-8 is refused.
+  fileprivate var queryOptions: [(name: String, value: String)] {
+    get throws {
+      try (uri.query ?? "").split(separator: "&").map { option in
+        let name = option.prefix { $0 != "=" }
+        guard let decodedName = PathPart.decode(name), let value = PathPart.decode(option.dropFirst(name.count + 1))
+        else {
+          throw HTTPErrorResponse.badRequest("The query is not percent-encoded UTF-8.")
+        }
+        return (decodedName, value)
+      }
+    }
+  }
+}
+
+extension HTTPErrorResponse {
+  /// Whatever about the signature is wrong.
+  static let badSignature = HTTPErrorResponse(
+    .unauthorized, "The request is not signed by a known app, or its clock is wrong.",
+    headers: [.wwwAuthenticate: "MAC"])
+
+  static let noPlatform = badRequest("User-Agent must name the platform: iOS, Android or WindowsPhone.")
+
+  /// iOS clients forget their DeviceID and register anew when they read this text.
+  static let noRegistration = "No registration with DeviceID: POST /v1.0/deviceregistrations makes one."
+  static let deviceNotFound = notFound(noRegistration)
+}

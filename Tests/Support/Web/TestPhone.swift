@@ -1,0 +1,62 @@
+import Crypto
+import Foundation
+public import Registry
+public import Wire
+
+/// A phone with an app of CM Hybrid Messaging: signs its requests as the published clients do.
+public struct TestPhone: Sendable {
+  public let server: TestWebServer
+  public let appKey: String
+  public let secret: String
+  /// Once it is registered.
+  public var deviceID: String?
+  public var userAgent = "MyApp/1.0 (Android 6.0.1; LGE; Nexus 5X; en_US)"
+
+  public init(_ server: TestWebServer, appKey: String, secret: String, deviceID: String? = nil) {
+    self.server = server
+    self.appKey = appKey
+    self.secret = secret
+    self.deviceID = deviceID
+  }
+
+  /// - Parameters:
+  ///   - path: with its query, percent-encoded.
+  ///   - moment: of the phone's clock, in seconds since 1970; nil for now.
+  public func send(
+    _ method: String, _ path: String, _ json: String? = nil, at moment: Int64? = nil
+  ) async throws -> TestReply {
+    let moment = moment ?? Int64(Date().timeIntervalSince1970)
+    var headers = [("Authorization", authorization(method, path, at: moment)), ("User-Agent", userAgent)]
+    if let deviceID { headers.append(("DeviceID", deviceID)) }
+    return try await server.send(method, path, headers: headers, json: json)
+  }
+
+  public func authorization(_ method: String, _ path: String, at moment: Int64) -> String {
+    let text = "\(method) \(path.removingPercentEncoding ?? path) HTTP/1.1\napi.cmtelecom.com\n\(moment)\n"
+    let code = HMAC<Insecure.SHA1>.authenticationCode(
+      for: Data(text.utf8), using: SymmetricKey(data: Data(secret.utf8)))
+    return "MAC kid=\"\(appKey)\", ts=\"\(moment)\", mac=\"\(Data(code).base64EncodedString())\""
+  }
+
+  /// Registers and remembers its DeviceID.
+  @discardableResult
+  public mutating func register(_ json: String = "{}") async throws -> TestReply {
+    let reply = try await send("POST", "/v1.0/deviceregistrations", json)
+    deviceID = try? reply.json.string("DeviceID")
+    return reply
+  }
+
+  public func put(_ json: String, at moment: Int64? = nil) async throws -> TestReply {
+    try await send("PUT", "/v1.0/deviceregistrations", json, at: moment)
+  }
+}
+
+extension PushApps {
+  /// Adds the customer's app of SMS, whose provider listens nowhere: its messages stay in the ledger.
+  public func addSMS(_ customer: CustomerID) async throws {
+    let account = SMSAccount(
+      provider: .cm(productToken: "c0ffee"), url: "https://127.0.0.1:1/v1.0/message", sender: "Acme")
+    _ = try await add(
+      customer, NewPushApp(appID: "sms", type: .sms, name: "SMS", service: PushServiceFields(sms: account)))
+  }
+}
