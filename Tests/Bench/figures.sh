@@ -91,6 +91,36 @@ end
 END
 }
 
+# Each contact's phone as its Selector and its token in base64, which is a number of 32 bytes.
+make_softphone_pushes() { # make_softphone_pushes FILE PUSHES_OF_A_REQUEST
+  cat >"$1" <<END
+local digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+local function digit(n) return digits:sub(n % 64 + 1, n % 64 + 1) end
+local function push()
+  local n = math.random(1, $DEVICES)
+  local high, low = math.floor(n / 65536), n % 65536
+  local token = string.rep("A", 38) .. digit(math.floor(high / 64)) .. digit(high)
+    .. digit(math.floor(low / 1024)) .. digit(math.floor(low / 16)) .. digit(low % 16 * 4) .. "="
+  return string.format('{"verb":"NotifyTextMessage","AppId":"com.example.bench","DeviceToken":"%s","Selector":"user%d",'
+    .. '"UserName":"Lars","Message":"Hi","Badge":1,"Id":"m%d"}', token, n, n)
+end
+function request()
+  local pushes = {}
+  for i = 1, $2 do pushes[i] = push() end
+  local body = table.concat(pushes, ",")
+  if $2 > 1 then body = "[" .. body .. "]" end
+  return wrk.format("POST", $2 > 1 and "/k/$KEY/pnm2/multisend" or "/k/$KEY/pnm2/send",
+    { ["Content-Type"] = "application/json" }, body)
+end
+function response(status, headers, body)
+  if body:find('"code":[345]') then print(body) os.exit(1) end
+end
+END
+}
+
+# Pushes in lists of 100, a second.
+multisend_rate() { wrk_rate 64 "$HUB" multisend.lua | awk '{ print $1 * 100 }'; }
+
 # Messages accepted by the push service, from the first request until the last outcome is written: a backlog lowers the rate.
 message_rate() {
   local streams="SELECT coalesce(sum(accepted), 0), coalesce(sum(queued + waiting), 0) FROM push_batch

@@ -72,6 +72,21 @@ import Web
       ])
   }
 
+  @Test func `A gateway without keys has both a customer and networks`() async throws {
+    #expect(
+      try await problems([(.pnm2Customer, "x"), (.pnm2AllowedNetworks, "10.0.0.0/40")], enough) == [
+        "PUSHCART_PNM2_CUSTOMER must be the number of a customer",
+        "PUSHCART_PNM2_ALLOWED_NETWORKS must be addresses or networks, separated by commas, as in 10.0.7.0/29,fd00::1",
+      ])
+    for (one, absent) in [(Setting.pnm2Customer, Setting.pnm2AllowedNetworks), (.pnm2AllowedNetworks, .pnm2Customer)] {
+      let value = one.name == Setting.pnm2Customer.name ? "1" : "127.0.0.1"
+      #expect(
+        try await problems([(one, value)], enough) == [
+          "\(absent.variable) must be set where its counterpart is: a gateway without keys needs both"
+        ])
+    }
+  }
+
   @Test func `Two listeners cannot share an address, and proxies to trust have to be addresses`() async throws {
     #expect(
       try await problems([(.port, "9000"), (.operationsPort, "9000"), (.trustedProxies, "10.0.0.0/40")], enough) == [

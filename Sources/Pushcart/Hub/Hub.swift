@@ -143,6 +143,8 @@ struct Hub: Sendable {
           pool, pins: pins, delivery: MessagePINDelivery(messageService, apps: parts.pushApps),
           pushApps: parts.pushApps, registrations: registrations),
         messages: PhoneMessages(pool) { _, _, _ in }),
+      mediator: MediatorRoutes(
+        authenticator: authenticator, pushApps: parts.pushApps, messages: messageService, settings: settings.mediator),
       management: ManagementRoutes(
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
         apps: PushApps(pool, vault: vault), vault: vault,

@@ -66,6 +66,11 @@ extension Setting {
     "page-frame-ancestors",
     "sites that can show rich pages in a frame, as in http://localhost:8081, separated by spaces",
     fallback: "'none'")
+  static let pnm2Customer = Setting(
+    "pnm2-customer", "number of the customer that softphones' gateway at /pnm2 sends for without a key")
+  static let pnm2AllowedNetworks = Setting(
+    "pnm2-allowed-networks",
+    "where clients of /pnm2 without a key are: addresses or networks, as in 10.0.7.0/29,fd00::1")
   static let drainSeconds = Setting(
     "drain-seconds", "seconds that work in progress has after SIGTERM", fallback: "25")
   static let pushesInFlight = Setting(
@@ -111,7 +116,7 @@ extension Setting {
   static let all = [
     databaseURL, databaseConnections, databaseTransactions, masterKey, oldMasterKeys, host, port, operationsHost,
     operationsPort, publicURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
-    pageFrameAncestors, drainSeconds, pushesInFlight, retentionDays,
+    pageFrameAncestors, pnm2Customer, pnm2AllowedNetworks, drainSeconds, pushesInFlight, retentionDays,
     apnsProductionURL, apnsSandboxURL, fcmURL, googleTokenURL, hmsURL, hmsTokenURL, wnsTokenURL, wnsAllowedHosts,
     webpushAllowedHosts, providerCAFile, logLevel, logFormat,
     config,

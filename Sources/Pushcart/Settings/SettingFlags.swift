@@ -69,6 +69,8 @@ struct ServeFlags: ParsableArguments {
   @Option(help: .setting(.keyRate)) var keyRate: String?
   @Option(help: .setting(.linkRate)) var linkRate: String?
   @Option(help: .setting(.pageFrameAncestors)) var pageFrameAncestors: String?
+  @Option(help: .setting(.pnm2Customer)) var pnm2Customer: String?
+  @Option(help: .setting(.pnm2AllowedNetworks)) var pnm2AllowedNetworks: String?
   @Option(help: .setting(.drainSeconds)) var drainSeconds: String?
   @Option(help: .setting(.pushesInFlight)) var pushesInFlight: String?
   @OptionGroup var retention: RetentionFlags
@@ -81,7 +83,8 @@ struct ServeFlags: ParsableArguments {
       (.publicURL, publicURL), (.trustedProxies, trustedProxies), (.connectionsPerAddress, connectionsPerAddress),
       (.addressRate, addressRate),
       (.keyRate, keyRate), (.linkRate, linkRate),
-      (.pageFrameAncestors, pageFrameAncestors), (.drainSeconds, drainSeconds),
+      (.pageFrameAncestors, pageFrameAncestors),
+      (.pnm2Customer, pnm2Customer), (.pnm2AllowedNetworks, pnm2AllowedNetworks), (.drainSeconds, drainSeconds),
       (.pushesInFlight, pushesInFlight),
       (.databaseConnections, databaseConnections), (.databaseTransactions, databaseTransactions),
     ] + retention.given

@@ -20,6 +20,7 @@ struct Settings: Sendable {
   var requestsPerKey: Int
   var publicURL: String
   var pages = PageSettings()
+  var mediator = MediatorSettings()
   var drain: Duration
   var pushesInFlight: Int
   /// Nil for ever.
@@ -91,6 +92,7 @@ struct Settings: Sendable {
     publicURL = reader.url(.publicURL, schemes: ["http", "https"]) ?? Self.address(server)
     pages.requestsPerLink = reader.number(.linkRate, in: 0...1_000_000)
     pages.frameAncestors = reader.frameAncestors(.pageFrameAncestors) ?? pages.frameAncestors
+    mediator = Self.mediator(from: &reader)
     drain = .seconds(reader.number(.drainSeconds, in: 0...25))
     pushesInFlight = reader.number(.pushesInFlight, in: 10...100_000)
     let retention = reader.number(.retentionDays, in: 0...36_500)
@@ -125,6 +127,25 @@ struct Settings: Sendable {
     if let proxies = TrustedProxies(text) { return proxies }
     reader.wrong(.trustedProxies, "must be addresses or networks, separated by commas, as in 127.0.0.1,10.0.7.0/29")
     return TrustedProxies()
+  }
+
+  private static func mediator(from reader: inout SettingsReader) -> MediatorSettings {
+    var settings = MediatorSettings()
+    let (customer, networks) = (reader.text(.pnm2Customer), reader.text(.pnm2AllowedNetworks))
+    settings.customer = customer.flatMap { CustomerID($0) }
+    if customer != nil, settings.customer == nil { reader.wrong(.pnm2Customer, "must be the number of a customer") }
+    if let networks {
+      settings.networks = IPNetworks(networks) ?? settings.networks
+      if IPNetworks(networks) == nil {
+        reader.wrong(
+          .pnm2AllowedNetworks, "must be addresses or networks, separated by commas, as in 10.0.7.0/29,fd00::1")
+      }
+    }
+    if (customer == nil) != (networks == nil) {
+      let absent: Setting = customer == nil ? .pnm2Customer : .pnm2AllowedNetworks
+      reader.wrong(absent, "must be set where its counterpart is: a gateway without keys needs both")
+    }
+    return settings
   }
 
   private static func operations(from reader: inout SettingsReader) -> WebServerSettings? {

@@ -47,8 +47,8 @@ struct IPAddress: Hashable, Sendable, CustomStringConvertible {
   private static func number(_ bytes: ArraySlice<UInt8>) -> UInt128 { bytes.reduce(0) { $0 << 8 | UInt128($1) } }
 }
 
-/// The reverse proxies whose `X-Forwarded-For` is believed. Anybody else could write any address into it.
-public struct TrustedProxies: Sendable {
+/// Addresses and networks, as settings name them.
+public struct IPNetworks: Sendable {
   private struct Network {
     let address: UInt128
     let mask: UInt128
@@ -56,7 +56,7 @@ public struct TrustedProxies: Sendable {
 
   private var networks: [Network] = []
 
-  /// Trusts nobody.
+  /// None.
   public init() {}
 
   /// - Parameter text: addresses and networks, separated by commas, as in `127.0.0.1, 10.0.7.0/29, fd00::1`.
@@ -75,6 +75,22 @@ public struct TrustedProxies: Sendable {
   func contains(_ address: IPAddress) -> Bool {
     networks.contains { address.bits & $0.mask == $0.address }
   }
+}
+
+/// The reverse proxies whose `X-Forwarded-For` is believed. Anybody else could write any address into it.
+public struct TrustedProxies: Sendable {
+  private var networks = IPNetworks()
+
+  /// Trusts nobody.
+  public init() {}
+
+  /// - Parameter text: as of `IPNetworks`.
+  public init?(_ text: String) {
+    guard let networks = IPNetworks(text) else { return nil }
+    self.networks = networks
+  }
+
+  func contains(_ address: IPAddress) -> Bool { networks.contains(address) }
 
   /// Whose request it is: the last address of the chain that is no trusted proxy's.
   /// - Parameters:

@@ -92,6 +92,12 @@ extension APIDescription {
         description: """
           CM Hybrid Messaging: messages to telephone numbers, by push where a phone has the app and a verified number. Phones sign \
           their requests under `/v1.0` with their app's secret.
+            """),
+        TagDescription(
+        tag: .softphones,
+        description: """
+          Cloud Softphone's gateway for pushes, for PBXs. It answers 200 with a code of its own: 200, 400 for what the client has to \
+          correct, 404 for a token that is dead and nothing else, 500 for what may pass.
           """),
       TagDescription(tag: .reports, description: "The views of schema `report`, for those without psql."),
       TagDescription(
@@ -100,7 +106,7 @@ extension APIDescription {
     ],
     operations: [
       PushDeviceOperations.all, KeyOperations.all, AppOperations.all, ListOperations.all, TemplateOperations.all,
-      SendoutOperations.all, MessageOperations.all, TriggerOperations.all, HybridOperations.all,
+      SendoutOperations.all, MessageOperations.all, TriggerOperations.all, HybridOperations.all, SoftphoneOperations.all,
       ReportOperations.all, PageOperations.all,
       HealthOperations.all,
     ].flatMap { $0 })

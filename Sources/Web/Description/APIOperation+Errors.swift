@@ -60,7 +60,9 @@ extension APIOperation {
       APIResponse.error("The body is too large.", HTTPErrorResponse.tooLarge(limit: bodyLimit)),
       APIResponse.error("The body is incomplete or its framing is invalid.", HTTPErrorResponse.brokenBody),
     ]
-    return requestBody == nil ? errors : errors + [.error("The body is not sent as JSON.", HTTPErrorResponse.notJSON)]
+    // The gateway for softphones answers 400 to what is no JSON.
+    return requestBody == nil || tag == .softphones
+      ? errors : errors + [.error("The body is not sent as JSON.", HTTPErrorResponse.notJSON)]
   }
 
   private var idempotencyConflict: [APIResponse] {

@@ -15,6 +15,7 @@ struct APIOperation: Sendable {
     case messages = "Messages"
     case triggers = "Triggers"
     case hybrid = "Hybrid messaging"
+    case softphones = "Softphones"
     case reports = "Reports"
     case pages = "Pages"
     case operations = "Operations"

@@ -21,7 +21,11 @@ enum OpenAPIDocument {
         "securitySchemes": [
           "bearer": [
             "type": "http", "scheme": "bearer",
-            "description": "An access key as `Authorization: Bearer pck_…`. Only under /api/v1.",
+            "description": "An access key as `Authorization: Bearer pck_…`. Only under /api/v1 and /pnm2.",
+          ],
+          "basic": [
+            "type": "http", "scheme": "basic",
+            "description": "An access key as the password, of any user. Only under /pnm2.",
           ],
           "carma": [
             "type": "apiKey", "in": "header", "name": "X-Carma-Authentication-Token",
@@ -67,6 +71,7 @@ enum OpenAPIDocument {
   private static func security(_ operation: APIOperation) -> JSONValue {
     if case .mac = operation.security { return [["mac": []]] }
     guard case .key = operation.security else { return [] }
+    if operation.tag == .softphones { return [["bearer": []], ["basic": []]] }
     return operation.path.hasPrefix("/api/v1/") ? [["bearer": []], ["carma": []]] : [["carma": []]]
   }
 

@@ -1,3 +1,4 @@
+import FoundationEssentials
 public import Hummingbird
 public import Registry
 public import Wire
@@ -66,6 +67,23 @@ public struct Authenticator: Sendable {
       throw HTTPErrorResponse.unauthorized
     }
     return try check(try await keys.authenticate(token), scope, from: nil)
+  }
+
+  /// What a key opens that came in some other way, such as in a path.
+  /// - Throws: as above.
+  func access(with token: String, _ context: WebRequestContext, needs scope: AccessScope) async throws -> Access {
+    try check(try await keys.authenticate(token), scope, from: context.clientAddress.client)
+  }
+
+  /// The key in `Authorization`, as Bearer or as the password of Basic; nil if there is none.
+  func token(inHeadersOf request: Request) -> String? {
+    guard let authorization = request.headers[.authorization] else { return nil }
+    if let token = bearer(authorization) { return token }
+    guard authorization.prefix(6).lowercased() == "basic ",
+      let pair = Data(base64Encoded: String(authorization.dropFirst(6))),
+      let password = String(decoding: pair, as: UTF8.self).split(separator: ":", maxSplits: 1).last
+    else { return nil }
+    return String(password)
   }
 
   /// Empties the cache: a key that was revoked here must not open anything here once that is answered.

@@ -49,8 +49,7 @@ final class ErrorMiddleware: RouterMiddleware {
     do {
       result = .success(try await next(request, context))
     } catch let error as HTTPError where error.status == .notFound && context.endpointPath == Self.noRoute {
-      let methods = routes.methods(at: request.uri.path)
-      result = .failure(methods.isEmpty ? error : HTTPErrorResponse.methodNotAllowed(methods))
+      result = .failure(routes.refusal(ofMethodAt: request.uri.path) ?? error)
     } catch {
       result = .failure(error)
     }

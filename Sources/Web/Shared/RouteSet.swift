@@ -8,6 +8,7 @@ public struct HubRoutes: Sendable {
   private let carma: CarmaRoutes
   private let carmaTriggers: CarmaTriggerRoutes
   private let hybrid: HybridRoutes
+  private let mediator: MediatorRoutes
   private let management: ManagementRoutes
   private let pages: PageRoutes
   private let description: DescriptionRoutes
@@ -15,12 +16,14 @@ public struct HubRoutes: Sendable {
   private let metrics: MetricsRoutes
 
   public init(
-    carma: CarmaRoutes, carmaTriggers: CarmaTriggerRoutes, hybrid: HybridRoutes, management: ManagementRoutes,
+    carma: CarmaRoutes, carmaTriggers: CarmaTriggerRoutes, hybrid: HybridRoutes, mediator: MediatorRoutes,
+    management: ManagementRoutes,
     pages: PageRoutes, description: DescriptionRoutes, health: HealthRoutes, metrics: MetricsRoutes
   ) {
     self.carma = carma
     self.carmaTriggers = carmaTriggers
     self.hybrid = hybrid
+    self.mediator = mediator
     self.management = management
     self.pages = pages
     self.description = description
@@ -32,7 +35,7 @@ public struct HubRoutes: Sendable {
   public var all: [any RouteSet] { clients + [management, description, metrics] }
 
   /// What apps, their back ends and phones ask for.
-  public var clients: [any RouteSet] { [carma, carmaTriggers, hybrid, pages, health] }
+  public var clients: [any RouteSet] { [carma, carmaTriggers, hybrid, mediator, pages, health] }
 
   /// What operators ask for: management, its description and metrics. Both listeners tell their health.
   public var operations: [any RouteSet] { [management, description, health, metrics] }

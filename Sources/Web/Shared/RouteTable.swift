@@ -21,6 +21,7 @@ public final class RouteTable: RouterMethods {
   private(set) var fastRoutes: [FastRoutes.Route] = []
   private var directories: Set<String> = []
   private var pagePaths: Set<String> = []
+  private var strictPaths: Set<String> = []
   private var steps: [(Router<WebRequestContext>) -> Void] = []
 
   init(_ sets: [any RouteSet]) {
@@ -28,7 +29,9 @@ public final class RouteTable: RouterMethods {
   }
 
   /// The paths of all routes.
-  var paths: RoutePaths { RoutePaths(entries: entries, directories: directories, pagePaths: pagePaths) }
+  var paths: RoutePaths {
+    RoutePaths(entries: entries, directories: directories, pagePaths: pagePaths, strictPaths: strictPaths)
+  }
 
   /// Lets a path be asked for with a slash at its end, too. All others match exactly.
   /// - Parameter path: with that slash, such as `/swagger/`.
@@ -36,6 +39,10 @@ public final class RouteTable: RouterMethods {
 
   /// Lets pages of any site use PUT at a path.
   public func openToPages(_ path: RouterPath) { pagePaths.insert(path.description) }
+
+  /// Answers methods that a path has no route for with 400 in place of 405, where a foreign protocol wants that.
+  /// - Parameter path: a route's pattern.
+  public func refuseOtherMethods(at path: String) { strictPaths.insert(RouterPath(path).description) }
 
   /// Adds a route for GET and HEAD that is answered on the event loop.
   /// - Parameters:
@@ -104,6 +111,8 @@ struct RoutePaths: Sendable {
   let directories: Set<String>
   /// Patterns at which pages of any site may use PUT.
   let pagePaths: Set<String>
+  /// Patterns at which another method is a 400.
+  let strictPaths: Set<String>
 
   /// Whether the path is spelled as routes are, without empty segments. The router ignores those, but a proxy's rules do not.
   func isExact(_ path: String) -> Bool {
@@ -123,6 +132,15 @@ struct RoutePaths: Sendable {
   /// - Parameter route: a path's pattern.
   func isOpenToPages(_ method: HTTPRequest.Method, _ route: String) -> Bool {
     (method == .put || method == .options) && pagePaths.contains(route)
+  }
+
+  /// The refusal of a method that this path has no route for; nil if there is nothing at it.
+  func refusal(ofMethodAt path: String) -> HTTPErrorResponse? {
+    let methods = methods(at: path)
+    if methods.isEmpty { return nil }
+    let refusal = HTTPErrorResponse.methodNotAllowed(methods)
+    let isStrict = entries(at: path).contains { strictPaths.contains($0.path.description) }
+    return isStrict ? .badRequest(refusal.sentence) : refusal
   }
 
   private func entries(at path: String) -> [RouteTable.Entry] {

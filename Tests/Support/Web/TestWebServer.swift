@@ -28,13 +28,16 @@ public struct TestWebServer: Sendable {
   ///   - path: with its query, percent-encoded.
   ///   - key: sent as `Authorization: Bearer`.
   ///   - json: sent with `Content-Type: application/json`.
+  ///   - body: sent as it is, in place of `json`.
   public func send(
-    _ method: String, _ path: String, key: String? = nil, headers: [(String, String)] = [], json: String? = nil
+    _ method: String, _ path: String, key: String? = nil, headers: [(String, String)] = [], json: String? = nil,
+    body: String? = nil
   ) async throws -> TestReply {
     var request = HTTPClientRequest(url: url + path)
     request.method = HTTPMethod(rawValue: method)
     for (name, value) in headers { request.headers.add(name: name, value: value) }
     if let key { request.headers.add(name: "Authorization", value: "Bearer \(key)") }
+    if let body { request.body = .bytes(ByteBuffer(string: body)) }
     if let json {
       request.headers.add(name: "Content-Type", value: "application/json")
       request.body = .bytes(ByteBuffer(string: json))

@@ -24,6 +24,9 @@ public struct WholeWebServer: Sendable {
   public var pins = PINs.ofTests
   /// Takes what phones say of messages.
   public var confirm: PhoneMessages.Confirm = { _, _, _ in }
+  /// Who may use the gateway for softphones without a key, and how long it waits for verdicts.
+  public var mediator = MediatorSettings()
+  public var patience = Duration.seconds(30)
   /// Sends single messages; made here if nil.
   public var messages: MessageDispatcher?
 
@@ -64,6 +67,9 @@ public struct WholeWebServer: Sendable {
             pool, pins: pins, delivery: MessagePINDelivery(messageService, apps: pushApps), pushApps: pushApps,
             registrations: registrations),
           messages: PhoneMessages(pool, confirm: confirm)),
+        mediator: MediatorRoutes(
+          authenticator: authenticator, pushApps: pushApps, messages: messageService, settings: mediator,
+          patience: patience),
         management: ManagementRoutes(
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
           apps: PushApps(pool, vault: vault), vault: vault,

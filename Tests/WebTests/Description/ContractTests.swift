@@ -1,5 +1,6 @@
 import Content
 import Delivery
+import Foundation
 import Registry
 import Support
 import Testing
@@ -83,11 +84,25 @@ private struct Tour: Sendable {
     try await send("POST", "/api/v1/apps/\(bench.app.id)/check")
     try await send("POST", "/api/v1/apps/\(bench.app.id)/identity")
     try await send("DELETE", "/api/v1/apps/\(bench.app.id)/identity/previous")
+    try await softphones()
     try await send("POST", "/api/v1/lists", #"{"name":"newsletter"}"#)
     try await send("GET", "/api/v1/lists")
     try await send("PUT", "/api/v1/templates/offer", #"{"body":"<h1>Hi {{firstName}}</h1>"}"#)
     try await send("GET", "/api/v1/templates")
     try await send("GET", "/api/v1/templates/offer?version=1")
+  }
+
+  private func softphones() async throws {
+    let token = bench.token(900).base64OfHex
+    let push = #"{"verb":"NotifyReprovision","AppId":"com.acme.app","DeviceToken":"\#(token)","Selector":"a"}"#
+    let form = "verb=NotifyReprovision&AppId=com.acme.app&Selector=a&DeviceToken=\(token.replacing("+", with: "%2B"))"
+    for base in ["", "/k/\(key)"] {
+      try await send("POST", "\(base)/pnm2/send", push)
+      try await send("POST", "\(base)/pnm2/multisend", push)
+      let reply = try await server.send(
+        "POST", "\(base)/pnm2", key: key, headers: [("Content-Type", "application/x-www-form-urlencoded")], body: form)
+      #expect(reply.text == "OK" && contract.problems("POST", "\(base)/pnm2", reply) == [])
+    }
   }
 
   private func carma() async throws {
@@ -187,5 +202,14 @@ private struct Tour: Sendable {
       try await send(method, "/c/\(bench.signer.token(for: link, .page))")
       try await send(method, "/r/\(bench.signer.token(for: link, .read))")
     }
+  }
+}
+
+extension String {
+  /// The bytes of hexadecimal digits, in base64.
+  fileprivate var base64OfHex: String {
+    let digits = Array(utf8).map { String(UnicodeScalar($0)) }
+    let bytes = stride(from: 0, to: digits.count, by: 2).compactMap { UInt8(digits[$0] + digits[$0 + 1], radix: 16) }
+    return Data(bytes).base64EncodedString()
   }
 }

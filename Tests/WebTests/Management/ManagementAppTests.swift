@@ -48,6 +48,33 @@ import Wire
     }
   }
 
+  @Test func `A softphone is added with its PushKit AppId, each with the credentials`() async throws {
+    try await withManagementServer { managed in
+      let app = ManagementServer.app("com.acme.phone", .sample)
+      let both = app.replacing("\"appType\"", with: #""voipAppId":"com.acme.phone.voip","appType""#)
+      let added = try await managed.send("POST", "/api/v1/apps", json: both)
+      #expect(added.status == 201)
+      #expect(try added.json.string("kind") == "softphone")
+      let apps = try #require(try await managed.send("GET", "/api/v1/apps").json.array("items"))
+      #expect(apps.map { $0.string("appId") } == ["com.acme.phone", "com.acme.phone.voip"])
+      #expect(apps.map { $0.string("kind") } == ["softphone", "pushkit"])
+      #expect(apps.allSatisfy { $0.array("credentials")?.count == 1 })
+      // All or nothing.
+      let again = both.replacing("com.acme.phone\"", with: "com.acme.other\"")
+      #expect(try await managed.send("POST", "/api/v1/apps", json: again).status == 409)
+      for (more, type, error) in [
+        (#""kind":"pushkit""#, 2, "kind is pushkit, which is for iOS alone."),
+        (#""kind":"softphone""#, 8, "kind is softphone, which is for iOS, Android, Firebase and Huawei."),
+        (#""voipAppId":"b""#, 2, "voipAppId is for softphones on iOS alone."),
+        (#""voipAppId":"b","kind":"app""#, 1, "voipAppId is for softphones on iOS alone."),
+      ] {
+        let json = #"{"name":"Acme","appId":"com.acme.third","appType":\#(type),\#(more)}"#
+        #expect(try await managed.send("POST", "/api/v1/apps", json: json).error == error)
+      }
+      #expect(try await managed.send("GET", "/api/v1/apps").json.array("items")?.count == 2)
+    }
+  }
+
   @Test func `An app without credentials cannot be checked`() async throws {
     try await withManagementServer { managed in
       let id = try await managed.addApp(credentials: nil)

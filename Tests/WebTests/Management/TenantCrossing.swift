@@ -36,8 +36,8 @@ extension TenantCrossing {
   /// key 1, sendout 1, template `secretive`, and a contact and a token of that name. The second customer has app 2,
   /// `com.other`.
   static func all(from second: String, into first: String) -> [TenantCrossing] {
-    keys + apps + lists + templates + sendouts + verbs + messages + triggers + hybrid + reports + carma(second, first)
-      + carmaTriggers(second, first)
+    keys + apps + lists + templates + sendouts + verbs + messages + triggers + hybrid + softphones + reports
+      + carma(second, first) + carmaTriggers(second, first)
   }
 
   private static let number = (foreign: "1", absent: "999999")
@@ -156,6 +156,16 @@ extension TenantCrossing {
     ].map { method, name in
       TenantCrossing("\(method) /v1.0/\(name)", at: "/v1.0/\(name)", json: method == "GET" ? nil : "{}")
     }
+
+  private static let softphones =
+    ["/pnm2/send", "/pnm2/multisend"].map { path in
+      TenantCrossing(
+        "POST \(path)",
+        json: {
+          #"{"verb":"NotifyReprovision","AppId":"\#($0)","DeviceToken":"qg==","Selector":"secretive@example.com"}"#
+        },
+        ("com.secretive.app", "com.nothing"), at: path)
+    } + [TenantCrossing("POST /pnm2", at: "/pnm2")]
 
   private static func carmaTriggers(_ second: String, _ first: String) -> [TenantCrossing] {
     let message = #"{"originalId":"secretive@example.com","saveProps":true,"properties":{"a":"b"}}"#

@@ -1,0 +1,72 @@
+import Crypto
+import FoundationEssentials
+import Registry
+import Sendouts
+import Wire
+
+/// One push as a client of the gateway sent it.
+struct SoftphonePush: Sendable {
+  let verb: String
+  let appID: String
+  /// The account that is to process it.
+  let selector: String?
+  /// What else came along, by name.
+  let attributes: [String: JSONValue]
+  private let token: SoftphoneToken
+
+  /// - Parameter isForm: whether blanks in the token stand for the `+` that a client forgot to encode.
+  /// - Throws: `SoftphoneRefusal` for a required attribute that is missing, and for a token that is no base64.
+  init(_ members: [String: JSONValue], isForm: Bool = false) throws(SoftphoneRefusal) {
+    func required(_ name: String) throws(SoftphoneRefusal) -> String {
+      guard let text = try Self.text(name, of: members) else { throw SoftphoneRefusal(sentence: "\(name) is missing.") }
+      return text
+    }
+    verb = try required("verb")
+    appID = try required("AppId")
+    let text = try required("DeviceToken")
+    guard let token = SoftphoneToken(isForm ? text.replacing(" ", with: "+") : text) else {
+      throw SoftphoneRefusal(sentence: "DeviceToken is no base64.")
+    }
+    self.token = token
+    guard verb.hasPrefix("Notify"), verb.utf8.count <= 100 else {
+      throw SoftphoneRefusal(sentence: "verb is not known: it begins with Notify, as in NotifyTextMessage.")
+    }
+    selector = try Self.text("Selector", of: members)
+    guard selector != nil || verb == Verb.genericText else {
+      throw SoftphoneRefusal(sentence: "Selector is missing: \(verb) needs it.")
+    }
+    attributes = members.filter { !Self.own.contains($0.key) && $0.value != .null }
+  }
+
+  private static let own: Set<String> = ["verb", "AppId", "DeviceToken", "Selector"]
+
+  /// The attribute if it is there; null and an empty text count as absent.
+  /// - Throws: `SoftphoneRefusal` if it is no text.
+  static func text(_ name: String, of members: [String: JSONValue]) throws(SoftphoneRefusal) -> String? {
+    switch members[name] {
+    case .string(let text): return text.isEmpty ? nil : text
+    case .null, nil: return nil
+    default: throw SoftphoneRefusal(sentence: "\(name) must be a text.")
+    }
+  }
+}
+
+// MARK: - Whom it is for
+
+extension SoftphonePush {
+  /// The app that it is for; nil if none of them is.
+  func app(of apps: [PushApp]) -> PushApp? { token.app(of: apps) }
+
+  /// - Throws: `SoftphoneRefusal`, `RegistryError.invalid`.
+  func message(to app: PushApp) throws -> DeviceMessage {
+    let native = token.native(app.type)
+    let owner = selector ?? "token:\(SoftphoneToken.hex(SHA256.hash(data: Array(native.utf8))))"
+    if owner.unicodeScalars.count > Registration.maximumOriginalID || owner.utf8.contains(0) {
+      throw SoftphoneRefusal(
+        sentence: "Selector is longer than \(Registration.maximumOriginalID) characters, or holds U+0000.")
+    }
+    return DeviceMessage(
+      app: app, token: try DeviceToken(native, type: app.type, field: "DeviceToken"), owner: owner,
+      movesDevice: app.kind == .app && selector != nil, message: try message(for: app))
+  }
+}

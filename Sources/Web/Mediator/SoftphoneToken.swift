@@ -1,0 +1,65 @@
+import Registry
+import Wire
+
+/// A device's token as softphones and PBXs have it: in base64.
+struct SoftphoneToken: Sendable {
+  private let text: String
+  private let bytes: [UInt8]
+
+  /// - Returns: nil if the text is no base64. Padding can be left out.
+  init?(_ text: String) {
+    guard let bytes = Self.bytes(base64: text) else { return nil }
+    self.text = text
+    self.bytes = bytes
+  }
+
+  /// The app that it is of. If an AppId stands for several platforms, the token decides: APNs' tokens are no text.
+  func app(of apps: [PushApp]) -> PushApp? {
+    let phones = apps.filter { [.ios, .android, .firebase, .huawei].contains($0.type) }
+    return phones.first { ($0.type == .ios) != isText } ?? phones.first
+  }
+
+  /// The token as the push service has it. Of Firebase that is a text; what decodes to none is taken as it stands.
+  func native(_ type: AppType) -> String {
+    if type == .ios { return Self.hex(bytes) }
+    return isText ? String(decoding: bytes, as: UTF8.self) : text
+  }
+
+  private var isText: Bool { bytes.allSatisfy { (0x21...0x7E).contains($0) } }
+
+  static func hex(_ bytes: some Sequence<UInt8>) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+  }
+
+  /// Decodes base64 with or without padding. Bits behind the last byte are ignored, so that the vendor's printed tokens pass.
+  private static func bytes(base64 text: String) -> [UInt8]? {
+    let digits = text.utf8.prefix { $0 != UInt8(ascii: "=") }
+    guard text.utf8.dropFirst(digits.count).allSatisfy({ $0 == UInt8(ascii: "=") }),
+      text.utf8.count - digits.count <= 2,
+      digits.count % 4 != 1
+    else { return nil }
+    var bytes: [UInt8] = []
+    var (bits, count) = (UInt32(0), 0)
+    for digit in digits {
+      guard let value = value(of: digit) else { return nil }
+      bits = bits << 6 | UInt32(value)
+      count += 6
+      guard count >= 8 else { continue }
+      count -= 8
+      bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+    }
+    return bytes.isEmpty ? nil : bytes
+  }
+
+  private static func value(of digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"): digit - UInt8(ascii: "A")
+    case UInt8(ascii: "a")...UInt8(ascii: "z"): digit - UInt8(ascii: "a") + 26
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0") + 52
+    case UInt8(ascii: "+"): 62
+    case UInt8(ascii: "/"): 63
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,393 @@
+import Crypto
+import Foundation
+import Postgres
+import Registry
+import Sendouts
+import Simulator
+import Support
+import Testing
+import Web
+import Wire
+
+/// Cloud Softphone's gateway, from a PBX's request to the phone.
+@Suite struct MediatorTests {
+  private static let sent = #"{"code":200,"status":200,"response":"Your message was sent."}"#
+
+  @Test func `The vendor's single push is sent, and a dead token is told in his words`() async throws {
+    try await withSoftphoneGateway { gateway in
+      let push =
+        #"{"DeviceToken": "ValidToken", "Selector": "ValidSelector", "AppId": "valid.appid", "verb": "NotifyGenericTextMessage", "Message": "Some message"}"#
+      let reply = try await gateway.send("/send", push)
+      #expect(reply.status == 200 && reply.text == Self.sent)
+      #expect(gateway.bench.simulator.fcm.requests.map(\.token) == ["ValidToken"])
+      let data = try gateway.data()
+      #expect(data["Message"] == "Some message" && data["type"] == "NotifyGenericTextMessage")
+      let contact = try await Contacts(gateway.bench.pool).find(
+        gateway.bench.customer, originalID: "ValidSelector", apps: [PushAppID(2)])
+      #expect(contact?.devices.map(\.token) == ["ValidToken"])
+
+      gateway.bench.simulator.fcm.unregister(token: "ValidToken")
+      let dead = #"{"code":404,"status":404,"response":"Pnmediator returned unknown error: ERR:404 Not Found"}"#
+      #expect(try await gateway.send("/send", push).text == dead)
+      // The second time the push service is not asked.
+      #expect(try await gateway.send("/send", push).text == dead)
+      #expect(gateway.bench.simulator.fcm.requests.count == 2)
+    }
+  }
+
+  @Test func `The vendor's list is answered push by push, and one object as a list of one`() async throws {
+    try await withSoftphoneGateway { gateway in
+      gateway.bench.simulator.fcm.unregister(token: "ValidToken2")
+      let list =
+        #"[{"DeviceToken": "ValidToken1", "Selector": "ValidSelector1", "AppId": "valid.appid", "verb": "NotifyGenericTextMessage", "Message": "some message"}, {"DeviceToken": "ValidToken2", "Selector": "ValidSelector2", "AppId": "valid.appid", "verb": "NotifyGenericTextMessage", "Message": "some other message"}, null]"#
+      let reply = try await gateway.send("/multisend", list)
+      #expect(
+        reply.text
+          == "[\(Self.sent),"
+          + #"{"code":404,"status":404,"response":"Pnmediator returned an error: ERR:404 Not Found\n"},"#
+          + #"{"code":400,"status":400,"response":"Bad object you sent here"}]"#)
+      let one =
+        #"{"DeviceToken": "ValidToken", "Selector": "ValidSelector", "AppId": "valid.appid", "verb": "NotifyGenericTextMessage", "Message": "Some message"}"#
+      #expect(try await gateway.send("/multisend", one).text == "[\(Self.sent)]")
+      #expect(
+        try await gateway.send("/multisend", "[null]").text
+          == #"[{"code":400,"status":400,"response":"Bad object you sent here"}]"#)
+      #expect(try await gateway.send("/multisend", "[]").text == "[]")
+    }
+  }
+
+  @Test func `What is no request of the protocol is an HTTP 400`() async throws {
+    try await withSoftphoneGateway { gateway in
+      for path in ["/send", "/multisend"] {
+        for body in ["null", "5", #""x""#, "{", "", #"{"verb":"Notify\u0000"}"#] {
+          #expect(try await gateway.send(path, body).status == 400, "\(path) \(body)")
+        }
+        #expect(try await gateway.send(path, nil, headers: [("Content-Type", "text/plain")]).status == 400)
+        #expect(try await gateway.send(path, nil).status == 400)
+        for method in ["GET", "PUT", "DELETE", "PATCH"] {
+          let reply = try await gateway.server.send(method, "/k/\(gateway.key)/pnm2\(path)", json: "{}")
+          #expect(reply.status == 400, "\(method) \(path)")
+        }
+      }
+      #expect(try await gateway.send("/send", "[]").status == 400)
+      let many = "[" + Array(repeating: "null", count: 1001).joined(separator: ",") + "]"
+      #expect(try await gateway.send("/multisend", many).status == 400)
+      let most = "[" + Array(repeating: "null", count: 1000).joined(separator: ",") + "]"
+      #expect(try await gateway.send("/multisend", most).status == 200)
+    }
+  }
+
+  @Test func `What a client has to correct is code 400, which names the attribute`() async throws {
+    try await withSoftphoneGateway { gateway in
+      let ok = #""DeviceToken":"ValidToken","Selector":"a","AppId":"valid.appid","verb":"NotifyTextMessage""#
+      for (body, sentence) in [
+        ("{}", "verb is missing."), (#"{"verb":"NotifyTextMessage"}"#, "AppId is missing."),
+        (#"{"verb":"NotifyTextMessage","AppId":"valid.appid"}"#, "DeviceToken is missing."),
+        (#"{"verb":"NotifyTextMessage","AppId":"valid.appid","DeviceToken":"Valid"}"#, "DeviceToken is no base64."),
+        (#"{"verb":"NotifyTextMessage","AppId":"valid.appid","DeviceToken":"a b="}"#, "DeviceToken is no base64."),
+        (
+          #"{"verb":"NotifyTextMessage","AppId":"valid.appid","DeviceToken":"ValidToken"}"#,
+          "Selector is missing: NotifyTextMessage needs it."
+        ),
+        (#"{"verb":7,"AppId":"valid.appid","DeviceToken":"ValidToken"}"#, "verb must be a text."),
+        ("{\(ok),\"AppId\":\"com.none\"}", "AppId is not known here: add it as a push app."),
+        ("{\(ok),\"verb\":\"Reboot\"}", "verb is not known: it begins with Notify, as in NotifyTextMessage."),
+        ("{\(ok),\"url\":\"x\"}", "url has a name that is taken."),
+        ("{\(ok),\"verb\":\"NotifyGenericTextMessage\"}", "Message is missing: NotifyGenericTextMessage shows it."),
+        (
+          gateway.push("NotifyTextMessage", #""Badge":-1"#), "Badge must be a whole number from 0 to 2147483647."
+        ),
+        (gateway.push("NotifyTextMessage", #""Message":{"a":1}"#), "Message must be a text."),
+        (
+          gateway.push("NotifyIncomingCall"),
+          "AppId is not the PushKit AppId, which NotifyIncomingCall needs on iOS."
+        ),
+      ] {
+        let reply = try await gateway.send("/send", body)
+        #expect(reply.status == 200)
+        #expect(try reply.json.integer("code") == 400 && reply.json.integer("status") == 400, "\(body)")
+        #expect(try reply.json.string("response") == sentence)
+      }
+      let large = gateway.push("NotifyReprovision", "\"x\":\"\(String(repeating: "y", count: 5000))\"")
+      #expect(try await gateway.send("/send", large).json.integer("code") == 400)
+      #expect(gateway.bench.simulator.apns.count == 0 && gateway.bench.simulator.fcm.requests.isEmpty)
+    }
+  }
+
+  @Test func `Passing failures are tried again while the client waits`() async throws {
+    try await withSoftphoneGateway { gateway in
+      gateway.bench.simulator.apns.rule(.any, .refuse(status: 503, reason: "ServiceUnavailable"), times: 2)
+      #expect(try await gateway.send("/send", gateway.push("NotifyReprovision")).text == Self.sent)
+      #expect(gateway.bench.simulator.apns.requests.count == 3)
+      let rows = try await gateway.bench.database.query("SELECT state, attempts::int8 FROM push")
+      let (state, attempts) = try #require(rows.first).decode(String.self, Int64.self)
+      #expect(rows.count == 1 && state == "accepted" && attempts == 3)
+    }
+  }
+
+  @Test func `What has no verdict in time is code 500, and is sent nevertheless`() async throws {
+    try await withSoftphoneGateway(patience: .milliseconds(200)) { gateway in
+      gateway.bench.simulator.apns.rule(.any, .refuse(status: 503, reason: "ServiceUnavailable"))
+      let reply = try await gateway.send("/send", gateway.push("NotifyReprovision"))
+      #expect(
+        reply.text
+          == #"{"code":500,"status":500,"response":"The push service has not accepted the message in time."}"#)
+      gateway.bench.simulator.apns.removeRules()
+      let accepted = "SELECT FROM push WHERE state = 'accepted'"
+      while try await gateway.bench.database.query(accepted).isEmpty { try Task.checkCancellation() }
+    }
+  }
+
+  @Test func `Refused credentials are code 500 at once, and no token dies of them`() async throws {
+    try await withSoftphoneGateway(patience: .seconds(600)) { gateway in
+      gateway.bench.simulator.apns.rule(.any, .refuse(status: 403, reason: "InvalidProviderToken"))
+      let reply = try await gateway.send("/send", gateway.push("NotifyReprovision"))
+      #expect(
+        reply.text
+          == #"{"code":500,"status":500,"response":"The push service refuses the app's credentials: see pushcart app check."}"#
+      )
+      #expect(
+        try await gateway.bench.database.query("SELECT FROM device WHERE invalidated_at IS NOT NULL").isEmpty)
+    }
+  }
+
+  @Test func `The old service takes forms and answers in words`() async throws {
+    try await withSoftphoneGateway { gateway in
+      func form(_ body: String, type: String = "application/x-www-form-urlencoded") async throws -> (Int, String) {
+        let reply = try await gateway.post("", body, type: type)
+        return (reply.status, reply.text)
+      }
+      // 0xFB 0xEF 0xBE is "++++" in base64, and clients forget to encode it.
+      let bytes = [UInt8](repeating: 0xFB, count: 30)
+      let token = Data(bytes).base64EncodedString()
+      let ok = "verb=NotifyTextMessage&AppId=com.acme.phone&Selector=a&Message=Hi+there%21&DeviceToken="
+      #expect(try await form(ok + token) == (200, "OK"))
+      #expect(gateway.bench.simulator.apns.requests.last?.token == String(repeating: "fb", count: 30))
+      #expect(try gateway.payload()["aps"]?["alert"] == "Hi there!")
+      #expect(try await form(ok + token, type: "application/x-www-form-urlencoded; charset=utf-8") == (200, "OK"))
+      gateway.bench.simulator.apns.expire(token: String(repeating: "fb", count: 30), since: Date())
+      #expect(try await form(ok + token) == (200, "ERR:404 Not Found"))
+      #expect(try await form("verb=NotifyTextMessage&AppId=com.none&DeviceToken=AAAA") == (200, "ERR:400 Bad Request"))
+      for name in ["verb", "AppId", "DeviceToken"] {
+        let (status, text) = try await form((ok + token).replacing("\(name)=", with: "x="))
+        #expect(status == 400 && text.contains("\(name) is missing."))
+      }
+      #expect(try await form(ok + token, type: "text/plain").0 == 400)
+      #expect(try await form("verb=%zz").0 == 400)
+      #expect(try await gateway.server.send("GET", "/k/\(gateway.key)/pnm2").status == 400)
+    }
+  }
+}
+
+extension SoftphoneGateway {
+  func post(_ path: String, _ body: String, type: String) async throws -> TestReply {
+    try await server.send("POST", "/k/\(key)/pnm2\(path)", headers: [("Content-Type", type)], body: body)
+  }
+}
+
+/// What the verbs become on the phones.
+@Suite struct SoftphoneVerbTests {
+  @Test func `A text is shown on iOS with its sender, its number and its sound`() async throws {
+    try await withSoftphoneGateway { gateway in
+      let more = """
+        "Badge":3,"Sound":"s1.caf","UserName":"lars","UserDisplayName":"Lars {{x}}","Message":"Hi {{firstName}}",\
+        "ContentType":"text/plain","Id":"m1","ThreadId":"t1","Extra":{"a":[1]}
+        """
+      _ = try await gateway.send("/send", gateway.push("NotifyTextMessage", more))
+      let request = try #require(gateway.bench.simulator.apns.requests.last)
+      #expect(request.token == String(repeating: "01", count: 32) && request.header("apns-topic") == "com.acme.phone")
+      #expect(request.header("apns-push-type") == "alert" && request.header("apns-priority") == "10")
+      let payload = try gateway.payload()
+      #expect(
+        payload["aps"] == [
+          "alert": ["title": "Lars {{x}}", "body": "Hi {{firstName}}"], "badge": 3, "sound": "s1.caf",
+          "thread-id": "t1", "content-available": 1,
+        ])
+      #expect(payload["sm"] == "acc1" && payload["Id"] == "m1" && payload["Extra"] == ["a": [1]])
+      #expect(payload["Message"] == "Hi {{firstName}}" && payload["UserName"] == "lars" && payload["Badge"] == 3)
+      #expect(payload["pushreadurl"] == nil && payload["DeviceToken"] == nil && payload["verb"] == nil)
+    }
+  }
+
+  @Test(arguments: [
+    ("application/im-iscomposing+xml", true), ("message/imdn+xml; charset=utf-8", true), ("Message/IMDN+XML", true),
+    ("text/plain", false), ("image/jpeg", false), ("", false),
+  ])
+  func `Contents that only the app reads are silent`(type: String, isSilent: Bool) async throws {
+    try await withSoftphoneGateway { gateway in
+      let more = #""Message":"x","Badge":1,"Sound":"default","ContentType":"\#(type)""#
+      _ = try await gateway.send("/send", gateway.push("NotifyTextMessage", more))
+      let request = try #require(gateway.bench.simulator.apns.requests.last)
+      #expect(request.header("apns-push-type") == (isSilent ? "background" : "alert"))
+      #expect(try (gateway.payload()["aps"] == ["content-available": 1]) == isSilent)
+      _ = try await gateway.send(
+        "/send", gateway.push("NotifyTextMessage", to: "valid.appid", token: "ValidToken", more))
+      let android = try #require(gateway.bench.simulator.fcm.requests.last)
+      #expect(android.message["android"]?["priority"] == (isSilent ? "NORMAL" : "HIGH"))
+      #expect(try gateway.data()["sm"] == "acc1" && gateway.data()["Badge"] == "1")
+    }
+  }
+
+  @Test func `To the PushKit AppId every verb is a call, with that AppId as topic`() async throws {
+    try await withSoftphoneGateway { gateway in
+      for verb in [
+        "NotifyIncomingCall", "NotifyReprovision", "NotifyTextMessage", "NotifyIncomingCallMissed",
+        "NotifyIncomingCallAnsweredElsewhere", "NotifyBalance",
+      ] {
+        let push = gateway.push(verb, to: SoftphoneGateway.calls, #""Message":"x","Id":"c1","Callee":"sip:b@x""#)
+        #expect(try await gateway.send("/send", push).json.integer("code") == 200, "\(verb)")
+        let request = try #require(gateway.bench.simulator.apns.requests.last)
+        #expect(request.header("apns-topic") == "com.acme.phone.voip" && request.header("apns-push-type") == "voip")
+        #expect(request.header("apns-priority") == "10")
+        let payload = try gateway.payload()
+        #expect(payload["Id"] == "c1")
+        switch verb {
+        case "NotifyIncomingCall": #expect(payload["s"] == "acc1" && payload["c"] == "sip:b@x")
+        case "NotifyIncomingCallMissed": #expect(payload["s_missed"] == "acc1" && payload["s"] == nil)
+        case "NotifyTextMessage": #expect(payload["sm"] == "acc1")
+        default: #expect(payload["type"] == .string(verb) && payload["s"] == nil)
+        }
+        let expiry = request.header("apns-expiration").flatMap { Int($0) }
+        #expect((expiry != nil) == verb.hasPrefix("NotifyIncomingCall"))
+      }
+    }
+  }
+
+  @Test func `A call lives for 30 seconds on Android, too`() async throws {
+    try await withSoftphoneGateway { gateway in
+      _ = try await gateway.send("/send", gateway.push("NotifyIncomingCall", to: "valid.appid", token: "ValidToken"))
+      let request = try #require(gateway.bench.simulator.fcm.requests.last)
+      let ttl = request.message["android"]?.string("ttl").flatMap { Int($0.dropLast()) }
+      #expect(ttl.map { (25...30).contains($0) } == true && request.message["android"]?["priority"] == "HIGH")
+      #expect(try gateway.data()["s"] == "acc1")
+    }
+  }
+
+  @Test func `Tokens of Firebase are the text in the base64, or what came`() async throws {
+    try await withSoftphoneGateway { gateway in
+      let native = "cXyz:APA91bHun4MxP5egoKMwt2KZFBaFUH-1RYqx"
+      for token in [native.base64, native.base64.filter { $0 != "=" }] {
+        let reply = try await gateway.send(
+          "/send", gateway.push("NotifyReprovision", to: "valid.appid", token: token))
+        #expect(try reply.json.integer("code") == 200)
+        #expect(gateway.bench.simulator.fcm.requests.last?.token == native)
+      }
+    }
+  }
+
+  @Test func `A text without Selector is of a contact that its token names`() async throws {
+    try await withSoftphoneGateway { gateway in
+      let push = gateway.push("NotifyGenericTextMessage", #""Message":"x","Selector":"","Sound":"default""#)
+      #expect(try await gateway.send("/send", push).json.integer("code") == 200)
+      #expect(try gateway.payload()["aps"] == ["alert": "x", "sound": "default"])
+      let ids = try await gateway.bench.database.query("SELECT original_id FROM contact").map {
+        try $0.decode(String.self)
+      }
+      let hash = SHA256.hash(data: Data(String(repeating: "01", count: 32).utf8))
+      #expect(ids == ["token:" + hash.map { String(format: "%02x", $0) }.joined()])
+    }
+  }
+
+  @Test func `A softphone holds several accounts: the device stays with one, and each push names its own`() async throws
+  {
+    try await withSoftphoneGateway { gateway in
+      for selector in ["acc1", "acc2"] {
+        let push = gateway.push("NotifyTextMessage", #""Message":"x""#).replacing("acc1", with: selector)
+        #expect(try await gateway.send("/send", push).json.integer("code") == 200)
+        #expect(try gateway.payload()["sm"] == .string(selector))
+      }
+      let holders = try await gateway.bench.database.query(
+        "SELECT original_id FROM contact JOIN device USING (customer_id, contact_id)")
+      #expect(try holders.map { try $0.decode(String.self) } == ["acc1"])
+    }
+  }
+
+  @Test func `Marketers reach softphones, and have no part in calls`() async throws {
+    try await withSoftphoneGateway { gateway in
+      for (app, token) in [("valid.appid", "ValidToken"), (SoftphoneGateway.app, SoftphoneGateway.token(1))] {
+        _ = try await gateway.send("/send", gateway.push("NotifyReprovision", to: app, token: token))
+      }
+      let message = """
+        {"appIds":["valid.appid","com.acme.phone"],"to":{"originalId":"acc1"},"message":{"alert":"Hi {{originalId}}","sound":"s1.caf"},"wait":30}
+        """
+      let reply = try await gateway.server.send("POST", "/api/v1/messages", key: gateway.key, json: message)
+      #expect(try reply.json.string("state") == "accepted")
+      #expect(try gateway.payload()["aps"] == ["alert": "Hi acc1", "sound": "s1.caf"])
+      for shown in [try gateway.payload(), try gateway.data()] {
+        #expect(
+          shown["type"] == "NotifyGenericTextMessage" && shown["Message"] == "Hi acc1" && shown["Sound"] == "s1.caf")
+      }
+      let call = message.replacing(#"["valid.appid","com.acme.phone"]"#, with: #"["com.acme.phone.voip"]"#)
+      let refused = try await gateway.server.send("POST", "/api/v1/messages", key: gateway.key, json: call)
+      #expect(refused.status == 400 && refused.error?.contains("is a PushKit AppId") == true)
+    }
+  }
+}
+
+extension String {
+  fileprivate var base64: String { Data(utf8).base64EncodedString() }
+}
+
+/// Who may send.
+@Suite struct MediatorAccessTests {
+  private static let push =
+    #"{"verb":"NotifyReprovision","AppId":"valid.appid","DeviceToken":"ValidToken","Selector":"a"}"#
+
+  @Test func `The key is in the path, the bearer's token, or the password of Basic`() async throws {
+    try await withSoftphoneGateway { gateway in
+      func status(_ path: String, _ authorization: String? = nil) async throws -> Int {
+        let headers = authorization.map { [("Authorization", $0)] } ?? []
+        return try await gateway.server.send("POST", path, headers: headers, json: Self.push).status
+      }
+      let basic = Data("anybody:\(gateway.key)".utf8).base64EncodedString()
+      #expect(try await status("/k/\(gateway.key)/pnm2/send") == 200)
+      #expect(try await status("/pnm2/send", "Bearer \(gateway.key)") == 200)
+      #expect(try await status("/pnm2/send", "basic \(basic)") == 200)
+      for wrong in [nil, "Bearer x", "Basic \(Data(gateway.key.utf8).base64EncodedString())x", "Basic !", "Digest a"] {
+        #expect(try await status("/pnm2/send", wrong) == 401, "\(wrong ?? "")")
+      }
+      #expect(try await status("/k/pck_1_x/pnm2/send") == 401)
+      let keys = AccessKeys(gateway.bench.pool)
+      let device = try await keys.make(gateway.bench.customer, name: "app", scope: .device).token
+      #expect(try await status("/k/\(device)/pnm2/send") == 403)
+      let bound = try await keys.make(
+        gateway.bench.customer, name: "other", scope: .send, appID: SoftphoneGateway.app
+      ).token
+      let reply = try await gateway.server.send("POST", "/k/\(bound)/pnm2/send", json: Self.push)
+      #expect(try reply.json.integer("code") == 400)
+    }
+  }
+
+  @Test(arguments: [
+    ("127.0.0.0/8", nil, nil, 200), ("10.0.0.0/8", nil, nil, 401), ("10.0.0.0/8", nil, "10.1.2.3", 401),
+    ("10.0.0.0/8", "127.0.0.1", "10.1.2.3", 200), ("127.0.0.0/8", "127.0.0.1", "192.0.2.7", 401),
+    ("2001:db8::7", "127.0.0.1", "2001:db8::7", 200), ("2001:db8::7", "127.0.0.1", "2001:db8::8", 401),
+  ])
+  func `Without a key the client has to be in a listed network, whatever it says of itself`(
+    networks: String, proxy: String?, forwarded: String?, status: Int
+  ) async throws {
+    var settings = MediatorSettings()
+    settings.networks = try #require(IPNetworks(networks))
+    settings.customer = CustomerID(1)
+    var server = WebServerSettings()
+    if let proxy { server.trustedProxies = try #require(TrustedProxies(proxy)) }
+    try await withSoftphoneGateway(settings: settings, server: server) { gateway in
+      let headers = forwarded.map { [("X-Forwarded-For", $0)] } ?? []
+      let reply = try await gateway.server.send("POST", "/pnm2/send", headers: headers, json: Self.push)
+      #expect(reply.status == status)
+    }
+  }
+
+  @Test func `No key of a path is in a log or a metric's name`() async throws {
+    let log = LogCapture()
+    try await withSoftphoneGateway(logger: log.logger) { gateway in
+      for path in ["/send", "/multisend", "", "/none"] {
+        _ = try await gateway.send(path, Self.push)
+        _ = try await gateway.send(path, "{")
+        _ = try await gateway.server.send("GET", "/k/\(gateway.key)/pnm2\(path)")
+      }
+      #expect(log.lines.contains { $0.contains("/k/{accessKey}/pnm2/send") })
+      #expect(log.lines.filter { $0.contains(gateway.key) || $0.contains(gateway.key.suffix(20)) } == [])
+    }
+  }
+}
