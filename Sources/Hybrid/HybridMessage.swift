@@ -65,7 +65,7 @@ public enum HybridAcceptance: Sendable, Hashable {
 }
 
 /// Why a message is refused, with the gateway's number of it (protocol notes, section 9.1).
-public enum HybridRefusal: Int, Sendable, Hashable {
+public enum HybridRefusal: Int, Error, Hashable {
   case appKeyUnknown = 103
   case senderInvalid = 301
   case textInvalid = 304
@@ -74,4 +74,20 @@ public enum HybridRefusal: Int, Sendable, Hashable {
   case suppressed = 402
   /// The customer has no provider of SMS, and the message could go by nothing else.
   case noProvider = 403
+}
+
+/// What became of a message, in the words of phones.
+public enum HybridStatus: String, Sendable, Hashable, CaseIterable {
+  /// Withdrawn: it is not sent any more.
+  case cancelled = "Cancelled"
+  /// On its way.
+  case sent = "Sent"
+  /// The SMS provider refused it.
+  case rejected = "Rejected"
+  /// A push service or the SMS provider took it.
+  case accepted = "Accepted"
+  /// Nothing could be sent.
+  case failed = "Failed"
+  /// A device or a delivery report confirmed it.
+  case delivered = "Delivered"
 }

@@ -27,6 +27,10 @@ struct Sendout: Sendable {
   let expiredAt: Date?
   /// How often its state was changed, other than by the end of its freeze and of its pushes.
   let stateChanges: Int32
+  /// Whether it is a stream of messages to telephone numbers.
+  let isHybrid: Bool
+  /// The app whose pushes stand in for the others.
+  let fallback: PushAppID?
 
   func audience() throws -> Audience { try JSONDecoder().decode(Audience.self, from: Data(audienceJSON.utf8)) }
   func message() throws -> MessageBody { try JSONDecoder().decode(MessageBody.self, from: Data(messageJSON.utf8)) }
@@ -50,7 +54,8 @@ extension Sendout {
       template: templateName.flatMap { name in templateVersion.map { (name, $0) } },
       unknownIDs: try row.get("unknown_ids"), onUncertain: policy, createdAt: try row.get("created_at"),
       startedAt: try row.get("started_at"), frozenAt: try row.get("frozen_at"), finishedAt: try row.get("finished_at"),
-      expiredAt: try row.get("expired_at"), stateChanges: try row.get("state_changes"))
+      expiredAt: try row.get("expired_at"), stateChanges: try row.get("state_changes"),
+      isHybrid: try row.get("is_hybrid"), fallback: (try row.get("fallback_app_id") as Int64?).map { PushAppID($0) })
   }
 }
 

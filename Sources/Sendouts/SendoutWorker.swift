@@ -154,7 +154,7 @@ struct SendoutWorker: Sendable {
     let order = SendoutOrder(
       key: sendout.key,
       content: sendout.isStream ? .ofMessages(sendout.traits) : .same(try sendout.content()),
-      onUncertain: sendout.onUncertain)
+      onUncertain: sendout.onUncertain, isHybrid: sendout.isHybrid, fallback: sendout.fallback)
     let apps = try await PushApps(pool, vault: vault).list(sendout.key.customer)
     var ready: [(Lane, AppOrder)] = []
     var ends = LaneEnds()
@@ -181,7 +181,7 @@ struct SendoutWorker: Sendable {
 
   /// Requeues batches of hubs that stopped without releasing them.
   private func requeueLost(_ sendout: Sendout) async throws {
-    let lost = try await dispatcher.requeueLost(sendout.key, sendout.onUncertain)
+    let lost = try await dispatcher.requeueLost(sendout.key, sendout.onUncertain, of: sendout.fallback)
     guard lost.batches > 0 else { return }
     logger.warning(
       "requeued batches of a hub that stopped",
@@ -284,7 +284,9 @@ extension Sendout {
   }
 
   /// What the messages of a stream have in common.
-  var traits: StreamTraits { StreamTraits(sendout: key.sendout, name: name, hasPage: template != nil) }
+  var traits: StreamTraits {
+    StreamTraits(sendout: key.sendout, name: name, hasPage: template != nil, isHybrid: isHybrid)
+  }
 
   /// What templates can name of the sendout. A message cannot name its own alert and info.
   func fields(of message: MessageBody) -> SendoutFields {

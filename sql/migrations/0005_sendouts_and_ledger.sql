@@ -16,6 +16,8 @@ CREATE TABLE sendout (
   template_version    int4,
   unknown_ids         int4,
   on_uncertain        text        NOT NULL DEFAULT 'resend' CONSTRAINT sendout_on_uncertain_known CHECK (on_uncertain IN ('resend', 'skip')),
+  is_hybrid           boolean     NOT NULL DEFAULT false,
+  fallback_app_id     bigint,
   created_at          timestamptz NOT NULL DEFAULT now(),
   started_at          timestamptz,
   frozen_at           timestamptz,
@@ -26,6 +28,7 @@ CREATE TABLE sendout (
   next_batch          int4        NOT NULL DEFAULT 0,
   PRIMARY KEY (customer_id, sendout_id),
   CONSTRAINT sendout_stream_key UNIQUE (customer_id, stream),
+  CONSTRAINT sendout_hybrid_stream CHECK (is_hybrid OR fallback_app_id IS NULL),
   CONSTRAINT sendout_stream_named CHECK ((kind = 'stream') = (stream IS NOT NULL)),
   FOREIGN KEY (customer_id, template_name, template_version) REFERENCES template,
   CONSTRAINT sendout_template_whole CHECK ((template_name IS NULL) = (template_version IS NULL))
@@ -50,6 +53,8 @@ COMMENT ON COLUMN sendout.template_name    IS 'Template of the rich page; NULL f
 COMMENT ON COLUMN sendout.template_version IS 'The template version at the start, or at creation for a draft. Versions saved later do not change it.';
 COMMENT ON COLUMN sendout.unknown_ids      IS 'How many of the audience''s original ids were unknown at creation, or at the freeze once frozen. NULL for other audiences.';
 COMMENT ON COLUMN sendout.on_uncertain     IS 'Policy for uncertain pushes after a crash: resend (nobody is missed) or skip (nobody gets it twice).';
+COMMENT ON COLUMN sendout.is_hybrid        IS 'Of a stream: whether its messages are to telephone numbers, each with a row in hybrid_message.';
+COMMENT ON COLUMN sendout.fallback_app_id  IS 'Of such a stream: the app whose pushes, which are SMS, stand in for those of the others; NULL for none. on_uncertain is about its pushes alone: others are resent.';
 COMMENT ON COLUMN sendout.created_at       IS 'When it was created.';
 COMMENT ON COLUMN sendout.started_at       IS 'When it was started.';
 COMMENT ON COLUMN sendout.frozen_at        IS 'When its audience was written into the ledger.';
@@ -108,19 +113,19 @@ COMMENT ON COLUMN push_batch.first_push  IS 'Its first push. The pushes of a bat
 COMMENT ON COLUMN push_batch.last_push   IS 'Its last push, included.';
 COMMENT ON COLUMN push_batch.state       IS 'queued -> claimed -> settled; queued <-> held while the sendout is paused; queued or held -> cancelled; claimed -> release_to when pushes are left to send, or when its hub is gone.';
 COMMENT ON COLUMN push_batch.release_to  IS 'State after its hub releases it with unsent pushes: queued, or held or cancelled once its sendout is.';
-COMMENT ON COLUMN push_batch.not_before  IS 'Earliest moment of the next claim: when the first of its waiting pushes is due, or its messages are.';
+COMMENT ON COLUMN push_batch.not_before  IS 'Earliest moment of the next claim: when the first of its waiting pushes is due, or its messages are. infinity while none can be due.';
 COMMENT ON COLUMN push_batch.hub_id      IS 'The hub run that claimed it last. A hub takes a new id each time it starts working on the sendout.';
 COMMENT ON COLUMN push_batch.claimed_at  IS 'When it was last claimed.';
 COMMENT ON COLUMN push_batch.lease_until IS 'When the claim expires. Its hub extends it while it works; past this moment the hub counts as dead.';
 COMMENT ON COLUMN push_batch.claims      IS 'How often it was claimed. The number identifies a claim.';
 COMMENT ON COLUMN push_batch.sent_to     IS 'Write-ahead mark of the claim: pushes up to this one may have left. A hub commits it before it sends their first byte.';
 COMMENT ON COLUMN push_batch.queued      IS 'Number of its pushes in this state, as with the columns that follow.';
-COMMENT ON COLUMN push_batch.waiting     IS 'State: waiting for a retry.';
+COMMENT ON COLUMN push_batch.waiting     IS 'State: waiting for a retry, or to stand in for another push.';
 COMMENT ON COLUMN push_batch.accepted    IS 'State: accepted by the push service.';
 COMMENT ON COLUMN push_batch.failed      IS 'State: refused by the push service for good.';
 COMMENT ON COLUMN push_batch.uncertain   IS 'State: possibly sent, but never answered.';
 COMMENT ON COLUMN push_batch.skipped     IS 'State: not sent, because the device was invalidated or moved to another contact.';
-COMMENT ON COLUMN push_batch.cancelled   IS 'State: not sent, because the sendout was cancelled.';
+COMMENT ON COLUMN push_batch.cancelled   IS 'State: not sent, because the sendout was cancelled, or another push of the message was enough.';
 COMMENT ON COLUMN push_batch.sent        IS 'Not a state: sent at least once, uncertain attempts included.';
 COMMENT ON COLUMN push_batch.opened      IS 'Not a state: opened by a person at least once.';
 COMMENT ON COLUMN push_batch.accepted_opened IS 'Not a state: opened pushes that the push service accepted.';
@@ -146,7 +151,6 @@ CREATE TABLE push (
   give_up_at  timestamptz,
   opened_at   timestamptz,
   address     text,
-  unless_push int4,
   PRIMARY KEY (customer_id, sendout_id, push_no),
   CONSTRAINT push_addressed CHECK (device_id IS NOT NULL OR address IS NOT NULL)
 ) PARTITION BY RANGE (sendout_id);
@@ -161,17 +165,16 @@ COMMENT ON COLUMN push.batch_no    IS 'Its batch.';
 COMMENT ON COLUMN push.device_id   IS 'The device, as it was when the audience was frozen; NULL for a push to an address.';
 COMMENT ON COLUMN push.contact_id  IS 'The contact that had the device at the freeze. If another contact has it when the push is due, the push is skipped. If another has it at the open, no first open is counted.';
 COMMENT ON COLUMN push.message_no  IS 'In a stream, the message that it is of.';
-COMMENT ON COLUMN push.state       IS 'queued (being sent, if its batch is claimed) -> accepted, failed, skipped, uncertain or waiting; waiting: retried at not_before; cancelled with its sendout; uncertain (hub_stopped) -> accepted or failed, when its hub is back and knows.';
+COMMENT ON COLUMN push.state       IS 'queued (being sent, if its batch is claimed) -> accepted, failed, skipped, uncertain or waiting; waiting: due at not_before, for another attempt or to stand in for pushes that fail; cancelled with its sendout; uncertain (hub_stopped) -> accepted or failed, when its hub is back and knows.';
 COMMENT ON COLUMN push.attempts    IS 'How often it was sent, uncertain attempts included. Attempts that ended in refused credentials do not count: the push service looked at nothing of the push. Above 1, resent_because says why.';
 COMMENT ON COLUMN push.resent_because IS 'Why it was sent more than once: the outcome before the last attempt, such as TooManyRequests or hub_stopped. NULL if it was not.';
 COMMENT ON COLUMN push.reason      IS 'Reason of the last outcome: the push service''s own, or the hub''s, such as device_invalidated. Of accepted pushes what was left out of a message that was too large, such as info dropped, alert shortened; else NULL.';
 COMMENT ON COLUMN push.sent_at     IS 'When it was last sent.';
 COMMENT ON COLUMN push.settled_at  IS 'When its outcome was written.';
-COMMENT ON COLUMN push.not_before  IS 'Earliest moment of the next attempt; NULL unless waiting.';
+COMMENT ON COLUMN push.not_before  IS 'Earliest moment of the next attempt; NULL unless waiting. infinity: only once all other pushes of its message have failed.';
 COMMENT ON COLUMN push.give_up_at  IS 'When retries end: two hours after the first postponement. NULL until then, and while refused credentials are its only obstacle.';
 COMMENT ON COLUMN push.opened_at   IS 'First open by a person; NULL until then.';
 COMMENT ON COLUMN push.address     IS 'Where it goes without a device, such as a telephone number. No push service takes one yet: such a push is skipped as no_device.';
-COMMENT ON COLUMN push.unless_push IS 'A push of the same sendout. If that is accepted when this one is due, this one is not sent. Nothing writes or reads it yet.';
 
 -- Single messages. No foreign keys, for the same reason as at push: the statement that writes a message has read its contact.
 CREATE TABLE message (
@@ -240,7 +243,7 @@ COMMENT ON COLUMN sendout_counts.accepted    IS 'State: accepted by the push ser
 COMMENT ON COLUMN sendout_counts.failed      IS 'State: refused by the push service for good.';
 COMMENT ON COLUMN sendout_counts.uncertain   IS 'State: possibly sent, but never answered.';
 COMMENT ON COLUMN sendout_counts.skipped     IS 'State: not sent, because the device was invalidated or moved to another contact.';
-COMMENT ON COLUMN sendout_counts.cancelled   IS 'State: not sent, because the sendout was cancelled.';
+COMMENT ON COLUMN sendout_counts.cancelled   IS 'State: not sent, because the sendout was cancelled, or another push of the message was enough.';
 COMMENT ON COLUMN sendout_counts.opened      IS 'Not a state: opened by a person at least once.';
 COMMENT ON COLUMN sendout_counts.accepted_opened IS 'Not a state: opened pushes that the push service accepted.';
 

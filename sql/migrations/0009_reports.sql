@@ -169,36 +169,6 @@ COMMENT ON COLUMN report.opens_by_hour.opens       IS 'Fetches of the page or th
 COMMENT ON COLUMN report.opens_by_hour.first_opens IS 'Pushes opened for the first time.';
 COMMENT ON COLUMN report.opens_by_hour.by_machines IS 'Fetches by scanners and prefetchers. No other column counts them.';
 
--- Each part joins contact itself: the planner then goes from the contact to the part's own index, and a query for one
--- customer is routable on Citus.
-CREATE VIEW report.contact_timeline AS
-  SELECT c.customer_id, c.original_id, c.contact_id, d.at, 'device ' || d.kind AS event,
-         report.cell(d.reason) AS detail, d.device_id, NULL::bigint AS sendout_id
-    FROM contact c
-    JOIN device_event d ON d.customer_id = c.customer_id AND d.contact_id = c.contact_id
-  UNION ALL
-  SELECT c.customer_id, c.original_id, c.contact_id, coalesce(p.settled_at, p.sent_at), 'push ' || p.state,
-         report.cell(p.reason), p.device_id, p.sendout_id
-    FROM contact c
-    JOIN push p ON p.customer_id = c.customer_id AND p.contact_id = c.contact_id
-   WHERE coalesce(p.settled_at, p.sent_at) IS NOT NULL
-  UNION ALL
-  SELECT c.customer_id, c.original_id, c.contact_id, o.at,
-         CASE WHEN o.reader = 'person' THEN 'push opened' ELSE 'push fetched by a machine' END, o.via, p.device_id,
-         o.sendout_id
-    FROM contact c
-    JOIN push p ON p.customer_id = c.customer_id AND p.contact_id = c.contact_id
-    JOIN open_event o ON o.customer_id = p.customer_id AND o.sendout_id = p.sendout_id AND o.push_no = p.push_no;
-COMMENT ON VIEW   report.contact_timeline             IS 'Everything that happened with one contact. Filter by customer_id and original_id, order by at.';
-COMMENT ON COLUMN report.contact_timeline.customer_id IS 'The customer.';
-COMMENT ON COLUMN report.contact_timeline.original_id IS 'The customer''s own id of the user, exact, since rows are asked for by it. Export it as report.cell(original_id).';
-COMMENT ON COLUMN report.contact_timeline.contact_id  IS 'The hub''s number of the contact.';
-COMMENT ON COLUMN report.contact_timeline.at          IS 'When it happened.';
-COMMENT ON COLUMN report.contact_timeline.event       IS 'device registered, moved, revived, environment or invalidated; push and its state; push opened; push fetched by a machine.';
-COMMENT ON COLUMN report.contact_timeline.detail      IS 'Reason of an invalidation or of a push''s state, as a cell. For opens: page or pushreadurl. Opens of one push within one minute are one row.';
-COMMENT ON COLUMN report.contact_timeline.device_id   IS 'The device.';
-COMMENT ON COLUMN report.contact_timeline.sendout_id  IS 'The sendout; NULL for events of the device alone.';
-
 CREATE VIEW report.audit_log AS
 SELECT customer_id, audit_log_id, at, access_key_id, report.cell(os_user) AS os_user, report.cell(address) AS address,
   action, report.cell(target) AS target, before, after

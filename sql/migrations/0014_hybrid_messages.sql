@@ -16,22 +16,128 @@ CREATE TABLE hybrid_message (
   status       text        NOT NULL DEFAULT 'Sent' CONSTRAINT hybrid_message_status_known CHECK (status IN ('Cancelled', 'Sent', 'Rejected', 'Accepted', 'Failed', 'Delivered')),
   delivered_at timestamptz,
   read_at      timestamptz,
+  unsettled    int2        NOT NULL,
+  fallback_no  int4,
+  fallback_reason text     CONSTRAINT hybrid_message_fallback_reason_known CHECK (fallback_reason IN ('sms_only', 'no_device', 'push_failed', 'unconfirmed')),
+  is_reported  boolean     NOT NULL,
   PRIMARY KEY (customer_id, sendout_id, message_no)
 );
-CREATE INDEX hybrid_message_number ON hybrid_message (customer_id, number, created_at);
+-- The number comes first. With the customer first, the planner takes this index for as good as the primary key on a new table.
+CREATE INDEX hybrid_message_number ON hybrid_message (number, customer_id, created_at);
 COMMENT ON TABLE  hybrid_message              IS 'Messages to telephone numbers, as the gateway accepted them.';
 COMMENT ON COLUMN hybrid_message.customer_id  IS 'The customer that sent it.';
 COMMENT ON COLUMN hybrid_message.sendout_id   IS 'The stream of its message.';
 COMMENT ON COLUMN hybrid_message.message_no   IS 'Its message: the row of the table message.';
 COMMENT ON COLUMN hybrid_message.message_guid IS 'What phones call its ID.';
-COMMENT ON COLUMN hybrid_message.app_id       IS 'The app id that it named by an app key; NULL for SMS only.';
+COMMENT ON COLUMN hybrid_message.app_id       IS 'The app id that it named by an app key; NULL without one.';
 COMMENT ON COLUMN hybrid_message.number       IS 'The recipient: the digits of E.164.';
 COMMENT ON COLUMN hybrid_message.sender       IS 'As the gateway got it.';
 COMMENT ON COLUMN hybrid_message.body         IS 'Its text, as the gateway got it.';
-COMMENT ON COLUMN hybrid_message.kind         IS 'default, otp, critical, or sms for one that could only go by SMS.';
+COMMENT ON COLUMN hybrid_message.kind         IS 'default, otp or critical, as the message or its app says.';
 COMMENT ON COLUMN hybrid_message.parts        IS 'How many SMS its text takes.';
 COMMENT ON COLUMN hybrid_message.reference    IS 'The caller''s own name for it.';
 COMMENT ON COLUMN hybrid_message.created_at   IS 'When the gateway accepted it.';
 COMMENT ON COLUMN hybrid_message.status       IS 'Cancelled, Sent, Rejected, Accepted, Failed or Delivered, as phones and status reports name it.';
 COMMENT ON COLUMN hybrid_message.delivered_at IS 'When a device or a delivery report first confirmed it; NULL until then.';
 COMMENT ON COLUMN hybrid_message.read_at      IS 'When it was read, as a device said; NULL until then.';
+COMMENT ON COLUMN hybrid_message.unsettled    IS 'How many of its pushes, its fallback included, have no final outcome; of use until one is accepted. One row counts them, so that of pushes that settle at the same time one is the last.';
+COMMENT ON COLUMN hybrid_message.fallback_no  IS 'Its push by SMS; NULL for none.';
+COMMENT ON COLUMN hybrid_message.fallback_reason IS 'Why it goes by SMS, if it does. sms_only: nothing else was asked for; no_device: no phone has the app with this number; push_failed: every push failed; unconfirmed: no device confirmed it in time.';
+COMMENT ON COLUMN hybrid_message.is_reported  IS 'Whether the customer is told of each status.';
+
+CREATE TABLE hybrid_report (
+  customer_id bigint      NOT NULL,
+  sendout_id  bigint      NOT NULL,
+  message_no  int4        NOT NULL,
+  status      text        NOT NULL CONSTRAINT hybrid_report_status_known CHECK (status IN ('Cancelled', 'Rejected', 'Accepted', 'Failed', 'Delivered', 'Read')),
+  created_at  timestamptz NOT NULL DEFAULT now(),
+  attempts    int2        NOT NULL DEFAULT 0,
+  not_before  timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (customer_id, sendout_id, message_no, status)
+);
+CREATE INDEX hybrid_report_due ON hybrid_report (not_before);
+COMMENT ON TABLE  hybrid_report             IS 'Status reports that a customer has yet to get. They are written together with the status, and deleted once they are answered, or after 7 days.';
+COMMENT ON COLUMN hybrid_report.customer_id IS 'The customer.';
+COMMENT ON COLUMN hybrid_report.sendout_id  IS 'The stream of the message.';
+COMMENT ON COLUMN hybrid_report.message_no  IS 'The message.';
+COMMENT ON COLUMN hybrid_report.status      IS 'What is reported: a status of hybrid_message, or Read. Each is reported once.';
+COMMENT ON COLUMN hybrid_report.created_at  IS 'When the message got the status.';
+COMMENT ON COLUMN hybrid_report.attempts    IS 'How often a hub began to post it.';
+COMMENT ON COLUMN hybrid_report.not_before  IS 'Earliest moment of the next attempt. A hub that begins one moves it ahead, so that no other posts it meanwhile.';
+
+-- Each part joins contact itself: the planner then goes from the contact to the part's own index, and a query for one
+-- customer is routable on Citus.
+CREATE VIEW report.contact_timeline AS
+  SELECT c.customer_id, c.original_id, c.contact_id, d.at, 'device ' || d.kind AS event,
+         report.cell(d.reason) AS detail, d.device_id, NULL::bigint AS sendout_id
+    FROM contact c
+    JOIN device_event d ON d.customer_id = c.customer_id AND d.contact_id = c.contact_id
+  UNION ALL
+  SELECT c.customer_id, c.original_id, c.contact_id, coalesce(p.settled_at, p.sent_at),
+         CASE WHEN a.app_type = 10 THEN 'SMS ' ELSE 'push ' END || p.state, report.cell(p.reason), p.device_id, p.sendout_id
+    FROM contact c
+    JOIN push p ON p.customer_id = c.customer_id AND p.contact_id = c.contact_id
+    LEFT JOIN device d ON d.customer_id = p.customer_id AND d.device_id = p.device_id
+    LEFT JOIN push_app a ON a.customer_id = d.customer_id AND a.push_app_id = d.push_app_id
+   WHERE coalesce(p.settled_at, p.sent_at) IS NOT NULL
+  UNION ALL
+  SELECT c.customer_id, c.original_id, c.contact_id, o.at,
+         CASE WHEN o.reader = 'person' THEN 'push opened' ELSE 'push fetched by a machine' END, o.via, p.device_id,
+         o.sendout_id
+    FROM contact c
+    JOIN push p ON p.customer_id = c.customer_id AND p.contact_id = c.contact_id
+    JOIN open_event o ON o.customer_id = p.customer_id AND o.sendout_id = p.sendout_id AND o.push_no = p.push_no
+  UNION ALL
+  SELECT c.customer_id, c.original_id, c.contact_id, e.at, e.event, e.detail, NULL, h.sendout_id
+    FROM contact c
+    JOIN hybrid_message h ON h.customer_id = c.customer_id AND h.number = substr(c.original_id, 3)
+   CROSS JOIN LATERAL (VALUES (h.created_at, 'message accepted', h.kind), (h.delivered_at, 'message confirmed', NULL),
+                              (h.read_at, 'message read', NULL)) AS e (at, event, detail)
+   WHERE c.original_id = '00' || h.number AND e.at IS NOT NULL;
+COMMENT ON VIEW   report.contact_timeline             IS 'Everything that happened with one contact. Filter by customer_id and original_id, order by at.';
+COMMENT ON COLUMN report.contact_timeline.customer_id IS 'The customer.';
+COMMENT ON COLUMN report.contact_timeline.original_id IS 'The customer''s own id of the user, exact, since rows are asked for by it. Export it as report.cell(original_id).';
+COMMENT ON COLUMN report.contact_timeline.contact_id  IS 'The hub''s number of the contact.';
+COMMENT ON COLUMN report.contact_timeline.at          IS 'When it happened.';
+COMMENT ON COLUMN report.contact_timeline.event       IS 'device registered, moved, revived, environment or invalidated; push or SMS and its state; push opened; push fetched by a machine; message accepted, confirmed or read, of messages to telephone numbers.';
+COMMENT ON COLUMN report.contact_timeline.detail      IS 'Reason of an invalidation or of a push''s state, as a cell. For opens: page or pushreadurl. For messages that were accepted: default, otp or critical. Opens of one push within one minute are one row.';
+COMMENT ON COLUMN report.contact_timeline.device_id   IS 'The device.';
+COMMENT ON COLUMN report.contact_timeline.sendout_id  IS 'The sendout; NULL for events of the device alone.';
+
+CREATE VIEW report.hybrid_share AS
+SELECT h.customer_id, (h.created_at AT TIME ZONE 'UTC')::date AS day, report.cell(h.app_id) AS app_id, h.kind,
+       count(*) AS messages,
+       count(*) FILTER (WHERE s.push_no IS NULL AND h.status IN ('Accepted', 'Delivered')) AS by_push,
+       count(s.push_no) AS by_sms,
+       count(s.push_no) FILTER (WHERE h.fallback_reason = 'sms_only') AS sms_only,
+       count(s.push_no) FILTER (WHERE h.fallback_reason = 'no_device') AS no_device,
+       count(s.push_no) FILTER (WHERE h.fallback_reason = 'push_failed') AS push_failed,
+       count(s.push_no) FILTER (WHERE h.fallback_reason = 'unconfirmed') AS unconfirmed,
+       coalesce(sum(h.parts) FILTER (WHERE s.push_no IS NOT NULL), 0) AS sms_parts,
+       count(h.delivered_at) AS delivered, count(h.read_at) AS read,
+       count(*) FILTER (WHERE h.status IN ('Failed', 'Rejected')) AS failed,
+       count(*) FILTER (WHERE h.status = 'Cancelled') AS withdrawn,
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM h.delivered_at - h.created_at)::float8) AS median_seconds,
+       percentile_cont(0.95) WITHIN GROUP (ORDER BY extract(epoch FROM h.delivered_at - h.created_at)::float8) AS slowest_seconds
+  FROM hybrid_message h
+  LEFT JOIN push s ON s.customer_id = h.customer_id AND s.sendout_id = h.sendout_id AND s.push_no = h.fallback_no AND s.attempts > 0
+ GROUP BY h.customer_id, day, h.app_id, h.kind;
+COMMENT ON VIEW   report.hybrid_share                 IS 'Messages to telephone numbers by day, app and type: how many went by push and by SMS, why, and how fast.';
+COMMENT ON COLUMN report.hybrid_share.customer_id     IS 'The customer.';
+COMMENT ON COLUMN report.hybrid_share.day             IS 'The day on which they were accepted, in UTC.';
+COMMENT ON COLUMN report.hybrid_share.app_id          IS 'The app id that they named by an app key, as a cell; NULL without one.';
+COMMENT ON COLUMN report.hybrid_share.kind            IS 'default, otp or critical.';
+COMMENT ON COLUMN report.hybrid_share.messages        IS 'All messages.';
+COMMENT ON COLUMN report.hybrid_share.by_push         IS 'Taken by a push service, and not sent by SMS.';
+COMMENT ON COLUMN report.hybrid_share.by_sms          IS 'Sent by SMS, some of them after a push.';
+COMMENT ON COLUMN report.hybrid_share.sms_only        IS 'Of these: nothing but SMS was asked for.';
+COMMENT ON COLUMN report.hybrid_share.no_device       IS 'Of these: no phone had the app with this number.';
+COMMENT ON COLUMN report.hybrid_share.push_failed     IS 'Of these: every push failed.';
+COMMENT ON COLUMN report.hybrid_share.unconfirmed     IS 'Of these: no device confirmed the push in time.';
+COMMENT ON COLUMN report.hybrid_share.sms_parts       IS 'How many SMS the texts of these take.';
+COMMENT ON COLUMN report.hybrid_share.delivered       IS 'Confirmed by a device or a delivery report.';
+COMMENT ON COLUMN report.hybrid_share.read            IS 'Read, as a device said.';
+COMMENT ON COLUMN report.hybrid_share.failed          IS 'Failed or rejected.';
+COMMENT ON COLUMN report.hybrid_share.withdrawn       IS 'Withdrawn by a later SMS.';
+COMMENT ON COLUMN report.hybrid_share.median_seconds  IS 'Seconds from acceptance to delivery that half of those delivered took at most; NULL if none were.';
+COMMENT ON COLUMN report.hybrid_share.slowest_seconds IS 'The same of 95 in 100.';

@@ -45,7 +45,8 @@ final class Dispatch: Sendable {
     self.lane = lane
     self.source = source
     ledger = BatchLedger(
-      database: dispatcher.database, key: order.key, lane: lane, run: run, lease: settings.lease)
+      database: dispatcher.database, key: order.key, lane: lane, run: run, lease: settings.lease,
+      isHybrid: order.isHybrid)
     let window = SendWindow(dispatcher.window)
     self.window = window
     preparation = Preparation(
@@ -132,7 +133,8 @@ final class Dispatch: Sendable {
     guard window.end == nil, var batch = await claim() else { return nil }
     claimed.add(1, ordering: .relaxed)
     let outcomePolicy = OutcomePolicy(
-      policy: order.onUncertain, retrySchedule: dispatcher.settings.retrySchedule, jitter: dispatcher.random(),
+      policy: order.policy(for: lane.app), retrySchedule: dispatcher.settings.retrySchedule,
+      jitter: dispatcher.random(),
       now: dispatcher.now)
     let run = BatchRun(batch, outcomePolicy)
     guard
@@ -189,7 +191,8 @@ final class Dispatch: Sendable {
     let run = BatchRun(
       handed.batch,
       OutcomePolicy(
-        policy: order.onUncertain, retrySchedule: dispatcher.settings.retrySchedule, jitter: dispatcher.random(),
+        policy: order.policy(for: lane.app), retrySchedule: dispatcher.settings.retrySchedule,
+        jitter: dispatcher.random(),
         now: dispatcher.now))
     guard window.end == nil else {
       await release(run)

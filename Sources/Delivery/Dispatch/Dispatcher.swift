@@ -59,9 +59,12 @@ public struct Dispatcher: Sendable {
 
   /// Requeues batches whose lease has expired, as after a hub was killed. After an outage that was longer than a lease, this hub's own
   /// outcomes are written first: whoever got a push already gets it once.
+  /// - Parameter fallback: the app whose pushes alone the policy is about; nil for all.
   /// - Returns: how many batches there were, and how many of their pushes may have left.
-  public func requeueLost(_ key: SendoutKey, _ policy: UncertainPolicy) async throws -> (batches: Int, pushes: Int) {
-    try await Ledger(database).requeueLost(key, policy, except: unwritten.batches(of: key))
+  public func requeueLost(
+    _ key: SendoutKey, _ policy: UncertainPolicy, of fallback: PushAppID? = nil
+  ) async throws -> (batches: Int, pushes: Int) {
+    try await Ledger(database).requeueLost(key, policy, of: fallback, except: unwritten.batches(of: key))
   }
 
   /// Sends what can be claimed of one lane of a sendout now, and returns when all that this hub has claimed is settled and
@@ -91,13 +94,25 @@ public struct SendoutOrder: Sendable {
   public var key: SendoutKey
   public var content: Content
   public var onUncertain: UncertainPolicy
+  /// Whether its messages are to telephone numbers.
+  public var isHybrid: Bool
+  /// The app whose pushes alone `onUncertain` is about, since they stand in for the others; nil for all.
+  public var fallback: PushAppID?
 
   public init(
-    key: SendoutKey, content: Content, onUncertain: UncertainPolicy
+    key: SendoutKey, content: Content, onUncertain: UncertainPolicy, isHybrid: Bool = false, fallback: PushAppID? = nil
   ) {
     self.key = key
     self.content = content
     self.onUncertain = onUncertain
+    self.isHybrid = isHybrid
+    self.fallback = fallback
+  }
+
+  /// What becomes of uncertain pushes to an app.
+  func policy(for app: PushAppID) -> UncertainPolicy {
+    guard isHybrid else { return onUncertain }
+    return app == fallback ? onUncertain : .resend
   }
 }
 

@@ -136,7 +136,8 @@ struct Preparation: Sendable {
   private func settlementIfLate(_ push: QueuedPush, _ content: MessageContent) -> Settlement? {
     if content.template.ttl == 0, push.attempts > 0 { return .withoutSending(push, .uncertain, "hub_stopped") }
     let isLate = content.template.ttl == 0 ? push.giveUpAt != nil : content.expiresAt.map { $0 <= now() } ?? false
-    return isLate ? .withoutSending(push, .failed, "expired") : nil
+    guard isLate else { return nil }
+    return .withoutSending(push, .failed, content.expiresAt == MessageContent.withdrawnAt ? "withdrawn" : "expired")
   }
 
   private func content(of push: QueuedPush, in batch: ClaimedBatch) -> MessageContent? {
@@ -152,9 +153,21 @@ struct Preparation: Sendable {
       ? PageContext(recipient, app: app.fields, content: content)
       : PageContext(app: app.fields, sendout: content.sendout)
     links.fill(&context, link, content)
-    return content.push(
+    var outgoing = content.push(
       context, for: app.kind, to: recipient.device.token, id: PushIdentity.id(order.key, push.number),
       collapseKey: PushIdentity.collapseKey(order.key, push.message))
+    if content.namesUpdateID { outgoing.message.name(UpdateID(order.key.sendout, push.number)) }
+    return outgoing
+  }
+}
+
+extension RenderedMessage {
+  /// Carries the id by which a phone confirms the push: as `ref` on phones of Apple, and as `message_id` on others.
+  fileprivate mutating func name(_ id: UpdateID) {
+    let value = JSONText.quoted(id.description)
+    for name in ["ref", "message_id"] {
+      fields.append(RenderedMessage.Field(name: JSONText.quoted(name), value: value, isOptional: false))
+    }
   }
 }
 

@@ -11,6 +11,8 @@ struct BatchLedger: Sendable {
   let run: RunID
   /// How long a claim is valid without being extended.
   let lease: Duration
+  /// Whether its messages are to telephone numbers.
+  var isHybrid = false
 
   /// The lane's next batch that is due, claimed and committed, without its pushes; `nil` if there is none now.
   func claim() async throws -> ClaimedBatch? {
@@ -77,7 +79,8 @@ struct BatchLedger: Sendable {
     let settlements = settlements.sorted { $0.push < $1.push }
     let batches = Set(settlements.map(\.batch)).union(mark.map { [$0.claim.batch] } ?? [])
     let (written, settled, isMarked) = try await database.query(
-      BatchQueries.settle, key.customer.rawValue, key.sendout.rawValue, settlements.map(\.push.rawValue),
+      isHybrid ? BatchQueries.settleHybrid : BatchQueries.settle, key.customer.rawValue, key.sendout.rawValue,
+      settlements.map(\.push.rawValue),
       settlements.map(\.state.rawValue), settlements.map(\.reason), settlements.map { $0.left ? Int16(1) : 0 },
       settlements.map(\.sentAt), settlements.map { $0.delay?.inSeconds }, settlements.map { $0.timeout?.inSeconds },
       run.uuid, Array(batches), mark?.claim.batch, mark?.claim.ordinal, mark?.push.rawValue)[0].decode(

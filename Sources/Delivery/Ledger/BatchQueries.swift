@@ -6,7 +6,7 @@ import Registry
 /// Every statement that changes pushes locks their batch first, and counts in the batch's row what it changes. So two of them
 /// never deadlock, and the counts are right at every commit.
 enum BatchQueries {
-  static let all: [Statement] = [claim, pushes, advance, extend, settle, correct, release, claimedBy]
+  static let all: [Statement] = [claim, pushes, advance, extend, settle, settleHybrid, correct, release, claimedBy]
 
   /// Claims a batch of the lane of app `$5` and environment `$6` for the run `$3`, for `$4` seconds. Its waiting pushes that are due are queued again, and record now why they
   /// are sent again: nobody is sent a push twice without a reason in the ledger. Locks the batch, and skips batches that
@@ -93,50 +93,60 @@ enum BatchQueries {
   /// Due times are rounded up to a quarter of a second, so that pushes delayed together become due together. They are
   /// computed beside the push, as Citus accepts no sum of `now()` and a column in SET; OFFSET 0 keeps the planner from
   /// moving them there. Locks the batches, then the pushes, each in the order of their numbers.
-  static let settle = Statement(
-    "push.settle", .write,
-    """
-    WITH batch AS MATERIALIZED (
-      SELECT batch_no, state = 'claimed' AND hub_id = $10::uuid AS is_ours,
-             batch_no = $12::int4 AND claims = $13::int4 AND state = 'claimed' AND hub_id = $10::uuid AND lease_until > now()
-               AS is_marked
-        FROM push_batch
-       WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND batch_no = ANY ($11::int4[])
-       ORDER BY batch_no
-         FOR NO KEY UPDATE),
-    settled AS (
-      UPDATE push
-         SET state = outcome.state, reason = outcome.reason, attempts = push.attempts + outcome.attempts,
-             sent_at = coalesce(outcome.sent_at, push.sent_at), settled_at = now(), not_before = outcome.not_before,
-             give_up_at = coalesce(push.give_up_at, outcome.give_up_at)
-        FROM (SELECT push_no, state, reason, attempts, sent_at,
-                     date_bin('250 ms', now() + make_interval(secs => delay), '2000-01-01') + interval '250 ms'
-                       AS not_before,
-                     now() + make_interval(secs => timeout) AS give_up_at
-                FROM unnest($3::bigint[], $4::text[], $5::text[], $6::int2[], $7::timestamptz[], $8::float8[], $9::float8[])
-                     AS outcome (push_no, state, reason, attempts, sent_at, delay, timeout)
-               WHERE (SELECT count(*) FROM batch) > 0
-              OFFSET 0) AS outcome
-       WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.push_no = outcome.push_no
-         AND push.state = 'queued'
-         AND (outcome.state <> 'waiting' OR push.batch_no IN (SELECT batch_no FROM batch WHERE is_ours))
-      RETURNING push.batch_no, push.state, push.attempts = 1 AND outcome.attempts = 1 AS is_first,
-                push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened),
-    changed AS (
-      SELECT *, NULL::bigint AS sent_to FROM settled
-       UNION ALL
-      SELECT batch_no, NULL, NULL, NULL, $14::bigint FROM batch WHERE is_marked),
-    counted AS (
-      \(count(of: "changed", from: "queued", alsoCounting: ", max(sent_to) AS sent_to", alsoSetting: """
+  static let settle = settle("push.settle", isHybrid: false)
+
+  /// The same of messages to telephone numbers, whose statuses and fallbacks follow in the same commit (`HybridSettlement`). A statement of
+  /// its own, since most pushes are of none.
+  static let settleHybrid = settle("push.settle_hybrid", isHybrid: true)
+
+  private static func settle(_ name: String, isHybrid: Bool) -> Statement {
+    Statement(
+      name, .write,
+      """
+      WITH \(isHybrid ? HybridSettlement.concerned : "")batch AS MATERIALIZED (
+        SELECT batch_no, state = 'claimed' AND hub_id = $10::uuid AS is_ours,
+               batch_no = $12::int4 AND claims = $13::int4 AND state = 'claimed' AND hub_id = $10::uuid AND lease_until > now()
+                 AS is_marked
+          FROM push_batch
+         WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND batch_no = ANY (\(isHybrid ? HybridSettlement.batches : "$11::int4[]"))
+         ORDER BY batch_no
+           FOR NO KEY UPDATE),
+      settled AS (
+        UPDATE push
+           SET state = outcome.state, reason = outcome.reason, attempts = push.attempts + outcome.attempts,
+               sent_at = coalesce(outcome.sent_at, push.sent_at), settled_at = now(), not_before = outcome.not_before,
+               give_up_at = coalesce(push.give_up_at, outcome.give_up_at)
+          FROM (SELECT push_no, state, reason, attempts, sent_at,
+                       date_bin('250 ms', now() + make_interval(secs => delay), '2000-01-01') + interval '250 ms'
+                         AS not_before,
+                       now() + make_interval(secs => timeout) AS give_up_at
+                  FROM unnest($3::bigint[], $4::text[], $5::text[], $6::int2[], $7::timestamptz[], $8::float8[], $9::float8[])
+                       AS outcome (push_no, state, reason, attempts, sent_at, delay, timeout)
+                 WHERE (SELECT count(*) FROM batch) > 0
+                OFFSET 0) AS outcome
+         WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.push_no = outcome.push_no
+           AND push.state = 'queued'
+           AND (outcome.state <> 'waiting' OR push.batch_no IN (SELECT batch_no FROM batch WHERE is_ours))
+        RETURNING push.batch_no, push.state, push.attempts = 1 AND outcome.attempts = 1 AS is_first,
+                  push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened
+                  \(isHybrid ? ", push.push_no, push.message_no, outcome.attempts > 0 AS has_left" : "")),
+      changed AS (
+        SELECT batch_no, state, is_first, is_opened, NULL::bigint AS sent_to FROM settled
+         UNION ALL
+        SELECT batch_no, NULL, NULL, NULL, $14::bigint FROM batch WHERE is_marked),
+      counted AS (
+        \(count(of: "changed", from: "queued", alsoCounting: ", max(sent_to) AS sent_to", alsoSetting: """
         sent_to = greatest(push_batch.sent_to, change.sent_to),
         state = CASE WHEN push_batch.state = 'claimed' AND push_batch.hub_id = $10::uuid
                       AND push_batch.queued + push_batch.waiting = change.count - change.waiting
                      THEN 'settled' ELSE push_batch.state END
         """))
-      RETURNING push_batch.batch_no, push_batch.state = 'settled' AND push_batch.hub_id = $10::uuid AS is_over)
-    SELECT (SELECT count(*) FROM settled), ARRAY(SELECT batch_no FROM counted WHERE is_over),
-           EXISTS (SELECT FROM batch WHERE is_marked)
-    """)
+        RETURNING push_batch.batch_no, push_batch.state = 'settled' AND push_batch.hub_id = $10::uuid AS is_over)\(
+      isHybrid ? HybridSettlement.resolved : "")
+      SELECT (SELECT count(*) FROM settled), ARRAY(SELECT batch_no FROM counted WHERE is_over),
+             EXISTS (SELECT FROM batch WHERE is_marked)
+      """)
+  }
 
   /// Writes the final states `$4` and reasons `$5` of pushes `$3`, of batches `$6`, that were requeued and not sent again: a hub
   /// that was away for longer than its lease knows what became of them. Attempts were counted when they were requeued.

@@ -3,7 +3,7 @@ import Postgres
 /// Statements that delete what retention no longer keeps of a sendout. `$1` is the customer, `$2` the sendout. Only sendouts that
 /// ended for good come here, so nothing else changes their rows but opens.
 enum HistoryQueries {
-  static let all: [Statement] = [lastNumbers, deleteOpens, deletePushes, deleteMessages, foldBatches]
+  static let all: [Statement] = [lastNumbers, deleteOpens, deletePushes, deleteMessages, deleteNumbers, foldBatches]
 
   /// The highest numbers of its pushes and messages, 0 if there are none.
   static let lastNumbers = Statement(
@@ -18,6 +18,9 @@ enum HistoryQueries {
   static let deletePushes = delete("history.delete_pushes", from: "push", by: "push_no")
   /// The messages from `$3` to `$4`.
   static let deleteMessages = delete("history.delete_messages", from: "message", by: "message_no")
+
+  /// What messages from `$3` to `$4` to telephone numbers say.
+  static let deleteNumbers = delete("history.delete_numbers", from: "hybrid_message", by: "message_no")
 
   private static func delete(_ name: String, from table: String, by number: String) -> Statement {
     Statement(

@@ -136,14 +136,17 @@ extension Ledger {
   }
 
   /// Requeues claimed batches whose lease has expired, as after a hub was killed.
-  /// - Parameter batches: stay, since outcomes of them are about to be written.
+  /// - Parameters:
+  ///   - fallback: the app whose pushes alone the policy is about; nil for all.
+  ///   - batches: stay, since outcomes of them are about to be written.
   /// - Returns: how many batches there were, and how many of their pushes may have left.
   @discardableResult
   func requeueLost(
-    _ key: SendoutKey, _ policy: UncertainPolicy, except batches: [Int32] = []
+    _ key: SendoutKey, _ policy: UncertainPolicy, of fallback: PushAppID? = nil, except batches: [Int32] = []
   ) async throws -> (batches: Int, pushes: Int) {
     try await database.query(
-      LedgerQueries.requeueLost, key.customer.rawValue, key.sendout.rawValue, policy.rawValue, batches)[0]
+      LedgerQueries.requeueLost, key.customer.rawValue, key.sendout.rawValue, policy.rawValue, batches,
+      fallback?.rawValue)[0]
       .decode(Int.self, Int.self)
   }
 }
@@ -165,7 +168,9 @@ extension Ledger {
       count += try await database.query(HistoryQueries.deletePushes, customer, sendout, first, last).affected
     }
     for first in stride(from: 1, through: messages, by: Int(Self.piece)) {
-      try await database.query(HistoryQueries.deleteMessages, customer, sendout, first, first + (Self.piece - 1))
+      for statement in [HistoryQueries.deleteNumbers, HistoryQueries.deleteMessages] {
+        try await database.query(statement, customer, sendout, first, first + (Self.piece - 1))
+      }
     }
     return count
   }

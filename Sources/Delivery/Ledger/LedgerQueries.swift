@@ -50,14 +50,16 @@ enum LedgerQueries {
     """)
 
   /// Requeues claimed batches whose lease has expired, but the batches `$4`. Their queued pushes up to the write-ahead mark are
-  /// uncertain: the policy `$3` says whether they are sent again (`resend`) or not (`skip`). The others never left. In a cancelled sendout the
+  /// uncertain: the policy `$3` says whether they are sent again (`resend`) or not (`skip`). With the app `$5` of a fallback it is about
+  /// pushes to that alone, and others are sent again. The others never left. In a cancelled sendout the
   /// former stay uncertain, whatever the policy, and the latter are cancelled. Returns how many batches there were, and how many
   /// uncertain pushes.
   static let requeueLost = Statement(
     "ledger.requeue_lost", .write,
     """
     WITH lost AS MATERIALIZED (
-      SELECT batch_no, first_push, last_push, sent_to, claimed_at, release_to, waiting, now() AS now
+      SELECT batch_no, first_push, last_push, sent_to, claimed_at, release_to, waiting, now() AS now,
+             release_to <> 'cancelled' AND ($3::text = 'resend' OR push_app_id <> $5::bigint) IS TRUE AS resends
         FROM push_batch
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'claimed' AND lease_until < now()
          AND batch_no <> ALL ($4::int4[])
@@ -66,10 +68,9 @@ enum LedgerQueries {
     unanswered AS (
       UPDATE push
          SET attempts = attempts + 1, sent_at = lost.claimed_at, reason = 'hub_stopped',
-             resent_because = CASE WHEN $3::text = 'resend' AND lost.release_to <> 'cancelled' THEN 'hub_stopped'
-                                   ELSE resent_because END,
-             state = CASE WHEN $3::text = 'skip' OR lost.release_to = 'cancelled' THEN 'uncertain' ELSE push.state END,
-             settled_at = CASE WHEN $3::text = 'skip' OR lost.release_to = 'cancelled' THEN lost.now ELSE settled_at END
+             resent_because = CASE WHEN lost.resends THEN 'hub_stopped' ELSE resent_because END,
+             state = CASE WHEN lost.resends THEN push.state ELSE 'uncertain' END,
+             settled_at = CASE WHEN lost.resends THEN settled_at ELSE lost.now END
         FROM lost
        WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
          AND push.push_no BETWEEN lost.first_push AND lost.sent_to AND push.state = 'queued'
@@ -108,12 +109,12 @@ enum LedgerQueries {
     SELECT (SELECT count(*) FROM released), (SELECT count(*) FROM unanswered)
     """)
 
-  /// Seconds until the next batch may be claimed and until the next lease expires, 0 for those past, NULL for none; and whether
+  /// Seconds until the next batch may be claimed, a day at most, and until the next lease expires, 0 for those past, NULL for none; and whether
   /// anything is held. They are computed by the server's clock, so that a hub's own does not matter.
   static let remainingWork = Statement(
     "ledger.remaining_work", .read,
     """
-    SELECT (SELECT extract(epoch FROM greatest(not_before, now()) - now())::float8
+    SELECT (SELECT extract(epoch FROM least(greatest(not_before, now()), now() + interval '1 day') - now())::float8
               FROM push_batch
              WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'queued'
              ORDER BY not_before LIMIT 1),
@@ -173,5 +174,5 @@ enum LedgerQueries {
 package enum DeliveryStatements {
   package static let all: [Statement] =
     FreezeQueries.all + LedgerQueries.all + BatchQueries.all + BreakerQueries.all + MessageQueries.all + OpenQueries.all
-    + HistoryQueries.all
+    + HistoryQueries.all + HybridQueries.all
 }

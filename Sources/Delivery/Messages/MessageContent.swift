@@ -14,6 +14,11 @@ public struct MessageContent: Sendable {
   public var properties: String?
   /// After this moment it is not sent any more.
   public var expiresAt: Date?
+  /// Whether its pushes carry their `UpdateID`, as those of messages to telephone numbers do.
+  public var namesUpdateID = false
+
+  /// What `expiresAt` is once a message was withdrawn.
+  static let withdrawnAt = Date(timeIntervalSince1970: 0)
 
   public init(template: MessageTemplate, sendout: SendoutFields, hasPage: Bool) {
     self.template = template
@@ -33,17 +38,22 @@ public struct StreamTraits: Sendable {
   public let sendout: SendoutID
   public let name: String
   public let hasPage: Bool
+  /// Whether its messages are to telephone numbers.
+  public let isHybrid: Bool
 
-  public init(sendout: SendoutID, name: String, hasPage: Bool) {
+  public init(sendout: SendoutID, name: String, hasPage: Bool, isHybrid: Bool = false) {
     self.sendout = sendout
     self.name = name
     self.hasPage = hasPage
+    self.isHybrid = isHybrid
   }
 
   public func content(_ body: MessageBody, _ template: MessageTemplate) -> MessageContent {
-    MessageContent(
+    var content = MessageContent(
       template: template,
       sendout: SendoutFields(id: sendout.rawValue, name: name, fields: body.fields ?? [:]), hasPage: hasPage)
+    content.namesUpdateID = isHybrid
+    return content
   }
 }
 

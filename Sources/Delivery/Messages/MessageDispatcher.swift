@@ -54,6 +54,37 @@ public final class MessageDispatcher: Service {
     batcher.answer(stream.key.sendout.rawValue, Item(message: message, stream: stream), then: answer)
   }
 
+  /// Accepts messages of one stream; once this returns, they are committed, and on their way.
+  /// - Returns: what became of each, in their order.
+  public func accept(_ messages: [NewMessage], in stream: MessageStream) async throws -> [Acceptance] {
+    guard !messages.isEmpty else { return [] }
+    let answers = Answers(messages.count)
+    await withUnsafeContinuation { continuation in
+      for (index, message) in messages.enumerated() {
+        accept(message, in: stream) { if answers.take($0, at: index) { continuation.resume() } }
+      }
+    }
+    return try answers.all()
+  }
+
+  /// The answers to some messages, as they come.
+  private final class Answers: Sendable {
+    private let state: Mutex<(answers: [Result<Acceptance, any Error>?], missing: Int)>
+
+    init(_ count: Int) { state = Mutex(([Result<Acceptance, any Error>?](repeating: nil, count: count), count)) }
+
+    /// - Returns: whether it is the last one.
+    func take(_ answer: Result<Acceptance, any Error>, at index: Int) -> Bool {
+      state.withLock { state in
+        state.answers[index] = answer
+        state.missing -= 1
+        return state.missing == 0
+      }
+    }
+
+    func all() throws -> [Acceptance] { try state.withLock { try $0.answers.compactMap { try $0?.get() } } }
+  }
+
   /// Ends waiting for the verdicts on a message.
   public func stopWaiting(for pushes: [PushNumber], of stream: SendoutKey) {
     dispatcher.waits.remove(stream, pushes)
@@ -72,7 +103,7 @@ public final class MessageDispatcher: Service {
       run: lanes == nil ? nil : active.run,
       lease: dispatcher.settings.lease,
       // Most contacts have a device or two. What does not fit is marked when the window has room for it.
-      room: lanes == nil ? 0 : dispatcher.window.takeForMessages(upTo: items.count * 2 + 10))
+      room: lanes == nil ? 0 : dispatcher.window.takeForMessages(upTo: items.count * 2 + 10), hybrid: stream.hybrid)
     var marked = 0
     defer { dispatcher.window.giveBack(ofMessages: ledger.room - marked) }
     let messages = items.map(\.message)
@@ -123,17 +154,20 @@ public final class MessageDispatcher: Service {
 public struct MessageStream: Sendable {
   public let key: SendoutKey
   public let apps: [AppOrder]
+  /// Of messages to telephone numbers.
+  let hybrid: HybridTraits?
   /// Reserves numbers for this hub.
   let reserve: @Sendable () async throws -> StreamNumbers
   /// Tells every hub that it has something to send.
   let notify: @Sendable () async throws -> Void
 
   public init(
-    key: SendoutKey, apps: [AppOrder], notify: @escaping @Sendable () async throws -> Void,
+    key: SendoutKey, apps: [AppOrder], hybrid: HybridTraits? = nil, notify: @escaping @Sendable () async throws -> Void,
     reserve: @escaping @Sendable () async throws -> StreamNumbers
   ) {
     self.key = key
     self.apps = apps
+    self.hybrid = hybrid
     self.notify = notify
     self.reserve = reserve
   }
@@ -215,7 +249,9 @@ private final class MessageLanes: Sendable {
 
   private func send(_ batches: HandedBatches, _ stream: MessageStream, _ lane: Lane, _ run: RunID) async {
     guard let app = stream.apps.first(where: { $0.app == lane.app }) else { return }
-    let order = SendoutOrder(key: stream.key, content: .ofMessages(nil), onUncertain: .resend)
+    let order = SendoutOrder(
+      key: stream.key, content: .ofMessages(nil), onUncertain: stream.hybrid?.onUncertain ?? .resend,
+      isHybrid: stream.hybrid != nil, fallback: stream.hybrid?.fallback)
     // Each dispatch lasts until its push service is away, or there is nothing more to come.
     while await batches.hasMore() {
       let result = await Dispatch(dispatcher, order, app, lane, source: batches, run: run).run(until: StopSignal()) {

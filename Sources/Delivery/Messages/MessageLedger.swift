@@ -24,6 +24,8 @@ public struct NewMessage: Sendable {
   let wait: MessageWait?
   /// When it is due; `nil` for now.
   let deliverAt: Date?
+  /// Of a message to a telephone number.
+  let hybrid: HybridDetails?
 
   /// What makes a request once only.
   public struct RepetitionKey: Sendable {
@@ -39,16 +41,17 @@ public struct NewMessage: Sendable {
 
   public init(
     to: Addressee, content: MessageContent, body: String, reference: String?, repetitionKey: RepetitionKey?,
-    wait: MessageWait?, deliverAt: Date? = nil
+    wait: MessageWait?, deliverAt: Date? = nil, hybrid: HybridDetails? = nil
   ) {
     self.to = to
     self.content = content
     self.body = body
-    ttl = content.template.ttl.flatMap { $0 > 0 ? Int32(clamping: $0) : nil }
+    ttl = hybrid?.lifetime ?? content.template.ttl.flatMap { $0 > 0 ? Int32(clamping: $0) : nil }
     self.reference = reference
     self.repetitionKey = repetitionKey
     self.wait = wait
     self.deliverAt = deliverAt
+    self.hybrid = hybrid
   }
 }
 
@@ -60,6 +63,8 @@ public enum Acceptance: Sendable {
   case addresseeUnknown
   /// Its idempotency key was used before.
   case repeated
+  /// It is to a telephone number that has opted out.
+  case suppressed
 }
 
 /// Numbers of a stream that this hub has reserved, the next ones to be used.
@@ -119,6 +124,8 @@ struct MessageLedger: Sendable {
   let lease: Duration
   /// Most pushes that may leave by the write-ahead mark that is committed with them. If there are more, none is marked.
   let room: Int
+  /// Of messages to telephone numbers.
+  var hybrid: HybridTraits?
 
   /// Accepts messages of the stream; once this returns, they are committed. Should the reply be lost, it finds out whether they are.
   /// - Parameter numbers: enough for them; what is used is taken from them.
@@ -140,6 +147,7 @@ struct MessageLedger: Sendable {
       switch try row.column(1) as Int16 {
       case 0: acceptances[index] = .accepted(number: number, pushes: [])
       case 2: acceptances[index] = .repeated
+      case 3: acceptances[index] = .suppressed
       default: continue
       }
       guard let push: Int64 = try row.column(Recipient.columnCount), let recipient = try Recipient(row) else {
@@ -151,6 +159,8 @@ struct MessageLedger: Sendable {
       pushes[index].append((PushNumber(push), recipient.device.app))
       // What is due later waits in the ledger for whichever hub claims it then.
       if messages[index].deliverAt != nil { continue }
+      // So does a fallback until its moment.
+      if hybrid != nil, try row.column(Recipient.columnCount + 2) { continue }
       contents[number] = messages[index].content
       let queued = QueuedPush(
         number: PushNumber(push), batch: batch, device: recipient.device.id, contact: recipient.contact.id,
@@ -216,6 +226,7 @@ extension Querying {
   fileprivate func query(
     accept messages: [NewMessage], _ numbers: StreamNumbers, _ ledger: MessageLedger
   ) async throws -> Rows {
+    if let hybrid = ledger.hybrid { return try await query(accept: messages, numbers, ledger, hybrid) }
     var originalIDs: [String?] = []
     var apps: [Int64?] = []
     var tokens: [Bytes?] = []
@@ -249,6 +260,22 @@ extension Querying {
         messages.map(\.reference), messages.map(\.deliverAt), Int32(clamping: ledger.room), keys,
         messages.map { $0.repetitionKey.map { Bytes($0.fingerprint) } })
     }
+  }
+}
+
+extension Querying {
+  private func query(
+    accept messages: [NewMessage], _ numbers: StreamNumbers, _ ledger: MessageLedger, _ traits: HybridTraits
+  ) async throws -> Rows {
+    let details = messages.map(\.hybrid)
+    return try await query(
+      HybridQueries.accept, ledger.key.customer.rawValue, ledger.key.sendout.rawValue, ledger.apps.map(\.rawValue),
+      numbers.push, numbers.batch, ledger.run?.uuid, ledger.run.map { _ in ledger.lease.inSeconds },
+      messages.indices.map { numbers.message + Int32($0) }, details.map { $0?.number.international },
+      messages.map { JSONB($0.body) }, messages.map(\.ttl), messages.map(\.reference), Int32(clamping: ledger.room),
+      traits.fallback?.rawValue, details.map { $0?.number.digits }, details.map { $0?.sender },
+      details.map { $0?.text },
+      details.map { $0?.parts }, traits.appID, traits.kind, traits.isReported, traits.fallbackDelay?.inSeconds)
   }
 }
 

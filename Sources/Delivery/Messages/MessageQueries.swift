@@ -100,17 +100,18 @@ enum MessageQueries {
       """)
   }
 
-  /// The same rows as `accept` for the messages `$3`, of which a reply was lost: 0 for those that are there.
+  /// The same rows as `accept` for the messages `$3`, of which a reply was lost: 0 for those that are there. The last column says whether
+  /// a push waits, as a fallback does.
   static let accepted = Statement(
     "message.accepted", .read,
     """
     SELECT w.message_no, CASE WHEN m.message_no IS NULL THEN 1 ELSE 0 END::int2,
-           \(Recipient.columns(contact: "c", device: "d")), p.push_no, p.batch_no
+           \(Recipient.columns(contact: "c", device: "d")), p.push_no, p.batch_no, coalesce(p.state = 'waiting', false)
       FROM unnest($3::int4[]) AS w (message_no)
       LEFT JOIN LATERAL (SELECT message_no, push_nos FROM message
                           WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND message_no = w.message_no
                           LIMIT 1) m ON true
-      LEFT JOIN LATERAL (SELECT push_no, batch_no, contact_id, device_id FROM push
+      LEFT JOIN LATERAL (SELECT push_no, batch_no, contact_id, device_id, state FROM push
                           WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no = ANY (m.push_nos)
                           LIMIT \(Device.maximumOfContact)) p ON true
       LEFT JOIN LATERAL (SELECT * FROM contact WHERE customer_id = $1::bigint AND contact_id = p.contact_id LIMIT 1) c

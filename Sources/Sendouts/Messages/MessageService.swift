@@ -15,6 +15,8 @@ public final class MessageService: Sendable {
     let apps: [PushAppID]
     let template: String?
     let trigger: TriggerID?
+    /// Of messages to telephone numbers.
+    let hybrid: HybridTraits?
     /// Days since 1970, in UTC.
     let day: Int
   }
@@ -213,7 +215,7 @@ public final class MessageService: Sendable {
     case .repeated:
       guard let earlier = try await earlier(customer, repetition) else { throw RegistryError.idempotentReplyLost }
       return (earlier, true)
-    case .addresseeUnknown: throw SendoutError.recipientUnknown
+    case .addresseeUnknown, .suppressed: throw SendoutError.recipientUnknown
     }
   }
 
@@ -302,6 +304,53 @@ public final class MessageService: Sendable {
           pushNo: push.number, appType: apps.first { $0.id == push.app }?.type ?? .ios, state: push.state,
           reason: push.reason)
       })
+  }
+}
+
+// MARK: - Messages to telephone numbers
+
+/// A message to a telephone number: what a push and an SMS say.
+public struct NumberMessage: Sendable {
+  public let details: HybridDetails
+  public let body: MessageBody
+  public let reference: String?
+  public let expiresAt: Date?
+
+  public init(_ details: HybridDetails, body: MessageBody, reference: String?, expiresAt: Date?) {
+    self.details = details
+    self.body = body
+    self.reference = reference
+    self.expiresAt = expiresAt
+  }
+}
+
+extension MessageService {
+  /// Accepts messages to telephone numbers, in today's stream of these apps and traits. Once this returns, those that are accepted are
+  /// committed, and on their way.
+  /// - Parameter apps: with credentials, the fallback's among them.
+  /// - Returns: what became of each, in their order.
+  /// - Throws: `SendoutError.appWithoutCredentials`, `.streamEnded`; `ContentError`.
+  public func accept(
+    _ customer: CustomerID, _ messages: [NumberMessage], to apps: [PushApp], _ traits: HybridTraits
+  ) async throws -> [Acceptance] {
+    let name = streamName(customer, apps, nil, nil, hybrid: traits)
+    let stream = try await streams.value(name) { try await self.open(name, apps, nil, nil) }
+    let all = try messages.map { message in
+      var content = stream.traits.content(message.body, try MessageTemplate(message.body))
+      content.expiresAt = message.expiresAt
+      return NewMessage(
+        to: .contact(originalID: message.details.number.international), content: content,
+        body: try JSONB(encoding: message.body).text, reference: message.reference, repetitionKey: nil, wait: nil,
+        hybrid: message.details)
+    }
+    return try await self.messages.accept(all, in: stream.stream)
+  }
+}
+
+extension HybridTraits {
+  /// As they are in the name of a stream.
+  fileprivate var words: String {
+    "numbers/\(kind)/\(fallback.map(\.description) ?? "-")/\(isReported ? "reported" : "-")/\(appID ?? "-")"
   }
 }
 
@@ -403,11 +452,12 @@ extension MessageService {
   private typealias TemplateVersion = (name: String, version: Int32)
 
   private func streamName(
-    _ customer: CustomerID, _ apps: [PushApp], _ template: TemplateVersion?, _ trigger: TriggerReply?
+    _ customer: CustomerID, _ apps: [PushApp], _ template: TemplateVersion?, _ trigger: TriggerReply?,
+    hybrid: HybridTraits? = nil
   ) -> StreamName {
     StreamName(
       customer: customer, apps: apps.map(\.id).sorted(), template: template.map { "\($0.name)/\($0.version)" },
-      trigger: trigger?.triggerId, day: Int(now().timeIntervalSince1970 / 86_400))
+      trigger: trigger?.triggerId, hybrid: hybrid, day: Int(now().timeIntervalSince1970 / 86_400))
   }
 
   private func currentVersion(_ customer: CustomerID, _ name: String) async throws -> Int32 {
@@ -423,14 +473,16 @@ extension MessageService {
     let day = Date(timeIntervalSince1970: Double(name.day) * 86_400).formatted(.iso8601.year().month().day())
     let stream =
       ([day, name.apps.map(\.description).joined(separator: ",")]
-      + [name.template, name.trigger.map { "trigger/\($0)" }].compactMap(\.self)).joined(separator: " ")
+      + [name.template, name.trigger.map { "trigger/\($0)" }, name.hybrid?.words].compactMap(\.self)).joined(
+        separator: " ")
     let customer = name.customer.rawValue
     var rows = try await database.query(SendoutQueries.stream, customer, stream)
     if rows.isEmpty {
       rows = try await database.query(
-        SendoutQueries.openStream, customer, stream, name.apps.map(\.rawValue), "\(trigger ?? "Messages") of \(day)",
-        template?.name,
-        template?.version)
+        SendoutQueries.openStream, customer, stream, name.apps.map(\.rawValue),
+        "\(trigger ?? (name.hybrid == nil ? "Messages" : "Messages to numbers")) of \(day)", template?.name,
+        template?.version, (name.hybrid?.onUncertain ?? .resend).rawValue, name.hybrid != nil,
+        name.hybrid?.fallback?.rawValue)
     }
     if rows.isEmpty { rows = try await database.query(SendoutQueries.stream, customer, stream) }
     let sendout = try Sendout(rows[0])
@@ -444,7 +496,7 @@ extension MessageService {
     }
     let key = sendout.key
     return OpenStream(
-      stream: MessageStream(key: key, apps: orders) { [database] in
+      stream: MessageStream(key: key, apps: orders, hybrid: name.hybrid) { [database] in
         try await database.query(SendoutQueries.notify, key.description)
       } reserve: { [database] in
         let block = StreamNumbers.block

@@ -92,8 +92,8 @@ extension APIDescription {
         description: """
           CM Hybrid Messaging: messages to telephone numbers, by push where a phone has the app and a verified number. Phones sign \
           their requests under `/v1.0` with their app's secret.
-            """),
-        TagDescription(
+          """),
+      TagDescription(
         tag: .softphones,
         description: """
           Cloud Softphone's gateway for pushes, for PBXs. It answers 200 with a code of its own: 200, 400 for what the client has to \

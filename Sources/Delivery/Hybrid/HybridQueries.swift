@@ -1,0 +1,319 @@
+import Postgres
+import Registry
+import Wire
+
+/// Statements on `hybrid_message`, and on the pushes and batches that its statuses hang on. `$1` is the customer.
+///
+/// Locks are taken in one order, so that none deadlocks: batches, those of fallbacks among them, then pushes, then messages, then
+/// fallbacks. Of several rows the lowest number comes first.
+enum HybridQueries {
+  static let all: [Statement] = [accept, suppressed, confirm, withdraw]
+
+  /// Accepts messages to numbers, as `MessageQueries.accept` does others: `$2` to `$7` are the same, `$8` are message numbers, `$9` the
+  /// original ids of the numbers' contacts, `$10` to `$12` bodies, seconds to live and references. There are at most `$13` pushes for
+  /// the write-ahead mark.
+  ///
+  /// `$14` is the fallback's app, one of `$3`; NULL for none. Where a contact has other devices, its push there waits: for `$22` seconds,
+  /// or without limit if that is NULL. `$15` to `$18` are digits, senders, texts and counts of parts; `$19` is the app id, `$20` the
+  /// kind, and `$21` says whether the customer is told of statuses.
+  ///
+  /// Returns the same rows, with a last column that says whether a push waits. The second column is 0 for accepted, 1 for a contact
+  /// that is unknown or has no device for the fallback yet, and 3 for a number that has opted out.
+  static let accept = Statement(
+    "message.accept_hybrid", .write,
+    """
+    WITH wanted AS MATERIALIZED (
+      SELECT w.*, f.device_id AS fallback_device, \(Recipient.contactColumns("c")),
+             CASE WHEN c.contact_id IS NULL OR $14::bigint IS NOT NULL AND f.device_id IS NULL THEN 1
+                  WHEN f.invalidation_type = \(InvalidationType.byAppOrUser.rawValue) THEN 3 ELSE 0 END::int2 AS verdict
+        FROM unnest($8::int4[], $9::text[], $10::jsonb[], $11::int4[], $12::text[], $15::text[], $16::text[], $17::text[],
+                    $18::int2[])
+          AS w (message_no, named, body, ttl, reference, number, sender, text, parts)
+        LEFT JOIN LATERAL (SELECT * FROM contact WHERE customer_id = $1::bigint AND original_id = w.named LIMIT 1) c ON true
+        LEFT JOIN LATERAL (SELECT device_id, invalidation_type FROM device
+                            WHERE customer_id = $1::bigint AND contact_id = c.contact_id AND push_app_id = $14::bigint
+                            ORDER BY device_id LIMIT 1) f ON true),
+    target AS MATERIALIZED (
+      SELECT w.message_no, w.contact_id, \(Recipient.deviceColumns("d")),
+             coalesce(d.push_app_id = $14::bigint, false) AS is_fallback,
+             coalesce(d.push_app_id = $14::bigint, false)
+               AND count(*) FILTER (WHERE d.push_app_id IS DISTINCT FROM $14::bigint) OVER (PARTITION BY w.message_no) > 0 AS waits
+        FROM wanted w
+       CROSS JOIN LATERAL (SELECT * FROM device
+                            WHERE customer_id = $1::bigint AND contact_id = w.contact_id
+                              AND push_app_id = ANY ($3::bigint[]) AND invalidated_at IS NULL
+                              AND (push_app_id IS DISTINCT FROM $14::bigint OR device_id = w.fallback_device)
+                            LIMIT \(Device.maximumOfContact)) d
+       WHERE w.verdict = 0),
+    numbered AS MATERIALIZED (
+      SELECT *, $6::uuid IS NOT NULL AND NOT waits AS is_claimed,
+             ($4::int4 + row_number() OVER (ORDER BY push_app_id, sandbox, waits, message_no, device_id) - 1)::int4 AS push_no,
+             ($5::int4 + dense_rank() OVER (ORDER BY push_app_id, sandbox, waits) - 1)::int4 AS batch_no
+        FROM target),
+    counted AS MATERIALIZED (
+      SELECT message_no, array_agg(push_no ORDER BY push_no) AS push_nos, count(*)::int2 AS count, bool_or(waits) AS waits,
+             max(push_no) FILTER (WHERE is_fallback) AS fallback_no
+        FROM numbered GROUP BY message_no),
+    made AS (
+      INSERT INTO message (customer_id, sendout_id, message_no, contact_id, push_nos, body, reference, expires_at)
+      SELECT $1::bigint, $2::bigint, w.message_no, w.contact_id, coalesce(n.push_nos, '{}'), w.body, w.reference,
+             now() + make_interval(secs => w.ttl)
+        FROM wanted w LEFT JOIN counted n ON n.message_no = w.message_no
+       WHERE w.verdict = 0),
+    hybrid AS (
+      INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts, reference, status,
+                                  unsettled, fallback_no, fallback_reason, is_reported)
+      SELECT $1::bigint, $2::bigint, w.message_no, $19::text, w.number, w.sender, w.text, $20::text, w.parts, w.reference,
+             CASE WHEN n.count IS NULL THEN 'Failed' ELSE 'Sent' END, coalesce(n.count, 0), n.fallback_no,
+             CASE WHEN n.fallback_no IS NULL THEN NULL WHEN cardinality($3::bigint[]) = 1 THEN 'sms_only'
+                  WHEN NOT n.waits THEN 'no_device' WHEN $22::float8 IS NULL THEN 'push_failed' ELSE 'unconfirmed' END,
+             $21::bool
+        FROM wanted w LEFT JOIN counted n ON n.message_no = w.message_no
+       WHERE w.verdict = 0),
+    reported AS (
+      INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status)
+      SELECT $1::bigint, $2::bigint, w.message_no, 'Failed'
+        FROM wanted w LEFT JOIN counted n ON n.message_no = w.message_no
+       WHERE w.verdict = 0 AND $21::bool AND n.count IS NULL),
+    batch AS (
+      INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued, waiting,
+                              state, not_before, hub_id, claims, claimed_at, lease_until, sent_to)
+      SELECT $1::bigint, $2::bigint, batch_no, push_app_id, sandbox, min(push_no), max(push_no),
+             count(*) FILTER (WHERE NOT waits), count(*) FILTER (WHERE waits),
+             CASE WHEN is_claimed THEN 'claimed' ELSE 'queued' END,
+             CASE WHEN waits THEN moment.due ELSE '-infinity' END,
+             CASE WHEN is_claimed THEN $6::uuid END, CASE WHEN is_claimed THEN 1 ELSE 0 END,
+             CASE WHEN is_claimed THEN moment.claimed_at END, CASE WHEN is_claimed THEN moment.lease_until END,
+             CASE WHEN is_claimed AND (SELECT count(*) FROM numbered WHERE is_claimed) <= $13::int4 THEN max(push_no) ELSE 0 END
+        FROM numbered, (\(moments)) AS moment
+       GROUP BY batch_no, push_app_id, sandbox, waits, is_claimed, moment.due, moment.claimed_at, moment.lease_until),
+    push AS (
+      INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, message_no, state, not_before)
+      SELECT $1::bigint, $2::bigint, push_no, batch_no, device_id, contact_id, message_no,
+             CASE WHEN waits THEN 'waiting' ELSE 'queued' END, CASE WHEN waits THEN moment.due END
+        FROM numbered, (\(moments)) AS moment)
+    SELECT w.message_no, w.verdict, \(Recipient.columns(ofContact: "w", ofDevice: "n")), n.push_no, n.batch_no,
+           coalesce(n.waits, false)
+      FROM wanted w
+      LEFT JOIN numbered n ON n.message_no = w.message_no
+     ORDER BY n.push_no
+    """)
+
+  private static let moments = """
+    SELECT now() AS claimed_at, now() + make_interval(secs => $7::float8) AS lease_until,
+           CASE WHEN $22::float8 IS NULL THEN 'infinity' ELSE now() + make_interval(secs => $22::float8) END AS due
+    """
+
+  /// Which of the numbers with the original ids `$2` have opted out of SMS, by their devices of the app `$3`.
+  static let suppressed = Statement(
+    "hybrid.suppressed", .read,
+    """
+    SELECT named.original_id
+      FROM unnest($2::text[]) AS named (original_id)
+     CROSS JOIN LATERAL (SELECT contact_id FROM contact
+                          WHERE customer_id = $1::bigint AND original_id = named.original_id LIMIT 1) AS c
+     CROSS JOIN LATERAL (SELECT invalidation_type FROM device
+                          WHERE customer_id = $1::bigint AND contact_id = c.contact_id AND push_app_id = $3::bigint
+                          ORDER BY device_id LIMIT 1) AS d
+     WHERE d.invalidation_type = \(InvalidationType.byAppOrUser.rawValue)
+    """)
+
+  /// Records what a device or a provider says of pushes: sendouts `$2`, push numbers `$3`. Those of other numbers than `$4` or other
+  /// apps than `$5` are left alone, unless these are NULL. With `$7` the messages were delivered, and read at `$6` if that is there; else
+  /// they failed.
+  ///
+  /// A fallback that has not been claimed is cancelled in the same commit. Returns the positions of the pushes that are known.
+  static let confirm = Statement(
+    "hybrid.confirm", .write,
+    """
+    WITH known AS MATERIALIZED (
+      SELECT named.place, named.sendout_id, h.message_no, h.fallback_no, f.batch_no
+        FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS named (sendout_id, push_no, place)
+       CROSS JOIN LATERAL (SELECT message_no FROM push
+                            WHERE push.customer_id = $1::bigint AND push.sendout_id = named.sendout_id
+                              AND push.push_no = named.push_no
+                           OFFSET 0) AS p
+       CROSS JOIN LATERAL (SELECT h.message_no, h.fallback_no FROM hybrid_message h
+                            WHERE h.customer_id = $1::bigint AND h.sendout_id = named.sendout_id
+                              AND h.message_no = p.message_no
+                              AND ($4::text IS NULL OR h.number = $4::text) AND ($5::text IS NULL OR h.app_id = $5::text)
+                           OFFSET 0) AS h
+        LEFT JOIN LATERAL (SELECT batch_no FROM push
+                            WHERE push.customer_id = $1::bigint AND push.sendout_id = named.sendout_id
+                              AND push.push_no = h.fallback_no AND push.state = 'waiting' AND $7::bool
+                           OFFSET 0) AS f ON true),
+    batch AS MATERIALIZED (
+      SELECT b.sendout_id, b.batch_no
+        FROM (SELECT DISTINCT sendout_id, batch_no FROM known WHERE batch_no IS NOT NULL ORDER BY sendout_id, batch_no) AS w
+       CROSS JOIN LATERAL (SELECT sendout_id, batch_no FROM push_batch
+                            WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = w.sendout_id
+                              AND push_batch.batch_no = w.batch_no
+                            LIMIT 1 FOR NO KEY UPDATE) AS b),
+    locked AS MATERIALIZED (
+      SELECT h.*
+        FROM (SELECT DISTINCT sendout_id, message_no FROM known WHERE (SELECT count(*) FROM batch) >= 0
+               ORDER BY sendout_id, message_no) AS w
+       CROSS JOIN LATERAL (SELECT h.sendout_id, h.message_no, h.status, h.read_at FROM hybrid_message h
+                            WHERE h.customer_id = $1::bigint AND h.sendout_id = w.sendout_id AND h.message_no = w.message_no
+                            LIMIT 1 FOR NO KEY UPDATE) AS h),
+    told AS (
+      UPDATE hybrid_message AS h
+         SET status = CASE WHEN $7::bool THEN 'Delivered' ELSE 'Failed' END,
+             delivered_at = CASE WHEN $7::bool THEN coalesce(h.delivered_at, c.now) ELSE h.delivered_at END,
+             read_at = coalesce(h.read_at, c.read_at)
+        FROM (SELECT sendout_id, message_no, status, read_at AS was_read_at, now() AS now, $6::timestamptz AS read_at
+                FROM locked OFFSET 0) AS c
+       WHERE h.customer_id = $1::bigint AND h.sendout_id = c.sendout_id AND h.message_no = c.message_no
+         AND (h.status <> CASE WHEN $7::bool THEN 'Delivered' ELSE 'Failed' END AND ($7::bool OR h.status <> 'Delivered')
+              OR h.read_at IS NULL AND c.read_at IS NOT NULL)
+      RETURNING h.sendout_id, h.message_no, h.is_reported, h.status, c.status AS status_before,
+                c.was_read_at IS NULL AND c.read_at IS NOT NULL AS is_read),
+    cancelled AS (
+      UPDATE push
+         SET state = 'cancelled', reason = 'confirmed_in_time', settled_at = c.now, not_before = NULL
+        FROM (SELECT DISTINCT sendout_id, fallback_no, now() AS now FROM known
+               WHERE batch_no IS NOT NULL AND (SELECT count(*) FROM locked) > 0 OFFSET 0) AS c
+       WHERE push.customer_id = $1::bigint AND push.sendout_id = c.sendout_id AND push.push_no = c.fallback_no
+         AND push.state = 'waiting'
+      RETURNING push.sendout_id, push.batch_no),
+    counted AS (
+      UPDATE push_batch
+         SET waiting = push_batch.waiting - c.count, cancelled = push_batch.cancelled + c.count,
+             state = \(stateWithout("c.count"))
+        FROM (SELECT sendout_id, batch_no, count(*)::int4 AS count FROM cancelled GROUP BY sendout_id, batch_no) AS c
+       WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = c.sendout_id AND push_batch.batch_no = c.batch_no),
+    reported AS (
+      INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status)
+      SELECT $1::bigint, sendout_id, message_no, status FROM told WHERE is_reported AND status <> status_before
+      UNION ALL
+      SELECT $1::bigint, sendout_id, message_no, 'Read' FROM told WHERE is_reported AND is_read
+      ON CONFLICT DO NOTHING)
+    SELECT coalesce(array_agg(place), '{}') FROM known
+    """)
+
+  /// Withdraws one-time passwords: those of the last minute to the numbers `$2` with the references `$3` or the texts `$4`. They
+  /// are not tried again; a push that its service has taken may still arrive.
+  static let withdraw = Statement(
+    "hybrid.withdraw", .write,
+    """
+    WITH locked AS MATERIALIZED (
+      SELECT h.sendout_id, h.message_no
+        FROM unnest($2::text[], $3::text[], $4::text[]) AS later (number, reference, body)
+       CROSS JOIN LATERAL (SELECT h.sendout_id, h.message_no FROM hybrid_message h
+                            WHERE h.customer_id = $1::bigint AND h.number = later.number
+                              AND h.created_at > now() - interval '1 minute' AND h.kind = 'otp'
+                              AND h.status IN ('Sent', 'Accepted')
+                              AND (h.reference = later.reference OR h.body = later.body)
+                            ORDER BY h.sendout_id, h.message_no FOR NO KEY UPDATE) AS h),
+    told AS (
+      UPDATE hybrid_message AS h SET status = 'Cancelled'
+        FROM (SELECT DISTINCT sendout_id, message_no FROM locked) AS l
+       WHERE h.customer_id = $1::bigint AND h.sendout_id = l.sendout_id AND h.message_no = l.message_no
+         AND h.status IN ('Sent', 'Accepted')
+      RETURNING h.sendout_id, h.message_no, h.is_reported),
+    expired AS (
+      UPDATE message SET expires_at = 'epoch'
+        FROM told
+       WHERE message.customer_id = $1::bigint AND message.sendout_id = told.sendout_id
+         AND message.message_no = told.message_no)
+    INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status)
+    SELECT $1::bigint, sendout_id, message_no, 'Cancelled' FROM told WHERE is_reported
+    ON CONFLICT DO NOTHING
+    """)
+
+  /// The state of a batch that loses so many waiting pushes.
+  static func stateWithout(_ count: String) -> String {
+    """
+    CASE WHEN push_batch.state IN ('queued', 'held') AND push_batch.queued + push_batch.waiting = \(count) THEN 'settled'
+         ELSE push_batch.state END
+    """
+  }
+}
+
+/// The parts of `BatchQueries.settle` that a stream of messages to numbers has beside.
+enum HybridSettlement {
+  /// The messages of the pushes, and the batches of fallbacks that wait for them.
+  static let concerned = """
+    concerned AS MATERIALIZED (
+      SELECT h.message_no, h.fallback_no, f.batch_no AS fallback_batch
+        FROM (SELECT DISTINCT p.message_no
+                FROM unnest($3::bigint[]) AS outcome (push_no)
+               CROSS JOIN LATERAL (SELECT message_no FROM push
+                                    WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
+                                      AND push.push_no = outcome.push_no
+                                   OFFSET 0) AS p) AS m
+       CROSS JOIN LATERAL (SELECT h.message_no, h.fallback_no FROM hybrid_message h
+                            WHERE h.customer_id = $1::bigint AND h.sendout_id = $2::bigint AND h.message_no = m.message_no
+                           OFFSET 0) AS h
+        LEFT JOIN LATERAL (SELECT batch_no FROM push
+                            WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
+                              AND push.push_no = h.fallback_no AND push.state = 'waiting' AND push.attempts = 0
+                           OFFSET 0) AS f ON true),
+    """
+
+  static let batches = "$11::int4[] || ARRAY(SELECT fallback_batch FROM concerned WHERE fallback_batch IS NOT NULL)"
+
+  /// Counts final outcomes in their messages, whose rows are locked, so that of outcomes that are written at the same time one is the
+  /// last. A fallback is cancelled once a push is accepted, if it waits for that, and due once all others have failed.
+  static let resolved = """
+    ,
+    locked AS MATERIALIZED (
+      SELECT h.message_no, h.status FROM hybrid_message h
+       WHERE h.customer_id = $1::bigint AND h.sendout_id = $2::bigint
+         AND h.message_no = ANY (ARRAY(SELECT message_no FROM settled WHERE state <> 'waiting'))
+       ORDER BY h.message_no
+         FOR NO KEY UPDATE),
+    ended AS MATERIALIZED (
+      SELECT l.message_no, l.status, count(*)::int2 AS pushes,
+             bool_or(s.state = 'accepted') AS is_accepted,
+             bool_or(s.state = 'accepted' AND s.push_no IS DISTINCT FROM c.fallback_no) AS is_pushed,
+             bool_or(s.state = 'uncertain') AS is_uncertain,
+             bool_or(s.state = 'failed' AND s.has_left AND s.push_no IS NOT DISTINCT FROM c.fallback_no) AS is_rejected
+        FROM settled s
+        JOIN concerned c ON c.message_no = s.message_no
+        JOIN locked l ON l.message_no = s.message_no
+       WHERE s.state <> 'waiting'
+       GROUP BY l.message_no, l.status),
+    told AS (
+      UPDATE hybrid_message AS h
+         SET unsettled = h.unsettled - e.pushes,
+             status = CASE WHEN h.status IN ('Delivered', 'Cancelled') THEN h.status
+                           WHEN e.is_accepted OR h.status = 'Accepted' THEN 'Accepted'
+                           WHEN h.unsettled > e.pushes OR e.is_uncertain THEN h.status
+                           WHEN e.is_rejected THEN 'Rejected' ELSE 'Failed' END,
+             fallback_reason = CASE WHEN h.fallback_reason = 'unconfirmed' AND h.status = 'Sent' AND NOT e.is_accepted
+                                         AND h.unsettled = e.pushes + 1 THEN 'push_failed' ELSE h.fallback_reason END
+        FROM ended e
+       WHERE h.customer_id = $1::bigint AND h.sendout_id = $2::bigint AND h.message_no = e.message_no
+      RETURNING h.message_no, h.fallback_no, h.kind, h.status, h.unsettled, h.is_reported, e.status AS status_before, e.is_pushed),
+    choice AS MATERIALIZED (
+      SELECT fallback_no, is_pushed AND kind = 'default' AS is_over, now() AS now
+        FROM told
+       WHERE fallback_no IS NOT NULL AND (is_pushed AND kind = 'default' OR unsettled = 1 AND status = 'Sent')),
+    resolved AS (
+      UPDATE push
+         SET state = c.state, reason = c.reason, not_before = c.not_before, settled_at = c.settled_at
+        FROM (SELECT fallback_no, CASE WHEN is_over THEN 'cancelled' ELSE 'waiting' END AS state,
+                     CASE WHEN is_over THEN 'push_accepted' ELSE 'push_failed' END AS reason,
+                     CASE WHEN NOT is_over THEN now END AS not_before, CASE WHEN is_over THEN now END AS settled_at
+                FROM choice OFFSET 0) AS c
+       WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.push_no = c.fallback_no
+         AND push.state = 'waiting' AND push.attempts = 0
+         AND push.batch_no IN (SELECT batch_no FROM batch WHERE batch_no <> ALL ($11::int4[]))
+      RETURNING push.batch_no, push.state),
+    recounted AS (
+      UPDATE push_batch
+         SET waiting = push_batch.waiting - c.cancelled, cancelled = push_batch.cancelled + c.cancelled,
+             not_before = CASE WHEN c.due > 0 THEN least(push_batch.not_before, c.now) ELSE push_batch.not_before END,
+             state = \(HybridQueries.stateWithout("c.cancelled"))
+        FROM (SELECT batch_no, count(*) FILTER (WHERE state = 'cancelled')::int4 AS cancelled,
+                     count(*) FILTER (WHERE state = 'waiting')::int4 AS due, now() AS now
+                FROM resolved GROUP BY batch_no OFFSET 0) AS c
+       WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
+         AND push_batch.batch_no = c.batch_no),
+    reported AS (
+      INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status)
+      SELECT $1::bigint, $2::bigint, message_no, status FROM told WHERE is_reported AND status <> status_before
+      ON CONFLICT DO NOTHING)
+    """
+}

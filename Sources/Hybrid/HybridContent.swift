@@ -1,0 +1,38 @@
+import Wire
+
+extension HybridMessage {
+  /// What its pushes and its SMS say. Phones get the members that CM's apps know: on those of Apple `ref` beside `aps`, and where it is
+  /// critical, `alert` beside an `aps` that wakes the app; on those of Android `message_id`, `message` and `time_to_live` as data alone.
+  /// The ids are the ledger's (`MessageContent.namesUpdateID`).
+  /// - Parameters:
+  ///   - isSilent: whether the app shows it itself, once it has confirmed it.
+  ///   - lifetime: seconds after which it is not sent any more.
+  func body(isSilent: Bool, lifetime: Int32?) -> MessageBody {
+    var apple: [String: JSONValue] = ["source": .null, "message": .null, "message_id": .null, "time_to_live": .null]
+    if !isSilent { apple["alert"] = .null }
+    return MessageBody(
+      verbatim: true, alert: text, priority: .high, silent: isSilent ? true : nil,
+      fields: ["message": .string(text), "time_to_live": .string("\(lifetime ?? Self.unlimited)")], trackOpens: false,
+      overrides: MessageOverrides(
+        apns: APNsOverride(payload: apple),
+        fcm: [
+          "notification": .null, "data": ["source": .null, "alert": .null, "ref": .null],
+          "android": ["notification": .null],
+        ],
+        sms: SMSOverride(from: sender, coding: smsCoding, maximumParts: maximumParts, reference: reference)))
+  }
+
+  /// The longest time that push services keep a push, in seconds.
+  private static let unlimited: Int32 = 2_419_200
+
+  private var smsCoding: SMSCoding {
+    switch coding {
+    case .automatic: .auto
+    case .gsm7: .gsm7
+    case .ucs2: .ucs2
+    }
+  }
+
+  /// How many SMS its text takes.
+  var parts: Int { SMSText(text, coding: smsCoding, maximumParts: maximumParts).parts }
+}

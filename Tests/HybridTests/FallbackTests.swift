@@ -1,0 +1,256 @@
+import Delivery
+import Foundation
+import Hybrid
+import Postgres
+import Registry
+import Simulator
+import Support
+import Testing
+import Wire
+
+@Suite struct FallbackTests {
+  private static let refusal = SimulatedAPNs.Reply.refuse(status: 400, reason: "BadMessageId")
+
+  @Test func `A default message whose push is accepted sends no SMS`() async throws {
+    try await withHybridBench { hybrid in
+      try await hybrid.addNumbers(1)
+      #expect(try await hybrid.send(hybrid.message(1)) == [.accepted(parts: 1)])
+      let rows = try await hybrid.until { $0[0].status == "Accepted" }
+      #expect(rows == [.init(status: "Accepted", pushes: ["accepted"], sms: "cancelled push_accepted")])
+      let states = try await hybrid.bench.database.query("SELECT DISTINCT state FROM push_batch")
+      #expect(try states.map { try $0.decode(String.self) } == ["settled"])
+    }
+  }
+
+  @Test func `A default message goes by SMS once every push has failed`() async throws {
+    try await withHybridBench { hybrid in
+      try await hybrid.addNumbers(1, phones: 2)
+      hybrid.simulator.apns.rule(.token("aa"), Self.refusal)
+      try await hybrid.bench.withHubs {
+        try await hybrid.send(hybrid.message(1))
+        let rows = try await hybrid.until { $0[0].status == "Accepted" }
+        #expect(rows[0].pushes == ["failed BadMessageId", "failed BadMessageId"] && rows[0].sms == "accepted")
+      }
+      #expect(hybrid.requests("cc").count == 1)
+    }
+  }
+
+  @Test func `Of two phones that fail at the same time, one is the last, and the SMS goes once`() async throws {
+    try await withHybridBench { hybrid in
+      try await hybrid.addNumbers(100, phones: 2)
+      hybrid.simulator.apns.rule(.token("aa"), Self.refusal)
+      try await hybrid.bench.withHubs(2) {
+        let answers = try await hybrid.messages.accept(
+          hybrid.bench.customer, (1...100).map { hybrid.message($0) }, allOrNothing: false)
+        #expect(answers.allSatisfy { $0 == .accepted(parts: 1) })
+        _ = try await hybrid.until { $0.allSatisfy { $0.status == "Accepted" } }
+      }
+      #expect(Set(hybrid.requests("cc").map(\.token)).count == 100 && hybrid.requests("cc").count == 100)
+    }
+  }
+
+  @Test func `Without a phone or an app key a message goes by SMS at once, and by push only it fails`() async throws {
+    try await withHybridBench { hybrid in
+      try await hybrid.addNumbers(1, phones: 0)
+      try await hybrid.send(
+        hybrid.message(1), hybrid.message(1, kind: .critical), hybrid.message(1, hasKey: false),
+        hybrid.message(1, channels: [.sms]), hybrid.message(1, kind: .otp), hybrid.message(1, channels: [.push]))
+      _ = try await hybrid.until {
+        $0.count { $0.status == "Accepted" } == 4 && $0.count { $0.status == "Failed" } == 2
+      }
+      let reasons = try await hybrid.bench.database.query(
+        "SELECT fallback_reason FROM hybrid_message WHERE fallback_no IS NOT NULL ORDER BY 1"
+      ).map { try $0.decode(String.self) }
+      #expect(reasons == ["no_device", "no_device", "sms_only", "sms_only"])
+      #expect(hybrid.requests("cc").count == 4)
+    }
+  }
+
+  @Test func `A critical message goes by SMS after its time unless a device has confirmed it`() async throws {
+    try await withHybridBench { hybrid in
+      try await hybrid.addNumbers(2)
+      try await hybrid.send(hybrid.message(1, kind: .critical), hybrid.message(2, kind: .critical))
+      _ = try await hybrid.until { $0.allSatisfy { $0.status == "Accepted" } }
+      let ids = try await hybrid.updateIDs()
+      #expect(try await hybrid.confirm(1, ids + ["7"]) == [ids[1], "7"])
+      #expect(try await hybrid.confirm(1, [ids[0]], readAt: Date()) == [])
+      #expect(try await hybrid.confirm(1, [ids[0]]) == [])
+      try await hybrid.passConfirmationTime()
+      try await hybrid.bench.withHubs { _ = try await hybrid.until { $0[1].sms == "accepted" } }
+      let rows = try await hybrid.rows()
+      #expect(rows[0] == .init(status: "Delivered", pushes: ["accepted"], sms: "cancelled confirmed_in_time"))
+      #expect(rows[1] == .init(status: "Accepted", pushes: ["accepted"], sms: "accepted"))
+      #expect(hybrid.requests("cc").count == 1)
+    }
+  }
+
+  @Test func `A critical message whose push fails does not wait for its time`() async throws {
+    try await withHybridBench { hybrid in
+      try await hybrid.addNumbers(1)
+      hybrid.simulator.apns.rule(.token("aa"), Self.refusal)
+      try await hybrid.bench.withHubs {
+        try await hybrid.send(hybrid.message(1, kind: .critical))
+        let rows = try await hybrid.until { $0[0].sms == "accepted" }
+        #expect(rows[0].status == "Accepted" && rows[0].pushes == ["failed BadMessageId"])
+      }
+    }
+  }
+
+  @Test func `Confirmations race the SMS, and each message has exactly one of them`() async throws {
+    try await withHybridBench { hybrid in
+      try await hybrid.addNumbers(200)
+      _ = try await hybrid.messages.accept(
+        hybrid.bench.customer, (1...200).map { hybrid.message($0, kind: .critical) }, allOrNothing: false)
+      _ = try await hybrid.until { $0.allSatisfy { $0.status == "Accepted" } }
+      let ids = try await hybrid.updateIDs()
+      try await hybrid.bench.withHubs(2) {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for number in 1...200 {
+            group.addTask { #expect(try await hybrid.confirm(number, [ids[number - 1]]) == []) }
+            if number == 60 { group.addTask { try await hybrid.passConfirmationTime() } }
+          }
+          try await group.waitForAll()
+        }
+        _ = try await hybrid.until { $0.allSatisfy { $0.sms == "accepted" || $0.sms == "cancelled confirmed_in_time" } }
+      }
+      let rows = try await hybrid.rows()
+      #expect(rows.allSatisfy { $0.status == "Delivered" })
+      #expect(hybrid.requests("cc").count == rows.count { $0.sms == "accepted" })
+    }
+  }
+
+  @Test func `A one-time password is withdrawn by a later SMS, and expires by itself`() async throws {
+    try await withHybridBench { hybrid in
+      try await hybrid.addNumbers(2)
+      hybrid.simulator.apns.rule(.token("aa"), .refuse(status: 503, reason: "ServiceUnavailable"))
+      try await hybrid.send(
+        hybrid.message(1, "Code 1", kind: .otp, reference: "a"), hybrid.message(2, "Code 2", kind: .otp))
+      _ = try await hybrid.until { $0.allSatisfy { $0.pushes == ["waiting ServiceUnavailable"] && $0.sms == nil } }
+      try await hybrid.send(hybrid.message(1, "Your code: 1", channels: [.sms], reference: "a"))
+      #expect(try await hybrid.rows().map(\.status).prefix(2) == ["Cancelled", "Sent"])
+      try await hybrid.bench.database.query("UPDATE message SET expires_at = now() WHERE message_no = 2")
+      hybrid.simulator.apns.removeRules()
+      let before = hybrid.requests("aa").count
+      try await hybrid.bench.withHubs {
+        let rows = try await hybrid.until { $0.allSatisfy { !$0.pushes.contains("waiting ServiceUnavailable") } }
+        #expect(rows[0].pushes == ["failed withdrawn"] && rows[0].status == "Cancelled")
+        #expect(rows[1].pushes == ["failed expired"] && rows[1].status == "Failed")
+      }
+      #expect(hybrid.requests("aa").count == before)
+    }
+  }
+
+  @Test func `A number that has opted out is refused, and one refusal can refuse all`() async throws {
+    try await withHybridBench { hybrid in
+      try await hybrid.addNumbers(2)
+      try await hybrid.bench.database.query(
+        "UPDATE device SET invalidated_at = now(), invalidation_type = 1 WHERE token = 'cc' || lpad(to_hex(16), 62, '0')"
+      )
+      let messages = [hybrid.message(1), hybrid.message(2), hybrid.message(1, channels: [.push])]
+      let both = try await hybrid.messages.accept(hybrid.bench.customer, messages, allOrNothing: true)
+      #expect(both == Array(repeating: .refused(.suppressed), count: 3))
+      #expect(try await hybrid.rows().isEmpty)
+      let each = try await hybrid.messages.accept(hybrid.bench.customer, messages, allOrNothing: false)
+      #expect(each == [.refused(.suppressed), .accepted(parts: 1), .accepted(parts: 1)])
+      var unknown = hybrid.message(1)
+      unknown.appKey = UUID()
+      #expect(try await hybrid.send(unknown) == [.refused(.appKeyUnknown)])
+    }
+  }
+
+  @Test func `An unknown number becomes a contact that gets SMS`() async throws {
+    try await withHybridBench { hybrid in
+      #expect(
+        try await hybrid.send(hybrid.message(5), hybrid.message(5)) == [.accepted(parts: 1), .accepted(parts: 1)])
+      let rows = try await hybrid.bench.database.query(
+        "SELECT original_id, token, push_app_id FROM contact JOIN device USING (customer_id, contact_id)")
+      let (id, token, app) = try #require(rows.first).decode(String.self, String.self, Int64.self)
+      #expect(rows.count == 1 && id == "0031610000005" && token == "+31610000005" && app == hybrid.sms.id.rawValue)
+    }
+  }
+
+  @Test func `Phones get the text, and the id that confirms it, in the form of their app`() async throws {
+    try await withHybridBench { hybrid in
+      try await hybrid.addNumbers(1)
+      try await hybrid.send(hybrid.message(1, "Hi"))
+      try await hybrid.send(hybrid.message(1, "Wake", kind: .critical))
+      _ = try await hybrid.until { $0.allSatisfy { $0.status == "Accepted" } }
+      let ids = try await hybrid.updateIDs()
+      let requests = hybrid.requests("aa")
+      #expect(try JSONValue(parsing: requests[0].payload) == ["aps": ["alert": "Hi"], "ref": .string(ids[0])])
+      #expect(
+        try JSONValue(parsing: requests[1].payload) == [
+          "aps": ["content-available": 1], "alert": "Wake", "ref": .string(ids[1]),
+        ])
+    }
+  }
+
+  @Test func `An SMS that was never answered is uncertain, and of a critical message it is sent again`() async throws {
+    try await withHybridBench { hybrid in
+      try await hybrid.addNumbers(2, phones: 0)
+      hybrid.simulator.apns.rule(.token("cc"), .ignore)
+      defer { hybrid.simulator.apns.answerIgnored() }
+      // The hub that accepts them is killed while it waits for the provider.
+      let (dispatcher, messages) = HybridBench.hub(hybrid.bench, confirmationTime: .seconds(30))
+      _ = try await messages.accept(
+        hybrid.bench.customer, [hybrid.message(1), hybrid.message(2, kind: .critical)], allOrNothing: false)
+      _ = await hybrid.simulator.apns.received(count: 2)
+      let end = Task { await dispatcher.end() }
+      end.cancel()
+      await end.value
+      hybrid.simulator.apns.removeRules()
+      try await hybrid.bench.withHubs {
+        let rows = try await hybrid.until { $0.allSatisfy { $0.sms != "queued" && $0.sms != "queued hub_stopped" } }
+        #expect(rows.map(\.sms) == ["uncertain hub_stopped", "accepted"])
+        #expect(rows.map(\.status) == ["Sent", "Accepted"])
+      }
+      #expect(hybrid.requests("cc").count == 3)
+    }
+  }
+
+  @Test func `After hubs were killed, each critical message is confirmed or went by SMS, once`() async throws {
+    try await withHybridBench(confirmationTime: .seconds(2)) { hybrid in
+      try await hybrid.addNumbers(120)
+      let answered = (1...120).map { hybrid.message($0, kind: .critical) }
+      let (dispatcher, messages) = HybridBench.hub(hybrid.bench, confirmationTime: .seconds(2))
+      _ = try await messages.accept(hybrid.bench.customer, answered, allOrNothing: false)
+      _ = await hybrid.simulator.apns.received(count: 30)
+      let end = Task { await dispatcher.end() }
+      end.cancel()
+      await end.value
+      let ids = try await hybrid.updateIDs()
+      for kill in 0..<3 {
+        try await hybrid.bench.withHubs {
+          for number in kill * 20 + 1...(kill + 1) * 20 { _ = try await hybrid.confirm(number, [ids[number - 1]]) }
+        }
+      }
+      try await hybrid.bench.withHubs(2) {
+        _ = try await hybrid.until { rows in
+          rows.allSatisfy {
+            $0.pushes == ["accepted"] && ($0.sms == "accepted" || $0.sms == "cancelled confirmed_in_time")
+          }
+        }
+      }
+      let rows = try await hybrid.rows()
+      let resent = try await hybrid.bench.database.query(
+        "SELECT count(*) FROM push p JOIN hybrid_message h USING (customer_id, sendout_id, message_no) WHERE push_no = fallback_no AND attempts > 1"
+      )[0].decode(Int.self)
+      let sms = rows.count { $0.sms == "accepted" }
+      #expect(Set(hybrid.requests("cc").map(\.token)).count == sms && hybrid.requests("cc").count <= sms + resent)
+      #expect(rows.count { $0.status == "Delivered" } == 60)
+    }
+  }
+
+  @Test func `Each status of a message whose app has an address is kept for its customer, once`() async throws {
+    try await withHybridBench(statusURL: "https://example.com/status") { hybrid in
+      try await hybrid.addNumbers(2)
+      hybrid.simulator.apns.rule(.token("aa" + String(repeating: "0", count: 60) + "2"), Self.refusal)
+      try await hybrid.send(hybrid.message(1), hybrid.message(2, channels: [.push]))
+      _ = try await hybrid.until { $0.map(\.status).sorted() == ["Accepted", "Failed"] }
+      let ids = try await hybrid.updateIDs()
+      for id in ids { for _ in 1...2 { _ = try await hybrid.confirm(1, [id], readAt: Date()) } }
+      let reports = try await hybrid.bench.database.query("SELECT status FROM hybrid_report ORDER BY status")
+      #expect(try reports.map { try $0.decode(String.self) } == ["Accepted", "Delivered", "Failed", "Read"])
+    }
+  }
+}
