@@ -7,13 +7,15 @@ public import Wire
 ///
 /// Accounts of the same credentials share connections and tokens, however often they are asked for.
 public final class PushServices: Service {
-  private let pools: ConnectionPools
+  let pools: ConnectionPools
   let apns: APNsEndpoint
   private let fcm: AccessTokenService
   private let hms: AccessTokenService
   private let wns: AccessTokenService
   private let windows: EndpointRule
   private let webPush: WebPushSender
+  /// Where `post` may go.
+  let callbacks: EndpointRule
 
   /// - Parameters:
   ///   - tokens: keeps the provider tokens that all hubs share; this process keeps its own if `nil`.
@@ -32,6 +34,7 @@ public final class PushServices: Service {
     hms = try .hms(settings.hms, pools)
     wns = try .wns(settings.wns, settings.endpoints.wns, pools)
     windows = settings.endpoints.wns
+    callbacks = settings.endpoints.callbacks
     webPush = WebPushSender(settings.webPush, settings.endpoints.webPush, pools)
   }
 

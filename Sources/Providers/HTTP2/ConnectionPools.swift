@@ -12,7 +12,8 @@ struct PoolKey: Hashable, Sendable {
   var environment: PushEnvironment
   /// Nil if all customers with these credentials share the connections.
   var customer: CustomerID?
-  var credentials: PushServiceCredentials
+  /// Nil where nobody signs in.
+  var credentials: PushServiceCredentials?
   /// What its connections sign in with, for services that take a certificate in TLS.
   var certificate: PushCertificate?
   /// Where to, for an account whose devices have addresses of their own.
@@ -176,7 +177,7 @@ final class ConnectionPools: Sendable {
   ) -> sending HTTP2ConnectionPool {
     var logger = logger
     logger[metadataKey: "environment"] = "\(key.environment.rawValue)"
-    logger[metadataKey: "account"] = "\(key.credentials)"
+    if let credentials = key.credentials { logger[metadataKey: "account"] = "\(credentials)" }
     // Clients name the origins: what happens there must not fill the log.
     if key.origin != nil, logger.logLevel > .debug { logger.logLevel = max(logger.logLevel, .error) }
     var pool = settings.pool
@@ -217,7 +218,7 @@ extension ConnectionPools {
     let (idle, used) = pools.withLock { pools in
       let idle = pools.byKey.filter { now.timeIntervalSince($0.value.lastUse) > Self.idleLimit }
       for key in idle.keys { pools.byKey[key] = nil }
-      return (idle.values, Set(pools.byKey.keys.map(\.credentials)))
+      return (idle.values, Set(pools.byKey.keys.compactMap(\.credentials)))
     }
     for pool in idle { _ = pool.shutDown() }
     return used

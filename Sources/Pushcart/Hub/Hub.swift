@@ -53,7 +53,7 @@ struct Hub: Sendable {
         parts.services,
       ],
       [
-        runner(parts), parts.messages,
+        runner(parts), parts.messages, statusReporter(parts),
         Housekeeping(pool, vault: vault, retentionDays: settings.retentionDays, logger: logger),
         parts.readiness,
       ]
@@ -117,6 +117,12 @@ struct Hub: Sendable {
     runnerSettings.shutdownTimeout = settings.drain
     return SendoutRunner(
       parts.pool, dispatcher: parts.dispatcher, vault: parts.vault, settings: runnerSettings, logger: logger)
+  }
+
+  private func statusReporter(_ parts: HubParts) -> StatusReporter {
+    StatusReporter(parts.pool, logger: logger) { [services = parts.services] json, endpoint, customer in
+      await services.post(json, to: endpoint, of: customer)
+    }
   }
 
   private func routes(_ parts: HubParts, _ pins: PINs) throws -> HubRoutes {

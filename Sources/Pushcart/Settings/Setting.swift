@@ -104,6 +104,10 @@ extension Setting {
     "webpush-allowed-hosts",
     "only hosts that Web Push sends to, as in push.example.com:8443,*.push.apple.com; these can have private addresses",
     fallback: "hosts of the internet, ports 443 and 8443")
+  static let statusAllowedHosts = Setting(
+    "status-allowed-hosts",
+    "only hosts that status reports of messages to numbers are posted to, as in crm.example.com; these can have private addresses",
+    fallback: "hosts of the internet, ports 443 and 8443")
   static let providerCAFile = Setting(
     "provider-ca-file", "PEM file of certificates to trust instead of the system's")
   static let logLevel = Setting(
@@ -118,7 +122,7 @@ extension Setting {
     operationsPort, publicURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
     pageFrameAncestors, pnm2Customer, pnm2AllowedNetworks, drainSeconds, pushesInFlight, retentionDays,
     apnsProductionURL, apnsSandboxURL, fcmURL, googleTokenURL, hmsURL, hmsTokenURL, wnsTokenURL, wnsAllowedHosts,
-    webpushAllowedHosts, providerCAFile, logLevel, logFormat,
+    webpushAllowedHosts, statusAllowedHosts, providerCAFile, logLevel, logFormat,
     config,
   ]
   /// Settings whose value can be in a file: the variable with `_FILE`, the flag with `-file`.

@@ -37,6 +37,7 @@ struct ProviderFlags: ParsableArguments {
   @Option(help: .setting(.wnsTokenURL)) var wnsTokenURL: String?
   @Option(help: .setting(.wnsAllowedHosts)) var wnsAllowedHosts: String?
   @Option(help: .setting(.webpushAllowedHosts)) var webpushAllowedHosts: String?
+  @Option(help: .setting(.statusAllowedHosts)) var statusAllowedHosts: String?
   @Option(help: .setting(.providerCAFile)) var providerCAFile: String?
 
   var given: [Given] {
@@ -44,7 +45,8 @@ struct ProviderFlags: ParsableArguments {
       (.apnsProductionURL, apnsProductionURL), (.apnsSandboxURL, apnsSandboxURL), (.fcmURL, fcmURL),
       (.googleTokenURL, googleTokenURL), (.hmsURL, hmsURL), (.hmsTokenURL, hmsTokenURL),
       (.wnsTokenURL, wnsTokenURL), (.wnsAllowedHosts, wnsAllowedHosts),
-      (.webpushAllowedHosts, webpushAllowedHosts), (.providerCAFile, providerCAFile),
+      (.webpushAllowedHosts, webpushAllowedHosts), (.statusAllowedHosts, statusAllowedHosts),
+      (.providerCAFile, providerCAFile),
     ]
   }
 }

@@ -77,6 +77,10 @@ public struct EndpointRule: Sendable, Hashable {
       .init(host: ".push.apple.com"), .init(host: ".notify.windows.com"),
     ]), isOpen: true, setting: "PUSHCART_WEBPUSH_ALLOWED_HOSTS")
 
+  /// Addresses of customers to which the hub posts: by default at every host of the internet, on the same ports.
+  public static let callbacks = EndpointRule(
+    known: HostList([]), isOpen: true, setting: "PUSHCART_STATUS_ALLOWED_HOSTS")
+
   /// Why nothing is sent there, as a sentence's end; nil if its text tells no reason. A name can still lead to a private address,
   /// which is known when it is looked up.
   public func problem(with endpoint: PushEndpoint) -> String? {
@@ -109,10 +113,11 @@ public struct EndpointRule: Sendable, Hashable {
   private static let localDomains = [".localhost", ".local", ".internal", ".home.arpa"]
 }
 
-/// The rules of all push services whose devices have endpoints.
+/// The rules of all push services whose devices have endpoints, and of addresses that customers name.
 public struct EndpointRules: Sendable, Hashable {
   public var wns = EndpointRule.wns
   public var webPush = EndpointRule.webPush
+  public var callbacks = EndpointRule.callbacks
 
   public init() {}
 }
