@@ -122,15 +122,38 @@ END
 multisend_rate() { wrk_rate 64 "$HUB" multisend.lua | awk '{ print $1 * 100 }'; }
 
 # Messages accepted by the push service, from the first request until the last outcome is written: a backlog lowers the rate.
-message_rate() {
+message_rate() { # message_rate [SCRIPT]
   local streams="SELECT coalesce(sum(accepted), 0), coalesce(sum(queued + waiting), 0) FROM push_batch
     JOIN sendout USING (customer_id, sendout_id) WHERE kind = 'stream'"
   local before begun after
   before=$(psql -Atc "$streams" | cut -d'|' -f1)
   begun=$(date +%s.%N)
-  wrk_rate 64 "$HUB" message.lua >/dev/null
+  wrk_rate 64 "$HUB" "${1:-message.lua}" >/dev/null
   until after=$(psql -Atc "$streams") && [ "${after#*|}" = 0 ]; do sleep 0.1; done
   awk -v n=$((${after%|*} - before)) -v from="$begun" -v to="$(date +%s.%N)" 'BEGIN { print n / (to - from) }'
+}
+
+APP_KEY=00000000-0008-8000-8000-000000000001
+make_numbers() { # the contacts of customer 8 become numbers, each with its phone
+  psql -qv ON_ERROR_STOP=1 -v key=$APP_KEY <<'END'
+UPDATE contact SET original_id = '00316' || lpad(substr(original_id, 5), 8, '0') WHERE customer_id = 8;
+INSERT INTO hybrid_app (customer_id, app_id, app_key, pin_text, voice_text, secret)
+VALUES (8, 'com.example.bench', :'key', '{{pin}}', '{{pin}}', '\x00');
+END
+}
+
+make_gateway() { # make_gateway FILE COUNT: calls of the gateway with so many messages
+  cat >"$1" <<END
+function request()
+  local messages = {}
+  for i = 1, $2 do
+    messages[i] = string.format('{"from":"Acme","to":[{"number":"00316%08d"}],"body":{"type":"auto","content":"Your parcel is here"},'
+      .. '"appKey":"$APP_KEY"}', math.random(1, $DEVICES))
+  end
+  local body = '{"messages":{"authentication":{"producttoken":"$PRODUCT_TOKEN"},"msg":[' .. table.concat(messages, ",") .. "]}}"
+  return wrk.format("POST", "/v1.0/message", { ["Content-Type"] = "application/json" }, body)
+end
+END
 }
 
 # p99 SCRIPT RATE_FILE: the 99th percentile of the reply's time in ms, at half of the median rate in the file.

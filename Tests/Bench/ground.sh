@@ -68,7 +68,7 @@ make_customers() { # in the database $PGDATABASE
   # 1 is the hub's and 2 the yardstick's, in tables of its own. The broadcasts of 4 are the large ones. Those of the others go to
   # further push services.
   local customer credentials
-  for customer in 1 2 3 4 5 6 7; do
+  for customer in 1 2 3 4 5 6 7 8; do
     "$PUSHCART" customer add --name "Bench $customer" --json >/dev/null
     case $customer in
     3) credentials=(--type firebase --service-account account.json) ;;
@@ -81,6 +81,7 @@ make_customers() { # in the database $PGDATABASE
     "$PUSHCART" template put --customer $customer --name offer --file "$here/../../Templates/offer.html" >/dev/null
   done
   KEY=$("$PUSHCART" key add --customer 1 --name bench --scope admin --json | field token)
+  PRODUCT_TOKEN=$("$PUSHCART" key add --customer 8 --name gateway --scope gateway --json | field token)
 }
 
 make_service_account() {

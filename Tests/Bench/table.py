@@ -30,6 +30,8 @@ PATHS = [
     ("message", "single messages, 64 connections, accepted by the push service, no backlog left", "PUT pushdevices, 64 connections", ">= 0.7"),
     ("pnm2", "pushes to softphones, 64 connections, answered with the verdict", "PUT pushdevices, 64 connections", ">= 0.5"),
     ("multisend", "the same in lists of 100, pushes a second", "PUT pushdevices, 64 connections", ">= 2"),
+    ("gateway", "messages to numbers, 100 a call, accepted by the push service, no backlog left", "PUT pushdevices, 64 connections", ">= 2"),
+    ("gateway-one", "the same, one a call", "PUT pushdevices, 64 connections", ">= 0.7"),
     ("wait", "single message with `wait` at half of its rate, p99 in ms", "PUT pushdevices at half of its rate, p99 in ms", "<= 3"),
     ("beside", "the same single message while sendouts run, p99 in ms", "without them, p99 in ms", "<= 3"),
 ]
