@@ -87,6 +87,10 @@ let package = Package(
     .systemLibrary(
       name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"]), .brew(["libnghttp2"])]),
 
+    .systemLibrary(
+      name: "CMaxMindDB", pkgConfig: "libmaxminddb",
+      providers: [.apt(["libmaxminddb-dev"]), .brew(["libmaxminddb"])]),
+
     // ground
     room("Wire", imports: []),
     // sql and Templates inside it are links: SwiftPM asks the plugin anew only when something below a target changes
@@ -122,8 +126,8 @@ let package = Package(
     room(
       "Web",
       imports: [
-        "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Wire", collections, crypto, httpTypes, hummingbird,
-        lifecycle, logging, metrics, nioCore, nioHTTP1, nioHTTPTypesHTTP1, nioPosix,
+        "CMaxMindDB", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Wire", collections, crypto, httpTypes,
+        hummingbird, lifecycle, logging, metrics, nioCore, nioHTTP1, nioHTTPTypesHTTP1, nioPosix,
       ]),
     room(
       "Simulator",

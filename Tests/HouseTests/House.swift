@@ -6,6 +6,7 @@ enum House {
   static let mayImport: KeyValuePairs<String, Set<String>> = [
     "CLibpq": [],
     "CNghttp2": [],
+    "CMaxMindDB": [],
     "Wire": [],
     "Embedded": [],
     "Postgres": ["CLibpq"],
@@ -15,7 +16,7 @@ enum House {
     "Delivery": ["Registry", "Providers", "Content", "Postgres", "Wire"],
     "Sendouts": ["Registry", "Content", "Delivery", "Postgres", "Wire"],
     "Hybrid": ["Registry", "Content", "Delivery", "Sendouts", "Postgres", "Wire"],
-    "Web": ["Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Wire"],
+    "Web": ["CMaxMindDB", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Wire"],
     "Simulator": ["Wire"],
     "Pushcart": [
       "Postgres", "Wire", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid", "Web",
@@ -23,7 +24,7 @@ enum House {
     ],
   ]
   /// Headers of C libraries, without a file of Swift.
-  static let systemLibraries: Set<String> = ["CLibpq", "CNghttp2"]
+  static let systemLibraries: Set<String> = ["CLibpq", "CNghttp2", "CMaxMindDB"]
   static let rooms = mayImport.map(\.key)
   /// Targets that build the rooms and are none themselves.
   static let workshop: Set<String> = ["EmbedPlugin", "EmbedTool"]

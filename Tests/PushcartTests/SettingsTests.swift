@@ -95,6 +95,16 @@ import Web
       ])
   }
 
+  @Test func `A file of countries has to be one`() async throws {
+    #expect(try await read([], enough).countries === nil)
+    for path in ["/nonexistent.mmdb", try file("canary")] {
+      #expect(
+        try await problems([(.geoIPFile, path)], enough) == [
+          "PUSHCART_GEOIP_FILE must name a readable MaxMind database (.mmdb)"
+        ])
+    }
+  }
+
   @Test func `No site can show rich pages in a frame by default`() async throws {
     #expect(try await read([], enough).pages.frameAncestors == "'none'")
     for value in ["'none'", "'self'", "http://localhost:8081", "'self' https://a.example https://*.b.example"] {

@@ -135,6 +135,8 @@ struct Hub: Sendable {
       pool, dispatcher: parts.dispatcher, messages: parts.messages, apps: parts.pushApps, credentials: credentials,
       registrations: registrations)
     let hybridCache = HybridAppCache(parts.requestDatabase, vault: vault)
+    let hybridMessages = HybridMessages(
+      pool, messages: messageService, apps: parts.pushApps, registrations: registrations)
     return HubRoutes(
       carma: CarmaRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, registrations: registrations,
@@ -148,9 +150,15 @@ struct Hub: Sendable {
         phones: PhoneRegistrations(
           pool, pins: pins, delivery: MessagePINDelivery(messageService, apps: parts.pushApps),
           pushApps: parts.pushApps, registrations: registrations),
-        messages: PhoneMessages(pool) { _, _, _ in }),
+        messages: PhoneMessages(pool) { app, number, confirmation in
+          _ = try await hybridMessages.confirm(
+            app.customer, appID: app.appID, number: number, updateIDs: confirmation.updates.map(\.description),
+            status: HybridStatus(rawValue: confirmation.status.rawValue) ?? .sent, readAt: confirmation.readAt)
+        }),
       mediator: MediatorRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, messages: messageService, settings: settings.mediator),
+      gateway: GatewayRoutes(authenticator: authenticator, messages: hybridMessages),
+      geoIP: GeoIPRoutes(countries: settings.countries),
       management: ManagementRoutes(
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
         apps: PushApps(pool, vault: vault), vault: vault,

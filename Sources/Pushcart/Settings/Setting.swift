@@ -110,6 +110,8 @@ extension Setting {
     fallback: "hosts of the internet, ports 443 and 8443")
   static let providerCAFile = Setting(
     "provider-ca-file", "PEM file of certificates to trust instead of the system's")
+  static let geoIPFile = Setting(
+    "geoip-file", "MaxMind database file that tells phones their country, such as GeoLite2-Country.mmdb")
   static let logLevel = Setting(
     "log-level", "trace, debug, info, notice, warning, error or critical; debug logs every request",
     fallback: "info; tools: error")
@@ -122,7 +124,7 @@ extension Setting {
     operationsPort, publicURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
     pageFrameAncestors, pnm2Customer, pnm2AllowedNetworks, drainSeconds, pushesInFlight, retentionDays,
     apnsProductionURL, apnsSandboxURL, fcmURL, googleTokenURL, hmsURL, hmsTokenURL, wnsTokenURL, wnsAllowedHosts,
-    webpushAllowedHosts, statusAllowedHosts, providerCAFile, logLevel, logFormat,
+    webpushAllowedHosts, statusAllowedHosts, providerCAFile, geoIPFile, logLevel, logFormat,
     config,
   ]
   /// Settings whose value can be in a file: the variable with `_FILE`, the flag with `-file`.

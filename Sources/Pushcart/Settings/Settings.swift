@@ -26,6 +26,8 @@ struct Settings: Sendable {
   /// Nil for ever.
   var retentionDays: Int32?
   var pushServices: PushServiceSettings
+  /// Tells phones their country; nil without.
+  var countries: CountryDatabase?
   /// Nil leaves it to the command: a hub logs more than a tool.
   var logLevel: Logger.Level?
   var logFormat: LogFormat
@@ -100,6 +102,11 @@ struct Settings: Sendable {
 
     pushServices = Self.pushServices(from: &reader)
     pushServices.webPush.contact = Self.contact(publicURL)
+
+    if let file = reader.text(.geoIPFile) {
+      countries = CountryDatabase(file)
+      if countries == nil { reader.wrong(.geoIPFile, "must name a readable MaxMind database (.mmdb)") }
+    }
 
     logLevel = reader.choice(.logLevel, Logger.Level.self)
     logFormat = reader.choice(.logFormat, LogFormat.self) ?? .auto

@@ -19,7 +19,10 @@ struct APIDescription: Sendable {
     for operation in operations {
       operation.requestBody?.schema.collectNamed(into: &found)
       for response in operation.allResponses {
-        if case .json(let content) = response.content { content.schema.collectNamed(into: &found) }
+        switch response.content {
+        case .json(let content), .jsonOrText(let content, _, _): content.schema.collectNamed(into: &found)
+        case .none, .text: break
+        }
       }
     }
     return found
@@ -52,7 +55,7 @@ extension APIDescription {
       A self-hosted marketing push hub. Mobile back ends register devices through Carma's REST API under `/rest`. Marketers \
       send through the management API under `/api/v1`. Phones open the rich pages.
 
-      Every body is JSON. Every error is `{"error": "…"}` with one sentence that names the field. A 2xx reply means that the \
+      Every body is JSON, and at the gateway XML too. Every error but the gateway's own is `{"error": "…"}` with one sentence that names the field. A 2xx reply means that the \
       change is committed. Every reply carries an `X-Request-Id`; the hub's log names it for each 5xx reply.
       """,
     tags: [
@@ -66,7 +69,7 @@ extension APIDescription {
         description: """
           The customer's access keys. A `device` key ships inside an app. A `send` key sends single messages too. A `backend` key opens \
           all of Carma's API. An \
-          `admin` key opens the management API too. The audit log tells who changed what.
+          `admin` key opens the management API too. A `gateway` key opens the gateway of Hybrid Messaging alone. The audit log tells who changed what.
           """),
       TagDescription(
         tag: .apps, description: "The apps that receive pushes, and the credentials of their push services."),
@@ -90,8 +93,13 @@ extension APIDescription {
       TagDescription(
         tag: .hybrid,
         description: """
-          CM Hybrid Messaging: messages to telephone numbers, by push where a phone has the app and a verified number. Phones sign \
-          their requests under `/v1.0` with their app's secret.
+          CM Hybrid Messaging's apps, and the phones that have them. Phones sign their requests under `/v1.0` with their app's secret.
+          """),
+      TagDescription(
+        tag: .gateway,
+        description: """
+          Messages to telephone numbers, by push or SMS, as clients of CM's gateway send them. The product token is an access key of \
+          scope `gateway`.
           """),
       TagDescription(
         tag: .softphones,
@@ -106,8 +114,8 @@ extension APIDescription {
     ],
     operations: [
       PushDeviceOperations.all, KeyOperations.all, AppOperations.all, ListOperations.all, TemplateOperations.all,
-      SendoutOperations.all, MessageOperations.all, TriggerOperations.all, HybridOperations.all, SoftphoneOperations.all,
-      ReportOperations.all, PageOperations.all,
+      SendoutOperations.all, MessageOperations.all, TriggerOperations.all, GatewayOperations.all, HybridOperations.all,
+      GeoIPOperations.all, SoftphoneOperations.all, ReportOperations.all, PageOperations.all,
       HealthOperations.all,
     ].flatMap { $0 })
 }

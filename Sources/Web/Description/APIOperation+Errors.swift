@@ -19,7 +19,7 @@ extension APIOperation {
   /// The errors that all operations of this kind share.
   private var commonErrors: [APIResponse] {
     switch tag {
-    case .pages, .operations: []
+    case .gateway, .pages, .operations: []
     default: invalidRequest + unauthorized + unreadableBody + idempotencyConflict + unavailable
     }
   }

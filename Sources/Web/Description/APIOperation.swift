@@ -14,7 +14,8 @@ struct APIOperation: Sendable {
     case sendouts = "Sendouts"
     case messages = "Messages"
     case triggers = "Triggers"
-    case hybrid = "Hybrid messaging"
+    case hybrid = "Hybrid phones"
+    case gateway = "Hybrid gateway"
     case softphones = "Softphones"
     case reports = "Reports"
     case pages = "Pages"
@@ -43,6 +44,8 @@ struct APIOperation: Sendable {
   var description: String
   var parameters: [APIParameter] = []
   var requestBody: APIContent?
+  /// The same request as XML, where the operation takes that, too.
+  var xmlBody: String?
   /// The body's limit in bytes.
   var bodyLimit = Limits.body
   /// The responses of success.
@@ -129,6 +132,8 @@ struct APIResponse: Sendable {
     case json(APIContent)
     /// One of these media types, such as `text/html`.
     case text([String], example: String)
+    /// JSON, or a text of one of these media types.
+    case jsonOrText(APIContent, [String], example: String)
   }
 
   var status: HTTPResponse.Status

@@ -63,7 +63,9 @@ enum OpenAPIDocument {
     ]
     if !operation.parameters.isEmpty { members["parameters"] = .array(operation.parameters.map(json)) }
     if let body = operation.requestBody {
-      members["requestBody"] = ["required": true, "content": ["application/json": media(body)]]
+      var content = ["application/json": media(body)]
+      content["application/xml"] = operation.xmlBody.map { text($0) }
+      members["requestBody"] = ["required": true, "content": .object(content)]
     }
     return .object(members)
   }
@@ -89,10 +91,16 @@ enum OpenAPIDocument {
     case .none: break
     case .json(let content): members["content"] = ["application/json": media(content)]
     case .text(let types, let example):
-      let media: JSONValue = ["schema": ["type": "string"], "example": .string(example)]
-      members["content"] = .object(Dictionary(uniqueKeysWithValues: types.map { ($0, media) }))
+      members["content"] = .object(Dictionary(uniqueKeysWithValues: types.map { ($0, text(example)) }))
+    case .jsonOrText(let content, let types, let example):
+      let texts = types.map { ($0, text(example)) }
+      members["content"] = .object(Dictionary(uniqueKeysWithValues: texts + [("application/json", media(content))]))
     }
     return .object(members)
+  }
+
+  private static func text(_ example: String) -> JSONValue {
+    ["schema": ["type": "string"], "example": .string(example)]
   }
 
   private static func media(_ content: APIContent) -> JSONValue {

@@ -50,6 +50,7 @@ extension ReferencePage {
     return """
       <h4>Body: \(type(body.schema))</h4>
       \(examples(body))
+      \(operation.xmlBody.map { "<p>Or as <code>application/xml</code>:</p><pre>\($0.htmlEscaped)</pre>" } ?? "")
       """
   }
 
@@ -64,6 +65,13 @@ extension ReferencePage {
       return """
         <details\(kind == "good" ? " open" : "")>\(title)
         <p>\(type(content.schema))</p>\(examples(content))</details>
+        """
+    case .jsonOrText(let content, let types, let example):
+      let text = types.map { "<code>\($0.htmlEscaped)</code>" }.joined(separator: " or ")
+      return """
+        <details\(kind == "good" ? " open" : "")>\(title)
+        <p>\(type(content.schema))</p>\(examples(content))
+        <p>Or \(text)</p><pre>\(example.htmlEscaped)</pre></details>
         """
     case .text(let types, let example):
       return """

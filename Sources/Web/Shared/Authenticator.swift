@@ -86,6 +86,21 @@ public struct Authenticator: Sendable {
     return String(password)
   }
 
+  /// What a product token opens, which requests to the gateway carry in their body or query.
+  /// - Returns: nil if it does not open the gateway.
+  /// - Throws: `HTTPErrorResponse`: 429 when the key is used too often; `RegistryError.tooManyUnknownTokens`.
+  func gatewayAccess(_ token: String?) async throws -> Access? {
+    guard let token, let access = try await keys.authenticate(token), access.opens(.gateway) else { return nil }
+    if let error = rate.refusal(of: KeyUser(access, from: nil)) { throw error }
+    return access
+  }
+
+  /// The same from the cache alone. It is not counted.
+  func cachedGatewayAccess(_ token: String?) -> Access? {
+    guard let access = token.flatMap({ keys.cached($0) }) else { return nil }
+    return access.opens(.gateway) ? access : nil
+  }
+
   /// Empties the cache: a key that was revoked here must not open anything here once that is answered.
   public func forget() { keys.flush() }
 

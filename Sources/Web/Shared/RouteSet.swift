@@ -9,6 +9,8 @@ public struct HubRoutes: Sendable {
   private let carmaTriggers: CarmaTriggerRoutes
   private let hybrid: HybridRoutes
   private let mediator: MediatorRoutes
+  private let gateway: GatewayRoutes
+  private let geoIP: GeoIPRoutes
   private let management: ManagementRoutes
   private let pages: PageRoutes
   private let description: DescriptionRoutes
@@ -17,13 +19,15 @@ public struct HubRoutes: Sendable {
 
   public init(
     carma: CarmaRoutes, carmaTriggers: CarmaTriggerRoutes, hybrid: HybridRoutes, mediator: MediatorRoutes,
-    management: ManagementRoutes,
-    pages: PageRoutes, description: DescriptionRoutes, health: HealthRoutes, metrics: MetricsRoutes
+    gateway: GatewayRoutes, geoIP: GeoIPRoutes, management: ManagementRoutes, pages: PageRoutes,
+    description: DescriptionRoutes, health: HealthRoutes, metrics: MetricsRoutes
   ) {
     self.carma = carma
     self.carmaTriggers = carmaTriggers
     self.hybrid = hybrid
     self.mediator = mediator
+    self.gateway = gateway
+    self.geoIP = geoIP
     self.management = management
     self.pages = pages
     self.description = description
@@ -35,7 +39,7 @@ public struct HubRoutes: Sendable {
   public var all: [any RouteSet] { clients + [management, description, metrics] }
 
   /// What apps, their back ends and phones ask for.
-  public var clients: [any RouteSet] { [carma, carmaTriggers, hybrid, mediator, pages, health] }
+  public var clients: [any RouteSet] { [carma, carmaTriggers, hybrid, gateway, geoIP, mediator, pages, health] }
 
   /// What operators ask for: management, its description and metrics. Both listeners tell their health.
   public var operations: [any RouteSet] { [management, description, health, metrics] }

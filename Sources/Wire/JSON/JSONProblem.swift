@@ -5,7 +5,7 @@ public struct JSONProblem: Error, Sendable, Equatable {
   /// Ends the sentence that begins with the path, as in "must be a string"; holds no value of the sender's.
   public let problem: String
   /// Whether it is the document that is wrong rather than a field of it.
-  private let isOfBody: Bool
+  let isOfBody: Bool
 
   public init(_ problem: String, at path: String = "") {
     self.init(problem, at: path, isOfBody: false)
@@ -49,6 +49,18 @@ public struct JSONKey: CustomStringConvertible {
     guard name.utf8CodeUnitCount == key.raw.count else { return false }
     for offset in 0..<key.raw.count where name.utf8Start[offset] != key.raw[offset] { return false }
     return true
+  }
+
+  /// Whether this is the name in any case of its letters, which are of ASCII.
+  func equalsInAnyCase(_ name: StaticString) -> Bool {
+    if let decoded { return decoded.lowercased() == name.description.lowercased() }
+    guard name.utf8CodeUnitCount == raw.count else { return false }
+    for offset in 0..<raw.count where Self.small(name.utf8Start[offset]) != Self.small(raw[offset]) { return false }
+    return true
+  }
+
+  private static func small(_ byte: UInt8) -> UInt8 {
+    (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
   }
 
   /// Whether this is the name, whatever escapes it is written with.

@@ -42,6 +42,19 @@ public struct TestWebServer: Sendable {
       request.headers.add(name: "Content-Type", value: "application/json")
       request.body = .bytes(ByteBuffer(string: json))
     }
+    return try await reply(to: request)
+  }
+
+  /// Sends a POST with these bytes, and reads the whole reply.
+  public func post(_ path: String, _ bytes: [UInt8], type: String? = nil) async throws -> TestReply {
+    var request = HTTPClientRequest(url: url + path)
+    request.method = .POST
+    if let type { request.headers.add(name: "Content-Type", value: type) }
+    request.body = .bytes(ByteBuffer(bytes: bytes))
+    return try await reply(to: request)
+  }
+
+  private func reply(to request: HTTPClientRequest) async throws -> TestReply {
     let response = try await Self.client.execute(request, timeout: .seconds(60))
     let body = try await response.body.collect(upTo: 16 * 1024 * 1024)
     let fields = response.headers.map { ($0.name.lowercased(), $0.value) }

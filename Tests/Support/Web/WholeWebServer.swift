@@ -70,6 +70,12 @@ public struct WholeWebServer: Sendable {
         mediator: MediatorRoutes(
           authenticator: authenticator, pushApps: pushApps, messages: messageService, settings: mediator,
           patience: patience),
+        gateway: GatewayRoutes(
+          authenticator: authenticator,
+          messages: HybridMessages(
+            pool, messages: messageService, apps: pushApps,
+            registrations: RegistrationBatcher(pool, endpoints: endpoints))),
+        geoIP: GeoIPRoutes(countries: nil),
         management: ManagementRoutes(
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
           apps: PushApps(pool, vault: vault), vault: vault,

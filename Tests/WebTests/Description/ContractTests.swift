@@ -67,6 +67,7 @@ private struct Tour: Sendable {
     try await carma()
     try await sendouts()
     try await hybrid()
+    try await gateway()
   }
 
   private func registry() async throws {
@@ -153,6 +154,26 @@ private struct Tour: Sendable {
     hold("GET", "/v1.0/messages", try await phone.send("GET", "/v1.0/messages"))
     let delivered = #"{"UpdateID":"70000000015","Status":"Delivered"}"#
     hold("PUT", "/v1.0/messages", try await phone.send("PUT", "/v1.0/messages", delivered))
+  }
+
+  /// What no key in a header opens.
+  private func gateway() async throws {
+    let token = try #require(
+      try await send("POST", "/api/v1/keys", #"{"name":"gateway","scope":"gateway"}"#).json.string("token"))
+    let appKey = "00000000-0001-8000-8000-000000000001"
+    try await bench.database.query(
+      """
+      INSERT INTO hybrid_app (customer_id, app_id, app_key, pin_text, voice_text, secret)
+      VALUES ($1::bigint, 'com.acme.app', $2::text::uuid, '', '', '')
+      """, bench.customer.rawValue, appKey)
+    try await send(
+      "PUT", "/rest/\(bench.customer)/apps/com.acme.app/pushdevices",
+      #"{"originalId":"0031600000001","deviceInfo":[{"devicetoken":"\#(bench.token(3))","appType":1}]}"#)
+    let message = #"{"from":"A","to":[{"number":"0031600000001"}],"body":{"content":"x"},"appKey":"\#(appKey)"}"#
+    let body = #"{"messages":{"authentication":{"producttoken":"\#(token)"},"msg":[\#(message)]}}"#
+    for path in ["/gateway.ashx", "/v1.0/message"] { try await send("POST", path, body) }
+    try await send("GET", "/gateway.ashx?producttoken=\(token)&from=A&to=0031600000001&body=x")
+    try await send("GET", "/v1.0/geoip")
   }
 
   private func triggers() async throws {

@@ -1,0 +1,167 @@
+import FoundationEssentials
+import HTTPTypes
+import Hummingbird
+public import Hybrid
+import NIOCore
+import Registry
+import Synchronization
+import Wire
+
+/// The gateway of CM Hybrid Messaging, which takes messages to telephone numbers by XML, JSON or a query.
+///
+/// A request names no customer and has no header with a key. Its product token, in the body or the query, is an access key of scope
+/// gateway.
+public struct GatewayRoutes: RouteSet {
+  private let authenticator: Authenticator
+  private let messages: HybridMessages
+  private let room = BodyRoom()
+  /// Both paths take both forms.
+  private static let paths: [RouterPath] = ["/gateway.ashx", "/v1.0/message"]
+
+  public init(authenticator: Authenticator, messages: HybridMessages) {
+    self.authenticator = authenticator
+    self.messages = messages
+  }
+
+  public func addRoutes(to routes: RouteTable) {
+    for path in Self.paths {
+      routes.post(path, use: send)
+      routes.fastPath(.post, path.description, answer: sendFromCaches)
+    }
+    routes.get(Self.paths[0], use: sendQuery)
+  }
+
+  private func send(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    try await room.withBody(of: request, upTo: GatewayRequest.maximumBytes) { bytes in
+      let form = Form(bytes)
+      let gateway: GatewayRequest
+      do throws(GatewayProblem) { gateway = try form.read(bytes) } catch { return form.reply(error) }
+      guard let access = try await authenticator.gatewayAccess(gateway.productToken) else {
+        return form.refuse(gateway.productToken)
+      }
+      return try await accept(gateway, form, access.customer)
+    }
+  }
+
+  /// As `send`, for a short request whose product token is cached. It is read on the event loop.
+  private func sendFromCaches(_ request: FastRequest, _ answer: @escaping FastCompletion) -> Bool {
+    let form = Form(request.body)
+    guard let gateway = try? form.read(request.body),
+      let access = authenticator.cachedGatewayAccess(gateway.productToken)
+    else { return false }
+    do {
+      try authenticator.count(request, access)
+    } catch {
+      answer { throw error }
+      return true
+    }
+    Task {
+      let reply: Result<Response, any Error>
+      do { reply = .success(try await accept(gateway, form, access.customer)) } catch { reply = .failure(error) }
+      answer { try reply.get() }
+    }
+    return true
+  }
+
+  /// HEAD comes here too, from link scanners for example, and must send nothing.
+  private func sendQuery(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    guard request.method == .get else { return Response(status: .badRequest) }
+    let gateway: GatewayRequest
+    do throws(GatewayProblem) { gateway = try GatewayRequest(query: request.uri.query ?? "") } catch {
+      return GatewayReply.xml(error)
+    }
+    guard let access = try await authenticator.gatewayAccess(gateway.productToken) else {
+      return GatewayReply.xmlUnauthenticated(gateway.productToken)
+    }
+    return try await accept(gateway, .xml, access.customer)
+  }
+
+  /// Accepts all messages of a request in one call. XML has all or none accepted, and JSON each by itself.
+  private func accept(_ request: GatewayRequest, _ form: Form, _ customer: CustomerID) async throws -> Response {
+    let items = GatewayCheck(now: Date()).items(request.messages)
+    var results: [Result<Int, GatewayRefusal>] = items.map { $0.result.map { _ in 0 } }
+    let valid = items.compactMap { try? $0.result.get() }
+    if form == .json || valid.count == items.count, !valid.isEmpty {
+      var accepted = try await messages.accept(customer, valid, allOrNothing: form == .xml).makeIterator()
+      for index in results.indices {
+        guard case .success = results[index], let acceptance = accepted.next() else { continue }
+        switch acceptance {
+        case .accepted(let parts): results[index] = .success(parts)
+        case .refused(let refusal): results[index] = .failure(.refused(refusal))
+        }
+      }
+    }
+    return form == .json ? GatewayReply.json(items, results) : GatewayReply.xml(results)
+  }
+
+  /// How a request is written, and its reply.
+  private enum Form: Sendable {
+    case json, xml
+
+    /// XML begins with `<`, behind white space and a byte order mark perhaps. Everything else is taken for JSON.
+    init(_ body: ByteBuffer) {
+      let bytes = body.readableBytesView
+      let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes
+      self = text.first { $0 > 0x20 } == UInt8(ascii: "<") ? .xml : .json
+    }
+
+    func read(_ body: ByteBuffer) throws(GatewayProblem) -> GatewayRequest {
+      switch self {
+      case .json: try Self.readJSON(body)
+      case .xml: try GatewayRequest(xml: Array(body.readableBytesView))
+      }
+    }
+
+    private static func readJSON(_ body: ByteBuffer) throws(GatewayProblem) -> GatewayRequest {
+      let result = body.withUnsafeReadableBytes { bytes in
+        let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? UnsafeRawBufferPointer(rebasing: bytes[3...]) : bytes
+        return Result { () throws(GatewayProblem) in try GatewayRequest(json: text) }
+      }
+      return try result.get()
+    }
+
+    func reply(_ problem: GatewayProblem) -> Response {
+      self == .json ? GatewayReply.json(problem) : GatewayReply.xml(problem)
+    }
+
+    func refuse(_ token: String?) -> Response {
+      self == .json ? GatewayReply.jsonUnauthenticated : GatewayReply.xmlUnauthenticated(token)
+    }
+  }
+}
+
+/// Bounds the memory of bodies that are read before anybody knows whose they are.
+private final class BodyRoom: Sendable {
+  /// Bytes of all of them together.
+  private static let size = 256 * 1024 * 1024
+  private let taken = Mutex(0)
+
+  /// Reads a body, and keeps its place until `use` has ended.
+  /// - Throws: `HTTPErrorResponse`: 413 when the body is larger than `limit`, 400 when it breaks off, 503 without room.
+  func withBody(
+    of request: Request, upTo limit: Int, _ use: (ByteBuffer) async throws -> Response
+  ) async throws -> Response {
+    if let length = request.headers[.contentLength], UInt64(length).map({ $0 > UInt64(limit) }) ?? true {
+      throw HTTPErrorResponse.tooLarge(limit: limit)
+    }
+    var body = ByteBuffer()
+    var size = 0
+    defer { taken.withLock { $0 -= size } }
+    do {
+      for try await chunk in request.body {
+        let hasRoom = taken.withLock { taken in
+          guard taken + chunk.readableBytes <= Self.size else { return false }
+          taken += chunk.readableBytes
+          return true
+        }
+        guard hasRoom else { throw HTTPErrorResponse.busy }
+        size += chunk.readableBytes
+        guard size <= limit else { throw HTTPErrorResponse.tooLarge(limit: limit) }
+        body.writeImmutableBuffer(chunk)
+      }
+    } catch  where !(error is HTTPErrorResponse) && !(error is CancellationError) {
+      throw HTTPErrorResponse.brokenBody
+    }
+    return try await use(body)
+  }
+}

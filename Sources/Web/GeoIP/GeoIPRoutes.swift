@@ -1,0 +1,40 @@
+import HTTPTypes
+public import Hummingbird
+import NIOCore
+import Wire
+
+/// `GET /v1.0/geoip` of CM Hybrid Messaging: tells a phone where its address is.
+public struct GeoIPRoutes: RouteSet {
+  private let countries: CountryDatabase?
+  private let authenticate: @Sendable (Request, WebRequestContext) async throws -> Void
+
+  /// - Parameters:
+  ///   - countries: nil for a hub that knows none.
+  ///   - authenticate: throws if the request is refused.
+  public init(
+    countries: CountryDatabase?,
+    authenticate: @escaping @Sendable (Request, WebRequestContext) async throws -> Void = { _, _ in }
+  ) {
+    self.countries = countries
+    self.authenticate = authenticate
+  }
+
+  public func addRoutes(to routes: RouteTable) {
+    routes.get("/v1.0/geoip") { request, context in
+      try await authenticate(request, context)
+      return Self.answer(context, countries)
+    }
+  }
+
+  /// The client's address and its country, or nulls. A proxy's word about the address counts as everywhere: only if it is trusted.
+  static func answer(_ context: WebRequestContext, _ countries: CountryDatabase?) -> Response {
+    let country = countries?.country(of: context.clientAddress)
+    var json = JSONWriter()
+    json.open("{")
+    json.member("Ip", context.clientAddress.description)
+    json.member("CountryCode", country?.code)
+    json.member("CountryName", country?.name)
+    json.close("}")
+    return JSONReply.make(bytes: ByteBuffer(bytes: json.bytes))
+  }
+}

@@ -1,0 +1,117 @@
+/// A request to the gateway of CM Hybrid Messaging, with its fields as they came by JSON, XML or a query.
+public struct GatewayRequest: Sendable, Equatable {
+  /// A `MSG`: one text to one or more telephone numbers. An empty field counts as absent.
+  public struct Message: Sendable, Equatable {
+    public var sender: String?
+    public var recipients: [String] = []
+    public var text: String?
+    /// `auto` lets the text choose its coding.
+    public var textType: String?
+    /// The data coding scheme: 0 for GSM-7, 8 for UCS-2.
+    public var coding: String?
+    public var reference: String?
+    public var minimumParts: String?
+    public var maximumParts: String?
+    public var validity: String?
+    public var channels: [String] = []
+    public var appKey: String?
+    public var kind: String?
+    /// A field that is no text and no number, or holds what no text can hold.
+    public var unreadableField: String?
+
+    public init() {}
+  }
+
+  public var productToken: String?
+  public var messages: [Message] = []
+
+  public init() {}
+
+  /// Bytes of a body.
+  public static let maximumBytes = 4 * 1024 * 1024
+  public static let maximumMessages = 1000
+  /// Telephone numbers of one message.
+  public static let maximumRecipients = 1000
+  /// Telephone numbers of all messages together.
+  public static let maximumTotal = 10_000
+}
+
+/// Why a request to the gateway is refused as a whole, with a sentence for its sender.
+public enum GatewayProblem: Error, Sendable, Equatable {
+  case malformed(String)
+  /// There is no message, or there are too many of something.
+  case badCount(String)
+
+  static let noMessages = GatewayProblem.badCount("A MESSAGES node requires at least one MSG node")
+
+  public var sentence: String {
+    switch self {
+    case .malformed(let sentence), .badCount(let sentence): sentence
+    }
+  }
+}
+
+extension GatewayRequest {
+  /// Adds a message, if there is room for it and its telephone numbers.
+  mutating func add(_ message: Message) throws(GatewayProblem) {
+    guard messages.count < Self.maximumMessages else {
+      throw .badCount("A request has at most \(Self.maximumMessages) messages (MSG).")
+    }
+    messages.append(message)
+  }
+
+  /// Refuses more telephone numbers than a message or a request can have.
+  static func checkCount(of recipients: Int, total: Int) throws(GatewayProblem) {
+    guard recipients <= maximumRecipients else {
+      throw .badCount("A message has at most \(maximumRecipients) telephone numbers (TO).")
+    }
+    guard total <= maximumTotal else {
+      throw .badCount("A request has at most \(maximumTotal) telephone numbers (TO) in all. Send several requests.")
+    }
+  }
+
+  /// Reads a query such as `producttoken=…&to=…&from=…&body=…`. It has one number, and SMS only: an app key is ignored.
+  public init(query: String) throws(GatewayProblem) {
+    var message = Message()
+    for pair in query.utf8.split(separator: UInt8(ascii: "&")) {
+      let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+      guard let name = Self.decoded(parts[0]), let value = parts.count == 1 ? "" : Self.decoded(parts[1]) else {
+        throw .malformed("The query is not percent-encoded UTF-8.")
+      }
+      switch name.lowercased() {
+      case "producttoken": productToken = value
+      case "body": message.text = value
+      case "to": message.recipients.append(value)
+      case "from": message.sender = value
+      case "reference": message.reference = value
+      default: break
+      }
+    }
+    guard message.recipients.count <= 1 else { throw .badCount("A GET request takes one telephone number.") }
+    message.maximumParts = "1"
+    message.channels = ["SMS"]
+    messages = [message]
+  }
+
+  /// Percent-decoding of a query, in which a plus sign is a blank.
+  private static func decoded(_ raw: Substring.UTF8View) -> String? {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(raw.count)
+    var rest = raw.makeIterator()
+    while let byte = rest.next() {
+      switch byte {
+      case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
+      case UInt8(ascii: "%"):
+        guard let high = rest.next().flatMap(digit), let low = rest.next().flatMap(digit) else { return nil }
+        bytes.append(high << 4 | low)
+      default: bytes.append(byte)
+      }
+    }
+    guard !bytes.contains(0) else { return nil }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  private static func digit(_ byte: UInt8) -> UInt8? {
+    Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
+  }
+}

@@ -1,0 +1,66 @@
+extension GatewayRequest {
+  /// Reads XML: `MESSAGES`, which holds `AUTHENTICATION` and `MSG`. Names are in any case, and unknown elements are ignored.
+  /// - Throws: `GatewayProblem` for what is wrong with the request as a whole.
+  public init(xml bytes: [UInt8]) throws(GatewayProblem) {
+    // Bounds the tree: a request within the other limits has fewer.
+    guard bytes.count(where: { $0 == UInt8(ascii: "<") }) <= Self.maximumTags else {
+      throw .malformed("The XML has more than \(Self.maximumTags) tags.")
+    }
+    let root: ParsedXML
+    do throws(ParsedXML.Failure) { root = try ParsedXML(bytes) } catch { throw .malformed("The XML \(error.problem).") }
+    guard root.name.uppercased() == "MESSAGES" else { throw .malformed("The XML must have MESSAGES as its root.") }
+    guard !root.includesOthers else { throw .malformed("The XML includes other documents, which is not allowed.") }
+    productToken = root.children("AUTHENTICATION").first?.text("PRODUCTTOKEN")?.trimmed
+    let nodes = root.children("MSG")
+    guard !nodes.isEmpty else { throw .noMessages }
+    var total = 0
+    for node in nodes {
+      let message = Message(node)
+      total += message.recipients.count
+      try Self.checkCount(of: message.recipients.count, total: total)
+      try add(message)
+    }
+  }
+
+  private static let maximumTags = 100_000
+}
+
+extension GatewayRequest.Message {
+  fileprivate init(_ node: ParsedXML) {
+    self.init()
+    for field in node.children {
+      switch field.name.uppercased() {
+      case "FROM": sender = field.text
+      case "TO": recipients.append(field.text)
+      case "BODY":
+        text = field.text
+        textType = field.attribute("TYPE")
+      case "REFERENCE": reference = field.text
+      case "APPKEY": appKey = field.text
+      case "APPMESSAGETYPE": kind = field.text
+      case "ALLOWEDCHANNELS":
+        channels += field.text.split(maxSplits: 16) { ",;".contains($0) || $0.isWhitespace }.map(String.init)
+      case "VALIDITY": validity = field.text
+      case "DCS": coding = field.text
+      case "MINIMUMNUMBEROFMESSAGEPARTS": minimumParts = field.text
+      case "MAXIMUMNUMBEROFMESSAGEPARTS": maximumParts = field.text
+      default: break
+      }
+    }
+  }
+}
+
+extension ParsedXML {
+  /// Whether it asks for another document in it (XInclude).
+  fileprivate var includesOthers: Bool {
+    name.hasSuffix(":include") || attributes.values.contains("http://www.w3.org/2001/XInclude")
+      || children.contains { $0.includesOthers }
+  }
+}
+
+extension String {
+  /// Without white space at either end.
+  fileprivate var trimmed: String {
+    String(drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
+  }
+}
