@@ -100,8 +100,11 @@ struct RecipientHistory {
     switch (push.state, push.reason) {
     case (.queued, "hub_stopped"?): return "Waits to be sent again, since its hub stopped before there was an answer."
     case (.queued, _): return "Waits to be sent."
+    case (.waiting, nil): return "Waits to stand in for the other pushes of its message."
+    case (.waiting, "push_failed"?): return "Is due, since every other push of its message failed."
     case (.waiting, _): return "Is due for another attempt, because of \(reason)."
     case (.accepted, _): return "Accepted by the push service."
+    case (.failed, "withdrawn"?): return "Not sent again: a later SMS has withdrawn it."
     case (.failed, _): return "Failed: \(reason). It is not sent again."
     case (.uncertain, _): return "Possibly sent, and never answered: \(reason). It is not sent again."
     case (.skipped, "device_invalidated"?): return "Not sent: the device had been invalidated by then."
@@ -109,6 +112,8 @@ struct RecipientHistory {
     case (.skipped, "no_device"?): return "Not sent: it goes to an address, and no service sends to one."
     case (.skipped, "device_gone"?): return "Not sent: the device had been deleted by then."
     case (.skipped, _): return "Not sent: \(reason)."
+    case (.cancelled, "push_accepted"?): return "Not sent: another push of its message was accepted."
+    case (.cancelled, "confirmed_in_time"?): return "Not sent: a device confirmed its message in time."
     case (.cancelled, _): return "Not sent: the sendout was cancelled."
     }
   }

@@ -128,6 +128,8 @@ import Wire
       _ = try await hybrid.until { $0.allSatisfy { $0.pushes == ["waiting ServiceUnavailable"] && $0.sms == nil } }
       try await hybrid.send(hybrid.message(1, "Your code: 1", channels: [.sms], reference: "a"))
       #expect(try await hybrid.rows().map(\.status).prefix(2) == ["Cancelled", "Sent"])
+      try await hybrid.send(hybrid.message(1, "Code 3", kind: .otp, channels: [.sms]))
+      _ = try await hybrid.until { $0.count { $0.sms == "accepted" && $0.status == "Accepted" } == 2 }
       try await hybrid.bench.database.query("UPDATE message SET expires_at = now() WHERE message_no = 2")
       hybrid.simulator.apns.removeRules()
       let before = hybrid.requests("aa").count

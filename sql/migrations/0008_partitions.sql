@@ -185,9 +185,9 @@ BEGIN
    WHERE coalesce(sendout >= r.first_value::bigint AND sendout < r.end_value::bigint, true)
    ORDER BY r.first_value IS NULL LIMIT 1;
   IF (SELECT reltuples FROM pg_class WHERE oid = whole) < new_rows THEN
-    EXECUTE format('ANALYZE %s, push_batch', whole);
+    EXECUTE format('ANALYZE %s, push_batch, hybrid_message', whole);
   ELSIF known < 10 * new_rows THEN
-    EXECUTE format('ANALYZE %s, push_batch', part);
+    EXECUTE format('ANALYZE %s, push_batch, hybrid_message', part);
   END IF;
 END $$;
 REVOKE EXECUTE ON FUNCTION refresh_push_statistics FROM PUBLIC;

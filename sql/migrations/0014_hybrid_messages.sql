@@ -21,7 +21,7 @@ CREATE TABLE hybrid_message (
   fallback_reason text     CONSTRAINT hybrid_message_fallback_reason_known CHECK (fallback_reason IN ('sms_only', 'no_device', 'push_failed', 'unconfirmed')),
   is_reported  boolean     NOT NULL,
   PRIMARY KEY (customer_id, sendout_id, message_no)
-);
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02);
 -- The number comes first. With the customer first, the planner takes this index for as good as the primary key on a new table.
 CREATE INDEX hybrid_message_number ON hybrid_message (number, customer_id, created_at);
 COMMENT ON TABLE  hybrid_message              IS 'Messages to telephone numbers, as the gateway accepted them.';

@@ -149,8 +149,8 @@ enum LedgerQueries {
   static let pushes = Statement(
     "ledger.pushes", .read,
     """
-    SELECT push_no, device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at, not_before, opened_at,
-           address
+    SELECT push_no, device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at,
+           nullif(not_before, 'infinity') AS not_before, opened_at, address
       FROM push
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no > $4::bigint
        AND ($3::text IS NULL OR state = $3::text)
@@ -162,8 +162,8 @@ enum LedgerQueries {
   static let pushesOfContact = Statement(
     "ledger.pushes_of_contact", .read,
     """
-    SELECT push_no, device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at, not_before, opened_at,
-           address
+    SELECT push_no, device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at,
+           nullif(not_before, 'infinity') AS not_before, opened_at, address
       FROM push
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND contact_id = $3::bigint
      ORDER BY push_no
