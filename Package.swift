@@ -60,6 +60,7 @@ let package = Package(
   products: [
     .executable(name: "pushcart", targets: ["Pushcart"]),
     .library(name: "Postgres", targets: ["Postgres"]),
+    .library(name: "PushcartClient", targets: ["PushcartClient"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -117,17 +118,18 @@ let package = Package(
     room("Sendouts", imports: ["Registry", "Content", "Delivery", "Postgres", "Wire", logging, lifecycle]),
 
     // 4th floor
+    room("Subscriptions", imports: ["Registry", "Delivery", "Postgres", "Wire", crypto, lifecycle, logging]),
     room(
       "Hybrid",
-      imports: ["Registry", "Content", "Delivery", "Sendouts", "Postgres", "Wire", crypto, lifecycle, logging]
-    ),
+      imports: ["Registry", "Content", "Delivery", "Sendouts", "Postgres", "Wire", crypto, lifecycle, logging]),
 
     // 5th floor
     room(
       "Web",
       imports: [
-        "CMaxMindDB", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Wire", collections, crypto, httpTypes,
-        hummingbird, lifecycle, logging, metrics, nioCore, nioHTTP1, nioHTTPTypesHTTP1, nioPosix,
+        "CMaxMindDB", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", collections,
+        crypto,
+        httpTypes, hummingbird, lifecycle, logging, metrics, nioCore, nioHTTP1, nioHTTPTypesHTTP1, nioPosix,
       ]),
     room(
       "Simulator",
@@ -137,12 +139,15 @@ let package = Package(
       ]
         + nio),
 
+    // for apps and their back ends
+    room("PushcartClient", imports: ["Wire", crypto]),
+
     // roof
     .executableTarget(
       name: "Pushcart",
       dependencies: [
-        "Postgres", "Wire", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid", "Web",
-        "Simulator", arguments, configuration, crypto, lifecycle, logging, metrics,
+        "Postgres", "Wire", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
+        "Subscriptions", "Web", "Simulator", arguments, configuration, crypto, lifecycle, logging, metrics,
       ],
       swiftSettings: strict
     ),
@@ -155,8 +160,9 @@ let package = Package(
     .target(
       name: "Support",
       dependencies: [
-        "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid", "Web", "Simulator",
-        crypto, httpClient, hummingbird, lifecycle, logging,
+        "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid", "Subscriptions",
+        "Web",
+        "Simulator", crypto, httpClient, hummingbird, lifecycle, logging,
       ] + nio,
       path: "Tests/Support",
       swiftSettings: strict
@@ -183,9 +189,19 @@ let package = Package(
         lifecycle, logging,
       ]),
     tests(
+      of: "PushcartClient",
+      imports: ["PushcartClient", "Subscriptions", "Registry", "Wire", crypto]),
+    tests(
+      of: "Subscriptions",
+      imports: [
+        "PushcartClient", "Subscriptions", "Delivery", "Registry", "Providers", "Simulator", "Postgres", "Wire", crypto,
+      ]),
+    tests(
       of: "Web",
       imports: [
-        "Web", "Hybrid", "Sendouts", "Delivery", "Registry", "Content", "Providers", "Postgres", "Wire", crypto,
+        "Web", "Hybrid", "Subscriptions", "Sendouts", "Delivery", "Registry", "Content", "Providers", "Postgres",
+        "Wire",
+        crypto,
         httpClient,
         hummingbird, logging, nioCore,
       ]),
@@ -194,13 +210,15 @@ let package = Package(
     tests(
       of: "Pushcart",
       imports: [
-        "Pushcart", "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid", "Web",
-        "Simulator", arguments, httpClient, lifecycle, logging, metrics,
+        "Pushcart", "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
+        "Subscriptions", "Web", "Simulator", arguments, httpClient, lifecycle, logging, metrics,
       ]),
     .executableTarget(
       name: "EncryptionRate", dependencies: ["Providers", "Wire"], path: "Tests/Bench/EncryptionRate",
       swiftSettings: strict),
-    tests(of: "House", imports: ["Postgres", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Pushcart"]),
+    tests(
+      of: "House",
+      imports: ["Postgres", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Pushcart"]),
   ],
   swiftLanguageModes: [.v6]
 )

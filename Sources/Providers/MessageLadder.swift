@@ -29,6 +29,7 @@ extension RenderedMessage {
   /// - Returns: nil if the smallest one is too large.
   func fitted<Form>(_ form: (RenderedMessage) -> Form?) -> (form: Form, reductions: Reductions)? {
     if let form = form(self) { return (form, []) }
+    if literalData != nil { return nil }
     var (message, reductions) = (self, Reductions())
     if mayDropInfo {
       message.info = nil

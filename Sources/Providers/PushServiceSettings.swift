@@ -9,8 +9,8 @@ public struct PushServiceSettings: Sendable {
   public var hms = HMSSettings()
   public var wns = WNSSettings()
   public var webPush = WebPushSettings()
-  /// `PUSHCART_WNS_ALLOWED_HOSTS` and `PUSHCART_WEBPUSH_ALLOWED_HOSTS`: where pushes to devices with addresses of their own may go;
-  /// `PUSHCART_STATUS_ALLOWED_HOSTS`: where status reports may go.
+  /// `PUSHCART_WNS_ALLOWED_HOSTS` and `PUSHCART_WEBPUSH_ALLOWED_HOSTS`: where pushes to devices with addresses of their own may go.
+  /// `PUSHCART_WEBHOOK_ALLOWED_HOSTS`: where webhooks and status reports may.
   public var endpoints = EndpointRules()
   /// `PUSHCART_PROVIDER_CA_FILE`: PEM of the certificates to trust; nil for the system's.
   public var caFile: String?

@@ -14,8 +14,8 @@ public final class PushServices: Service {
   private let wns: AccessTokenService
   private let windows: EndpointRule
   private let webPush: WebPushSender
-  /// Where `post` may go.
-  let callbacks: EndpointRule
+  /// Where webhooks and status reports may go.
+  let webhooks: EndpointRule
 
   /// - Parameters:
   ///   - tokens: keeps the provider tokens that all hubs share; this process keeps its own if `nil`.
@@ -34,8 +34,8 @@ public final class PushServices: Service {
     hms = try .hms(settings.hms, pools)
     wns = try .wns(settings.wns, settings.endpoints.wns, pools)
     windows = settings.endpoints.wns
-    callbacks = settings.endpoints.callbacks
     webPush = WebPushSender(settings.webPush, settings.endpoints.webPush, pools)
+    webhooks = settings.endpoints.webhook
   }
 
   /// The account of an app. Making one costs little: nothing is opened before it is used.
@@ -64,6 +64,12 @@ public final class PushServices: Service {
     case .webPush(let credentials): WebPushAccount(credentials: credentials, endpoint: webPush)
     case .sms(let account): SMSPushAccount(account: account)
     }
+  }
+
+  /// A customer's webhooks.
+  /// - Parameter token: the value of their header `X-webcom-webhook-token`.
+  public func webhooks(of customer: CustomerID, token: String?) -> any PushAccount {
+    WebhookAccount(customer: customer, token: token, rule: webhooks, pools: pools)
   }
 
   /// How large the message is in the form of the service that sends to devices of `type`, and the most that this service takes, both

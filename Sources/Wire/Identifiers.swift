@@ -81,3 +81,9 @@ public struct AuditEntryID: Identifier {
   public let rawValue: Int64
   public init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
+
+/// A subscription to what changes at a place of a data tree.
+public struct SubscriptionID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}

@@ -26,6 +26,9 @@ public struct RenderedMessage: Sendable, Equatable {
   public var fields: [Field]
   /// What a later push replaces on the screen; nil leaves it to the hub.
   public var collapseKey: String?
+  /// What the app gets as it is, in place of the fields of Carma's guide. Nothing is shown then, but that Apple's phones behind
+  /// another service get `alert` for the app's service extension.
+  public var literalData: [String: String]?
   /// Changes for each push service by its name, as `MessageOverrides.value` has them.
   public var overrides: JSONValue?
 
@@ -62,6 +65,13 @@ public struct RenderedMessage: Sendable, Equatable {
     self.fields = fields
     self.collapseKey = collapseKey
     self.overrides = overrides
+  }
+
+  /// Of data that the app gets as it is.
+  /// - Parameter alert: as a JSON string.
+  public init(literalData: [String: String], alert: [UInt8]) {
+    self.init(alert: alert)
+    self.literalData = literalData
   }
 }
 

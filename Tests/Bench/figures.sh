@@ -247,3 +247,31 @@ freeze_yardstick() { # the rows of the last large sendout once more, into a tabl
      WHERE customer_id = 4 AND sendout_id = (SELECT max(sendout_id) FROM sendout WHERE customer_id = 4)" |
     awk '/^INSERT/ { rows = $3 } /^Time/ { print rows / $2 * 1000 }'
 }
+
+put_value() { # put_value APP KEY PATH VALUE
+  curl -sf -X PUT "$HUB/datasync/v2/$1/data$3" -H "Authorization: Bearer $2" -H 'Content-Type: application/json' -d "$4" >/dev/null
+}
+
+fanout_rate() { # from the write until the last of 10,000 outcomes, by the log's clock
+  local last
+  last=$(psql -Atc "SELECT coalesce(max(notification_id), 0) FROM datasync_notification")
+  local begun
+  begun=$(psql -Atc "SELECT extract(epoch FROM clock_timestamp())")
+  put_value com.example.bench "$TREE_KEY" /fan "\"$begun\""
+  local sent="SELECT count(*) FROM datasync_notification WHERE notification_id > $last AND outcome = 'accepted'"
+  until [ "$(psql -Atc "$sent")" -ge 10000 ]; do sleep 0.1; done
+  psql -Atc "SELECT count(*) / (extract(epoch FROM max(at)) - $begun) FROM datasync_notification
+    WHERE notification_id > $last AND outcome = 'accepted'"
+}
+
+match_time() { # match_time few|many: a write that no subscription is told of, in ms
+  local key=$MANY_KEY
+  if [ "$1" = few ]; then key=$FEW_KEY; fi
+  cat >match.lua <<END
+function request()
+  return wrk.format("PUT", "/datasync/v2/$1/data/others/o" .. math.random(1, 1000),
+    { ["Authorization"] = "Bearer $key", ["Content-Type"] = "application/json" }, tostring(math.random(1, 1000000)))
+end
+END
+  wrk_rate 1 "$HUB" match.lua | awk '{ print 1000 / $1 }'
+}

@@ -71,7 +71,7 @@ make_customers() { # in the database $PGDATABASE
   for customer in 1 2 3 4 5 6 7 8; do
     "$PUSHCART" customer add --name "Bench $customer" --json >/dev/null
     case $customer in
-    3) credentials=(--type firebase --service-account account.json) ;;
+    3 | 8) credentials=(--type firebase --service-account account.json) ;;
     5) credentials=(--type huawei --client-id 104567891 --client-secret-file secret.txt) ;;
     6) credentials=(--type windows --package-sid ms-app://s-1-15-2-1 --client-secret-file secret.txt) ;;
     7) credentials=(--type web --contact mailto:push@example.com) ;;
@@ -82,6 +82,28 @@ make_customers() { # in the database $PGDATABASE
   done
   KEY=$("$PUSHCART" key add --customer 1 --name bench --scope admin --json | field token)
   PRODUCT_TOKEN=$("$PUSHCART" key add --customer 8 --name gateway --scope gateway --json | field token)
+}
+
+# The data tree of customer 8: 10,000 subscriptions at /fan, and others at places of their own, in two apps: few and many.
+make_subscriptions() {
+  TREE_KEY=$("$PUSHCART" datasync enable --customer 8 --app com.example.bench --json | field secret)
+  psql -qv ON_ERROR_STOP=1 <<'END'
+INSERT INTO datasync_app (customer_id, app_id) VALUES (8, 'few'), (8, 'many') ON CONFLICT DO NOTHING;
+INSERT INTO datasync_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target, target_key,
+  expires_at, due_at)
+SELECT 8, app, substr(sha256(convert_to(path, 'UTF8')), 1, 16), path, 'value', false, false, false, 'fcm', token,
+  substr(sha256(convert_to('fcm|' || token, 'UTF8')), 1, 16), 'infinity', 'infinity'
+FROM (SELECT 'com.example.bench' AS app, '/fan/' AS path, lpad(to_hex(i), 64, '0') AS token FROM generate_series(1, 10000) i
+      UNION ALL SELECT 'few', '/users/user' || i || '/', lpad(to_hex(i), 64, '0') FROM generate_series(1, 1000) i
+      UNION ALL SELECT 'many', '/users/user' || i || '/', lpad(to_hex(i), 64, '0') FROM generate_series(1, 1000000) i) AS s;
+END
+  FEW_KEY=$(tree_key few) MANY_KEY=$(tree_key many)
+  psql -qc ANALYZE
+}
+
+tree_key() { # a key of customer 8 for an app that has a data tree alone
+  psql -qc "INSERT INTO push_app (customer_id, app_id, app_type, name) VALUES (8, '$1', 2, '$1')"
+  "$PUSHCART" key add --customer 8 --name "$1" --scope backend --app "$1" --json | field token
 }
 
 make_service_account() {

@@ -22,6 +22,8 @@ PATHS = [
     ("web", f"sendout of {devices:,} devices to browsers, each push encrypted", H2LOAD, ">= 0.03"),
     ("crypto", f"sendout of {devices:,} devices to browsers", "encryption alone, on all cores", ">= 0.6"),
     ("pywebpush", f"sendout of {devices:,} devices to browsers", "pywebpush with a process for each core", ">= 5"),
+    ("fanout", "one change of a data tree told to 10,000 subscriptions at FCM", "sendout to as many devices at FCM", ">= 0.7"),
+    ("match", "a write beside 1,000,000 subscriptions, in ms", "beside 1,000, in ms", "<= 2"),
     ("hubs", f"sendout of {devices:,} devices by two hubs on one database", "by one hub", ">= 1.0"),
     (
         "delay", f"sendout of {devices:,} devices, replies after 50 ms",

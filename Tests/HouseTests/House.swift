@@ -16,11 +16,13 @@ enum House {
     "Delivery": ["Registry", "Providers", "Content", "Postgres", "Wire"],
     "Sendouts": ["Registry", "Content", "Delivery", "Postgres", "Wire"],
     "Hybrid": ["Registry", "Content", "Delivery", "Sendouts", "Postgres", "Wire"],
-    "Web": ["CMaxMindDB", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Wire"],
+    "Subscriptions": ["Registry", "Delivery", "Postgres", "Wire"],
+    "Web": ["CMaxMindDB", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire"],
     "Simulator": ["Wire"],
+    "PushcartClient": ["Wire"],
     "Pushcart": [
-      "Postgres", "Wire", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid", "Web",
-      "Simulator",
+      "Postgres", "Wire", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
+      "Subscriptions", "Web", "Simulator",
     ],
   ]
   /// Headers of C libraries, without a file of Swift.

@@ -6,13 +6,14 @@ import Postgres
 import Pushcart
 import Registry
 import Sendouts
+import Subscriptions
 import Support
 import Testing
 
 @Suite struct StatementTests {
   static let all =
     PostgresStatements.all + RegistryStatements.all + TemplateQueries.all + DeliveryStatements.all
-    + SendoutStatements.all + HybridStatements.all + PushcartStatements.all
+    + SendoutStatements.all + HybridStatements.all + SubscriptionsStatements.all + PushcartStatements.all
 
   @Test func `Every statement has a unique name that is short enough for PostgreSQL`() {
     let names = Self.all.map(\.name)

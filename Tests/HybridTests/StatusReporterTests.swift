@@ -64,7 +64,7 @@ import Wire
         #expect(problem == "must be at port 443 or 8443" || problem == "must be at a host of the internet")
       }
       var settings = PushServiceSettings(simulator)
-      settings.endpoints.callbacks.listed = HostList("\(endpoint.host):\(endpoint.port)")
+      settings.endpoints.webhook.listed = HostList("\(endpoint.host):\(endpoint.port)")
       try await withProvider(settings) { services in
         // It is there, and does not take it.
         let problem = try #require(await services.post(Array("{}".utf8), to: endpoint, of: CustomerID(1)))

@@ -62,6 +62,23 @@ final class LaneStatus: Sendable {
     }
   }
 
+  /// How many pushes `admit` would let in: all, one that probes, or none.
+  func room(_ key: Key, upTo limit: Int, now: ContinuousClock.Instant = .now) -> Int {
+    states.withLock { states in
+      switch states[key] {
+      case nil: limit
+      case .closed(_, let until, _), .probing(_, let until, _): until <= now ? min(1, limit) : 0
+      }
+    }
+  }
+
+  /// Opens all lanes of a customer, as after its credentials changed.
+  func reopen(_ customer: CustomerID) {
+    states.withLock { states in
+      for key in states.keys where key.customer == customer { states[key] = nil }
+    }
+  }
+
   /// The caller that probed had nothing to send: the next one may probe at once.
   func endProbe(_ key: Key, now: ContinuousClock.Instant = .now) {
     states.withLock { states in

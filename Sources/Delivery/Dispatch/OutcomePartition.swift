@@ -80,6 +80,20 @@ struct ServiceAvailability: Sendable {
     unsentReason = partition.unsentReason ?? unsentReason
   }
 
+  /// The same of an outcome that no ledger has.
+  mutating func record(_ verdict: Verdict) {
+    switch verdict {
+    case .unsent(let reason): unsentReason = reason.forLedger
+    case .credentialsRefused: break
+    case .retry(let after, let why):
+      answered += 1
+      postponed += 1
+      wish = max(wish, after ?? .zero)
+      reason = why.forLedger
+    default: answered += 1
+    }
+  }
+
   func finding(by evidence: OutageEvidence) -> Finding {
     if answered > postponed { return .available }
     if evidence != .none, answered >= Self.evidence, let reason { return .unavailable(reason: reason, wish: wish) }

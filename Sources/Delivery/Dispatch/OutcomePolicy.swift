@@ -175,10 +175,20 @@ public struct RetrySchedule: Sendable, Equatable {
   ///   - jitter: 0 to 1, the share of the delay to take.
   ///   - atLeast: what the push service asked for.
   func delay(after attempts: Int, jitter: Double, atLeast: Duration = .zero) -> Duration {
-    let longest = max(longest, atLeast)
-    var delay = max(first, atLeast)
+    let delay = doubled(max(first, atLeast), after: attempts, longest: max(longest, atLeast))
+    return atLeast + (delay - atLeast) * jitter
+  }
+
+  /// The same where the random share makes the delay longer, by half at most, and what the push service asked for counts where it is
+  /// longer: for pushes whose back-off is promised.
+  func lengthenedDelay(after attempts: Int, jitter: Double, atLeast: Duration = .zero) -> Duration {
+    max(doubled(first, after: attempts, longest: longest) * (1 + jitter / 2), atLeast)
+  }
+
+  private func doubled(_ first: Duration, after attempts: Int, longest: Duration) -> Duration {
+    var delay = first
     for _ in 1..<max(attempts, 1) where delay < longest { delay *= 2 }
-    return atLeast + (min(delay, longest) - atLeast) * jitter
+    return min(delay, longest)
   }
 
   /// The delay of a push that could not leave: as long as it has waited so far, on any hub.

@@ -17,6 +17,17 @@ enum FCMPayload {
     var json = JSONObjectText(capacity: 1536)
     json.beginObject("message")
     json.append("token", JSONText.quoted(token))
+    if let data = message.literalData {
+      json.append("data", data.json)
+      json.append("android", JSONValue.object(["priority": .string(priority == .high ? "HIGH" : "NORMAL")]).json)
+      // An alert and mutable-content are what wakes the app's service extension on Apple's phones.
+      let alert = message.alert.flatMap { try? JSONValue(json: $0) } ?? "…"
+      let aps: JSONValue = ["alert": ["body": alert], "mutable-content": .integer(1)]
+      json.append("apns", JSONValue.object(["payload": ["aps": aps]]).json)
+      json.endObject()
+      json.endObject()
+      return json.bytes
+    }
     if let alert = message.shownAlert {
       json.beginObject("notification")
       json.append("title", message.info == nil ? nil : alert)
@@ -56,6 +67,7 @@ enum FCMPayload {
 
   /// Names and values of data and notification, in bytes as FCM counts them.
   static func size(_ message: RenderedMessage, collapseKey: String?) -> Int {
+    if let data = message.literalData { return data.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } }
     if message.override("fcm") != nil { return size(ofBody: json(message, token: "", collapseKey: collapseKey)) }
     var size = 0
     data(of: message) { size += JSONText.length($0) + JSONText.length($1) }
@@ -132,6 +144,11 @@ enum FCMPayload {
     ["from", "message_type", "collapse_key"].contains(name) || name.hasPrefix("google")
       || name.hasPrefix("gcm")
   }
+}
+
+extension [String: String] {
+  /// The map as a JSON object, in the order of its names.
+  var json: [UInt8] { JSONValue.object(mapValues(JSONValue.string)).json }
 }
 
 extension RenderedMessage {

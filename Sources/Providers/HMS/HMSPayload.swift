@@ -20,12 +20,13 @@ enum HMSPayload {
     var json = JSONObjectText(capacity: 1536)
     json.append("validate_only", Array((validateOnly ? "true" : "false").utf8))
     json.beginObject("message")
-    json.append("data", JSONText.quoted(String(decoding: message.fieldsAsJSON, as: UTF8.self)))
+    let data = message.literalData?.json ?? message.fieldsAsJSON
+    json.append("data", JSONText.quoted(String(decoding: data, as: UTF8.self)))
     json.beginObject("android")
     json.append("collapse_key", collapseKey.map { Array(String(group(of: $0)).utf8) })
     json.append("urgency", Array("\"NORMAL\"".utf8))
     json.append("ttl", ttl.map { Array("\"\($0)s\"".utf8) })
-    if let alert = message.shownAlert {
+    if message.literalData == nil, let alert = message.shownAlert {
       json.beginObject("notification")
       // Push Kit wants both, so the alert has to be both where it is alone.
       json.append("title", alert)

@@ -8,8 +8,10 @@ import Providers
 import Registry
 import Sendouts
 import ServiceLifecycle
+import Subscriptions
 import UnixSignals
 import Web
+import Wire
 
 /// The hub as a whole: makes every part once and hands it to the parts that need it. `HubParts` holds what several need.
 struct Hub: Sendable {
@@ -54,6 +56,7 @@ struct Hub: Sendable {
       ],
       [
         runner(parts), parts.messages, statusReporter(parts),
+        NotificationRunner(pool, dispatcher: parts.dispatcher, vault: vault, logger: logger),
         Housekeeping(pool, vault: vault, retentionDays: settings.retentionDays, logger: logger),
         parts.readiness,
       ]
@@ -159,6 +162,9 @@ struct Hub: Sendable {
         authenticator: authenticator, pushApps: parts.pushApps, messages: messageService, settings: settings.mediator),
       gateway: GatewayRoutes(authenticator: authenticator, messages: hybridMessages),
       geoIP: GeoIPRoutes(countries: settings.countries),
+      datasync: DatasyncRoutes(
+        authenticator: authenticator, tree: DataTree(pool), subscriptions: SubscriptionStore(pool, vault: vault),
+        webhooks: WebhookStore(pool, vault: vault), rule: settings.pushServices.endpoints.webhook),
       management: ManagementRoutes(
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
         apps: PushApps(pool, vault: vault), vault: vault,
@@ -166,7 +172,8 @@ struct Hub: Sendable {
         lists: ContactLists(pool), templates: Templates(pool),
         sendouts: SendoutStore(pool, reading: parts.reportPool),
         reports: Reports(parts.reportPool), customers: Customers(pool), audit: AuditLog(pool), appCache: parts.pushApps,
-        messages: messageService, triggers: Triggers(pool), hybrid: HybridApps(pool), hybridCache: hybridCache),
+        messages: messageService, triggers: Triggers(pool), hybrid: HybridApps(pool), hybridCache: hybridCache,
+        datasync: DatasyncApps(pool)),
       pages: pages(parts), description: try DescriptionRoutes(publicURL: settings.publicURL),
       health: HealthRoutes(unavailableReason: parts.readiness.unavailableReason), metrics: metricsRoutes)
   }

@@ -104,9 +104,9 @@ extension Setting {
     "webpush-allowed-hosts",
     "only hosts that Web Push sends to, as in push.example.com:8443,*.push.apple.com; these can have private addresses",
     fallback: "hosts of the internet, ports 443 and 8443")
-  static let statusAllowedHosts = Setting(
-    "status-allowed-hosts",
-    "only hosts that status reports of messages to numbers are posted to, as in crm.example.com; these can have private addresses",
+  static let webhookAllowedHosts = Setting(
+    "webhook-allowed-hosts",
+    "only hosts that webhooks and status reports can lead to, as in hooks.example.com:8443; these can have private addresses",
     fallback: "hosts of the internet, ports 443 and 8443")
   static let providerCAFile = Setting(
     "provider-ca-file", "PEM file of certificates to trust instead of the system's")
@@ -124,7 +124,7 @@ extension Setting {
     operationsPort, publicURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
     pageFrameAncestors, pnm2Customer, pnm2AllowedNetworks, drainSeconds, pushesInFlight, retentionDays,
     apnsProductionURL, apnsSandboxURL, fcmURL, googleTokenURL, hmsURL, hmsTokenURL, wnsTokenURL, wnsAllowedHosts,
-    webpushAllowedHosts, statusAllowedHosts, providerCAFile, geoIPFile, logLevel, logFormat,
+    webpushAllowedHosts, webhookAllowedHosts, providerCAFile, geoIPFile, logLevel, logFormat,
     config,
   ]
   /// Settings whose value can be in a file: the variable with `_FILE`, the flag with `-file`.

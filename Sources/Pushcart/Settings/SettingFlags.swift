@@ -37,7 +37,7 @@ struct ProviderFlags: ParsableArguments {
   @Option(help: .setting(.wnsTokenURL)) var wnsTokenURL: String?
   @Option(help: .setting(.wnsAllowedHosts)) var wnsAllowedHosts: String?
   @Option(help: .setting(.webpushAllowedHosts)) var webpushAllowedHosts: String?
-  @Option(help: .setting(.statusAllowedHosts)) var statusAllowedHosts: String?
+  @Option(help: .setting(.webhookAllowedHosts)) var webhookAllowedHosts: String?
   @Option(help: .setting(.providerCAFile)) var providerCAFile: String?
 
   var given: [Given] {
@@ -45,7 +45,7 @@ struct ProviderFlags: ParsableArguments {
       (.apnsProductionURL, apnsProductionURL), (.apnsSandboxURL, apnsSandboxURL), (.fcmURL, fcmURL),
       (.googleTokenURL, googleTokenURL), (.hmsURL, hmsURL), (.hmsTokenURL, hmsTokenURL),
       (.wnsTokenURL, wnsTokenURL), (.wnsAllowedHosts, wnsAllowedHosts),
-      (.webpushAllowedHosts, webpushAllowedHosts), (.statusAllowedHosts, statusAllowedHosts),
+      (.webpushAllowedHosts, webpushAllowedHosts), (.webhookAllowedHosts, webhookAllowedHosts),
       (.providerCAFile, providerCAFile),
     ]
   }

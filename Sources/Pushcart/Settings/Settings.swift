@@ -200,7 +200,7 @@ struct Settings: Sendable {
     }
     for (setting, rule) in [
       (Setting.wnsAllowedHosts, \PushServiceSettings.endpoints.wns), (.webpushAllowedHosts, \.endpoints.webPush),
-      (.statusAllowedHosts, \.endpoints.callbacks),
+      (.webhookAllowedHosts, \.endpoints.webhook),
     ] {
       guard let list = reader.text(setting) else { continue }
       services[keyPath: rule].listed = HostList(list)

@@ -44,6 +44,11 @@ public final class PushCredentialVault: Sendable {
     }
   }
 
+  /// Tells hubs that the app's push service has accepted the credentials, so that lanes which are closed for them need not wait.
+  package func announceAccepted(_ app: PushApp) async throws {
+    try await database.notify(.pushApp, app.customer.description)
+  }
+
   /// What the stored secrets of an app come to; `nil` if something is missing.
   private static func credentials(
     teamID: String?, keyID: String?, contact: String?, _ secrets: [PushCredential.Kind: Secret]

@@ -79,6 +79,26 @@ public struct Rekey: Sendable {
       try await database.query(
         RekeyQueries.replaceHybridSecret, customer.rawValue, appID, isPrevious, bytes, Bytes(new.joined))
     }
+    try await runDatasync(customer, &progress, trial)
+  }
+
+  /// What data trees have sealed: keys of subscriptions, and settings of webhooks.
+  private func runDatasync(_ customer: CustomerID, _ progress: inout Progress, _ trial: Bool) async throws {
+    for row in try await database.query(RekeyQueries.subscriptions, customer.rawValue) {
+      let (id, bytes, key) = try row.decode(Int64.self, Bytes.self, String.self)
+      let sealed = Sealed(bytes: bytes.bytes, masterKeyID: key)
+      let context = DatasyncSealing.subscription(customer, SubscriptionID(id))
+      guard let new = try renew(sealed, context, &progress), !trial else { continue }
+      try await database.query(
+        RekeyQueries.replaceSubscription, customer.rawValue, id, bytes, Bytes(new.bytes), new.masterKeyID)
+    }
+    for row in try await database.query(RekeyQueries.webhooks, customer.rawValue) {
+      let (app, bytes, key) = try row.decode(String.self, Bytes.self, String.self)
+      let sealed = Sealed(bytes: bytes.bytes, masterKeyID: key)
+      guard let new = try renew(sealed, DatasyncSealing.webhooks(customer, app), &progress), !trial else { continue }
+      try await database.query(
+        RekeyQueries.replaceWebhooks, customer.rawValue, app, bytes, Bytes(new.bytes), new.masterKeyID)
+    }
   }
 
   /// The place of the secrets of an app of CM Hybrid Messaging.
@@ -176,6 +196,34 @@ enum RekeyQueries {
       AND CASE WHEN $3::bool THEN previous_secret ELSE secret END = $4::bytea
     """)
 
+  static let subscriptions = Statement(
+    "rekey.subscriptions", .read,
+    """
+    SELECT subscription_id, sealed_key, master_key_id FROM datasync_subscription
+    WHERE customer_id = $1::bigint AND sealed_key IS NOT NULL ORDER BY subscription_id
+    """)
+
+  static let replaceSubscription = Statement(
+    "rekey.replace_subscription", .write,
+    """
+    UPDATE datasync_subscription SET sealed_key = $4::bytea, master_key_id = $5::text
+    WHERE customer_id = $1::bigint AND subscription_id = $2::bigint AND sealed_key = $3::bytea
+    """)
+
+  static let webhooks = Statement(
+    "rekey.webhooks", .read,
+    """
+    SELECT app_id, webhooks, master_key_id FROM datasync_app
+    WHERE customer_id = $1::bigint AND webhooks IS NOT NULL ORDER BY app_id
+    """)
+
+  static let replaceWebhooks = Statement(
+    "rekey.replace_webhooks", .write,
+    """
+    UPDATE datasync_app SET webhooks = $4::bytea, master_key_id = $5::text
+    WHERE customer_id = $1::bigint AND app_id = $2::text AND webhooks = $3::bytea
+    """)
+
   static let secrets = Statement(
     "rekey.secrets", .read, "SELECT name, sealed, master_key_id FROM hub_secret ORDER BY name")
 
@@ -184,7 +232,18 @@ enum RekeyQueries {
     "UPDATE hub_secret SET sealed = $3::bytea, master_key_id = $4::text WHERE name = $1::text AND sealed = $2::bytea")
 
   static let all: [Statement] = [
-    credentials, replaceCredential, replies, replaceReply, tokens, replaceToken, hybridSecrets,
-    replaceHybridSecret, secrets, replaceSecret,
+    credentials, replaceCredential, replies, replaceReply, tokens, replaceToken, hybridSecrets, replaceHybridSecret,
+    subscriptions, replaceSubscription, webhooks, replaceWebhooks, secrets, replaceSecret,
   ]
+}
+
+/// The places that values of data trees are sealed for.
+package enum DatasyncSealing {
+  /// Of the key that a subscription's notifications are encrypted with.
+  package static func subscription(_ customer: CustomerID, _ id: SubscriptionID) -> String {
+    "datasync_subscription/\(customer)/\(id)"
+  }
+
+  /// Of the settings of an app's webhooks.
+  package static func webhooks(_ customer: CustomerID, _ app: String) -> String { "datasync_app/\(customer)/\(app)" }
 }

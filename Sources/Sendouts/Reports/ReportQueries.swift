@@ -98,6 +98,14 @@ extension ReportView {
           moment("hour", "hour"), sendout, "opens", Column(name: "firstOpens", sql: "first_opens"),
           Column(name: "byMachines", sql: "by_machines"),
         ])
+    case .subscriptions:
+      ReportView(
+        "subscriptions", by: "app_id, service, event",
+        [Column(name: "appId", sql: "app_id"), "service", "event", "subscriptions", "waiting"])
+    case .notifications:
+      ReportView(
+        "notifications_by_day", by: "day DESC, app_id, service, event, outcome, reason",
+        ["day", Column(name: "appId", sql: "app_id"), "service", "event", "outcome", text("reason"), "notifications"])
     case .timeline:
       ReportView(
         "contact_timeline", .contact, by: "at DESC, event, device_id",

@@ -130,8 +130,9 @@ struct PhonePush {
     app =
       android?["restricted_package_name"]?.text.map { Self.appName(topic: $0) }
       ?? Self.appName(project: request.project)
-    let first = isData ? data?["alert"]?.text : shown["title"]?.text
-    let second = isData ? data?["info"]?.text : shown["body"]?.text
+    let notification = Self.notification(data)
+    let first = notification?.title ?? (isData ? data?["alert"]?.text : shown["title"]?.text)
+    let second = notification?.text ?? (isData ? data?["info"]?.text : shown["body"]?.text)
     isSilent = first == nil && second == nil
     title = first ?? (second == nil ? "Silent push" : app)
     text = second ?? ""
@@ -154,8 +155,9 @@ struct PhonePush {
     let shown = FCMMessage.merged(request.message["notification"], android?["notification"])
     let isData = request.message["notification"] == nil && android?["notification"] == nil
     notes = isData ? ["HMS", "data message"] : ["HMS"]
-    let first = isData ? data?["alert"]?.text : shown["title"]?.text
-    let second = isData ? data?["info"]?.text : shown["body"]?.text
+    let notification = Self.notification(data)
+    let first = notification?.title ?? (isData ? data?["alert"]?.text : shown["title"]?.text)
+    let second = notification?.text ?? (isData ? data?["info"]?.text : shown["body"]?.text)
     isSilent = first == nil && second == nil
     title = first ?? (second == nil ? "Silent push" : app)
     text = second == first ? "" : second ?? ""
@@ -208,6 +210,24 @@ struct PhonePush {
     url = data?["url"]?.webAddress
     pushReadURL = data?["pushreadurl"]?.webAddress
     payload = isRaw ? Self.formatted(data, or: request.payload) : String(decoding: request.payload, as: UTF8.self)
+  }
+
+  /// What an app would make of a notification of a data tree; nil if it is none.
+  private static func notification(_ data: JSONValue?) -> (title: String, text: String)? {
+    guard let path = data?[DatasyncPayload.path]?.text, case .object(let members) = data else { return nil }
+    guard let event = DatasyncPayload.event(in: members.compactMapValues { $0.text }) else {
+      return data?[DatasyncPayload.sealed]?.text.map { _ in ("Encrypted: \(path)", "Only the app can read it") }
+    }
+    let text =
+      switch event {
+      case .valueChanged(let value): String(decoding: value.json, as: UTF8.self)
+      case .childrenUpdated(let update):
+        "\(update.added.count) added, \(update.changed.count) changed, \(update.removed.count) removed"
+      case .valueTooBig, .childrenTooBig: "It is too large for a notification"
+      case .valueChangedHidingData: "The app has to read it"
+      case .revoked(let reason): reason
+      }
+    return ("\(event.name): \(path)", text)
   }
 
   /// The last telling part of the bundle id: `Acme` of `com.acme.app`.

@@ -107,6 +107,12 @@ extension APIDescription {
           Cloud Softphone's gateway for pushes, for PBXs. It answers 200 with a code of its own: 200, 400 for what the client has to \
           correct, 404 for a token that is dead and nothing else, 500 for what may pass.
           """),
+      TagDescription(
+        tag: .datasync,
+        description: """
+          Small values of an app that its back end writes, and subscriptions of devices and webhooks to what changes in them (Webcom). \
+          The app's secret is sent as `Authorization: Bearer`.
+          """),
       TagDescription(tag: .reports, description: "The views of schema `report`, for those without psql."),
       TagDescription(
         tag: .pages, description: "What a phone fetches. It sends no credentials: the link itself is the secret."),
@@ -115,7 +121,7 @@ extension APIDescription {
     operations: [
       PushDeviceOperations.all, KeyOperations.all, AppOperations.all, ListOperations.all, TemplateOperations.all,
       SendoutOperations.all, MessageOperations.all, TriggerOperations.all, GatewayOperations.all, HybridOperations.all,
-      GeoIPOperations.all, SoftphoneOperations.all, ReportOperations.all, PageOperations.all,
+      GeoIPOperations.all, SoftphoneOperations.all, DatasyncOperations.all, ReportOperations.all, PageOperations.all,
       HealthOperations.all,
     ].flatMap { $0 })
 }

@@ -17,6 +17,7 @@ struct APIOperation: Sendable {
     case hybrid = "Hybrid phones"
     case gateway = "Hybrid gateway"
     case softphones = "Softphones"
+    case datasync = "Data trees"
     case reports = "Reports"
     case pages = "Pages"
     case operations = "Operations"

@@ -2,6 +2,7 @@ public import Content
 import Hybrid
 public import Registry
 public import Sendouts
+import Subscriptions
 public import Wire
 
 /// Every management change that there is. API and command line both make changes by these alone: each changes something and adds
@@ -122,6 +123,15 @@ extension ManagementChange {
     try await record(
       verb.action, "sendout \(id)", before: ["state": before.rawValue], after: ["state": after.state.rawValue])
     return after
+  }
+
+  /// Gives an app a data tree and a new secret, which is an access key.
+  public func enableDatasync(_ request: DatasyncRequest) async throws -> DatasyncSecret {
+    let new = try await DatasyncApps(transaction).enable(customer, app: request.app, createdBy: key)
+    try await record(.addKey, "key \(new.key.id)", after: AccessKeyReply(new.key))
+    try await record(
+      .enableDatasync, "datasync \(request.app)", after: ["app": request.app, "keyId": new.key.id.description])
+    return DatasyncSecret(app: request.app, secret: new.token, keyId: new.key.id)
   }
 
   public func addTrigger(_ request: TriggerRequest) async throws -> TriggerReply {

@@ -4,6 +4,7 @@ public import Hybrid
 import Hummingbird
 public import Registry
 public import Sendouts
+public import Subscriptions
 
 /// The management API under `/api/v1`: everything the command line does, for the customer of the access key.
 public struct ManagementRoutes: RouteSet {
@@ -18,6 +19,7 @@ public struct ManagementRoutes: RouteSet {
   private let messages: MessageRoutes
   private let triggers: TriggerRoutes
   private let hybrid: HybridAppRoutes
+  private let datasync: DatasyncManagementRoutes
 
   /// - Parameters:
   ///   - vault: encrypts the credentials of apps.
@@ -27,7 +29,8 @@ public struct ManagementRoutes: RouteSet {
     authenticator: Authenticator, replies: IdempotentReplies, keys: AccessKeys, apps: PushApps, vault: Vault,
     credentials: CredentialCheck, lists: ContactLists, templates: Templates,
     sendouts: SendoutStore, reports: Reports, customers: Customers, audit: AuditLog, appCache: PushAppCache,
-    messages: MessageService, triggers: Triggers, hybrid: HybridApps, hybridCache: HybridAppCache
+    messages: MessageService, triggers: Triggers, hybrid: HybridApps, hybridCache: HybridAppCache,
+    datasync: DatasyncApps
   ) {
     let endpoint = IdempotentEndpoint(authenticator: authenticator, replies: replies)
     self.keys = KeyRoutes(endpoint: endpoint, keys: keys)
@@ -41,6 +44,7 @@ public struct ManagementRoutes: RouteSet {
     self.messages = MessageRoutes(authenticator: authenticator, messages: messages)
     self.triggers = TriggerRoutes(endpoint: endpoint, triggers: triggers)
     self.hybrid = HybridAppRoutes(endpoint: endpoint, apps: hybrid, cache: hybridCache, vault: vault)
+    self.datasync = DatasyncManagementRoutes(endpoint: endpoint, apps: datasync)
   }
 
   public func addRoutes(to routes: RouteTable) {
@@ -92,6 +96,8 @@ public struct ManagementRoutes: RouteSet {
     routes.get("/api/v1/hybrid/{appId}", use: hybrid.show)
     routes.patch("/api/v1/hybrid/{appId}", use: hybrid.change)
     routes.post("/api/v1/hybrid/{appId}/secret", use: hybrid.rotate)
+    routes.get("/api/v1/datasync", use: datasync.list)
+    routes.post("/api/v1/datasync", use: datasync.enable)
 
     routes.get("/api/v1/reports/{report}", use: reports.show)
   }

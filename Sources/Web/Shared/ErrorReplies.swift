@@ -4,6 +4,7 @@ import Hummingbird
 import Hybrid
 import Registry
 import Sendouts
+import Subscriptions
 import Wire
 
 /// Gives the errors of every room a status and a sentence. The command line takes its sentences from here, too.
@@ -16,6 +17,7 @@ public enum ErrorReplies {
     case let error as ContentError: content(error)
     case let error as SendoutError: sendouts(error)
     case let error as HybridError: hybrid(error)
+    case let error as SubscriptionsError: subscriptions(error)
     case DeliveryError.opensOverflow, is CancellationError: .busy
     case let problem as JSONProblem: .badRequest(problem.sentence + ".")
     case let error as HTTPError: http(error)
@@ -101,6 +103,17 @@ public enum ErrorReplies {
     case .noPIN: .badRequest("No PIN was sent to this number, or it is no longer good. PUT its Msisdn first.")
     case .noSMS: .conflict("No SMS can be sent: the customer has no app of the type sms yet.")
     case .noCalls: .conflict("No call can be made: the customer's provider makes none.")
+    }
+  }
+
+  private static func subscriptions(_ error: SubscriptionsError) -> HTTPErrorResponse {
+    switch error {
+    case .notEnabled:
+      .notFound("The app has no data tree. Enable it by POST /api/v1/datasync, or by pushcart datasync enable.")
+    case .subscriptionUnknown: .notFound("The app has no subscription of this number.")
+    case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
+    case .valueTooLarge(let limit):
+      .badRequest("path: the value has more than \(limit) bytes. Read what is below it.")
     }
   }
 

@@ -11,6 +11,7 @@ public struct HubRoutes: Sendable {
   private let mediator: MediatorRoutes
   private let gateway: GatewayRoutes
   private let geoIP: GeoIPRoutes
+  private let datasync: DatasyncRoutes
   private let management: ManagementRoutes
   private let pages: PageRoutes
   private let description: DescriptionRoutes
@@ -19,7 +20,8 @@ public struct HubRoutes: Sendable {
 
   public init(
     carma: CarmaRoutes, carmaTriggers: CarmaTriggerRoutes, hybrid: HybridRoutes, mediator: MediatorRoutes,
-    gateway: GatewayRoutes, geoIP: GeoIPRoutes, management: ManagementRoutes, pages: PageRoutes,
+    gateway: GatewayRoutes, geoIP: GeoIPRoutes, datasync: DatasyncRoutes, management: ManagementRoutes,
+    pages: PageRoutes,
     description: DescriptionRoutes, health: HealthRoutes, metrics: MetricsRoutes
   ) {
     self.carma = carma
@@ -28,6 +30,7 @@ public struct HubRoutes: Sendable {
     self.mediator = mediator
     self.gateway = gateway
     self.geoIP = geoIP
+    self.datasync = datasync
     self.management = management
     self.pages = pages
     self.description = description
@@ -39,7 +42,9 @@ public struct HubRoutes: Sendable {
   public var all: [any RouteSet] { clients + [management, description, metrics] }
 
   /// What apps, their back ends and phones ask for.
-  public var clients: [any RouteSet] { [carma, carmaTriggers, hybrid, gateway, geoIP, mediator, pages, health] }
+  public var clients: [any RouteSet] {
+    [carma, carmaTriggers, hybrid, gateway, geoIP, mediator, datasync, pages, health]
+  }
 
   /// What operators ask for: management, its description and metrics. Both listeners tell their health.
   public var operations: [any RouteSet] { [management, description, health, metrics] }

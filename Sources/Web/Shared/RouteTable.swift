@@ -22,6 +22,7 @@ public final class RouteTable: RouterMethods {
   private var directories: Set<String> = []
   private var pagePaths: Set<String> = []
   private var strictPaths: Set<String> = []
+  private var treePaths: [RouterPath] = []
   private var steps: [(Router<WebRequestContext>) -> Void] = []
 
   init(_ sets: [any RouteSet]) {
@@ -30,7 +31,8 @@ public final class RouteTable: RouterMethods {
 
   /// The paths of all routes.
   var paths: RoutePaths {
-    RoutePaths(entries: entries, directories: directories, pagePaths: pagePaths, strictPaths: strictPaths)
+    RoutePaths(
+      entries: entries, directories: directories, pagePaths: pagePaths, strictPaths: strictPaths, treePaths: treePaths)
   }
 
   /// Lets a path be asked for with a slash at its end, too. All others match exactly.
@@ -43,6 +45,20 @@ public final class RouteTable: RouterMethods {
   /// Answers methods that a path has no route for with 400 in place of 405, where a foreign protocol wants that.
   /// - Parameter path: a route's pattern.
   public func refuseOtherMethods(at path: String) { strictPaths.insert(RouterPath(path).description) }
+
+  /// Adds a route for all paths that begin with one. It reads what is behind it by itself, also where that is no usual path.
+  /// - Parameter path: such as `/datasync/v2/{app}/data`; the route is listed as `…/{path}`.
+  func tree(
+    _ method: HTTPRequest.Method, _ path: String,
+    use handler: @escaping @Sendable (Request, WebRequestContext) async throws -> Response
+  ) {
+    entries.append(Entry(method: method, path: RouterPath("\(path)/{path}")))
+    let root = RouterPath(path)
+    if !treePaths.contains(where: { $0.description == root.description }) { treePaths.append(root) }
+    steps.append { router in
+      for path in [root, root.appendingPath("**")] { router.on(path, method: method, use: handler) }
+    }
+  }
 
   /// Adds a route for GET and HEAD that is answered on the event loop.
   /// - Parameters:
@@ -113,15 +129,28 @@ struct RoutePaths: Sendable {
   let pagePaths: Set<String>
   /// Patterns at which another method is a 400.
   let strictPaths: Set<String>
+  /// Patterns below which every path has a route.
+  let treePaths: [RouterPath]
 
   /// Whether the path is spelled as routes are, without empty segments. The router ignores those, but a proxy's rules do not.
   func isExact(_ path: String) -> Bool {
+    if isInTree(path) { return true }
     var previous: UInt8?
     for byte in path.utf8 {
       if byte == UInt8(ascii: "/"), previous == byte { return false }
       previous = byte
     }
     return path.utf8.first == UInt8(ascii: "/") && (previous != UInt8(ascii: "/") || directories.contains(path))
+  }
+
+  /// Whether the path is at or below a tree's.
+  private func isInTree(_ path: String) -> Bool {
+    guard !treePaths.isEmpty else { return false }
+    let segments = path.split(separator: "/", omittingEmptySubsequences: false)
+    return treePaths.contains { tree in
+      segments.count > tree.count && segments[0].isEmpty
+        && zip(tree, segments.dropFirst()).allSatisfy { !$1.isEmpty && $0 ~= $1 }
+    }
   }
 
   /// The pattern of a path at which pages may use PUT; nil for other paths.
@@ -145,8 +174,10 @@ struct RoutePaths: Sendable {
 
   private func entries(at path: String) -> [RouteTable.Entry] {
     let segments = path.split(separator: "/")
+    let isInTree = isInTree(path)
     return entries.filter { entry in
-      entry.path.count == segments.count && zip(entry.path, segments).allSatisfy { $0 ~= $1 }
+      (entry.path.count == segments.count || isInTree && entry.path.description.hasSuffix("/{path}"))
+        && zip(entry.path, segments).allSatisfy { $0 ~= $1 }
     }
   }
 

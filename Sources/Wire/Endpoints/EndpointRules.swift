@@ -77,9 +77,8 @@ public struct EndpointRule: Sendable, Hashable {
       .init(host: ".push.apple.com"), .init(host: ".notify.windows.com"),
     ]), isOpen: true, setting: "PUSHCART_WEBPUSH_ALLOWED_HOSTS")
 
-  /// Addresses of customers to which the hub posts: by default at every host of the internet, on the same ports.
-  public static let callbacks = EndpointRule(
-    known: HostList([]), isOpen: true, setting: "PUSHCART_STATUS_ALLOWED_HOSTS")
+  /// Webhooks and status reports to back ends: by default at every host of the internet, on the ports `HostList.ports`.
+  public static let webhook = EndpointRule(known: HostList([]), isOpen: true, setting: "PUSHCART_WEBHOOK_ALLOWED_HOSTS")
 
   /// Why nothing is sent there, as a sentence's end; nil if its text tells no reason. A name can still lead to a private address,
   /// which is known when it is looked up.
@@ -113,11 +112,11 @@ public struct EndpointRule: Sendable, Hashable {
   private static let localDomains = [".localhost", ".local", ".internal", ".home.arpa"]
 }
 
-/// The rules of all push services whose devices have endpoints, and of addresses that customers name.
+/// The rules of all push services whose devices have endpoints, and of webhooks.
 public struct EndpointRules: Sendable, Hashable {
   public var wns = EndpointRule.wns
   public var webPush = EndpointRule.webPush
-  public var callbacks = EndpointRule.callbacks
+  public var webhook = EndpointRule.webhook
 
   public init() {}
 }

@@ -76,6 +76,8 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case changeHybrid = "hybrid.change"
   /// A new secret that an app of CM Hybrid Messaging signs with.
   case rotateHybrid = "hybrid.rotate"
+  /// A data tree, or a new secret of one.
+  case enableDatasync = "datasync.enable"
   /// A new key that signs page links.
   case rotateLinks = "links.rotate"
   /// A key that signed page links, refused from now on.

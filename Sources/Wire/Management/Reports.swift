@@ -16,6 +16,10 @@ public enum Report: String, Codable, Sendable, Hashable, CaseIterable, SchemaPro
   case opens
   /// What happened with one contact.
   case timeline
+  /// Subscriptions to data trees, as they are now.
+  case subscriptions
+  /// What became of notifications of data trees, by day and outcome.
+  case notifications
 }
 
 /// Reply of `GET /api/v1/reports/{report}`.

@@ -15,7 +15,9 @@ import Testing
   }
 
   /// What a hub asks about all customers, once a second or rarer; Citus asks every shard.
-  private static let ofEverybody: Set = ["ledger.due", "sendout.freezing", "sendout.settled", "hybrid.due_reports"]
+  private static let ofEverybody: Set = [
+    "ledger.due", "sendout.freezing", "sendout.settled", "hybrid.due_reports", "notification.due",
+  ]
 
   @Test func `No statement has a form that Citus refuses`() async throws {
     try await withDatabase { database in

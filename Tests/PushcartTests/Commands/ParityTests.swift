@@ -25,6 +25,7 @@ import Wire
         ("templates/offer?version=1", ["template", "show", "offer", "--version", "1"]),
         ("triggers", ["trigger", "list"]), ("triggers/1", ["trigger", "show", "1"]),
         ("hybrid", ["hybrid", "list"]), ("hybrid/com.acme.app", ["hybrid", "show", "com.acme.app"]),
+        ("datasync", ["datasync", "list"]),
         ("sendouts", ["sendout", "list"]), ("sendouts?limit=1", ["sendout", "list", "--limit", "1"]),
         ("sendouts/\(sendout)", ["sendout", "show", "\(sendout)"]),
         ("sendouts/\(sendout)/pushes", ["sendout", "show", "\(sendout)", "--pushes"]),

@@ -89,6 +89,8 @@ import Wire
     "hybrid rotate": [(["com.secretive.app"], ["com.nothing"])],
     "hybrid list": [([], [])],
     "hybrid show": [(["com.secretive.app"], ["com.nothing"])],
+    "datasync enable": [(["--app", "com.secretive.app"], ["--app", "com.nothing"])],
+    "datasync list": [([], [])],
     "sendout list": [([], [])],
     "sendout show": [(["1"], ["999999"]), (["1", "--pushes"], ["999999", "--pushes"])],
     "sendout start": [(["1"], ["999999"])],

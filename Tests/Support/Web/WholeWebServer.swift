@@ -7,6 +7,7 @@ public import Providers
 public import Registry
 import Sendouts
 import Simulator
+import Subscriptions
 public import Web
 public import Wire
 
@@ -76,13 +77,17 @@ public struct WholeWebServer: Sendable {
             pool, messages: messageService, apps: pushApps,
             registrations: RegistrationBatcher(pool, endpoints: endpoints))),
         geoIP: GeoIPRoutes(countries: nil),
+        datasync: DatasyncRoutes(
+          authenticator: authenticator, tree: DataTree(pool), subscriptions: SubscriptionStore(pool, vault: vault),
+          webhooks: WebhookStore(pool, vault: vault), rule: endpoints.webhook),
         management: ManagementRoutes(
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
           apps: PushApps(pool, vault: vault), vault: vault,
           credentials: CredentialCheck(PushCredentialVault(pool, vault: vault), services: services),
           lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool),
           reports: Reports(pool), customers: Customers(pool), audit: AuditLog(pool), appCache: pushApps,
-          messages: messageService, triggers: Triggers(pool), hybrid: HybridApps(pool), hybridCache: hybridCache),
+          messages: messageService, triggers: Triggers(pool), hybrid: HybridApps(pool), hybridCache: hybridCache,
+          datasync: DatasyncApps(pool)),
         pages: pages, description: try DescriptionRoutes(publicURL: publicURL),
         health: HealthRoutes(unavailableReason: { nil }),
         metrics: MetricsRoutes { ("text/plain; version=0.0.4", "pushcart_up 1\n") }

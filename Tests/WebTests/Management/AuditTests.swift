@@ -118,6 +118,12 @@ import Wire
       "PATCH /api/v1/triggers/{id}",
       Case(method: "PATCH", path: "/api/v1/triggers/1", json: #"{"message":{"alert":"y"}}"#, lines: [])
     ),
+    (
+      "POST /api/v1/datasync",
+      Case(
+        method: "POST", path: "/api/v1/datasync", json: #"{"app":"com.acme.app"}"#,
+        lines: ["key.add key 4", "datasync.enable datasync com.acme.app"])
+    ),
   ]
 
   private static func sendout(start: Bool) -> String {

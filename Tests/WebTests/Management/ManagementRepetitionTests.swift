@@ -31,6 +31,7 @@ import Wire
       path: "/api/v1/triggers", json: #"{"name":"t","appId":"com.acme.app","message":{"alert":"x"}}"#),
     "/api/v1/hybrid": Case(path: "/api/v1/hybrid", json: #"{"appId":"com.acme.app"}"#),
     "/api/v1/hybrid/{appId}/secret": Case(path: "/api/v1/hybrid/com.acme.rotated/secret"),
+    "/api/v1/datasync": Case(path: "/api/v1/datasync", json: #"{"app":"com.acme.app"}"#),
     "/api/v1/sendouts/{id}/start": Case(path: "/api/v1/sendouts/1/start", state: "draft"),
     "/api/v1/sendouts/{id}/pause": Case(path: "/api/v1/sendouts/1/pause", state: "freezing"),
     "/api/v1/sendouts/{id}/resume": Case(path: "/api/v1/sendouts/1/resume", state: "paused"),

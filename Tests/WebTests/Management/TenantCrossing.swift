@@ -37,7 +37,7 @@ extension TenantCrossing {
   /// `com.other`.
   static func all(from second: String, into first: String) -> [TenantCrossing] {
     keys + apps + lists + templates + sendouts + verbs + messages + triggers + hybrid + softphones + reports
-      + carma(second, first) + carmaTriggers(second, first)
+      + carma(second, first) + carmaTriggers(second, first) + datasync
   }
 
   private static let number = (foreign: "1", absent: "999999")
@@ -183,8 +183,34 @@ extension TenantCrossing {
     ]
   }
 
+  private static let datasync: [TenantCrossing] = {
+    let base = "/datasync/v2/{app}"
+    let names = (foreign: "com.secretive.app", absent: "com.nothing")
+    let subscription = #"{"path":"/","event":"value","webhook":"hook"}"#
+    return [
+      TenantCrossing("GET /api/v1/datasync", at: "/api/v1/datasync"),
+      TenantCrossing("POST /api/v1/datasync", json: { #"{"app":"\#($0)"}"# }, names, at: "/api/v1/datasync"),
+      TenantCrossing("GET \(base)/data/{path}", { "/datasync/v2/\($0)/data/users" }, names),
+      TenantCrossing("DELETE \(base)/data/{path}", { "/datasync/v2/\($0)/data/users" }, names),
+      TenantCrossing("GET \(base)/subscriptions", { "/datasync/v2/\($0)/subscriptions" }, names),
+      TenantCrossing("POST \(base)/subscriptions", { "/datasync/v2/\($0)/subscriptions" }, names, json: subscription),
+      TenantCrossing(
+        "DELETE \(base)/subscriptions/{subscriptionId}", { "/datasync/v2/\($0)/subscriptions/1" }, names),
+      TenantCrossing("GET \(base)/settings", { "/datasync/v2/\($0)/settings" }, names),
+      TenantCrossing(
+        "PUT \(base)/settings/webhooks", { "/datasync/v2/\($0)/settings/webhooks" }, names,
+        json: #"{"destinations":{}}"#),
+    ]
+      + ["PUT", "PATCH", "POST"].map { method in
+        TenantCrossing("\(method) \(base)/data/{path}", { "/datasync/v2/\($0)/data/users" }, names, json: #"{"a":1}"#)
+      }
+  }()
+
   private static let reports =
-    ["devices", "registrations", "invalidations", "sendouts", "funnel", "failures", "opens"].map {
+    [
+      "devices", "registrations", "invalidations", "sendouts", "funnel", "failures", "opens", "subscriptions",
+      "notifications",
+    ].map {
       TenantCrossing("GET /api/v1/reports/{report}", at: "/api/v1/reports/\($0)")
     }
     + ["sendouts", "funnel", "failures", "opens"].map { report in

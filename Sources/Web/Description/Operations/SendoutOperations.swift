@@ -109,7 +109,8 @@ enum ReportOperations {
       summary: "Show a report",
       description: """
         The same numbers as in psql: `devices`, `registrations` and `invalidations` by day, `sendouts`, `funnel`, \
-        `failures`, `opens` by hour, and the `timeline` of one contact. The newest rows come first. Days and hours are UTC.
+        `failures`, `opens` by hour, `subscriptions` and `notifications` of data trees, and the `timeline` of one \
+        contact. The newest rows come first. Days and hours are UTC.
         """,
       parameters: [
         .path("report", Report.schema, "The report's name.", example: "sendouts"),

@@ -1,0 +1,30 @@
+import FoundationEssentials
+public import Postgres
+public import Registry
+public import Wire
+
+/// Which apps have a data tree.
+public struct DatasyncApps: Sendable {
+  private let database: any Querying
+
+  public init(_ database: any Querying) { self.database = database }
+
+  /// Gives an app a data tree, unless it has one, and makes a secret that opens it: an access key of scope `backend` that is bound to
+  /// the app. Secrets made before stay valid until they are revoked. The caller has to run it in a transaction.
+  /// - Parameter createdBy: the key that asks for it; nil for the command line.
+  /// - Throws: `RegistryError.appUnknown`, `.customerUnknown`.
+  public func enable(_ customer: CustomerID, app: String, createdBy: AccessKeyID?) async throws -> NewAccessKey {
+    let key = try await AccessKeys(database).make(
+      customer, name: "datasync \(app)", scope: .backend, appID: app, createdBy: createdBy)
+    try await database.query(DatasyncQueries.enable, customer.rawValue, app)
+    return key
+  }
+
+  /// The customer's apps that have a data tree, in the order of their ids.
+  public func list(_ customer: CustomerID) async throws -> [DatasyncApp] {
+    try await database.query(DatasyncQueries.list, customer.rawValue).map { row in
+      let (app, createdAt) = try row.decode(String.self, Date.self)
+      return DatasyncApp(app: app, createdAt: Timestamp(createdAt))
+    }
+  }
+}

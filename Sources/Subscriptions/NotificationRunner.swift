@@ -1,0 +1,318 @@
+public import Delivery
+import FoundationEssentials
+public import Logging
+public import Postgres
+public import Registry
+public import ServiceLifecycle
+import Synchronization
+import Wire
+
+/// The service that tells subscriptions what changed; any number of hubs can run it.
+///
+/// It learns of writes by NOTIFY on `pushcart_datasync`, and asks every second what is due. On graceful shutdown it claims nothing
+/// more and waits for what is on its way. When its task is cancelled it drops everything, as if the hub had been killed.
+public struct NotificationRunner: Service {
+  private let pool: Pool
+  private let dispatcher: Dispatcher
+  private let sender: DirectSender
+  private let vault: Vault
+  private let credentials: PushCredentialVault
+  private let settings: Settings
+  private let logger: Logger
+
+  /// How the runner works. The defaults are for production; tests choose smaller values.
+  public struct Settings: Sendable {
+    /// How often is asked what is due, which finds what a lost notification of the database would have told.
+    public var scanEvery: Duration = .seconds(1)
+    /// Most notifications that are claimed at once.
+    public var batchSize = 1000
+    /// How long a claim is valid without being extended. After it, any hub may send the notifications of a killed one again.
+    public var lease: Duration = .seconds(20)
+
+    public init() {}
+  }
+
+  public init(
+    _ pool: Pool, dispatcher: Dispatcher, vault: Vault, settings: Settings = Settings(), logger: Logger
+  ) {
+    self.pool = pool
+    self.dispatcher = dispatcher
+    self.vault = vault
+    self.settings = settings
+    self.logger = logger
+    sender = DirectSender(dispatcher)
+    credentials = PushCredentialVault(pool, vault: vault)
+  }
+
+  public func run() async throws {
+    let (work, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let isStopped = StopSignal()
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await listen(wake) }
+      group.addTask {
+        repeat { wake.yield() } while (try? await Task.sleep(for: settings.scanEvery)) != nil
+      }
+      group.addTask {
+        while (try? await Task.sleep(for: .seconds(3600))) != nil { await prune() }
+      }
+      group.addTask {
+        guard (try? await gracefulShutdown()) != nil else { return }
+        isStopped.stop()
+        wake.finish()
+      }
+      await sendAll(work, isStopped)
+      group.cancelAll()
+    }
+  }
+
+  private func listen(_ wake: AsyncStream<Void>.Continuation) async {
+    do {
+      for try await event in pool.notifications(on: [NotificationQueue.channel, "pushcart_push_app"]) {
+        // New credentials, or an accepted check of them: the lane need not wait.
+        if case .notification("pushcart_push_app", let customer) = event, let customer = CustomerID(customer) {
+          sender.reopen(customer)
+        }
+        wake.yield()
+      }
+    } catch {
+      if !Task.isCancelled {
+        logger.error("stopped listening for changes of data trees, which are now found by the periodic scan only")
+      }
+    }
+  }
+
+  private func prune() async {
+    do {
+      for customer in try await Customers(pool).all() {
+        try await NotificationQueue(database: pool, run: UUID(), lease: settings.lease).prune(customer.id)
+      }
+    } catch {
+      logger.warning("could not delete old lines of notifications, retrying later", metadata: ["error": "\(error)"])
+    }
+  }
+
+  // MARK: Sending
+
+  /// Lanes that are being sent, each by a task of its own: one whose push service is slow does not hold up another.
+  private func sendAll(_ work: AsyncStream<Void>, _ isStopped: StopSignal) async {
+    let running = RunningLanes()
+    await withDiscardingTaskGroup { group in
+      for await _ in work {
+        let queue = NotificationQueue(database: pool, run: UUID(), lease: settings.lease)
+        let lanes: [NotificationQueue.Lane]
+        do {
+          lanes = try await queue.due()
+        } catch {
+          if !Task.isCancelled {
+            logger.warning("could not ask for due notifications", metadata: ["error": "\(error)"])
+          }
+          continue
+        }
+        for lane in lanes where running.begin(lane) {
+          group.addTask { repeat { await send(lane, isStopped) } while running.end(lane) && !isStopped.isStopped }
+        }
+      }
+    }
+  }
+
+  /// Sends all that is due in a lane, batch by batch.
+  private func send(_ lane: NotificationQueue.Lane, _ isStopped: StopSignal) async {
+    do {
+      while !isStopped.isStopped, !Task.isCancelled {
+        let queue = NotificationQueue(database: pool, run: UUID(), lease: settings.lease)
+        if lane.service == Self.webhook {
+          guard try await sendWebhooks(of: lane, queue) else { return }
+          continue
+        }
+        guard let target = try await target(of: lane) else { return }
+        let room = sender.room(for: target, upTo: settings.batchSize)
+        guard room > 0 else { return }
+        let claimed = try await queue.claim(lane, upTo: room)
+        guard !claimed.isEmpty else { return }
+        try await send(claimed, of: lane, to: target, queue)
+      }
+    } catch {
+      if !Task.isCancelled {
+        logger.warning(
+          "could not send notifications, retrying",
+          metadata: ["customer": "\(lane.customer)", "app": "\(lane.app)", "error": "\(error)"])
+      }
+    }
+  }
+
+  private static let webhook = "webhook"
+  /// Most notifications to webhooks that are claimed at once: as many as strangers' addresses get at a time.
+  private static let mostWebhooks = 64
+
+  /// Sends what is due to an app's webhooks.
+  /// - Returns: whether there may be more.
+  private func sendWebhooks(of lane: NotificationQueue.Lane, _ queue: NotificationQueue) async throws -> Bool {
+    let destinations = try await WebhookStore(pool, vault: vault).settings(lane.customer, app: lane.app).destinations
+    let claimed = try await queue.claim(lane, upTo: Self.mostWebhooks)
+    guard !claimed.isEmpty else { return false }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (name, those) in Dictionary(grouping: claimed, by: \.target) {
+        group.addTask {
+          switch destinations[name] {
+          case nil:
+            try await queue.settle(
+              those.map { .init(id: $0.id, next: .remove, outcome: "revoked", reason: "destination_removed") }, of: lane
+            )
+          case let destination? where destination.enabled:
+            let target = dispatcher.webhooks(of: lane.customer, token: destination.headers?.values.first)
+            try await send(those, of: lane, to: target, queue) { claimed in
+              destination.destinationUris[claimed.attempts % destination.destinationUris.count].uri
+            }
+          case .some:
+            try await queue.settle(
+              those.map { .init(id: $0.id, next: .retry, delay: .seconds(60), outcome: "retry", reason: "disabled") },
+              of: lane)
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    return true
+  }
+
+  /// The app's account at the lane's service; nil if there is none now, and its alarm says so.
+  private func target(of lane: NotificationQueue.Lane) async throws -> DirectTarget? {
+    guard let service = MessagingService(rawValue: lane.service) else { return nil }
+    let apps = try await PushApps(pool).list(lane.customer)
+    guard let app = apps.first(where: { $0.appID == lane.app && $0.type == service.appType }) else { return nil }
+    guard let opened = try? await credentials.credentials(for: app) else { return nil }
+    return dispatcher.target(app, opened)
+  }
+
+  private func send(
+    _ claimed: [NotificationQueue.Claimed], of lane: NotificationQueue.Lane, to target: DirectTarget,
+    _ queue: NotificationQueue, address: (NotificationQueue.Claimed) -> String = \.target
+  ) async throws {
+    var events = NotificationEvents(pool, lane)
+    var pushes: [DirectPush] = []
+    var sent: [(claimed: NotificationQueue.Claimed, events: [DatasyncEvent])] = []
+    var nothing: [NotificationQueue.Settlement] = []
+    for one in claimed {
+      guard let event = try await events.event(of: one) else {
+        nothing.append(.init(id: one.id, next: .done))
+        continue
+      }
+      let forms = Array(sequence(first: event, next: \.smaller))
+      do {
+        pushes.append(try push(one, forms, of: lane, to: address(one)))
+        sent.append((one, forms))
+      } catch {
+        // Nobody could read it, and later ones neither.
+        nothing.append(
+          .init(id: one.id, next: .done, event: event.name, outcome: "failed", reason: "EncryptionKeySealed"))
+      }
+    }
+    try await queue.settle(nothing, of: lane)
+    let items = sent
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask {
+        let ids = items.map(\.claimed.id)
+        while (try? await Task.sleep(for: settings.lease / 4)) != nil {
+          try? await queue.extend(ids, of: lane.customer)
+        }
+      }
+      await sender.send(pushes, to: target) { outcomes in
+        await settle(outcomes.map { ($0, items[$0.index].claimed, items[$0.index].events) }, of: lane, queue)
+      }
+      group.cancelAll()
+    }
+  }
+
+  private func push(
+    _ claimed: NotificationQueue.Claimed, _ events: [DatasyncEvent], of lane: NotificationQueue.Lane, to token: String
+  ) throws -> DirectPush {
+    let path = claimed.path.withoutLastSlash
+    let key = try claimed.key.map {
+      try vault.open($0, context: DatasyncSealing.subscription(lane.customer, claimed.id)).bytes
+    }
+    let alert = JSONText.quoted(lane.app)
+    return DirectPush(
+      token: token, id: UUID(),
+      forms: try events.map { event in
+        RenderedMessage(
+          literalData: try NotificationSealing.map(event, app: lane.app, path: path, key: key), alert: alert)
+      }, attempts: claimed.attempts)
+  }
+
+  /// Writes outcomes, however long the database is away. What is not written by then is sent again by whoever finds it.
+  private func settle(
+    _ outcomes: [(DirectOutcome, NotificationQueue.Claimed, [DatasyncEvent])], of lane: NotificationQueue.Lane,
+    _ queue: NotificationQueue
+  ) async {
+    let settlements = outcomes.map { Self.settlement(of: $0, $1, $2) }
+    var pause = Duration.milliseconds(50)
+    while !Task.isCancelled {
+      do {
+        try await queue.settle(settlements, of: lane)
+        for (outcome, claimed, _) in outcomes where claimed.revoked == nil {
+          if case .tokenDead(_, let since) = outcome.result {
+            try await queue.revoke(claimed.target, of: lane, reason: "unregistered_device", before: since)
+          }
+        }
+        return
+      } catch {
+        guard DatabaseUnavailable(error) != nil else {
+          logger.error("failed to write outcomes of notifications", metadata: ["error": "\(error)"])
+          return
+        }
+        try? await Task.sleep(for: pause)
+        pause = min(pause * 2, .seconds(2))
+      }
+    }
+  }
+
+  private static func settlement(
+    of outcome: DirectOutcome, _ claimed: NotificationQueue.Claimed, _ events: [DatasyncEvent]
+  ) -> NotificationQueue.Settlement {
+    let event = events[outcome.form].name
+    // One that has ended is told once, as well as can be.
+    let isLast = claimed.revoked != nil || claimed.changes == nil
+    var settlement = NotificationQueue.Settlement(id: claimed.id, next: isLast ? .remove : .done, event: event)
+    switch outcome.result {
+    case .accepted: settlement.outcome = "accepted"
+    case .refused(let reason): (settlement.outcome, settlement.reason) = ("failed", reason)
+    case .retry(let delay, let reason):
+      (settlement.outcome, settlement.reason) = ("retry", reason)
+      if !isLast || claimed.attempts < 1 { (settlement.next, settlement.delay) = (.retry, delay) }
+    case .uncertain(let delay, let reason):
+      (settlement.outcome, settlement.reason) = ("uncertain", reason)
+      if !isLast || claimed.attempts < 1 { (settlement.next, settlement.delay) = (.retry, delay) }
+    case .tokenDead(let reason, _):
+      (settlement.outcome, settlement.reason) = (isLast ? "failed" : "revoked", isLast ? reason : "unregistered_device")
+      settlement.next = isLast ? .remove : .revoke
+    case .blocked(let reason):
+      // Nothing was tried: the lane's alarm tells why.
+      settlement.next = .blocked
+      settlement.reason = reason
+    }
+    return settlement
+  }
+}
+
+/// The lanes that this hub sends now.
+private final class RunningLanes: Sendable {
+  /// Whether each is to be looked at once more.
+  private let lanes = Mutex<[NotificationQueue.Lane: Bool]>([:])
+
+  /// - Returns: false if it is being sent already; then it is looked at once more.
+  func begin(_ lane: NotificationQueue.Lane) -> Bool {
+    lanes.withLock { lanes in
+      defer { lanes[lane] = lanes[lane] != nil }
+      return lanes[lane] == nil
+    }
+  }
+
+  /// - Returns: whether it is to be sent again; if not, it has ended.
+  func end(_ lane: NotificationQueue.Lane) -> Bool {
+    lanes.withLock { lanes in
+      let again = lanes[lane] == true
+      lanes[lane] = again ? false : nil
+      return again
+    }
+  }
+}

@@ -1,0 +1,13 @@
+public import Wire
+
+/// Everything that room Subscriptions refuses. Web alone turns these into a status and a sentence.
+public enum SubscriptionsError: Error, Sendable, Hashable {
+  /// The app has no data tree.
+  case notEnabled(app: String)
+  /// The app has no subscription of that number.
+  case subscriptionUnknown(SubscriptionID)
+  /// A field does not hold what it may. `problem` ends the sentence that begins with the field's name, as in "is empty".
+  case invalid(field: String, problem: String)
+  /// The value has more bytes of leaves than one reply holds: what is below it has to be read.
+  case valueTooLarge(limit: Int)
+}

@@ -1,0 +1,160 @@
+import FoundationEssentials
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Registry
+public import Subscriptions
+public import Wire
+
+/// Webcom's REST for back ends: data trees of apps, and the subscriptions to what changes in them.
+///
+/// The secret of an app is an access key of scope `backend` that is bound to it. The key decides the customer.
+public struct DatasyncRoutes: RouteSet {
+  let authenticator: Authenticator
+  let tree: DataTree
+  let subscriptions: SubscriptionStore
+  let webhooks: WebhookStore
+  let rule: EndpointRule
+
+  /// - Parameter rule: where webhooks may lead.
+  public init(
+    authenticator: Authenticator, tree: DataTree, subscriptions: SubscriptionStore, webhooks: WebhookStore,
+    rule: EndpointRule
+  ) {
+    self.authenticator = authenticator
+    self.tree = tree
+    self.subscriptions = subscriptions
+    self.webhooks = webhooks
+    self.rule = rule
+  }
+
+  private static let base = "/datasync/v2/{app}"
+
+  public func addRoutes(to routes: RouteTable) {
+    let data = "\(Self.base)/data"
+    routes.tree(.get, data, use: read)
+    routes.tree(.put, data, use: put)
+    routes.tree(.patch, data, use: patch)
+    routes.tree(.post, data, use: post)
+    routes.tree(.delete, data, use: remove)
+    routes.get("\(Self.base)/subscriptions", use: listSubscriptions)
+    routes.post("\(Self.base)/subscriptions", use: subscribe)
+    routes.delete("\(Self.base)/subscriptions/{subscriptionId}", use: unsubscribe)
+    routes.get("\(Self.base)/settings", use: showSettings)
+    routes.put("\(Self.base)/settings/webhooks", use: saveWebhooks)
+  }
+
+  /// What the secret opens, and the app of the path.
+  private func access(_ request: Request, _ context: WebRequestContext) async throws -> (Access, app: String) {
+    let access = try await authenticator.access(request, needs: .backend)
+    let app = try context.part("app")
+    guard access.opens(appID: app) else { throw HTTPErrorResponse.boundElsewhere }
+    return (access, app)
+  }
+
+  // MARK: Data
+
+  private func read(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let (access, app) = try await access(request, context)
+    return Self.reply(try await tree.value(access.customer, app: app, at: try Self.path(request)))
+  }
+
+  private func put(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let (access, app) = try await access(request, context)
+    let path = try Self.path(request)
+    let value = try await Self.value(request)
+    try await tree.write(.put(value), access.customer, app: app, at: path)
+    return Self.reply(value)
+  }
+
+  private func patch(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let (access, app) = try await access(request, context)
+    let path = try Self.path(request)
+    let value = try await Self.value(request)
+    guard case .object(let children) = value else {
+      throw HTTPErrorResponse.badRequest("The body must be an object: the children to replace.")
+    }
+    try await tree.write(.patch(children), access.customer, app: app, at: path)
+    return Self.reply(value)
+  }
+
+  private func post(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let (access, app) = try await access(request, context)
+    let path = try Self.path(request)
+    let child = DatasyncChild(name: Self.childName(at: Date()))
+    try await tree.write(
+      .put(try await Self.value(request)), access.customer, app: app, at: try path.child(child.name))
+    return try JSONReply.make(.ok, child)
+  }
+
+  private func remove(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let (access, app) = try await access(request, context)
+    try await tree.write(.put(.null), access.customer, app: app, at: try Self.path(request))
+    return Self.reply(.null)
+  }
+
+  private static func reply(_ value: JSONValue) -> Response { JSONReply.make(bytes: ByteBuffer(bytes: value.json)) }
+
+  private static func value(_ request: Request) async throws -> JSONValue {
+    let bytes = try await request.jsonBytes(upTo: DataTree.longestValue)
+    return try JSONValue(json: Array(bytes.readableBytesView))
+  }
+
+  /// The place that the path names behind `/data`, name by name: what the router made of it has lost empty ones.
+  private static func path(_ request: Request) throws -> DatasyncPath {
+    var parts = request.uri.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst(5)
+    if parts == [""] { parts = [] }
+    return try DatasyncPath(
+      names: try parts.map { part in
+        guard let name = PathPart.decode(part) else {
+          throw HTTPErrorResponse.badRequest("path: the path is not percent-encoded UTF-8.")
+        }
+        return name
+      })
+  }
+
+  /// 12 digits of milliseconds and 12 random ones, hexadecimal: later names sort after earlier ones.
+  private static func childName(at moment: Date) -> String {
+    let time = UInt64(max(0, moment.timeIntervalSince1970 * 1000)) & 0xFFFF_FFFF_FFFF
+    let chance = UInt64.random(in: 0..<1 << 48)
+    return [time, chance].map { number in
+      let digits = String(number, radix: 16)
+      return String(repeating: "0", count: 12 - digits.utf8.count) + digits
+    }.joined()
+  }
+
+  // MARK: Subscriptions
+
+  private func listSubscriptions(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let (access, app) = try await access(request, context)
+    let page = try QueryParameters(request, known: ["after", "limit"]).page(SubscriptionID.self)
+    return try JSONReply.make(.ok, try await subscriptions.list(access.customer, app: app, page))
+  }
+
+  private func subscribe(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let (access, app) = try await access(request, context)
+    let body = try await request.json(SubscriptionRequest.self)
+    return try JSONReply.make(.ok, try await subscriptions.add(access.customer, app: app, body))
+  }
+
+  private func unsubscribe(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let (access, app) = try await access(request, context)
+    let id: SubscriptionID = try context.number("subscriptionId")
+    return try JSONReply.make(.ok, try await subscriptions.remove(access.customer, app: app, id))
+  }
+
+  // MARK: Settings
+
+  private func showSettings(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let (access, app) = try await access(request, context)
+    return try JSONReply.make(
+      .ok, DatasyncSettings(webhooks: try await webhooks.settings(access.customer, app: app)))
+  }
+
+  private func saveWebhooks(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let (access, app) = try await access(request, context)
+    let settings = try await request.json(WebhookSettings.self)
+    try await webhooks.save(settings, access.customer, app: app, rule: rule)
+    return try JSONReply.make(.ok, DatasyncSettings(webhooks: settings))
+  }
+}

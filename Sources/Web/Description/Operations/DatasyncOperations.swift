@@ -1,0 +1,136 @@
+import HTTPTypes
+import Registry
+import Subscriptions
+import Wire
+
+/// `/datasync/v2/{app}` and `/api/v1/datasync`.
+enum DatasyncOperations {
+  static let all: [APIOperation] = [
+    enable, list, read, put, patch, post, remove, subscribe, listSubscriptions, unsubscribe, settings, saveWebhooks,
+  ]
+
+  private static let enable = APIOperation(
+    method: .post, path: "/api/v1/datasync", id: "enableDatasync", tag: .datasync, security: .key(.admin),
+    summary: "Give an app a data tree",
+    description: """
+      The reply shows a new secret once. It is an access key of scope `backend` that is bound to the app, and can be revoked as one. \
+      Enabling it again makes another secret; earlier ones stay valid.
+      """,
+    parameters: [.idempotencyKey], requestBody: APIContent(DatasyncRequest.example),
+    responses: [.created("The data tree and its secret.", DatasyncSecret.example)],
+    errors: [.error("The customer has no app of this `appId`.", RegistryError.appUnknown(appID: "com.acme.app"))])
+
+  private static let list = APIOperation(
+    method: .get, path: "/api/v1/datasync", id: "listDatasync", tag: .datasync, security: .key(.admin),
+    summary: "List the data trees", description: "Lists the apps that have a data tree, by their ids.",
+    parameters: [
+      .query("after", .string(), "Starts behind this app: `next` of the page before.", example: "com.acme.app"), .limit,
+    ],
+    responses: [.ok("A page of data trees.", Page<DatasyncApp, String>.example)])
+
+  // MARK: Data
+
+  private static let value = APIContent(Schema(.anything), examples: [["name": "Alice", "age": 34], "text", .null])
+  private static let dataPath = "/datasync/v2/{app}/data/{path}"
+  private static let dataParameters = [
+    app,
+    .path(
+      "path", .string(), "Names with slashes between them, each percent-encoded. It can be empty, which is the root.",
+      example: "users"),
+  ]
+
+  private static let read = APIOperation(
+    method: .get, path: dataPath, id: "readValue", tag: .datasync, security: .key(.backend), summary: "Read a value",
+    description: "`null` if there is none. A path has at most 32 names of at most 768 bytes.",
+    parameters: dataParameters, responses: [.ok("The value.", value)], errors: [boundElsewhere])
+
+  private static let put = APIOperation(
+    method: .put, path: dataPath, id: "replaceValue", tag: .datasync, security: .key(.backend),
+    summary: "Replace a value",
+    description: """
+      Whatever stood there is replaced. `null` and an empty object remove it. A text, number, boolean or array that stands above is \
+      replaced too. Subscriptions above, at and below are told what changed; a value that stays equal is no change.
+      """,
+    parameters: dataParameters, requestBody: value, bodyLimit: DataTree.longestValue,
+    responses: [.ok("The body.", value)], errors: [notEnabled, boundElsewhere])
+
+  private static let patch = APIOperation(
+    method: .patch, path: dataPath, id: "replaceChildren", tag: .datasync, security: .key(.backend),
+    summary: "Replace children",
+    description: "Each member of the body replaces the child of its name, and no others. `null` removes a child.",
+    parameters: dataParameters,
+    requestBody: APIContent(
+      Schema(.object([], others: Schema(.anything), count: nil)), examples: [["age": 35, "city": .null]]),
+    bodyLimit: DataTree.longestValue,
+    responses: [.ok("The body.", value)], errors: [notEnabled, boundElsewhere])
+
+  private static let post = APIOperation(
+    method: .post, path: dataPath, id: "addChild", tag: .datasync, security: .key(.backend), summary: "Add a child",
+    description: "The hub makes its name. Names sort in the order in which they were made.",
+    parameters: dataParameters, requestBody: value, bodyLimit: DataTree.longestValue,
+    responses: [.ok("The child's name.", DatasyncChild.example)], errors: [notEnabled, boundElsewhere])
+
+  private static let remove = APIOperation(
+    method: .delete, path: dataPath, id: "removeValue", tag: .datasync, security: .key(.backend),
+    summary: "Remove a value", description: "The same as to replace it by `null`.",
+    parameters: dataParameters, responses: [.ok("`null`.", APIContent(Schema(.anything), examples: [.null]))],
+    errors: [notEnabled, boundElsewhere])
+
+  // MARK: Subscriptions
+
+  private static let subscribe = APIOperation(
+    method: .post, path: "/datasync/v2/{app}/subscriptions", id: "subscribe", tag: .datasync, security: .key(.backend),
+    summary: "Subscribe a device or webhook",
+    description: """
+      The same place, event and target again is the same subscription, with the new settings. What is there already is not told. With \
+      `encryptionKey`, notifications hold nothing readable but app and path.
+      """,
+    parameters: [app], requestBody: APIContent(SubscriptionRequest.example),
+    responses: [.ok("The subscription.", SubscriptionReply.example)], errors: [notEnabled, boundElsewhere])
+
+  private static let listSubscriptions = APIOperation(
+    method: .get, path: "/datasync/v2/{app}/subscriptions", id: "listSubscriptions", tag: .datasync,
+    security: .key(.backend), summary: "List the subscriptions",
+    description: "Lists the subscriptions that have not ended, the oldest first.",
+    parameters: [app, .after("subscription"), .limit],
+    responses: [.ok("A page of subscriptions.", Page<SubscriptionReply, SubscriptionID>.example)],
+    errors: [boundElsewhere])
+
+  private static let unsubscribe = APIOperation(
+    method: .delete, path: "/datasync/v2/{app}/subscriptions/{subscriptionId}", id: "unsubscribe", tag: .datasync,
+    security: .key(.backend), summary: "End a subscription",
+    description: "Nothing more is sent. The device is not told.",
+    parameters: [app, .path("subscriptionId", .id, "The subscription's number.", example: 12)],
+    responses: [.ok("The subscription as it was.", SubscriptionReply.example)],
+    errors: [
+      .error(
+        "The app has no subscription of this number.", SubscriptionsError.subscriptionUnknown(SubscriptionID(12))),
+      boundElsewhere,
+    ])
+
+  // MARK: Settings
+
+  private static let settings = APIOperation(
+    method: .get, path: "/datasync/v2/{app}/settings", id: "showDatasyncSettings", tag: .datasync,
+    security: .key(.backend), summary: "Show the settings", description: "The app's webhooks.",
+    parameters: [app], responses: [.ok("The settings.", DatasyncSettings.example)],
+    errors: [notEnabled, boundElsewhere, sealed])
+
+  private static let saveWebhooks = APIOperation(
+    method: .put, path: "/datasync/v2/{app}/settings/webhooks", id: "saveWebhooks", tag: .datasync,
+    security: .key(.backend), summary: "Replace the webhooks",
+    description: """
+      Each has at least one https address, at a host of the internet or one that `PUSHCART_WEBHOOK_ALLOWED_HOSTS` names. Certificates \
+      are always checked. The only header is `X-webcom-webhook-token`.
+      """,
+    parameters: [app], requestBody: APIContent(WebhookSettings.example),
+    responses: [.ok("The settings.", DatasyncSettings.example)], errors: [notEnabled, boundElsewhere])
+
+  private static let app = APIParameter.path("app", .string(), "The `appId` of the app.", example: "com.acme.app")
+  private static let notEnabled = APIResponse.error(
+    "The app has no data tree.", SubscriptionsError.notEnabled(app: "com.acme.app"))
+  private static let boundElsewhere = APIResponse.error(
+    "The secret is of another app.", HTTPErrorResponse.boundElsewhere)
+  private static let sealed = APIResponse.error(
+    "The settings cannot be decrypted.", RegistryError.sealed(what: "datasync_app/1/com.acme.app"))
+}

@@ -1,0 +1,100 @@
+/// Body of `PUT /datasync/v2/{app}/settings/webhooks`, and a part of the settings (Webcom, "Webhooks").
+public struct WebhookSettings: APIRequest, Equatable {
+  /// By name.
+  public var destinations: [String: WebhookDestination]
+
+  public init(destinations: [String: WebhookDestination] = [:]) { self.destinations = destinations }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case destinations }
+  public static let schemaName: String? = "WebhookSettings"
+  public static let schemaDescription = "Where webhooks lead."
+  public static let example = WebhookSettings(destinations: ["myWebhook": .example])
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .destinations: "Webhooks by their names, which subscriptions name."
+    }
+  }
+}
+
+/// Where a webhook leads.
+public struct WebhookDestination: APIRequest, Equatable {
+  public var enabled: Bool
+  public var subscribeDurationSeconds: Int
+  public var destinationUris: [DestinationURI]
+  public var headers: [String: String]?
+
+  public init(
+    enabled: Bool, subscribeDurationSeconds: Int, destinationUris: [DestinationURI], headers: [String: String]? = nil
+  ) {
+    self.enabled = enabled
+    self.subscribeDurationSeconds = subscribeDurationSeconds
+    self.destinationUris = destinationUris
+    self.headers = headers
+  }
+
+  /// The only header that a webhook can have.
+  public static let tokenHeader = "X-webcom-webhook-token"
+
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case enabled, subscribeDurationSeconds, destinationUris, headers
+  }
+  public static let schemaName: String? = "WebhookDestination"
+  public static let schemaDescription = "A webhook."
+  public static let example = WebhookDestination(
+    enabled: true, subscribeDurationSeconds: 3_600_000,
+    destinationUris: [DestinationURI(uri: "https://hooks.example.com/changes", acceptAnyCertificate: false)],
+    headers: [tokenHeader: "bar"])
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .enabled: "Whether anything is sent to it. What is due waits while it is false, for two hours at most."
+    case .subscribeDurationSeconds:
+      FieldDescription(
+        "How long subscriptions last that do not say so.", limits: 1...Int64(SubscriptionRequest.longestDuration))
+    case .destinationUris: FieldDescription("Addresses. Each attempt takes the next of them.", limits: 1...8)
+    case .headers: "Only `X-webcom-webhook-token` is allowed."
+    }
+  }
+}
+
+/// An address of a webhook.
+public struct DestinationURI: APIRequest, Equatable {
+  public var uri: String
+  public var acceptAnyCertificate: Bool?
+
+  public init(uri: String, acceptAnyCertificate: Bool? = nil) {
+    self.uri = uri
+    self.acceptAnyCertificate = acceptAnyCertificate
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case uri, acceptAnyCertificate }
+  public static let schemaName: String? = "DestinationURI"
+  public static let schemaDescription = "An address of a webhook."
+  public static let example = DestinationURI(uri: "https://hooks.example.com/changes", acceptAnyCertificate: false)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .uri: FieldDescription("An https address of the internet.", limits: 1...2048)
+    case .acceptAnyCertificate: "Must be false: certificates are always checked."
+    }
+  }
+}
+
+/// Reply of `GET /datasync/v2/{app}/settings`.
+public struct DatasyncSettings: APIObject, Equatable {
+  public var webhooks: WebhookSettings
+
+  public init(webhooks: WebhookSettings) { self.webhooks = webhooks }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case webhooks }
+  public static let schemaName: String? = "DatasyncSettings"
+  public static let schemaDescription = "The settings of an app's data tree."
+  public static let example = DatasyncSettings(webhooks: .example)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .webhooks: "Where webhooks lead. Values of headers are secrets, and shown here as they are."
+    }
+  }
+}
