@@ -7,14 +7,16 @@ import FoundationEssentials
 ///
 /// `@unchecked`: nothing changes the library's state between its opening and its closing, and look-ups only read.
 public final class CountryDatabase: @unchecked Sendable {
-  private let state = UnsafeMutablePointer<MMDB_s>.allocate(capacity: 1)
+  private let state: UnsafeMutablePointer<MMDB_s>
 
   /// - Returns: nil if the file cannot be read, or is none.
   public init?(_ path: String) {
+    let state = UnsafeMutablePointer<MMDB_s>.allocate(capacity: 1)
     guard MMDB_open(path, UInt32(MMDB_MODE_MMAP), state) == MMDB_SUCCESS else {
       state.deallocate()
       return nil
     }
+    self.state = state
   }
 
   deinit {
