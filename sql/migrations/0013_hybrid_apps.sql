@@ -122,17 +122,3 @@ COMMENT ON COLUMN hybrid_pin_event.app_id          IS 'The app of the phone.';
 COMMENT ON COLUMN hybrid_pin_event.registration_id IS 'The phone that asked, by its DeviceID.';
 COMMENT ON COLUMN hybrid_pin_event.kind            IS 'sent by SMS, called, verified, or failed for a wrong or late code.';
 COMMENT ON COLUMN hybrid_pin_event.at              IS 'When it happened.';
-
--- The timeline of contacts that are telephone numbers has their PINs, too: the view as it is, and one more part.
-DO $$
-BEGIN
-  EXECUTE 'CREATE OR REPLACE VIEW report.contact_timeline AS '
-    || rtrim(pg_get_viewdef('report.contact_timeline'::regclass), ';')
-    || ' UNION ALL
-         SELECT c.customer_id, c.original_id, c.contact_id, e.at, ''pin '' || e.kind, report.cell(e.app_id), NULL::bigint, NULL::bigint
-           FROM contact c
-           JOIN hybrid_pin_event e ON e.customer_id = c.customer_id AND e.number = substr(c.original_id, 3)
-          WHERE starts_with(c.original_id, ''00'')';
-END $$;
-COMMENT ON COLUMN report.contact_timeline.event IS 'device registered, moved, revived, environment or invalidated; push and its state; push opened; push fetched by a machine; pin sent, called, verified or failed.';
-COMMENT ON COLUMN report.contact_timeline.detail IS 'Reason of an invalidation or of a push''s state, as a cell. For opens: page or pushreadurl. Opens of one push within one minute are one row. For PINs: the app id.';

@@ -93,14 +93,19 @@ CREATE VIEW report.contact_timeline AS
     JOIN hybrid_message h ON h.customer_id = c.customer_id AND h.number = substr(c.original_id, 3)
    CROSS JOIN LATERAL (VALUES (h.created_at, 'message accepted', h.kind), (h.delivered_at, 'message confirmed', NULL),
                               (h.read_at, 'message read', NULL)) AS e (at, event, detail)
-   WHERE c.original_id = '00' || h.number AND e.at IS NOT NULL;
+   WHERE c.original_id = '00' || h.number AND e.at IS NOT NULL
+  UNION ALL
+  SELECT c.customer_id, c.original_id, c.contact_id, e.at, 'pin ' || e.kind, report.cell(e.app_id), NULL, NULL
+    FROM contact c
+    JOIN hybrid_pin_event e ON e.customer_id = c.customer_id AND e.number = substr(c.original_id, 3)
+   WHERE starts_with(c.original_id, '00');
 COMMENT ON VIEW   report.contact_timeline             IS 'Everything that happened with one contact. Filter by customer_id and original_id, order by at.';
 COMMENT ON COLUMN report.contact_timeline.customer_id IS 'The customer.';
 COMMENT ON COLUMN report.contact_timeline.original_id IS 'The customer''s own id of the user, exact, since rows are asked for by it. Export it as report.cell(original_id).';
 COMMENT ON COLUMN report.contact_timeline.contact_id  IS 'The hub''s number of the contact.';
 COMMENT ON COLUMN report.contact_timeline.at          IS 'When it happened.';
-COMMENT ON COLUMN report.contact_timeline.event       IS 'device registered, moved, revived, environment or invalidated; push or SMS and its state; push opened; push fetched by a machine; message accepted, confirmed or read, of messages to telephone numbers.';
-COMMENT ON COLUMN report.contact_timeline.detail      IS 'Reason of an invalidation or of a push''s state, as a cell. For opens: page or pushreadurl. For messages that were accepted: default, otp or critical. Opens of one push within one minute are one row.';
+COMMENT ON COLUMN report.contact_timeline.event       IS 'device registered, moved, revived, environment or invalidated; push or SMS and its state; push opened; push fetched by a machine; message accepted, confirmed or read, of messages to telephone numbers; pin sent, called, verified or failed.';
+COMMENT ON COLUMN report.contact_timeline.detail      IS 'Reason of an invalidation or of a push''s state, as a cell. For opens: page or pushreadurl. For messages that were accepted: default, otp or critical. For PINs: the app id. Opens of one push within one minute are one row.';
 COMMENT ON COLUMN report.contact_timeline.device_id   IS 'The device.';
 COMMENT ON COLUMN report.contact_timeline.sendout_id  IS 'The sendout; NULL for events of the device alone.';
 
