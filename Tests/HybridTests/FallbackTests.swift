@@ -106,7 +106,10 @@ import Wire
       try await hybrid.bench.withHubs(2) {
         try await withThrowingTaskGroup(of: Void.self) { group in
           for number in 1...200 {
-            group.addTask { #expect(try await hybrid.confirm(number, [ids[number - 1]]) == []) }
+            group.addTask {
+              let refused = try await hybrid.confirm(number, [ids[number - 1]])
+              #expect(refused == [])
+            }
             if number == 60 { group.addTask { try await hybrid.passConfirmationTime() } }
           }
           try await group.waitForAll()

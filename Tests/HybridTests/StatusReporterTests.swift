@@ -28,7 +28,7 @@ import Wire
       #expect(try await hybrid.bench.database.query("SELECT 1 FROM hybrid_report").isEmpty)
       let all = posts.all
       #expect(all.count == 2 && all[0].url == "https://crm.example.com/status?a=1" && all[0].body == all[1].body)
-      let message = try #require(try JSONValue(parsing: all[0].body)["messages"]?["msg"])
+      let message = try #require(try JSONValue(parsing: Array(all[0].body.utf8))["messages"]?["msg"])
       #expect(message.string("to") == "0031610000001" && message.string("reference") == "order7")
       #expect(message["status"] == ["code": "0", "errorCode": "", "errorDescription": "Accepted"])
     }
