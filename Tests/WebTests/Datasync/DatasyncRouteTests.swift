@@ -124,7 +124,7 @@ private struct TreeServer: Sendable {
   }
 }
 
-private func withTree(_ body: @Sendable (TreeServer) async throws -> Void) async throws {
+private func withTree(_ body: @escaping @Sendable (TreeServer) async throws -> Void) async throws {
   try await withManagementServer { managed in
     for (app, type) in [("com.acme.app", 6), ("com.acme.other", 6)] {
       _ = try await managed.send(
