@@ -273,7 +273,7 @@ import Web
     let readme = try String(
       contentsOfFile: #filePath.replacing("Tests/PushcartTests/SettingsTests.swift", with: "README.md"), encoding: .utf8
     )
-    let rows = readme.matches(of: #/\| `([A-Z_]+)` \| (.*) \| (.*) \|/#).map { "\($0.1) \($0.2) \($0.3)" }
+    let rows = readme.matches(of: #/\| `([A-Z0-9_]+)` \| (.*) \| (.*) \|/#).map { "\($0.1) \($0.2) \($0.3)" }
     let settings = Setting.all.map { setting in
       let fallback = setting.fallback?.split(separator: "; tools: ").map { "`\($0)`" }.joined(separator: "; tools: ")
       return "\(setting.variable) \(setting.help) \(fallback ?? "–")"

@@ -90,10 +90,10 @@ public struct MediatorRoutes: RouteSet {
   /// The old service.
   private func sendForm(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let sender = try await sender(request, context)
-    guard FormBody.isType(request.headers[.contentType]) else {
-      throw HTTPErrorResponse.badRequest("The body must be sent as Content-Type: \(FormBody.type).")
+    guard FormFields.isType(request.headers[.contentType]) else {
+      throw HTTPErrorResponse.badRequest("The body must be sent as Content-Type: \(FormFields.type).")
     }
-    let form = try FormBody(try await request.bytes())
+    let form = try FormFields(try await request.bytes())
     for name in ["verb", "AppId", "DeviceToken"] where form[name]?.isEmpty != false {
       throw HTTPErrorResponse.badRequest("\(name) is missing.")
     }

@@ -36,7 +36,7 @@ import Wire
       let made = try await fixture.pushcart.run(
         "key", "add", "--customer", "1", "--name", "PBX", "--scope", "send", "--json")
       let key = try #require(try made.json.string("token"))
-      fixture.simulator.apns.rule(.any, .refuse(status: 503, reason: "ServiceUnavailable"))
+      fixture.simulator.apns.rule(.any, .resetStream)
       let first = try await fixture.serve()
       let token = Data([UInt8](repeating: 7, count: 32)).base64EncodedString()
       async let reply = try? first.server.send(

@@ -116,9 +116,10 @@ import Wire
 
   @Test func `Passing failures are tried again while the client waits`() async throws {
     try await withSoftphoneGateway { gateway in
-      gateway.bench.simulator.apns.rule(.any, .refuse(status: 503, reason: "ServiceUnavailable"), times: 2)
-      #expect(try await gateway.send("/send", gateway.push("NotifyReprovision")).text == Self.sent)
-      #expect(gateway.bench.simulator.apns.requests.count == 3)
+      gateway.bench.simulator.fcm.rule(.any, .refuse(.unavailable()), times: 2)
+      let push = gateway.push("NotifyReprovision", to: "valid.appid", token: "ValidToken")
+      #expect(try await gateway.send("/send", push).text == Self.sent)
+      #expect(gateway.bench.simulator.fcm.requests.count == 3)
       let rows = try await gateway.bench.database.query("SELECT state, attempts::int8 FROM push")
       let (state, attempts) = try #require(rows.first).decode(String.self, Int64.self)
       #expect(rows.count == 1 && state == "accepted" && attempts == 3)
@@ -127,12 +128,13 @@ import Wire
 
   @Test func `What has no verdict in time is code 500, and is sent nevertheless`() async throws {
     try await withSoftphoneGateway(patience: .milliseconds(200)) { gateway in
-      gateway.bench.simulator.apns.rule(.any, .refuse(status: 503, reason: "ServiceUnavailable"))
-      let reply = try await gateway.send("/send", gateway.push("NotifyReprovision"))
+      gateway.bench.simulator.fcm.rule(.any, .refuse(.unavailable()))
+      let push = gateway.push("NotifyReprovision", to: "valid.appid", token: "ValidToken")
+      let reply = try await gateway.send("/send", push)
       #expect(
         reply.text
           == #"{"code":500,"status":500,"response":"The push service has not accepted the message in time."}"#)
-      gateway.bench.simulator.apns.removeRules()
+      gateway.bench.simulator.fcm.removeRules()
       let accepted = "SELECT FROM push WHERE state = 'accepted'"
       while try await gateway.bench.database.query(accepted).isEmpty { try Task.checkCancellation() }
     }

@@ -3,7 +3,7 @@ import NIOCore
 import Wire
 
 /// The fields of a form or a query (`application/x-www-form-urlencoded`). Of a field given twice the last one counts.
-struct FormBody {
+struct FormFields {
   static let type = "application/x-www-form-urlencoded"
   private(set) var fields: [String: String] = [:]
 
