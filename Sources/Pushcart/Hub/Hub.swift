@@ -159,7 +159,12 @@ struct Hub: Sendable {
             status: HybridStatus(rawValue: confirmation.status.rawValue) ?? .sent, readAt: confirmation.readAt)
         }),
       mediator: MediatorRoutes(
-        authenticator: authenticator, pushApps: parts.pushApps, messages: messageService, settings: settings.mediator),
+        authenticator: authenticator, pushApps: parts.pushApps, messages: messageService,
+        reports: TokenReports(
+          pushApps: parts.pushApps, registrations: registrations, contacts: ContactLookup(parts.requestDatabase),
+          devices: Devices(parts.requestDatabase),
+          identities: IdentityVerifier(parts.requestDatabase, vault: vault)),
+        settings: settings.mediator),
       gateway: GatewayRoutes(authenticator: authenticator, messages: hybridMessages),
       geoIP: GeoIPRoutes(countries: settings.countries),
       datasync: DatasyncRoutes(

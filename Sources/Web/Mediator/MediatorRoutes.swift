@@ -26,6 +26,7 @@ public struct MediatorRoutes: RouteSet {
   let authenticator: Authenticator
   let pushApps: PushAppCache
   let messages: MessageService
+  let reports: TokenReports
   let settings: MediatorSettings
   /// How long a verdict is waited for.
   let patience: Duration
@@ -36,12 +37,13 @@ public struct MediatorRoutes: RouteSet {
   static let bodyLimit = 4 * 1024 * 1024
 
   public init(
-    authenticator: Authenticator, pushApps: PushAppCache, messages: MessageService,
+    authenticator: Authenticator, pushApps: PushAppCache, messages: MessageService, reports: TokenReports,
     settings: MediatorSettings = MediatorSettings(), patience: Duration = .seconds(30)
   ) {
     self.authenticator = authenticator
     self.pushApps = pushApps
     self.messages = messages
+    self.reports = reports
     self.settings = settings
     self.patience = patience
   }
@@ -53,6 +55,28 @@ public struct MediatorRoutes: RouteSet {
       routes.post(RouterPath(base), use: sendForm)
       for path in ["\(base)/send", "\(base)/multisend", base] { routes.refuseOtherMethods(at: path) }
     }
+    // What softphones themselves tell.
+    routes.post("/k/{accessKey}/tokens/report", use: report)
+    routes.get("/k/{accessKey}/tokens/report", use: report)
+    routes.post("/k/{accessKey}/tokens/removal", use: remove)
+    routes.get("/k/{accessKey}/tokens/removal", use: remove)
+  }
+
+  private func report(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    try await answer(request, context, by: reports.register)
+  }
+
+  private func remove(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    try await answer(request, context, by: reports.retire)
+  }
+
+  private func answer(
+    _ request: Request, _ context: WebRequestContext,
+    by action: (Access, [String: JSONValue], _ identity: String?) async throws -> Void
+  ) async throws -> Response {
+    let access = try await authenticator.access(with: try context.part("accessKey"), context, needs: .device)
+    try await action(access, try await request.reported(), request.headers[.identity])
+    return Response(status: .noContent)
   }
 
   private func send(_ request: Request, _ context: WebRequestContext) async throws -> Response {

@@ -69,8 +69,12 @@ public struct WholeWebServer: Sendable {
             registrations: registrations),
           messages: PhoneMessages(pool, confirm: confirm)),
         mediator: MediatorRoutes(
-          authenticator: authenticator, pushApps: pushApps, messages: messageService, settings: mediator,
-          patience: patience),
+          authenticator: authenticator, pushApps: pushApps, messages: messageService,
+          reports: TokenReports(
+            pushApps: pushApps, registrations: RegistrationBatcher(pool, endpoints: endpoints),
+            contacts: ContactLookup(pool), devices: Devices(pool),
+            identities: IdentityVerifier(pool, vault: vault)),
+          settings: mediator, patience: patience),
         gateway: GatewayRoutes(
           authenticator: authenticator,
           messages: HybridMessages(

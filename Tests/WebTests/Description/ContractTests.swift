@@ -102,7 +102,17 @@ private struct Tour: Sendable {
       try await send("POST", "\(base)/pnm2/multisend", push)
       let reply = try await server.send(
         "POST", "\(base)/pnm2", key: key, headers: [("Content-Type", "application/x-www-form-urlencoded")], body: form)
-      #expect(reply.text == "OK" && contract.problems("POST", "\(base)/pnm2", reply) == [])
+      #expect(reply.text == "OK", "\(reply.text)")
+      #expect(contract.problems("POST", "\(base)/pnm2", reply) == [])
+    }
+    for (path, fields) in [
+      ("report", ["selector": "a", "pushTokenOther": token, "pushappid_other": "com.acme.app"]),
+      ("removal", ["selector": "a"]),
+    ] {
+      let json = String(decoding: try JSONEncoder().encode(fields), as: UTF8.self)
+      try await send("POST", "/k/\(key)/tokens/\(path)", json)
+      let query = fields.map { "\($0)=\($1.replacing("+", with: "%2B"))" }.joined(separator: "&")
+      try await send("GET", "/k/\(key)/tokens/\(path)?\(query)")
     }
   }
 

@@ -1,12 +1,14 @@
 import FoundationEssentials
 import HTTPTypes
+import Registry
 import Wire
 
 /// Cloud Softphone's gateway: `/pnm2` and `/k/{accessKey}/pnm2`.
 enum SoftphoneOperations {
-  static let all: [APIOperation] = ["/k/{accessKey}", ""].flatMap { base in
-    [send(base), multisend(base), form(base)]
-  }
+  static let all: [APIOperation] =
+    ["/k/{accessKey}", ""].flatMap { base in
+      [send(base), multisend(base), form(base)]
+    } + [HTTPRequest.Method.post, .get].flatMap { [report($0), removal($0)] }
 
   private static func operation(
     _ base: String, _ path: String, _ id: String, _ summary: String, _ description: String, body: APIContent?,
@@ -57,6 +59,42 @@ enum SoftphoneOperations {
           `OK`, or `ERR:404 Not Found` for a dead token. Others are `ERR:400 Bad Request` and `ERR:500 Internal Server Error`.
           """,
         content: .text(["text/plain"], example: "OK")))
+  }
+
+  private static func report(_ method: HTTPRequest.Method) -> APIOperation {
+    told(
+      method, "report", "reportTokens", "Report the push tokens of a softphone's account",
+      """
+      What the provisioning's push token reporter sends. Both pairs of AppId and token become devices of the contact that the selector \
+      names. Fields have the names of the provisioning's variables; `account[password]` is never read. An AppId can be left \
+      out with a key that is bound to it.
+      """)
+  }
+
+  private static func removal(_ method: HTTPRequest.Method) -> APIOperation {
+    told(
+      method, "removal", "removeAccount", "Remove a softphone's account",
+      "Invalidates the selector's devices in all softphones. Pushes to them get the code 404.")
+  }
+
+  private static func told(
+    _ method: HTTPRequest.Method, _ path: String, _ id: String, _ summary: String, _ description: String
+  ) -> APIOperation {
+    let isQuery = method == .get
+    let fields = isQuery ? "The fields are the query." : "The fields are a JSON object, or a form."
+    return APIOperation(
+      method: method, path: "/k/{accessKey}/tokens/\(path)", id: isQuery ? "\(id)ByQuery" : id, tag: .softphones,
+      security: .none, summary: summary + (isQuery ? ", by a query" : ""),
+      description:
+        "\(description)\n\n\(fields) The access key, of scope `device` or a higher one, is part of the path.",
+      parameters: [accessKey],
+      responses: [APIResponse(status: .noContent, description: "The change is committed.", content: .none)],
+      errors: keyErrors + [
+        .error("The key is bound to another app.", HTTPErrorResponse.boundElsewhere),
+        .error("An identity is required and missing.", HTTPErrorResponse.identityRefused),
+        .error("The app is unknown.", RegistryError.appUnknown(appID: "com.acme.phone")),
+        .error("The body is not sent as JSON.", HTTPErrorResponse.notJSON),
+      ])
   }
 
   private static let accessKey = APIParameter.path(
