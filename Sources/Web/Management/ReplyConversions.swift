@@ -70,35 +70,29 @@ extension NewPushApp {
     self.init(
       appID: request.appId, type: request.appType,
       kind: request.kind ?? (request.voipAppId == nil ? .app : .softphone), name: request.name,
-      service: PushServiceFields(
-        teamID: request.teamId, keyID: request.keyId, signingKey: request.signingKey.map { Secret($0) },
-        developmentCertificate: request.developmentCertificate.map { Secret($0) },
-        productionCertificate: request.productionCertificate.map { Secret($0) },
-        certificatePassword: request.certificatePassword.map { Secret($0) },
-        serviceAccount: request.serviceAccount.map { Secret($0) }, clientID: request.clientId,
-        clientSecret: request.clientSecret.map { Secret($0) }, packageSID: request.packageSid,
-        tenantID: request.tenantId,
-        vapidPrivateKey: request.vapidPrivateKey.map { Secret($0) }, contact: request.contact),
-      identityRequired: request.identity == .required,
-      deviceFields: request.deviceFields)
+      service: PushServiceFields(request.fields), identityRequired: request.fields.identity == .required,
+      deviceFields: request.fields.deviceFields)
   }
 }
 
 extension PushAppUpdate {
   public init(_ request: PushAppChangeRequest) {
     self.init(
-      name: request.name,
-      service: PushServiceFields(
-        teamID: request.teamId, keyID: request.keyId, signingKey: request.signingKey.map { Secret($0) },
-        developmentCertificate: request.developmentCertificate.map { Secret($0) },
-        productionCertificate: request.productionCertificate.map { Secret($0) },
-        certificatePassword: request.certificatePassword.map { Secret($0) },
-        serviceAccount: request.serviceAccount.map { Secret($0) }, clientID: request.clientId,
-        clientSecret: request.clientSecret.map { Secret($0) }, packageSID: request.packageSid,
-        tenantID: request.tenantId,
-        vapidPrivateKey: request.vapidPrivateKey.map { Secret($0) }, contact: request.contact),
-      identityRequired: request.identity.map { $0 == .required },
-      deviceFields: request.deviceFields)
+      name: request.name, service: PushServiceFields(request.fields),
+      identityRequired: request.fields.identity.map { $0 == .required }, deviceFields: request.fields.deviceFields)
+  }
+}
+
+extension PushServiceFields {
+  init(_ fields: PushAppFields) {
+    self.init(
+      teamID: fields.teamId, keyID: fields.keyId, signingKey: fields.signingKey.map { Secret($0) },
+      developmentCertificate: fields.developmentCertificate.map { Secret($0) },
+      productionCertificate: fields.productionCertificate.map { Secret($0) },
+      certificatePassword: fields.certificatePassword.map { Secret($0) },
+      serviceAccount: fields.serviceAccount.map { Secret($0) }, clientID: fields.clientId,
+      clientSecret: fields.clientSecret.map { Secret($0) }, packageSID: fields.packageSid, tenantID: fields.tenantId,
+      vapidPrivateKey: fields.vapidPrivateKey.map { Secret($0) }, contact: fields.contact)
   }
 }
 

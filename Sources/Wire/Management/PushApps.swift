@@ -15,57 +15,40 @@ public struct PushAppRequest: APIRequest, Equatable {
   public var appType: AppType
   public var kind: PushAppKind?
   public var voipAppId: String?
-  public var teamId: String?
-  public var keyId: String?
-  public var signingKey: String?
-  public var developmentCertificate: String?
-  public var productionCertificate: String?
-  public var certificatePassword: String?
-  public var serviceAccount: String?
-  public var clientId: String?
-  public var clientSecret: String?
-  public var packageSid: String?
-  public var tenantId: String?
-  public var vapidPrivateKey: String?
-  public var contact: String?
-  public var identity: IdentityMode?
-  public var deviceFields: [String]?
+  public var fields: PushAppFields
 
   public init(
     name: String, appId: String, appType: AppType, kind: PushAppKind? = nil, voipAppId: String? = nil,
-    teamId: String? = nil, keyId: String? = nil, signingKey: String? = nil, developmentCertificate: String? = nil,
-    productionCertificate: String? = nil,
-    certificatePassword: String? = nil, serviceAccount: String? = nil, clientId: String? = nil,
-    clientSecret: String? = nil, packageSid: String? = nil, tenantId: String? = nil, vapidPrivateKey: String? = nil,
-    contact: String? = nil, identity: IdentityMode? = nil, deviceFields: [String]? = nil
+    fields: PushAppFields = PushAppFields()
   ) {
     self.name = name
     self.appId = appId
     self.appType = appType
     self.kind = kind
     self.voipAppId = voipAppId
-    self.teamId = teamId
-    self.keyId = keyId
-    self.signingKey = signingKey
-    self.developmentCertificate = developmentCertificate
-    self.productionCertificate = productionCertificate
-    self.certificatePassword = certificatePassword
-    self.serviceAccount = serviceAccount
-    self.clientId = clientId
-    self.clientSecret = clientSecret
-    self.packageSid = packageSid
-    self.tenantId = tenantId
-    self.vapidPrivateKey = vapidPrivateKey
-    self.contact = contact
-    self.identity = identity
-    self.deviceFields = deviceFields
+    self.fields = fields
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable {
-    case name, appId, appType, kind, voipAppId, teamId, keyId, signingKey, developmentCertificate,
-      productionCertificate, certificatePassword, serviceAccount, clientId, clientSecret, packageSid, tenantId,
-      vapidPrivateKey, contact, identity, deviceFields
+  public init(from decoder: any Decoder) throws {
+    let body = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      name: try body.decode(String.self, forKey: .name), appId: try body.decode(String.self, forKey: .appId),
+      appType: try body.decode(AppType.self, forKey: .appType),
+      kind: try body.decodeIfPresent(PushAppKind.self, forKey: .kind),
+      voipAppId: try body.decodeIfPresent(String.self, forKey: .voipAppId), fields: try PushAppFields(from: decoder))
   }
+
+  public func encode(to encoder: any Encoder) throws {
+    var body = encoder.container(keyedBy: CodingKeys.self)
+    try body.encode(name, forKey: .name)
+    try body.encode(appId, forKey: .appId)
+    try body.encode(appType, forKey: .appType)
+    try body.encodeIfPresent(kind, forKey: .kind)
+    try body.encodeIfPresent(voipAppId, forKey: .voipAppId)
+    try fields.encode(to: encoder)
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case name, appId, appType, kind, voipAppId }
   public static let schemaName: String? = "PushAppRequest"
   public static let schemaDescription = "An app to add."
   public static let example = PushAppRequest(name: "Acme", appId: "com.acme.app", appType: .ios)
@@ -85,53 +68,6 @@ public struct PushAppRequest: APIRequest, Equatable {
         """
         The softphone's PushKit AppId, which is added too, as an app of the kind `pushkit` with the same credentials. iOS only.
         """, limits: 1...200)
-    case .teamId: FieldDescription("Apple's Team Id. iOS only.", limits: 1...20)
-    case .keyId: FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20)
-    case .signingKey: "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again."
-    case .developmentCertificate, .productionCertificate:
-      """
-      The .p12 file of a push certificate for this environment of APNs, with its private key, in base64. iOS only, instead of \
-      or beside a signing key, which is then used. It is never shown again.
-      """
-    case .certificatePassword:
-      FieldDescription("The password of the .p12 files, in visible ASCII. iOS only. It is not stored.", limits: 0...200)
-    case .serviceAccount:
-      """
-      The text of a service account's key file: Google's, as the Firebase console makes it, for Firebase and Android; Huawei's \
-      for Huawei, in place of `clientId` and `clientSecret`. It is never shown again.
-      """
-    case .clientId:
-      FieldDescription(
-        """
-        The app's Client ID in AppGallery Connect, for Huawei; the Application (client) ID of its registration at Microsoft \
-        Entra, for Windows.
-        """, limits: 1...100)
-    case .clientSecret:
-      FieldDescription(
-        "The secret of that client, or of the package. Huawei and Windows only. It is never shown again.",
-        limits: 1...256)
-    case .packageSid:
-      FieldDescription(
-        "The app's Package SID in Partner Center. Windows only, in place of `tenantId` and `clientId`.", limits: 1...200
-      )
-    case .tenantId: FieldDescription("The Directory (tenant) ID at Microsoft Entra. Windows only.", limits: 1...100)
-    case .vapidPrivateKey:
-      """
-      A private key of P-256 in PEM, or its 32 bytes in base64url. Web only. Browsers' subscriptions are good only for the key that \
-      they were made with. It is never shown again.
-      """
-    case .contact:
-      FieldDescription(
-        "Whom push services can contact about the app: `mailto:name@example.com` or an https address. Web only.",
-        limits: 1...200)
-    case .identity:
-      "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
-    case .deviceFields:
-      FieldDescription(
-        """
-        What requests with a device key may write: contact fields such as `firstName`, `listId`, `properties`, or one property \
-        as in `properties.food`. Other fields are ignored. `["all"]` for no limit.
-        """, limits: 0...100)
     }
   }
 }
@@ -141,6 +77,40 @@ public struct PushAppRequest: APIRequest, Equatable {
 /// `appId` and `appType` cannot change: the tokens registered under them belong to that app.
 public struct PushAppChangeRequest: APIRequest, Equatable {
   public var name: String?
+  public var fields: PushAppFields
+
+  public init(name: String? = nil, fields: PushAppFields = PushAppFields()) {
+    self.name = name
+    self.fields = fields
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let body = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(name: try body.decodeIfPresent(String.self, forKey: .name), fields: try PushAppFields(from: decoder))
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var body = encoder.container(keyedBy: CodingKeys.self)
+    try body.encodeIfPresent(name, forKey: .name)
+    try fields.encode(to: encoder)
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case name }
+  public static let schemaName: String? = "PushAppChangeRequest"
+  public static let schemaDescription = "What to change about an app."
+  public static let example = PushAppChangeRequest(name: "Acme for iPhone")
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .name: FieldDescription("A name for people.", limits: 1...200)
+    }
+  }
+}
+
+/// What can be said of an app when it is added, and changed later: its credentials and the rules for device keys.
+///
+/// In JSON these stand among the fields of the request.
+public struct PushAppFields: APIRequest, Equatable {
   public var teamId: String?
   public var keyId: String?
   public var signingKey: String?
@@ -157,42 +127,18 @@ public struct PushAppChangeRequest: APIRequest, Equatable {
   public var identity: IdentityMode?
   public var deviceFields: [String]?
 
-  public init(
-    name: String? = nil, teamId: String? = nil, keyId: String? = nil, signingKey: String? = nil,
-    developmentCertificate: String? = nil, productionCertificate: String? = nil, certificatePassword: String? = nil,
-    serviceAccount: String? = nil, clientId: String? = nil, clientSecret: String? = nil,
-    packageSid: String? = nil, tenantId: String? = nil, vapidPrivateKey: String? = nil, contact: String? = nil,
-    identity: IdentityMode? = nil, deviceFields: [String]? = nil
-  ) {
-    self.name = name
-    self.teamId = teamId
-    self.keyId = keyId
-    self.signingKey = signingKey
-    self.developmentCertificate = developmentCertificate
-    self.productionCertificate = productionCertificate
-    self.certificatePassword = certificatePassword
-    self.serviceAccount = serviceAccount
-    self.clientId = clientId
-    self.clientSecret = clientSecret
-    self.packageSid = packageSid
-    self.tenantId = tenantId
-    self.vapidPrivateKey = vapidPrivateKey
-    self.contact = contact
-    self.identity = identity
-    self.deviceFields = deviceFields
-  }
+  public init() {}
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case name, teamId, keyId, signingKey, developmentCertificate, productionCertificate, certificatePassword,
-      serviceAccount, clientId, clientSecret, packageSid, tenantId, vapidPrivateKey, contact, identity, deviceFields
+    case teamId, keyId, signingKey, developmentCertificate, productionCertificate, certificatePassword, serviceAccount,
+      clientId, clientSecret, packageSid, tenantId, vapidPrivateKey, contact, identity, deviceFields
   }
-  public static let schemaName: String? = "PushAppChangeRequest"
-  public static let schemaDescription = "What to change about an app."
-  public static let example = PushAppChangeRequest(name: "Acme for iPhone")
+  public static let schemaName: String? = nil
+  public static let schemaDescription = ""
+  public static let example = PushAppFields()
 
   public static func describe(_ field: CodingKeys) -> FieldDescription {
     switch field {
-    case .name: FieldDescription("A name for people.", limits: 1...200)
     case .teamId: FieldDescription("Apple's Team Id. iOS only.", limits: 1...20)
     case .keyId: FieldDescription("Apple's Key Id of the signing key. iOS only.", limits: 1...20)
     case .signingKey: "The text of Apple's `AuthKey_….p8`. iOS only. It is never shown again."

@@ -26,17 +26,27 @@ extension APIObject {
   public static var allowsNull: Bool { false }
 
   public static var schema: Schema {
-    let types = Dictionary(
-      uniqueKeysWithValues: Mirror(reflecting: example).children.map { ($0.label ?? "", type(of: $0.value)) })
+    Schema(.object(fields, others: nil, count: nil), name: schemaName, description: schemaDescription)
+  }
+
+  /// A property without a coding key is an object whose fields stand after the others, in the same JSON object.
+  private static var fields: [Schema.Field] {
+    let properties = Mirror(reflecting: example).children.map { (name: $0.label ?? "", type: type(of: $0.value)) }
     let keys = CodingKeys.allCases
-    precondition(Set(keys.map(\.stringValue)) == Set(types.keys), "\(Self.self) has a property without a coding key")
-    let fields = keys.map { key in
-      guard let type = types[key.stringValue] as? any SchemaProviding.Type else {
-        preconditionFailure("\(Self.self).\(key.stringValue) is of a type without a schema")
+    let own = keys.map { key in
+      let property = properties.first { $0.name == key.stringValue }
+      guard let type = property?.type as? any SchemaProviding.Type else {
+        preconditionFailure("\(Self.self).\(key.stringValue) is missing, or of a type without a schema")
       }
       return describe(key).field(key.stringValue, type.schema, allowsNull: allowsNull)
     }
-    return Schema(.object(fields, others: nil, count: nil), name: schemaName, description: schemaDescription)
+    let others = properties.filter { property in !keys.contains { $0.stringValue == property.name } }
+    return others.reduce(into: own) { fields, property in
+      guard let part = property.type as? any APIObject.Type else {
+        preconditionFailure("\(Self.self).\(property.name) has no coding key, and is no object")
+      }
+      fields += part.fields
+    }
   }
 }
 
