@@ -74,8 +74,8 @@ import Wire
       _ = try await addApp(bench, contacts: 4)
       let hms = bench.simulator.hms
       hms.unregister(token: "huawei-1")
-      hms.rule(.token("huawei-2"), .refuse(.code("81000001")), times: 1)
-      hms.rule(.token("huawei-3"), .refuse(.code("80100016")))
+      hms.rule(.prefix("huawei-2"), .refuse(.code("81000001")), times: 1)
+      hms.rule(.prefix("huawei-3"), .refuse(.code("80100016")))
       try await bench.withHubs {
         let key = try await bench.send()
         while try await bench.show(key).state != .finished { try await bench.makeDue(key) }

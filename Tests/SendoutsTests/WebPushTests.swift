@@ -52,7 +52,7 @@ import Wire
   @Test func `Gone subscriptions are retired, put off pushes are tried again, and refused ones fail`() async throws {
     try await withSendingBench { bench in
       _ = try await addApp(bench, browsers: ["fade0410", "busy", "fade0400", "good", "fine"])
-      bench.simulator.webPush.rule(.browser("busy"), .refuse(.tooMany()), times: 1)
+      bench.simulator.webPush.rule(.prefix("busy"), .refuse(.tooMany()), times: 1)
       try await bench.withHubs {
         let key = try await bench.send()
         while try await bench.show(key).state != .finished { try await bench.makeDue(key) }

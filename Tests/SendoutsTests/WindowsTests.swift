@@ -61,8 +61,8 @@ import Wire
       _ = try await addApp(bench, contacts: 4)
       let wns = bench.simulator.wns
       wns.expire(channel: "windows-1")
-      wns.rule(.channel("windows-2"), .refuse(.taken("channelthrottled")), times: 1)
-      wns.rule(.channel("windows-3"), .refuse(.taken("dropped")))
+      wns.rule(.prefix("windows-2"), .refuse(.taken("channelthrottled")), times: 1)
+      wns.rule(.prefix("windows-3"), .refuse(.taken("dropped")))
       try await bench.withHubs {
         let key = try await bench.send()
         while try await bench.show(key).state != .finished { try await bench.makeDue(key) }

@@ -18,7 +18,7 @@ import Wire
       #expect(answer.headers.first(name: "content-type") == "application/json; charset=UTF-8")
       guard case .string(let token) = answer.json["access_token"] else { return #expect(Bool(false), "no token") }
       #expect(try await google.send(authorization: "Bearer \(token)").status == 200)
-      #expect(simulator.fcm.tokenRequests.map(\.clientEmail) == ["push@acme-shop.iam.gserviceaccount.com"])
+      #expect(simulator.fcm.tokenRequests.map(\.client) == ["push@acme-shop.iam.gserviceaccount.com"])
       #expect(simulator.fcm.tokenRequestCount == 1)
       #expect(simulator.fcm.requests.first?.account == google.account.clientEmail)
     }
@@ -135,7 +135,7 @@ import Wire
       simulator.fcm.tokenRule(.any, .refuse(.invalidSignature), times: 1)
       simulator.fcm.tokenRule(.nth(2), .refuse(.unavailable(retryAfter: "7")))
       simulator.fcm.tokenRule(
-        .account(google.account.clientEmail),
+        .prefix(google.account.clientEmail),
         .after(.milliseconds(1), .refuse(.oauth("unauthorized_client", "No.", status: 401))), times: 1)
       #expect(try await google.askForToken(form).json["error"] == "invalid_grant")
       let unavailable = try await google.askForToken(form)

@@ -85,7 +85,7 @@ import Wire
       for path in ["/rules", "/connections"] {
         #expect(try await status(url + path, host: host, requests, method: .POST).0 == refusal, "\(path)")
       }
-      #expect(simulator.apns.rules.isEmpty)
+      #expect(simulator.apns.rules.entries.isEmpty)
     }
   }
 

@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test func `The first matching rule decides, as often as it applies`() {
-    var rules = SimulatedAPNs.Rules()
+    let rules = SimulatedAPNs.Rules()
     #expect(rules.add(.token("AB"), .cut, times: 1) == 1)
     #expect(rules.add(.nth(2), .ignore, times: nil) == 2)
     #expect(rules.add(SimulatedAPNs.Match(environment: .sandbox), .refuseStream, times: nil) == 3)
@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test func `A rule for the n-th request counts matching requests only`() {
-    var rules = SimulatedAPNs.Rules()
+    let rules = SimulatedAPNs.Rules()
     _ = rules.add(SimulatedAPNs.Match(tokenPrefix: "ab", nth: 2), .cut, times: nil)
     let replies = ["ab", "cd", "ab", "ab"].map { token in
       rules.reply { $0.covers(token: token, environment: .production) }

@@ -17,13 +17,10 @@ import Wire
     try await withFCM(configure: { $0.phonePort = 0 }) { simulator, fcm in
       let hms = HMSRequester(client: fcm.client, simulator: simulator)
       simulator.hms.register(clientID: "1", secret: "secret")
-      let huawei = try await hms.post(
-        HuaweiTokenRequest.path, "grant_type=client_credentials&client_id=1&client_secret=secret", form: true)
+      let huawei = try await hms.post(HuaweiTokenRequest.path, ServiceClients.hmsForm, form: true)
       let wns = WNSRequester(client: fcm.client, simulator: simulator)
       simulator.wns.register(packageSID: "ms-app://s-1", secret: "secret")
-      let microsoft = try await wns.signIn(
-        "/accesstoken.srf",
-        "grant_type=client_credentials&client_id=ms-app%3A%2F%2Fs-1&client_secret=secret&scope=notify.windows.com")
+      let microsoft = try await wns.signIn("/accesstoken.srf", ServiceClients.wnsForm)
       let clients = ServiceClients(
         apns: Requester(client: fcm.client, simulator: simulator), fcm: fcm, hms: hms, wns: wns,
         webPush: WebPushRequester(client: fcm.client, origin: simulator.webPushURL),
@@ -119,6 +116,54 @@ import Wire
     }
   }
 
+  @Test(
+    arguments: [
+      ("fcm", "push@", #""reason":"invalid_grant""#, ServiceAnswer(400, "invalid_grant")),
+      ("fcm", "push@", #""status":503,"retryAfter":"7""#, ServiceAnswer(503, "UNAVAILABLE", retryAfter: "7")),
+      ("hms", "1", #""reason":"1101""#, ServiceAnswer(400, "1101")),
+      ("hms", "1", #""status":503,"retryAfter":"7""#, ServiceAnswer(503, nil, retryAfter: "7")),
+      ("wns", "ms-app://", #""status":401"#, ServiceAnswer(401, "invalid_client")),
+      (
+        "wns", "ms-app://", #""status":503,"retryAfter":"7""#,
+        ServiceAnswer(503, "temporarily_unavailable", retryAfter: "7")
+      ),
+    ])
+  func `A rule for token requests refuses those of its client, as often as it says, and no push`(
+    service: String, client: String, refusal: String, answer: ServiceAnswer
+  ) async throws {
+    try await withServices { _, clients, phone in
+      func rule(_ client: String) -> String {
+        #"{"service":"\#(service)","requests":"token","clientPrefix":"\#(client)","times":1,"reply":"refuse",\#(refusal)}"#
+      }
+      #expect(try await phone.ask(.POST, "/rules", rule("another")).status == 201)
+      let added = try await phone.ask(.POST, "/rules", rule(client))
+      #expect(added.status == 201 && added.json["number"] == 2)
+      #expect(try await clients.send(service, "ab01").isAccepted)
+      guard case .array(let listed) = try await phone.ask(.GET, "/rules?service=\(service)").json, listed.count == 2
+      else {
+        Issue.record("not listed")
+        return
+      }
+      #expect(listed[1].string("requests") == "token" && listed[1].string("clientPrefix") == client)
+      #expect(try await clients.signIn(service) == answer)
+      #expect(try await clients.signIn(service).isAccepted)
+      // A listed rule can be added again.
+      let body = String(decoding: try JSONEncoder().encode(listed[1]), as: UTF8.self)
+      #expect(try await phone.ask(.POST, "/rules", body).status == 201)
+      #expect(try await clients.signIn(service) == answer)
+      #expect(try await phone.ask(.POST, "/rules", rule(client)).status == 201)
+      #expect(try await phone.ask(.DELETE, "/rules?service=\(service)").status == 204)
+      #expect(try await clients.signIn(service).isAccepted)
+    }
+  }
+
+  @Test func `An order with a member that there is not gets an error that names it`() async throws {
+    try await withServices { _, _, phone in
+      let answer = try await phone.ask(.POST, "/connections", #"{"order":"limitStreams","limit":1,"streams":2}"#)
+      #expect(answer.status == 400 && answer.text.contains("There is no member streams. Give some of: service, order"))
+    }
+  }
+
   @Test func `A service that does not exist, or two of them, get an error with those that do`() async throws {
     try await withServices { simulator, _, phone in
       let answers = [
@@ -134,7 +179,8 @@ import Wire
       }
       let two = try await phone.ask(.POST, "/rules?service=fcm", #"{"service":"hms","reply":"cut"}"#)
       #expect(two.status == 400 && two.text.contains("The query's service is fcm, and the body's is hms."))
-      #expect(simulator.apns.rules.isEmpty && simulator.fcm.rules.isEmpty && simulator.hms.rules.isEmpty)
+      #expect(simulator.apns.rules.entries.isEmpty && simulator.fcm.rules.entries.isEmpty)
+      #expect(simulator.hms.rules.entries.isEmpty)
     }
   }
 
@@ -156,6 +202,21 @@ import Wire
       (#"{"reply":"refuse","status":429,"reason":"x","retryAfter":"1"}"#, "The member retryAfter", "for apns"),
       (#"{"service":"hms","reply":"accept","status":503}"#, "The member status", "reply accept"),
       (#"{"service":"hms","reply":"dance"}"#, "There is no reply dance.", "refuseStream"),
+      (#"{"reply":"accept","requests":"token"}"#, "apns issues no access tokens.", "Leave the member requests out."),
+      (#"{"service":"webpush","reply":"accept","requests":"token"}"#, "webpush issues no access tokens.", ""),
+      (#"{"service":"fcm","reply":"accept","requests":"push"}"#, "There are no requests push.", "Give token"),
+      (#"{"service":"fcm","reply":"accept","clientPrefix":"a"}"#, "The member clientPrefix", "for fcm"),
+      (
+        #"{"service":"fcm","requests":"token","reply":"accept","tokenPrefix":"a"}"#, "The member tokenPrefix", "for fcm"
+      ),
+      (#"{"service":"fcm","requests":"token","reply":"accept","project":"a"}"#, "The member project", "for fcm"),
+      (
+        #"{"service":"fcm","requests":"token","reply":"refuse","reason":"UNREGISTERED"}"#, "name no refusal",
+        "400 invalid_grant"
+      ),
+      (#"{"service":"wns","reply":"refuse","reason":"invalid_client"}"#, "name no refusal", "200 dropped"),
+      (#"{"reply":"accept","tokenprefix":"ab"}"#, "There is no member tokenprefix.", "tokenPrefix, clientPrefix"),
+      (#"{"reply":"accept","delay":3}"#, "There is no member delay.", "delayMilliseconds"),
       (#"{"service":"hms"}"#, "The member reply is missing.", ""),
       (#"{"service":"hms","reply":"accept","nth":"2"}"#, "The member nth has a value", ""),
       ("[]", "The body is not a JSON object.", ""),
@@ -181,11 +242,16 @@ import Wire
 
   private func expectNamed<Service: SteerableService>(_ service: Service.Type) throws
   where Service.Refusal: ListedRefusal {
-    for refusal in Service.Refusal.listed {
-      var rule = try JSONDecoder().decode(RuleBody.self, from: Data(#"{"reply":"refuse"}"#.utf8))
-      refusal.describe(in: &rule)
-      // Without a reason there must be no other of this status.
-      #expect(try Service.Refusal(rule) == refusal, "\(Service.serviceName) \(refusal.status) \(refusal.reason)")
+    for (requests, listed) in [
+      (nil as String?, Service.Refusal.listed), (RuleBody.tokenRequests, Service.Refusal.listedForTokens),
+    ] {
+      for refusal in listed {
+        var rule = try JSONDecoder().decode(RuleBody.self, from: Data(#"{"reply":"refuse"}"#.utf8))
+        rule.requests = requests
+        refusal.describe(in: &rule)
+        // Without a reason there must be no other of this status.
+        #expect(try Service.Refusal(rule) == refusal, "\(Service.serviceName) \(refusal.status) \(refusal.reason)")
+      }
     }
   }
 }
@@ -215,6 +281,31 @@ private struct ServiceClients {
   var webPush: WebPushRequester
   var hmsToken: String
   var wnsToken: String
+
+  static let hmsForm = "grant_type=client_credentials&client_id=1&client_secret=secret"
+  static let wnsForm =
+    "grant_type=client_credentials&client_id=ms-app%3A%2F%2Fs-1&client_secret=secret&scope=notify.windows.com"
+
+  /// Asks the service's token endpoint for an access token.
+  func signIn(_ service: String) async throws -> ServiceAnswer {
+    switch service {
+    case "fcm":
+      let answer = try await fcm.askForToken(try TestAssertion(fcm.account).form)
+      let error = answer.json["error"]
+      return ServiceAnswer(
+        answer.status, error?.text ?? error?["status"]?.text, retryAfter: answer.headers.first(name: "retry-after"))
+    case "hms":
+      let (status, json, headers) = try await hms.post(HuaweiTokenRequest.path, Self.hmsForm, form: true)
+      return ServiceAnswer(
+        status, json.integer("error").map(String.init), retryAfter: headers.first(name: "retry-after"))
+    default:
+      let answer = try await wns.post(
+        "/accesstoken.srf", Self.wnsForm, [("content-type", "application/x-www-form-urlencoded")], bearer: nil)
+      let json = try JSONDecoder().decode(JSONValue.self, from: Data(answer.body.utf8))
+      return ServiceAnswer(
+        Int(answer.status), json.string("error"), retryAfter: answer.headers.first(name: "retry-after"))
+    }
+  }
 
   func send(_ service: String, _ token: String) async throws -> ServiceAnswer {
     switch service {

@@ -136,7 +136,7 @@ import Wire
         #expect(answer.headers.first(name: "retry-after") == (status == 503 ? "120" : nil))
         #expect(answer.headers.first(name: "cache-control") == (status == 410 ? "max-age=86400" : nil))
       }
-      simulator.webPush.rule(.browser("kim"), .refuse(.tooMany(retryAfter: "7")), times: 1)
+      simulator.webPush.rule(.prefix("kim"), .refuse(.tooMany(retryAfter: "7")), times: 1)
       let refused = try await requester.push([], to: named("kim").endpoint)
       #expect(refused.status == 429 && refused.headers.first(name: "retry-after") == "7")
       #expect(try await requester.push([], to: named("kim").endpoint).status == 201)

@@ -21,7 +21,8 @@ struct SimulatorCommand: AsyncParsableCommand {
       wns or webpush; without one it is apns. The reply is accept, refuse, ignore, refuseStream, resetStream, goAway or cut. A \
       refusal also has status, reason or both. APNs needs both: a status from 400 to 599, and any reason. For other services, \
       the error for a wrong one lists what there is. Other members are nth, delayMilliseconds, retryAfter (not for APNs), \
-      environment and since (APNs), and project (FCM). GET and DELETE take the service as ?service=.
+      environment and since (APNs), and project (FCM). With "requests":"token" a rule is for requests for access tokens, and \
+      clientPrefix begins the id of the client that asks. GET and DELETE take the service as ?service=.
 
       GET /connections counts a service's connections. POST /connections gives all of them an order: \
       {"service":"fcm","order":"goAway"}, or cut, answerIgnored, or limitStreams with limit.

@@ -41,10 +41,6 @@ extension SimulatedReply where Refusal == APNsRefusal {
 }
 
 extension SimulatedAPNs {
-  /// How a request is answered.
-  public typealias Reply = SimulatedReply<APNsRefusal>
-  typealias Rules = ReplyRules<Match, APNsRefusal>
-
   /// Which requests a rule is for.
   public struct Match: RulePart, CountedMatch {
     /// How the device token begins, in lower case.
@@ -59,9 +55,9 @@ extension SimulatedAPNs {
       self.nth = nth
     }
 
-    public static var any: Match { Match() }
+    public init() {}
+
     public static func token(_ prefix: String) -> Match { Match(tokenPrefix: prefix) }
-    public static func nth(_ number: Int) -> Match { Match(nth: number) }
 
     init(_ rule: RuleBody) {
       self.init(tokenPrefix: rule.tokenPrefix ?? "", environment: rule.environment, nth: rule.nth)
@@ -98,19 +94,17 @@ extension SimulatedAPNs {
     refusal("fade0500", 500, "InternalServerError"),
     refusal("fade0503", 503, "ServiceUnavailable"),
     refusal("fade1503", 503, "Shutdown"),
-    TestTokens.Entry(prefix: sandboxPrefix, meaning: "belongs to the sandbox: 400 BadDeviceToken in production") { _ in
-      .accept
-    },
+    TestTokens.Entry(sandboxPrefix, "belongs to the sandbox: 400 BadDeviceToken in production") { _ in .accept },
   ])
 
   private static func refusal(_ prefix: String, _ status: Int, _ reason: String) -> TestTokens<APNsRefusal>.Entry {
-    TestTokens.Entry(prefix: prefix, meaning: "\(status) \(reason)") { _ in .refuse(status: status, reason: reason) }
+    TestTokens.Entry(prefix, "\(status) \(reason)", APNsRefusal(status: status, reason: reason))
   }
 
   private static func invalid(
     _ prefix: String, _ reason: String, _ since: String, after: TimeInterval
   ) -> TestTokens<APNsRefusal>.Entry {
-    TestTokens.Entry(prefix: prefix, meaning: "410 \(reason), \(since)") {
+    TestTokens.Entry(prefix, "410 \(reason), \(since)") {
       .refuse(status: 410, reason: reason, since: $0.addingTimeInterval(after))
     }
   }

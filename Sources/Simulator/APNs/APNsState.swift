@@ -5,10 +5,13 @@ import FoundationEssentials
 struct APNsState {
   var keys: [KeyName: TrustedKey] = [:]
   var tokens: [String: KnownToken] = [:]
-  var rules = SimulatedAPNs.Rules()
+  private let rules: SimulatedAPNs.Rules
   let trustsUnknownKeys: Bool
 
-  init(trustsUnknownKeys: Bool) { self.trustsUnknownKeys = trustsUnknownKeys }
+  init(rules: SimulatedAPNs.Rules, trustsUnknownKeys: Bool) {
+    self.rules = rules
+    self.trustsUnknownKeys = trustsUnknownKeys
+  }
 
   /// The reply to a request. The checks come first, in APNs' order; then test tokens; then the rules.
   mutating func reply(

@@ -5,7 +5,7 @@ import Synchronization
 /// A simulation of Apple's push service: keys and tokens it knows, rules for its replies, and the requests it received.
 ///
 /// It answers as APNs documents it, over the same HTTP/2. No real phone gets anything; the phone page shows the pushes.
-public final class SimulatedAPNs: SimulatedService, SteerableService {
+public final class SimulatedAPNs: SteerableService {
   static let serviceName = "apns"
   /// The environment of a listener, and of a device token.
   public enum Environment: String, Sendable, Hashable, Codable, CaseIterable {
@@ -14,6 +14,7 @@ public final class SimulatedAPNs: SimulatedService, SteerableService {
   }
 
   public let traffic: ServiceTraffic<ReceivedRequest>
+  public let rules = ReplyRules<Match, APNsRefusal>()
   let streamLimit: Int
   let trustsUnknownKeys: Bool
   private let phoneLog: RequestLog<PhoneEntry>?
@@ -33,7 +34,7 @@ public final class SimulatedAPNs: SimulatedService, SteerableService {
     trustsUnknownKeys = settings.trustsUnknownKeys
     self.phoneLog = phoneLog
     self.file = file
-    state = Mutex(APNsState(trustsUnknownKeys: settings.trustsUnknownKeys))
+    state = Mutex(APNsState(rules: rules, trustsUnknownKeys: settings.trustsUnknownKeys))
     self.now = now
   }
 
@@ -55,7 +56,7 @@ public final class SimulatedAPNs: SimulatedService, SteerableService {
   }
 }
 
-// MARK: - Keys, tokens and rules
+// MARK: - Keys and tokens
 
 extension SimulatedAPNs {
   /// Registers a team's key, so that its signatures are verified.
@@ -85,18 +86,4 @@ extension SimulatedAPNs {
   public func expire(token: String, since: Date) {
     state.withLock { $0.tokens[token.lowercased(), default: KnownToken()].invalidSince = since }
   }
-
-  /// Adds a rule for requests that pass all checks. The first rule that matches decides.
-  /// - Parameter times: how often it applies; nil for always.
-  /// - Returns: the rule's number.
-  @discardableResult
-  public func rule(_ match: Match = .any, _ reply: Reply, times: Int? = nil) -> Int {
-    state.withLock { $0.rules.add(match, reply, times: times) }
-  }
-
-  /// Removes all rules.
-  public func removeRules() { state.withLock { $0.rules.removeAll() } }
-
-  /// The rules in force, by number.
-  var rules: [Rules.Entry] { state.withLock { $0.rules.entries } }
 }

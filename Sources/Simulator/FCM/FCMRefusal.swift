@@ -46,14 +46,20 @@ extension SimulatedFCM.Refusal: ListedRefusal {
     quotaExceeded(), `internal`, unavailable(),
   ]
 
-  /// FCM's error code, or the status of Google's APIs where FCM did not see the request.
+  static let listedForTokens = [
+    invalidSignature, oauth("invalid_client", "The OAuth client was not found.", status: 401),
+    oauth("unauthorized_client", "Client is unauthorized to retrieve access tokens using this method.", status: 401),
+    `internal`, unavailable(),
+  ]
+
+  /// FCM's error code, or the status of Google's APIs where FCM did not see the request, or the token endpoint's error.
   var reason: String {
     let error = (try? JSONDecoder().decode(JSONValue.self, from: Data(body.utf8)))?["error"]
     if case .array(let details) = error?["details"], let code = details.lazy.compactMap({ $0["errorCode"]?.text }).first
     {
       return code
     }
-    return error?["status"]?.text ?? ""
+    return error?["status"]?.text ?? error?.text ?? ""
   }
 }
 

@@ -81,16 +81,4 @@ extension SimulatedFCM {
     /// Whether a phone would get it: the reply is 200, at once or after a delay, and it was no test.
     public var isAccepted: Bool { reply.isAccepted && !validateOnly }
   }
-
-  /// A request for an access token that was received completely, and the reply to it.
-  public struct ReceivedTokenRequest: Sendable {
-    /// 1, 2, 3, … since the start.
-    public let number: Int
-    public let connection: Int
-    public let stream: Int
-    public let at: Date
-    /// The `client_email` in the JWT; empty if there is none.
-    public let clientEmail: String
-    public let reply: Reply
-  }
 }

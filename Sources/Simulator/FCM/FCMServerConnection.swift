@@ -20,7 +20,7 @@ struct FCMServerConnection: ServiceConnection {
     let path = headers.first(name: ":path") ?? ""
     if method == "POST", path == AccessTokenRequest.path {
       let request = AccessTokenRequest(contentType: headers.first(name: "content-type"), body: body)
-      let (reply, issued) = fcm.reply(to: request, connection: number, stream: stream)
+      let (reply, issued) = fcm.reply(to: request)
       let lifetime = Int(FCMServerState.lifetime)
       return (
         Request(accepted: #"{"access_token":"\#(issued)","expires_in":\#(lifetime),"token_type":"Bearer"}"#), reply

@@ -7,12 +7,18 @@ struct FCMServerState {
   var accounts: [String: RegisteredAccount] = [:]
   /// Registration tokens that a test said something about.
   var tokens: [String: KnownRegistration] = [:]
-  var rules = SimulatedFCM.Rules()
-  var tokenRules = SimulatedFCM.TokenRules()
+  private let rules: SimulatedFCM.Rules
+  private let tokenRules: ReplyRules<PrefixMatch, SimulatedFCM.Refusal>
   private var accessTokens = IssuedTokens<AccessTokenOwner>()
   private let trustsUnknownKeys: Bool
 
-  init(trustsUnknownKeys: Bool) { self.trustsUnknownKeys = trustsUnknownKeys }
+  init(
+    rules: SimulatedFCM.Rules, tokenRules: ReplyRules<PrefixMatch, SimulatedFCM.Refusal>, trustsUnknownKeys: Bool
+  ) {
+    self.rules = rules
+    self.tokenRules = tokenRules
+    self.trustsUnknownKeys = trustsUnknownKeys
+  }
 
   /// The reply to a message. The checks come first; then test tokens; then the rules.
   mutating func reply(to request: FCMRequest, now: Date) -> SimulatedFCM.Reply {
@@ -70,7 +76,7 @@ extension FCMServerState {
     if let refusal = request.refusal(account: account, trustsUnknownKeys: trustsUnknownKeys, now: now) {
       return (.refuse(refusal), "")
     }
-    let rule = tokenRules.reply { $0.clientEmail.map { $0 == request.clientEmail } ?? true }
+    let rule = tokenRules.reply(to: request.clientEmail)
     let token = "ya29.c.\(UUID().uuidString)"
     accessTokens.issue(
       token, to: AccessTokenOwner(clientEmail: request.clientEmail, project: account?.projectID), for: Self.lifetime,

@@ -5,11 +5,12 @@ import Wire
 /// A simulation of Firebase Cloud Messaging's HTTP v1 API, with the token endpoint of Google's sign-in.
 ///
 /// It answers as Google documents it, over the same HTTP/2. No real phone gets anything; the phone page shows the pushes.
-public final class SimulatedFCM: SimulatedService, SteerableService {
+public final class SimulatedFCM: SteerableService, TokenIssuingService {
   static let serviceName = "fcm"
   public let traffic: ServiceTraffic<ReceivedRequest>
+  public let tokenEndpoint: TokenEndpoint<Refusal>
+  public let rules = ReplyRules<Match, Refusal>()
   let streamLimit: Int
-  private let tokenLog: RequestLog<ReceivedTokenRequest>
   private let phoneLog: RequestLog<PhoneEntry>?
   private let state: Mutex<FCMServerState>
   private let now: @Sendable () -> Date
@@ -17,10 +18,12 @@ public final class SimulatedFCM: SimulatedService, SteerableService {
   /// - Parameter phoneLog: gets every push that a phone would get.
   init(_ settings: SimulatorSettings, phoneLog: RequestLog<PhoneEntry>?, now: @escaping @Sendable () -> Date) {
     traffic = ServiceTraffic(keeping: settings.requestsKept)
-    tokenLog = RequestLog(keeping: settings.requestsKept)
+    tokenEndpoint = TokenEndpoint(keeping: settings.requestsKept)
     streamLimit = settings.fcmStreamLimit
     self.phoneLog = phoneLog
-    state = Mutex(FCMServerState(trustsUnknownKeys: settings.trustsUnknownKeys))
+    state = Mutex(
+      FCMServerState(
+        rules: rules, tokenRules: tokenEndpoint.rules, trustsUnknownKeys: settings.trustsUnknownKeys))
     self.now = now
   }
 
@@ -42,14 +45,10 @@ public final class SimulatedFCM: SimulatedService, SteerableService {
   }
 
   /// The reply to a token request that was received completely, and the access token that it issues.
-  func reply(to request: AccessTokenRequest, connection: Int, stream: Int) -> (Reply, issued: String) {
+  func reply(to request: AccessTokenRequest) -> (Reply, issued: String) {
     let now = now()
     let (reply, issued) = state.withLock { $0.reply(to: request, now: now) }
-    tokenLog.append { number in
-      ReceivedTokenRequest(
-        number: number, connection: connection, stream: stream, at: Date(), clientEmail: request.clientEmail,
-        reply: reply)
-    }
+    tokenEndpoint.received(AccessTokenRequest.path, client: request.clientEmail, reply)
     return (reply, issued)
   }
 }
@@ -86,47 +85,5 @@ extension SimulatedFCM {
   /// Makes a registration token invalid: it gets UNREGISTERED, as after an app was deleted.
   public func unregister(token: String) {
     state.withLock { $0.tokens[token, default: KnownRegistration()].isUnregistered = true }
-  }
-
-  /// Adds a rule for messages that pass all checks. The first rule that matches decides.
-  /// - Parameter times: how often it applies; nil for always.
-  /// - Returns: the rule's number.
-  @discardableResult
-  public func rule(_ match: Match = .any, _ reply: Reply, times: Int? = nil) -> Int {
-    state.withLock { $0.rules.add(match, reply, times: times) }
-  }
-
-  /// Adds a rule for token requests that pass all checks. The first rule that matches decides.
-  /// - Parameter times: how often it applies; nil for always.
-  /// - Returns: the rule's number, among those for token requests.
-  @discardableResult
-  public func tokenRule(_ match: TokenMatch = .any, _ reply: Reply, times: Int? = nil) -> Int {
-    state.withLock { $0.tokenRules.add(match, reply, times: times) }
-  }
-
-  /// Removes all rules, those for token requests too.
-  public func removeRules() {
-    state.withLock {
-      $0.rules.removeAll()
-      $0.tokenRules.removeAll()
-    }
-  }
-
-  /// The rules in force, by number; not those for token requests.
-  var rules: [Rules.Entry] { state.withLock { $0.rules.entries } }
-}
-
-// MARK: - Received token requests
-
-extension SimulatedFCM {
-  /// The last token requests, oldest first; refused ones too.
-  public var tokenRequests: [ReceivedTokenRequest] { tokenLog.kept }
-
-  /// How many token requests were received since the start.
-  public var tokenRequestCount: Int { tokenLog.count }
-
-  /// Waits until that many token requests were received since the start, and returns those kept.
-  public func receivedTokenRequests(count: Int) async -> [ReceivedTokenRequest] {
-    await tokenLog.received(count: count)
   }
 }

@@ -57,9 +57,15 @@ extension SimulatedHMS.Refusal: ListedRefusal {
       code("80100017"), code("80300002"), allTokensInvalid, code("80300011"), code("80300013"), flowControl(),
     ]
 
-  /// The code; flow control has none.
+  static let listedForTokens = [
+    signIn(1101, "invalid client_secret"), signIn(1102, "missing required parameter"), flowControl(),
+  ]
+
+  /// The code, or the token endpoint's error; flow control has none.
   var reason: String {
-    (try? JSONDecoder().decode(JSONValue.self, from: Data(body.utf8)))?["code"]?.text ?? ""
+    let json = try? JSONDecoder().decode(JSONValue.self, from: Data(body.utf8))
+    if case .integer(let number) = json?["error"] { return String(number) }
+    return json?["code"]?.text ?? ""
   }
 }
 

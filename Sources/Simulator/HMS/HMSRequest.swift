@@ -75,13 +75,4 @@ extension SimulatedHMS {
     /// Whether phones would get it: the reply is no refusal, at once or after a delay, and it was no test.
     public var isAccepted: Bool { reply.isAccepted && !validateOnly }
   }
-
-  /// A request for an access token that was received completely, and the reply to it.
-  public struct ReceivedTokenRequest: Sendable {
-    /// 1, 2, 3, … since the start.
-    public let number: Int
-    /// The client that asks; empty if the form does not name it.
-    public let clientID: String
-    public let reply: Reply
-  }
 }

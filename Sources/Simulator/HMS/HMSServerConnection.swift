@@ -19,7 +19,7 @@ struct HMSServerConnection: ServiceConnection {
     let path = headers.first(name: ":path") ?? ""
     if method == "POST", path == HuaweiTokenRequest.path {
       let request = HuaweiTokenRequest(contentType: headers.first(name: "content-type"), body: body)
-      let (reply, issued) = hms.reply(to: request, connection: number, stream: stream)
+      let (reply, issued) = hms.reply(to: request)
       let token = issued.replacing("/", with: "\\/")
       let lifetime = Int(HMSServerState.lifetime)
       return (

@@ -11,8 +11,8 @@ struct HMSServerState {
   var accounts: [String: RegisteredHuaweiAccount] = [:]
   /// Push tokens that are invalid.
   var unregistered: Set<String> = []
-  var rules = SimulatedHMS.Rules()
-  var tokenRules = SimulatedHMS.Rules()
+  private let rules: SimulatedHMS.Rules
+  private let tokenRules: ReplyRules<PrefixMatch, SimulatedHMS.Refusal>
   /// By client id.
   private var accessTokens = IssuedTokens<String>()
   private let trustsUnknownKeys: Bool
@@ -20,7 +20,13 @@ struct HMSServerState {
   /// Of an access token, in seconds.
   static let lifetime: Double = 3600
 
-  init(trustsUnknownKeys: Bool) { self.trustsUnknownKeys = trustsUnknownKeys }
+  init(
+    rules: SimulatedHMS.Rules, tokenRules: ReplyRules<PrefixMatch, SimulatedHMS.Refusal>, trustsUnknownKeys: Bool
+  ) {
+    self.rules = rules
+    self.tokenRules = tokenRules
+    self.trustsUnknownKeys = trustsUnknownKeys
+  }
 
   /// The reply to a message, and those of its tokens that are invalid while others are not. The checks come first; then test tokens;
   /// then the rules. A token's reply other than that it is invalid is the whole message's.
@@ -37,7 +43,7 @@ struct HMSServerState {
         continue
       }
       let reply =
-        SimulatedHMS.testTokens.reply(to: token, now: now) ?? rules.reply { token.hasPrefix($0.prefix) } ?? .accept
+        SimulatedHMS.testTokens.reply(to: token, now: now) ?? rules.reply(to: token) ?? .accept
       if reply == .refuse(.allTokensInvalid) {
         illegal.append(token)
       } else if reply != .accept {
@@ -73,7 +79,7 @@ extension HMSServerState {
     if let refusal = request.refusal(secret: clients[request.clientID], trustsUnknownKeys: trustsUnknownKeys) {
       return (.refuse(refusal), "")
     }
-    let rule = tokenRules.reply { request.clientID.hasPrefix($0.prefix) }
+    let rule = tokenRules.reply(to: request.clientID)
     // Huawei's tokens hold slashes, which its JSON escapes.
     let token = "DQEBAA/\(UUID().uuidString)/="
     accessTokens.issue(token, to: request.clientID, for: Self.lifetime, now: now)

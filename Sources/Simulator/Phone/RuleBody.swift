@@ -1,11 +1,28 @@
 import FoundationEssentials
 import Hummingbird
 
+/// A body that may have no other members than these.
+protocol ClosedBody: Decodable {
+  associatedtype CodingKeys: CodingKey & CaseIterable
+}
+
 /// A rule as JSON.
-struct RuleBody: Codable {
+struct RuleBody: Codable, ClosedBody {
+  enum CodingKeys: String, CodingKey, CaseIterable {
+    case service, number, requests, tokenPrefix, clientPrefix, environment, project, nth, times, reply, status, reason
+    case since, retryAfter, delayMilliseconds
+  }
+
+  /// The value of `requests` for requests for access tokens.
+  static let tokenRequests = "token"
+
   var service: String?
   var number: Int?
+  /// Nil for pushes.
+  var requests: String?
   var tokenPrefix: String?
+  /// In rules for token requests.
+  var clientPrefix: String?
   /// APNs alone has two.
   var environment: SimulatedAPNs.Environment?
   /// Of FCM, in the address of a request.
@@ -21,8 +38,12 @@ struct RuleBody: Codable {
   var retryAfter: String?
   var delayMilliseconds: Int?
 
-  init<Match: RulePart & CountedMatch, Refusal: RulePart>(_ entry: ReplyRules<Match, Refusal>.Entry, service: String) {
+  /// - Parameter requests: nil for pushes.
+  init<Match: RulePart & CountedMatch, Refusal: RulePart>(
+    _ entry: ReplyRules<Match, Refusal>.Entry, service: String, for requests: String? = nil
+  ) {
     self.service = service
+    self.requests = requests
     number = entry.number
     nth = entry.match.nth
     times = entry.times
@@ -70,6 +91,8 @@ struct RuleBody: Codable {
   /// A member that this rule has and the other does not, among those that not all services and replies have.
   func member(missingIn other: RuleBody) -> String? {
     [
+      ("tokenPrefix", tokenPrefix?.isEmpty == false && other.tokenPrefix == nil),
+      ("clientPrefix", clientPrefix?.isEmpty == false && other.clientPrefix == nil),
       ("environment", environment != nil && other.environment == nil),
       ("project", project != nil && other.project == nil),
       ("status", status != nil && other.status == nil),
@@ -94,7 +117,11 @@ struct ConnectionCounts: Codable {
 }
 
 /// An order to all connections of a service, as JSON.
-struct OrderBody: Decodable {
+struct OrderBody: ClosedBody {
+  enum CodingKeys: String, CodingKey, CaseIterable {
+    case service, order, lastStream, reason, limit
+  }
+
   var service: String?
   var order: String
   var lastStream: Int?

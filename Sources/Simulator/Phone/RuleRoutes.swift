@@ -2,6 +2,7 @@ import FoundationEssentials
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Wire
 
 /// The routes for rules and orders of the simulated services, as JSON.
 ///
@@ -12,11 +13,14 @@ import NIOCore
 ///   `reply` is accept, refuse, ignore, refuseStream, resetStream, goAway or cut, and the only member that is required.
 ///   `tokenPrefix` begins the device token, the token in a channel URI, or the last part of a browser's endpoint.
 ///   `delayMilliseconds` delays any reply.
+///   - With `"requests":"token"`, a rule is for requests for access tokens. FCM, Push Kit and WNS have them. `clientPrefix` begins the
+///     client's id or the account's `client_email`. `reason` is the `error` in the body. They are numbered apart.
 ///   - APNs also has `environment`. It needs a `status` from 400 to 599 and any `reason`; `since` (with 410) is in milliseconds
 ///     since 1970.
 ///   - Other services have the refusals that `ListedRefusal.listed` of each names, and `retryAfter`. `status` or `reason` is enough
 ///     where it names a single one. `reason` is FCM's error code, Push Kit's code, what WNS says in a header, or Mozilla's `errno`.
 ///     FCM also has `project`.
+///   - Any other member is refused with 400.
 /// - `GET /connections`: how many are open, how many were ever opened, and how many streams were opened beyond the limit.
 /// - `POST /connections` with `{"order":"goAway"}`, or cut, answerIgnored, or limitStreams with `limit`.
 struct RuleRoutes: Sendable {
@@ -58,16 +62,24 @@ struct RuleRoutes: Sendable {
   private static func counts(_ service: some SteerableService) -> ConnectionCounts { ConnectionCounts(service) }
 
   /// Only `application/json`: a page elsewhere cannot send that without a CORS preflight.
-  private static func read<Body: Decodable>(_ type: Body.Type, _ request: Request) async throws -> Body {
+  private static func read<Body: ClosedBody>(_ type: Body.Type, _ request: Request) async throws -> Body {
     guard request.headers[.contentType]?.hasPrefix("application/json") == true else {
       throw HTTPError(.unsupportedMediaType, message: "The body must be application/json.")
     }
-    let bytes = try await request.body.collect(upTo: 64 << 10)
+    let bytes = Data(try await request.body.collect(upTo: 64 << 10).readableBytesView)
+    let body: Body
     do {
-      return try JSONDecoder().decode(type, from: Data(bytes.readableBytesView))
+      body = try JSONDecoder().decode(type, from: bytes)
     } catch {
       throw HTTPError(.badRequest, message: problem(error))
     }
+    let members = Body.CodingKeys.allCases.map(\.stringValue)
+    let given = try JSONDecoder().decode([String: JSONValue].self, from: bytes).keys
+    if let unknown = given.sorted().first(where: { !members.contains($0) }) {
+      throw HTTPError(
+        .badRequest, message: "There is no member \(unknown). Give some of: \(members.joined(separator: ", ")).")
+    }
+    return body
   }
 
   private static func problem(_ error: any Error) -> String {

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// How a simulated service answers a request.
 public indirect enum SimulatedReply<Refusal: Sendable & Hashable>: Sendable, Hashable {
   /// 200.
@@ -26,13 +28,42 @@ public indirect enum SimulatedReply<Refusal: Sendable & Hashable>: Sendable, Has
 }
 
 /// Which requests a rule is for, apart from their number.
-protocol CountedMatch: Sendable {
+public protocol CountedMatch: Sendable, Hashable {
   /// Only the n-th request that matches the rest, counted from 1 since the rule was added.
-  var nth: Int? { get }
+  var nth: Int? { get set }
+
+  /// All requests.
+  init()
+}
+
+extension CountedMatch {
+  public static var any: Self { Self() }
+
+  public static func nth(_ number: Int) -> Self {
+    var match = Self()
+    match.nth = number
+    return match
+  }
+}
+
+/// Which requests a rule is for, where nothing but the beginning of a name tells them apart.
+public struct PrefixMatch: CountedMatch {
+  /// How it begins: the push token, the token in a channel URI, or the last part of a browser's endpoint. In rules for token requests,
+  /// the client's id or the account's `client_email`.
+  public var prefix = ""
+  public var nth: Int?
+
+  public init() {}
+
+  public static func prefix(_ prefix: String) -> Self {
+    var match = Self()
+    match.prefix = prefix
+    return match
+  }
 }
 
 /// Rules in the order they were added; the first that matches decides.
-struct ReplyRules<Match: CountedMatch, Refusal: Sendable & Hashable>: Sendable {
+public final class ReplyRules<Match: CountedMatch, Refusal: Sendable & Hashable>: Sendable {
   struct Entry: Sendable {
     let number: Int
     let match: Match
@@ -43,31 +74,46 @@ struct ReplyRules<Match: CountedMatch, Refusal: Sendable & Hashable>: Sendable {
     var matches = 0
   }
 
-  private(set) var entries: [Entry] = []
-  private var lastNumber = 0
-
-  mutating func add(_ match: Match, _ reply: SimulatedReply<Refusal>, times: Int?) -> Int {
-    lastNumber += 1
-    entries.append(Entry(number: lastNumber, match: match, reply: reply, times: times))
-    return lastNumber
+  private struct State {
+    var entries: [Entry] = []
+    var lastNumber = 0
   }
 
-  mutating func removeAll() { entries = [] }
+  private let state = Mutex(State())
+
+  init() {}
+
+  var entries: [Entry] { state.withLock { $0.entries } }
+
+  /// - Returns: the rule's number.
+  func add(_ match: Match, _ reply: SimulatedReply<Refusal>, times: Int?) -> Int {
+    state.withLock { state in
+      state.lastNumber += 1
+      state.entries.append(Entry(number: state.lastNumber, match: match, reply: reply, times: times))
+      return state.lastNumber
+    }
+  }
+
+  func removeAll() { state.withLock { $0.entries = [] } }
 
   /// The reply of the first rule that matches; nil if none does.
-  mutating func reply(where isCovered: (Match) -> Bool) -> SimulatedReply<Refusal>? {
-    guard !entries.isEmpty else { return nil }
-    var reply: SimulatedReply<Refusal>?
-    for index in entries.indices {
-      let match = entries[index].match
-      guard isCovered(match) else { continue }
-      entries[index].matches += 1
-      guard reply == nil, entries[index].times != 0, match.nth.map({ $0 == entries[index].matches }) ?? true else {
-        continue
+  func reply(where isCovered: (Match) -> Bool) -> SimulatedReply<Refusal>? {
+    state.withLock { state in
+      var reply: SimulatedReply<Refusal>?
+      for index in state.entries.indices {
+        let match = state.entries[index].match
+        guard isCovered(match) else { continue }
+        state.entries[index].matches += 1
+        let (times, matches) = (state.entries[index].times, state.entries[index].matches)
+        guard reply == nil, times != 0, match.nth.map({ $0 == matches }) ?? true else { continue }
+        if let times { state.entries[index].times = times - 1 }
+        reply = state.entries[index].reply
       }
-      if let times = entries[index].times { entries[index].times = times - 1 }
-      reply = entries[index].reply
+      return reply
     }
-    return reply
   }
+}
+
+extension ReplyRules where Match == PrefixMatch {
+  func reply(to name: String) -> SimulatedReply<Refusal>? { reply { name.hasPrefix($0.prefix) } }
 }

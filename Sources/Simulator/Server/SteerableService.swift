@@ -1,39 +1,82 @@
 import Hummingbird
 
-/// A simulated service whose rules can be given as JSON.
-protocol SteerableService: SimulatedService {
-  associatedtype Match: RulePart & CountedMatch
-  associatedtype Refusal: RulePart
+/// A simulated service whose replies to requests that pass all checks are decided by rules.
+public protocol RuledService: SimulatedService {
+  associatedtype Match: CountedMatch
+  associatedtype Refusal: Sendable & Hashable
 
+  /// Rules for requests, but not for those for access tokens.
+  var rules: ReplyRules<Match, Refusal> { get }
+
+  /// Rules for requests for access tokens; nil if the service issues none.
+  var tokenRules: ReplyRules<PrefixMatch, Refusal>? { get }
+}
+
+extension RuledService {
+  /// How a request is answered.
+  public typealias Reply = SimulatedReply<Refusal>
+  typealias Rules = ReplyRules<Match, Refusal>
+
+  public var tokenRules: ReplyRules<PrefixMatch, Refusal>? { nil }
+
+  /// Adds a rule. The first that matches decides.
+  /// - Parameter times: how often it applies; nil for always.
+  /// - Returns: the rule's number.
+  @discardableResult
+  public func rule(_ match: Match = .any, _ reply: Reply, times: Int? = nil) -> Int {
+    rules.add(match, reply, times: times)
+  }
+
+  /// Removes all rules, those for token requests too.
+  public func removeRules() {
+    rules.removeAll()
+    tokenRules?.removeAll()
+  }
+}
+
+// MARK: - Rules in JSON
+
+/// A simulated service whose rules can be given as JSON.
+protocol SteerableService: RuledService where Match: RulePart, Refusal: RulePart {
   /// The value of `service` in rules and orders.
   static var serviceName: String { get }
-
-  /// The rules in force, by number.
-  var rules: [ReplyRules<Match, Refusal>.Entry] { get }
-
-  @discardableResult
-  func rule(_ match: Match, _ reply: SimulatedReply<Refusal>, times: Int?) -> Int
-
-  func removeRules()
 }
 
 extension SteerableService {
-  var ruleBodies: [RuleBody] { rules.map { RuleBody($0, service: Self.serviceName) } }
+  /// Those for token requests come last, with numbers of their own.
+  var ruleBodies: [RuleBody] {
+    rules.entries.map { RuleBody($0, service: Self.serviceName) }
+      + (tokenRules?.entries ?? []).map { RuleBody($0, service: Self.serviceName, for: RuleBody.tokenRequests) }
+  }
 
-  /// - Returns: the rule's number.
+  /// - Returns: the rule's number, among those for the same kind of requests.
   /// - Throws: `HTTPError` 400 that names a member which is wrong, or which this service does not have.
   func add(_ body: RuleBody) throws -> Int {
-    let (match, reply) = (try Match(body), try body.reply(of: Refusal.self))
+    guard let requests = body.requests else { return try add(body, to: rules) }
+    guard requests == RuleBody.tokenRequests else {
+      throw HTTPError(
+        .badRequest,
+        message: "There are no requests \(requests). Give \(RuleBody.tokenRequests), or leave the member requests out.")
+    }
+    guard let tokenRules else {
+      throw HTTPError(
+        .badRequest, message: "\(Self.serviceName) issues no access tokens. Leave the member requests out.")
+    }
+    return try add(body, to: tokenRules)
+  }
+
+  private func add<Part: RulePart & CountedMatch>(_ body: RuleBody, to rules: ReplyRules<Part, Refusal>) throws -> Int {
+    let (match, reply) = (try Part(body), try body.reply(of: Refusal.self))
     let understood = RuleBody(
-      ReplyRules<Match, Refusal>.Entry(number: 0, match: match, reply: reply, times: body.times),
-      service: Self.serviceName)
+      ReplyRules<Part, Refusal>.Entry(number: 0, match: match, reply: reply, times: body.times),
+      service: Self.serviceName, for: body.requests)
     if let member = body.member(missingIn: understood) {
       throw HTTPError(
         .badRequest,
         message:
           "The member \(member) has no meaning for \(Self.serviceName) with the reply \(body.reply). Leave it out.")
     }
-    return rule(match, reply, times: body.times)
+    return rules.add(match, reply, times: body.times)
   }
 }
 
@@ -46,17 +89,16 @@ protocol RulePart: Sendable, Hashable {
   func describe(in rule: inout RuleBody)
 }
 
-// MARK: - Services that tell devices apart by nothing but the prefix of their token
+extension PrefixMatch: RulePart {
+  init(_ rule: RuleBody) {
+    prefix = (rule.requests == nil ? rule.tokenPrefix : rule.clientPrefix) ?? ""
+    nth = rule.nth
+  }
 
-protocol PrefixMatch: RulePart, CountedMatch {
-  var prefix: String { get }
-  init(prefix: String, nth: Int?)
-}
-
-extension PrefixMatch {
-  init(_ rule: RuleBody) { self.init(prefix: rule.tokenPrefix ?? "", nth: rule.nth) }
-
-  func describe(in rule: inout RuleBody) { rule.tokenPrefix = prefix.isEmpty ? nil : prefix }
+  func describe(in rule: inout RuleBody) {
+    guard !prefix.isEmpty else { return }
+    if rule.requests == nil { rule.tokenPrefix = prefix } else { rule.clientPrefix = prefix }
+  }
 }
 
 // MARK: - Services that have only some refusals
@@ -64,6 +106,8 @@ extension PrefixMatch {
 protocol ListedRefusal: RulePart {
   /// All that a rule in JSON can name. No two have the same status and reason.
   static var listed: [Self] { get }
+  /// The same for token requests; empty for a service that issues no access tokens.
+  static var listedForTokens: [Self] { get }
   var status: Int { get }
   /// The service's word or number for it; empty if it has none.
   var reason: String { get }
@@ -72,17 +116,20 @@ protocol ListedRefusal: RulePart {
 }
 
 extension ListedRefusal {
+  static var listedForTokens: [Self] { [] }
+
   /// The one refusal that has the rule's status and reason. One of the two is enough if it names a single one.
   init(_ rule: RuleBody) throws {
-    let named = Self.listed.filter { refusal in
+    let listed = rule.requests == nil ? Self.listed : Self.listedForTokens
+    let named = listed.filter { refusal in
       rule.status.map { $0 == refusal.status } ?? true && rule.reason.map { $0 == refusal.reason } ?? true
     }
     guard named.count == 1 else {
-      let all = Self.listed.map { $0.reason.isEmpty ? "\($0.status)" : "\($0.status) \($0.reason)" }
+      let all = listed.map { $0.reason.isEmpty ? "\($0.status)" : "\($0.status) \($0.reason)" }
       let found = named.isEmpty ? "no refusal" : "several refusals"
       throw HTTPError(
         .badRequest,
-        message: "The members status and reason name \(found) of this service. "
+        message: "The members status and reason name \(found) of this service for such requests. "
           + "Give those of one: \(all.joined(separator: ", ")).")
     }
     self = named[0]

@@ -6,6 +6,16 @@ struct TestTokens<Refusal: Sendable & Hashable>: Sendable {
     let prefix: String
     let meaning: String
     let reply: @Sendable (Date) -> SimulatedReply<Refusal>
+
+    init(_ prefix: String, _ meaning: String, _ reply: @escaping @Sendable (Date) -> SimulatedReply<Refusal>) {
+      self.prefix = prefix
+      self.meaning = meaning
+      self.reply = reply
+    }
+
+    init(_ prefix: String, _ meaning: String, _ refusal: Refusal) {
+      self.init(prefix, meaning) { _ in .refuse(refusal) }
+    }
   }
 
   static var length: Int { 8 }
@@ -18,11 +28,11 @@ struct TestTokens<Refusal: Sendable & Hashable>: Sendable {
   init(_ own: [Entry]) {
     table =
       own + [
-        Entry(prefix: "fade0001", meaning: "200 after a second") { _ in .after(.seconds(1), .accept) },
-        Entry(prefix: "fade0002", meaning: "no answer") { _ in .ignore },
-        Entry(prefix: "fade0003", meaning: "the connection is closed") { _ in .cut },
-        Entry(prefix: "fade0004", meaning: "GOAWAY; it and later ones are not processed") { _ in .goAway() },
-        Entry(prefix: "fade0005", meaning: "RST_STREAM REFUSED_STREAM") { _ in .refuseStream },
+        Entry("fade0001", "200 after a second") { _ in .after(.seconds(1), .accept) },
+        Entry("fade0002", "no answer") { _ in .ignore },
+        Entry("fade0003", "the connection is closed") { _ in .cut },
+        Entry("fade0004", "GOAWAY; it and later ones are not processed") { _ in .goAway() },
+        Entry("fade0005", "RST_STREAM REFUSED_STREAM") { _ in .refuseStream },
       ]
     byPrefix = Dictionary(uniqueKeysWithValues: table.map { ($0.prefix, $0.reply) })
   }

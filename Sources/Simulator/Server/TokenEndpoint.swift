@@ -91,3 +91,55 @@ struct IssuedTokens<Account: Sendable>: Sendable {
 
   mutating func removeAll() { tokens = [:] }
 }
+
+// MARK: - Requests for access tokens
+
+/// What the token endpoint of a simulated service received, and rules for its replies.
+public final class TokenEndpoint<Refusal: Sendable & Hashable>: Sendable {
+  let rules = ReplyRules<PrefixMatch, Refusal>()
+  let log: RequestLog<ReceivedTokenRequest<Refusal>>
+
+  init(keeping limit: Int) { log = RequestLog(keeping: limit) }
+
+  func received(_ path: String, client: String, _ reply: SimulatedReply<Refusal>) {
+    log.append { ReceivedTokenRequest(number: $0, path: path, client: client, reply: reply) }
+  }
+}
+
+/// A request for an access token that was received completely, and the reply to it.
+public struct ReceivedTokenRequest<Refusal: Sendable & Hashable>: Sendable {
+  /// 1, 2, 3, … since the start.
+  public let number: Int
+  public let path: String
+  /// The client's id, or the account's `client_email`; empty if the request does not name it.
+  public let client: String
+  public let reply: SimulatedReply<Refusal>
+}
+
+/// A simulated service with a token endpoint.
+public protocol TokenIssuingService: RuledService {
+  var tokenEndpoint: TokenEndpoint<Refusal> { get }
+}
+
+extension TokenIssuingService {
+  public var tokenRules: ReplyRules<PrefixMatch, Refusal>? { tokenEndpoint.rules }
+
+  /// Adds a rule for token requests that pass all checks. The first that matches decides.
+  /// - Parameter times: how often it applies; nil for always.
+  /// - Returns: the rule's number, among those for token requests.
+  @discardableResult
+  public func tokenRule(_ match: PrefixMatch = .any, _ reply: Reply, times: Int? = nil) -> Int {
+    tokenEndpoint.rules.add(match, reply, times: times)
+  }
+
+  /// How many token requests were received since the start.
+  public var tokenRequestCount: Int { tokenEndpoint.log.count }
+
+  /// The last token requests, oldest first; refused ones too.
+  public var tokenRequests: [ReceivedTokenRequest<Refusal>] { tokenEndpoint.log.kept }
+
+  /// Waits until that many token requests were received since the start, and returns those kept.
+  public func receivedTokenRequests(count: Int) async -> [ReceivedTokenRequest<Refusal>] {
+    await tokenEndpoint.log.received(count: count)
+  }
+}

@@ -1,3 +1,6 @@
+import FoundationEssentials
+import Wire
+
 extension SimulatedWNS {
   /// A response of WNS, or of a token endpoint, that accepts nothing. Its status can be 200.
   public struct Refusal: Sendable, Hashable {
@@ -51,14 +54,29 @@ extension SimulatedWNS.Refusal: ListedRefusal {
     [taken("dropped"), taken("channelthrottled")] + [400, 401].map { status($0) } + [otherApp, notFound]
     + [405, 406].map { status($0) } + [expired] + [413, 500, 503].map { status($0) }
 
-  /// What became of the notification, or the description of the error.
+  static let listedForTokens = [
+    oauth("invalid_client", "Invalid client secret"),
+    oauth("invalid_client", "AADSTS7000215: Invalid client secret provided.", status: 401),
+    oauth("unauthorized_client", "AADSTS700016: Application was not found in the directory."),
+    oauth("invalid_request", "A required parameter is missing."),
+    oauth("temporarily_unavailable", "The server is temporarily too busy.", status: 503),
+  ]
+
+  /// What became of the notification, the description of the error, or the token endpoint's error.
   var reason: String {
-    headers["x-wns-notificationstatus"] ?? headers["x-wns-status"] ?? headers["x-wns-error-description"] ?? ""
+    headers["x-wns-notificationstatus"] ?? headers["x-wns-status"] ?? headers["x-wns-error-description"] ?? oauthError
+      ?? ""
   }
 
-  /// WNS has a header of its own for it, in seconds.
-  var retryAfter: String? {
-    get { headers["x-wns-continue-after"] }
-    set { headers["x-wns-continue-after"] = newValue }
+  private var oauthError: String? {
+    body.flatMap { try? JSONDecoder().decode(JSONValue.self, from: Data($0.utf8)) }?["error"]?.text
   }
+
+  /// WNS has a header of its own for it, in seconds; token endpoints have the usual one.
+  var retryAfter: String? {
+    get { headers[retryHeader] }
+    set { headers[retryHeader] = newValue }
+  }
+
+  private var retryHeader: String { oauthError == nil ? "x-wns-continue-after" : "retry-after" }
 }

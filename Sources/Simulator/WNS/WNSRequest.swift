@@ -118,14 +118,4 @@ extension SimulatedWNS {
     /// The attribute of the root element, as `launch` of a toast.
     public func attribute(_ name: String) -> String? { xml?.attributes[name] }
   }
-
-  /// A request for an access token that was received completely, and the reply to it.
-  public struct ReceivedTokenRequest: Sendable {
-    /// 1, 2, 3, … since the start.
-    public let number: Int
-    public let path: String
-    /// The package or client that asks; empty if the form does not name it.
-    public let clientID: String
-    public let reply: Reply
-  }
 }

@@ -22,7 +22,7 @@ struct WNSServerConnection: ServiceConnection {
     if method == "POST",
       let request = MicrosoftTokenRequest(path: path, contentType: headers.first(name: "content-type"), body: body)
     {
-      let (reply, issued) = wns.reply(to: request, connection: number, stream: stream)
+      let (reply, issued) = wns.reply(to: request)
       let accepted = #"{"token_type":"bearer","access_token":"\#(issued)","expires_in":\#(Int(request.lifetime))}"#
       return (Request(accepted: accepted, headers: [("content-type", "application/json")]), reply)
     }

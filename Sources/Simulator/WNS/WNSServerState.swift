@@ -6,13 +6,19 @@ struct WNSServerState {
   var clients: [String: RegisteredWindowsClient] = [:]
   /// Channels that a test said something about, by their tokens.
   var channels: [String: KnownChannel] = [:]
-  var rules = SimulatedWNS.Rules()
-  var tokenRules = SimulatedWNS.Rules()
+  private let rules: SimulatedWNS.Rules
+  private let tokenRules: ReplyRules<PrefixMatch, SimulatedWNS.Refusal>
   /// By Package SID or client id.
   private var accessTokens = IssuedTokens<String>()
   private let trustsUnknownKeys: Bool
 
-  init(trustsUnknownKeys: Bool) { self.trustsUnknownKeys = trustsUnknownKeys }
+  init(
+    rules: SimulatedWNS.Rules, tokenRules: ReplyRules<PrefixMatch, SimulatedWNS.Refusal>, trustsUnknownKeys: Bool
+  ) {
+    self.rules = rules
+    self.tokenRules = tokenRules
+    self.trustsUnknownKeys = trustsUnknownKeys
+  }
 
   /// The reply to a request to a channel: the method first, then the access token, the channel, and the notification; then test tokens;
   /// then the rules.
@@ -22,7 +28,7 @@ struct WNSServerState {
       ?? request.formRefusal
     if let refusal { return .refuse(refusal) }
     let reply =
-      SimulatedWNS.testTokens.reply(to: request.token, now: now) ?? rules.reply { request.token.hasPrefix($0.prefix) }
+      SimulatedWNS.testTokens.reply(to: request.token, now: now) ?? rules.reply(to: request.token)
     if let reply { return reply }
     return connection(of: request) == .connected || request.isKept ? .accept : .refuse(.taken("dropped"))
   }
@@ -58,7 +64,7 @@ extension WNSServerState {
     if let refusal = request.refusal(client: client, trustsUnknownKeys: trustsUnknownKeys) {
       return (.refuse(refusal), "")
     }
-    let rule = tokenRules.reply { request.clientID.hasPrefix($0.prefix) }
+    let rule = tokenRules.reply(to: request.clientID)
     let token = "EgAdAQMAAAAE\(UUID().uuidString)"
     accessTokens.issue(token, to: request.clientID, for: request.lifetime, now: now)
     return (rule ?? .accept, token)

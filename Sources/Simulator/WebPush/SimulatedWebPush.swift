@@ -8,14 +8,15 @@ import Wire
 ///
 /// It answers as Mozilla's autopush does, over HTTP/2. Its sample browsers decrypt their pushes for the phone page. A real Firefox
 /// whose setting `dom.push.serverURL` names it gets its pushes over WebSocket.
-public final class SimulatedWebPush: SimulatedService, SteerableService {
+public final class SimulatedWebPush: SteerableService {
   static let serviceName = "webpush"
   public let traffic: ServiceTraffic<ReceivedRequest>
+  public let rules = ReplyRules<Match, Refusal>()
   let streamLimit: Int
   private let acknowledgementLog: RequestLog<Acknowledgement>
   private let browsers = Atomic(0)
   private let phoneLog: RequestLog<PhoneEntry>?
-  private let state = Mutex(WebPushServerState())
+  private let state: Mutex<WebPushServerState>
   private let now: @Sendable () -> Date
 
   /// - Parameter phoneLog: gets every push that a browser would get.
@@ -24,6 +25,7 @@ public final class SimulatedWebPush: SimulatedService, SteerableService {
     acknowledgementLog = RequestLog(keeping: settings.requestsKept)
     streamLimit = settings.webPushStreamLimit
     self.phoneLog = phoneLog
+    state = Mutex(WebPushServerState(rules: rules))
     self.now = now
   }
 
@@ -56,7 +58,7 @@ public final class SimulatedWebPush: SimulatedService, SteerableService {
   }
 }
 
-// MARK: - Subscriptions and rules
+// MARK: - Subscriptions
 
 extension SimulatedWebPush {
   /// The subscription of a sample browser, whose pushes the phone page can read. The same name and key give the same
@@ -80,20 +82,6 @@ extension SimulatedWebPush {
     else { return }
     state.withLock { _ = $0.unsubscribed.insert(endpoint.browser) }
   }
-
-  /// Adds a rule for pushes that pass all checks. The first rule that matches decides.
-  /// - Parameter times: how often it applies; nil for always.
-  /// - Returns: the rule's number.
-  @discardableResult
-  public func rule(_ match: Match = .any, _ reply: Reply, times: Int? = nil) -> Int {
-    state.withLock { $0.rules.add(match, reply, times: times) }
-  }
-
-  /// Removes all rules.
-  public func removeRules() { state.withLock { $0.rules.removeAll() } }
-
-  /// The rules in force, by number.
-  var rules: [Rules.Entry] { state.withLock { $0.rules.entries } }
 }
 
 // MARK: - Real browsers
@@ -154,45 +142,20 @@ extension SimulatedWebPush {
   }
 }
 
-// MARK: - Replies
+// MARK: - Test tokens
 
 extension SimulatedWebPush {
-  /// How a push is answered.
-  public typealias Reply = SimulatedReply<Refusal>
-  typealias Rules = ReplyRules<Match, Refusal>
-
-  /// Which pushes a rule is for.
-  public struct Match: PrefixMatch {
-    /// How the last part of the endpoint begins: with the name of the sample browser.
-    public var prefix = ""
-    /// Only the n-th that matches the rest, counted from 1 since the rule was added.
-    public var nth: Int?
-
-    public init(prefix: String = "", nth: Int? = nil) {
-      self.prefix = prefix
-      self.nth = nth
-    }
-
-    public static var any: Match { Match() }
-    public static func browser(_ prefix: String) -> Match { Match(prefix: prefix) }
-    public static func nth(_ number: Int) -> Match { Match(nth: number) }
-  }
+  public typealias Match = PrefixMatch
 
   static let testTokens = TestTokens<Refusal>([
-    refusal("fade0400", "400, errno 110", .badEncryption("Refused by the token")),
-    refusal("fade0401", "401, errno 109", .unauthorized("Refused by the token")),
-    refusal("fade0404", "404, errno 102, invalid", .noSuchEndpoint),
-    refusal("fade0410", "410, errno 106, unsubscribed", .unsubscribed),
-    refusal("fade0413", "413, errno 104", .tooLarge),
-    refusal("fade0429", "429", .tooMany()),
-    refusal("fade0500", "500, errno 999", .errno(999, status: 500, "Unknown error")),
-    refusal("fade0503", "503, errno 201, retry-after two minutes", .unavailable()),
-    refusal("fade1503", "503, errno 201, retry-after a second", .unavailable(retryAfter: "1")),
+    .init("fade0400", "400, errno 110", .badEncryption("Refused by the token")),
+    .init("fade0401", "401, errno 109", .unauthorized("Refused by the token")),
+    .init("fade0404", "404, errno 102, invalid", .noSuchEndpoint),
+    .init("fade0410", "410, errno 106, unsubscribed", .unsubscribed),
+    .init("fade0413", "413, errno 104", .tooLarge),
+    .init("fade0429", "429", .tooMany()),
+    .init("fade0500", "500, errno 999", .errno(999, status: 500, "Unknown error")),
+    .init("fade0503", "503, errno 201, retry-after two minutes", .unavailable()),
+    .init("fade1503", "503, errno 201, retry-after a second", .unavailable(retryAfter: "1")),
   ])
-
-  private static func refusal(
-    _ prefix: String, _ meaning: String, _ refusal: Refusal
-  ) -> TestTokens<Refusal>.Entry {
-    TestTokens.Entry(prefix: prefix, meaning: meaning) { _ in .refuse(refusal) }
-  }
 }

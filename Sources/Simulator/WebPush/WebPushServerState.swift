@@ -9,13 +9,15 @@ struct WebPushServerState {
   /// Names of browsers, and of real browsers' channels, that have unsubscribed.
   var unsubscribed: Set<String> = []
   var mailboxes = BrowserMailboxes()
-  var rules = SimulatedWebPush.Rules()
+  private let rules: SimulatedWebPush.Rules
+
+  init(rules: SimulatedWebPush.Rules) { self.rules = rules }
 
   /// The reply to a push. The checks come first, in Mozilla's order; then test tokens; then the rules.
   mutating func reply(to request: WebPushRequest, now: Date) -> SimulatedWebPush.Reply {
     if let refusal = refusal(of: request, now: now) { return .refuse(refusal) }
     return SimulatedWebPush.testTokens.reply(to: request.token, now: now)
-      ?? rules.reply { request.token.hasPrefix($0.prefix) }
+      ?? rules.reply(to: request.token)
       ?? .accept
   }
 

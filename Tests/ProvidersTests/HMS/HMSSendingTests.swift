@@ -57,7 +57,7 @@ import Wire
   @Test func `A few tokens that are all invalid are the tokens' fault, and fifty of them the app's`() async throws {
     try await withAPNs { simulator, services in
       let account = services.huawei(simulator)
-      simulator.hms.rule(.token("gone-"), .refuse(.allTokensInvalid))
+      simulator.hms.rule(.prefix("gone-"), .refuse(.allTokensInvalid))
       #expect(await account.verdicts(of: [("gone-1", "Hi")]) == [Self.invalid])
       let few = (0..<49).map { ("gone-\($0)", "Hi") }
       #expect(await account.verdicts(of: few) == [Verdict?](repeating: Self.invalid, count: 49))

@@ -49,7 +49,7 @@ import Wire
     async throws
   {
     try await withAPNs { simulator, services in
-      simulator.wns.rule(.channel("lost"), .cut)
+      simulator.wns.rule(.prefix("lost"), .cut)
       let verdicts = await services.windows(simulator).verdicts(simulator, ["a", "lost", "b"])
       #expect(verdicts == [.accepted, .uncertain(reason: "ConnectionClosed"), .accepted])
     }
@@ -70,7 +70,7 @@ import Wire
   @Test func `A connection whose response says that it is the last takes no other request`() async throws {
     try await withAPNs { simulator, services in
       let account = services.windows(simulator)
-      simulator.wns.rule(.channel("a"), .ignore, times: 1)
+      simulator.wns.rule(.prefix("a"), .ignore, times: 1)
       async let first = account.verdicts(simulator, ["a"])
       _ = await simulator.wns.received(count: 1)
       simulator.wns.goAway()
@@ -84,7 +84,7 @@ import Wire
   @Test func `A request that is not answered in time is uncertain, and its connection is given up`() async throws {
     try await withAPNs(provider: { $0.requestTimeout = .milliseconds(200) }) { simulator, services in
       let account = services.windows(simulator)
-      simulator.wns.rule(.channel("late"), .ignore)
+      simulator.wns.rule(.prefix("late"), .ignore)
       #expect(await account.verdicts(simulator, ["late"]) == [.uncertain(reason: "RequestTimeout")])
       #expect(await account.verdicts(simulator, ["late"]) == [.uncertain(reason: "RequestTimeout")])
       #expect(Set(simulator.wns.requests.map(\.connection)).count == 2)

@@ -127,7 +127,7 @@ import Wire
       simulator.wns.expire(channel: "expired")
       simulator.wns.remove(channel: "unknown")
       simulator.wns.restrict(channel: "foreign", to: "client-7")
-      simulator.wns.rule(.channel("slow"), .refuse(.taken("channelthrottled")))
+      simulator.wns.rule(.prefix("slow"), .refuse(.taken("channelthrottled")))
       #expect(
         await services.windows(simulator).verdicts(simulator, ["expired", "unknown", "foreign", "slow", "good"]) == [
           .tokenInvalid(.unregistered, since: nil, reason: "HTTP410"),
