@@ -22,8 +22,7 @@ package enum WebPushEncryption {
   static func body(
     _ text: [UInt8], for subscription: WebPushSubscription, _ receiver: P256.KeyAgreement.PublicKey
   ) throws -> [UInt8] {
-    try body(
-      text, for: subscription, receiver, key: newKey(), salt: randomSalt())
+    try body(text, for: subscription, receiver, key: newKey(), salt: randomSalt())
   }
 
   /// The same with a key and a salt that no other push may have.

@@ -53,7 +53,7 @@ public final class SimulatedFCM: SteerableService, TokenIssuingService {
   }
 }
 
-// MARK: - Accounts, tokens and rules
+// MARK: - Accounts and tokens
 
 extension SimulatedFCM {
   /// Registers a service account, so that it gets access tokens, for its own project only. Registered again, it has a new key.

@@ -58,7 +58,7 @@ public final class SimulatedHMS: SteerableService, TokenIssuingService {
   }
 }
 
-// MARK: - Accounts, tokens and rules
+// MARK: - Accounts and tokens
 
 extension SimulatedHMS {
   /// Registers a client, so that it gets access tokens, for its own app only. Registered again, it has a new secret.

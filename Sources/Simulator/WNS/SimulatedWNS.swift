@@ -55,7 +55,7 @@ public final class SimulatedWNS: SteerableService, TokenIssuingService {
   }
 }
 
-// MARK: - Apps, channels and rules
+// MARK: - Apps and channels
 
 extension SimulatedWNS {
   /// Registers a package of the Microsoft Store, so that it gets access tokens. Registered again, it has a new secret.
