@@ -17,7 +17,8 @@ struct PushcartCommand: AsyncParsableCommand {
         subcommands: [
           CustomerCommand.self, KeyCommand.self, AppCommand.self, ListCommand.self, TemplateCommand.self,
           SendCommand.self, SendoutCommand.self, MessageCommand.self, TriggerCommand.self, HybridCommand.self,
-          DatasyncCommand.self, WhyCommand.self, ReportCommand.self, LinksCommand.self, AuditCommand.self,
+          DatasyncCommand.self, WhyCommand.self, ReportCommand.self, LinksCommand.self, SoftphoneCommand.self,
+          AuditCommand.self,
         ]),
     ])
 }

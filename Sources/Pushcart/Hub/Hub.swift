@@ -162,7 +162,7 @@ struct Hub: Sendable {
         authenticator: authenticator, pushApps: parts.pushApps, messages: messageService,
         reports: TokenReports(
           pushApps: parts.pushApps, registrations: registrations, contacts: ContactLookup(parts.requestDatabase),
-          devices: Devices(parts.requestDatabase),
+          devices: Devices(parts.requestDatabase), customers: Customers(parts.requestDatabase),
           identities: IdentityVerifier(parts.requestDatabase, vault: vault)),
         settings: settings.mediator),
       gateway: GatewayRoutes(authenticator: authenticator, messages: hybridMessages),

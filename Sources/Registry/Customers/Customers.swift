@@ -19,6 +19,8 @@ public struct CustomerSettings: Sendable, Equatable {
   public var devicesPerContact: Int32
   /// Days after its end that a sendout keeps its pushes, messages and opens; `nil` for as long as the hub keeps them.
   public var retentionDays: Int32?
+  /// What softphones' push token reporter calls its fields; those that are not in it have their own names.
+  public var reporterFields: [ReporterField: String]
 }
 
 /// What is to change about a customer; `nil` leaves a field as it is.
@@ -28,8 +30,14 @@ public struct CustomerUpdate: Sendable, Equatable {
   public var devicesPerContact: Int32?
   /// 0 for as long as the hub keeps things.
   public var retentionDays: Int32?
+  /// By the names of `ReporterField`; empty for these names alone.
+  public var reporterFields: [String: String]?
 
-  public init(linkMaximumAgeDays: Int32? = nil, devicesPerContact: Int32? = nil, retentionDays: Int32? = nil) {
+  public init(
+    linkMaximumAgeDays: Int32? = nil, devicesPerContact: Int32? = nil, retentionDays: Int32? = nil,
+    reporterFields: [String: String]? = nil
+  ) {
+    self.reporterFields = reporterFields
     self.linkMaximumAgeDays = linkMaximumAgeDays
     self.devicesPerContact = devicesPerContact
     self.retentionDays = retentionDays
@@ -68,7 +76,11 @@ public struct Customers: Sendable {
     let retention = try update.retentionDays.map { days throws(RegistryError) in
       try Self.check("retentionDays", days, Self.retentions)
     }
-    let rows = try await database.query(CustomerQueries.update, id.rawValue, age, devices, retention)
+    let fields = try update.reporterFields.map { fields in
+      try ReporterField.check(fields)
+      return JSONB(String(decoding: try JSONEncoder().encode(fields), as: UTF8.self))
+    }
+    let rows = try await database.query(CustomerQueries.update, id.rawValue, age, devices, retention, fields)
     guard let row = rows.first else { throw RegistryError.customerUnknown(id) }
     try await database.notify(.links, id.description)
     return try Customer(row)
@@ -101,19 +113,21 @@ public struct Customers: Sendable {
 
 /// Statements on `customer`, a reference table: they need no customer_id to be routed by.
 enum CustomerQueries {
-  private static let columns = "customer_id, name, link_max_age_days, devices_per_contact, retention_days, created_at"
+  private static let columns =
+    "customer_id, name, link_max_age_days, devices_per_contact, retention_days, reporter_fields, created_at"
 
   static let add = Statement(
     "customer.add", .write, "INSERT INTO customer (name) VALUES ($1::text) RETURNING \(columns)")
 
-  /// A maximum age `$2` or retention `$4` of 0 stands for none, NULL leaves it as it is.
+  /// A maximum age `$2` or retention `$4` of 0 stands for none, as no member does of `$5`; NULL leaves it as it is.
   static let update = Statement(
     "customer.update", .write,
     """
     UPDATE customer SET
       link_max_age_days = nullif(coalesce($2::int4, link_max_age_days), 0),
       devices_per_contact = coalesce($3::int4, devices_per_contact),
-      retention_days = nullif(coalesce($4::int4, retention_days), 0)
+      retention_days = nullif(coalesce($4::int4, retention_days), 0),
+      reporter_fields = nullif(coalesce($5::jsonb, reporter_fields), '{}')
     WHERE customer_id = $1::bigint
     RETURNING \(columns)
     """)
@@ -132,11 +146,15 @@ enum CustomerQueries {
 
 extension Customer {
   fileprivate init(_ row: Row) throws {
-    let (id, name, age, devices, retention, createdAt) = try row.decode(
-      Int64.self, String.self, Int32?.self, Int32.self, Int32?.self, Date.self)
+    let (id, name, age, devices, retention, reporter, createdAt) = try row.decode(
+      Int64.self, String.self, Int32?.self, Int32.self, Int32?.self, JSONB?.self, Date.self)
+    let fields = try reporter.map { try JSONDecoder().decode([String: String].self, from: Data($0.text.utf8)) } ?? [:]
     self.init(
       id: CustomerID(id), name: name,
-      settings: CustomerSettings(linkMaximumAgeDays: age, devicesPerContact: devices, retentionDays: retention),
+      settings: CustomerSettings(
+        linkMaximumAgeDays: age, devicesPerContact: devices, retentionDays: retention,
+        reporterFields: Dictionary(
+          uniqueKeysWithValues: fields.compactMap { name, field in ReporterField(rawValue: name).map { ($0, field) } })),
       createdAt: createdAt)
   }
 }

@@ -37,7 +37,7 @@ extension ManagementChange {
         customer,
         CustomerUpdate(
           linkMaximumAgeDays: request.linkMaxAgeDays, devicesPerContact: request.devicesPerContact,
-          retentionDays: request.retentionDays)))
+          retentionDays: request.retentionDays, reporterFields: request.reporterFields)))
     try await record(.changeCustomer, "customer \(customer)", before: before, after: after)
     return after
   }

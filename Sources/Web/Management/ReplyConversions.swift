@@ -7,6 +7,9 @@ extension CustomerReply {
     self.init(
       customerId: customer.id, name: customer.name, linkMaxAgeDays: customer.settings.linkMaximumAgeDays,
       devicesPerContact: customer.settings.devicesPerContact, retentionDays: customer.settings.retentionDays,
+      reporterFields: customer.settings.reporterFields.isEmpty
+        ? nil
+        : Dictionary(uniqueKeysWithValues: customer.settings.reporterFields.map { ($0.key.rawValue, $0.value) }),
       createdAt: Timestamp(customer.createdAt))
   }
 }

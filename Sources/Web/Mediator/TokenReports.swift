@@ -10,16 +10,19 @@ public struct TokenReports: Sendable {
   let registrations: RegistrationBatcher
   let contacts: ContactLookup
   let devices: Devices
+  let customers: Customers
   let identities: IdentityVerifier
 
   public init(
     pushApps: PushAppCache, registrations: RegistrationBatcher, contacts: ContactLookup, devices: Devices,
+    customers: Customers,
     identities: IdentityVerifier
   ) {
     self.pushApps = pushApps
     self.registrations = registrations
     self.contacts = contacts
     self.devices = devices
+    self.customers = customers
     self.identities = identities
   }
 
@@ -75,7 +78,8 @@ public struct TokenReports: Sendable {
 
   private func report(_ access: Access, _ members: [String: JSONValue], _ identity: String?) async throws -> TokenReport
   {
-    let report = try TokenReport(members, [:])
+    let names = try await customers.find(access.customer)?.settings.reporterFields ?? [:]
+    let report = try TokenReport(members, names)
     if access.scope == .device {
       try await identities.verify(identity, of: report.selector, for: try await pushApps.all(access.customer))
     }

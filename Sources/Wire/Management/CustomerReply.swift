@@ -5,12 +5,14 @@ public struct CustomerReply: APIObject, Equatable {
   public var linkMaxAgeDays: Int32?
   public var devicesPerContact: Int32
   public var retentionDays: Int32?
+  public var reporterFields: [String: String]?
   public var createdAt: Timestamp
 
   public init(
     customerId: CustomerID, name: String, linkMaxAgeDays: Int32? = nil, devicesPerContact: Int32,
-    retentionDays: Int32? = nil, createdAt: Timestamp
+    retentionDays: Int32? = nil, reporterFields: [String: String]? = nil, createdAt: Timestamp
   ) {
+    self.reporterFields = reporterFields
     self.customerId = customerId
     self.name = name
     self.linkMaxAgeDays = linkMaxAgeDays
@@ -20,7 +22,7 @@ public struct CustomerReply: APIObject, Equatable {
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case customerId, name, linkMaxAgeDays, devicesPerContact, retentionDays, createdAt
+    case customerId, name, linkMaxAgeDays, devicesPerContact, retentionDays, reporterFields, createdAt
   }
   public static let schemaName: String? = "Customer"
   public static let schemaDescription = "A customer and the settings of all their apps."
@@ -42,6 +44,8 @@ public struct CustomerReply: APIObject, Equatable {
       FieldDescription(
         "Days after its end that a sendout keeps pushes, messages and opens. Absent for as long as the hub keeps them.",
         limits: 1...36_500)
+    case .reporterFields:
+      "What softphones' push token reporter calls its fields. Absent for the names of the provisioning's variables."
     case .createdAt: "When the customer was added."
     }
   }
@@ -52,14 +56,21 @@ public struct CustomerChangeRequest: APIRequest, Equatable {
   public var linkMaxAgeDays: Int32?
   public var devicesPerContact: Int32?
   public var retentionDays: Int32?
+  public var reporterFields: [String: String]?
 
-  public init(linkMaxAgeDays: Int32? = nil, devicesPerContact: Int32? = nil, retentionDays: Int32? = nil) {
+  public init(
+    linkMaxAgeDays: Int32? = nil, devicesPerContact: Int32? = nil, retentionDays: Int32? = nil,
+    reporterFields: [String: String]? = nil
+  ) {
+    self.reporterFields = reporterFields
     self.linkMaxAgeDays = linkMaxAgeDays
     self.devicesPerContact = devicesPerContact
     self.retentionDays = retentionDays
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case linkMaxAgeDays, devicesPerContact, retentionDays }
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case linkMaxAgeDays, devicesPerContact, retentionDays, reporterFields
+  }
   public static let schemaName: String? = "CustomerChangeRequest"
   public static let schemaDescription = "What to change about a customer's settings."
   public static let example = CustomerChangeRequest(linkMaxAgeDays: 90, devicesPerContact: 50, retentionDays: 365)
@@ -78,6 +89,11 @@ public struct CustomerChangeRequest: APIRequest, Equatable {
         Days after its end that a sendout keeps pushes, messages and opens, if the hub keeps them longer. 0 for as long as the \
         hub keeps them. Its totals stay.
         """, limits: 0...36_500)
+    case .reporterFields:
+      """
+      What softphones' push token reporter calls its fields, by the names of the provisioning's variables, as in \
+      `{"selector": "acc", "pushTokenOther": "tok"}`. It replaces the mapping as a whole; `{}` stands for the variables' names.
+      """
     }
   }
 }

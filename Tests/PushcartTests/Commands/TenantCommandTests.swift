@@ -35,6 +35,7 @@ import Wire
     "list list": [([], [])],
     "audit": [([], [])],
     "links max-age": [(["--days", "90"], ["--days", "90"])],
+    "softphone reporter": [(["--map", "selector=acc"], ["--map", "selector=acc"])],
     "customer update": [
       (["--devices-per-contact", "9"], ["--devices-per-contact", "9"]),
       (["--retention-days", "9"], ["--retention-days", "9"]),

@@ -72,7 +72,7 @@ public struct WholeWebServer: Sendable {
           authenticator: authenticator, pushApps: pushApps, messages: messageService,
           reports: TokenReports(
             pushApps: pushApps, registrations: RegistrationBatcher(pool, endpoints: endpoints),
-            contacts: ContactLookup(pool), devices: Devices(pool),
+            contacts: ContactLookup(pool), devices: Devices(pool), customers: Customers(pool),
             identities: IdentityVerifier(pool, vault: vault)),
           settings: mediator, patience: patience),
         gateway: GatewayRoutes(

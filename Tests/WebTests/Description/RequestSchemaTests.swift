@@ -51,7 +51,7 @@ import Wire
 
   /// What a refusal says that is about the meaning of a value, after its form was accepted.
   private static let refusalsOfMeaning = [
-    "names no list of this customer", "valid devices, the devicesPerContact",
+    "has a member that is not one of", "names no list of this customer", "valid devices, the devicesPerContact",
     "names a platform that this appId has no push app for", "come together",
     "holds a character other than letters", "signingKey: ", "developmentCertificate: ", "productionCertificate: ",
     "is there without a developmentCertificate", "serviceAccount: ", "belongs to Firebase, Android and Huawei",

@@ -66,7 +66,7 @@ enum SoftphoneOperations {
       method, "report", "reportTokens", "Report the push tokens of a softphone's account",
       """
       What the provisioning's push token reporter sends. Both pairs of AppId and token become devices of the contact that the selector \
-      names. Fields have the names of the provisioning's variables; `account[password]` is never read. An AppId can be left \
+      names. The customer's `reporterFields` say what the fields are called; `account[password]` is never read. An AppId can be left \
       out with a key that is bound to it.
       """)
   }

@@ -1,0 +1,50 @@
+import ArgumentParser
+import Registry
+import Web
+import Wire
+
+struct SoftphoneCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "softphone", abstract: "Set what a customer's softphones report.", subcommands: [Reporter.self])
+
+  struct Reporter: ManagementCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Name the fields that softphones' push token reporter sends.",
+      discussion: """
+        Give the names that the operator's provisioning has in pushTokenReporterPostData. Fields that are not mapped have the names \
+        of their variables: \(ReporterField.allCases.map(\.rawValue).joined(separator: ", ")). \(ReporterField.password) is never read.
+
+        Example: pushcart softphone reporter --customer 1 --map selector=acc pushTokenOther=tok
+        """)
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(
+      parsing: .upToNextOption,
+      help: ArgumentHelp(
+        "A variable, and the field that has it. Replaces the whole mapping.", valueName: "variable=field"))
+    var map: [String] = []
+    @Flag(help: "Go back to the names of the variables.") var reset = false
+    @OptionGroup var options: ManagementOptions
+
+    func validate() throws {
+      guard map.isEmpty == reset else { throw ValidationError("Give --map VARIABLE=FIELD …, or --reset.") }
+      if map.contains(where: { !$0.contains("=") || $0.hasPrefix("=") || $0.hasSuffix("=") }) {
+        throw ValidationError("--map takes variable=field.")
+      }
+    }
+
+    func run(in stores: ManagementStores) async throws {
+      let pairs = map.map { pair in
+        (String(pair.prefix { $0 != "=" }), String(pair.drop { $0 != "=" }.dropFirst()))
+      }
+      let request = CustomerChangeRequest(reporterFields: Dictionary(pairs) { $1 })
+      let changed = try await stores.change(customer) { try await $0.changeCustomer(request) }
+      try options.output.show(changed) { customer in
+        let fields = ReporterField.allCases.map {
+          "\($0.rawValue)=\(customer.reporterFields?[$0.rawValue] ?? $0.rawValue)"
+        }
+        return "Softphones report: \(fields.joined(separator: " ").onOneLine)\n"
+      }
+    }
+  }
+}
