@@ -57,7 +57,8 @@ struct NotificationEvents: Sendable {
       var value: JSONValue?
       if left > 0, let leaves = try await leaves(path) {
         left -= leaves.json.reduce(0) { $0 + $1.value.utf8.count }
-        value = leaves.json.isEmpty ? nil : leaves.value(at: path)
+        // A plain nil would be JSON's null here.
+        if !leaves.json.isEmpty { value = leaves.value(at: path) }
       } else if try await !isEmpty(path) {
         // There, and too large to be told.
         left = 0

@@ -18,7 +18,7 @@ enum SubscriptionQueries {
       FROM (SELECT coalesce(now() + make_interval(secs => $12::float8), 'infinity') AS expiry OFFSET 0) AS moment
     ON CONFLICT (customer_id, app_id, path_key, target_key, event) DO UPDATE
       SET added = excluded.added, changed = excluded.changed, removed = excluded.removed, expires_at = excluded.expires_at,
-          revoked = NULL, sealed_key = NULL, master_key_id = NULL,
+          created_at = excluded.created_at, revoked = NULL, sealed_key = NULL, master_key_id = NULL,
           due_at = CASE WHEN datasync_subscription.pending IS NULL THEN excluded.due_at ELSE datasync_subscription.due_at END
     RETURNING \(columns)
     """)

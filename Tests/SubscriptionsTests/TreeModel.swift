@@ -44,7 +44,8 @@ struct TreeModel {
     guard case .object(var members) = tree else {
       return child == .null ? tree : .object([name: child])
     }
-    members[name] = child == .null ? nil : child
+    members.removeValue(forKey: name)
+    if child != .null { members[name] = child }
     return members.isEmpty ? .null : .object(members)
   }
 

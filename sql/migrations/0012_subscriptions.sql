@@ -79,7 +79,7 @@ COMMENT ON COLUMN datasync_subscription.target          IS 'The device''s token,
 COMMENT ON COLUMN datasync_subscription.target_key      IS 'The first 16 bytes of the SHA-256 of service and target.';
 COMMENT ON COLUMN datasync_subscription.sealed_key      IS 'The key that notifications are encrypted with, sealed (AES-256-GCM: nonce, ciphertext, tag); NULL for none.';
 COMMENT ON COLUMN datasync_subscription.master_key_id   IS 'The master key that sealed it. `pushcart rekey` needs it for rotation.';
-COMMENT ON COLUMN datasync_subscription.created_at      IS 'When it was made.';
+COMMENT ON COLUMN datasync_subscription.created_at      IS 'When it was made, or made again.';
 COMMENT ON COLUMN datasync_subscription.expires_at      IS 'When it ends; infinity for never.';
 COMMENT ON COLUMN datasync_subscription.revoked         IS 'Why it has ended; NULL while it is valid. The row goes once that was told, or could not be.';
 COMMENT ON COLUMN datasync_subscription.pending         IS 'What changed since the last notification left: {} for the value; of event child the names of children, each with whether it was there before. The empty name stands for too many. NULL for nothing.';
