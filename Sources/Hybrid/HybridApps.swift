@@ -161,7 +161,9 @@ public struct HybridApps: Sendable {
     settings.pinText = try Self.text(request.pinText, field: "pinText")
     settings.voiceText = try Self.text(request.voiceText, field: "voiceText")
     if let zone = request.clockZone {
-      guard try await database.query(HybridAppQueries.knowsZone, zone)[0].decode(Bool.self) else {
+      guard zone.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
+        try await database.query(HybridAppQueries.knowsZone, zone)[0].decode(Bool.self)
+      else {
         throw HybridError.invalid(field: "clockZone", problem: "must be a time zone such as Europe/Amsterdam")
       }
     }

@@ -6,13 +6,20 @@ public import Wire
 public struct MessagePINDelivery: PINDelivery {
   private let messages: MessageService
   private let apps: PushAppCache
+  private let makeCall: MakeCall?
+
+  /// Makes a call with the customer's account.
+  /// - Returns: whether the account makes calls.
+  public typealias MakeCall = @Sendable (PINCall, CustomerID) async throws -> Bool
 
   /// The appId of every customer's app of SMS.
   static let appID = "sms"
 
-  public init(_ messages: MessageService, apps: PushAppCache) {
+  /// - Parameter makeCall: nil where no calls can be made.
+  public init(_ messages: MessageService, apps: PushAppCache, makeCall: MakeCall? = nil) {
     self.messages = messages
     self.apps = apps
+    self.makeCall = makeCall
   }
 
   public func canSend(_ customer: CustomerID) async throws -> Bool {
@@ -33,9 +40,7 @@ public struct MessagePINDelivery: PINDelivery {
           overrides: sender.map { MessageOverrides(sms: SMSOverride(from: $0)) })))
   }
 
-  public func call(
-    _ text: String, in language: String?, to number: PhoneNumber, of customer: CustomerID
-  ) async throws {
-    throw HybridError.noCalls
+  public func call(_ call: PINCall, of customer: CustomerID) async throws {
+    guard try await makeCall?(call, customer) == true else { throw HybridError.noCalls }
   }
 }

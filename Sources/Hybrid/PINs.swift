@@ -88,8 +88,17 @@ public protocol PINDelivery: Sendable {
   /// Sends an SMS; once this returns, it is committed.
   /// - Parameter sender: nil for the provider's own.
   func send(_ text: String, from sender: String?, to number: PhoneNumber, of customer: CustomerID) async throws
-  /// Has a number called, and the text spoken.
-  /// - Parameter language: two letters; nil for the provider's own.
+  /// Makes a call.
   /// - Throws: `HybridError.noCalls`.
-  func call(_ text: String, in language: String?, to number: PhoneNumber, of customer: CustomerID) async throws
+  func call(_ call: PINCall, of customer: CustomerID) async throws
+}
+
+/// A call that speaks a PIN.
+public struct PINCall: Sendable, Equatable {
+  public let number: PhoneNumber
+  /// `{{pin}}` stands for the PIN.
+  public let text: String
+  public let pin: String
+  /// Two letters; nil for the provider's own.
+  public let language: String?
 }

@@ -1,48 +1,16 @@
+public import Delivery
 public import FoundationEssentials
 public import Postgres
 import Registry
 public import Wire
 
-/// A message's push or SMS as phones name it: a decimal number with the stream's before ten digits of the push's.
-public struct MessageUpdateID: Sendable, Hashable, CustomStringConvertible {
-  public let sendout: SendoutID
-  public let push: PushNumber
-
-  private static let factor: Int64 = 10_000_000_000
-
-  public init(_ sendout: SendoutID, _ push: PushNumber) {
-    self.sendout = sendout
-    self.push = push
-  }
-
-  /// - Returns: nil for what no message can have.
-  public init?(_ text: String) {
-    guard let number = Int64(text), number > 0, text.utf8.first != UInt8(ascii: "+") else { return nil }
-    let (sendout, push) = number.quotientAndRemainder(dividingBy: Self.factor)
-    guard sendout > 0, push > 0, push <= Int64(Int32.max) else { return nil }
-    self.init(SendoutID(sendout), PushNumber(push))
-  }
-
-  public var description: String { String(sendout.rawValue * Self.factor + push.rawValue) }
-}
-
 /// What a phone says of messages that it got.
 public struct MessageConfirmation: Sendable {
   /// Pushes and SMS. Some may be of another number, which are none of the phone's affair.
-  public let updates: [MessageUpdateID]
-  public let status: HybridMessageStatus
+  public let updates: [UpdateID]
+  public let status: HybridStatus
   /// When its user read them; nil if that is not said.
   public let readAt: Date?
-}
-
-/// What became of a message, as phones and status reports name it.
-public enum HybridMessageStatus: String, Sendable, CaseIterable {
-  case cancelled = "Cancelled"
-  case sent = "Sent"
-  case rejected = "Rejected"
-  case accepted = "Accepted"
-  case failed = "Failed"
-  case delivered = "Delivered"
 }
 
 /// The messages of a phone: those to its app and its number since it verified that, whether they came by push or by SMS.
@@ -89,10 +57,10 @@ public struct PhoneMessages: Sendable {
   /// - Throws: `HybridError.deviceUnknown`, `.invalid`.
   public func update(_ app: HybridApp, _ device: UUID, _ body: MessageStatusBody) async throws {
     guard !body.updateIDs.isEmpty else { throw HybridError.invalid(field: "UpdateID", problem: "is missing") }
-    guard let status = body.status.flatMap({ HybridMessageStatus(rawValue: $0) }) else {
+    guard let status = body.status.flatMap({ HybridStatus(rawValue: $0) }) else {
       throw HybridError.invalid(
         field: "Status",
-        problem: "must be one of " + HybridMessageStatus.allCases.map(\.rawValue).joined(separator: ", "))
+        problem: "must be one of " + HybridStatus.allCases.map(\.rawValue).joined(separator: ", "))
     }
     let moment = try body.readByRecipient.map { text in
       guard let moment = PhoneMoment(text) else {
@@ -105,7 +73,7 @@ public struct PhoneMessages: Sendable {
       moment?.hasZone == true ? nil : app.clockZone)
     guard let row = rows.first else { throw HybridError.deviceUnknown }
     let (number, readAt) = try row.decode(String?.self, Date?.self)
-    let updates = body.updateIDs.compactMap { MessageUpdateID($0) }
+    let updates = body.updateIDs.compactMap { UpdateID($0) }
     guard let number = number.flatMap({ PhoneNumber($0) }), !updates.isEmpty else { return }
     try await confirm(app, number, MessageConfirmation(updates: updates, status: status, readAt: readAt))
   }
@@ -200,7 +168,7 @@ extension PhoneMessageReply {
     guard let id, let sendout, let recipient, let sender, let body, let moment, let status else { return nil }
     self.init(
       id: id.text,
-      updateIDs: (pushes ?? []).map { MessageUpdateID(SendoutID(sendout), PushNumber(Int64($0))).description },
+      updateIDs: (pushes ?? []).map { UpdateID(SendoutID(sendout), PushNumber(Int64($0))).description },
       recipient: recipient, sender: sender, body: body, dateTime: Timestamp(moment), status: status)
   }
 }

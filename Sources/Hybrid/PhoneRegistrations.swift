@@ -233,9 +233,9 @@ public struct PhoneRegistrations: Sendable {
       try await take(.calls(number), app, transaction)
       try await take(.address(address, appID: app.appID), app, transaction)
     }
-    // Digits one by one are spoken as digits.
-    let pin = pins.pin(app.customer, device, number, nonce: nonce).map { String($0) }.joined(separator: " ")
-    try await delivery.call(app.voiceText.replacing("{{pin}}", with: pin), in: language, to: number, of: app.customer)
+    let pin = pins.pin(app.customer, device, number, nonce: nonce)
+    try await delivery.call(
+      PINCall(number: number, text: app.voiceText, pin: pin, language: language), of: app.customer)
   }
 
   /// Deletes what is of no use any more: rates and signatures after a day, and events after `days`; nil for never.

@@ -140,6 +140,16 @@ struct Hub: Sendable {
     let hybridCache = HybridAppCache(parts.requestDatabase, vault: vault)
     let hybridMessages = HybridMessages(
       pool, messages: messageService, apps: parts.pushApps, registrations: registrations)
+    let hybrid = HybridRoutes(
+      verifier: MACVerifier(hybridCache, publicURL: settings.publicURL),
+      phones: PhoneRegistrations(
+        pool, pins: pins, delivery: MessagePINDelivery(messageService, apps: parts.pushApps),
+        pushApps: parts.pushApps, registrations: registrations),
+      messages: PhoneMessages(pool) { app, number, confirmation in
+        _ = try await hybridMessages.confirm(
+          app.customer, appID: app.appID, number: number, updateIDs: confirmation.updates.map(\.description),
+          status: confirmation.status, readAt: confirmation.readAt)
+      })
     return HubRoutes(
       carma: CarmaRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, registrations: registrations,
@@ -148,16 +158,7 @@ struct Hub: Sendable {
       carmaTriggers: CarmaTriggerRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, triggers: Triggers(parts.requestDatabase),
         messages: messageService),
-      hybrid: HybridRoutes(
-        verifier: MACVerifier(hybridCache, publicURL: settings.publicURL),
-        phones: PhoneRegistrations(
-          pool, pins: pins, delivery: MessagePINDelivery(messageService, apps: parts.pushApps),
-          pushApps: parts.pushApps, registrations: registrations),
-        messages: PhoneMessages(pool) { app, number, confirmation in
-          _ = try await hybridMessages.confirm(
-            app.customer, appID: app.appID, number: number, updateIDs: confirmation.updates.map(\.description),
-            status: HybridStatus(rawValue: confirmation.status.rawValue) ?? .sent, readAt: confirmation.readAt)
-        }),
+      hybrid: hybrid,
       mediator: MediatorRoutes(
         authenticator: authenticator, pushApps: parts.pushApps, messages: messageService,
         reports: TokenReports(
@@ -166,7 +167,7 @@ struct Hub: Sendable {
           identities: IdentityVerifier(parts.requestDatabase, vault: vault)),
         settings: settings.mediator),
       gateway: GatewayRoutes(authenticator: authenticator, messages: hybridMessages),
-      geoIP: GeoIPRoutes(countries: settings.countries),
+      geoIP: GeoIPRoutes(countries: settings.countries, authenticate: hybrid.authenticate),
       datasync: DatasyncRoutes(
         authenticator: authenticator, tree: DataTree(pool), subscriptions: SubscriptionStore(pool, vault: vault),
         webhooks: WebhookStore(pool, vault: vault), rule: settings.pushServices.endpoints.webhook),

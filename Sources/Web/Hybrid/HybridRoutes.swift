@@ -1,6 +1,6 @@
 import FoundationEssentials
 import HTTPTypes
-import Hummingbird
+public import Hummingbird
 public import Hybrid
 import NIOCore
 import Wire
@@ -80,6 +80,10 @@ public struct HybridRoutes: RouteSet {
   }
 
   // MARK: - Callers
+
+  /// Refuses a request that no app has signed.
+  /// - Throws: `HTTPErrorResponse`: 401, or 400 when User-Agent names no platform.
+  public func authenticate(_ request: Request, _: WebRequestContext) async throws { _ = try await caller(request) }
 
   /// Who asks: an app, and one of its phones.
   private struct Caller {

@@ -1,7 +1,10 @@
 import Crypto
 import Foundation
 public import Registry
+import Synchronization
 public import Wire
+
+private let serial = Atomic<Int64>(0)
 
 /// A phone with an app of CM Hybrid Messaging: signs its requests as the published clients do.
 public struct TestPhone: Sendable {
@@ -21,11 +24,12 @@ public struct TestPhone: Sendable {
 
   /// - Parameters:
   ///   - path: with its query, percent-encoded.
-  ///   - moment: of the phone's clock, in seconds since 1970; nil for now.
+  ///   - moment: of the phone's clock, in seconds since 1970; nil for one within four minutes of now, another one each time, since two
+  ///     changes of one phone cannot share a signature.
   public func send(
     _ method: String, _ path: String, _ json: String? = nil, at moment: Int64? = nil
   ) async throws -> TestReply {
-    let moment = moment ?? Int64(Date().timeIntervalSince1970)
+    let moment = moment ?? Int64(Date().timeIntervalSince1970) + serial.add(1, ordering: .relaxed).newValue % 240
     var headers = [("Authorization", authorization(method, path, at: moment)), ("User-Agent", userAgent)]
     if let deviceID { headers.append(("DeviceID", deviceID)) }
     return try await server.send(method, path, headers: headers, json: json)

@@ -23,6 +23,8 @@ public struct WholeWebServer: Sendable {
   public var endpoints = EndpointRules()
   /// Makes the PINs of phones.
   public var pins = PINs.ofTests
+  /// Speaks PINs.
+  public var makeCall: MessagePINDelivery.MakeCall?
   /// Takes what phones say of messages.
   public var confirm: PhoneMessages.Confirm = { _, _, _ in }
   /// Who may use the gateway for softphones without a key, and how long it waits for verdicts.
@@ -55,6 +57,12 @@ public struct WholeWebServer: Sendable {
         registrations: RegistrationBatcher(pool, endpoints: endpoints))
       let hybridCache = HybridAppCache(pool, vault: vault)
       let registrations = RegistrationBatcher(pool, endpoints: endpoints)
+      let hybrid = HybridRoutes(
+        verifier: MACVerifier(hybridCache, publicURL: publicURL),
+        phones: PhoneRegistrations(
+          pool, pins: pins, delivery: MessagePINDelivery(messageService, apps: pushApps, makeCall: makeCall),
+          pushApps: pushApps, registrations: registrations),
+        messages: PhoneMessages(pool, confirm: confirm))
       return HubRoutes(
         carma: CarmaRoutes(
           authenticator: authenticator, pushApps: pushApps,
@@ -62,12 +70,7 @@ public struct WholeWebServer: Sendable {
           contacts: ContactLookup(pool), devices: Devices(pool), identities: IdentityVerifier(pool, vault: vault)),
         carmaTriggers: CarmaTriggerRoutes(
           authenticator: authenticator, pushApps: pushApps, triggers: Triggers(pool), messages: messageService),
-        hybrid: HybridRoutes(
-          verifier: MACVerifier(hybridCache, publicURL: publicURL),
-          phones: PhoneRegistrations(
-            pool, pins: pins, delivery: MessagePINDelivery(messageService, apps: pushApps), pushApps: pushApps,
-            registrations: registrations),
-          messages: PhoneMessages(pool, confirm: confirm)),
+        hybrid: hybrid,
         mediator: MediatorRoutes(
           authenticator: authenticator, pushApps: pushApps, messages: messageService,
           reports: TokenReports(
@@ -80,7 +83,7 @@ public struct WholeWebServer: Sendable {
           messages: HybridMessages(
             pool, messages: messageService, apps: pushApps,
             registrations: RegistrationBatcher(pool, endpoints: endpoints))),
-        geoIP: GeoIPRoutes(countries: nil),
+        geoIP: GeoIPRoutes(countries: nil, authenticate: hybrid.authenticate),
         datasync: DatasyncRoutes(
           authenticator: authenticator, tree: DataTree(pool), subscriptions: SubscriptionStore(pool, vault: vault),
           webhooks: WebhookStore(pool, vault: vault), rule: endpoints.webhook),

@@ -123,7 +123,7 @@ enum GatewayOperations {
 enum GeoIPOperations {
   static let all = [
     APIOperation(
-      method: .get, path: "/v1.0/geoip", id: "geoIP", tag: .gateway, security: .none,
+      method: .get, path: "/v1.0/geoip", id: "geoIP", tag: .hybrid, security: .mac,
       summary: "Where is the client?",
       description: """
         The client's address, and its country by the file that `PUSHCART_GEOIP_FILE` names. Both are null without that file, and where it \
@@ -142,6 +142,6 @@ enum GeoIPOperations {
                 ], others: nil, count: nil),
               name: "GeoIP", description: "Where a client is."),
             examples: [["Ip": "192.0.2.1", "CountryCode": "NL", "CountryName": "Netherlands"]]))
-      ])
+      ], errors: [.error("User-Agent names no platform.", HTTPErrorResponse.noPlatform)])
   ]
 }
