@@ -80,6 +80,50 @@ END
   echo "wrk_rate 64 $HUB get.lua"
 }
 
+# Phones with a verified number each, and ten messages to every number.
+make_phones() {
+  local issued
+  issued=$("$PUSHCART" hybrid enable --customer 1 --app com.example.bench --json)
+  APP_KEY=$(field appKey <<<"$issued")
+  APP_SECRET=$(field appSecret <<<"$issued")
+  psql -qv ON_ERROR_STOP=1 -v n="$((DEVICES / 10))" <<'END'
+INSERT INTO hybrid_registration (customer_id, registration_id, app_id, platform, user_agent, number, status, verified_at)
+SELECT 1, ('00000000-0000-4000-8000-' || lpad(i::text, 12, '0'))::uuid, 'com.example.bench', 'Android', 'Android',
+  (31600000000 + i)::text, 'PinVerified', now() - interval '1 day' FROM generate_series(1, :n) i;
+INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts)
+SELECT 1, 900000, 10 * i + m - 10, 'com.example.bench', (31600000000 + i)::text, 'Bench', 'Message ' || m, 'default', 1
+FROM generate_series(1, :n) i, generate_series(1, 10) m;
+INSERT INTO message (customer_id, sendout_id, message_no, contact_id, push_nos, body)
+SELECT customer_id, sendout_id, message_no, 1, ARRAY[message_no], '{"alert":"x"}' FROM hybrid_message;
+ANALYZE hybrid_registration, hybrid_message, message;
+END
+}
+
+messages_yardstick() {
+  cat >messages.sql <<END
+\\set n random(1, $((DEVICES / 10)))
+SELECT h.message_guid, h.sendout_id, p.push_nos, h.number, h.sender, h.body, h.created_at, h.status
+FROM hybrid_message h JOIN message p USING (customer_id, sendout_id, message_no)
+WHERE h.customer_id = 1 AND h.number = (31600000000 + :n::int)::text ORDER BY h.created_at DESC LIMIT 10;
+END
+  echo "pgbench_rate messages.sql"
+}
+
+messages_rate() { # signed for all phones at once: a signature is good for five minutes
+  local now mac
+  now=$(date +%s)
+  mac=$(printf 'GET /v1.0/messages?$top=10 HTTP/1.1\napi.cmtelecom.com\n%s\n' "$now" |
+    openssl dgst -sha1 -hmac "$APP_SECRET" -binary | base64)
+  cat >messages.lua <<END
+function request()
+  return wrk.format("GET", "/v1.0/messages?%24top=10", {
+    ["Authorization"] = 'MAC kid="$APP_KEY", ts="$now", mac="$mac"', ["User-Agent"] = "Bench (Android)",
+    ["DeviceID"] = string.format("00000000-0000-4000-8000-%012d", math.random(1, $((DEVICES / 10)))) })
+end
+END
+  wrk_rate 64 "$HUB" messages.lua
+}
+
 make_message() { # make_message FILE [FURTHER FIELDS]
   cat >"$1" <<END
 function request()

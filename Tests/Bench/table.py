@@ -9,6 +9,7 @@ H2LOAD = "h2load -t1 -c1 -m500, distinct paths, the same nghttpd"
 PATHS = [
     ("put", "PUT pushdevices, 64 connections, new and known mixed", "pgbench -c 16, single-row SQL of the same effect on the first schema", ">= 1.6"),
     ("get", "GET lookup, 64 connections", "pgbench -c 16, the same select", ">= 0.5"),
+    ("phones", "a phone's 10 newest messages, signed, 64 connections", "pgbench -c 16, the same select", ">= 0.4"),
     ("read", "pushreadurl, 512 connections, answered after commit", "nginx `return 204`", ">= 0.3"),
     ("page", "rich page, 512 connections", "nginx, a file of the same bytes", ">= 0.25"),
     ("sendout", f"sendout of {devices:,} devices, ledger included", H2LOAD, ">= 0.3"),
