@@ -1,0 +1,386 @@
+import Foundation
+import Hybrid
+import Postgres
+import Registry
+import Support
+import Testing
+import Wire
+
+@Suite struct PhoneRegistrationTests {
+  @Test func `A phone registers, verifies its number by PIN, and becomes a device of the number's contact`()
+    async throws
+  {
+    try await withPhoneServer { phones in
+      var phone = phones.phone()
+      let added = try await phone.register(#"{"PushToken":"3b19403cc169950f61471bec7fb21722e9a26f5e35c70a"}"#)
+      let id = try #require(phone.deviceID)
+      let created = try #require(try added.json.string("Created"))
+      #expect(created.wholeMatch(of: #/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}/#) != nil)
+      func reply(_ number: String, _ status: String, _ pushes: Bool) -> String {
+        #"{"DeviceID":"\#(id)","Msisdn":\#(number),"Platform":"Android","RegistrationStatus":"\#(status)","#
+          + #""Created":"\#(created)","RegisteredForPushNotification":\#(pushes),"AppKey":"\#(phones.app.appKey)","#
+          + #""AppName":"com.acme.app","UserAgent":"MyApp/1.0 (Android 6.0.1; LGE; Nexus 5X; en_US)"}"#
+      }
+      // Byte for byte, in the order of the documents.
+      #expect(added.status == 200 && added.text == reply("null", "Unverified", false))
+      #expect(try await phone.send("GET", "/v1.0/deviceregistrations").text == reply("null", "Unverified", false))
+
+      let number = "0031600000000"
+      #expect(try await phone.put(#"{"Msisdn":"\#(number)"}"#).text == reply("\"\(number)\"", "WaitingForPin", false))
+      let text = try #require(try await phones.texts(number).first)
+      #expect(text.wholeMatch(of: #/Your code is \d{5}/#) != nil)
+      let wrong = try await phone.put(#"{"VerificationCode":"x"}"#)
+      #expect(wrong.text == reply("\"\(number)\"", "LastPinVerificationFailed", false))
+      let right = try await phone.put(#"{"VerificationCode":"\#(text.suffix(5))"}"#)
+      // This customer has an iOS app alone, so the phone cannot be a device yet.
+      #expect(right.text == reply("\"\(number)\"", "PinVerified", false))
+    }
+  }
+
+  @Test func `A verified phone is a device while it has a token, its number and notifications`() async throws {
+    try await withPhoneServer { phones in
+      var phone = phones.phone()
+      phone.userAgent = "hm_sdk/1.2.5 (ios 9.0; iPhone7,2; en)"
+      let token = String(repeating: "ab", count: 32)
+      try await phone.register(#"{"Msisdn":"0031612345678","PushToken":"<\#(token)>","IsDevelopment":true}"#)
+      #expect(try await devices(phones) == [])
+      let pin = try await phones.pin("0031612345678")
+      let verified = try await phone.put(#"{"VerificationCode":"\#(pin)"}"#)
+      #expect(try verified.json["RegisteredForPushNotification"] == true)
+      #expect(try await devices(phones) == ["0031612345678 \(token) sandbox valid"])
+      let carma = try await phones.managed.send(
+        "GET", "/rest/\(phones.customer)/apps/com.acme.app/pushdevices/0031612345678",
+        headers: [("X-Carma-Authentication-Token", phones.managed.key)])
+      #expect(try carma.json.array("deviceInfo")?.map { $0.string("devicetoken") } == [token])
+
+      // Notifications off, and on again.
+      let off = try await phone.put(#"{"RegisteredForPushNotification":false}"#)
+      #expect(try off.json["RegisteredForPushNotification"] == false)
+      #expect(try await devices(phones) == ["0031612345678 \(token) sandbox invalid"])
+      #expect(
+        try await phone.put(#"{"RegisteredForPushNotification":true}"#).json["RegisteredForPushNotification"] == true)
+      #expect(try await devices(phones) == ["0031612345678 \(token) sandbox valid"])
+
+      // Another token, and another number.
+      let second = String(repeating: "cd", count: 32)
+      _ = try await phone.put(#"{"PushToken":"\#(second)","IsDevelopment":false}"#)
+      #expect(
+        try await devices(phones)
+          == ["0031612345678 \(token) sandbox invalid", "0031612345678 \(second) production valid"])
+      let moved = try await phone.put(#"{"Msisdn":"+31 6 8765 4321"}"#)
+      #expect(
+        try moved.json.string("Msisdn") == "0031687654321" && moved.json["RegisteredForPushNotification"] == false)
+      #expect(try await devices(phones).allSatisfy { $0.hasSuffix("invalid") })
+      _ = try await phone.put(#"{"VerificationCode":"\#(try await phones.pin("0031687654321"))"}"#)
+      #expect(try await devices(phones).contains("0031687654321 \(second) production valid"))
+
+      // A token that its push service has retired comes back with the next PUT of it.
+      try await phones.database.query(
+        "UPDATE device SET invalidated_at = now(), invalidation_type = 2 WHERE invalidated_at IS NULL")
+      _ = try await phone.put(#"{"PushToken":"\#(second)"}"#)
+      #expect(try await devices(phones).contains("0031687654321 \(second) production valid"))
+    }
+  }
+
+  @Test func `The last phone that verifies a number evicts no other`() async throws {
+    try await withPhoneServer { phones in
+      let tokens = ["ab", "cd"].map { String(repeating: $0, count: 32) }
+      for token in tokens {
+        var phone = phones.phone()
+        phone.userAgent = "ios"
+        try await phone.register(#"{"Msisdn":"0031612345678","PushToken":"\#(token)"}"#)
+        _ = try await phone.put(#"{"VerificationCode":"\#(try await phones.pin("0031612345678"))"}"#)
+      }
+      #expect(try await devices(phones) == tokens.map { "0031612345678 \($0) production valid" })
+    }
+  }
+
+  @Test func `A PIN has five tries, however many come at once`() async throws {
+    try await withPhoneServer { phones in
+      var phone = phones.phone()
+      try await phone.register(#"{"Msisdn":"0031612345678"}"#)
+      let pin = try await phones.pin("0031612345678")
+      let wrong = (0..<10_000).map { String(String($0 + 100_000).suffix(5)) }.filter { $0 != pin }
+      let now = Int64(Date().timeIntervalSince1970)
+      let answered = try await withThrowingTaskGroup(of: Int.self) { [phone] group in
+        for first in 0..<64 {
+          group.addTask {
+            var answered = 0
+            for index in stride(from: first, to: wrong.count, by: 64) {
+              // The clock may stand at any of 300 moments; what repeats the signature of one with another code is refused.
+              let reply = try await phone.put(
+                #"{"VerificationCode":"\#(wrong[index])"}"#, at: now + Int64(index % 300) - 50)
+              #expect(reply.status == 200 || reply.status == 401, "\(reply.text)")
+              if reply.status == 200 { answered += 1 }
+            }
+            return answered
+          }
+        }
+        return try await group.reduce(0, +)
+      }
+      #expect(answered == 300)
+      let tries = try await phones.database.query("SELECT pin_tries FROM hybrid_registration")[0].decode(Int16.self)
+      let failures = try await phones.database.query("SELECT FROM hybrid_pin_event WHERE kind = 'failed'").count
+      #expect(tries == 5 && failures == 5)
+    }
+  }
+
+  @Test func `After five tries, and after ten minutes, the right code verifies nothing`() async throws {
+    try await withPhoneServer { phones in
+      var phone = phones.phone()
+      try await phone.register(#"{"Msisdn":"0031612345678"}"#)
+      let now = Int64(Date().timeIntervalSince1970)
+      for second in 0..<5 as Range<Int64> {
+        let reply = try await phone.put(#"{"VerificationCode":"wrong"}"#, at: now - second)
+        #expect(try reply.json.string("RegistrationStatus") == "LastPinVerificationFailed")
+      }
+      let pin = try await phones.pin("0031612345678")
+      let late = try await phone.put(#"{"VerificationCode":"\#(pin)"}"#, at: now - 6)
+      #expect(try late.json.string("RegistrationStatus") == "LastPinVerificationFailed")
+      // The next PUT with the number makes another PIN.
+      let again = try await phone.put(#"{"Msisdn":"0031612345678"}"#, at: now - 7)
+      #expect(try again.json.string("RegistrationStatus") == "WaitingForPin")
+      try await phones.database.query("UPDATE hybrid_registration SET pin_expires_at = now() - interval '1 second'")
+      let expired = try await phone.put(
+        #"{"VerificationCode":"\#(try await phones.pin("0031612345678"))"}"#, at: now - 8)
+      #expect(try expired.json.string("RegistrationStatus") == "LastPinVerificationFailed")
+    }
+  }
+
+  @Test func `A number gets three SMS an hour and ten a day, and phones of one address twenty an hour`() async throws {
+    try await withPhoneServer { phones in
+      let number = "0031612345678"
+      for _ in 0..<3 {
+        var phone = phones.phone()
+        #expect(try await phone.register(#"{"Msisdn":"\#(number)"}"#).status == 200)
+      }
+      var phone = phones.phone()
+      let refused = try await phone.register(#"{"Msisdn":"\#(number)"}"#)
+      #expect(refused.status == 429)
+      let wait = try #require(refused.header("Retry-After").flatMap { Int($0) })
+      #expect((3000...3600).contains(wait))
+      #expect(try await phones.texts(number).count == 3)
+      // A phone that was refused left nothing.
+      #expect(try await phones.database.query("SELECT FROM hybrid_registration").count == 3)
+
+      // Ten on one day.
+      try await phones.database.query(
+        """
+        UPDATE hybrid_pin_rate SET sent_at = ARRAY(SELECT now() - interval '2 hours' FROM generate_series(1, 9))
+        WHERE subject LIKE 'number/%'
+        """)
+      #expect(try await phone.register(#"{"Msisdn":"\#(number)"}"#).status == 200)
+      try await phones.database.query(
+        "UPDATE hybrid_pin_rate SET sent_at = ARRAY(SELECT u - interval '2 hours' FROM unnest(sent_at) u) WHERE subject LIKE 'number/%'"
+      )
+      #expect(try await phone.register(#"{"Msisdn":"\#(number)"}"#).status == 429)
+      try await phones.database.query(
+        "UPDATE hybrid_pin_rate SET sent_at = ARRAY(SELECT u - interval '1 day' FROM unnest(sent_at) u) WHERE subject LIKE 'number/%'"
+      )
+      #expect(try await phone.register(#"{"Msisdn":"\#(number)"}"#).status == 200)
+
+      try await phones.forgetRates()
+      for last in 0..<20 {
+        #expect(try await phone.register(#"{"Msisdn":"00316111111\#(10 + last)"}"#).status == 200)
+      }
+      #expect(try await phone.register(#"{"Msisdn":"0031622222222"}"#).status == 429)
+      #expect(try await phones.texts("0031622222222").isEmpty)
+      // A refusal by the address takes nothing from the number.
+      let rates = try await phones.database.query("SELECT FROM hybrid_pin_rate WHERE subject = 'number/31622222222'")
+      #expect(rates.isEmpty)
+    }
+  }
+
+  @Test func `A signature that was used before is taken only with the same body`() async throws {
+    try await withPhoneServer { phones in
+      var phone = phones.phone()
+      try await phone.register()
+      let now = Int64(Date().timeIntervalSince1970)
+      let body = #"{"PushToken":"aa"}"#
+      #expect(try await phone.put(body, at: now).status == 200)
+      #expect(try await phone.put(body, at: now).status == 200)
+      let replayed = try await phone.put(#"{"PushToken":"bb"}"#, at: now)
+      #expect(replayed.status == 401 && replayed.header("WWW-Authenticate") == "MAC")
+      #expect(try await phone.put(#"{"PushToken":"bb"}"#, at: now - 1).status == 200)
+      // Two phones of one second share a signature, and both count.
+      var other = phones.phone()
+      try await other.register()
+      #expect(try await other.put(#"{"PushToken":"cc"}"#, at: now).status == 200)
+      let tokens = try await phones.database.query("SELECT push_token FROM hybrid_registration ORDER BY push_token")
+      #expect(try tokens.map { try $0.decode(String.self) } == ["bb", "cc"])
+    }
+  }
+
+  @Test func `Every fault of a signature looks the same`() async throws {
+    try await withPhoneServer { phones in
+      var phone = phones.phone()
+      try await phone.register()
+      let other = try await phones.managed.send(
+        "POST", "/api/v1/apps", key: phones.managed.otherKey, json: ManagementServer.app("com.other", nil))
+      #expect(other.status == 201)
+      let enabled = try await phones.managed.send(
+        "POST", "/api/v1/hybrid", key: phones.managed.otherKey, json: #"{"appId":"com.other"}"#)
+      let foreign = try enabled.json
+      let now = Int64(Date().timeIntervalSince1970)
+      var replies: [TestReply] = []
+      replies.append(try await phone.send("GET", "/v1.0/messages", at: now - 400))
+      for (key, secret) in [
+        (phones.app.appKey, "wrong"), (foreign.string("appKey") ?? "", phones.app.appSecret), (UUID().uuidString, "x"),
+        ("00000000-0001-8000-8000-000000000000", "x"), ("x", "x"),
+      ] {
+        let stranger = TestPhone(phones.managed.server, appKey: key, secret: secret, deviceID: phone.deviceID)
+        replies.append(try await stranger.send("GET", "/v1.0/messages"))
+      }
+      for headers in [[], [("Authorization", "MAC x")], [("Authorization", "Bearer \(phones.managed.key)")]] {
+        replies.append(try await phones.managed.server.send("GET", "/v1.0/messages", headers: headers))
+      }
+      for reply in replies {
+        #expect(reply.status == 401 && reply.header("WWW-Authenticate") == "MAC" && reply.text == replies[0].text)
+      }
+
+      // With a good signature of its own app, another customer's phone is unknown.
+      let thief = TestPhone(
+        phones.managed.server, appKey: foreign.string("appKey") ?? "", secret: foreign.string("appSecret") ?? "",
+        deviceID: phone.deviceID)
+      let read = try await thief.send("GET", "/v1.0/messages")
+      #expect(read.status == 404 && read.text.contains("No registration with DeviceID"))
+      #expect(try await thief.put(#"{"PushToken":"stolen"}"#).status == 400)
+    }
+  }
+
+  @Test func `A request must name its platform and its phone`() async throws {
+    try await withPhoneServer { phones in
+      var phone = phones.phone()
+      phone.userAgent = "curl/8.0"
+      let refused = try await phone.register()
+      #expect(refused.status == 400 && refused.text.contains("User-Agent"))
+      for (agent, platform) in [
+        ("App/1.0 (Android 6.0; Maker; en) HM_SDK/2.1.1-SNAPSHOT", "Android"), ("Kiosk android", "Android"),
+        ("AndroidHelper/1 (IOS 9.0)", "iOS"), ("x (Windows Phone 10)", "WindowsPhone"),
+        ("WINDOWSPHONE", "WindowsPhone"),
+      ] {
+        phone.userAgent = agent
+        phone.deviceID = nil
+        #expect(try await phone.register().json.string("Platform") == platform, "\(agent)")
+      }
+      for id in [nil, "x", UUID().uuidString] {
+        phone.deviceID = id
+        for (method, path, json, status) in [
+          ("GET", "/v1.0/deviceregistrations", nil, 404), ("PUT", "/v1.0/deviceregistrations", "{}", 400),
+          ("GET", "/v1.0/messages", nil, 404),
+          ("PUT", "/v1.0/messages", #"{"UpdateID":"70000000001","Status":"Delivered"}"#, 400),
+          ("POST", "/v1.0/voiceotp/requestcode", #"{"msisdn":"0031612345678"}"#, 400),
+        ] as [(String, String, String?, Int)] {
+          let reply = try await phone.send(method, path, json)
+          #expect(reply.status == status && reply.text.contains("No registration with DeviceID"), "\(method) \(path)")
+        }
+      }
+      #expect(try await phones.database.query("SELECT FROM hybrid_signature").isEmpty)
+    }
+  }
+
+  @Test(arguments: [
+    (#"{"Msisdn":"0612345678"}"#, "Msisdn must be a telephone number"), (#"{"Msisdn":"x"}"#, "Msisdn must be"),
+    (#"{"PushToken":"a b"}"#, "PushToken holds a blank"), (#"{"IsDevelopment":"maybe"}"#, "IsDevelopment must be"),
+    (#"{"PushToken":{}}"#, "PushToken must be"), ("[]", "must be an object"), ("", "JSON"),
+  ])
+  func `A body that is wrong is refused by its field`(json: String, problem: String) async throws {
+    try await withPhoneServer { phones in
+      var phone = phones.phone()
+      let reply = try await phone.register(json)
+      #expect(reply.status == 400 && reply.text.contains(problem), "\(reply.text)")
+      #expect(try await phones.database.query("SELECT FROM hybrid_registration").isEmpty)
+    }
+  }
+
+  @Test func `Whether a number is known to anybody is not to be learned`() async throws {
+    try await withPhoneServer { phones in
+      _ = try await phones.phone(verified: "0031612345678")
+      var replies: [String] = []
+      for number in ["0031612345678", "0031699999999"] {
+        var phone = phones.phone()
+        let added = try await phone.register(#"{"Msisdn":"\#(number)"}"#)
+        let guessed = try await phone.put(#"{"VerificationCode":"x"}"#)
+        let listed = try await phone.send("GET", "/v1.0/messages")
+        replies.append(
+          [added, guessed, listed].map { "\($0.status) " + $0.text }.joined().replacing(number, with: "NUMBER")
+            .replacing(phone.deviceID ?? "", with: "ID").replacing(#/"Created":"[^"]*"/#, with: ""))
+      }
+      #expect(replies[0] == replies[1])
+    }
+  }
+
+  @Test func `Without an app of SMS no number can be verified, and nothing is registered`() async throws {
+    try await withPhoneServer { phones in
+      try await phones.database.query("UPDATE push_app SET app_id = 'other' WHERE app_id = 'sms'")
+      var phone = phones.phone()
+      let reply = try await phone.register(#"{"Msisdn":"0031612345678"}"#)
+      #expect(reply.status == 409 && reply.text.contains("sms"))
+      #expect(try await phones.database.query("SELECT FROM hybrid_registration").isEmpty)
+    }
+  }
+
+  @Test func `The database keeps no PIN with its registration, and every PIN has its own nonce`() async throws {
+    try await withPhoneServer { phones in
+      var phone = phones.phone()
+      try await phone.register(#"{"Msisdn":"0031612345678"}"#)
+      let pin = try await phones.pin("0031612345678")
+      let row = try await phones.database.query("SELECT r::text, pin_nonce, pin_hash FROM hybrid_registration r")[0]
+      let (text, nonce, hash) = try row.decode(String.self, Bytes.self, Bytes.self)
+      #expect(!text.contains(pin) && hash.bytes.count == 32)
+      _ = try await phone.put(#"{"Msisdn":"0031612345678"}"#)
+      let second = try await phones.database.query("SELECT pin_nonce FROM hybrid_registration")[0].decode(Bytes.self)
+      #expect(second.bytes != nonce.bytes)
+    }
+  }
+
+  @Test func `The timeline of a number's contact has its PINs`() async throws {
+    try await withPhoneServer { phones in
+      var phone = phones.phone()
+      try await phone.register(#"{"Msisdn":"0031612345678"}"#)
+      _ = try await phone.put(#"{"VerificationCode":"x"}"#)
+      let pin = try await phones.pin("0031612345678")
+      _ = try await phone.put(#"{"VerificationCode":"\#(pin)"}"#)
+      let reply = try await phones.managed.send("GET", "/api/v1/reports/timeline?contact=0031612345678")
+      let events = try reply.json.array("rows")?.compactMap { $0.string("event") }.filter { $0.hasPrefix("pin") }
+      #expect(events?.sorted() == ["pin failed", "pin sent", "pin verified"])
+    }
+  }
+
+  @Test func `What is of no use any more is deleted`() async throws {
+    try await withPhoneServer { phones in
+      _ = try await phones.phone(verified: "0031612345678")
+      func count() async throws -> [Int] {
+        try await phones.database.query(
+          """
+          SELECT ARRAY[(SELECT count(*) FROM hybrid_signature), (SELECT count(*) FROM hybrid_pin_rate),
+            (SELECT count(*) FROM hybrid_pin_event)]
+          """)[0].decode([Int].self)
+      }
+      let pool = phones.database.pool
+      try await PhoneRegistrations.forgetExpired(phones.customer, eventsAfterDays: 1, in: pool)
+      #expect(try await count() == [1, 2, 2])
+      for change in [
+        "UPDATE hybrid_signature SET at = at - interval '2 days'",
+        "UPDATE hybrid_pin_event SET at = at - interval '2 days'",
+        "UPDATE hybrid_pin_rate SET sent_at = ARRAY[now() - interval '2 days']",
+      ] { try await phones.database.query(change) }
+      try await PhoneRegistrations.forgetExpired(phones.customer, eventsAfterDays: nil, in: pool)
+      #expect(try await count() == [0, 0, 2])
+      try await PhoneRegistrations.forgetExpired(phones.customer, eventsAfterDays: 1, in: pool)
+      #expect(try await count() == [0, 0, 0])
+    }
+  }
+
+  /// Devices of the app `com.acme.app`, as in `0031612345678 abab production valid`.
+  private func devices(_ phones: PhoneServer) async throws -> [String] {
+    try await phones.database.query(
+      """
+      SELECT original_id || ' ' || token || CASE WHEN sandbox THEN ' sandbox' ELSE ' production' END
+        || CASE WHEN invalidated_at IS NULL THEN ' valid' ELSE ' invalid' END
+      FROM device JOIN contact USING (customer_id, contact_id) JOIN push_app USING (customer_id, push_app_id)
+      WHERE app_id = 'com.acme.app' ORDER BY device_id
+      """
+    ).map { try $0.decode(String.self) }
+  }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import Hybrid
+import Postgres
+import Registry
+import Support
+import Testing
+import Wire
+
+/// The whole server with a customer whose app has Hybrid Messaging, and whose app of SMS takes PINs into the ledger.
+struct PhoneServer: Sendable {
+  let managed: ManagementServer
+  let app: IssuedHybridApp
+
+  var database: TestDatabase { managed.database }
+  var customer: CustomerID { managed.customer }
+
+  func phone() -> TestPhone { TestPhone(managed.server, appKey: app.appKey, secret: app.appSecret) }
+
+  /// A phone that has verified that number.
+  func phone(verified number: String, token: String? = nil) async throws -> TestPhone {
+    var phone = phone()
+    let push = token.map { #","PushToken":"\#($0)""# } ?? ""
+    try await phone.register(#"{"Msisdn":"\#(number)"\#(push)}"#)
+    let pin = try await pin(number)
+    let reply = try await phone.put(#"{"VerificationCode":"\#(pin)"}"#)
+    #expect(try reply.json.string("RegistrationStatus") == "PinVerified")
+    return phone
+  }
+
+  /// The texts of the SMS that a number got, the newest last.
+  func texts(_ number: String) async throws -> [String] {
+    try await database.query(
+      """
+      SELECT m.body ->> 'alert' FROM message m JOIN contact c USING (customer_id, contact_id)
+      WHERE c.original_id = $1::text ORDER BY m.sendout_id, m.message_no
+      """, number
+    ).map { try $0.decode(String.self) }
+  }
+
+  /// The PIN of the newest SMS.
+  func pin(_ number: String) async throws -> String {
+    let text = try #require(try await texts(number).last)
+    return String(text.suffix(5))
+  }
+
+  /// Lets the rates of PINs begin anew.
+  func forgetRates() async throws { try await database.query("DELETE FROM hybrid_pin_rate") }
+
+  /// A message to a number, as a gateway's is stored.
+  @discardableResult
+  func addMessage(
+    _ body: String, to digits: String, sender: String = "MyApp", app: String = "com.acme.app",
+    at moment: String = "now",
+    status: String = "Sent"
+  ) async throws -> Int32 {
+    let rows = try await database.query(
+      """
+      INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts, created_at, status)
+      SELECT $1::bigint, 700, count(*)::int4 + 1, $2::text, $3::text, $4::text, $5::text, 'default', 1::int2,
+             $6::text::timestamptz, $7::text
+      FROM hybrid_message RETURNING message_no
+      """, customer.rawValue, app, digits, sender, body, moment, status)
+    let number = try rows[0].decode(Int32.self)
+    try await database.query(
+      """
+      INSERT INTO message (customer_id, sendout_id, message_no, contact_id, push_nos, body)
+      VALUES ($1::bigint, 700, $2::int4, 1, ARRAY[$2::int4, $2::int4 + 1000], '{}')
+      """, customer.rawValue, number)
+    return number
+  }
+}
+
+/// Runs `body` on a server of its own.
+func withPhoneServer(_ body: @escaping @Sendable (PhoneServer) async throws -> Void) async throws {
+  try await withManagementServer { managed in
+    try await managed.addApp()
+    try await PushApps(managed.database.pool, vault: managed.vault).addSMS(managed.customer)
+    let enabled = try await managed.send("POST", "/api/v1/hybrid", json: #"{"appId":"com.acme.app"}"#)
+    let app = try JSONDecoder().decode(IssuedHybridApp.self, from: Data(enabled.body))
+    try await body(PhoneServer(managed: managed, app: app))
+  }
+}
