@@ -16,14 +16,18 @@ public final class PushServices: Service {
   private let webPush: WebPushSender
   /// Where webhooks and status reports may go.
   let webhooks: EndpointRule
+  let sms: SMSEndpoint
+  private let smsStatusURL: @Sendable (CustomerID) -> String?
 
   /// - Parameters:
   ///   - tokens: keeps the provider tokens that all hubs share; this process keeps its own if `nil`.
+  ///   - smsStatusURL: where a customer's provider of SMS posts its status reports; nil for nowhere.
   ///   - now: the clock by which access tokens and pushes are dated.
   ///   - clock: by which tokens get old; no change of the time of day moves it.
   /// - Throws: `ProviderError` if an address or the file of trusted certificates is unusable.
   public init(
     _ settings: PushServiceSettings, tokens: (any ProviderTokenStore)? = nil, logger: Logger,
+    smsStatusURL: @escaping @Sendable (CustomerID) -> String? = { _ in nil },
     now: @escaping @Sendable () -> Date = { Date() },
     clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) throws(ProviderError) {
@@ -36,6 +40,8 @@ public final class PushServices: Service {
     windows = settings.endpoints.wns
     webPush = WebPushSender(settings.webPush, settings.endpoints.webPush, pools)
     webhooks = settings.endpoints.webhook
+    sms = SMSEndpoint(pools: pools)
+    self.smsStatusURL = smsStatusURL
   }
 
   /// The account of an app. Making one costs little: nothing is opened before it is used.
@@ -62,7 +68,9 @@ public final class PushServices: Service {
     case .hms(let credentials): HMSAccount(credentials: credentials, endpoint: hms)
     case .wns(let credentials): WNSAccount(credentials: credentials, endpoint: wns, rule: windows)
     case .webPush(let credentials): WebPushAccount(credentials: credentials, endpoint: webPush)
-    case .sms(let account): SMSPushAccount(account: account)
+    case .sms(let account):
+      SMSPushAccount(
+        account: account, statusURL: smsStatusURL(customer), endpoint: sms)
     }
   }
 

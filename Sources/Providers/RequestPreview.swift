@@ -29,6 +29,6 @@ extension PushRequest {
     fields.removeAll { $0.name.hasPrefix(":") }
     if let scheme { fields.insert(("authorization", "\(scheme) …"), at: 0) }
     return RequestPreview(
-      url: "https://\(address.authority)\(path)", headers: fields, body: plaintext ?? body, size: size, limit: limit)
+      url: "\(address.origin)\(path)", headers: fields, body: plaintext ?? body, size: size, limit: limit)
   }
 }

@@ -1,15 +1,23 @@
 import FoundationEssentials
 import Wire
 
-/// The address of a push service, which always uses TLS.
+/// The address of a push service, which uses TLS, or of a provider of SMS on this machine, which may not.
 struct ServiceAddress: Hashable, Sendable {
   let host: String
   let port: Int
+  /// Whether it speaks HTTP/1.1 without TLS.
+  var isPlain = false
 
   /// - Parameter host: in lower case, an IPv6 address without its brackets.
   init(host: String, port: Int) {
     self.host = host
     self.port = port
+  }
+
+  init(_ address: SMSAddress) {
+    host = address.host
+    port = address.port
+    isPlain = address.isPlain
   }
 
   /// Reads `https://host[:port]`; nil for anything else.
@@ -62,8 +70,11 @@ struct ServiceAddress: Hashable, Sendable {
   /// The pseudo-header `:authority`.
   var authority: String {
     let name = host.contains(":") ? "[\(host)]" : host
-    return port == 443 ? name : "\(name):\(port)"
+    return port == (isPlain ? 80 : 443) ? name : "\(name):\(port)"
   }
+
+  /// `https://host[:port]`
+  var origin: String { "\(isPlain ? "http" : "https")://\(authority)" }
 
   /// Whether the host is an IP address, which TLS does not send as a server name.
   var isNumeric: Bool {

@@ -31,6 +31,8 @@ public enum InvalidTokenCause: Sendable, Hashable {
   case wrongEnvironment
   /// It belongs to another app.
   case wrongApp
+  /// It is a telephone number whose owner wants no SMS.
+  case optedOut
 }
 
 /// The verdict on one push.

@@ -19,6 +19,8 @@ public final class PushSimulator: Service {
   public let wns: SimulatedWNS
   /// Mozilla's push service for browsers.
   public let webPush: SimulatedWebPush
+  /// Providers of SMS and of calls: CM and Twilio.
+  public let sms: SimulatedSMS
   private let phoneLog: RequestLog<PhoneEntry>
   private let settings: SimulatorSettings
   private let logger: Logger
@@ -32,6 +34,7 @@ public final class PushSimulator: Service {
     var hms: ServiceListener
     var wns: ServiceListener
     var webPush: ServiceListener
+    var sms: ServiceListener
     var phone: PhoneServer?
   }
 
@@ -51,6 +54,7 @@ public final class PushSimulator: Service {
     hms = SimulatedHMS(settings, phoneLog: shown, now: now)
     wns = SimulatedWNS(settings, phoneLog: shown, now: now)
     webPush = SimulatedWebPush(settings, phoneLog: shown, now: now)
+    sms = SimulatedSMS(settings, phoneLog: shown)
   }
 
   /// Loads the certificate authority from `caFile`, or writes a new one there, and listens. Then the addresses are known.
@@ -61,7 +65,7 @@ public final class PushSimulator: Service {
     let apple = try authority.serverContext(name: settings.name, asksForCertificate: true)
     let microsoft = try authority.serverContext(name: settings.name, protocols: settings.wnsProtocols)
     func listen<Connection: ServiceConnection>(
-      on port: Int, _ certificate: NIOSSLContext, _ connections: ConnectionTable,
+      on port: Int, _ certificate: NIOSSLContext?, _ connections: ConnectionTable,
       http1: (@Sendable (any Channel, ServerHandler<Connection>) throws -> Void)? = nil,
       _ accept: @escaping @Sendable (Int) -> Connection
     ) async throws -> ServiceListener {
@@ -69,7 +73,7 @@ public final class PushSimulator: Service {
         host: settings.host, port: port, certificate: certificate, connections: connections, http1: http1,
         accept: accept)
     }
-    let (apns, fcm, hms, wns, webPush) = (apns, fcm, hms, wns, webPush)
+    let (apns, fcm, hms, wns, webPush, sms) = (apns, fcm, hms, wns, webPush, sms)
     let production = try await listen(on: settings.productionPort, apple, apns.traffic.connections) {
       APNsServerConnection(apns, environment: .production, number: $0, authority: authority)
     }
@@ -89,14 +93,21 @@ public final class PushSimulator: Service {
       on: settings.webPushPort, try authority.serverContext(name: settings.name, protocols: ["h2", "http/1.1"]),
       webPush.traffic.connections, http1: { channel, _ in try BrowserHandler.configure(channel, for: webPush) }
     ) { WebPushServerConnection(webPush: webPush, number: $0) }
+    let providers = try await listen(
+      on: settings.smsPort,
+      settings.smsIsPlain
+        ? nil : try authority.serverContext(name: settings.name, protocols: ["h2", "http/1.1"]),
+      sms.traffic.connections, http1: { try ServiceListener.http1($0, $1) }
+    ) { SMSServerConnection(sms: sms, number: $0) }
     running.withLock {
       $0 = Running(
-        production: production, sandbox: sandbox, fcm: google, hms: huawei, wns: windows, webPush: browsers)
+        production: production, sandbox: sandbox, fcm: google, hms: huawei, wns: windows, webPush: browsers,
+        sms: providers)
     }
     webPush.origin = webPushURL
     if let port = settings.phonePort {
       let phone = try await PhoneServer(
-        [apns, fcm, hms, wns, webPush], phoneLog, settings, port: port, addresses: addresses,
+        [apns, fcm, hms, wns, webPush, sms], phoneLog, settings, port: port, addresses: addresses,
         site: { self.site.withLock { $0 } }, logger: logger)
       running.withLock { $0?.phone = phone }
     }
@@ -105,7 +116,7 @@ public final class PushSimulator: Service {
       metadata: [
         "production": "\(productionURL)", "sandbox": "\(sandboxURL)", "fcm": "\(fcmURL)",
         "google_token": "\(googleTokenURL)", "hms": "\(hmsURL)", "hms_token": "\(hmsTokenURL)", "wns": "\(wnsURL)",
-        "webpush": "\(webPushURL)",
+        "webpush": "\(webPushURL)", "sms": "\(smsURL)",
         "phone": "\(phoneURL ?? "none")", "ca_file": "\(settings.caFile)",
       ])
   }
@@ -119,11 +130,13 @@ public final class PushSimulator: Service {
     await running.hms.close()
     await running.wns.close()
     await running.webPush.close()
+    await running.sms.close()
     apns.cut()
     fcm.cut()
     hms.cut()
     wns.cut()
     webPush.cut()
+    sms.cut()
     webPush.disconnectBrowsers()
     await running.phone?.stop()
   }
@@ -153,6 +166,23 @@ public final class PushSimulator: Service {
   public var wnsHost: String { String(wnsURL.dropFirst("https://".count)) }
   /// Origin of the browsers' endpoints: `https://localhost:8448`, say; empty before `start`.
   public var webPushURL: String { url { $0.webPush } }
+  /// Origin of the providers of SMS: `https://localhost:8449`, say; empty before `start`.
+  public var smsURL: String {
+    let url = url { $0.sms }
+    return settings.smsIsPlain ? url.replacing("https://", with: "http://") : url
+  }
+  /// Where messages for CM go.
+  public var cmURL: String { smsURL + SimulatedSMS.messagePath }
+  /// Where calls for CM go.
+  public var cmVoiceURL: String { smsURL + SimulatedSMS.callPath }
+  /// Where messages for Twilio go.
+  public func twilioURL(_ accountSID: String) -> String {
+    "\(smsURL)\(SimulatedSMS.twilioPath)\(accountSID)/Messages.json"
+  }
+  /// Where calls for Twilio go.
+  public func twilioVoiceURL(_ accountSID: String) -> String {
+    "\(smsURL)\(SimulatedSMS.twilioPath)\(accountSID)/Calls.json"
+  }
   /// The host that browsers' endpoints are at: `localhost:8448`, say; empty before `start`.
   public var webPushHost: String { String(webPushURL.dropFirst("https://".count)) }
   /// `http://localhost:8081`, say; nil without a phone page.
@@ -235,6 +265,13 @@ public struct SimulatorSettings: Sendable {
   public var wnsProtocols = ["http/1.1", "h2"]
   /// Web Push; 0 for any free port.
   public var webPushPort = 8448
+  /// CM's and Twilio's SMS and calls; 0 for any free port.
+  public var smsPort = 8449
+  /// Whether they speak http, and no https.
+  public var smsIsPlain = false
+  /// Where a report that each message of CM was delivered goes by itself, an http address; Twilio's go where each message says. Nil for
+  /// no reports but those that are asked for.
+  public var smsStatusURL: String?
   /// The phone page; 0 for any free port, nil for no phone page.
   public var phonePort: Int? = 8081
   /// Further names under which the phone page may be opened, without port.

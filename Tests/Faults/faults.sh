@@ -8,7 +8,7 @@ start_simulator() { # its file of requests is $arrivals
   arrivals=$work/arrivals
   rm -f "$arrivals"
   "$PUSHCART" simulator --ca-file simulator.pem --apns-port $SIMULATOR_PORT --apns-sandbox-port $((SIMULATOR_PORT + 1)) \
-    --fcm-port $((SIMULATOR_PORT + 2)) --hms-port $((SIMULATOR_PORT + 3)) --webpush-port $((SIMULATOR_PORT + 4)) --wns-port $((SIMULATOR_PORT + 5)) --phone-port $PHONE_PORT --apns-requests "$arrivals" >/dev/null 2>>simulator.log &
+    --fcm-port $((SIMULATOR_PORT + 2)) --hms-port $((SIMULATOR_PORT + 3)) --webpush-port $((SIMULATOR_PORT + 4)) --wns-port $((SIMULATOR_PORT + 5)) --sms-port $((SIMULATOR_PORT + 6)) --phone-port $PHONE_PORT --apns-requests "$arrivals" >/dev/null 2>>simulator.log &
   simulator=$!
   until kill -0 $simulator && phone connections >/dev/null 2>&1; do sleep 0.1; done
 }

@@ -23,6 +23,7 @@ public func withSimulator<Answer: Sendable>(
   settings.hmsPort = 0
   settings.webPushPort = 0
   settings.wnsPort = 0
+  settings.smsPort = 0
   settings.phonePort = nil
   configure(&settings)
   var quiet = Logger(label: "simulator")

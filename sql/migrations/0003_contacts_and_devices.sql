@@ -100,7 +100,7 @@ COMMENT ON COLUMN device.country             IS 'As the app sent it.';
 COMMENT ON COLUMN device.created_at          IS 'When the token was first registered.';
 COMMENT ON COLUMN device.registered_at       IS 'When the token was last registered. A push service''s report of an earlier moment does not retire it.';
 COMMENT ON COLUMN device.invalidated_at      IS 'When the device was invalidated; NULL while it is valid. Nothing is sent to an invalidated device.';
-COMMENT ON COLUMN device.invalidation_type   IS '0 valid, 1 invalidated by app or user, 2 refused by the push service, 3 wrong environment. Others are as the app sent them.';
+COMMENT ON COLUMN device.invalidation_type   IS '0 valid, 1 invalidated by app or user, 2 refused by the push service, 3 wrong environment; -1 a telephone number that opted out, which no registration undoes. Others are as the app sent them.';
 COMMENT ON COLUMN device.invalidation_reason IS 'The push service''s own reason, such as Unregistered, or ''app''.';
 
 CREATE TABLE device_event (

@@ -358,7 +358,7 @@ final class Dispatch: Sendable {
       token.push.device.map {
         Retirement(
           device: $0, moment: token.moment, reason: token.reason,
-          type: token.cause == .wrongEnvironment ? .wrongEnvironment : .refused,
+          type: token.cause.invalidationType,
           isSandbox: token.environment == .sandbox)
       }
     }

@@ -146,6 +146,17 @@ struct OutcomePolicy: Sendable {
   }
 }
 
+extension InvalidTokenCause {
+  /// What the device is retired with.
+  var invalidationType: InvalidationType {
+    switch self {
+    case .unregistered, .wrongApp: .refused
+    case .wrongEnvironment: .wrongEnvironment
+    case .optedOut: .optedOut
+    }
+  }
+}
+
 extension String {
   /// A push service's reason as the ledger keeps it: at most 100 Unicode scalars, and without U+0000, which PostgreSQL refuses.
   var forLedger: String {

@@ -27,21 +27,9 @@ enum AccessTokenGrant: Sendable {
 extension AccessTokenEndpoint {
   /// A request for a token by a client's id and secret (RFC 6749, section 4.4).
   func clientCredentials(_ id: String, _ secret: String, scope: String? = nil, path: String) -> PushRequest {
-    let form = "grant_type=client_credentials&client_id=\(Self.encoded(id))&client_secret=\(Self.encoded(secret))"
-    return request(path: path, form: form + (scope.map { "&scope=\(Self.encoded($0))" } ?? ""))
-  }
-
-  /// A value of a form: everything but unreserved characters (RFC 3986, section 2.3) is escaped.
-  private static func encoded(_ text: String) -> String {
-    text.utf8.reduce(into: "") { encoded, byte in
-      switch byte {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-        UInt8(ascii: "~"):
-        encoded.unicodeScalars.append(Unicode.Scalar(byte))
-      default: encoded += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-      }
-    }
+    let form =
+      "grant_type=client_credentials&client_id=\(FormText.encoded(id))&client_secret=\(FormText.encoded(secret))"
+    return request(path: path, form: form + (scope.map { "&scope=\(FormText.encoded($0))" } ?? ""))
   }
 
   /// A request with a form (RFC 6749, appendix B), whose names and values are encoded already.
@@ -135,5 +123,21 @@ extension ResponseClassification {
     }
     let documented = ["invalid_grant", "invalid_client", "unauthorized_client", "invalid_request", "invalid_scope"]
     reason = response.error.map { documented.contains($0) ? $0 : "other" }
+  }
+}
+
+/// Writes the values of a form (RFC 6749, appendix B), or of a query.
+enum FormText {
+  /// Everything but unreserved characters (RFC 3986, section 2.3) is escaped.
+  static func encoded(_ text: String) -> String {
+    text.utf8.reduce(into: "") { encoded, byte in
+      switch byte {
+      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+        UInt8(ascii: "~"):
+        encoded.unicodeScalars.append(Unicode.Scalar(byte))
+      default: encoded += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+      }
+    }
   }
 }

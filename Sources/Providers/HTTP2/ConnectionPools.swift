@@ -188,6 +188,7 @@ final class ConnectionPools: Sendable {
       timeouts.settings = min(timeouts.settings, limit)
       pool.queueTimeout = min(pool.queueTimeout, limit)
     }
+    if let limit = service.longestRequest { timeouts.request = min(timeouts.request, TimeAmount(limit)) }
     pool.http1Size = service.http1Connections
     var tls = service.http1Connections > 0 ? tlsOfHTTP1 : tls
     if let certificate = key.certificate {

@@ -36,7 +36,8 @@ final class HTTP1Session: ChannelInboundHandler, ConnectionSession {
   func submit(_ request: PushRequest, _ authorization: Authorization) throws -> Int {
     guard let context else { throw ChannelError.ioOnClosedChannel }
     stream += 2
-    var head = HTTPRequestHead(version: .http1_1, method: .POST, uri: "/", headers: ["host": authority])
+    var head = HTTPRequestHead(
+      version: .http1_1, method: HTTPMethod(rawValue: request.method.rawValue), uri: "/", headers: ["host": authority])
     request.headers.withFields { fields in
       while let field = fields.next() {
         let (name, value) = (String(decoding: field.name, as: UTF8.self), String(decoding: field.value, as: UTF8.self))
@@ -44,7 +45,9 @@ final class HTTP1Session: ChannelInboundHandler, ConnectionSession {
       }
     }
     // Without it NIO would send chunks, which WNS does not take.
-    head.headers.replaceOrAdd(name: "content-length", value: String(request.body.count))
+    if request.method == .post || !request.body.isEmpty {
+      head.headers.replaceOrAdd(name: "content-length", value: String(request.body.count))
+    }
     if let value = authorization.value { head.headers.add(name: "authorization", value: value) }
     context.write(wrapOutboundOut(.head(head)), promise: nil)
     if !request.body.isEmpty {

@@ -29,7 +29,8 @@ final class HTTP2Connection: ChannelInboundHandler {
     self.serial = serial
     self.pool = pool
     state = HTTP2ConnectionState(
-      timeouts, startsWithOneStream: pool.service.startsWithOneStream, window: window, now: .now())
+      timeouts, startsWithOneStream: pool.service.startsWithOneStream, window: window,
+      longestBody: pool.service.longestBody, now: .now())
     if pool.service.http1Connections == 0 { startHTTP2() }
   }
 
@@ -87,6 +88,8 @@ extension HTTP2Connection {
     guard lastError == nil else { return context.close(promise: nil) }
     self.context = context
     mustFlush = true
+    // Without TLS nothing chooses the protocol.
+    if pool.isPlain { startHTTP1(context) }
     flush()
     arm()
   }

@@ -10,6 +10,8 @@ final class HTTP2ConnectionPool {
   let service: any ServiceDescription
   /// The value of `:authority`.
   var authority: String { connector.address.authority }
+  /// Whether it speaks HTTP/1.1 without TLS.
+  var isPlain: Bool { connector.address.isPlain }
   private let clock: @Sendable () -> Date
   private let connector: HTTP2Connector
   private let timeouts: HTTP2ConnectionTimeouts

@@ -47,6 +47,8 @@ struct HTTP2ConnectionState<Request> {
   private let startsWithOneStream: Bool
   /// Whether it speaks HTTP/2.
   private(set) var hasStreams = true
+  /// Most bytes of a response's body; a longer one is dropped.
+  private let longestBody: Int
   private let settingsDeadline: NIODeadline
   private let timeouts: HTTP2ConnectionTimeouts
 
@@ -61,9 +63,10 @@ struct HTTP2ConnectionState<Request> {
 
   /// - Parameter window: most requests that may be open at first; each response adds one.
   init(
-    _ timeouts: HTTP2ConnectionTimeouts, startsWithOneStream: Bool = true, window: Int = .max, now: NIODeadline,
-    firstStream: Int = 1
+    _ timeouts: HTTP2ConnectionTimeouts, startsWithOneStream: Bool = true, window: Int = .max,
+    longestBody: Int = 16 << 10, now: NIODeadline, firstStream: Int = 1
   ) {
+    self.longestBody = longestBody
     self.window = window
     overtaking = Overtaking(after: timeouts.overtaken)
     self.timeouts = timeouts
@@ -173,10 +176,10 @@ extension HTTP2ConnectionState {
     return isEnd ? answered(stream, open) : []
   }
 
-  /// A piece of a response's body. Reasons and access tokens are short: a body over 16 KiB is dropped.
+  /// A piece of a response's body. One that is longer than `longestBody` is dropped.
   mutating func body(_ stream: Int, _ bytes: some Collection<UInt8>, isEnd: Bool) -> [HTTP2ConnectionAction<Request>] {
     guard var open = streams[stream] else { return [] }
-    if open.body.count + bytes.count <= 16 << 10 {
+    if open.body.count + bytes.count <= longestBody {
       open.body.append(contentsOf: bytes)
       streams[stream] = open
       return isEnd ? answered(stream, open) : []

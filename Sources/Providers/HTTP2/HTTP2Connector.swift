@@ -31,9 +31,12 @@ struct HTTP2Connector: Sendable {
       .connect(host: address.host, port: address.port)
       .flatMapThrowing { channel in
         // Not in a channel initializer, which runs once for each address of a name.
-        try channel.pipeline.syncOperations.addHandlers(
-          NIOSSLClientHandler(context: tls, serverHostname: address.isNumeric ? nil : address.host),
-          bound.value)
+        let pipeline = channel.pipeline.syncOperations
+        if !address.isPlain {
+          try pipeline.addHandler(
+            NIOSSLClientHandler(context: tls, serverHostname: address.isNumeric ? nil : address.host))
+        }
+        try pipeline.addHandler(bound.value)
       }
   }
 }

@@ -18,7 +18,9 @@ final class HTTP2Session: ConnectionSession {
   static let refusedStream = NGHTTP2_REFUSED_STREAM.rawValue
 
   private let session: OpaquePointer
-  private let beginning: RequestHeaders
+  /// The pseudo-headers that come before those of a request.
+  private let post: RequestHeaders
+  private let get: RequestHeaders
   private var authorization = Authorization()
   private var ending = RequestHeaders(capacity: 0)
   private var events: [Event] = []
@@ -49,11 +51,14 @@ final class HTTP2Session: ConnectionSession {
     Self.setCallbacks(callbacks)
     // Closed streams are not remembered: nothing depends on them.
     nghttp2_option_set_no_closed_streams(options, 1)
-    var beginning = RequestHeaders()
-    beginning.add(":method", "POST")
-    beginning.add(":scheme", "https")
-    beginning.add(":authority", authority)
-    self.beginning = beginning
+    func beginning(_ method: PushRequest.Method) -> RequestHeaders {
+      var beginning = RequestHeaders()
+      beginning.add(":method", method.rawValue)
+      beginning.add(":scheme", "https")
+      beginning.add(":authority", authority)
+      return beginning
+    }
+    (post, get) = (beginning(.post), beginning(.get))
     var session: OpaquePointer?
     precondition(nghttp2_session_client_new2(&session, callbacks, nil, options) == 0, "out of memory")
     guard let session else { preconditionFailure("no session") }
@@ -105,6 +110,7 @@ final class HTTP2Session: ConnectionSession {
       ending = RequestHeaders()
       if let value = authorization.value { ending.add("authorization", value, .never) }
     }
+    let beginning = request.method == .post ? post : get
     let count = beginning.count + request.headers.count + ending.count
     let stream = withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: count) { fields in
       beginning.withFields { beginning in

@@ -3,6 +3,8 @@ public struct PushRequest: Sendable {
   /// From `:path` on: the other pseudo-headers and `authorization` are added when it leaves.
   var headers: RequestHeaders
   var body: [UInt8]
+  /// GET or POST.
+  var method: Method = .post
   /// The pushes that it stands for, where one request can be for several devices; empty if it stands for the push of its own index.
   var recipients: [Recipient] = []
   /// Whether the message has changed for which app the push is, so that a refusal of that is the message's.
@@ -11,6 +13,11 @@ public struct PushRequest: Sendable {
   var origin: ServiceAddress?
   /// What its body is encrypted from; nil if it is not encrypted.
   var source: EncryptedSource?
+
+  enum Method: String, Sendable {
+    case get = "GET"
+    case post = "POST"
+  }
 
   /// How many outcomes it has.
   var outcomeCount: Int { max(1, recipients.count) }
@@ -82,12 +89,25 @@ struct RequestHeaders: Sendable {
 
   /// Adds a field whose value is what `write` appends.
   mutating func add(_ name: StaticString, _ compression: Compression, _ write: (inout [UInt8]) -> Void) {
+    add(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), compression, write)
+  }
+
+  /// - Parameters:
+  ///   - name: in lower case, at most 255 bytes.
+  ///   - value: at most 65,535 bytes.
+  mutating func add(name: String, _ value: String, _ compression: Compression) {
+    add(Array(name.utf8), compression) { $0.append(contentsOf: value.utf8) }
+  }
+
+  private mutating func add(
+    _ name: some Collection<UInt8>, _ compression: Compression, _ write: (inout [UInt8]) -> Void
+  ) {
     let start = bytes.count
     bytes.append(compression.rawValue)
-    bytes.append(UInt8(name.utf8CodeUnitCount))
+    bytes.append(UInt8(name.count))
     bytes.append(0)
     bytes.append(0)
-    bytes.append(contentsOf: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+    bytes.append(contentsOf: name)
     let value = bytes.count
     write(&bytes)
     let length = UInt16(bytes.count - value)

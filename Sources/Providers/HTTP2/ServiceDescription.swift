@@ -10,6 +10,10 @@ protocol ServiceDescription: Sendable {
   var http1Connections: Int { get }
   /// The headers of responses, in lower case, that its table has to know beside `retry-after`.
   var responseHeaders: [String] { get }
+  /// Most bytes of a response's body that are kept; of a longer one nothing is.
+  var longestBody: Int { get }
+  /// How long a response may take at most; nil for what the settings say.
+  var longestRequest: Duration? { get }
   /// Whether its address may be a private one: not if clients name it.
   var mayBePrivate: Bool { get }
 
@@ -35,6 +39,9 @@ extension ServiceDescription {
   var http1Connections: Int { 0 }
   var responseHeaders: [String] { [] }
   var mayBePrivate: Bool { true }
+  /// Reasons and access tokens are short.
+  var longestBody: Int { 16 << 10 }
+  var longestRequest: Duration? { nil }
 }
 
 /// The header `authorization` of a request; never logged. A request without one has nil.

@@ -2,32 +2,193 @@ import FoundationEssentials
 import Wire
 
 /// A customer's account at a provider of SMS. A device's token is a telephone number with a plus sign.
+///
+/// CM takes up to 1,000 messages in a request and answers each for itself. Twilio, and providers with a request of their own form,
+/// take one. None has a key that makes a repeated request harmless.
 struct SMSPushAccount: PushAccount {
   let account: SMSAccount
+  /// Where the provider is told to post its status reports; nil for nowhere.
+  let statusURL: String?
+  let endpoint: SMSEndpoint
 
-  var service: String { "SMS" }
+  var service: String {
+    switch account.provider {
+    case .cm: "CM"
+    case .twilio: "Twilio"
+    case .http: "SMS provider"
+    }
+  }
   var environments: [PushEnvironment] { [.production] }
   var exampleToken: String { "+31612345678" }
+  var mostRecipients: Int { if case .cm = account.provider { CMRequest.mostMessages } else { 1 } }
 
-  func prepare(_ push: OutgoingPush) -> PreparedPush { .refused(.payloadRefused(reason: "ProviderUnknown")) }
-
-  func preview(_ request: PushRequest, to environment: PushEnvironment) -> RequestPreview {
-    request.preview(authorization: nil, size: request.body.count, limit: request.body.count)
+  func prepare(_ push: OutgoingPush) -> PreparedPush {
+    switch OutgoingSMS.read(push, account: account, now: endpoint.now) {
+    case .failure(let refusal): return .refused(refusal.verdict)
+    case .success(let sms):
+      guard let address = try? SMSAddress(url: account.url) else {
+        return .refused(.credentialsRefused(reason: "BadAddress"))
+      }
+      var request =
+        switch account.provider {
+        case .cm: CMRequest.unsent(sms)
+        case .twilio: TwilioRequest.message(sms, path: address.path, statusURL: statusURL)
+        case .http(let template): template.request(sms, path: address.path)
+        }
+      if sms.text.isCut { request.reductions = .alertShortened }
+      return .request(request)
+    }
   }
+
+  /// What signs in is masked. A template can hold secrets anywhere, so its text is shown alone.
+  func preview(_ request: PushRequest, to environment: PushEnvironment) -> RequestPreview {
+    let address = (try? SMSAddress(url: account.url)).map(ServiceAddress.init)
+    let shown: PushRequest
+    var scheme: String?
+    switch account.provider {
+    case .cm: shown = CMRequest.joined([request], productToken: "…", path: path)[0]
+    case .twilio: (shown, scheme) = (request, "Basic")
+    case .http:
+      var masked = PushRequest(headers: RequestHeaders(), body: request.source?.text ?? [])
+      masked.headers.add(":path", String(path.prefix { $0 != "?" }))
+      shown = masked
+    }
+    return shown.preview(
+      at: address ?? ServiceAddress(host: "localhost", port: 443), authorization: scheme, size: shown.body.count,
+      limit: shown.body.count)
+  }
+
+  private var path: String { (try? SMSAddress(url: account.url))?.path ?? "/" }
 
   func send(
     _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
-    OutcomeStream.make(count: 0).0
+    guard let address = try? SMSAddress(url: account.url) else { preconditionFailure("a request without an address") }
+    if case .cm(let productToken) = account.provider {
+      let joined = CMRequest.joined(requests, productToken: productToken, path: address.path)
+      return endpoint.send(joined, to: address, as: account, while: isWanted)
+    }
+    return endpoint.send(requests, to: address, as: account, while: isWanted)
   }
 
-  func check(_ environment: PushEnvironment) async -> CredentialVerdict { .unasked(reason: "ProviderUnknown") }
+  /// CM is asked to send nothing to nobody: it checks the product token first. Twilio shows the account itself. Other providers
+  /// cannot be asked.
+  func check(_ environment: PushEnvironment) async -> CredentialVerdict {
+    guard let address = try? SMSAddress(url: account.url) else { return .refused(reason: "BadAddress") }
+    switch account.provider {
+    case .cm(let productToken):
+      let verdict = await endpoint.verdict(
+        on: CMRequest.probe(productToken: productToken, path: address.path), to: address, as: account)
+      // It has read the token, and found no message.
+      if case .payloadRefused = verdict { return .accepted }
+      return CredentialVerdict(dryRun: verdict)
+    case .twilio(let accountSID, _):
+      let probe = TwilioRequest.account(accountSID)
+      return CredentialVerdict(dryRun: await endpoint.verdict(on: probe, to: address, as: account))
+    case .http:
+      return .unasked(reason: "only a message to somebody would tell, since its requests have a form of their own")
+    }
+  }
+
+  func advice(on reason: String) -> String? {
+    switch account.provider {
+    case .cm:
+      switch reason.prefix(4) {
+      case "101 ", "103 ": "Compare the product token with the one in CM's Channels app, under Gateway."
+      case "102 ": "Top up the account at CM."
+      default: Self.adviceOnStatus(reason)
+      }
+    case .twilio:
+      switch reason.prefix(6) {
+      case "20003 ": "Compare the Account SID and the Auth Token with Twilio's console."
+      case "21603 ", "21606 ": "Set a sender that belongs to the account: `pushcart sms set --sender`."
+      case "21608 ": "A trial account sends to verified numbers only: upgrade it in Twilio's console."
+      default: Self.adviceOnStatus(reason)
+      }
+    case .http: Self.adviceOnStatus(reason)
+    }
+  }
+
+  private static func adviceOnStatus(_ reason: String) -> String? {
+    switch reason {
+    case "HTTP401", "HTTP403": "The provider does not take the sign-in: set it anew with `pushcart sms set`."
+    case _ where reason.hasPrefix("HTTP"): "The address is not the provider's: set it with `pushcart sms set --url`."
+    default: nil
+    }
+  }
+}
+
+/// An SMS as providers take it.
+struct OutgoingSMS: Sendable {
+  var to: PhoneNumber
+  var from: String
+  var text: SMSText
+  var coding: SMSCoding
+  /// Names the push in status reports.
+  var reference: String
+  /// Seconds for which the provider tries; nil for as long as it likes.
+  var validity: Int?
+
+  struct Refusal: Error {
+    var verdict: Verdict
+  }
+
+  /// - Returns: or why the push cannot be an SMS.
+  static func read(_ push: OutgoingPush, account: SMSAccount, now: Date) -> Result<OutgoingSMS, Refusal> {
+    func refuse(_ reason: String) -> Result<OutgoingSMS, Refusal> {
+      .failure(Refusal(verdict: .payloadRefused(reason: reason)))
+    }
+    guard let number = PhoneNumber(push.token) else {
+      return .failure(Refusal(verdict: .tokenInvalid(.unregistered, since: nil, reason: "NoNumber")))
+    }
+    let override = push.message.override("sms")
+    let from = override?["from"]?.text ?? account.sender
+    guard SMSAccount.isSender(from) || account.isMessagingService(from) else { return refuse("BadOverride from") }
+    let words = override?["text"]?.text ?? [push.message.alert, push.message.info].compactMap(text).first ?? ""
+    guard !words.isEmpty else { return refuse("NoText") }
+    var parts = SMSText.mostParts
+    if case .integer(let number) = override?["maximumParts"] { parts = min(max(1, Int(number)), parts) }
+    let coding = override?["coding"]?.text.flatMap(SMSCoding.init(rawValue:)) ?? .auto
+    return .success(
+      OutgoingSMS(
+        to: number, from: from, text: SMSText(words, coding: coding, maximumParts: parts), coding: coding,
+        reference: SMSReference(pushID: push.id).text,
+        validity: push.expiresAt.map { max(1, Int($0.timeIntervalSince(now).rounded(.up))) }))
+  }
+
+  private static func text(_ json: [UInt8]?) -> String? {
+    json.flatMap { (try? JSONValue(json: $0))?.text }.flatMap { $0.isEmpty ? nil : $0 }
+  }
+}
+
+extension SMSReference {
+  /// Of the id that Delivery gives a push: its numbers, as a UUID of version 8.
+  init(pushID: UUID) {
+    let (high, low) = withUnsafeBytes(of: pushID.uuid) {
+      (
+        UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
+        UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+      )
+    }
+    self.init(
+      sendout: SendoutID(Int64((high & 0xFFF) << 30 | low >> 32 & 0x3FFF_FFFF)),
+      push: PushNumber(Int64(low & 0xFFFF_FFFF)))
+  }
+}
+
+extension SMSAccount {
+  /// Whether the sender is one of Twilio's messaging services, which choose the number themselves.
+  func isMessagingService(_ sender: String) -> Bool {
+    guard case .twilio = provider else { return false }
+    return SMSAccount.isMessagingService(sender)
+  }
 }
 
 extension SMSText {
   /// Why an override cannot be sent. Texts with tags are not looked into.
   static func problem(in override: SMSOverride) -> OverrideProblem? {
-    if let from = override.from, !from.contains("{{"), !SMSAccount.isSender(from) {
+    if let from = override.from, !from.contains("{{"), !SMSAccount.isSender(from), !SMSAccount.isMessagingService(from)
+    {
       return OverrideProblem(field: "sms.from", problem: "must be up to 11 letters and digits, or up to 16 digits")
     }
     if let reference = override.reference, !reference.contains("{{"), !isReference(reference) {

@@ -106,6 +106,13 @@ struct XMLText {
     bytes += "</\(name)>".utf8
   }
 
+  /// The text as it can stand in an element, or between quotation marks or apostrophes.
+  static func escaped(_ text: String) -> String {
+    var xml = XMLText()
+    xml.append(text, isAttribute: true)
+    return String(decoding: xml.bytes, as: UTF8.self).replacing("\"", with: "&quot;").replacing(">", with: "&gt;")
+  }
+
   /// Appends the text of an element.
   mutating func append(_ text: String) { append(text, isAttribute: false) }
 

@@ -31,6 +31,7 @@ struct DemoCommand: AsyncParsableCommand {
   @Option(help: "TCP port of the simulated Push Kit.") var hmsPort = 8446
   @Option(help: "TCP port of the simulated WNS.") var wnsPort = 8447
   @Option(help: "TCP port of the simulated Web Push.") var webpushPort = 8448
+  @Option(help: "TCP port of the simulated SMS and calls.") var smsPort = 8449
   @Option(help: "trace, debug, info, notice, warning, error or critical; debug logs every request.")
   var logLevel = "warning"
 
@@ -41,7 +42,7 @@ struct DemoCommand: AsyncParsableCommand {
     for (port, flag) in [
       (port, "--port"), (phonePort, "--phone-port"), (apnsPort, "--apns-port"),
       (apnsSandboxPort, "--apns-sandbox-port"), (fcmPort, "--fcm-port"), (hmsPort, "--hms-port"),
-      (webpushPort, "--webpush-port"), (wnsPort, "--wns-port"),
+      (webpushPort, "--webpush-port"), (wnsPort, "--wns-port"), (smsPort, "--sms-port"),
     ] {
       try TCPPort.require(port, on: host, flag: flag)
     }
@@ -52,7 +53,7 @@ struct DemoCommand: AsyncParsableCommand {
       local: LocalHub(folder: folder), host: host, phoneNames: phoneNames,
       ports: Demo.Ports(
         hub: port, phone: phonePort, apns: apnsPort, apnsSandbox: apnsSandboxPort, fcm: fcmPort, hms: hmsPort,
-        webPush: webpushPort, wns: wnsPort),
+        webPush: webpushPort, wns: wnsPort, sms: smsPort),
       metrics: metrics, logger: Logger(label: "demo"))
     do {
       try await demo.run()

@@ -7,7 +7,8 @@ import UnixSignals
 struct SimulatorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "simulator",
-    abstract: "Stand in for APNs, FCM, Push Kit, WNS and Web Push, with a page that shows what phones would.",
+    abstract:
+      "Stand in for APNs, FCM, Push Kit, WNS, Web Push, CM and Twilio, with a page that shows what phones would.",
     discussion: """
       It prints the settings that point a hub at it. PUSHCART_PAGE_FRAME_ANCESTORS lets its phone page show the hub's rich \
       pages. Without --trust and --service-account it accepts any signing key and any service account. With either it \
@@ -18,7 +19,7 @@ struct SimulatorCommand: AsyncParsableCommand {
 
       The port of the phone page takes rules for replies: GET, POST and DELETE /rules. A rule is a JSON object, such as \
       {"service":"fcm","tokenPrefix":"ab","times":1,"reply":"refuse","reason":"UNREGISTERED"}. The service is apns, fcm, hms, \
-      wns or webpush; without one it is apns. The reply is accept, refuse, ignore, refuseStream, resetStream, goAway or cut. A \
+      wns, webpush or sms; without one it is apns. The reply is accept, refuse, ignore, refuseStream, resetStream, goAway or cut. A \
       refusal also has status, reason or both. APNs needs both: a status from 400 to 599, and any reason. For other services, \
       the error for a wrong one lists what there is. Other members are nth, delayMilliseconds, retryAfter (not for APNs), \
       environment and since (APNs), and project (FCM). With "requests":"token" a rule is for requests for access tokens, and \
@@ -40,6 +41,9 @@ struct SimulatorCommand: AsyncParsableCommand {
   @Option(help: "TCP port of Push Kit and Huawei's token endpoint; 0 takes any free one.") var hmsPort = 8446
   @Option(help: "TCP port of WNS and Microsoft's token endpoints; 0 takes any free one.") var wnsPort = 8447
   @Option(help: "TCP port of Web Push; 0 takes any free one.") var webpushPort = 8448
+  @Option(help: "TCP port of CM's and Twilio's SMS and calls; 0 takes any free one.") var smsPort = 8449
+  @Option(help: "Where a report that each message of CM was delivered is posted: an http address. (default: nowhere)")
+  var smsStatusURL: String?
   @Option(help: "TCP port of the phone page; 0 takes any free one.") var phonePort = 8081
   @Option(
     name: .customLong("phone-name"),
@@ -65,7 +69,8 @@ struct SimulatorCommand: AsyncParsableCommand {
   func run() async throws {
     for (port, flag) in [
       (apnsPort, "--apns-port"), (apnsSandboxPort, "--apns-sandbox-port"), (fcmPort, "--fcm-port"),
-      (hmsPort, "--hms-port"), (wnsPort, "--wns-port"), (webpushPort, "--webpush-port"), (phonePort, "--phone-port"),
+      (hmsPort, "--hms-port"), (wnsPort, "--wns-port"), (webpushPort, "--webpush-port"), (smsPort, "--sms-port"),
+      (phonePort, "--phone-port"),
     ] {
       try TCPPort.require(port, on: host, flag: flag)
     }
@@ -79,6 +84,8 @@ struct SimulatorCommand: AsyncParsableCommand {
     settings.hmsPort = hmsPort
     settings.wnsPort = wnsPort
     settings.webPushPort = webpushPort
+    settings.smsPort = smsPort
+    settings.smsStatusURL = smsStatusURL
     settings.phonePort = phonePort
     settings.phoneNames = phoneNames
     settings.trustsUnknownKeys = trust.isEmpty && serviceAccounts.isEmpty

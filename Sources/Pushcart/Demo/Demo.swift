@@ -18,6 +18,7 @@ struct Demo: Sendable {
     var hms: Int
     var webPush: Int
     var wns: Int
+    var sms: Int
   }
 
   var local: LocalHub
@@ -59,10 +60,12 @@ struct Demo: Sendable {
       clientID: SampleCustomer.huaweiClientID, secret: SampleCustomer.huaweiClientSecret, name: "Sample shop")
     simulator.wns.register(
       packageSID: SampleCustomer.windowsPackageSID, secret: SampleCustomer.windowsSecret, name: "Sample shop")
+    simulator.sms.register(productToken: SampleCustomer.smsProductToken)
     let (sample, next) = try await settings.withPool { pool in
       try await Migrator(pool, Migration.embedded).apply()
       let sample = try await SampleCustomer.prepare(
-        local, pool, settings, vault: vault, serviceAccount: serviceAccount, channel: simulator.channel
+        local, pool, settings, vault: vault, serviceAccount: serviceAccount, sms: simulator.smsAccount,
+        channel: simulator.channel
       ) {
         simulator.webPush.subscription(named: $0, vapidKey: $1).json
       }
@@ -90,6 +93,7 @@ struct Demo: Sendable {
     settings.hmsPort = ports.hms
     settings.webPushPort = ports.webPush
     settings.wnsPort = ports.wns
+    settings.smsPort = ports.sms
     settings.phonePort = ports.phone
     // People who add an app of their own, with any key at hand, want to see its pushes on the phone page.
     settings.trustsUnknownKeys = true
@@ -115,5 +119,13 @@ struct Demo: Sendable {
     try local.keep(String(decoding: try JSONReply.encode(object), as: UTF8.self) + "\n", in: local.settingsFile)
     return try await Settings.read(
       [(.host, host), (.port, String(ports.hub))], needsMasterKey: true, local: local, environment: [:])
+  }
+}
+
+extension PushSimulator {
+  /// The sample customer's account at the simulated CM.
+  fileprivate var smsAccount: SMSAccount {
+    SMSAccount(
+      provider: .cm(productToken: SampleCustomer.smsProductToken), url: cmURL, voiceURL: cmVoiceURL, sender: "Sample")
   }
 }

@@ -21,6 +21,8 @@ struct SampleCustomer: Sendable {
   static let windowsPackageSID = "ms-app://s-1-15-2-1000000001-1000000002-1000000003"
   /// No secret: the simulated WNS alone knows it.
   static let windowsSecret = "sample-package-secret"
+  /// No secret: the simulated CM alone knows it.
+  static let smsProductToken = "00000000-0000-4000-8000-000000000001"
   static let teamID = "SAMPLETEAM"
   static let keyID = "SAMPLEKEY0"
 
@@ -35,11 +37,12 @@ struct SampleCustomer: Sendable {
   /// Creates what is missing of customer, access key, app, templates, contacts and devices.
   /// - Parameters:
   ///   - settings: of the hub, which say where channel URIs and browsers' subscriptions may lead.
+  ///   - sms: the account at the provider of SMS.
   ///   - channel: the channel URI of a Windows device, by a word of its own.
   ///   - browser: the subscription of the sample browser of that name, made with that VAPID key.
   static func prepare(
     _ local: LocalHub, _ pool: Pool, _ settings: Settings, vault: Vault, serviceAccount: String,
-    channel: (String) -> String, browser: (_ name: String, _ vapidKey: String) -> String
+    sms: SMSAccount, channel: (String) -> String, browser: (_ name: String, _ vapidKey: String) -> String
   ) async throws -> SampleCustomer {
     let customers = Customers(pool)
     let known = try await customers.all().first { $0.name == name }
@@ -72,6 +75,8 @@ struct SampleCustomer: Sendable {
         service: PushServiceFields(
           clientSecret: Secret(Self.windowsSecret), packageSID: Self.windowsPackageSID)))
     let web = try await sample.app(apps, NewPushApp(appID: Self.webAppID, type: .web, name: "Sample shop"))
+    _ = try await sample.app(
+      apps, NewPushApp(appID: PushApp.smsAppID, type: .sms, name: "SMS", service: PushServiceFields(sms: sms)))
     try await sample.saveTemplates(Templates(pool))
     let registrations = RegistrationBatcher(
       pool, endpoints: settings.pushServices.endpoints)

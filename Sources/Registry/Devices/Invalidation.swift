@@ -59,7 +59,7 @@ public struct Retirement: Sendable {
   public let moment: Date
   /// The service's own word, such as `Unregistered`.
   public let reason: String
-  /// `refused` or `wrongEnvironment`.
+  /// `refused`, `wrongEnvironment` or `optedOut`.
   public let type: InvalidationType
   /// The environment that the push was sent to.
   public let isSandbox: Bool

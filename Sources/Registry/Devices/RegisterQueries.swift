@@ -1,4 +1,5 @@
 import Postgres
+import Wire
 
 /// The one statement that registers any number of requests of one customer, each a contact and its devices. It is all
 /// or none, but for requests that name an unknown list or too many devices. These are left out and told so. An unknown
@@ -262,6 +263,8 @@ enum RegisterQueries {
     """
 
   /// The devices as they are to be, each numbered, in a step of its own as `owner` is.
+  ///
+  /// A telephone number that has opted out stays so.
   private static let wanted = """
     SELECT ordinal, push_app_id, contact_id, token, token_key, sandbox, type AS invalidation_type, known_contact_id, known_sandbox, known_type,
       known_device_id, coalesce(known_device_id, nextval('device_device_id_seq')) AS device_id,
@@ -271,7 +274,13 @@ enum RegisterQueries {
       nullif(coalesce(country, known_country), '') AS country,
       CASE WHEN type <> 0 THEN coalesce(at, known_at, now()) END AS invalidated_at,
       CASE WHEN type = 0 THEN NULL WHEN type = known_type THEN known_reason ELSE 'app' END AS invalidation_reason
-    FROM looked_up
+    FROM (
+      SELECT ordinal, push_app_id, contact_id, token, token_key, sandbox, manufacturer, model, os_version, country, at,
+        known_contact_id, known_sandbox, known_type, known_device_id, known_manufacturer, known_model, known_os_version,
+        known_country, known_at, known_reason,
+        CASE WHEN known_type = \(InvalidationType.optedOut.rawValue) THEN known_type ELSE type END AS type
+      FROM looked_up
+    ) looked_up
     """
 
   /// By the index of contacts, whose pages are at hand: `IS TRUE` keeps the planner from the primary key. If another statement moved the

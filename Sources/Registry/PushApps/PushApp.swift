@@ -34,6 +34,9 @@ public struct PushApp: Sendable, Equatable {
     public let since: Date
   }
 
+  /// The app id of a customer's provider of SMS.
+  public static let smsAppID = "sms"
+
   /// Whether such a credential is stored for it.
   public func has(_ kind: PushCredential.Kind) -> Bool { credentials.contains { $0.kind == kind } }
 

@@ -111,6 +111,7 @@ struct PhoneDevice {
     if push.phone == .huawei { label += ", Huawei" }
     if push.phone == .browser { label += ", browser" }
     if push.phone == .windows { label += ", Windows" }
+    if push.phone == .number { label += ", SMS" }
     if push.notes.contains(SimulatedAPNs.Environment.sandbox.rawValue) { label += ", sandbox" }
   }
 

@@ -8,6 +8,8 @@ enum PhoneKind: String, Codable, CaseIterable {
   case huawei
   case browser = "web"
   case windows
+  /// What gets SMS and calls.
+  case number = "sms"
 
   var name: String {
     switch self {
@@ -16,6 +18,7 @@ enum PhoneKind: String, Codable, CaseIterable {
     case .huawei: "Huawei phone"
     case .browser: "Browser"
     case .windows: "Windows device"
+    case .number: "Telephone number"
     }
   }
 }
@@ -28,6 +31,7 @@ struct PhoneEntry: Sendable {
     case hms(SimulatedHMS.ReceivedRequest, token: String)
     case webPush(SimulatedWebPush.ReceivedRequest)
     case wns(SimulatedWNS.ReceivedRequest)
+    case sms(SimulatedSMS.Message)
   }
 
   let number: Int
@@ -40,6 +44,7 @@ struct PhoneEntry: Sendable {
     case .hms: .huawei
     case .wns: .windows
     case .webPush: .browser
+    case .sms: .number
     }
   }
 
@@ -50,6 +55,7 @@ struct PhoneEntry: Sendable {
     case .hms(_, let token): token
     case .webPush(let request): request.token
     case .wns(let request): request.channel
+    case .sms(let message): "+\(message.to)"
     }
   }
 
@@ -61,6 +67,7 @@ struct PhoneEntry: Sendable {
     case .hms(let request, let token): PhonePush(request, to: token, number: number)
     case .webPush(let request): PhonePush(request, number: number)
     case .wns(let request): PhonePush(request, number: number)
+    case .sms(let message): PhonePush(message, number: number)
     }
   }
 
@@ -228,6 +235,27 @@ struct PhonePush {
       case .revoked(let reason): reason
       }
     return ("\(event.name): \(path)", text)
+  }
+
+  /// A message, or what a call says.
+  init(_ message: SimulatedSMS.Message, number: Int) {
+    self.number = number
+    phone = .number
+    token = "+\(message.to)"
+    at = message.at
+    app = message.from.isEmpty ? "Unknown" : message.from
+    notes =
+      message.isCall
+      ? ["call"] + [message.language].compactMap(\.self)
+      : ["SMS", message.isUnicode ? "UCS-2" : "GSM-7", "\(message.parts) part\(message.parts == 1 ? "" : "s")"]
+    title = message.isCall ? "Call: \(message.text)" : message.text
+    text = ""
+    isSilent = false
+    badge = nil
+    picture = nil
+    url = nil
+    pushReadURL = nil
+    payload = message.text
   }
 
   /// The last telling part of the bundle id: `Acme` of `com.acme.app`.

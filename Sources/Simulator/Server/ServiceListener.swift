@@ -10,12 +10,13 @@ struct ServiceListener: Sendable {
   private let channel: any Channel
 
   /// - Parameters:
+  ///   - certificate: nil for HTTP/1.1 without TLS.
   ///   - connections: where the connections of this port are listed.
   ///   - http1: sets up a connection that speaks HTTP/1.1, for services that let ALPN decide; nil for HTTP/2 alone.
   ///   - accept: makes a new connection, given its number.
   /// - Throws: if the port cannot be bound.
   init<Connection: ServiceConnection>(
-    host: String, port: Int, certificate: NIOSSLContext, connections: ConnectionTable,
+    host: String, port: Int, certificate: NIOSSLContext?, connections: ConnectionTable,
     http1: (@Sendable (any Channel, ServerHandler<Connection>) throws -> Void)? = nil,
     accept: @escaping @Sendable (Int) -> Connection
   ) async throws {
@@ -28,6 +29,10 @@ struct ServiceListener: Sendable {
           let number = connections.nextNumber()
           let connection = accept(number)
           let handler = ServerHandler(connection, number: number, in: connections)
+          guard let certificate else {
+            try http1?(channel, handler)
+            return
+          }
           let tls = NIOSSLServerHandler(context: certificate) { presented, verified in
             handler.present(presented)
             verified.succeed(.certificateVerified)

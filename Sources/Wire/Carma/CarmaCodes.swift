@@ -43,4 +43,6 @@ public struct InvalidationType: RawRepresentable, Sendable, Hashable, Expressibl
   public static let refused: Self = 2
   /// The token belongs to the push service's other environment.
   public static let wrongEnvironment: Self = 3
+  /// The owner of a telephone number wants no SMS. No request can say so, and no registration undoes it.
+  public static let optedOut: Self = -1
 }

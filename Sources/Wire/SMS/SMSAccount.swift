@@ -129,3 +129,13 @@ extension SMSAccount {
   private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
   private static func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte & ~0x20) }
 }
+
+extension SMSAccount {
+  /// Whether it names one of Twilio's messaging services: MG and 32 hexadecimal digits.
+  public static func isMessagingService(_ text: String) -> Bool {
+    text.utf8.count == 34 && text.hasPrefix("MG")
+      && text.utf8.dropFirst(2).allSatisfy { isDigit($0) || isHexLetter($0) }
+  }
+
+  private static func isHexLetter(_ byte: UInt8) -> Bool { (0x41...0x46).contains(byte & ~0x20) }
+}

@@ -8,7 +8,7 @@ import Wire
   {
     let folder = try TemporaryDirectory(named: "demo")
     defer { folder.remove() }
-    let ports = Port.free(8)
+    let ports = Port.free(9)
 
     let first = try await RunningDemo(in: folder.path, ports)
     #expect(try Self.psql(first, "SELECT count(*) FROM contact WHERE customer_id = 1") == "50")
@@ -62,7 +62,7 @@ import Wire
   @Test func `The demo starts again after an interrupted set-up and after a kill of its PostgreSQL`() async throws {
     let folder = try TemporaryDirectory(named: "demo")
     defer { folder.remove() }
-    let ports = Port.free(8)
+    let ports = Port.free(9)
     let interrupted = try RunningDemo.launch(in: folder.path, ports)
     let postgres = "\(folder.path)/.pushcart/postgres"
     func hasBegun() -> Bool {
@@ -89,7 +89,7 @@ import Wire
     let parent = try TemporaryDirectory(named: "closed")
     defer { parent.remove() }
     chmod(parent.path, 0o700)
-    let ports = Port.free(8)
+    let ports = Port.free(9)
     let first = try await RunningDemo(in: parent.path, ports, umask: "077")
     let home = try first.folder
     defer { try? FileManager.default.removeItem(atPath: home) }

@@ -10,7 +10,7 @@ import Testing
     defer { folder.remove() }
     try FileManager.default.createSymbolicLink(
       atPath: "\(folder.path)/sql", withDestinationPath: Self.root.appending(path: "sql").path)
-    let ports = Port.free(8)
+    let ports = Port.free(9)
     let demo = try await RunningDemo(in: folder.path, ports)
     let tour = try Self.script()
       .replacing("pck_1_…", with: demo.key).replacing("localhost:8080", with: "localhost:\(ports[0])")

@@ -9,7 +9,7 @@ struct RunningDemo {
   var text: String { process.text }
 
   /// - Parameters:
-  ///   - ports: of the hub, the phone page, the Simulator's APNs twice, its FCM, its Push Kit, its Web Push and its WNS.
+  ///   - ports: of the hub, the phone page, the Simulator's APNs twice, its FCM, its Push Kit, its Web Push, its WNS and its SMS.
   ///   - umask: of its process.
   init(in folder: String, _ ports: [Int], umask: String = "022") async throws {
     process = try Self.launch(in: folder, ports, umask: umask)
@@ -20,7 +20,7 @@ struct RunningDemo {
   static func launch(in folder: String, _ ports: [Int], umask: String = "022") throws -> RunningPushcart {
     let names = [
       "--port", "--phone-port", "--apns-port", "--apns-sandbox-port", "--fcm-port", "--hms-port", "--webpush-port",
-      "--wns-port",
+      "--wns-port", "--sms-port",
     ]
     let flags = zip(names, ports).flatMap { [$0, "\($1)"] }
     return try RunningPushcart(["demo"] + flags, environment: [:], folder: folder, limits: "umask \(umask)")

@@ -15,7 +15,7 @@ import Wire
     let process = try RunningPushcart(
       [
         "simulator", "--ca-file", "ca.pem", "--apns-port", "0", "--apns-sandbox-port", "0", "--fcm-port", "0",
-        "--hms-port", "0", "--wns-port", "0", "--webpush-port", "0", "--phone-port", "0",
+        "--hms-port", "0", "--wns-port", "0", "--webpush-port", "0", "--sms-port", "0", "--phone-port", "0",
         "--trust", "\(sample.teamID)/\(sample.keyID)=AuthKey.p8",
       ], environment: [:], folder: folder.path)
     try await process.says("# Phone page: http")
@@ -47,7 +47,7 @@ import Wire
     let simulator = try RunningPushcart(
       [
         "simulator", "--apns-port", "0", "--apns-sandbox-port", "0", "--fcm-port", "0", "--hms-port", "0",
-        "--wns-port", "0", "--webpush-port", "0", "--phone-port", "0",
+        "--wns-port", "0", "--webpush-port", "0", "--sms-port", "0", "--phone-port", "0",
       ],
       environment: [:], folder: folder.path)
     try await simulator.says("# Phone page: http://localhost:")

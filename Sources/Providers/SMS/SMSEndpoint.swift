@@ -1,0 +1,88 @@
+import FoundationEssentials
+import Wire
+
+/// How all accounts of SMS send, and make calls. Each has connections of its own.
+struct SMSEndpoint: Sendable {
+  let pools: ConnectionPools
+
+  /// The clock by which pushes are dated.
+  var now: Date { pools.now() }
+
+  /// See `PushAccount.send`.
+  /// - Parameter isVoice: whether the requests are calls.
+  func send(
+    _ requests: [PushRequest], to address: SMSAddress, as account: SMSAccount, isVoice: Bool = false,
+    while isWanted: @escaping @Sendable () -> Bool
+  ) -> AsyncStream<[PushOutcome]> {
+    let key = PoolKey(service: isVoice ? "voice" : "sms", environment: .production, credentials: .sms(account))
+    let now = pools.now
+    return pools.send(
+      requests, through: key, to: ServiceAddress(address),
+      SMSServiceDescription(account: account, address: address, isVoice: isVoice, now: now), while: isWanted)
+  }
+
+  /// The verdict on a single request, which is no message.
+  func verdict(
+    on request: PushRequest, to address: SMSAddress, as account: SMSAccount, isVoice: Bool = false
+  ) async -> Verdict? {
+    for await outcomes in send([request], to: address, as: account, isVoice: isVoice, while: { true }) {
+      for outcome in outcomes { return outcome.verdict }
+    }
+    return nil
+  }
+}
+
+/// What connections have to know about a provider.
+private struct SMSServiceDescription: ServiceDescription {
+  let account: SMSAccount
+  let address: SMSAddress
+  let isVoice: Bool
+  let now: @Sendable () -> Date
+
+  var name: String { isVoice ? "voice" : "SMS" }
+  var label: String { isVoice ? "voice" : "sms" }
+  var startsWithOneStream: Bool { false }
+  var http1Connections: Int { 16 }
+  /// CM answers each of a thousand messages.
+  var longestBody: Int { 1 << 20 }
+  var longestRequest: Duration? { if case .http = account.provider { .seconds(10) } else { nil } }
+  /// Customers name the address.
+  var mayBePrivate: Bool { address.isLoopback }
+
+  func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
+    guard case .twilio(let accountSID, let authToken) = account.provider else { return .available(Authorization()) }
+    let text = Data("\(accountSID):\(authToken)".utf8).base64EncodedString()
+    return .available(Authorization(value: "Basic \(text)"))
+  }
+
+  func classification(of response: ServiceResponse, to request: PushRequest) -> ResponseClassification {
+    switch account.provider {
+    case .cm where isVoice: ResponseClassification(cmVoice: response)
+    case .cm: ResponseClassification(cm: response, to: request, at: now())
+    case .twilio: ResponseClassification(twilio: response, at: now())
+    case .http(let template): ResponseClassification(response, by: template)
+    }
+  }
+
+  func replace(_ authorization: Authorization, _ recovery: Recovery) -> Bool { false }
+  func goAwayReason(_ debugData: [UInt8]) -> String? { nil }
+  func verdict(onGoAway reason: String) -> Verdict? { nil }
+}
+
+extension ResponseClassification {
+  /// What a response says that has no code, or one that is unknown.
+  /// - Parameter word: the code, if there is one.
+  init(smsStatus response: ServiceResponse, _ word: String? = nil) {
+    let word = word ?? "HTTP\(response.status)"
+    switch response.status {
+    // Nothing says that it was accepted, and nothing that it was not.
+    case 200..<300: self.init(verdict: .uncertain(reason: word))
+    // The sign-in is refused, or the address is not the provider's.
+    case 300..<400, 401, 403, 404, 405: self.init(verdict: .credentialsRefused(reason: word))
+    case 408, 425, 429: self.init(verdict: .retry(after: response.retryAfter, reason: word))
+    case 400..<500: self.init(verdict: .payloadRefused(reason: word))
+    default: self.init(verdict: .retry(after: response.retryAfter, reason: word))
+    }
+    reason = "other"
+  }
+}

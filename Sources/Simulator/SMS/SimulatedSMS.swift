@@ -1,0 +1,210 @@
+import FoundationEssentials
+import Synchronization
+import Wire
+
+/// A simulation of CM Business Messaging (JSON), CM's voice OTP, and Twilio's messages and calls.
+///
+/// No real phone gets anything; the phone page shows messages and calls.
+public final class SimulatedSMS: SimulatedService, SteerableService {
+  static let serviceName = "sms"
+  static let messagePath = "/v1.0/message"
+  static let callPath = "/voiceapi/v2/OTP"
+  static let twilioPath = "/2010-04-01/Accounts/"
+
+  public let traffic: ServiceTraffic<ReceivedRequest>
+  let streamLimit = 100
+  private let phoneLog: RequestLog<PhoneEntry>?
+  private let state: Mutex<State>
+  private let reports: StatusReporter
+
+  fileprivate struct State {
+    var accounts: SMSAccounts
+    var rules = Rules()
+    /// Where reports of CM's messages go: CM has it in its console.
+    var statusURL: String?
+    /// Whether a report follows each message by itself.
+    var reportsByItself = false
+  }
+
+  /// - Parameter phoneLog: gets every message that a phone would get.
+  init(_ settings: SimulatorSettings, phoneLog: RequestLog<PhoneEntry>?) {
+    traffic = ServiceTraffic(keeping: settings.requestsKept)
+    self.phoneLog = phoneLog
+    state = Mutex(
+      State(
+        accounts: SMSAccounts(trustsAll: settings.trustsUnknownKeys), statusURL: settings.smsStatusURL,
+        reportsByItself: settings.smsStatusURL != nil))
+    reports = StatusReporter()
+  }
+
+  var accounts: SMSAccounts { state.withLock { $0.accounts } }
+
+  /// The reply to a request that was received completely, and what it says if it is accepted.
+  func reply(to request: SMSRequest, connection: Int) -> (Reply, accepted: SimulatedResponse) {
+    let (reply, codes) = state.withLock { $0.reply(to: request) }
+    let now = Date()
+    let messages = zip(request.parts, codes).map { part, code in
+      Message(
+        at: now, to: PhoneNumber(part.number)?.digits ?? part.number, from: part.from, text: part.text,
+        parts: part.parts, isUnicode: part.isUnicode, reference: part.reference, isCall: request.kind == .call,
+        language: part.language, statusURL: part.statusURL,
+        sid: (request.kind == .call ? "CA" : "SM") + UUID().uuidString.filter { $0 != "-" }.lowercased(), code: code,
+        isAccepted: code == nil && reply.isAccepted, isTwilio: request.service == .twilio)
+    }
+    traffic.log.append { number in
+      ReceivedRequest(
+        number: number, connection: connection, at: now, messages: messages, payload: request.body, reply: reply)
+    }
+    for message in messages where message.isAccepted {
+      phoneLog?.append { PhoneEntry(number: $0, request: .sms(message)) }
+      if state.withLock({ $0.reportsByItself }), !message.isCall {
+        Task { try? await report(message, .delivered) }
+      }
+    }
+    return (reply, SMSBody.accepted(request, messages))
+  }
+
+  /// All messages received so far, oldest first; refused ones too.
+  public var messages: [Message] { requests.flatMap(\.messages).filter { !$0.isCall } }
+
+  /// All calls received so far, oldest first; refused ones too.
+  public var calls: [Message] { requests.flatMap(\.messages).filter(\.isCall) }
+}
+
+extension SimulatedSMS.State {
+  /// The reply to the request, and for each message the code by which it alone is refused. The checks come first, then the rules. A
+  /// message's reply other than a refusal of that message is the whole request's.
+  fileprivate mutating func reply(to request: SMSRequest) -> (SimulatedSMS.Reply, codes: [Int?]) {
+    let none = [Int?](repeating: nil, count: request.parts.count)
+    if let refusal = request.refusal { return (.refuse(refusal), none) }
+    var codes: [Int?] = []
+    var whole: SimulatedSMS.Reply?
+    for part in request.parts {
+      guard part.fault == nil else {
+        codes.append(part.fault)
+        continue
+      }
+      let number = PhoneNumber(part.number)?.digits ?? part.number
+      switch rules.reply(where: { number.hasPrefix($0.prefix) }) {
+      case .refuse(let refusal) where refusal.isOfMessage: codes.append(refusal.code)
+      case let reply?:
+        codes.append(nil)
+        if reply != .accept { whole = whole ?? reply }
+      case nil: codes.append(nil)
+      }
+    }
+    if let whole { return (whole, codes) }
+    if request.service == .twilio, let code = codes.first ?? nil { return (.refuse(.code(code)), codes) }
+    return (.accept, codes)
+  }
+}
+
+// MARK: - Accounts, rules and reports
+
+extension SimulatedSMS {
+  /// Registers CM's product token, so that messages with it are taken.
+  public func register(productToken: String) { state.withLock { _ = $0.accounts.productTokens.insert(productToken) } }
+
+  /// Registers an account of Twilio.
+  public func register(accountSID: String, authToken: String) {
+    state.withLock { $0.accounts.authTokens[accountSID] = authToken }
+  }
+
+  /// Adds a rule for messages and calls that pass all checks. The first rule that matches decides.
+  /// - Parameter times: how often it applies; nil for always.
+  /// - Returns: the rule's number.
+  @discardableResult
+  public func rule(_ match: Match = .any, _ reply: Reply, times: Int? = nil) -> Int {
+    state.withLock { $0.rules.add(match, reply, times: times) }
+  }
+
+  /// Removes all rules.
+  public func removeRules() { state.withLock { $0.rules.removeAll() } }
+
+  /// The rules in force, by number.
+  var rules: [Rules.Entry] { state.withLock { $0.rules.entries } }
+
+  /// Sends the reports of all further messages by themselves: each is delivered.
+  /// - Parameter url: where those of CM's messages go; Twilio's go where the message says.
+  public func reportDeliveries(to url: String) {
+    state.withLock {
+      $0.statusURL = url
+      $0.reportsByItself = true
+    }
+  }
+
+  /// What became of a message, as its status report says.
+  public enum Status: Sendable, Hashable {
+    case delivered
+    /// - Parameter errorCode: of CM's standard error codes, or of Twilio's delivery errors.
+    case failed(errorCode: Int)
+  }
+
+  /// Posts a status report of a message: CM's as JSON, Twilio's as a signed form.
+  /// - Parameter url: nil for where the message, or `reportDeliveries`, says.
+  /// - Returns: the status of the answer; nil if there is nowhere to post it.
+  @discardableResult
+  public func report(_ message: Message, _ status: Status, to url: String? = nil) async throws -> Int? {
+    let (fallback, accounts) = state.withLock { ($0.statusURL, $0.accounts) }
+    guard let url = url ?? message.statusURL ?? (message.isTwilio ? nil : fallback) else { return nil }
+    return try await reports.post(message, status, to: url, authTokens: Array(accounts.authTokens))
+  }
+}
+
+// MARK: - Replies
+
+extension SimulatedSMS {
+  /// How a request is answered.
+  public typealias Reply = SimulatedReply<Refusal>
+  typealias Rules = ReplyRules<Match, Refusal>
+
+  /// Which messages a rule is for.
+  public struct Match: PrefixMatch {
+    /// How the number begins: digits of E.164, as in `316`.
+    public var prefix = ""
+    /// Only the n-th that matches the rest, counted from 1 since the rule was added.
+    public var nth: Int?
+
+    public init(prefix: String = "", nth: Int? = nil) {
+      self.prefix = prefix
+      self.nth = nth
+    }
+
+    public static var any: Match { Match() }
+    public static func number(_ prefix: String) -> Match { Match(prefix: prefix) }
+    public static func nth(_ number: Int) -> Match { Match(nth: number) }
+  }
+
+  /// A response that accepts nothing, or a message of CM that is refused alone.
+  public struct Refusal: Sendable, Hashable {
+    public var status: Int
+    /// Of CM, or of Twilio; nil for a status alone.
+    public var code: Int?
+    /// Whether the request's other messages are taken.
+    public var isOfMessage = false
+    /// The header `retry-after`: seconds, or an HTTP date.
+    public var retryAfter: String?
+
+    /// CM's code for one message, or Twilio's.
+    public static func message(_ code: Int) -> Self { Self(status: 200, code: code, isOfMessage: true) }
+
+    /// A code for the whole request.
+    public static func code(_ code: Int, status: Int = 400) -> Self { Self(status: status, code: code) }
+
+    /// A status without a code.
+    public static func status(_ status: Int, retryAfter: String? = nil) -> Self {
+      Self(status: status, retryAfter: retryAfter)
+    }
+  }
+}
+
+extension SimulatedSMS.Refusal: ListedRefusal {
+  static let listed =
+    [301, 302, 303, 304, 305, 401, 402, 403, 500, 999].map { message($0) }
+    + [101, 102, 103, 202, 203].map { code($0) }
+    + [21211, 21408, 21602, 21603, 21604, 21606, 21608, 21610, 21612, 21614, 21617].map { message($0) }
+    + [code(20003, status: 401), code(20404, status: 404), code(20429, status: 429)]
+    + [408, 429, 500, 503].map { status($0) }
+
+  var reason: String { code.map(String.init) ?? "" }
+}
