@@ -16,8 +16,9 @@ struct PushcartCommand: AsyncParsableCommand {
         name: "Management",
         subcommands: [
           CustomerCommand.self, KeyCommand.self, AppCommand.self, ListCommand.self, TemplateCommand.self,
-          SendCommand.self, SendoutCommand.self, MessageCommand.self, TriggerCommand.self, HybridCommand.self,
-          DatasyncCommand.self, WhyCommand.self, ReportCommand.self, LinksCommand.self, SoftphoneCommand.self,
+          SendCommand.self, SendoutCommand.self, MessageCommand.self, TriggerCommand.self, SMSCommand.self,
+          HybridCommand.self, DatasyncCommand.self, WhyCommand.self, ReportCommand.self, LinksCommand.self,
+          SoftphoneCommand.self,
           AuditCommand.self,
         ]),
     ])

@@ -91,6 +91,11 @@ struct RecipientHistory {
       lines.append(line(sentAt, "Sent\(again)."))
     }
     lines.append(line(push.state == .waiting ? push.notBefore : push.settledAt, outcome(of: push)))
+    if let delivery = push.delivery {
+      let reason = push.deliveryReason ?? "the provider says no more"
+      lines.append(
+        line(push.reportedAt, delivery == "delivered" ? "Delivered to the phone." : "Not delivered: \(reason)."))
+    }
     if let openedAt = push.openedAt { lines.append(line(openedAt, "Opened by a person.")) }
     return lines
   }

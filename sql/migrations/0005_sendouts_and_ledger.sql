@@ -150,6 +150,9 @@ CREATE TABLE push (
   not_before  timestamptz,
   give_up_at  timestamptz,
   opened_at   timestamptz,
+  delivery    text CONSTRAINT push_delivery_known CHECK (delivery IN ('delivered', 'failed')),
+  delivery_reason text,
+  reported_at timestamptz,
   address     text,
   PRIMARY KEY (customer_id, sendout_id, push_no),
   CONSTRAINT push_addressed CHECK (device_id IS NOT NULL OR address IS NOT NULL)
@@ -174,6 +177,9 @@ COMMENT ON COLUMN push.settled_at  IS 'When its outcome was written.';
 COMMENT ON COLUMN push.not_before  IS 'Earliest moment of the next attempt; NULL unless waiting. infinity: only once all other pushes of its message have failed.';
 COMMENT ON COLUMN push.give_up_at  IS 'When retries end: two hours after the first postponement. NULL until then, and while refused credentials are its only obstacle.';
 COMMENT ON COLUMN push.opened_at   IS 'First open by a person; NULL until then.';
+COMMENT ON COLUMN push.delivery    IS 'Last word of the provider on an SMS that it had accepted: delivered, or failed for good. NULL until then.';
+COMMENT ON COLUMN push.delivery_reason IS 'Why an SMS was not delivered, as the provider has it, such as 24 subscriber absent.';
+COMMENT ON COLUMN push.reported_at IS 'When that word came.';
 COMMENT ON COLUMN push.address     IS 'Where it goes without a device, such as a telephone number. No push service takes one yet: such a push is skipped as no_device.';
 
 -- Single messages. No foreign keys, for the same reason as at push: the statement that writes a message has read its contact.

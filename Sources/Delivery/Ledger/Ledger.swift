@@ -219,9 +219,12 @@ extension SendoutCounts {
 
 extension PushReply {
   init(_ row: Row) throws {
-    let (push, device, contact, state, attempts, reason, resent, sent, settled, due, opened, address) = try row.decode(
+    let (
+      push, device, contact, state, attempts, reason, resent, sent, settled, due, opened, address, delivery, whyNot,
+      reported
+    ) = try row.decode(
       Int64.self, Int64?.self, Int64.self, String.self, Int32.self, String?.self, String?.self, Date?.self, Date?.self,
-      Date?.self, Date?.self, String?.self)
+      Date?.self, Date?.self, String?.self, String?.self, String?.self, Date?.self)
     guard let state = PushState(rawValue: state) else {
       throw PostgresError.decoding(statement: LedgerQueries.pushes.name, column: "state", .format("an unknown state"))
     }
@@ -230,6 +233,7 @@ extension PushReply {
       state: state,
       attempts: Int(attempts), reason: reason, resentBecause: resent, sentAt: sent.map(Wire.Timestamp.init),
       settledAt: settled.map(Wire.Timestamp.init),
-      notBefore: due.map(Wire.Timestamp.init), openedAt: opened.map(Wire.Timestamp.init))
+      notBefore: due.map(Wire.Timestamp.init), openedAt: opened.map(Wire.Timestamp.init),
+      delivery: delivery, deliveryReason: whyNot, reportedAt: reported.map(Wire.Timestamp.init))
   }
 }

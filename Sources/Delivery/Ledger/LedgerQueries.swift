@@ -150,7 +150,7 @@ enum LedgerQueries {
     "ledger.pushes", .read,
     """
     SELECT push_no, device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at,
-           nullif(not_before, 'infinity') AS not_before, opened_at, address
+           nullif(not_before, 'infinity') AS not_before, opened_at, address, delivery, delivery_reason, reported_at
       FROM push
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no > $4::bigint
        AND ($3::text IS NULL OR state = $3::text)
@@ -163,7 +163,7 @@ enum LedgerQueries {
     "ledger.pushes_of_contact", .read,
     """
     SELECT push_no, device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at,
-           nullif(not_before, 'infinity') AS not_before, opened_at, address
+           nullif(not_before, 'infinity') AS not_before, opened_at, address, delivery, delivery_reason, reported_at
       FROM push
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND contact_id = $3::bigint
      ORDER BY push_no
@@ -174,5 +174,5 @@ enum LedgerQueries {
 package enum DeliveryStatements {
   package static let all: [Statement] =
     FreezeQueries.all + LedgerQueries.all + BatchQueries.all + BreakerQueries.all + MessageQueries.all + OpenQueries.all
-    + HistoryQueries.all + HybridQueries.all
+    + HistoryQueries.all + HybridQueries.all + DeliveryReportQueries.all
 }

@@ -35,6 +35,8 @@ public struct Open: Sendable, Hashable {
 public enum DeliveryError: Error, Sendable, Hashable {
   /// Too many opens are waiting to be written. The caller may retry shortly.
   case opensOverflow
+  /// The same of delivery reports.
+  case reportsOverflow
 }
 
 /// Takes single opens and records them in batches.

@@ -18,6 +18,7 @@ extension UncertainPolicy: ExpressibleByArgument {}
 extension Report: ExpressibleByArgument {}
 extension IdentityMode: ExpressibleByArgument {}
 extension PushAppKind: ExpressibleByArgument {}
+extension SMSProviderKind: ExpressibleByArgument {}
 
 extension AppType: ExpressibleByArgument {
   /// By name, as in `ios`, or in Carma's numbers.

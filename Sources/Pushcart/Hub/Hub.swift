@@ -39,12 +39,14 @@ struct Hub: Sendable {
     let vault = Vault(masterKeys)
     let linkKeys = LinkKeys(pool, vault: vault)
     let signer = LinkSigner(try await linkKeys.load())
+    let smsAddresses = try await SMSStatusAddresses.load(pool, vault: vault, publicURL: settings.publicURL)
     let parts = HubParts(
       pool: pool, reportPool: reportPool, vault: vault, links: PublicLinks(base: settings.publicURL, signer: signer),
       signer: signer,
       services: try PushServices(
-        settings.pushServices, tokens: ProviderTokenVault(pool.limited(to: .seconds(4)), vault: vault), logger: logger),
-      readiness: Readiness(pool, migrator),
+        settings.pushServices, tokens: ProviderTokenVault(pool.limited(to: .seconds(4)), vault: vault), logger: logger,
+        smsStatusURL: smsAddresses.url),
+      smsAddresses: smsAddresses, readiness: Readiness(pool, migrator),
       settings: settings, logger: logger)
     let pins = try await PINs.load(pool, vault: vault)
     let caches = RegistryCaches(pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps)
@@ -179,8 +181,13 @@ struct Hub: Sendable {
         sendouts: SendoutStore(pool, reading: parts.reportPool),
         reports: Reports(parts.reportPool), customers: Customers(pool), audit: AuditLog(pool), appCache: parts.pushApps,
         messages: messageService, triggers: Triggers(pool), hybrid: HybridApps(pool), hybridCache: hybridCache,
-        datasync: DatasyncApps(pool)),
-      pages: pages(parts), description: try DescriptionRoutes(publicURL: settings.publicURL),
+        datasync: DatasyncApps(pool), smsAccounts: credentials, smsAddresses: parts.smsAddresses),
+      pages: pages(parts),
+      smsStatus: SMSStatusRoutes(
+        SMSChannel(
+          apps: parts.pushApps, credentials: credentials, services: parts.services,
+          reports: DeliveryReports(parts.requestDatabase)), parts.smsAddresses),
+      description: try DescriptionRoutes(publicURL: settings.publicURL),
       health: HealthRoutes(unavailableReason: parts.readiness.unavailableReason), metrics: metricsRoutes)
   }
 
@@ -226,13 +233,15 @@ struct HubParts: Sendable {
   let links: PublicLinks
   let signer: LinkSigner
   let services: PushServices
+  /// Where providers of SMS post their status reports.
+  let smsAddresses: SMSStatusAddresses
   let readiness: Readiness
   let dispatcher: Dispatcher
   let messages: MessageDispatcher
 
   init(
     pool: Pool, reportPool: Pool, vault: Vault, links: PublicLinks, signer: LinkSigner, services: PushServices,
-    readiness: Readiness, settings: Settings, logger: Logger
+    smsAddresses: SMSStatusAddresses, readiness: Readiness, settings: Settings, logger: Logger
   ) {
     self.pool = pool
     self.reportPool = reportPool
@@ -240,6 +249,7 @@ struct HubParts: Sendable {
     self.links = links
     self.signer = signer
     self.services = services
+    self.smsAddresses = smsAddresses
     self.readiness = readiness
     var dispatch = DispatchSettings()
     dispatch.window = settings.pushesInFlight

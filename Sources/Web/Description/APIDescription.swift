@@ -113,6 +113,8 @@ extension APIDescription {
           Small values of an app that its back end writes, and subscriptions of devices and webhooks to what changes in them (Webcom). \
           The app's secret is sent as `Authorization: Bearer`.
           """),
+      TagDescription(
+        tag: .sms, description: "The provider that sends a customer's SMS, and what it reports of them."),
       TagDescription(tag: .reports, description: "The views of schema `report`, for those without psql."),
       TagDescription(
         tag: .pages, description: "What a phone fetches. It sends no credentials: the link itself is the secret."),
@@ -121,7 +123,8 @@ extension APIDescription {
     operations: [
       PushDeviceOperations.all, KeyOperations.all, AppOperations.all, ListOperations.all, TemplateOperations.all,
       SendoutOperations.all, MessageOperations.all, TriggerOperations.all, GatewayOperations.all, HybridOperations.all,
-      GeoIPOperations.all, SoftphoneOperations.all, DatasyncOperations.all, ReportOperations.all, PageOperations.all,
+      GeoIPOperations.all, SoftphoneOperations.all, DatasyncOperations.all, SMSOperations.all, ReportOperations.all,
+      PageOperations.all,
       HealthOperations.all,
     ].flatMap { $0 })
 }

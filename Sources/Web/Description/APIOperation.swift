@@ -18,6 +18,7 @@ struct APIOperation: Sendable {
     case gateway = "Hybrid gateway"
     case softphones = "Softphones"
     case datasync = "Data trees"
+    case sms = "SMS"
     case reports = "Reports"
     case pages = "Pages"
     case operations = "Operations"

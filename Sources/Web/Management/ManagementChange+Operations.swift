@@ -69,6 +69,22 @@ extension ManagementChange {
     return after
   }
 
+  /// Makes or changes the app that stands for the customer's provider of SMS.
+  public func setSMS(_ account: SMSAccount, vault: Vault) async throws -> PushApp {
+    let apps = PushApps(transaction, vault: vault)
+    let service = PushServiceFields(sms: account)
+    guard let known = try await apps.list(customer).first(where: { $0.type == .sms }) else {
+      let added = try await apps.add(
+        customer, NewPushApp(appID: PushApp.smsAppID, type: .sms, name: "SMS", service: service))
+      try await record(.addApp, "app \(added.id)", after: PushAppReply(added))
+      return added
+    }
+    let before = try await apps.lock(customer, known.id).map { PushAppReply($0) }
+    let changed = try await apps.update(customer, known.id, PushAppUpdate(service: service))
+    try await record(.changeApp, "app \(known.id)", before: before, after: PushAppReply(changed))
+    return changed
+  }
+
   public func rotateIdentity(of id: PushAppID, vault: Vault) async throws -> AppIdentityReply {
     let apps = PushApps(transaction, vault: vault)
     let before = try await apps.lock(customer, id).map { PushAppReply($0) }

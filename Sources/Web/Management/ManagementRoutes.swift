@@ -20,17 +20,20 @@ public struct ManagementRoutes: RouteSet {
   private let triggers: TriggerRoutes
   private let hybrid: HybridAppRoutes
   private let datasync: DatasyncManagementRoutes
+  private let sms: SMSRoutes
 
   /// - Parameters:
   ///   - vault: encrypts the credentials of apps.
   ///   - credentials: asks push services about them.
+  ///   - smsAccounts: opens what customers' providers of SMS are, to show it without its secrets.
+  ///   - smsAddresses: where these providers post their status reports.
   ///   - appCache: the hub's, which forgets what is changed here. So does `hybridCache`.
   public init(
     authenticator: Authenticator, replies: IdempotentReplies, keys: AccessKeys, apps: PushApps, vault: Vault,
     credentials: CredentialCheck, lists: ContactLists, templates: Templates,
     sendouts: SendoutStore, reports: Reports, customers: Customers, audit: AuditLog, appCache: PushAppCache,
     messages: MessageService, triggers: Triggers, hybrid: HybridApps, hybridCache: HybridAppCache,
-    datasync: DatasyncApps
+    datasync: DatasyncApps, smsAccounts: PushCredentialVault, smsAddresses: SMSStatusAddresses
   ) {
     let endpoint = IdempotentEndpoint(authenticator: authenticator, replies: replies)
     self.keys = KeyRoutes(endpoint: endpoint, keys: keys)
@@ -45,6 +48,9 @@ public struct ManagementRoutes: RouteSet {
     self.triggers = TriggerRoutes(endpoint: endpoint, triggers: triggers)
     self.hybrid = HybridAppRoutes(endpoint: endpoint, apps: hybrid, cache: hybridCache, vault: vault)
     self.datasync = DatasyncManagementRoutes(endpoint: endpoint, apps: datasync)
+    sms = SMSRoutes(
+      endpoint: endpoint, apps: apps, cache: appCache, vault: vault, credentials: credentials, accounts: smsAccounts,
+      addresses: smsAddresses)
   }
 
   public func addRoutes(to routes: RouteTable) {
@@ -63,6 +69,10 @@ public struct ManagementRoutes: RouteSet {
     routes.post("/api/v1/apps/{id}/check", use: apps.check)
     routes.post("/api/v1/apps/{id}/identity", use: apps.rotateIdentity)
     routes.delete("/api/v1/apps/{id}/identity/previous", use: apps.revokePreviousIdentity)
+
+    routes.put("/api/v1/sms", use: sms.save)
+    routes.get("/api/v1/sms", use: sms.show)
+    routes.post("/api/v1/sms/check", use: sms.check)
 
     routes.get("/api/v1/lists", use: lists.list)
     routes.post("/api/v1/lists", use: lists.add)

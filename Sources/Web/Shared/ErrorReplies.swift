@@ -18,7 +18,7 @@ public enum ErrorReplies {
     case let error as SendoutError: sendouts(error)
     case let error as HybridError: hybrid(error)
     case let error as SubscriptionsError: subscriptions(error)
-    case DeliveryError.opensOverflow, is CancellationError: .busy
+    case is DeliveryError, is CancellationError: .busy
     case let problem as JSONProblem: .badRequest(problem.sentence + ".")
     case let error as HTTPError: http(error)
     default: DatabaseUnavailable(error).map(unavailable)

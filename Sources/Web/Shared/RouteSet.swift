@@ -14,6 +14,7 @@ public struct HubRoutes: Sendable {
   private let datasync: DatasyncRoutes
   private let management: ManagementRoutes
   private let pages: PageRoutes
+  private let smsStatus: SMSStatusRoutes
   private let description: DescriptionRoutes
   private let health: HealthRoutes
   private let metrics: MetricsRoutes
@@ -21,8 +22,8 @@ public struct HubRoutes: Sendable {
   public init(
     carma: CarmaRoutes, carmaTriggers: CarmaTriggerRoutes, hybrid: HybridRoutes, mediator: MediatorRoutes,
     gateway: GatewayRoutes, geoIP: GeoIPRoutes, datasync: DatasyncRoutes, management: ManagementRoutes,
-    pages: PageRoutes,
-    description: DescriptionRoutes, health: HealthRoutes, metrics: MetricsRoutes
+    pages: PageRoutes, smsStatus: SMSStatusRoutes, description: DescriptionRoutes, health: HealthRoutes,
+    metrics: MetricsRoutes
   ) {
     self.carma = carma
     self.carmaTriggers = carmaTriggers
@@ -33,6 +34,7 @@ public struct HubRoutes: Sendable {
     self.datasync = datasync
     self.management = management
     self.pages = pages
+    self.smsStatus = smsStatus
     self.description = description
     self.health = health
     self.metrics = metrics
@@ -43,7 +45,7 @@ public struct HubRoutes: Sendable {
 
   /// What apps, their back ends and phones ask for.
   public var clients: [any RouteSet] {
-    [carma, carmaTriggers, hybrid, gateway, geoIP, mediator, datasync, pages, health]
+    [carma, carmaTriggers, hybrid, gateway, geoIP, mediator, datasync, pages, smsStatus, health]
   }
 
   /// What operators ask for: management, its description and metrics. Both listeners tell their health.

@@ -42,6 +42,8 @@ extension HTTPField.Name {
   public static let deviceID = known("DeviceID")
   /// `X-Total-Count`: how many there are, whatever `$top` leaves of them.
   static let totalCount = known("X-Total-Count")
+  /// `X-Twilio-Signature`: that Twilio sent it.
+  static let twilioSignature = known("X-Twilio-Signature")
   /// `X-Forwarded-For`: whom a proxy has the request from.
   static let forwardedFor = known("X-Forwarded-For")
   /// `Referrer-Policy`: whether links on a page tell where they stood.

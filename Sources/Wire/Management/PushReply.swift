@@ -18,12 +18,16 @@ public struct PushReply: APIObject, Equatable {
   public var settledAt: Timestamp?
   public var notBefore: Timestamp?
   public var openedAt: Timestamp?
+  public var delivery: String?
+  public var deliveryReason: String?
+  public var reportedAt: Timestamp?
 
   public init(
     pushNo: PushNumber, deviceId: DeviceID? = nil, address: String? = nil, contactId: ContactID, state: PushState,
     attempts: Int,
     reason: String? = nil, resentBecause: String? = nil, sentAt: Timestamp? = nil, settledAt: Timestamp? = nil,
-    notBefore: Timestamp? = nil, openedAt: Timestamp? = nil
+    notBefore: Timestamp? = nil, openedAt: Timestamp? = nil,
+    delivery: String? = nil, deliveryReason: String? = nil, reportedAt: Timestamp? = nil
   ) {
     self.pushNo = pushNo
     self.deviceId = deviceId
@@ -37,11 +41,14 @@ public struct PushReply: APIObject, Equatable {
     self.settledAt = settledAt
     self.notBefore = notBefore
     self.openedAt = openedAt
+    self.delivery = delivery
+    self.deliveryReason = deliveryReason
+    self.reportedAt = reportedAt
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
     case pushNo, deviceId, address, contactId, state, attempts, reason, resentBecause, sentAt, settledAt, notBefore,
-      openedAt
+      openedAt, delivery, deliveryReason, reportedAt
   }
   public static let schemaName: String? = "Push"
   public static let schemaDescription = "One push of a sendout: a row of the ledger."
@@ -64,6 +71,9 @@ public struct PushReply: APIObject, Equatable {
     case .settledAt: "When the push's outcome was written."
     case .notBefore: "The earliest time of the next attempt."
     case .openedAt: "When a person first opened the push."
+    case .delivery: "`delivered` or `failed`: the last word of the provider on an SMS that it had accepted."
+    case .deliveryReason: "Why an SMS was not delivered, as the provider has it."
+    case .reportedAt: "When that word came."
     }
   }
 }

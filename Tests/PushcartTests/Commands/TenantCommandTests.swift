@@ -30,6 +30,14 @@ import Wire
       (["com.secretive.app", "--name", "stolen"], ["com.nothing", "--name", "stolen"]),
     ],
     "app check": [(["1"], ["999999"]), (["com.secretive.app/ios"], ["com.nothing/ios"])],
+    "sms set": [
+      (
+        ["--provider", "cm", "--sender", "Acme", "--product-token-file", "TEMPLATE"],
+        ["--provider", "cm", "--sender", "Acme", "--product-token-file", "TEMPLATE"]
+      )
+    ],
+    "sms show": [([], [])],
+    "sms check": [([], [])],
     "app identity": [(["1"], ["999999"]), (["com.secretive.app"], ["com.nothing"])],
     "list add": [(["--name", "secretive"], ["--name", "other"])],
     "list list": [([], [])],

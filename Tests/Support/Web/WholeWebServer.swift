@@ -94,13 +94,22 @@ public struct WholeWebServer: Sendable {
           lists: ContactLists(pool), templates: Templates(pool), sendouts: SendoutStore(pool),
           reports: Reports(pool), customers: Customers(pool), audit: AuditLog(pool), appCache: pushApps,
           messages: messageService, triggers: Triggers(pool), hybrid: HybridApps(pool), hybridCache: hybridCache,
-          datasync: DatasyncApps(pool)),
-        pages: pages, description: try DescriptionRoutes(publicURL: publicURL),
+          datasync: DatasyncApps(pool), smsAccounts: PushCredentialVault(pool, vault: vault),
+          smsAddresses: smsAddresses),
+        pages: pages,
+        smsStatus: SMSStatusRoutes(
+          SMSChannel(
+            apps: pushApps, credentials: PushCredentialVault(pool, vault: vault), services: services,
+            reports: DeliveryReports(pool)), smsAddresses),
+        description: try DescriptionRoutes(publicURL: publicURL),
         health: HealthRoutes(unavailableReason: { nil }),
         metrics: MetricsRoutes { ("text/plain; version=0.0.4", "pushcart_up 1\n") }
       ).all
     }
   }
+
+  /// Where providers of SMS post their status reports.
+  public var smsAddresses: SMSStatusAddresses { SMSStatusAddresses(key: Array(0..<32), publicURL: publicURL) }
 
   private var pages: PageRoutes {
     let opens = Opens(pool)

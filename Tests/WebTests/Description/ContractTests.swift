@@ -3,6 +3,7 @@ import Delivery
 import Foundation
 import Postgres
 import Registry
+import Simulator
 import Support
 import Testing
 import Wire
@@ -87,6 +88,7 @@ private struct Tour: Sendable {
     try await send("POST", "/api/v1/apps/\(bench.app.id)/identity")
     try await send("DELETE", "/api/v1/apps/\(bench.app.id)/identity/previous")
     try await softphones()
+    try await sms()
     try await send("POST", "/api/v1/lists", #"{"name":"newsletter"}"#)
     try await send("GET", "/api/v1/lists")
     try await send("PUT", "/api/v1/templates/offer", #"{"body":"<h1>Hi {{firstName}}</h1>"}"#)
@@ -115,6 +117,19 @@ private struct Tour: Sendable {
       let query = fields.map { "\($0)=\($1.replacing("+", with: "%2B"))" }.joined(separator: "&")
       try await send("GET", "/k/\(key)/tokens/\(path)?\(query)")
     }
+  }
+
+  private func sms() async throws {
+    bench.simulator.sms.register(productToken: "token")
+    let settings = try await send(
+      "PUT", "/api/v1/sms",
+      #"{"provider":"cm","sender":"Acme","productToken":"token","url":"\#(bench.simulator.cmURL)"}"#)
+    try await send("GET", "/api/v1/sms")
+    try await send("POST", "/api/v1/sms/check")
+    let path = "/sms/status/\(try settings.json.string("statusUrl")?.split(separator: "/").last ?? "")"
+    try await send(
+      "POST", path, #"{"messages":{"msg":{"reference":"10000001","status":{"code":"2"}}}}"#)
+    try await send("GET", "\(path)?reference=10000001&status=2")
   }
 
   private func carma() async throws {

@@ -75,6 +75,9 @@ import Wire
     "is missing beside", "give deviceToken and service", "is there beside deviceToken", "32 bytes in base64",
     "names no destination", "has no platform", "certificates are always checked", "must be an address of the form",
     "may hold only", "must hold 1 to 1024", "holds more than 100",
+    "belongs to the provider", "must be a full address", "template ",
+    "productToken is missing",
+    "accountSid is missing", "is no token: give it alone",
   ]
 
   private func difference(

@@ -1,4 +1,5 @@
 import Providers
+import Simulator
 import Support
 import Testing
 import Wire
@@ -18,6 +19,7 @@ import Wire
     "/api/v1/apps": Case(path: "/api/v1/apps", json: #"{"name":"New","appId":"com.new","appType":1}"#),
     "/api/v1/apps/{id}/check": Case(path: "/api/v1/apps/1/check"),
     "/api/v1/apps/{id}/identity": Case(path: "/api/v1/apps/1/identity"),
+    "/api/v1/sms/check": Case(path: "/api/v1/sms/check"),
     "/api/v1/lists": Case(path: "/api/v1/lists", json: #"{"name":"newsletter"}"#),
     "/api/v1/sendouts": Case(
       path: "/api/v1/sendouts", json: #"{"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x"}}"#),
@@ -48,6 +50,10 @@ import Wire
         _ = try await managed.send("POST", "/api/v1/sendouts", json: cases["/api/v1/sendouts"]?.json)
         try await managed.addApp("com.acme.rotated")
         _ = try await managed.send("POST", "/api/v1/hybrid", json: #"{"appId":"com.acme.rotated"}"#)
+        simulator.sms.register(productToken: "token")
+        _ = try await managed.send(
+          "PUT", "/api/v1/sms",
+          json: #"{"provider":"cm","sender":"Acme","productToken":"token","url":"\#(simulator.cmURL)"}"#)
         for (operation, request) in cases { try await expectOnce(managed, operation, request) }
       }
     }

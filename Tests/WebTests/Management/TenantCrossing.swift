@@ -64,6 +64,9 @@ extension TenantCrossing {
     TenantCrossing(
       "DELETE /api/v1/apps/{id}/identity/previous", { "/api/v1/apps/\($0)/identity/previous" }, number),
     TenantCrossing("POST /api/v1/apps/{id}/check", { "/api/v1/apps/\($0)/check" }, number),
+    TenantCrossing("GET /api/v1/sms", at: "/api/v1/sms"),
+    TenantCrossing("PUT /api/v1/sms", at: "/api/v1/sms", json: #"{"provider":"cm","sender":"x"}"#),
+    TenantCrossing("POST /api/v1/sms/check", at: "/api/v1/sms/check"),
   ]
 
   private static let lists = [

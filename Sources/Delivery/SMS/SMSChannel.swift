@@ -1,0 +1,127 @@
+public import Providers
+public import Registry
+public import Wire
+
+/// A customer's provider of SMS beside the sending itself: its settings, its status reports, and calls.
+public struct SMSChannel: Sendable {
+  private let apps: PushAppCache
+  private let credentials: PushCredentialVault
+  private let services: PushServices
+  private let reports: DeliveryReports
+
+  public init(
+    apps: PushAppCache, credentials: PushCredentialVault, services: PushServices, reports: DeliveryReports
+  ) {
+    self.apps = apps
+    self.credentials = credentials
+    self.services = services
+    self.reports = reports
+  }
+
+  /// The customer's account; nil if there is none.
+  /// - Throws: `RegistryError.sealed` when none of the hub's master keys opens it.
+  private func account(of customer: CustomerID) async throws -> (app: PushApp, account: SMSAccount)? {
+    let app: PushApp
+    do {
+      app = try await apps.resolve(customer, appID: PushApp.smsAppID, type: .sms)
+    } catch RegistryError.appUnknown { return nil }
+    guard case .sms(let account) = try await credentials.credentials(for: app) else { return nil }
+    return (app, account)
+  }
+
+  // MARK: Status reports
+
+  /// What a request with status reports held.
+  public enum Receipt: Sendable, Hashable {
+    /// It was taken: so many pushes are now delivered, or failed for good.
+    case recorded(Int)
+    /// It is in no form of the provider's.
+    case malformed
+    /// The provider has not signed it.
+    case unsigned
+    /// The customer has no provider.
+    case noProvider
+  }
+
+  /// A request to the address of status reports.
+  public struct StatusRequest: Sendable {
+    /// As the provider has it, query included.
+    public var url: String
+    /// What follows the question mark; empty without one.
+    public var query: String
+    public var contentType: String?
+    /// The header `X-Twilio-Signature`.
+    public var signature: String?
+    public var body: [UInt8]
+
+    public init(url: String, query: String, contentType: String?, signature: String?, body: [UInt8]) {
+      self.url = url
+      self.query = query
+      self.contentType = contentType
+      self.signature = signature
+      self.body = body
+    }
+  }
+
+  /// Records the reports in a request of the customer's provider.
+  /// - Throws: as `DeliveryReports.record`.
+  public func take(_ request: StatusRequest, of customer: CustomerID) async throws -> Receipt {
+    guard let (app, account) = try await account(of: customer) else { return .noProvider }
+    let received: [SMSStatusReport]
+    do throws(SMSStatusRefusal) {
+      received = try SMSStatusReport.read(
+        SMSStatusRequest(
+          url: request.url, query: request.query, contentType: request.contentType, signature: request.signature,
+          body: request.body), of: account)
+    } catch {
+      return error == .unsigned ? .unsigned : .malformed
+    }
+    let final = received.compactMap { DeliveryReport($0, app: app.id) }
+    return .recorded(final.isEmpty ? 0 : try await reports.record(customer, final).count)
+  }
+
+  // MARK: Calls
+
+  /// What became of a call.
+  public enum CallResult: Sendable, Hashable {
+    case placed
+    case refused(reason: String)
+    /// The provider did not answer, or is to be asked later.
+    case unavailable(reason: String)
+    /// The customer has no provider that makes calls.
+    case noProvider
+  }
+
+  /// Speaks a code to a number.
+  /// - Parameters:
+  ///   - text: what is said; `{{pin}}` stands for the code, which is said digit by digit.
+  ///   - language: as in `nl-NL`.
+  public func call(
+    _ number: PhoneNumber, text: String, code: String, language: String, of customer: CustomerID
+  ) async throws -> CallResult {
+    guard let account = try await account(of: customer)?.account else { return .noProvider }
+    let call = VoiceCall(to: number, text: text, code: code, language: language)
+    switch await services.call(call, as: account) {
+    case nil: return .noProvider
+    case .accepted: return .placed
+    case .tokenInvalid(_, _, let reason), .payloadRefused(let reason), .credentialsRefused(let reason):
+      return .refused(reason: reason)
+    case .retry(_, let reason), .unsent(let reason), .uncertain(let reason): return .unavailable(reason: reason)
+    }
+  }
+}
+
+extension DeliveryReport {
+  /// - Returns: nil for a report that is not the last word.
+  init?(_ report: SMSStatusReport, app: PushAppID) {
+    switch report.outcome {
+    case .pending: return nil
+    case .delivered:
+      self.init(sendout: report.reference.sendout, push: report.reference.push, app: app, isDelivered: true)
+    case .failed(let reason):
+      self.init(
+        sendout: report.reference.sendout, push: report.reference.push, app: app, isDelivered: false, reason: reason,
+        retirement: report.cause?.invalidationType)
+    }
+  }
+}

@@ -1,0 +1,246 @@
+import Crypto
+import FoundationEssentials
+public import Wire
+
+/// What a provider of SMS says of a message that it took.
+public struct SMSStatusReport: Sendable, Hashable {
+  public enum Outcome: Sendable, Hashable {
+    case delivered
+    /// For good.
+    case failed(reason: String)
+    /// Not yet.
+    case pending
+  }
+
+  public var reference: SMSReference
+  public var outcome: Outcome
+  /// What it says of the number; nil for nothing.
+  public var cause: InvalidTokenCause?
+}
+
+/// A request to the address where status reports are posted.
+public struct SMSStatusRequest: Sendable {
+  /// As the provider has it, query included.
+  public var url: String
+  /// What follows the question mark; empty without one.
+  public var query: String
+  public var contentType: String?
+  /// The header `X-Twilio-Signature`.
+  public var signature: String?
+  public var body: [UInt8]
+
+  public init(url: String, query: String, contentType: String?, signature: String?, body: [UInt8]) {
+    self.url = url
+    self.query = query
+    self.contentType = contentType
+    self.signature = signature
+    self.body = body
+  }
+}
+
+/// Why a status report is not taken.
+public enum SMSStatusRefusal: Error, Hashable {
+  /// It is in no form of the provider's.
+  case malformed
+  /// Twilio has not signed it.
+  case unsigned
+}
+
+extension SMSStatusReport {
+  /// Reads the reports in a request, in the form of the account's provider. Those of messages that are not the hub's are left out.
+  public static func read(
+    _ request: SMSStatusRequest, of account: SMSAccount
+  ) throws(SMSStatusRefusal) -> [SMSStatusReport] {
+    switch account.provider {
+    case .cm: try cm(request)
+    case .twilio(_, let authToken): try twilio(request, authToken: authToken)
+    case .http: try own(request)
+    }
+  }
+
+  // MARK: CM
+
+  /// JSON or XML, whose members are told by their names in any case; or a query with the same values.
+  private static func cm(_ request: SMSStatusRequest) throws(SMSStatusRefusal) -> [SMSStatusReport] {
+    guard !request.body.isEmpty else {
+      let fields = Dictionary(
+        FormFields.read(Array(request.query.utf8)).map { ($0.name.lowercased(), $0.value) }, uniquingKeysWith: { $1 })
+      guard let reference = fields["reference"],
+        let code = fields["status"] ?? fields["statuscode"] ?? fields["code"]
+      else { throw .malformed }
+      let error = fields["statusdescription"] ?? fields["errorcode"] ?? fields["standarderrortext"]
+      return [cm(reference, code, error)].compactMap(\.self)
+    }
+    let first = request.body.first { $0 > 0x20 }
+    if first == UInt8(ascii: "<") || first == 0xEF { return try cmXML(request.body) }
+    guard let json = (try? JSONValue(json: request.body))?.withLowercaseNames, let list = json["messages"]?["msg"]
+    else {
+      throw .malformed
+    }
+    let messages: [JSONValue] = if case .array(let messages) = list { messages } else { [list] }
+    var reports: [SMSStatusReport?] = []
+    for message in messages {
+      guard let reference = message["reference"]?.word, let code = message["status"]?["code"]?.word else {
+        throw .malformed
+      }
+      reports.append(cm(reference, code, message["status"]?["errorcode"]?.word))
+    }
+    return reports.compactMap(\.self)
+  }
+
+  private static func cmXML(_ body: [UInt8]) throws(SMSStatusRefusal) -> [SMSStatusReport] {
+    let xml: ParsedXML
+    do { xml = try ParsedXML(body) } catch { throw .malformed }
+    let messages = xml.children("MSG")
+    guard xml.name.lowercased() == "messages", !messages.isEmpty else { throw .malformed }
+    var reports: [SMSStatusReport?] = []
+    for message in messages {
+      let status = message.children("STATUS").first
+      guard let reference = message.text("REFERENCE"), let code = status?.text("CODE") else { throw .malformed }
+      reports.append(cm(reference.trimmed, code.trimmed, status?.text("ERRORCODE")?.trimmed))
+    }
+    return reports.compactMap(\.self)
+  }
+
+  /// - Returns: nil for a message that is not the hub's.
+  private static func cm(_ reference: String, _ code: String, _ error: String?) -> SMSStatusReport? {
+    guard let reference = SMSReference(reference) else { return nil }
+    let error = error.flatMap { Int($0) }
+    switch code {
+    case "2", "4": return SMSStatusReport(reference: reference, outcome: .delivered)
+    case "1", "3":
+      // CM still tries.
+      if error == 7 { return SMSStatusReport(reference: reference, outcome: .pending) }
+      let words = error.flatMap { cmErrors[$0] }
+      let reason = error.map { "\($0) \(words ?? "error")" } ?? (code == "1" ? "rejected" : "failed")
+      // 23: never to be used again. 37: the national blacklist.
+      let cause: InvalidTokenCause? = error == 37 ? .optedOut : error == 23 ? .unregistered : nil
+      return SMSStatusReport(reference: reference, outcome: .failed(reason: reason), cause: cause)
+    default: return SMSStatusReport(reference: reference, outcome: .pending)
+    }
+  }
+
+  /// CM's standard error codes.
+  static let cmErrors: [Int: String] = [
+    5: "not delivered", 8: "expired", 20: "cannot be delivered in this form", 21: "credit problem",
+    22: "credit problem",
+    23: "bad number", 24: "subscriber absent", 25: "operator problem", 26: "handset problem",
+    27: "handset cannot take it", 28: "suspected spam", 29: "content not permitted", 30: "spend limit",
+    31: "cannot be billed", 33: "adult content check", 34: "adult content check", 35: "adult content check",
+    36: "adult content check", 37: "opted out (national blacklist)",
+  ]
+
+  // MARK: Twilio
+
+  private static func twilio(
+    _ request: SMSStatusRequest, authToken: String
+  ) throws(SMSStatusRefusal) -> [SMSStatusReport] {
+    let fields = FormFields.read(request.body)
+    guard isSigned(request, fields, authToken: authToken) else { throw .unsigned }
+    let values = Dictionary(fields.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
+    guard let status = values["MessageStatus"] ?? values["SmsStatus"] else { throw .malformed }
+    let query = FormFields.read(Array(request.query.utf8))
+    guard let text = query.first(where: { $0.name == "reference" })?.value else { throw .malformed }
+    guard let reference = SMSReference(text) else { return [] }
+    switch status {
+    case "delivered", "read": return [SMSStatusReport(reference: reference, outcome: .delivered)]
+    case "undelivered", "failed":
+      let code = values["ErrorCode"].flatMap { Int($0) }
+      let words = code.flatMap { twilioErrors[$0] }
+      let cause: InvalidTokenCause? =
+        code == 21610 ? .optedOut : code.map { [30006, 21211, 21614].contains($0) } == true ? .unregistered : nil
+      return [
+        SMSStatusReport(
+          reference: reference, outcome: .failed(reason: code.map { "\($0) \(words ?? "error")" } ?? status),
+          cause: cause)
+      ]
+    default: return [SMSStatusReport(reference: reference, outcome: .pending)]
+    }
+  }
+
+  /// Twilio's delivery errors.
+  static let twilioErrors: [Int: String] = [
+    21610: "opted out", 30001: "queue overflow", 30002: "account suspended", 30003: "handset unreachable",
+    30004: "blocked", 30005: "handset unknown", 30006: "landline", 30007: "filtered", 30008: "unknown error",
+  ]
+
+  /// Twilio, "Security": the HMAC-SHA1 of the address and, in the order of their names, each field's name and value.
+  static func isSigned(
+    _ request: SMSStatusRequest, _ fields: [(name: String, value: String)], authToken: String
+  ) -> Bool {
+    guard let code = request.signature.flatMap({ Data(base64Encoded: $0) }) else { return false }
+    let sorted = fields.sorted { ($0.name, $0.value) < ($1.name, $1.value) }
+    let text = request.url + sorted.map { $0.name + $0.value }.joined()
+    return HMAC<Insecure.SHA1>.isValidAuthenticationCode(
+      code, authenticating: Data(text.utf8), using: SymmetricKey(data: Data(authToken.utf8)))
+  }
+
+  // MARK: Any other
+
+  /// `{"reference":"…","status":"delivered"}` with an optional `errorCode`, or a list of these.
+  private static func own(_ request: SMSStatusRequest) throws(SMSStatusRefusal) -> [SMSStatusReport] {
+    guard let json = (try? JSONValue(json: request.body))?.withLowercaseNames else { throw .malformed }
+    let messages: [JSONValue] = if case .array(let messages) = json { messages } else { [json] }
+    var reports: [SMSStatusReport] = []
+    for message in messages {
+      guard let text = message["reference"]?.word, let status = message["status"]?.word else { throw .malformed }
+      guard let reference = SMSReference(text) else { continue }
+      reports.append(own(reference, status.lowercased(), message["errorcode"]?.word))
+    }
+    return reports
+  }
+
+  private static func own(_ reference: SMSReference, _ status: String, _ error: String?) -> SMSStatusReport {
+    switch status {
+    case "delivered", "read": SMSStatusReport(reference: reference, outcome: .delivered)
+    case "failed", "undelivered", "rejected", "expired":
+      SMSStatusReport(
+        reference: reference,
+        outcome: .failed(reason: [status, error].compactMap(\.self).joined(separator: " ")))
+    case "opted-out", "optedout":
+      SMSStatusReport(reference: reference, outcome: .failed(reason: "opted out"), cause: .optedOut)
+    default: SMSStatusReport(reference: reference, outcome: .pending)
+    }
+  }
+}
+
+extension JSONValue {
+  /// A text, or a whole number as one.
+  fileprivate var word: String? {
+    switch self {
+    case .string(let text): text
+    case .integer(let number): String(number)
+    default: nil
+    }
+  }
+}
+
+extension String {
+  fileprivate var trimmed: String { String(drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed()) }
+}
+
+/// Reads `application/x-www-form-urlencoded`.
+enum FormFields {
+  static func read(_ body: [UInt8]) -> [(name: String, value: String)] {
+    body.split(separator: UInt8(ascii: "&")).map { pair in
+      let sides = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+      return (decoded(sides[0]), sides.count == 2 ? decoded(sides[1]) : "")
+    }
+  }
+
+  private static func decoded(_ part: ArraySlice<UInt8>) -> String {
+    var bytes: [UInt8] = []
+    var rest = part
+    while let byte = rest.popFirst() {
+      if byte == UInt8(ascii: "%"), rest.count >= 2,
+        let code = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+      {
+        bytes.append(code)
+        rest = rest.dropFirst(2)
+      } else {
+        bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

@@ -1,0 +1,132 @@
+import ArgumentParser
+import FoundationEssentials
+import Registry
+import Web
+import Wire
+
+struct SMSCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "sms", abstract: "Set, show and check a customer's provider of SMS.",
+    subcommands: [Set.self, Show.self, Check.self])
+
+  struct Set: ManagementCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "Set the provider that sends a customer's SMS, and makes its calls.",
+      discussion: """
+        All options are set anew. Enter the address that is printed at the provider, so that it reports which messages were \
+        delivered. Twilio is told with each message.
+
+        Example: pushcart sms set --customer 1 --provider cm --product-token-file token.txt --sender Acme
+        """)
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(help: "cm, twilio, or http for any other.") var provider: SMSProviderKind
+    @Option(
+      help: "Sender of messages that name none: up to 11 letters and digits, or up to 16 digits.") var sender: String
+    @Option(help: "Full address that messages are posted to. (default: the provider's own)") var url: String?
+    @Option(help: "Full address that calls are posted to, by CM or Twilio. (default: no calls)") var voiceURL: String?
+    @Option(help: "File that holds CM's product token.", completion: .file()) var productTokenFile: String?
+    @Option(help: "Twilio's Account SID.") var accountSid: String?
+    @Option(help: "File that holds Twilio's Auth Token.", completion: .file()) var authTokenFile: String?
+    @Option(help: "File with the request of another provider, in JSON.", completion: .file(extensions: ["json"]))
+    var templateFile: String?
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      var template: JSONValue?
+      if let templateFile {
+        let text = try InputFile(templateFile).text
+        do throws(JSONProblem) {
+          template = try JSONValue(json: Array(text.utf8))
+        } catch {
+          throw CommandFailure("The file \(templateFile) of --template-file is no JSON.")
+        }
+      }
+      let request = SMSSettingsRequest(
+        provider: provider, sender: sender, url: url, voiceUrl: voiceURL,
+        productToken: try productTokenFile.map { try InputFile($0).text }, accountSid: accountSid,
+        authToken: try authTokenFile.map { try InputFile($0).text }, template: template)
+      let account = try SMSAccount(request)
+      let vault = try stores.vault
+      let app = try await stores.change(customer) { change in try await change.setSMS(account, vault: vault) }
+      try options.output.show(SMSSettingsReply(app, account, try await stores.statusAddresses)) { $0.text }
+    }
+  }
+
+  struct Show: ManagementCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(abstract: "Show a customer's provider of SMS, without its sign-in.")
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      let app = try await stores.smsApp(customer)
+      guard
+        case .sms(let account) = try await PushCredentialVault(stores.pool, vault: try stores.vault).credentials(
+          for: app)
+      else { throw CommandFailure.noSMS }
+      try options.output.show(SMSSettingsReply(app, account, try await stores.statusAddresses)) { $0.text }
+    }
+  }
+
+  struct Check: ManagementCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "Ask a customer's provider of SMS whether it accepts the sign-in.",
+      discussion: """
+        Nobody gets a message. The exit status is 1 when the provider refuses the sign-in or cannot be reached. A provider of the kind \
+        http cannot be asked.
+        """)
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup(title: "Push services") var providers: ProviderFlags
+    @OptionGroup var options: ManagementOptions
+
+    var given: [Given] { options.given + providers.given }
+
+    func run(in stores: ManagementStores) async throws {
+      guard let reply = try await stores.check(try await stores.smsApp(customer)) else { throw CommandFailure.noSMS }
+      try options.output.show(reply) { reply in
+        var table = TextTable("Verdict", "Reason")
+        for check in reply.checks { table.add(check.verdict.rawValue, check.reason) }
+        return table.text(empty: "") + reply.checks.compactMap(\.advice).map { "\n\($0)\n" }.joined()
+      }
+      if !reply.checks.contains(where: { [.accepted, .unasked].contains($0.verdict) }) { throw ExitCode.failure }
+    }
+  }
+}
+
+extension CommandFailure {
+  fileprivate static let noSMS = CommandFailure(
+    "The customer has no provider of SMS yet: pushcart sms set --customer N --provider cm, twilio or http.")
+}
+
+extension ManagementStores {
+  /// The app that stands for the customer's provider of SMS.
+  fileprivate func smsApp(_ customer: CustomerID) async throws -> PushApp {
+    guard let app = try await apps.list(customer).first(where: { $0.type == .sms }) else { throw CommandFailure.noSMS }
+    return app
+  }
+
+  /// Where providers post their status reports.
+  fileprivate var statusAddresses: SMSStatusAddresses {
+    get async throws {
+      try await SMSStatusAddresses.load(pool, vault: try vault, publicURL: settings.publicURL)
+    }
+  }
+}
+
+extension SMSSettingsReply {
+  fileprivate var text: String {
+    var table = TextTable("", "")
+    table.add("Provider", account)
+    table.add("Sender", sender)
+    table.add("Messages", url)
+    table.add("Calls", voiceUrl ?? "none")
+    table.add("Status reports", statusUrl)
+    if let alarm { table.add("Alarm", alarm.reason) }
+    return table.text(empty: "")
+  }
+}

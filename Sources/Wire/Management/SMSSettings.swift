@@ -1,0 +1,111 @@
+/// Body of `PUT /api/v1/sms`.
+public struct SMSSettingsRequest: APIRequest, Equatable {
+  public var provider: SMSProviderKind
+  public var sender: String
+  public var url: String?
+  public var voiceUrl: String?
+  public var productToken: String?
+  public var accountSid: String?
+  public var authToken: String?
+  public var template: JSONValue?
+
+  public init(
+    provider: SMSProviderKind, sender: String, url: String? = nil, voiceUrl: String? = nil,
+    productToken: String? = nil, accountSid: String? = nil, authToken: String? = nil, template: JSONValue? = nil
+  ) {
+    self.provider = provider
+    self.sender = sender
+    self.url = url
+    self.voiceUrl = voiceUrl
+    self.productToken = productToken
+    self.accountSid = accountSid
+    self.authToken = authToken
+    self.template = template
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case provider, sender, url, voiceUrl, productToken, accountSid, authToken, template
+  }
+  public static let schemaName: String? = "SMSSettingsRequest"
+  public static let schemaDescription = "The provider that sends the customer's SMS, and makes its calls."
+  public static let example = SMSSettingsRequest(
+    provider: .cm, sender: "Acme", productToken: "00000000-0000-4000-8000-000000000000")
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .provider: "`cm` for CM Business Messaging, `twilio`, or `http` for any other."
+    case .sender:
+      FieldDescription(
+        "Of messages that name none: up to 11 letters and digits, or up to 16 digits; with Twilio also a messaging service.",
+        limits: 1...34)
+    case .url:
+      FieldDescription(
+        "The full address that messages are posted to. The provider's own if absent; `http` needs one.", limits: 1...500
+      )
+    case .voiceUrl:
+      FieldDescription(
+        "The full address that calls are posted to, by CM or Twilio. No calls if absent.", limits: 1...500)
+    case .productToken: FieldDescription("CM's product token. It is never shown again.", limits: 1...200)
+    case .accountSid: FieldDescription("Twilio's Account SID.", limits: 1...64)
+    case .authToken: FieldDescription("Twilio's Auth Token. It is never shown again.", limits: 1...200)
+    case .template:
+      """
+      Of a provider `http`, the request for one message: `contentType` (json, form, xml or query) and `body`, in which `{to}`, \
+      `{to_plus}`, `{from}`, `{text}` and `{reference}` stand for the message's values. Optional are `method`, `headers`, \
+      `successStatuses`, `successPath` with `successValue`, and `temporaryStatuses`. It is never shown again.
+      """
+    }
+  }
+}
+
+/// The provider that sends the customer's SMS. Its sign-in is never shown.
+public struct SMSSettingsReply: APIObject, Equatable {
+  public var pushAppId: PushAppID
+  public var provider: SMSProviderKind
+  public var sender: String
+  public var url: String
+  public var voiceUrl: String?
+  public var account: String
+  public var statusUrl: String
+  public var alarm: PushAppReply.Alarm?
+  public var updatedAt: Timestamp
+
+  public init(
+    pushAppId: PushAppID, provider: SMSProviderKind, sender: String, url: String, voiceUrl: String? = nil,
+    account: String, statusUrl: String, alarm: PushAppReply.Alarm? = nil, updatedAt: Timestamp
+  ) {
+    self.pushAppId = pushAppId
+    self.provider = provider
+    self.sender = sender
+    self.url = url
+    self.voiceUrl = voiceUrl
+    self.account = account
+    self.statusUrl = statusUrl
+    self.alarm = alarm
+    self.updatedAt = updatedAt
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case pushAppId, provider, sender, url, voiceUrl, account, statusUrl, alarm, updatedAt
+  }
+  public static let schemaName: String? = "SMSSettings"
+  public static let schemaDescription = "The provider that sends the customer's SMS."
+  public static let example = SMSSettingsReply(
+    pushAppId: PushAppID(9), provider: .cm, sender: "Acme", url: "https://gw.messaging.cm.com/v1.0/message",
+    account: "cm", statusUrl: "https://push.example.com/sms/status/1-vT0c2nUe0nEJzN0bXwKpQy", updatedAt: .example)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .pushAppId: "The app of the type SMS that stands for it in sendouts, messages and reports."
+    case .provider: "The kind of provider."
+    case .sender: "The sender of messages that name none."
+    case .url: "Where messages are posted to, without its query."
+    case .voiceUrl: "Where calls are posted to. Absent if it makes none."
+    case .account: "Who signs in, never with what."
+    case .statusUrl:
+      "Where the provider posts its status reports: enter it in CM's console. Twilio is told with each message."
+    case .alarm: "Why the provider needs attention, such as a refused sign-in. Absent if all is well."
+    case .updatedAt: "When it last changed."
+    }
+  }
+}
