@@ -32,8 +32,8 @@ import Wire
     "app check": [(["1"], ["999999"]), (["com.secretive.app/ios"], ["com.nothing/ios"])],
     "sms set": [
       (
-        ["--provider", "cm", "--sender", "Acme", "--product-token-file", "TEMPLATE"],
-        ["--provider", "cm", "--sender", "Acme", "--product-token-file", "TEMPLATE"]
+        ["--provider", "cm", "--sender", "Acme", "--product-token-file", "TEMPLATE", "--url", "http://127.0.0.1:1/"],
+        ["--provider", "cm", "--sender", "Acme", "--product-token-file", "TEMPLATE", "--url", "http://127.0.0.1:1/"]
       )
     ],
     "sms show": [([], [])],
