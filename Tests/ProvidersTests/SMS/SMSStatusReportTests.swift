@@ -77,7 +77,7 @@ import Wire
       return SMSStatusReport.isSigned(request, fields, authToken: token)
     }
     #expect(isSigned("RSOYDt4T1cUTdK1PDd93/VVr8B8="))
-    #expect(!isSigned("RSOYDt4T1cUTdK1PDd93/VVr8B9=") && !isSigned("") && !isSigned("x"))
+    #expect(!isSigned("SSOYDt4T1cUTdK1PDd93/VVr8B8=") && !isSigned("") && !isSigned("x"))
     #expect(!isSigned("RSOYDt4T1cUTdK1PDd93/VVr8B8=", token: "12346"))
   }
 
