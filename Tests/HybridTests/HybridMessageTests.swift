@@ -1,4 +1,5 @@
 import Hybrid
+import Wire
 import Testing
 
 struct HybridMessageTests {

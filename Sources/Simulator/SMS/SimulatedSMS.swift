@@ -5,21 +5,22 @@ import Wire
 /// A simulation of CM Business Messaging (JSON), CM's voice OTP, and Twilio's messages and calls.
 ///
 /// No real phone gets anything; the phone page shows messages and calls.
-public final class SimulatedSMS: SimulatedService, SteerableService {
+public final class SimulatedSMS: SteerableService {
   static let serviceName = "sms"
   static let messagePath = "/v1.0/message"
   static let callPath = "/voiceapi/v2/OTP"
   static let twilioPath = "/2010-04-01/Accounts/"
 
   public let traffic: ServiceTraffic<ReceivedRequest>
+  public let rules = ReplyRules<Match, Refusal>()
   let streamLimit = 100
   private let phoneLog: RequestLog<PhoneEntry>?
   private let state: Mutex<State>
-  private let reports: StatusReporter
+  private let reports: SMSStatusSender
 
   fileprivate struct State {
     var accounts: SMSAccounts
-    var rules = Rules()
+    let rules: ReplyRules<Match, Refusal>
     /// Where reports of CM's messages go: CM has it in its console.
     var statusURL: String?
     /// Whether a report follows each message by itself.
@@ -32,9 +33,9 @@ public final class SimulatedSMS: SimulatedService, SteerableService {
     self.phoneLog = phoneLog
     state = Mutex(
       State(
-        accounts: SMSAccounts(trustsAll: settings.trustsUnknownKeys), statusURL: settings.smsStatusURL,
+        accounts: SMSAccounts(trustsAll: settings.trustsUnknownKeys), rules: rules, statusURL: settings.smsStatusURL,
         reportsByItself: settings.smsStatusURL != nil))
-    reports = StatusReporter()
+    reports = SMSStatusSender()
   }
 
   var accounts: SMSAccounts { state.withLock { $0.accounts } }
@@ -74,7 +75,7 @@ public final class SimulatedSMS: SimulatedService, SteerableService {
 extension SimulatedSMS.State {
   /// The reply to the request, and for each message the code by which it alone is refused. The checks come first, then the rules. A
   /// message's reply other than a refusal of that message is the whole request's.
-  fileprivate mutating func reply(to request: SMSRequest) -> (SimulatedSMS.Reply, codes: [Int?]) {
+  fileprivate func reply(to request: SMSRequest) -> (SimulatedSMS.Reply, codes: [Int?]) {
     let none = [Int?](repeating: nil, count: request.parts.count)
     if let refusal = request.refusal { return (.refuse(refusal), none) }
     var codes: [Int?] = []
@@ -85,7 +86,7 @@ extension SimulatedSMS.State {
         continue
       }
       let number = PhoneNumber(part.number)?.digits ?? part.number
-      switch rules.reply(where: { number.hasPrefix($0.prefix) }) {
+      switch rules.reply(to: number) {
       case .refuse(let refusal) where refusal.isOfMessage: codes.append(refusal.code)
       case let reply?:
         codes.append(nil)
@@ -99,7 +100,7 @@ extension SimulatedSMS.State {
   }
 }
 
-// MARK: - Accounts, rules and reports
+// MARK: - Accounts and reports
 
 extension SimulatedSMS {
   /// Registers CM's product token, so that messages with it are taken.
@@ -109,20 +110,6 @@ extension SimulatedSMS {
   public func register(accountSID: String, authToken: String) {
     state.withLock { $0.accounts.authTokens[accountSID] = authToken }
   }
-
-  /// Adds a rule for messages and calls that pass all checks. The first rule that matches decides.
-  /// - Parameter times: how often it applies; nil for always.
-  /// - Returns: the rule's number.
-  @discardableResult
-  public func rule(_ match: Match = .any, _ reply: Reply, times: Int? = nil) -> Int {
-    state.withLock { $0.rules.add(match, reply, times: times) }
-  }
-
-  /// Removes all rules.
-  public func removeRules() { state.withLock { $0.rules.removeAll() } }
-
-  /// The rules in force, by number.
-  var rules: [Rules.Entry] { state.withLock { $0.rules.entries } }
 
   /// Sends the reports of all further messages by themselves: each is delivered.
   /// - Parameter url: where those of CM's messages go; Twilio's go where the message says.
@@ -154,26 +141,7 @@ extension SimulatedSMS {
 // MARK: - Replies
 
 extension SimulatedSMS {
-  /// How a request is answered.
-  public typealias Reply = SimulatedReply<Refusal>
-  typealias Rules = ReplyRules<Match, Refusal>
-
-  /// Which messages a rule is for.
-  public struct Match: PrefixMatch {
-    /// How the number begins: digits of E.164, as in `316`.
-    public var prefix = ""
-    /// Only the n-th that matches the rest, counted from 1 since the rule was added.
-    public var nth: Int?
-
-    public init(prefix: String = "", nth: Int? = nil) {
-      self.prefix = prefix
-      self.nth = nth
-    }
-
-    public static var any: Match { Match() }
-    public static func number(_ prefix: String) -> Match { Match(prefix: prefix) }
-    public static func nth(_ number: Int) -> Match { Match(nth: number) }
-  }
+  public typealias Match = PrefixMatch
 
   /// A response that accepts nothing, or a message of CM that is refused alone.
   public struct Refusal: Sendable, Hashable {

@@ -48,7 +48,8 @@ extension CountedMatch {
 
 /// Which requests a rule is for, where nothing but the beginning of a name tells them apart.
 public struct PrefixMatch: CountedMatch {
-  /// How it begins: the push token, the token in a channel URI, or the last part of a browser's endpoint. In rules for token requests,
+  /// How it begins: the push token, the token in a channel URI, or the last part of a browser's endpoint,
+  /// or the digits of a telephone number, as in `316`. In rules for token requests,
   /// the client's id or the account's `client_email`.
   public var prefix = ""
   public var nth: Int?

@@ -26,7 +26,7 @@ import Wire
   ) async throws {
     try await withAPNs { simulator, services in
       let account = services.cm(simulator)
-      simulator.sms.rule(.number("31600"), .refuse(.message(code)))
+      simulator.sms.rule(.prefix("31600"), .refuse(.message(code)))
       #expect(await account.smsVerdicts(of: [("+31600000001", "Hi"), (Self.number, "Ho")]) == [verdict, .accepted])
       #expect(simulator.sms.count == 1)
     }

@@ -114,8 +114,8 @@ import Wire
         json: #"{"provider":"cm","sender":"Acme","productToken":"sesame","url":"\#(bench.simulator.cmURL)"}"#)
       let numbers = (1...5).map { "3161234567\($0)" }
       try await register(numbers, bench)
-      bench.simulator.sms.rule(.number(numbers[2]), .refuse(.message(402)))
-      bench.simulator.sms.rule(.number(numbers[3]), .refuse(.message(303)))
+      bench.simulator.sms.rule(.prefix(numbers[2]), .refuse(.message(402)))
+      bench.simulator.sms.rule(.prefix(numbers[3]), .refuse(.message(303)))
       let first = try await bench.withHubs {
         let key = try await send(bench, MessageBody(alert: "Hi {{firstName}}"))
         #expect(

@@ -6,7 +6,7 @@ import NIOPosix
 import Wire
 
 /// Posts status reports to a hub, over http.
-struct StatusReporter: Sendable {
+struct SMSStatusSender: Sendable {
   struct Failure: Error {}
 
   /// - Returns: the status of the answer.
