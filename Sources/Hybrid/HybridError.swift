@@ -18,4 +18,6 @@ public enum HybridError: Error, Sendable, Hashable {
   case noSMS
   /// The customer has nothing to make calls with.
   case noCalls
+  /// The provider made no call.
+  case callFailed
 }

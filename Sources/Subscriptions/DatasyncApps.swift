@@ -15,7 +15,7 @@ public struct DatasyncApps: Sendable {
   /// - Throws: `RegistryError.appUnknown`, `.customerUnknown`.
   public func enable(_ customer: CustomerID, app: String, createdBy: AccessKeyID?) async throws -> NewAccessKey {
     let key = try await AccessKeys(database).make(
-      customer, name: "datasync \(app)", scope: .backend, appID: app, createdBy: createdBy)
+      customer, name: String("datasync \(app)".prefix(200)), scope: .backend, appID: app, createdBy: createdBy)
     try await database.query(DatasyncQueries.enable, customer.rawValue, app)
     return key
   }

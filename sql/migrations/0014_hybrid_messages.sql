@@ -16,10 +16,10 @@ CREATE TABLE hybrid_message (
   status       text        NOT NULL DEFAULT 'Sent' CONSTRAINT hybrid_message_status_known CHECK (status IN ('Cancelled', 'Sent', 'Rejected', 'Accepted', 'Failed', 'Delivered')),
   delivered_at timestamptz,
   read_at      timestamptz,
-  unsettled    int2        NOT NULL,
+  unsettled    int2        NOT NULL DEFAULT 0,
   fallback_no  int4,
   fallback_reason text     CONSTRAINT hybrid_message_fallback_reason_known CHECK (fallback_reason IN ('sms_only', 'no_device', 'push_failed', 'unconfirmed')),
-  is_reported  boolean     NOT NULL,
+  is_reported  boolean     NOT NULL DEFAULT false,
   PRIMARY KEY (customer_id, sendout_id, message_no)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02);
 -- The number comes first. With the customer first, the planner takes this index for as good as the primary key on a new table.

@@ -25,7 +25,7 @@ enum HybridQueries {
     WITH wanted AS MATERIALIZED (
       SELECT w.*, f.device_id AS fallback_device, \(Recipient.contactColumns("c")),
              CASE WHEN c.contact_id IS NULL OR $14::bigint IS NOT NULL AND f.device_id IS NULL THEN 1
-                  WHEN f.invalidation_type = \(InvalidationType.byAppOrUser.rawValue) THEN 3 ELSE 0 END::int2 AS verdict
+                  WHEN f.invalidation_type = \(InvalidationType.optedOut.rawValue) THEN 3 ELSE 0 END::int2 AS verdict
         FROM unnest($8::int4[], $9::text[], $10::jsonb[], $11::int4[], $12::text[], $15::text[], $16::text[], $17::text[],
                     $18::int2[])
           AS w (message_no, named, body, ttl, reference, number, sender, text, parts)
@@ -115,7 +115,7 @@ enum HybridQueries {
      CROSS JOIN LATERAL (SELECT invalidation_type FROM device
                           WHERE customer_id = $1::bigint AND contact_id = c.contact_id AND push_app_id = $3::bigint
                           ORDER BY device_id LIMIT 1) AS d
-     WHERE d.invalidation_type = \(InvalidationType.byAppOrUser.rawValue)
+     WHERE d.invalidation_type = \(InvalidationType.optedOut.rawValue)
     """)
 
   /// Records what a device or a provider says of pushes: sendouts `$2`, push numbers `$3`. Those of other numbers than `$4` or other

@@ -65,6 +65,12 @@ public final class DeliveryReports: Sendable {
       DeliveryReportQueries.record, customer.rawValue, reports.map(\.sendout.rawValue), reports.map(\.push.rawValue),
       reports.map { $0.isDelivered ? "delivered" : "failed" }, reports.map { $0.reason?.forLedger },
       reports.map(\.app.rawValue))
+    // Also where nothing is news: a hub that stopped between the two commits was not done.
+    let messages = HybridLedger(database)
+    for isDelivered in [true, false] {
+      let ids = reports.filter { $0.isDelivered == isDelivered }.map { UpdateID($0.sendout, $0.push) }
+      if !ids.isEmpty { _ = try await messages.report(customer, ids, areDelivered: isDelivered) }
+    }
     var isNews = [Bool](repeating: false, count: reports.count)
     for row in rows { isNews[try row.decode(Int.self) - 1] = true }
     return isNews

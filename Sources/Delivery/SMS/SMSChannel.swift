@@ -95,9 +95,9 @@ public struct SMSChannel: Sendable {
   /// Speaks a code to a number.
   /// - Parameters:
   ///   - text: what is said; `{{pin}}` stands for the code, which is said digit by digit.
-  ///   - language: as in `nl-NL`.
+  ///   - language: as in `nl` or `nl-NL`; nil for English.
   public func call(
-    _ number: PhoneNumber, text: String, code: String, language: String, of customer: CustomerID
+    _ number: PhoneNumber, text: String, code: String, language: String?, of customer: CustomerID
   ) async throws -> CallResult {
     guard let account = try await account(of: customer)?.account else { return .noProvider }
     let call = VoiceCall(to: number, text: text, code: code, language: language)

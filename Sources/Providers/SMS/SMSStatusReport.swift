@@ -64,7 +64,8 @@ extension SMSStatusReport {
   private static func cm(_ request: SMSStatusRequest) throws(SMSStatusRefusal) -> [SMSStatusReport] {
     guard !request.body.isEmpty else {
       let fields = Dictionary(
-        FormFields.read(Array(request.query.utf8)).map { ($0.name.lowercased(), $0.value) }, uniquingKeysWith: { $1 })
+        StatusFormFields.read(Array(request.query.utf8)).map { ($0.name.lowercased(), $0.value) },
+        uniquingKeysWith: { $1 })
       guard let reference = fields["reference"],
         let code = fields["status"] ?? fields["statuscode"] ?? fields["code"]
       else { throw .malformed }
@@ -135,11 +136,11 @@ extension SMSStatusReport {
   private static func twilio(
     _ request: SMSStatusRequest, authToken: String
   ) throws(SMSStatusRefusal) -> [SMSStatusReport] {
-    let fields = FormFields.read(request.body)
+    let fields = StatusFormFields.read(request.body)
     guard isSigned(request, fields, authToken: authToken) else { throw .unsigned }
     let values = Dictionary(fields.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
     guard let status = values["MessageStatus"] ?? values["SmsStatus"] else { throw .malformed }
-    let query = FormFields.read(Array(request.query.utf8))
+    let query = StatusFormFields.read(Array(request.query.utf8))
     guard let text = query.first(where: { $0.name == "reference" })?.value else { throw .malformed }
     guard let reference = SMSReference(text) else { return [] }
     switch status {
@@ -220,7 +221,7 @@ extension String {
 }
 
 /// Reads `application/x-www-form-urlencoded`.
-enum FormFields {
+enum StatusFormFields {
   static func read(_ body: [UInt8]) -> [(name: String, value: String)] {
     body.split(separator: UInt8(ascii: "&")).map { pair in
       let sides = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)

@@ -9,14 +9,21 @@ public struct VoiceCall: Sendable {
   /// Digits, which are spoken one by one.
   public var code: String
   /// As in `nl-NL`.
-  public var language: String
+  public let language: String
 
-  public init(to: PhoneNumber, text: String, code: String, language: String) {
+  /// - Parameter language: two letters, as in `nl`, or with a region; English where it is neither, or nil.
+  public init(to: PhoneNumber, text: String, code: String, language: String?) {
     self.to = to
     self.text = text
     self.code = code
-    self.language = language
+    let word = language ?? ""
+    self.language = word.contains("-") ? word : Self.regions[word.lowercased()] ?? "en-GB"
   }
+
+  /// The languages that CM speaks.
+  private static let regions = [
+    "de": "de-DE", "en": "en-GB", "es": "es-ES", "fr": "fr-FR", "it": "it-IT", "ja": "ja-JP", "nl": "nl-NL",
+  ]
 
   /// The text with the digits of the code apart, so that they are not spoken as one number.
   var spoken: String { text.replacing("{{pin}}", with: code.map(String.init).joined(separator: ", ")) }

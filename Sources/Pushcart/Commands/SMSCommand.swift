@@ -56,7 +56,9 @@ struct SMSCommand: AsyncParsableCommand {
 
   struct Show: ManagementCommand {
     static let needsMasterKey = true
-    static let configuration = CommandConfiguration(abstract: "Show a customer's provider of SMS, without its sign-in.")
+    static let configuration = CommandConfiguration(
+      abstract: "Show a customer's provider of SMS, without its sign-in.",
+      discussion: "Example: pushcart sms show --customer 1")
 
     @Option(help: "Number of the customer.") var customer: CustomerID
     @OptionGroup var options: ManagementOptions
@@ -78,6 +80,8 @@ struct SMSCommand: AsyncParsableCommand {
       discussion: """
         Nobody gets a message. The exit status is 1 when the provider refuses the sign-in or cannot be reached. A provider of the kind \
         http cannot be asked.
+
+        Example: pushcart sms check --customer 1
         """)
 
     @Option(help: "Number of the customer.") var customer: CustomerID

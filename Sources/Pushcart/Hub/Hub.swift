@@ -142,10 +142,22 @@ struct Hub: Sendable {
     let hybridCache = HybridAppCache(parts.requestDatabase, vault: vault)
     let hybridMessages = HybridMessages(
       pool, messages: messageService, apps: parts.pushApps, registrations: registrations)
+    let sms = SMSChannel(
+      apps: parts.pushApps, credentials: credentials, services: parts.services,
+      reports: DeliveryReports(parts.requestDatabase))
     let hybrid = HybridRoutes(
       verifier: MACVerifier(hybridCache, publicURL: settings.publicURL),
       phones: PhoneRegistrations(
-        pool, pins: pins, delivery: MessagePINDelivery(messageService, apps: parts.pushApps),
+        pool, pins: pins,
+        delivery: MessagePINDelivery(messageService, apps: parts.pushApps) { call, customer in
+          switch try await sms.call(
+            call.number, text: call.text, code: call.pin, language: call.language, of: customer)
+          {
+          case .placed: return true
+          case .noProvider: return false
+          case .refused, .unavailable: throw HybridError.callFailed
+          }
+        },
         pushApps: parts.pushApps, registrations: registrations),
       messages: PhoneMessages(pool) { app, number, confirmation in
         _ = try await hybridMessages.confirm(
@@ -183,10 +195,7 @@ struct Hub: Sendable {
         messages: messageService, triggers: Triggers(pool), hybrid: HybridApps(pool), hybridCache: hybridCache,
         datasync: DatasyncApps(pool), smsAccounts: credentials, smsAddresses: parts.smsAddresses),
       pages: pages(parts),
-      smsStatus: SMSStatusRoutes(
-        SMSChannel(
-          apps: parts.pushApps, credentials: credentials, services: parts.services,
-          reports: DeliveryReports(parts.requestDatabase)), parts.smsAddresses),
+      smsStatus: SMSStatusRoutes(sms, parts.smsAddresses),
       description: try DescriptionRoutes(publicURL: settings.publicURL),
       health: HealthRoutes(unavailableReason: parts.readiness.unavailableReason), metrics: metricsRoutes)
   }

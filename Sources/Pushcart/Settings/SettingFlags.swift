@@ -73,6 +73,7 @@ struct ServeFlags: ParsableArguments {
   @Option(help: .setting(.pageFrameAncestors)) var pageFrameAncestors: String?
   @Option(help: .setting(.pnm2Customer)) var pnm2Customer: String?
   @Option(help: .setting(.pnm2AllowedNetworks)) var pnm2AllowedNetworks: String?
+  @Option(help: .setting(.geoIPFile)) var geoipFile: String?
   @Option(help: .setting(.drainSeconds)) var drainSeconds: String?
   @Option(help: .setting(.pushesInFlight)) var pushesInFlight: String?
   @OptionGroup var retention: RetentionFlags
@@ -86,7 +87,8 @@ struct ServeFlags: ParsableArguments {
       (.addressRate, addressRate),
       (.keyRate, keyRate), (.linkRate, linkRate),
       (.pageFrameAncestors, pageFrameAncestors),
-      (.pnm2Customer, pnm2Customer), (.pnm2AllowedNetworks, pnm2AllowedNetworks), (.drainSeconds, drainSeconds),
+      (.pnm2Customer, pnm2Customer), (.pnm2AllowedNetworks, pnm2AllowedNetworks),
+      (.geoIPFile, geoipFile), (.drainSeconds, drainSeconds),
       (.pushesInFlight, pushesInFlight),
       (.databaseConnections, databaseConnections), (.databaseTransactions, databaseTransactions),
     ] + retention.given

@@ -106,6 +106,16 @@ extension ReportView {
       ReportView(
         "notifications_by_day", by: "day DESC, app_id, service, event, outcome, reason",
         ["day", Column(name: "appId", sql: "app_id"), "service", "event", "outcome", text("reason"), "notifications"])
+    case .hybrid:
+      ReportView(
+        "hybrid_share", by: "day DESC, app_id, kind",
+        [
+          "day", text("appId", "app_id"), "kind", "messages", Column(name: "byPush", sql: "by_push"),
+          Column(name: "bySms", sql: "by_sms"), Column(name: "smsOnly", sql: "sms_only"),
+          Column(name: "noDevice", sql: "no_device"), Column(name: "pushFailed", sql: "push_failed"), "unconfirmed",
+          Column(name: "smsParts", sql: "sms_parts"), "delivered", "read", "failed", "withdrawn",
+          rate("medianSeconds", "median_seconds"), rate("slowestSeconds", "slowest_seconds"),
+        ])
     case .timeline:
       ReportView(
         "contact_timeline", .contact, by: "at DESC, event, device_id",
@@ -121,7 +131,9 @@ extension ReportView {
   ]
 
   /// Free text, exact: the view's cell is made for spreadsheets.
-  private static func text(_ column: String) -> Column { Column(name: column, sql: "report.exact(\(column))") }
+  private static func text(_ name: String, _ column: String? = nil) -> Column {
+    Column(name: name, sql: "report.exact(\(column ?? name))")
+  }
 
   /// In the form of `Timestamp`.
   private static func moment(_ name: String, _ column: String) -> Column {

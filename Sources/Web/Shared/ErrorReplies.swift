@@ -103,6 +103,7 @@ public enum ErrorReplies {
     case .noPIN: .badRequest("No PIN was sent to this number, or it is no longer good. PUT its Msisdn first.")
     case .noSMS: .conflict("No SMS can be sent: the customer has no app of the type sms yet.")
     case .noCalls: .conflict("No call can be made: the customer's provider makes none.")
+    case .callFailed: .conflict("The provider did not make the call. Try again, or ask for an SMS.")
     }
   }
 

@@ -20,6 +20,8 @@ public enum Report: String, Codable, Sendable, Hashable, CaseIterable, SchemaPro
   case subscriptions
   /// What became of notifications of data trees, by day and outcome.
   case notifications
+  /// Messages to telephone numbers by push and by SMS, by day, app and type.
+  case hybrid
 }
 
 /// Reply of `GET /api/v1/reports/{report}`.

@@ -71,7 +71,8 @@ import Wire
   private static let views: [Report: String] = [
     .devices: "devices", .registrations: "registrations_by_day", .invalidations: "invalidations_by_day",
     .sendouts: "sendout_totals", .funnel: "funnel", .failures: "failures", .opens: "opens_by_hour",
-    .timeline: "contact_timeline",
+    .timeline: "contact_timeline", .subscriptions: "subscriptions", .notifications: "notifications_by_day",
+    .hybrid: "hybrid_share",
   ]
 
   /// Two contacts with phones on two platforms, a sendout with pushes in every final state, and a draft.
@@ -122,6 +123,21 @@ import Wire
     VALUES (1, 31, 1, 'page', 'machine', '2026-11-03 10:05Z'), (1, 31, 1, 'page', 'person', '2026-11-03 10:30Z'),
            (1, 31, 1, 'page', 'person', '2026-11-03 10:59Z'), (1, 31, 1, 'pushreadurl', 'person', '2026-11-03 11:00Z'),
            (1, 31, 2, 'page', 'machine', '2026-11-03 11:10Z'), (1, 31, 2, 'page', 'machine', '2026-11-03 11:11Z')
+    """,
+    """
+    INSERT INTO datasync_notification (customer_id, at, app_id, subscription_id, service, event, outcome, reason)
+    VALUES (1, '2026-11-03 12:00Z', 'com.acme.app', 41, 'fcm', 'Value.Changed', 'accepted', NULL),
+           (1, '2026-11-03 12:01Z', 'com.acme.app', 41, 'fcm', 'Value.Changed', 'accepted', NULL),
+           (1, '2026-11-03 12:02Z', 'com.acme.app', 42, 'hms', 'Children.Updated', 'revoked', '80300007')
+    """,
+    """
+    INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts, created_at,
+                                status, delivered_at, read_at, fallback_no, fallback_reason)
+    VALUES (1, 31, 1, 'com.acme.app', '31612345678', 'Acme', 'x', 'default', 1, '2026-11-03 12:00Z', 'Delivered',
+            '2026-11-03 12:00:02Z', '2026-11-03 12:00:05Z', NULL, NULL),
+           (1, 31, 2, 'com.acme.app', '31612345679', 'Acme', 'x', 'default', 2, '2026-11-03 12:00Z', 'Accepted', NULL, NULL, 2,
+            'no_device'),
+           (1, 31, 3, NULL, '31612345678', 'Acme', 'x', 'otp', 1, '2026-11-03 12:00Z', 'Cancelled', NULL, NULL, NULL, NULL)
     """,
   ]
 
@@ -184,6 +200,19 @@ import Wire
      {"at":"2026-11-02T11:00:00.000Z","event":"device invalidated","detail":"app","deviceId":21,"sendoutId":null},
      {"at":"2026-11-02T00:00:00.000Z","event":"device moved","detail":null,"deviceId":22,"sendoutId":null},
      {"at":"2026-11-01T08:00:00.000Z","event":"device registered","detail":null,"deviceId":21,"sendoutId":null}]
+    """,
+    .subscriptions: "[]",
+    .notifications: """
+    [{"day":"2026-11-03","appId":"com.acme.app","service":"fcm","event":"Value.Changed","outcome":"accepted","reason":null,"notifications":2},
+     {"day":"2026-11-03","appId":"com.acme.app","service":"hms","event":"Children.Updated","outcome":"revoked","reason":"80300007",
+      "notifications":1}]
+    """,
+    .hybrid: """
+    [{"day":"2026-11-03","appId":"com.acme.app","kind":"default","messages":2,"byPush":1,"bySms":1,"smsOnly":0,"noDevice":1,
+      "pushFailed":0,"unconfirmed":0,"smsParts":2,"delivered":1,"read":1,"failed":0,"withdrawn":0,"medianSeconds":2,
+      "slowestSeconds":2},
+     {"day":"2026-11-03","appId":null,"kind":"otp","messages":1,"byPush":0,"bySms":0,"smsOnly":0,"noDevice":0,"pushFailed":0,
+      "unconfirmed":0,"smsParts":0,"delivered":0,"read":0,"failed":0,"withdrawn":1,"medianSeconds":null,"slowestSeconds":null}]
     """,
   ]
 }

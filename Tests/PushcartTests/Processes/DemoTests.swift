@@ -23,7 +23,10 @@ import Wire
     try await expectCommandsFindIt(in: folder)
     try await expectOtherDatabasesKeepTheirSettings(in: folder)
     let settings = try String(contentsOfFile: "\(first.folder)/settings.json", encoding: .utf8)
-    for port in ports { #expect(settings.contains("localhost:\(port)"), "\(port) in \(settings)") }
+    // The last one is of SMS, whose address is its provider's.
+    for port in ports.dropLast() {
+      #expect(settings.contains("localhost:\(port)"), "\(port) in \(settings)")
+    }
     let key = try first.key
     await first.process.die()
 

@@ -161,7 +161,6 @@ private struct Tour: Sendable {
   }
 
   private func hybrid() async throws {
-    try await PushApps(bench.pool, vault: bench.vault).addSMS(bench.customer)
     let issued = try await send("POST", "/api/v1/hybrid", #"{"appId":"com.acme.app"}"#).json
     try await send("GET", "/api/v1/hybrid")
     try await send("GET", "/api/v1/hybrid/com.acme.app")

@@ -173,7 +173,7 @@ import Wire
   }
 
   private static func adds(_ action: String) -> Bool {
-    action.hasSuffix(".add") || ["template.save", "datasync.enable"].contains(action)
+    action.hasSuffix(".add") || ["template.save", "datasync.enable", "hybrid.enable"].contains(action)
   }
 
   @Test func `A change that fails, and one that is repeated, adds nothing`() async throws {

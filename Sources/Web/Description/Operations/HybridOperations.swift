@@ -95,7 +95,9 @@ enum HybridOperations {
     responses: [done("The call is under way.")],
     errors: [
       .error("There is no PIN to speak.", HybridError.noPIN), badRequest, tooMany,
-      .error("The customer has nothing to make calls with.", HybridError.noCalls),
+      .error(
+        "The customer has nothing to make calls with, or its provider made none.", HybridError.noCalls,
+        HybridError.callFailed),
     ])
 
   private static let messages = APIOperation(
