@@ -14,7 +14,7 @@ public enum HybridError: Error, Sendable, Hashable {
   case tooManyPINs(wait: Duration)
   /// No PIN was sent to that number, or it is no longer good.
   case noPIN
-  /// The customer has nothing to send SMS with.
+  /// The customer has nothing to send SMS with, or the number takes none.
   case noSMS
   /// The customer has nothing to make calls with.
   case noCalls

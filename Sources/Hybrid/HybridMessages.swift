@@ -73,7 +73,8 @@ public final class HybridMessages: Sendable {
         later.append((messages[index].number, messages[index].reference, messages[index].text))
       }
     }
-    if !later.isEmpty { try await HybridLedger(database).withdraw(customer, later) }
+    // What is committed is answered as accepted: a repetition would send it twice. At worst a password arrives by push, too.
+    if !later.isEmpty { try? await HybridLedger(database).withdraw(customer, later) }
     return answers
   }
 
@@ -144,7 +145,8 @@ public final class HybridMessages: Sendable {
         apps: all,
         traits: HybridTraits(
           kind: kind.rawValue, appID: app?.appID, fallback: fallback?.id,
-          fallbackDelay: isCritical ? confirmationTime : nil, onUncertain: isCritical ? .resend : .skip,
+          fallbackDelay: isCritical ? confirmationTime : nil,
+          onUncertain: isCritical || fallback == nil ? .resend : .skip,
           isReported: app?.hasStatusURL ?? false), kind: kind, sms: sms))
   }
 

@@ -30,7 +30,7 @@ public struct MessagePINDelivery: PINDelivery {
     _ text: String, from sender: String?, to number: PhoneNumber, of customer: CustomerID
   ) async throws {
     let lifetime = Int(PINs.lifetime.components.seconds)
-    _ = try await messages.send(
+    let sent = try await messages.send(
       customer,
       MessageRequest(
         appId: Self.appID, appType: .sms,
@@ -38,6 +38,8 @@ public struct MessagePINDelivery: PINDelivery {
         message: MessageBody(
           verbatim: true, alert: text, ttl: lifetime,
           overrides: sender.map { MessageOverrides(sms: SMSOverride(from: $0)) })))
+    // The number has opted out, or its provider has said that it is none.
+    guard !sent.message.pushes.isEmpty else { throw HybridError.noSMS }
   }
 
   public func call(_ call: PINCall, of customer: CustomerID) async throws {

@@ -206,7 +206,8 @@ struct NotificationQueue: Sendable {
   static let revokeTarget = Statement(
     "notification.revoke_target", .write,
     """
-    UPDATE datasync_subscription SET revoked = $4::text, pending = '{}'::jsonb, due_at = '-infinity', attempts = 0
+    UPDATE datasync_subscription SET revoked = $4::text, pending = '{}'::jsonb, due_at = '-infinity', attempts = 0,
+           first_failed_at = NULL
      WHERE customer_id = $1::bigint AND app_id = $2::text AND target_key = $3::bytea AND created_at <= $5::timestamptz
        AND revoked IS NULL AND lease_until IS NULL
     """)

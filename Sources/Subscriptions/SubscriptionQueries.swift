@@ -7,7 +7,12 @@ enum SubscriptionQueries {
   private static let columns =
     "subscription_id, path, event, added, changed, removed, service, target, sealed_key IS NOT NULL, expires_at"
 
-  /// The same subscription again gets the new settings, and what was pending stays.
+  private static let hasEnded =
+    "(datasync_subscription.revoked IS NOT NULL OR datasync_subscription.expires_at <= now())"
+  private static let isIdle = "(datasync_subscription.pending IS NULL AND datasync_subscription.sending IS NULL)"
+
+  /// The same subscription again gets the new settings, and what was pending stays. One that had ended begins anew: no notification of its
+  /// end is left, and a hub that sends one settles nothing.
   static let add = Statement(
     "subscription.add", .write,
     """
@@ -19,7 +24,13 @@ enum SubscriptionQueries {
     ON CONFLICT (customer_id, app_id, path_key, target_key, event) DO UPDATE
       SET added = excluded.added, changed = excluded.changed, removed = excluded.removed, expires_at = excluded.expires_at,
           created_at = excluded.created_at, revoked = NULL, sealed_key = NULL, master_key_id = NULL,
-          due_at = CASE WHEN datasync_subscription.pending IS NULL THEN excluded.due_at ELSE datasync_subscription.due_at END
+          pending = CASE WHEN \(hasEnded) THEN NULL ELSE datasync_subscription.pending END,
+          sending = CASE WHEN \(hasEnded) THEN NULL ELSE datasync_subscription.sending END,
+          hub_id = CASE WHEN \(hasEnded) THEN NULL ELSE datasync_subscription.hub_id END,
+          lease_until = CASE WHEN \(hasEnded) THEN NULL ELSE datasync_subscription.lease_until END,
+          attempts = CASE WHEN \(hasEnded) OR \(isIdle) THEN 0 ELSE datasync_subscription.attempts END,
+          first_failed_at = CASE WHEN \(hasEnded) OR \(isIdle) THEN NULL ELSE datasync_subscription.first_failed_at END,
+          due_at = CASE WHEN \(hasEnded) OR \(isIdle) THEN excluded.due_at ELSE datasync_subscription.due_at END
     RETURNING \(columns)
     """)
 

@@ -149,7 +149,7 @@ import Wire
     try await withHybridBench { hybrid in
       try await hybrid.addNumbers(2)
       try await hybrid.bench.database.query(
-        "UPDATE device SET invalidated_at = now(), invalidation_type = 1 WHERE token = 'cc' || lpad(to_hex(16), 62, '0')"
+        "UPDATE device SET invalidated_at = now(), invalidation_type = -1 WHERE token = 'cc' || lpad(to_hex(16), 62, '0')"
       )
       let messages = [hybrid.message(1), hybrid.message(2), hybrid.message(1, channels: [.push])]
       let both = try await hybrid.messages.accept(hybrid.bench.customer, messages, allOrNothing: true)

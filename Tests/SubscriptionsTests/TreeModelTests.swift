@@ -50,8 +50,8 @@ private struct RandomWrites {
   mutating func run() async throws {
     for _ in 0..<Int.random(in: 0...2, using: &random) { try await write() }
     try await subscribe()
-    for _ in 0..<5 {
-      for _ in 0..<Int.random(in: 1...3, using: &random) { try await write() }
+    for _ in 0..<2 {
+      for _ in 0..<Int.random(in: 1...4, using: &random) { try await write() }
       try await compare()
     }
   }

@@ -140,6 +140,9 @@ public struct DirectSender: Sendable {
       report.refusal = reason.forLedger
       told.result = .blocked(reason: reason.forLedger)
       return told
+    case .tokenInvalid(.wrongApp, _, let reason):
+      // The credentials are those of another app: no token is dead by that.
+      told.result = .retry(after: max(delay(push, nil), Self.refusedDelay), reason: reason.forLedger)
     case .tokenInvalid(_, let since, let reason):
       told.result = .tokenDead(reason: reason.forLedger, since: since ?? outcome.sentAt ?? dispatcher.now())
       report.answered += 1

@@ -196,15 +196,22 @@ enum HybridQueries {
   static let withdraw = Statement(
     "hybrid.withdraw", .write,
     """
-    WITH locked AS MATERIALIZED (
-      SELECT h.sendout_id, h.message_no
+    WITH found AS MATERIALIZED (
+      SELECT DISTINCT h.sendout_id, h.message_no
         FROM unnest($2::text[], $3::text[], $4::text[]) AS later (number, reference, body)
        CROSS JOIN LATERAL (SELECT h.sendout_id, h.message_no FROM hybrid_message h
                             WHERE h.customer_id = $1::bigint AND h.number = later.number
                               AND h.created_at > now() - interval '1 minute' AND h.kind = 'otp' AND h.fallback_no IS NULL
                               AND h.status IN ('Sent', 'Accepted')
                               AND (h.reference = later.reference OR h.body = later.body)
-                            ORDER BY h.sendout_id, h.message_no FOR NO KEY UPDATE) AS h),
+                           OFFSET 0) AS h),
+    locked AS MATERIALIZED (
+      -- In key order, as settlements and confirmations lock them.
+      SELECT h.sendout_id, h.message_no
+        FROM (SELECT * FROM found ORDER BY sendout_id, message_no) AS w
+       CROSS JOIN LATERAL (SELECT h.sendout_id, h.message_no FROM hybrid_message h
+                            WHERE h.customer_id = $1::bigint AND h.sendout_id = w.sendout_id AND h.message_no = w.message_no
+                            LIMIT 1 FOR NO KEY UPDATE) AS h),
     told AS (
       UPDATE hybrid_message AS h SET status = 'Cancelled'
         FROM (SELECT DISTINCT sendout_id, message_no FROM locked) AS l
@@ -309,7 +316,9 @@ enum HybridSettlement {
     recounted AS (
       UPDATE push_batch
          SET waiting = push_batch.waiting - c.cancelled, cancelled = push_batch.cancelled + c.cancelled,
-             not_before = CASE WHEN c.due > 0 THEN least(push_batch.not_before, c.now) ELSE push_batch.not_before END,
+             not_before = CASE WHEN c.due = 0 THEN push_batch.not_before
+                               WHEN push_batch.state = 'claimed' THEN c.now
+                               ELSE least(push_batch.not_before, c.now) END,
              state = \(HybridQueries.stateWithout("c.cancelled"))
         FROM (SELECT batch_no, count(*) FILTER (WHERE state = 'cancelled')::int4 AS cancelled,
                      count(*) FILTER (WHERE state = 'waiting')::int4 AS due, now() AS now

@@ -203,7 +203,9 @@ enum BatchQueries {
     WITH released AS (
       UPDATE push_batch
          SET state = CASE WHEN queued + waiting = 0 THEN 'settled' ELSE release_to END,
+             -- Of a claimed batch it says when a fallback became due meanwhile. Pushes are read as they were before the lock.
              not_before = CASE WHEN queued > 0 OR waiting = 0 THEN '-infinity'
+                               WHEN push_batch.not_before > '-infinity' THEN push_batch.not_before
                                ELSE coalesce((SELECT min(push.not_before) FROM push
                                                WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
                                                  AND push.push_no BETWEEN push_batch.first_push AND push_batch.last_push

@@ -3,7 +3,9 @@ import Postgres
 /// Statements that delete what retention no longer keeps of a sendout. `$1` is the customer, `$2` the sendout. Only sendouts that
 /// ended for good come here, so nothing else changes their rows but opens.
 enum HistoryQueries {
-  static let all: [Statement] = [lastNumbers, deleteOpens, deletePushes, deleteMessages, deleteNumbers, foldBatches]
+  static let all: [Statement] = [
+    lastNumbers, deleteOpens, deletePushes, deleteMessages, deleteNumbers, deleteReports, foldBatches,
+  ]
 
   /// The highest numbers of its pushes and messages, 0 if there are none.
   static let lastNumbers = Statement(
@@ -21,6 +23,8 @@ enum HistoryQueries {
 
   /// What messages from `$3` to `$4` to telephone numbers say.
   static let deleteNumbers = delete("history.delete_numbers", from: "hybrid_message", by: "message_no")
+
+  static let deleteReports = delete("history.delete_reports", from: "hybrid_report", by: "message_no")
 
   private static func delete(_ name: String, from table: String, by number: String) -> Statement {
     Statement(

@@ -168,7 +168,7 @@ extension Ledger {
       count += try await database.query(HistoryQueries.deletePushes, customer, sendout, first, last).affected
     }
     for first in stride(from: 1, through: messages, by: Int(Self.piece)) {
-      for statement in [HistoryQueries.deleteNumbers, HistoryQueries.deleteMessages] {
+      for statement in [HistoryQueries.deleteReports, HistoryQueries.deleteNumbers, HistoryQueries.deleteMessages] {
         try await database.query(statement, customer, sendout, first, first + (Self.piece - 1))
       }
     }

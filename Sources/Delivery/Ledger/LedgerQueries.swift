@@ -96,7 +96,9 @@ enum LedgerQueries {
     released AS (
       UPDATE push_batch
          SET state = CASE WHEN queued - rest.uncertain + waiting = 0 THEN 'settled' ELSE release_to END,
-             not_before = CASE WHEN queued - rest.uncertain > 0 THEN '-infinity' ELSE coalesce(rest.due, '-infinity') END,
+             not_before = CASE WHEN queued - rest.uncertain > 0 THEN '-infinity'
+                               WHEN push_batch.not_before > '-infinity' THEN push_batch.not_before
+                               ELSE coalesce(rest.due, '-infinity') END,
              uncertain = push_batch.uncertain + rest.uncertain, sent = sent + rest.firsts,
              cancelled = CASE WHEN release_to = 'cancelled' THEN cancelled + queued - rest.uncertain + waiting
                               ELSE cancelled END,

@@ -57,7 +57,17 @@ public final class MessageDispatcher: Service {
   /// Accepts messages of one stream; once this returns, they are committed, and on their way.
   /// - Returns: what became of each, in their order.
   public func accept(_ messages: [NewMessage], in stream: MessageStream) async throws -> [Acceptance] {
-    guard !messages.isEmpty else { return [] }
+    var acceptances: [Acceptance] = []
+    for start in stride(from: 0, to: messages.count, by: Self.slice) {
+      acceptances += try await acceptSlice(messages[start..<min(start + Self.slice, messages.count)], in: stream)
+    }
+    return acceptances
+  }
+
+  /// How many messages of a request wait at a time, so that a long request leaves room for others and finds it.
+  private static let slice = 512
+
+  private func acceptSlice(_ messages: ArraySlice<NewMessage>, in stream: MessageStream) async throws -> [Acceptance] {
     let answers = Answers(messages.count)
     await withUnsafeContinuation { continuation in
       for (index, message) in messages.enumerated() {

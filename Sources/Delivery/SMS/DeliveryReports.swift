@@ -65,14 +65,19 @@ public final class DeliveryReports: Sendable {
       DeliveryReportQueries.record, customer.rawValue, reports.map(\.sendout.rawValue), reports.map(\.push.rawValue),
       reports.map { $0.isDelivered ? "delivered" : "failed" }, reports.map { $0.reason?.forLedger },
       reports.map(\.app.rawValue))
+    var isNews = [Bool](repeating: false, count: reports.count)
+    var known: [DeliveryReport] = []
+    for row in rows {
+      let (place, isNew) = try row.decode(Int.self, Bool.self)
+      isNews[place - 1] = isNew
+      known.append(reports[place - 1])
+    }
     // Also where nothing is news: a hub that stopped between the two commits was not done.
     let messages = HybridLedger(database)
     for isDelivered in [true, false] {
-      let ids = reports.filter { $0.isDelivered == isDelivered }.map { UpdateID($0.sendout, $0.push) }
+      let ids = known.filter { $0.isDelivered == isDelivered }.map { UpdateID($0.sendout, $0.push) }
       if !ids.isEmpty { _ = try await messages.report(customer, ids, areDelivered: isDelivered) }
     }
-    var isNews = [Bool](repeating: false, count: reports.count)
-    for row in rows { isNews[try row.decode(Int.self) - 1] = true }
     return isNews
   }
 
@@ -103,7 +108,7 @@ enum DeliveryReportQueries {
   static let all: [Statement] = [record, devices]
 
   /// Records the reports `$4`, with reasons `$5`, of the pushes `$3` of sendouts `$2`, which have to be of the apps `$6`. Returns the
-  /// places of those that were news. Locks batches, then pushes, each in key order, as settlements do.
+  /// places of those that are of these apps, and whether they were news. Locks batches, then pushes, each in key order, as settlements do.
   static let record = Statement(
     "delivery_report.record", .write,
     """
@@ -141,7 +146,10 @@ enum DeliveryReportQueries {
        WHERE push.customer_id = $1::bigint AND push.sendout_id = best.sendout_id AND push.push_no = best.push_no
          AND (push.delivery IS NULL OR push.delivery = 'failed' AND best.delivery = 'delivered')
       RETURNING best.place)
-    SELECT place FROM changed
+    SELECT known.place, changed.place IS NOT NULL
+      FROM known
+      JOIN batch ON batch.sendout_id = known.sendout_id AND batch.batch_no = known.batch_no
+      LEFT JOIN changed ON changed.place = known.place
     """)
 
   /// The devices of the pushes `$3` of sendouts `$2`, of the apps `$4`: place, device, when the push was sent, and its environment.

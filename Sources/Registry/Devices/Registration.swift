@@ -31,6 +31,11 @@ public struct Registration: Sendable {
   public init(_ body: PushDevicesBody, apps: [PushApp], access: Access? = nil) throws(RegistryError) {
     key = access?.key
     isOfDeviceKey = access?.scope == .device
+    // Every copy of an app has the key, and messages to a number go to its contact's devices.
+    if isOfDeviceKey, let id = body.originalId, PhoneNumber(id)?.international == id {
+      throw .invalid(
+        field: "originalId", problem: "is a telephone number in 00 form, for which a device key registers nothing")
+    }
     appID = apps[0].appID
     self.apps = apps.map(\.id)
     originalID = try Self.originalID(body.originalId)

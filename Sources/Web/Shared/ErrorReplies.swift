@@ -101,7 +101,7 @@ public enum ErrorReplies {
     case .signatureReused: .badSignature
     case .tooManyPINs(let wait): .tooManyRequests(after: wait)
     case .noPIN: .badRequest("No PIN was sent to this number, or it is no longer good. PUT its Msisdn first.")
-    case .noSMS: .conflict("No SMS can be sent: the customer has no app of the type sms yet.")
+    case .noSMS: .conflict("No SMS can be sent: the customer has no provider of SMS, or the number takes none.")
     case .noCalls: .conflict("No call can be made: the customer's provider makes none.")
     case .callFailed: .conflict("The provider did not make the call. Try again, or ask for an SMS.")
     }

@@ -11,17 +11,24 @@ public struct DatasyncLeaves: Sendable, Equatable {
   /// - Throws: `JSONProblem` for names that no path has, more than 32 of them, and numbers beyond those of 64 bits.
   public init(_ value: JSONValue, at path: DatasyncPath) throws(JSONProblem) {
     json = [:]
-    try add(value, path)
+    var left = Self.longestPaths
+    try add(value, path, &left)
   }
 
-  private mutating func add(_ value: JSONValue, _ path: DatasyncPath) throws(JSONProblem) {
+  /// Most bytes of the paths of one value's leaves. Each leaf has its whole path, so a small body could take gigabytes.
+  private static let longestPaths = 16 << 20
+
+  private mutating func add(_ value: JSONValue, _ path: DatasyncPath, _ left: inout Int) throws(JSONProblem) {
     switch value {
     case .null: break
     case .object(let members):
-      for (name, member) in members { try add(member, try path.child(name)) }
+      for (name, member) in members { try add(member, try path.child(name), &left) }
     default:
       guard value.isFinite else { throw JSONProblem("holds a number that is too large") }
-      json[path.stored] = String(decoding: value.json, as: UTF8.self)
+      let stored = path.stored
+      left -= stored.utf8.count
+      guard left >= 0 else { throw JSONProblem("has leaves whose paths take more than 16 MiB together") }
+      json[stored] = String(decoding: value.json, as: UTF8.self)
     }
   }
 

@@ -253,7 +253,7 @@ private struct Tour: Sendable {
     for report in Report.allCases {
       let filter = report == .timeline ? "?contact=lars@example.com" : ""
       let rows = try await send("GET", "/api/v1/reports/\(report.rawValue)\(filter)").json.array("rows")
-      #expect(rows?.isEmpty == [.failures, .opens, .notifications].contains(report), "\(report)")
+      #expect(rows?.isEmpty == [.failures, .opens, .notifications, .hybrid].contains(report), "\(report)")
     }
     let pushes = try await send("GET", "/api/v1/sendouts/\(second)/pushes?state=accepted").json
     try await send("GET", "/api/v1/sendouts/\(second)/why?originalId=lars@example.com")
