@@ -8,7 +8,7 @@ enum SubscriptionQueries {
     "subscription_id, path, event, added, changed, removed, service, target, sealed_key IS NOT NULL, expires_at"
 
   private static let hasEnded =
-    "(datasync_subscription.revoked IS NOT NULL OR datasync_subscription.expires_at <= now())"
+    "(datasync_subscription.revoked IS NOT NULL OR datasync_subscription.expires_at <= excluded.created_at)"
   private static let isIdle = "(datasync_subscription.pending IS NULL AND datasync_subscription.sending IS NULL)"
 
   /// The same subscription again gets the new settings, and what was pending stays. One that had ended begins anew: no notification of its

@@ -167,15 +167,15 @@ import Wire
   @Test func `A service that does not exist, or two of them, get an error with those that do`() async throws {
     try await withServices { simulator, _, phone in
       let answers = [
-        try await phone.ask(.GET, "/rules?service=sms"), try await phone.ask(.DELETE, "/rules?service=sms"),
-        try await phone.ask(.POST, "/rules?service=sms", #"{"reply":"cut"}"#),
-        try await phone.ask(.POST, "/rules", #"{"service":"sms","reply":"cut"}"#),
-        try await phone.ask(.GET, "/connections?service=sms"),
-        try await phone.ask(.POST, "/connections", #"{"service":"sms","order":"cut"}"#),
+        try await phone.ask(.GET, "/rules?service=email"), try await phone.ask(.DELETE, "/rules?service=sms"),
+        try await phone.ask(.POST, "/rules?service=email", #"{"reply":"cut"}"#),
+        try await phone.ask(.POST, "/rules", #"{"service":"email","reply":"cut"}"#),
+        try await phone.ask(.GET, "/connections?service=email"),
+        try await phone.ask(.POST, "/connections", #"{"service":"email","order":"cut"}"#),
       ]
       for answer in answers {
         #expect(answer.status == 400)
-        #expect(answer.text.contains("There is no service sms. Give one of: apns, fcm, hms, wns, webpush."))
+        #expect(answer.text.contains("There is no service email. Give one of: apns, fcm, hms, wns, webpush, sms."))
       }
       let two = try await phone.ask(.POST, "/rules?service=fcm", #"{"service":"hms","reply":"cut"}"#)
       #expect(two.status == 400 && two.text.contains("The query's service is fcm, and the body's is hms."))

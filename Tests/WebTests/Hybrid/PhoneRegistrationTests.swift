@@ -315,7 +315,7 @@ import Wire
       try await phones.database.query("UPDATE push_app SET app_id = 'other' WHERE app_id = 'sms'")
       var phone = phones.phone()
       let reply = try await phone.register(#"{"Msisdn":"0031612345678"}"#)
-      #expect(reply.status == 409 && reply.text.contains("sms"))
+      #expect(reply.status == 409 && reply.text.contains("SMS"))
       #expect(try await phones.database.query("SELECT FROM hybrid_registration").isEmpty)
     }
   }
