@@ -167,7 +167,7 @@ import Wire
   @Test func `A service that does not exist, or two of them, get an error with those that do`() async throws {
     try await withServices { simulator, _, phone in
       let answers = [
-        try await phone.ask(.GET, "/rules?service=email"), try await phone.ask(.DELETE, "/rules?service=sms"),
+        try await phone.ask(.GET, "/rules?service=email"), try await phone.ask(.DELETE, "/rules?service=email"),
         try await phone.ask(.POST, "/rules?service=email", #"{"reply":"cut"}"#),
         try await phone.ask(.POST, "/rules", #"{"service":"email","reply":"cut"}"#),
         try await phone.ask(.GET, "/connections?service=email"),
