@@ -17,8 +17,8 @@ enum HybridQueries {
   /// or without limit if that is NULL. `$15` to `$18` are digits, senders, texts and counts of parts; `$19` is the app id, `$20` the
   /// kind, and `$21` says whether the customer is told of statuses.
   ///
-  /// Returns the same rows, with a last column that says whether a push waits. The second column is 0 for accepted, 1 for a contact
-  /// that is unknown or has no device for the fallback yet, and 3 for a number that has opted out.
+  /// Returns the same rows, with a last column that says whether a push waits. The second column is the verdict. It is 0 for accepted.
+  /// It is 1 for a contact that is unknown, or has no device for the fallback yet. It is 3 for a number that has opted out.
   static let accept = Statement(
     "message.accept_hybrid", .write,
     """
