@@ -19,6 +19,19 @@ import Wire
     }
   }
 
+  @Test func `A key of scope device registers nothing under a telephone number`() async throws {
+    try await withCarmaServer { carma in
+      // First through the router, then from the caches.
+      for _ in 0..<2 {
+        let taken = try await carma.put("0031612345678", token: "t", key: carma.acme.device)
+        #expect(taken.status == 400 && taken.error?.contains("originalId is a telephone number") == true)
+        #expect(try await carma.put("31612345678", token: "u", key: carma.acme.device).status == 200)
+      }
+      #expect(try await carma.get("0031612345678").status == 404)
+      #expect(try await carma.put("0031612345678", token: "t").status == 200)
+    }
+  }
+
   @Test func `Replies to a key of scope device echo only what it sent`() async throws {
     try await withCarmaServer { carma in
       _ = try await carma.put(
