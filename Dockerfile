@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 FROM swift:6.3-bookworm AS build
-RUN apt-get update && apt-get install -y --no-install-recommends libpq-dev libnghttp2-dev libmaxminddb-dev pkg-config && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends libpq-dev libnghttp2-dev libmaxminddb-dev libxml2-dev pkg-config && rm -rf /var/lib/apt/lists/*
 WORKDIR /pushcart
 COPY Package.swift ./
 COPY Sources Sources
@@ -12,7 +12,7 @@ RUN swift build -c release --static-swift-stdlib -Xlinker -s --product pushcart 
 
 FROM debian:bookworm-slim
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libpq5 libnghttp2-14 libmaxminddb0 ca-certificates curl \
+    && apt-get install -y --no-install-recommends libpq5 libnghttp2-14 libmaxminddb0 libxml2 ca-certificates curl \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --no-create-home pushcart
 COPY --from=build /out/pushcart /usr/local/bin/pushcart

@@ -16,15 +16,15 @@ run: setup ## Build for debugging and start a private hub with samples, to try i
 build: setup ## Build the hub for production as one binary, .build/release/pushcart
 	swift build $(RELEASE) --product pushcart
 
-setup: ## Install what is missing: libpq, libnghttp2, libmaxminddb and PostgreSQL
+setup: ## Install what is missing: libpq, libnghttp2, libmaxminddb, libxml2 and PostgreSQL
 	@.ci/setup
 
 test: ## Run all tests, on a private PostgreSQL that they start themselves
 	@.ci/setup test
 	@.ci/test
 
-soak: setup ## Run the durability test at full size: 100,000 registrations under 20 kills of hub and database
-	PUSHCART_SOAK=100000 swift test --filter PushcartTests.Durability
+soak: setup ## Run the durability tests at full size: 100,000 registrations and changes, and 5,000 messages, under kills
+	PUSHCART_SOAK=100000 swift test --filter 'PushcartTests.*(Durability|DatasyncCrash)'
 
 bench: build ## Measure the hub beside its yardsticks and write Tests/Bench/RESULTS.md; LARGE=1 adds a million devices
 	@.ci/setup bench

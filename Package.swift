@@ -92,8 +92,12 @@ let package = Package(
       name: "CMaxMindDB", pkgConfig: "libmaxminddb",
       providers: [.apt(["libmaxminddb-dev"]), .brew(["libmaxminddb"])]),
 
+    .systemLibrary(
+      name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"]), .brew(["libxml2"])]),
+
     // ground
     room("Wire", imports: []),
+    room("XML", imports: ["CLibXML2"]),
     // sql and Templates inside it are links: SwiftPM asks the plugin anew only when something below a target changes
     .target(name: "Embedded", exclude: ["sql", "Templates"], swiftSettings: strict, plugins: ["EmbedPlugin"]),
     room("Postgres", imports: ["CLibpq", collections, lifecycle, logging, metrics]),
@@ -105,7 +109,8 @@ let package = Package(
     room("Content", imports: ["Postgres", "Wire", crypto]),
     room(
       "Providers",
-      imports: ["CNghttp2", "Wire", collections, crypto, cryptoExtras, lifecycle, logging, metrics, nioHTTP1] + nioTLS),
+      imports: ["CNghttp2", "Wire", "XML", collections, crypto, cryptoExtras, lifecycle, logging, metrics, nioHTTP1]
+        + nioTLS),
 
     // 2nd floor
     room(
@@ -127,15 +132,15 @@ let package = Package(
     room(
       "Web",
       imports: [
-        "CMaxMindDB", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", collections,
-        crypto,
-        httpTypes, hummingbird, lifecycle, logging, metrics, nioCore, nioHTTP1, nioHTTPTypesHTTP1, nioPosix,
+        "CMaxMindDB", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", "XML",
+        collections, crypto, httpTypes, hummingbird, lifecycle, logging, metrics, nioCore, nioHTTP1, nioHTTPTypesHTTP1,
+        nioPosix,
       ]),
     room(
       "Simulator",
       imports: [
-        "Wire", asn1, certificates, collections, crypto, cryptoExtras, httpTypes, hummingbird, lifecycle, logging,
-        nioWebSocket,
+        "Wire", "XML", asn1, certificates, collections, crypto, cryptoExtras, httpTypes, hummingbird, lifecycle,
+        logging, nioWebSocket,
       ]
         + nio),
 
@@ -168,6 +173,7 @@ let package = Package(
       swiftSettings: strict
     ),
     tests(of: "Wire", imports: ["Wire"]),
+    tests(of: "XML", imports: ["XML"]),
     tests(of: "Postgres", imports: ["Postgres", "CLibpq", logging, lifecycle, metricsTestKit]),
     tests(of: "Registry", imports: ["Registry", "Postgres", "Wire", certificates, crypto, cryptoExtras]),
     tests(of: "Content", imports: ["Content", "Embedded", "Postgres", "Wire", mustache]),
@@ -190,12 +196,12 @@ let package = Package(
       ]),
     tests(
       of: "PushcartClient",
-      imports: ["PushcartClient", "Subscriptions", "Registry", "Wire", crypto]),
+      imports: ["PushcartClient", "Subscriptions", "Delivery", "Registry", "Simulator", "Wire", crypto]),
     tests(
       of: "Subscriptions",
       imports: [
         "PushcartClient", "Subscriptions", "Delivery", "Registry", "Providers", "Simulator", "Postgres", "Wire", crypto,
-      ]),
+      ] + nio),
     tests(
       of: "Web",
       imports: [

@@ -60,7 +60,23 @@ extension UUID {
   }
 
   /// In lower-case letters, as GUIDs stand in replies.
-  package var text: String { uuidString.lowercased() }
+  package var text: String {
+    String(unsafeUninitializedCapacity: 36) { text in
+      var count = 0
+      func add(_ byte: UInt8) {
+        text[count] = byte
+        count += 1
+      }
+      withUnsafeBytes(of: uuid) { bytes in
+        for (index, byte) in bytes.enumerated() {
+          if [4, 6, 8, 10].contains(index) { add(UInt8(ascii: "-")) }
+          add(UInt8(hexDigit: byte >> 4))
+          add(UInt8(hexDigit: byte & 15))
+        }
+      }
+      return count
+    }
+  }
 }
 
 /// The store of apps of CM Hybrid Messaging.
@@ -113,7 +129,8 @@ public struct HybridApps: Sendable {
     )
   }
 
-  /// Changes settings; `nil` leaves one as it is. It locks the app's row, so the caller has to run it in a transaction.
+  /// Changes settings; `nil` leaves one as it is. Status reports that wait are deleted with the address that they are for. It locks the
+  /// app's row, so the caller has to run it in a transaction.
   /// - Throws: `HybridError.appUnknown`, `.invalid`.
   public func change(
     _ customer: CustomerID, appID: String, _ request: HybridAppChangeRequest
@@ -123,7 +140,9 @@ public struct HybridApps: Sendable {
     let row = try await database.query(
       HybridAppQueries.change, customer.rawValue, appID, settings.messageType?.rawValue, settings.sender,
       settings.pinText, settings.voiceText, settings.clockZone, settings.statusUrl)[0]
-    return (before.reply, try HybridApp(row, customer).reply)
+    let after = try HybridApp(row, customer)
+    if after.statusURL == nil, before.statusURL != nil { try await HybridReports(database).delete(customer, appID) }
+    return (before.reply, after.reply)
   }
 
   /// Makes a new secret. The one before it signs until the next rotation, so that installed apps go on.
@@ -152,10 +171,8 @@ public struct HybridApps: Sendable {
   private func checked(_ request: HybridAppChangeRequest) async throws -> HybridAppChangeRequest {
     var settings = request
     if let sender = request.sender, !sender.isEmpty {
-      let isNumber = sender.utf8.allSatisfy { (0x30...0x39).contains($0) }
-      guard isNumber || sender.utf8.count <= 11 && sender.utf8.allSatisfy(\.isOfSender) else {
-        throw HybridError.invalid(
-          field: "sender", problem: "must be up to 11 letters, digits and blanks, or up to 16 digits")
+      guard SMSAccount.isSender(sender) else {
+        throw HybridError.invalid(field: "sender", problem: SMSAccount.senderRule)
       }
     }
     settings.pinText = try Self.text(request.pinText, field: "pinText")
@@ -183,65 +200,6 @@ public struct HybridApps: Sendable {
     }
     return try TextRule(field, maximum: 300, allowsControls: true).require(text)
   }
-}
-
-extension UInt8 {
-  fileprivate var isOfSender: Bool {
-    switch self {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-      UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: " "):
-      true
-    default: false
-    }
-  }
-}
-
-/// Finds apps by their keys, remembering the answers for a few seconds.
-///
-/// A change counts on other hubs once what they remember is older than `timeToLive`. Keys that name nothing are remembered longer, and
-/// apart, so that made-up ones push no app out.
-public final class HybridAppCache: Sendable {
-  /// An app, and what opens its requests.
-  struct Entry: Sendable {
-    let app: HybridApp
-    let secrets: [Secret]
-  }
-
-  private let apps: HybridApps
-  private let vault: Vault
-  private let known: ExpiringCache<UUID, Entry>
-  private let unknown: ExpiringCache<UUID, Bool>
-
-  public init(
-    _ database: any Querying, vault: Vault, timeToLive: Duration = .seconds(5),
-    now: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now }
-  ) {
-    apps = HybridApps(database)
-    self.vault = vault
-    known = ExpiringCache(timeToLive: timeToLive, capacity: 1000, now: now)
-    unknown = ExpiringCache(timeToLive: .seconds(60), capacity: 4096, now: now)
-  }
-
-  /// The app that a key names; nil if there is none.
-  public func app(_ key: UUID) async throws -> HybridApp? { try await entry(key)?.app }
-
-  func entry(_ key: UUID) async throws -> Entry? {
-    guard key.customerOfAppKey != nil, unknown.cached(key) == nil else { return nil }
-    do {
-      return try await known.value(key) { [apps, vault] in
-        guard let app = try await apps.find(key: key) else { throw Unknown() }
-        return Entry(app: app, secrets: try app.secrets(vault))
-      }
-    } catch is Unknown {
-      unknown.remember(key, true)
-      return nil
-    }
-  }
-
-  private struct Unknown: Error {}
-
-  /// Forgets every app.
-  public func flush() { known.flush() }
 }
 
 /// Statements on `hybrid_app`. `$1` is the customer; where one app is meant, `$2` is its app id.

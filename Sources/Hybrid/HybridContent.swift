@@ -19,7 +19,7 @@ extension HybridMessage {
           "notification": .null, "data": ["source": .null, "alert": .null, "ref": .null],
           "android": ["notification": .null],
         ],
-        sms: SMSOverride(from: sender, coding: smsCoding, maximumParts: maximumParts, reference: reference)))
+        sms: SMSOverride(from: sender, coding: smsCoding, maximumParts: maximumParts)))
   }
 
   /// The longest time that push services keep a push, in seconds.

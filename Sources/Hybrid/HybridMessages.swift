@@ -7,38 +7,28 @@ public import Wire
 
 /// Accepts messages to telephone numbers: each goes by push to the apps of its app key, or by SMS.
 public final class HybridMessages: Sendable {
-  private struct AppKey: Hashable {
-    let customer: CustomerID
-    let key: UUID
-  }
-
-  /// An app of Hybrid Messaging, as messages need it.
-  private struct App: Sendable {
-    let appID: String
-    let kind: HybridMessage.Kind
-    let hasStatusURL: Bool
-  }
-
   private let database: any Querying
   private let messages: MessageService
   private let apps: PushAppCache
+  private let hybridApps: HybridAppCache
   private let registrations: RegistrationBatcher
   private let confirmationTime: Duration
   private let now: @Sendable () -> Date
-  private let known = ExpiringCache<AppKey, App>(timeToLive: .seconds(5), capacity: 10_000)
 
   /// - Parameters:
   ///   - confirmationTime: how long a critical message waits for a device before it goes by SMS.
   ///   - now: the clock by which validity is counted.
   public init(
-    _ database: any Querying, messages: MessageService, apps: PushAppCache, registrations: RegistrationBatcher,
-    confirmationTime: Duration = .seconds(30), now: @escaping @Sendable () -> Date = { Date() }
+    _ database: any Querying, messages: MessageService, apps: PushAppCache, hybridApps: HybridAppCache,
+    registrations: RegistrationBatcher, confirmationTime: Duration = .seconds(30),
+    now: @escaping @Sendable () -> Date = { Date() }
   ) {
     self.confirmationTime = confirmationTime
     self.now = now
     self.database = database
     self.messages = messages
     self.apps = apps
+    self.hybridApps = hybridApps
     self.registrations = registrations
   }
 
@@ -122,19 +112,19 @@ public final class HybridMessages: Sendable {
     _ customer: CustomerID, _ message: HybridMessage
   ) async throws -> Result<HybridRoute, HybridRefusal> {
     let channels = message.channels.isEmpty ? Set(HybridMessage.Channel.allCases) : message.channels
-    var app: App?
+    var app: HybridApp?
     if let key = message.appKey {
-      app = try await self.app(customer, key)
+      app = try await hybridApps.app(key, of: customer)
       if app == nil { return .failure(.appKeyUnknown) }
     } else if !channels.contains(.sms) {
       return .failure(.appKeyUnknown)
     }
-    let kind = message.kind ?? app?.kind ?? .standard
+    let kind = message.kind ?? app?.messageType ?? .standard
     var pushApps: [PushApp] = []
     if let app, channels.contains(.push) {
       pushApps = try await apps.apps(customer, appID: app.appID).filter { $0.missingCredential == nil }
     }
-    let sms = try await apps.apps(customer, appID: Self.smsAppID).first { $0.missingCredential == nil }
+    let sms = try await apps.apps(customer, appID: PushApp.smsAppID).first { $0.missingCredential == nil }
     let mayFallBack = channels.contains(.sms) && (kind != .otp || app == nil || !channels.contains(.push))
     let fallback = mayFallBack ? sms : nil
     let all = pushApps + [fallback].compactMap(\.self)
@@ -147,11 +137,9 @@ public final class HybridMessages: Sendable {
           kind: kind.rawValue, appID: app?.appID, fallback: fallback?.id,
           fallbackDelay: isCritical ? confirmationTime : nil,
           onUncertain: isCritical || fallback == nil ? .resend : .skip,
-          isReported: app?.hasStatusURL ?? false), kind: kind, sms: sms))
+          isReported: app?.statusURL != nil), kind: kind, sms: sms))
   }
 
-  /// The app id of the app that stands for the customer's SMS provider.
-  static let smsAppID = "sms"
   /// How long a one-time password is good for, in seconds.
   private static let passwordLifetime: Int32 = 30
 
@@ -216,28 +204,11 @@ public final class HybridMessages: Sendable {
       try await group.waitForAll()
     }
   }
-
-  private func app(_ customer: CustomerID, _ key: UUID) async throws -> App? {
-    do {
-      return try await known.value(AppKey(customer: customer, key: key)) { [database] in
-        guard let row = try await database.query(HybridMessageQueries.app, customer.rawValue, key).first else {
-          throw Unknown()
-        }
-        let (appID, kind, hasStatusURL) = try row.decode(String.self, String.self, Bool.self)
-        return App(appID: appID, kind: HybridMessage.Kind(rawValue: kind) ?? .standard, hasStatusURL: hasStatusURL)
-      }
-    } catch is Unknown {
-      return nil
-    }
-  }
-
-  /// Not remembered, so that a new key works at once.
-  private struct Unknown: Error {}
 }
 
 /// Every statement of this room, so that a test can prepare each of them on a real server.
 package enum HybridStatements {
   package static let all: [Statement] =
-    HybridMessageQueries.all + HybridReportQueries.all + HybridAppQueries.all + PhoneRegistrationQueries.all
+    HybridReportQueries.all + HybridAppQueries.all + PhoneRegistrationQueries.all
     + PhoneMessageQueries.all
 }

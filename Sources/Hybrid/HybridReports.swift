@@ -2,6 +2,18 @@ import FoundationEssentials
 import Postgres
 import Wire
 
+/// Where an app's status reports go.
+struct StatusAddress: Sendable {
+  /// An app of Hybrid Messaging.
+  struct App: Sendable, Hashable {
+    let customer: CustomerID
+    let appID: String
+  }
+
+  let app: App
+  let url: String
+}
+
 /// A status that a customer has yet to get.
 struct HybridReport: Sendable {
   let sendout: Int64
@@ -12,8 +24,6 @@ struct HybridReport: Sendable {
   let attempts: Int
   let number: PhoneNumber
   let reference: String?
-  let appID: String
-  let url: String
 }
 
 /// The outbox of status reports.
@@ -22,21 +32,23 @@ struct HybridReports: Sendable {
 
   init(_ database: any Querying) { self.database = database }
 
-  /// The customers that have reports to be posted now.
-  func due() async throws -> [CustomerID] {
-    try await database.query(HybridReportQueries.due).map { CustomerID(try $0.decode(Int64.self)) }
+  /// The addresses that have reports to be posted now.
+  func due() async throws -> [StatusAddress] {
+    try await database.query(HybridReportQueries.due).map { row in
+      let (customer, appID, url) = try row.decode(Int64.self, String.self, String.self)
+      return StatusAddress(app: StatusAddress.App(customer: CustomerID(customer), appID: appID), url: url)
+    }
   }
 
-  /// Begins some reports of a customer; no other hub posts them for a minute.
-  func begin(_ customer: CustomerID) async throws -> [HybridReport] {
-    try await database.query(HybridReportQueries.begin, customer.rawValue).compactMap { row in
-      let (sendout, message, status, at, attempts, number, reference, appID, url) = try row.decode(
-        Int64.self, Int32.self, String.self, Date.self, Int16.self, String.self, String?.self, String.self,
-        String?.self)
+  /// Begins some reports of an app; no other hub posts them for a minute.
+  func begin(_ app: StatusAddress.App) async throws -> [HybridReport] {
+    try await database.query(HybridReportQueries.begin, app.customer.rawValue, app.appID).compactMap { row in
+      let (sendout, message, status, at, attempts, number, reference) = try row.decode(
+        Int64.self, Int32.self, String.self, Date.self, Int32.self, String.self, String?.self)
       guard let number = PhoneNumber(number) else { return nil }
       return HybridReport(
         sendout: sendout, message: message, status: status, at: at, attempts: Int(attempts), number: number,
-        reference: reference, appID: appID, url: url ?? "")
+        reference: reference)
     }
   }
 
@@ -46,35 +58,50 @@ struct HybridReports: Sendable {
       HybridReportQueries.end, customer.rawValue, report.sendout, report.message, report.status)
   }
 
-  /// A report was not taken: it is posted again after `delay`, or dropped once it is 7 days old.
+  /// Deletes what waits for an app that has no address any more.
+  func delete(_ customer: CustomerID, _ appID: String) async throws {
+    try await database.query(HybridReportQueries.delete, customer.rawValue, appID)
+  }
+
+  /// A report was not taken: it is posted again after `delay`.
   func postpone(_ report: HybridReport, of customer: CustomerID, for delay: Duration) async throws {
     try await database.query(
       HybridReportQueries.postpone, customer.rawValue, report.sendout, report.message, report.status,
       delay / .seconds(1))
-    try await database.query(
-      HybridReportQueries.drop, customer.rawValue, report.sendout, report.message, report.status)
+  }
+
+  /// Deletes what was not taken for 7 days, whether or not there is an address for it.
+  func deleteExpired(_ customer: CustomerID) async throws {
+    try await database.query(HybridReportQueries.deleteExpired, customer.rawValue)
   }
 }
 
 /// Statements on `hybrid_report` from its claim on. `$1` is the customer; of one report `$2` is the sendout, `$3` the message and `$4` the
 /// status.
 enum HybridReportQueries {
-  static let all: [Statement] = [due, begin, end, postpone, drop]
+  static let all: [Statement] = [due, begin, end, postpone, delete, deleteExpired]
 
-  /// Customers with reports that are due, of all customers. It goes by the index of due moments.
+  /// Apps of all customers that have an address and reports that are due.
   static let due = Statement(
-    "hybrid.due_reports", .read, "SELECT DISTINCT customer_id FROM hybrid_report WHERE not_before <= now()")
+    "hybrid.due_reports", .read,
+    """
+    SELECT a.customer_id, a.app_id, a.status_url
+      FROM hybrid_app a
+     WHERE a.status_url IS NOT NULL
+       AND EXISTS (SELECT FROM hybrid_report r
+                    WHERE r.customer_id = a.customer_id AND r.app_id = a.app_id AND r.not_before <= now())
+    """)
 
-  /// Begins up to 100 reports. Skips those that others have locked.
+  /// Begins up to 16 reports of the app `$2`. Skips those that others have locked.
   static let begin = Statement(
     "hybrid.begin_reports", .write,
     """
     WITH due AS MATERIALIZED (
       SELECT sendout_id, message_no, status, now() + interval '1 minute' AS until
         FROM hybrid_report
-       WHERE customer_id = $1::bigint AND not_before <= now()
+       WHERE customer_id = $1::bigint AND app_id = $2::text AND not_before <= now()
        ORDER BY not_before
-       LIMIT 100
+       LIMIT 16
          FOR NO KEY UPDATE SKIP LOCKED),
     begun AS (
       UPDATE hybrid_report AS r
@@ -83,16 +110,12 @@ enum HybridReportQueries {
        WHERE r.customer_id = $1::bigint AND r.sendout_id = due.sendout_id AND r.message_no = due.message_no
          AND r.status = due.status
       RETURNING r.sendout_id, r.message_no, r.status, r.created_at, r.attempts)
-    SELECT begun.sendout_id, begun.message_no, begun.status, begun.created_at, begun.attempts, h.number, h.reference, h.app_id,
-           a.status_url
+    SELECT begun.sendout_id, begun.message_no, begun.status, begun.created_at, begun.attempts, h.number, h.reference
       FROM begun
-     CROSS JOIN LATERAL (SELECT number, reference, app_id FROM hybrid_message
+     CROSS JOIN LATERAL (SELECT number, reference FROM hybrid_message
                           WHERE customer_id = $1::bigint AND sendout_id = begun.sendout_id
                             AND message_no = begun.message_no
                          OFFSET 0) AS h
-      LEFT JOIN LATERAL (SELECT status_url FROM hybrid_app
-                          WHERE customer_id = $1::bigint AND app_id = h.app_id
-                         OFFSET 0) AS a ON true
     """)
 
   static let end = Statement(
@@ -110,12 +133,12 @@ enum HybridReportQueries {
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND message_no = $3::int4 AND status = $4::text
     """)
 
-  /// Drops a report that is 7 days old.
-  static let drop = Statement(
-    "hybrid.drop_report", .write,
-    """
-    DELETE FROM hybrid_report
-     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND message_no = $3::int4 AND status = $4::text
-       AND created_at < now() - interval '7 days'
-    """)
+  /// Deletes all reports of the app `$2`.
+  static let delete = Statement(
+    "hybrid.delete_reports", .write, "DELETE FROM hybrid_report WHERE customer_id = $1::bigint AND app_id = $2::text")
+
+  /// Deletes all reports that are 7 days old.
+  static let deleteExpired = Statement(
+    "hybrid.delete_expired_reports", .write,
+    "DELETE FROM hybrid_report WHERE customer_id = $1::bigint AND created_at < now() - interval '7 days'")
 }

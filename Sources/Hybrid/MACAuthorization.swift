@@ -70,30 +70,48 @@ public struct MACAuthorization: Sendable {
   func verifies(_ request: Signed, by secrets: [Secret], publicHost: String?, now: Date) -> Bool {
     let age = Int64(now.timeIntervalSince1970) - seconds
     guard (-Self.window...Self.window).contains(age) else { return false }
-    for text in texts(of: request, publicHost: publicHost) {
-      for secret in secrets {
-        let key = SymmetricKey(data: secret.bytes)
-        if HMAC<Insecure.SHA1>.isValidAuthenticationCode(signature, authenticating: text, using: key) { return true }
+    let keys = secrets.map { SymmetricKey(data: $0.bytes) }
+    return anyText(of: request, publicHost: publicHost) { text in
+      keys.contains { Self.isCode(signature, of: text, by: $0) }
+    }
+  }
+
+  /// Whether `code` is the whole HMAC-SHA1 of `text`, in a time that does not depend on where they differ.
+  static func isCode(_ code: [UInt8], of text: [UInt8], by key: SymmetricKey) -> Bool {
+    HMAC<Insecure.SHA1>.isValidAuthenticationCode(code, authenticating: text, using: key)
+  }
+
+  /// Whether one of the texts that a client may have signed is accepted. The usual ones come first.
+  private func anyText(of request: Signed, publicHost: String?, isAccepted: ([UInt8]) -> Bool) -> Bool {
+    var hosts: [String] = []
+    func add(_ host: String) { if !hosts.contains(host) { hosts.append(host) } }
+    if let host = request.host?.lowercased() {
+      add(String(host.prefix { $0 != ":" }))
+      add(host)
+    }
+    for host in Self.clientHosts { add(host) }
+    if let host = publicHost?.lowercased() { add(host) }
+
+    let decoded = Self.decoded(request.target)
+    var targets: [[UInt8]] = []
+    for target in [decoded, Self.utf8(ofLatin1: decoded), Array(request.target.utf8)] where !targets.contains(target) {
+      targets.append(target)
+    }
+    let method = request.method.uppercased()
+    var text: [UInt8] = []
+    for (end, last) in [("\n", "\n"), ("\n", ""), ("\r\n", "\r\n"), ("\r\n", "")] {
+      for host in hosts {
+        for target in targets {
+          text.removeAll(keepingCapacity: true)
+          text += method.utf8
+          text.append(UInt8(ascii: " "))
+          text += target
+          for part in [" HTTP/1.1", end, host, end, timestamp, last] { text += part.utf8 }
+          if isAccepted(text) { return true }
+        }
       }
     }
     return false
-  }
-
-  /// Every text that a client may have signed, the usual ones first.
-  private func texts(of request: Signed, publicHost: String?) -> [[UInt8]] {
-    var hosts: [String] = []
-    if let host = request.host?.lowercased() { hosts = [String(host.prefix { $0 != ":" }), host] }
-    hosts += Self.clientHosts + [publicHost?.lowercased()].compactMap { $0 }
-    let decoded = Self.decoded(request.target)
-    let targets = [decoded, Self.utf8(ofLatin1: decoded), Array(request.target.utf8)].reduce(into: [[UInt8]]()) {
-      if !$0.contains($1) { $0.append($1) }
-    }
-    let head = Array(request.method.uppercased().utf8) + [0x20]
-    return [("\n", "\n"), ("\n", ""), ("\r\n", "\r\n"), ("\r\n", "")].flatMap { end, last in
-      hosts.reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }.flatMap { host in
-        targets.map { head + $0 + Array(" HTTP/1.1\(end)\(host)\(end)\(timestamp)\(last)".utf8) }
-      }
-    }
   }
 
   /// The bytes that percent-encoding stands for; a plus sign stays one.
@@ -141,9 +159,18 @@ public struct MACVerifier: Sendable {
   public func app(
     _ authorization: MACAuthorization, _ request: MACAuthorization.Signed
   ) async throws -> HybridApp? {
-    guard let entry = try await apps.entry(authorization.key),
-      authorization.verifies(request, by: entry.secrets, publicHost: publicHost, now: now())
-    else { return nil }
-    return entry.app
+    try await apps.entry(authorization.key).flatMap { try app($0, authorization, request) }
+  }
+
+  /// The same from the cache: nil also if the app is not there.
+  public func cachedApp(_ authorization: MACAuthorization, _ request: MACAuthorization.Signed) -> HybridApp? {
+    apps.cachedEntry(authorization.key).flatMap { try? app($0, authorization, request) }
+  }
+
+  private func app(
+    _ entry: HybridAppCache.Entry, _ authorization: MACAuthorization, _ request: MACAuthorization.Signed
+  ) throws -> HybridApp? {
+    let secrets = try entry.secrets.get()
+    return authorization.verifies(request, by: secrets, publicHost: publicHost, now: now()) ? entry.app : nil
   }
 }

@@ -12,9 +12,6 @@ public struct MessagePINDelivery: PINDelivery {
   /// - Returns: whether the account makes calls.
   public typealias MakeCall = @Sendable (PINCall, CustomerID) async throws -> Bool
 
-  /// The appId of every customer's app of SMS.
-  static let appID = "sms"
-
   /// - Parameter makeCall: nil where no calls can be made.
   public init(_ messages: MessageService, apps: PushAppCache, makeCall: MakeCall? = nil) {
     self.messages = messages
@@ -23,23 +20,25 @@ public struct MessagePINDelivery: PINDelivery {
   }
 
   public func canSend(_ customer: CustomerID) async throws -> Bool {
-    try await apps.apps(customer, appID: Self.appID).contains { $0.type == .sms }
+    try await apps.apps(customer, appID: PushApp.smsAppID).contains { $0.type == .sms }
   }
 
   public func send(
-    _ text: String, from sender: String?, to number: PhoneNumber, of customer: CustomerID
+    _ text: PINText, from sender: String?, to number: PhoneNumber, of customer: CustomerID
   ) async throws {
     let lifetime = Int(PINs.lifetime.components.seconds)
-    let sent = try await messages.send(
+    let sent = try await messages.sendPIN(
       customer,
       MessageRequest(
-        appId: Self.appID, appType: .sms,
+        appId: PushApp.smsAppID, appType: .sms,
         to: MessageTarget(originalId: number.international, deviceToken: number.e164),
         message: MessageBody(
-          verbatim: true, alert: text, ttl: lifetime,
+          verbatim: true, alert: text.text, ttl: lifetime,
+          // The provider's account puts the PIN in when it sends. No table has it.
+          fields: [SMSText.pinField: .string(text.source)],
           overrides: sender.map { MessageOverrides(sms: SMSOverride(from: $0)) })))
     // The number has opted out, or its provider has said that it is none.
-    guard !sent.message.pushes.isEmpty else { throw HybridError.noSMS }
+    guard !sent.pushes.isEmpty else { throw HybridError.noSMS }
   }
 
   public func call(_ call: PINCall, of customer: CustomerID) async throws {

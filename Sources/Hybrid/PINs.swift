@@ -7,7 +7,8 @@ public import Wire
 /// Makes the PINs that verify telephone numbers.
 ///
 /// A PIN follows from a nonce, its registration and a secret that all hubs share, so that a call can speak what an SMS had. The
-/// database keeps the nonce and a keyed hash: who reads it without the hub's master key learns no PIN.
+/// database keeps the nonce and a keyed hash, and the SMS's message has `{{pin}}` and a `PINSource`. Who reads them without the hub's
+/// master key learns no PIN.
 public struct PINs: Sendable {
   private let key: SymmetricKey
 
@@ -40,6 +41,13 @@ public struct PINs: Sendable {
     return String(repeating: "0", count: 5 - digits.utf8.count) + digits
   }
 
+  /// The PIN that a message to the number has.
+  /// - Parameter source: as the message names it.
+  /// - Returns: nil if it is none.
+  public func pin(_ customer: CustomerID, _ number: PhoneNumber, source: String) -> String? {
+    PINSource(source).map { pin(customer, $0.registration, number, nonce: $0.nonce) }
+  }
+
   func hash(_ customer: CustomerID, _ registration: UUID, _ number: PhoneNumber, pin: String) -> [UInt8] {
     authenticate("hash/\(customer)/\(registration.text)/\(number.digits)/", Array(pin.utf8))
   }
@@ -47,6 +55,27 @@ public struct PINs: Sendable {
   private func authenticate(_ place: String, _ bytes: [UInt8]) -> [UInt8] {
     Array(HMAC<SHA256>.authenticationCode(for: Array(place.utf8) + bytes, using: key))
   }
+}
+
+/// What a PIN follows from, besides its number and the hubs' secret: the registration and a nonce.
+struct PINSource: Equatable {
+  let registration: UUID
+  let nonce: [UInt8]
+
+  init(_ registration: UUID, nonce: [UInt8]) {
+    self.registration = registration
+    self.nonce = nonce
+  }
+
+  init?(_ text: String) {
+    let parts = text.split(separator: "/", maxSplits: 1)
+    guard parts.count == 2, let id = UUID(uuidString: String(parts[0])),
+      let nonce = Data(base64Encoded: String(parts[1]))
+    else { return nil }
+    self.init(id, nonce: Array(nonce))
+  }
+
+  var text: String { "\(registration.text)/\(Data(nonce).base64EncodedString())" }
 }
 
 /// How often PINs are sent.
@@ -87,10 +116,18 @@ public protocol PINDelivery: Sendable {
   func canSend(_ customer: CustomerID) async throws -> Bool
   /// Sends an SMS; once this returns, it is committed.
   /// - Parameter sender: nil for the provider's own.
-  func send(_ text: String, from sender: String?, to number: PhoneNumber, of customer: CustomerID) async throws
+  func send(_ text: PINText, from sender: String?, to number: PhoneNumber, of customer: CustomerID) async throws
   /// Makes a call.
   /// - Throws: `HybridError.noCalls`.
   func call(_ call: PINCall, of customer: CustomerID) async throws
+}
+
+/// What an SMS with a PIN says.
+public struct PINText: Sendable, Equatable {
+  /// `{{pin}}` stands for the PIN.
+  public let text: String
+  /// See `PINs.pin`.
+  public let source: String
 }
 
 /// A call that speaks a PIN.

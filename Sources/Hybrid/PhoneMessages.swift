@@ -163,12 +163,13 @@ enum PhoneMessageQueries {
 extension PhoneMessageReply {
   /// - Returns: nil for a row without a message.
   fileprivate init?(_ row: Row) throws {
-    let (id, sendout, pushes, recipient, sender, body, moment, status) = try row.decode(
-      UUID?.self, Int64?.self, [Int32]?.self, String?.self, String?.self, String?.self, Date?.self, String?.self)
-    guard let id, let sendout, let recipient, let sender, let body, let moment, let status else { return nil }
+    guard let id = try row.column(0, as: UUID?.self) else { return nil }
+    let sendout = SendoutID(try row.column(1))
+    // NULL once the ledger's part of it has been dropped.
+    let pushes = try row.column(2, as: [Int32]?.self) ?? []
     self.init(
-      id: id.text,
-      updateIDs: (pushes ?? []).map { UpdateID(SendoutID(sendout), PushNumber(Int64($0))).description },
-      recipient: recipient, sender: sender, body: body, dateTime: Timestamp(moment), status: status)
+      id: id.text, updateIDs: pushes.map { UpdateID(sendout, PushNumber(Int64($0))).description },
+      recipient: try row.column(3), sender: try row.column(4), body: try row.column(5),
+      dateTime: Timestamp(try row.column(6)), status: try row.column(7))
   }
 }

@@ -32,6 +32,9 @@ public protocol PushAccount: Sendable {
   /// What says that the service is away for all pushes of the app.
   var outageEvidence: OutageEvidence { get }
 
+  /// The least time that sendouts wait after a `.retry` for this reason, whatever the service asked for.
+  func shortestDelay(after reason: String) -> Duration
+
   /// The environments that the service has; a service with one has `production`.
   var environments: [PushEnvironment] { get }
 
@@ -45,6 +48,7 @@ public protocol PushAccount: Sendable {
 extension PushAccount {
   public var mostRecipients: Int { 1 }
   public var outageEvidence: OutageEvidence { .anyFailure }
+  public func shortestDelay(after reason: String) -> Duration { .zero }
   public var exampleToken: String { String(repeating: "0", count: 64) }
   public func advice(on reason: String) -> String? { nil }
 }

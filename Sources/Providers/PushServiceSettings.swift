@@ -11,10 +11,11 @@ public struct PushServiceSettings: Sendable {
   public var webPush = WebPushSettings()
   /// `PUSHCART_WNS_ALLOWED_HOSTS` and `PUSHCART_WEBPUSH_ALLOWED_HOSTS`: where pushes to devices with addresses of their own may go.
   /// `PUSHCART_WEBHOOK_ALLOWED_HOSTS`: where webhooks and status reports may.
+  /// `PUSHCART_SMS_ALLOWED_HOSTS`: where requests to providers of SMS may.
   public var endpoints = EndpointRules()
   /// `PUSHCART_PROVIDER_CA_FILE`: PEM of the certificates to trust; nil for the system's.
   public var caFile: String?
-  /// Most connections of one account in one environment. APNs allows several; the second opens when hundreds of pushes wait.
+  /// Most connections of one account in one environment. APNs allows several; another opens when hundreds of pushes wait.
   public var connectionsPerPool = 2
   /// For the name look-up and TCP together; then the same again for TLS and the server's SETTINGS.
   public var connectTimeout: Duration = .seconds(10)

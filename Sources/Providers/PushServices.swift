@@ -18,16 +18,19 @@ public final class PushServices: Service {
   let webhooks: EndpointRule
   let sms: SMSEndpoint
   private let smsStatusURL: @Sendable (CustomerID) -> String?
+  private let pin: @Sendable (CustomerID, PhoneNumber, String) -> String?
 
   /// - Parameters:
   ///   - tokens: keeps the provider tokens that all hubs share; this process keeps its own if `nil`.
   ///   - smsStatusURL: where a customer's provider of SMS posts its status reports; nil for nowhere.
+  ///   - pin: the PIN of an SMS to that number, of the `SMSText.pinField` that its message has; nil if it is none.
   ///   - now: the clock by which access tokens and pushes are dated.
   ///   - clock: by which tokens get old; no change of the time of day moves it.
   /// - Throws: `ProviderError` if an address or the file of trusted certificates is unusable.
   public init(
     _ settings: PushServiceSettings, tokens: (any ProviderTokenStore)? = nil, logger: Logger,
     smsStatusURL: @escaping @Sendable (CustomerID) -> String? = { _ in nil },
+    pin: @escaping @Sendable (CustomerID, PhoneNumber, String) -> String? = { _, _, _ in nil },
     now: @escaping @Sendable () -> Date = { Date() },
     clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) throws(ProviderError) {
@@ -40,8 +43,9 @@ public final class PushServices: Service {
     windows = settings.endpoints.wns
     webPush = WebPushSender(settings.webPush, settings.endpoints.webPush, pools)
     webhooks = settings.endpoints.webhook
-    sms = SMSEndpoint(pools: pools)
+    sms = SMSEndpoint(pools: pools, rule: settings.endpoints.sms)
     self.smsStatusURL = smsStatusURL
+    self.pin = pin
   }
 
   /// The account of an app. Making one costs little: nothing is opened before it is used.
@@ -70,7 +74,8 @@ public final class PushServices: Service {
     case .webPush(let credentials): WebPushAccount(credentials: credentials, endpoint: webPush)
     case .sms(let account):
       SMSPushAccount(
-        account: account, statusURL: smsStatusURL(customer), endpoint: sms)
+        account: account, statusURL: smsStatusURL(customer), endpoint: sms,
+        pin: { [pin] number, source in pin(customer, number, source) })
     }
   }
 
@@ -117,6 +122,9 @@ public final class PushServices: Service {
       group.cancelAll()
     }
   }
+
+  /// Lets accounts sign in at once that were refused a moment ago, as after an accepted check of their credentials by another process.
+  public func forgetRefusals() { for service in [fcm, hms, wns] { service.tokens.forgetRefusals() } }
 
   /// Closes the connections of accounts that have sent nothing for an hour, and drops their tokens.
   func closeIdle() {

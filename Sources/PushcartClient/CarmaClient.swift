@@ -5,8 +5,11 @@ public import Wire
   public import FoundationNetworking
 #endif
 
-/// Carma's REST for a back end: registers devices of contacts, invalidates them, and shows contacts.
+/// Carma's REST for a back end: registers devices of contacts, invalidates them, shows contacts, and sends messages of triggers.
 public struct CarmaClient: Sendable {
+  /// Of the customer.
+  private let rest: URL
+  /// Of the app.
   private let base: URL
   private let token: String
   private let session: URLSession
@@ -34,9 +37,10 @@ public struct CarmaClient: Sendable {
 
   /// - Parameters:
   ///   - url: the hub's address, as in `https://push.example.com`.
-  ///   - accessKey: one of scope `backend`; `device` is enough to register and invalidate.
+  ///   - accessKey: one of scope `backend`; `device` is enough to register and invalidate, and messages need `send`.
   public init(_ url: URL, customer: CustomerID, appId: String, accessKey: String, session: URLSession = .shared) {
-    base = url.appending(path: "rest/\(customer)/apps/\(appId)/pushdevices")
+    rest = url.appending(path: "rest/\(customer)")
+    base = rest.appending(path: "apps/\(appId)/pushdevices")
     token = accessKey
     self.session = session
   }
@@ -76,10 +80,31 @@ public struct CarmaClient: Sendable {
     return try await send("GET", url, nil)
   }
 
-  private func send(_ method: String, _ url: URL, _ body: JSONValue?) async throws -> JSONValue {
+  /// Sends a trigger's message to a contact.
+  /// - Parameters:
+  ///   - trigger: its number.
+  ///   - properties: what the trigger's texts can name, before the contact's own.
+  ///   - idempotencyKey: a repeated request with the same key sends nothing more, for a day.
+  /// - Returns: a sentence with the message's id.
+  /// - Throws: `Refusal`; errors of the connection.
+  @discardableResult
+  public func send(
+    trigger: Int64, to originalId: String, properties: [String: JSONValue] = [:], idempotencyKey: String? = nil
+  ) async throws -> String {
+    let body: [String: JSONValue] = ["originalId": .string(originalId), "properties": .object(properties)]
+    let reply = try await send(
+      "POST", rest.appending(path: "triggers/\(trigger)/messages"), .object(body),
+      headers: idempotencyKey.map { ["Idempotency-Key": $0] } ?? [:])
+    return reply["message"]?.text ?? ""
+  }
+
+  private func send(
+    _ method: String, _ url: URL, _ body: JSONValue?, headers: [String: String] = [:]
+  ) async throws -> JSONValue {
     var request = URLRequest(url: url)
     request.httpMethod = method
     request.setValue(token, forHTTPHeaderField: "X-Carma-Authentication-Token")
+    for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
     if let body {
       request.setValue("application/json", forHTTPHeaderField: "Content-Type")
       request.httpBody = Data(body.json)

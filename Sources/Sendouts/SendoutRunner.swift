@@ -101,9 +101,13 @@ public struct SendoutRunner: Service {
   /// - Parameter isThorough: also looks for sendouts that are done and do not say so.
   private func scan(_ tasks: SendoutTasks, isThorough: Bool) async {
     do {
-      for (key, lane, isLost) in try await Ledger(pool).due() {
+      for (key, lane, isUrgent) in try await Ledger(pool).due() {
         // What is due to a push service that is away waits until that may be tried again.
-        if isLost || worker.dispatcher.isOpen(lane, of: key.customer) { tasks.add(key) }
+        if isUrgent {
+          tasks.add(key)?.wake()
+        } else if worker.dispatcher.isOpen(lane, of: key.customer) {
+          tasks.add(key)
+        }
       }
       for statement in isThorough ? [SendoutQueries.freezing, SendoutQueries.settled] : [SendoutQueries.freezing] {
         for row in try await pool.query(statement) {

@@ -41,7 +41,7 @@ final class SendoutTask: Sendable {
   var isStopped: Bool { state.withLock(\.isStopped) }
 
   /// Runs a dispatch that `interrupt` stops.
-  func dispatching<Result>(_ body: (StopSignal) async -> Result) async -> Result {
+  func dispatching<Result>(_ body: (StopSignal) async throws -> Result) async rethrows -> Result {
     let signal = StopSignal()
     let isStopped = state.withLock { state in
       state.dispatch = signal
@@ -49,7 +49,7 @@ final class SendoutTask: Sendable {
     }
     if isStopped { signal.stop() }
     defer { state.withLock { $0.dispatch = nil } }
-    return await body(signal)
+    return try await body(signal)
   }
 
   /// Sleeps until woken, for `duration` at most, or until the task is cancelled.

@@ -99,10 +99,14 @@ struct SendoutWorker: Sendable {
     struct Refusal {
       let lane: Lane
       let reason: String
+      /// Whether the pushes that were refused have failed, so that nothing is left of them.
+      let isSettled: Bool
     }
 
     var refusals: [Refusal] = []
     var unavailable: (reason: String, after: Duration?)?
+    /// Whether some lane was tried: one that is closed already is no news.
+    var wasTried = false
     var mustGoOn = false
     private var acceptedApps: Set<PushAppID> = []
     private var suspectApps: Set<PushAppID> = []
@@ -110,14 +114,16 @@ struct SendoutWorker: Sendable {
     /// Apps whose pushes were accepted while nothing was wrong in any of their lanes.
     var healthyApps: Set<PushAppID> { acceptedApps.subtracting(suspectApps) }
 
-    mutating func add(_ lane: Lane, _ result: DispatchResult) {
+    /// - Parameter settlesRefused: whether pushes that are refused fail.
+    mutating func add(_ lane: Lane, _ result: DispatchResult, settlesRefused: Bool = false) {
       switch result.end {
       case .drained: break
       case .yielded, .stopped: mustGoOn = true
-      case .refused(let reason): refusals.append(Refusal(lane: lane, reason: reason))
+      case .refused(let reason): refusals.append(Refusal(lane: lane, reason: reason, isSettled: settlesRefused))
       case .unavailable(let reason, let after):
         unavailable = (unavailable?.after ?? .seconds(3600)) < (after ?? .zero) ? unavailable : (reason, after)
       }
+      if result.wasTried { wasTried = true }
       if result.hasAccepted { acceptedApps.insert(lane.app) }
       if result.isSuspect || result.end != .drained { suspectApps.insert(lane.app) }
     }
@@ -131,22 +137,27 @@ struct SendoutWorker: Sendable {
       return lanes.isEmpty ? LaneEnds() : try await send(sendout, to: lanes, task)
     }
     for app in ends.healthyApps { try await PushAppAlarms(pool).clear(sendout.key.customer, app) }
-    if let (reason, after) = ends.unavailable, !ends.mustGoOn {
-      consecutiveFailures += 1
-      let delay = after ?? min(Duration.seconds(1 << min(consecutiveFailures - 1, 5)), .seconds(30))
-      logger.warning(
-        "push service unavailable, retrying later",
-        metadata: ["sendout": "\(sendout.key)", "reason": "\(reason)", "retryInSeconds": "\(delay / .seconds(1))"])
+    if ends.mustGoOn || ends.unavailable != nil, !sendout.isStream {
       for refusal in ends.refusals {
         try await PushAppAlarms(pool).raise(sendout.key.customer, refusal.lane.app, reason: refusal.reason)
       }
-      // The scan finds it again when the lane may be tried; a lane that is refused would be due to it at once.
-      return after == nil || !ends.refusals.isEmpty ? .continue(after: delay) : .done
     }
     if ends.mustGoOn { return .continue(after: .zero) }
+    if let (reason, after) = ends.unavailable {
+      consecutiveFailures += 1
+      let delay = after ?? min(Duration.seconds(1 << min(consecutiveFailures - 1, 5)), .seconds(30))
+      if ends.wasTried {
+        logger.warning(
+          "push service unavailable, retrying later",
+          metadata: ["sendout": "\(sendout.key)", "reason": "\(reason)", "retryInSeconds": "\(delay / .seconds(1))"])
+      }
+      // The scan finds it again when the lane may be tried; a lane that refuses a broadcast would be due to it at once.
+      return after == nil || !ends.refusals.isEmpty && !sendout.isStream ? .continue(after: delay) : .done
+    }
     consecutiveFailures = 0
-    return ends.refusals.isEmpty
-      ? try await finishOrWait(sendout.key) : try await halt(sendout, ends.refusals)
+    if ends.refusals.allSatisfy(\.isSettled) { return try await finishOrWait(sendout.key) }
+    // The lanes that refuse a stream are closed, with their alarms raised; the scan finds it again when they may be tried.
+    return sendout.isStream ? .done : try await halt(sendout, ends.refusals)
   }
 
   /// Sends what is due, to all lanes at the same time: one whose push service is slow or away does not hold up another.
@@ -156,26 +167,26 @@ struct SendoutWorker: Sendable {
       content: sendout.isStream ? .ofMessages(sendout.traits) : .same(try sendout.content()),
       onUncertain: sendout.onUncertain, isHybrid: sendout.isHybrid, fallback: sendout.fallback)
     let apps = try await PushApps(pool, vault: vault).list(sendout.key.customer)
-    var ready: [(Lane, AppOrder)] = []
-    var ends = LaneEnds()
-    for lane in lanes {
-      switch try await appOrder(lane.app, among: apps) {
-      case .ready(let app): ready.append((lane, app))
-      case .notPossible(let reason):
-        ends.add(lane, DispatchResult(end: .refused(reason: reason)))
-      }
-    }
-    let results = await task.dispatching { [ready] stop in
-      await withTaskGroup(of: (Lane, DispatchResult).self) { group in
-        for (lane, app) in ready {
+    var readiness: [(Lane, Readiness)] = []
+    for lane in lanes { readiness.append((lane, try await appOrder(lane.app, among: apps))) }
+    let results = try await task.dispatching { [readiness] stop in
+      try await withThrowingTaskGroup(of: (Lane, DispatchResult).self) { group in
+        for (lane, readiness) in readiness {
           group.addTask {
-            (lane, await dispatcher.dispatch(order, to: app, lane, stop: stop) { semaphore.hasWaiters })
+            switch readiness {
+            case .ready(let app):
+              (lane, await dispatcher.dispatch(order, to: app, lane, stop: stop) { semaphore.hasWaiters })
+            case .notPossible(let reason): (lane, try await dispatcher.refuse(order, lane, reason: reason, stop: stop))
+            }
           }
         }
-        return await group.reduce(into: []) { $0.append($1) }
+        return try await group.reduce(into: []) { $0.append($1) }
       }
     }
-    for (lane, result) in results { ends.add(lane, result) }
+    var ends = LaneEnds()
+    for (lane, result) in results {
+      ends.add(lane, result, settlesRefused: order.hasFallback(besides: lane.app))
+    }
     return ends
   }
 
@@ -209,13 +220,13 @@ struct SendoutWorker: Sendable {
   /// How long a run waits with lanes whose credentials are refused while others have pushes left.
   private static let refusedDelay = Duration.seconds(30)
 
-  /// Pauses the sendout and raises its apps' alarms, since every further push to them would be refused too. While other apps have
-  /// something left, the sendout goes on. A refusal from before the sendout was paused and resumed says nothing any more.
+  /// Pauses the broadcast and raises its apps' alarms, since every further push to them would be refused too. While other apps have
+  /// something left, it goes on. A refusal from before the sendout was paused and resumed says nothing any more.
   private func halt(_ sendout: Sendout, _ refusals: [LaneEnds.Refusal]) async throws -> Next {
     let key = sendout.key
     let refused = Set(refusals.map(\.lane))
     let others = try await Ledger(pool).lanes(key).filter { !refused.contains($0.lane) }
-    let hasOthers = sendout.isStream || !others.isEmpty
+    let hasOthers = !others.isEmpty
     let apps = try await PushApps(pool).list(key.customer)
     let reason = Self.haltReason(refusals, apps, of: sendout)
     let isOutdated = try await pool.transaction { database in
@@ -232,12 +243,14 @@ struct SendoutWorker: Sendable {
       return false
     }
     if isOutdated { return .continue(after: .zero) }
-    logger.error(
-      hasOthers
-        ? "an app's pushes are refused until it is corrected; the sendout goes on for others"
-        : "sendout paused: nothing can be sent until the app is corrected",
-      metadata: ["sendout": "\(key)", "reason": "\(reason)"])
-    return hasOthers ? .continue(after: Self.refusedDelay) : .done
+    guard hasOthers else {
+      logger.error(
+        "sendout paused: nothing can be sent until the app is corrected",
+        metadata: ["sendout": "\(key)", "reason": "\(reason)"])
+      return .done
+    }
+    for refusal in refusals { _ = dispatcher.closeRefused(refusal.lane, of: key.customer, refusal.reason) }
+    return .continue(after: Self.refusedDelay)
   }
 
   /// The reason alone where there is one app; else with the names of the apps.
@@ -253,7 +266,7 @@ struct SendoutWorker: Sendable {
 
   // MARK: Orders
 
-  private enum Readiness {
+  private enum Readiness: Sendable {
     case ready(AppOrder)
     case notPossible(reason: String)
   }

@@ -171,6 +171,8 @@ public final class PushSimulator: Service {
     let url = url { $0.sms }
     return settings.smsIsPlain ? url.replacing("https://", with: "http://") : url
   }
+  /// The host that the providers of SMS are at: `localhost:8449`, say; empty before `start`.
+  public var smsHost: String { String(smsURL.trimmingPrefix { $0 != "/" }.dropFirst(2)) }
   /// Where messages for CM go.
   public var cmURL: String { smsURL + SimulatedSMS.messagePath }
   /// Where calls for CM go.
@@ -205,7 +207,7 @@ public final class PushSimulator: Service {
       ("PUSHCART_FCM_URL", fcmURL), ("PUSHCART_GOOGLE_TOKEN_URL", googleTokenURL),
       ("PUSHCART_HMS_URL", hmsURL), ("PUSHCART_HMS_TOKEN_URL", hmsTokenURL),
       ("PUSHCART_WNS_TOKEN_URL", wnsURL), ("PUSHCART_WNS_ALLOWED_HOSTS", wnsHost),
-      ("PUSHCART_WEBPUSH_ALLOWED_HOSTS", webPushHost),
+      ("PUSHCART_WEBPUSH_ALLOWED_HOSTS", webPushHost), ("PUSHCART_SMS_ALLOWED_HOSTS", smsHost),
       ("PUSHCART_PROVIDER_CA_FILE", caFile),
     ]
   }

@@ -11,10 +11,20 @@ public struct DataTree: Sendable {
 
   /// Most bytes of a value that is written, and of its JSON.
   public static let longestValue = 1 << 20
-  /// Most bytes of the leaves below a place that is read.
-  public static let longestRead = 16 << 20
+  /// Most leaves of a value that is read: more than one that is written has, since the shortest member takes six bytes.
+  public static let mostLeaves = 200_000
+  /// Most bytes of these leaves, and of their paths from the place that is read: as many as a value that is written has.
+  public static let longestRead = longestValue + DatasyncLeaves.longestPaths
 
-  public init(_ pool: Pool) { self.pool = pool }
+  /// Most leaves that a write removes at a time.
+  private let portion: Int
+
+  public init(_ pool: Pool) { self.init(pool, portion: 1000) }
+
+  init(_ pool: Pool, portion: Int) {
+    self.pool = pool
+    self.portion = portion
+  }
 
   /// A change at one place.
   public enum Write: Sendable {
@@ -25,44 +35,72 @@ public struct DataTree: Sendable {
   }
 
   /// The value at a place; null if there is none.
-  /// - Throws: `SubscriptionsError.valueTooLarge`.
+  /// - Throws: `SubscriptionsError.valueTooLarge`, before it is read; `.invalid` for a path that is not in Unicode's form NFC.
   public func value(_ customer: CustomerID, app: String, at path: DatasyncPath) async throws -> JSONValue {
-    guard
-      let leaves = try await Self.leaves(
-        pool, customer, app, path.stored, mostBytes: Self.longestRead, most: Self.longestRead / 4)
-    else { throw SubscriptionsError.valueTooLarge(limit: Self.longestRead) }
-    return leaves.value(at: path.stored)
+    try await Self.requireNormalized([path.stored], pool)
+    let size = try await Self.sizes(pool, customer, app, of: [path.stored], upTo: Self.mostLeaves + 1)[0]
+    guard size.leaves <= Self.mostLeaves, size.valueBytes + size.pathBytes <= Self.longestRead else {
+      throw SubscriptionsError.valueTooLarge(leaves: Self.mostLeaves, bytes: Self.longestRead)
+    }
+    return try await Self.values(pool, customer, app, at: [path.stored])[0]
   }
 
-  /// The leaves at or below a place; nil if there are too many, or they have too many bytes.
-  static func leaves(
-    _ database: any Querying, _ customer: CustomerID, _ app: String, _ path: String, mostBytes: Int, most: Int
-  ) async throws -> DatasyncLeaves? {
-    let range = Range(path)
-    let (count, bytes) = try await database.query(
-      DatasyncQueries.size, customer.rawValue, app, path, range.lower, range.upper, Int64(most) + 1)[0].decode(
-        Int.self, Int.self)
-    guard count <= most, bytes <= mostBytes else { return nil }
+  /// - Throws: `SubscriptionsError.notNormalized`.
+  static func requireNormalized(_ paths: [String], _ database: any Querying) async throws {
+    // ASCII is in every form.
+    let unsure = paths.filter { $0.utf8.contains { $0 >= 0x80 } }
+    guard !unsure.isEmpty else { return }
+    guard try await database.query(DatasyncQueries.denormalized, unsure).isEmpty else {
+      throw SubscriptionsError.notNormalized
+    }
+  }
+
+  /// What is at or below a place.
+  struct Size: Sendable {
+    var leaves: Int
+    /// Of the leaves' JSON.
+    var valueBytes: Int
+    /// Of their paths from the place.
+    var pathBytes: Int
+  }
+
+  /// The sizes of places, in their order.
+  /// - Parameter most: leaves that are counted of each place.
+  static func sizes(
+    _ database: any Querying, _ customer: CustomerID, _ app: String, of places: [String], upTo most: Int
+  ) async throws -> [Size] {
+    let ranges = places.map(Range.init)
+    return try await database.query(
+      DatasyncQueries.sizes, customer.rawValue, app, places, ranges.map(\.lower), ranges.map(\.upper), Int64(most)
+    ).map { row in
+      let (leaves, valueBytes, pathBytes) = try row.decode(Int.self, Int.self, Int.self)
+      return Size(leaves: leaves, valueBytes: valueBytes, pathBytes: pathBytes)
+    }
+  }
+
+  /// The values of places, in their order; null where there is none.
+  static func values(
+    _ database: any Querying, _ customer: CustomerID, _ app: String, at places: [String]
+  ) async throws -> [JSONValue] {
+    let ranges = places.map(Range.init)
     let rows = try await database.query(
-      DatasyncQueries.leaves, customer.rawValue, app, path, range.lower, range.upper)
-    return try DatasyncLeaves(rows)
+      DatasyncQueries.leaves, customer.rawValue, app, places, ranges.map(\.lower), ranges.map(\.upper))
+    var leaves = [DatasyncLeaves](repeating: DatasyncLeaves(), count: places.count)
+    for row in rows {
+      let (number, path, json) = try row.decode(Int.self, String.self, String.self)
+      leaves[number - 1].json[path] = json
+    }
+    return leaves.map { $0.value(at: "") }
   }
 
   /// Writes a value. Whatever stands at a place above it as a text, number, boolean or array is replaced.
-  /// - Returns: how many subscriptions have to be told.
-  /// - Throws: `SubscriptionsError.notEnabled`; `JSONProblem` for names that no path has, or numbers that are too large.
+  /// - Returns: how many notes were made in subscriptions, which have to be told.
+  /// - Throws: `SubscriptionsError.notEnabled`; `.invalid` for names that are not in NFC; `JSONProblem` for names that no path has, or numbers that are too large.
   @discardableResult
   public func write(
     _ write: Write, _ customer: CustomerID, app: String, at path: DatasyncPath
   ) async throws -> Int {
-    let (targets, above, new) = try Self.parts(write, path)
-    let told = try await pool.transaction { database in
-      guard try await !database.query(DatasyncQueries.lock, customer.rawValue, app).isEmpty else {
-        throw SubscriptionsError.notEnabled(app: app)
-      }
-      let change = try await Self.change(database, customer, app, targets, above, new)
-      return try await Self.apply(change, database, customer, app)
-    }
+    let told = try await pool.transaction { try await self.write(write, customer, app: app, at: path, $0) }
     if told > 0 {
       // The write stands. Hubs look for what is due by themselves, too.
       _ = try? await pool.query(SubscriptionQueries.notify, NotificationQueue.channel, "\(customer)")
@@ -70,63 +108,15 @@ public struct DataTree: Sendable {
     return told
   }
 
-  /// The places that are written, those above them, and the leaves to come.
-  private static func parts(
-    _ write: Write, _ path: DatasyncPath
-  ) throws -> (targets: [String], above: [String], new: DatasyncLeaves) {
-    switch write {
-    case .put(let value):
-      return ([path.stored], path.ancestors.map(\.stored), try DatasyncLeaves(value, at: path))
-    case .patch(let children):
-      let targets = try children.keys.map { try path.child($0).stored }
-      return (
-        targets, (path.ancestors + [path]).map(\.stored), try DatasyncLeaves(.object(children), at: path)
-      )
-    }
-  }
-
-  private static func change(
-    _ database: any Querying, _ customer: CustomerID, _ app: String, _ targets: [String], _ above: [String],
-    _ new: DatasyncLeaves
-  ) async throws -> TreeChange {
-    let ranges = targets.map(Range.init)
-    var old = try DatasyncLeaves(
-      try await database.query(
-        DatasyncQueries.leavesBelow, customer.rawValue, app, targets, ranges.map(\.lower), ranges.map(\.upper)))
-    let aboveRanges = above.map(Range.init)
-    let rows = try await database.query(
-      DatasyncQueries.above, customer.rawValue, app, above, aboveRanges.map(\.lower), aboveRanges.map(\.upper), targets,
-      above.map { Bytes(TreeChange.key($0)) })
-    var others: Set<String> = []
-    for row in rows {
-      let (path, hasOthers, leaf) = try row.decode(String.self, Bool.self, String?.self)
-      if hasOthers { others.insert(path) }
-      // Nothing can be below a leaf, so it goes as soon as something comes there.
-      if let leaf, !new.json.isEmpty { old.json[path] = leaf }
-      if leaf != nil, new.json.isEmpty { return TreeChange(from: old, to: old, others: others) }
-    }
-    return TreeChange(from: old, to: new, others: others)
-  }
-
-  private static func apply(
-    _ change: TreeChange, _ database: any Querying, _ customer: CustomerID, _ app: String
+  /// The same within a transaction, which tells no hub.
+  func write(
+    _ write: Write, _ customer: CustomerID, app: String, at path: DatasyncPath, _ database: any Querying
   ) async throws -> Int {
-    if !change.removed.isEmpty {
-      try await database.query(
-        DatasyncQueries.remove, customer.rawValue, app, change.removed.map { Bytes(TreeChange.key($0)) })
+    var write = try TreeWrite(write, customer, app, at: path, database, portion: portion)
+    guard try await !database.query(DatasyncQueries.lock, customer.rawValue, app).isEmpty else {
+      throw SubscriptionsError.notEnabled(app: app)
     }
-    if !change.written.isEmpty {
-      let written = Array(change.written)
-      try await database.query(
-        DatasyncQueries.put, customer.rawValue, app, written.map { Bytes(TreeChange.key($0.key)) }, written.map(\.key),
-        written.map(\.value))
-    }
-    guard !change.places.isEmpty else { return 0 }
-    let places = Array(change.places)
-    let children = places.map(\.value.json)
-    return try await database.query(
-      DatasyncQueries.match, customer.rawValue, app, places.map { Bytes(TreeChange.key($0.key)) }, places.map(\.key),
-      children.map(\.added), children.map(\.changed), children.map(\.removed))[0].decode(Int.self)
+    return try await write.run()
   }
 
   /// Where the index has what begins with a stored path, by its first 500 characters.
@@ -139,16 +129,6 @@ public struct DataTree: Sendable {
       lower = String(String.UnicodeScalarView(scalars.prefix(500)))
       // "0" is the character behind the slash at the path's end.
       upper = scalars.count <= 500 ? String(path.unicodeScalars.dropLast()) + "0" : lower + "\u{1}"
-    }
-  }
-}
-
-extension DatasyncLeaves {
-  fileprivate init(_ rows: Rows) throws {
-    self.init()
-    for row in rows {
-      let (path, value) = try row.decode(String.self, String.self)
-      json[path] = value
     }
   }
 }

@@ -9,13 +9,13 @@ public struct DatasyncApps: Sendable {
 
   public init(_ database: any Querying) { self.database = database }
 
-  /// Gives an app a data tree, unless it has one, and makes a secret that opens it: an access key of scope `backend` that is bound to
-  /// the app. Secrets made before stay valid until they are revoked. The caller has to run it in a transaction.
+  /// Gives an app a data tree, unless it has one, and makes a secret that opens it: an access key of scope `datasync` that is bound to
+  /// the app, and opens nothing else. Secrets made before stay valid until they are revoked. The caller has to run it in a transaction.
   /// - Parameter createdBy: the key that asks for it; nil for the command line.
   /// - Throws: `RegistryError.appUnknown`, `.customerUnknown`.
   public func enable(_ customer: CustomerID, app: String, createdBy: AccessKeyID?) async throws -> NewAccessKey {
     let key = try await AccessKeys(database).make(
-      customer, name: String("datasync \(app)".prefix(200)), scope: .backend, appID: app, createdBy: createdBy)
+      customer, name: String("datasync \(app)".prefix(200)), scope: .datasync, appID: app, createdBy: createdBy)
     try await database.query(DatasyncQueries.enable, customer.rawValue, app)
     return key
   }

@@ -7,10 +7,11 @@ package enum SubscriptionsStatements {
 
 /// Statements on `datasync_app` and `datasync_node`. `$1` is the customer, `$2` the app.
 ///
-/// What begins with a path is looked for in the index by the first 500 characters, between `lower` and `upper`.
+/// What begins with a path is looked for in the index by the first 500 characters, between `lower` and `upper` (`DataTree.Range`).
 enum DatasyncQueries {
   static let all: [Statement] = [
-    enable, list, lock, settings, saveSettings, size, leaves, leavesBelow, above, remove, put, match,
+    enable, list, lock, lockAlone, share, settings, saveSettings, denormalized, sizes, leaves, page, present, known,
+    remove, put, match,
   ]
 
   static let enable = Statement(
@@ -24,10 +25,20 @@ enum DatasyncQueries {
     "datasync.list", .read,
     "SELECT app_id, created_at FROM datasync_app WHERE customer_id = $1::bigint ORDER BY app_id")
 
-  /// Locks the tree against other writes until the transaction ends.
+  /// Locks the tree against other writes until the transaction ends. Subscriptions are locked after it, in the order of their numbers.
   static let lock = Statement(
     "datasync.lock", .write,
     "SELECT 1 FROM datasync_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR NO KEY UPDATE")
+
+  /// Locks the tree against whatever waits for its subscriptions, too: a write that matches several times locks them in no order.
+  static let lockAlone = Statement(
+    "datasync.lock_alone", .write,
+    "SELECT 1 FROM datasync_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR UPDATE")
+
+  /// Keeps the tree as it is until the transaction ends. Subscriptions are locked after it.
+  static let share = Statement(
+    "datasync.share", .write,
+    "SELECT 1 FROM datasync_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR SHARE")
 
   static let settings = Statement(
     "datasync.settings", .read,
@@ -42,55 +53,72 @@ enum DatasyncQueries {
     WHERE customer_id = $1::bigint AND app_id = $2::text
     """)
 
-  /// That a leaf is at or below a place whose stored path is `prefix`.
-  private static func isBelow(_ prefix: String, _ lower: String, _ upper: String) -> String {
-    """
-    left(node.path, 500) >= \(lower) AND left(node.path, 500) < \(upper) AND starts_with(node.path, \(prefix))
-    """
-  }
+  /// One of these texts that is not in Unicode's form NFC, if there is one: by the same tables as the constraints of paths.
+  static let denormalized = Statement(
+    "datasync.denormalized", .read,
+    "SELECT 1 FROM unnest($1::text[]) AS place (path) WHERE path IS NOT NFC NORMALIZED LIMIT 1")
 
-  /// The number of leaves at or below a place and their bytes, of `$6` leaves at most.
-  static let size = Statement(
-    "datasync.size", .read,
+  /// That a leaf is at or below a place. It is looked up by `datasync_node_path`.
+  private static let isBelow = """
+    node.customer_id = $1::bigint AND node.app_id = $2::text AND left(node.path, 500) >= place.lower COLLATE "C"
+       AND left(node.path, 500) < place.upper COLLATE "C" AND starts_with(node.path, place.path)
     """
-    SELECT count(*), coalesce(sum(bytes), 0)::bigint FROM (
-      SELECT octet_length(value) + octet_length(path) - octet_length($3::text) AS bytes FROM datasync_node AS node
-       WHERE customer_id = $1::bigint AND app_id = $2::text AND \(isBelow("$3::text", "$4::text", "$5::text"))
-       LIMIT $6::bigint) AS leaf
+  private static let places =
+    "unnest($3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS place (path, lower, upper, number)"
+
+  /// Of each place the number of leaves at or below it, of `$6` at most, and the bytes of their values and of their paths from there.
+  static let sizes = Statement(
+    "datasync.sizes", .read,
+    """
+    SELECT size.leaves, size.value_bytes, size.path_bytes
+      FROM \(places)
+     CROSS JOIN LATERAL (
+       SELECT count(*) AS leaves, coalesce(sum(leaf.value_bytes), 0)::bigint AS value_bytes,
+              coalesce(sum(leaf.path_bytes), 0)::bigint AS path_bytes
+         FROM (SELECT octet_length(node.value) AS value_bytes, octet_length(node.path) - octet_length(place.path) AS path_bytes
+                 FROM datasync_node AS node WHERE \(isBelow) LIMIT $6::bigint) AS leaf) AS size
+     ORDER BY place.number
     """)
 
+  /// The leaves at or below each place, by its number from 1 and their paths from there.
   static let leaves = Statement(
     "datasync.leaves", .read,
     """
-    SELECT path, value FROM datasync_node AS node
-     WHERE customer_id = $1::bigint AND app_id = $2::text AND \(isBelow("$3::text", "$4::text", "$5::text"))
+    SELECT place.number, substr(node.path, char_length(place.path) + 1), node.value
+      FROM \(places)
+      JOIN datasync_node AS node ON \(isBelow)
     """)
 
-  /// The leaves at or below several places.
-  static let leavesBelow = Statement(
-    "datasync.leaves_below", .read,
+  /// The paths of leaves at or below places, `$8` at most. Those of one place come in the order of the index, from behind the
+  /// leaf whose first 500 characters are `$6` and whose key is `$7`.
+  static let page = Statement(
+    "datasync.page", .read,
     """
-    SELECT node.path, node.value
-      FROM unnest($3::text[], $4::text[], $5::text[]) AS place (path, lower, upper)
-      JOIN datasync_node AS node ON node.customer_id = $1::bigint AND node.app_id = $2::text
-       AND \(isBelow("place.path", "place.lower COLLATE \"C\"", "place.upper COLLATE \"C\""))
+    SELECT leaf.path, leaf.path_key
+      FROM \(places)
+     CROSS JOIN LATERAL (
+       SELECT node.path, node.path_key FROM datasync_node AS node
+        WHERE \(isBelow) AND (left(node.path, 500), node.path_key) > ($6::text COLLATE "C", $7::bytea)
+        ORDER BY left(node.path, 500), node.path_key LIMIT $8::bigint) AS leaf
+     LIMIT $8::bigint
     """)
 
-  /// Of the places `$3` above a write: which has leaves other than those at or below the places `$6`, which are written, and those at
-  /// the places `$7`, which a write below replaces; and which is itself such a leaf.
-  static let above = Statement(
-    "datasync.above", .read,
+  /// The numbers, from 1, of those places that have leaves at or below them.
+  static let present = Statement(
+    "datasync.present", .read,
     """
-    SELECT place.path,
-           EXISTS (SELECT FROM datasync_node AS node
-                    WHERE node.customer_id = $1::bigint AND node.app_id = $2::text
-                      AND \(isBelow("place.path", "place.lower COLLATE \"C\"", "place.upper COLLATE \"C\""))
-                      AND node.path_key <> ALL ($7::bytea[])
-                      AND NOT EXISTS (SELECT FROM unnest($6::text[]) AS written (path)
-                                       WHERE starts_with(node.path, written.path))),
-           (SELECT node.value FROM datasync_node AS node
-             WHERE node.customer_id = $1::bigint AND node.app_id = $2::text AND node.path_key = place.path_key)
-      FROM unnest($3::text[], $4::text[], $5::text[], $7::bytea[]) AS place (path, lower, upper, path_key)
+    SELECT place.number FROM \(places)
+     CROSS JOIN LATERAL (SELECT FROM datasync_node AS node WHERE \(isBelow) LIMIT 1) AS leaf
+    """)
+
+  /// Of the leaves with the keys `$3` those that are there, by their numbers from 1, and whether their values are `$4`.
+  static let known = Statement(
+    "datasync.known", .read,
+    """
+    SELECT leaf.number, node.value = leaf.value
+      FROM unnest($3::bytea[], $4::text[]) WITH ORDINALITY AS leaf (path_key, value, number)
+      JOIN datasync_node AS node
+        ON node.customer_id = $1::bigint AND node.app_id = $2::text AND node.path_key = leaf.path_key
     """)
 
   static let remove = Statement(

@@ -2,86 +2,161 @@ import Postgres
 import Registry
 import Wire
 
-/// Makes events of claimed subscriptions from the tree as it is now. Subscriptions of the same place, event and changes share one.
+/// Makes events of claimed subscriptions from the tree as it is. Subscriptions of the same place, event and changes share one.
 struct NotificationEvents: Sendable {
   let database: any Querying
   let lane: NotificationQueue.Lane
 
-  /// Most bytes of a value that is read for a notification: more never fits.
-  static let mostBytes = 65_536
+  /// Most places whose sizes are asked at once, but those of one subscription.
+  private static let mostPlaces = 1000
+  /// Most bytes of values and paths that are read at once, but those of one place.
+  private static let portionBytes = 1 << 20
+
+  /// Most bytes of a value that can be told, by the limits of the services' payloads.
+  private var longestValue: Int { lane.webhook == nil ? 4096 : 65_536 }
+  /// Most bytes of the paths of its leaves, which name again what they share: JSON of 4096 bytes has 341 leaves below 2000 bytes of names
+  /// at worst. That of a webhook could have ten times as many as a value that is written, so then it is too large.
+  private var longestPaths: Int { lane.webhook == nil ? 1 << 20 : DatasyncLeaves.longestPaths }
+
+  /// What a child has become for a device.
+  private enum ChildChange { case added, changed, removed }
 
   private struct Key: Hashable {
     let path: String
     let event: SubscribedEvent
     let tells: [Bool]
-    let changes: JSONValue?
-    let revoked: String?
-  }
+    let changes: JSONValue
 
-  private var made: [Key: DatasyncEvent?] = [:]
+    /// The children that may be told, each with whether the device has it, as far as that is known; nil for too many.
+    var children: [String: Bool?]? {
+      guard case .object(let names) = changes, names[""] == nil else { return nil }
+      return names.mapValues { if case .bool(let isThere) = $0 { isThere } else { nil } }
+    }
 
-  init(_ database: any Querying, _ lane: NotificationQueue.Lane) {
-    self.database = database
-    self.lane = lane
-  }
+    /// What has to be known of the tree.
+    var places: [String] {
+      switch event {
+      case .value: [path]
+      case .valueHidingData: []
+      case .child: children?.keys.map { place(of: $0) } ?? []
+      }
+    }
 
-  /// The event of a subscription; nil if nothing is left to tell.
-  mutating func event(of claimed: NotificationQueue.Claimed) async throws -> DatasyncEvent? {
-    if let revoked = claimed.revoked { return .revoked(reason: revoked) }
-    guard let changes = claimed.changes else { return .revoked(reason: "expired") }
-    let tells = [claimed.tells.added, claimed.tells.changed, claimed.tells.removed]
-    let key = Key(path: claimed.path, event: claimed.event, tells: tells, changes: changes, revoked: nil)
-    if let made = made[key] { return made }
-    let event = try await make(claimed, changes)
-    made[key] = event
-    return event
-  }
+    func place(of child: String) -> String { "\(path)\(child)/" }
 
-  private func make(_ claimed: NotificationQueue.Claimed, _ changes: JSONValue) async throws -> DatasyncEvent? {
-    switch claimed.event {
-    case .valueHidingData: return .valueChangedHidingData
-    case .value: return try await leaves(claimed.path).map { .valueChanged($0.value(at: claimed.path)) } ?? .valueTooBig
-    case .child: return try await children(claimed, changes)
+    /// What is told of a child, if anything.
+    func change(wasThere: Bool?, isThere: Bool) -> ChildChange? {
+      switch (wasThere, isThere) {
+      case (false?, true): tells[0] ? .added : nil
+      case (true?, true): tells[1] ? .changed : nil
+      case (nil, true): tells[0] ? .added : tells[1] ? .changed : nil
+      case (true?, false), (nil, false): tells[2] ? .removed : nil
+      case (false?, false): nil
+      }
+    }
+
+    /// The places whose values are told, if they fit.
+    func toldPlaces(_ sizes: [String: DataTree.Size]) -> [String] {
+      guard event == .child else { return places }
+      return (children ?? [:]).compactMap { name, wasThere in
+        let place = place(of: name)
+        guard sizes[place]?.leaves != 0, change(wasThere: wasThere, isThere: true) != nil else { return nil }
+        return place
+      }
     }
   }
 
-  /// The children whose state is another than the last notification knew, and is to be told.
-  private func children(
-    _ claimed: NotificationQueue.Claimed, _ changes: JSONValue
-  ) async throws -> DatasyncEvent? {
-    guard case .object(let names) = changes, names[""] == nil else { return .childrenTooBig }
+  /// The event of each subscription; nil where nothing is left to tell.
+  func events(of claimed: [NotificationQueue.Claimed]) async throws -> [DatasyncEvent?] {
+    let keys = claimed.map { one in
+      one.revoked == nil
+        ? one.changes.map { Key(path: one.path, event: one.event, tells: one.tells, changes: $0) } : nil
+    }
+    var made: [Key: DatasyncEvent?] = [:]
+    var next: [Key] = []
+    var places = 0
+    for key in Set(keys.compactMap { $0 }) {
+      next.append(key)
+      places += key.places.count
+      guard places >= Self.mostPlaces else { continue }
+      try await make(next, &made)
+      (next, places) = ([], 0)
+    }
+    try await make(next, &made)
+    return zip(claimed, keys).map { one, key in
+      guard let key else { return .revoked(reason: one.revoked ?? "expired") }
+      return made[key] ?? nil
+    }
+  }
+
+  private func make(_ keys: [Key], _ made: inout [Key: DatasyncEvent?]) async throws {
+    let places = Array(Set(keys.flatMap(\.places)))
+    let all = try await DataTree.sizes(
+      database, lane.customer, lane.app, of: places, upTo: longestValue / Self.shortestLeaf + 1)
+    let sizes = Dictionary(uniqueKeysWithValues: zip(places, all))
+    let read = Set(
+      keys.flatMap { key in isTold(key, sizes) ? key.toldPlaces(sizes).filter { sizes[$0]?.leaves != 0 } : [] })
+    let values = try await values(of: read, sizes)
+    for key in keys { made[key] = event(of: key, sizes, values) }
+  }
+
+  /// Bytes of the shortest member of an object but its name, with what stands around it: `"":1`.
+  private static let shortestLeaf = 4
+
+  /// Whether the values of a subscription's places may fit into a notification.
+  private func isTold(_ key: Key, _ sizes: [String: DataTree.Size]) -> Bool {
+    var left = (leaves: longestValue / Self.shortestLeaf, valueBytes: longestValue, pathBytes: longestPaths)
+    for place in key.toldPlaces(sizes) {
+      guard let size = sizes[place] else { continue }
+      left.leaves -= size.leaves
+      left.valueBytes -= size.valueBytes
+      left.pathBytes -= size.pathBytes
+    }
+    return left.leaves >= 0 && left.valueBytes >= 0 && left.pathBytes >= 0
+  }
+
+  private func values(of places: Set<String>, _ sizes: [String: DataTree.Size]) async throws -> [String: JSONValue] {
+    var values: [String: JSONValue] = [:]
+    var next: [String] = []
+    var bytes = 0
+    func read() async throws {
+      let read = try await DataTree.values(database, lane.customer, lane.app, at: next)
+      values.merge(zip(next, read)) { $1 }
+      (next, bytes) = ([], 0)
+    }
+    for place in places {
+      next.append(place)
+      bytes += sizes[place].map { $0.valueBytes + $0.pathBytes } ?? 0
+      if bytes >= Self.portionBytes { try await read() }
+    }
+    if !next.isEmpty { try await read() }
+    return values
+  }
+
+  private func event(
+    of key: Key, _ sizes: [String: DataTree.Size], _ values: [String: JSONValue]
+  ) -> DatasyncEvent? {
+    let isTold = isTold(key, sizes)
+    switch key.event {
+    case .valueHidingData: return .valueChangedHidingData
+    case .value: return isTold ? .valueChanged(values[key.path] ?? .null) : .valueTooBig
+    case .child: break
+    }
+    guard let children = key.children else { return .childrenTooBig }
     var update = DatasyncEvent.ChildrenUpdate()
-    var left = Self.mostBytes
-    for (name, wasThere) in names {
-      let path = "\(claimed.path)\(name)/"
-      var value: JSONValue?
-      if left > 0, let leaves = try await leaves(path) {
-        left -= leaves.json.reduce(0) { $0 + $1.value.utf8.count }
-        // A plain nil would be JSON's null here.
-        if !leaves.json.isEmpty { value = leaves.value(at: path) }
-      } else if try await !isEmpty(path) {
-        // There, and too large to be told.
-        left = 0
-        value = .null
-      }
-      switch (wasThere == true, value) {
-      case (false, let value?): if claimed.tells.added { update.added[name] = value }
-      case (true, let value?): if claimed.tells.changed { update.changed[name] = value }
-      case (true, nil): if claimed.tells.removed { update.removed.append(name) }
-      case (false, nil): break
+    for (name, wasThere) in children {
+      let place = key.place(of: name)
+      // A plain null where the values are too large.
+      let value = values[place] ?? .null
+      switch key.change(wasThere: wasThere, isThere: sizes[place]?.leaves != 0) {
+      case .added: update.added[name] = value
+      case .changed: update.changed[name] = value
+      case .removed: update.removed.append(name)
+      case nil: break
       }
     }
     update.removed.sort()
-    if left <= 0 { update = update.onlyKeys }
+    if !isTold { update = update.onlyKeys }
     return update.isEmpty ? nil : .childrenUpdated(update)
-  }
-
-  private func leaves(_ path: String) async throws -> DatasyncLeaves? {
-    try await DataTree.leaves(
-      database, lane.customer, lane.app, path, mostBytes: Self.mostBytes, most: Self.mostBytes / 4)
-  }
-
-  private func isEmpty(_ path: String) async throws -> Bool {
-    try await DataTree.leaves(database, lane.customer, lane.app, path, mostBytes: .max, most: 0) != nil
   }
 }

@@ -16,11 +16,13 @@ struct NotificationQueue: Sendable {
   /// How long after its first failure a notification is dropped.
   static let timeout = Duration.seconds(2 * 60 * 60)
 
-  /// What is sent as a whole: an app's subscriptions of one service.
+  /// What is sent as a whole: an app's subscriptions of one messaging service, or of one webhook.
   struct Lane: Sendable, Hashable {
     let customer: CustomerID
     let app: String
     let service: String
+    /// The webhook's name; nil for a messaging service.
+    var webhook: String?
   }
 
   /// A subscription that this run has claimed.
@@ -29,7 +31,8 @@ struct NotificationQueue: Sendable {
     /// Stored.
     let path: String
     let event: SubscribedEvent
-    let tells: (added: Bool, changed: Bool, removed: Bool)
+    /// Whether added, changed and removed children are told.
+    let tells: [Bool]
     let target: String
     let key: Sealed?
     /// Why it has ended; nil while it is valid.
@@ -37,6 +40,9 @@ struct NotificationQueue: Sendable {
     /// What changed, as `datasync_subscription.pending`; nil if it is due because it has expired.
     let changes: JSONValue?
     let attempts: Int
+
+    /// Whether it has ended, which is told once, as well as can be.
+    var hasEnded: Bool { revoked != nil || changes == nil }
   }
 
   /// What is written of a claimed subscription.
@@ -66,15 +72,40 @@ struct NotificationQueue: Sendable {
   /// Everything that is due now, of all customers.
   func due() async throws -> [Lane] {
     try await database.query(Self.dueLanes).map { row in
-      let (customer, app, service) = try row.decode(Int64.self, String.self, String.self)
-      return Lane(customer: CustomerID(customer), app: app, service: service)
+      let (customer, app, service, webhook) = try row.decode(Int64.self, String.self, String.self, String?.self)
+      return Lane(customer: CustomerID(customer), app: app, service: service, webhook: webhook)
+    }
+  }
+
+  /// Subscriptions that this run has claimed, with what they are told; nil for nothing.
+  struct Batch: Sendable {
+    var items: [(claimed: Claimed, event: DatasyncEvent?)]
+    /// When the claim may be over.
+    let leaseEnd: ContinuousClock.Instant
+  }
+
+  /// Claims what is due in a lane, and makes its events from the tree as it is at the claim: no write comes between. So a notification
+  /// tells the difference from the state that the one before told, and what changes later is noted for the next.
+  func take(_ lane: Lane, upTo limit: Int, from pool: Pool) async throws -> Batch {
+    try await pool.transaction { database in
+      let queue = NotificationQueue(database: database, run: run, lease: lease)
+      var asked = ContinuousClock.now
+      try await database.query(DatasyncQueries.share, lane.customer.rawValue, lane.app)
+      let claimed = try await queue.claim(lane, upTo: limit)
+      let events = try await NotificationEvents(database: database, lane: lane).events(of: claimed)
+      if ContinuousClock.now - asked > lease / 4 {
+        asked = .now
+        _ = try await queue.extend(claimed.map(\.id), of: lane)
+      }
+      return Batch(items: Array(zip(claimed, events)), leaseEnd: asked + lease)
     }
   }
 
   /// Claims what is due in a lane: the write-ahead mark, since nothing of it leaves before this is committed.
   func claim(_ lane: Lane, upTo limit: Int) async throws -> [Claimed] {
     try await database.query(
-      Self.claimDue, lane.customer.rawValue, lane.app, lane.service, Int64(limit), lease / .seconds(1), run
+      Self.claimDue, lane.customer.rawValue, lane.app, lane.service, Int64(limit), lease / .seconds(1), run,
+      lane.webhook
     ).map { row in
       let (id, path, event, added, changed, removed, target) = try row.decode(
         Int64.self, String.self, String.self, Bool.self, Bool.self, Bool.self, String.self)
@@ -82,7 +113,7 @@ struct NotificationQueue: Sendable {
       let changes: JSONB? = try row.get("sending")
       return Claimed(
         id: SubscriptionID(id), path: path, event: SubscribedEvent(rawValue: event) ?? .value,
-        tells: (added, changed, removed), target: target,
+        tells: [added, changed, removed], target: target,
         key: key.flatMap { bytes in masterKey.map { Sealed(bytes: bytes.bytes, masterKeyID: $0) } },
         revoked: try row.get("revoked"),
         changes: try changes.map { try JSONValue(json: Array($0.text.utf8)) },
@@ -99,11 +130,13 @@ struct NotificationQueue: Sendable {
       settlements.map(\.outcome), settlements.map(\.reason), run, Self.timeout / .seconds(1))
   }
 
-  /// Extends claims.
-  func extend(_ ids: [SubscriptionID], of customer: CustomerID) async throws {
-    guard !ids.isEmpty else { return }
-    try await database.query(
-      Self.extendClaims, customer.rawValue, ids.map(\.rawValue), run, lease / .seconds(1))
+  /// Extends claims to the length of a lease from now on.
+  /// - Returns: whether any is left that is neither settled nor over: a claim that is over is not extended, even if nobody has taken it.
+  func extend(_ ids: [SubscriptionID], of lane: Lane) async throws -> Bool {
+    guard !ids.isEmpty else { return false }
+    return try await database.query(
+      Self.extendClaims, lane.customer.rawValue, lane.app, ids.map(\.rawValue), run, lease / .seconds(1))[0].decode(
+        Int.self) > 0
   }
 
   /// Ends all subscriptions of a token that its messaging service calls dead, but those that were made after `moment`.
@@ -119,15 +152,39 @@ struct NotificationQueue: Sendable {
   }
 
   // MARK: Statements
+  //
+  // Those that wait for subscriptions lock them in the order of their numbers, as `datasync.match` does. Before these they share the
+  // app's row, which a write that matches several times has for itself (`DatasyncQueries.lockAlone`). So none of them deadlocks.
+
+  /// Shares the app's row, as `tree`.
+  private static let tree = """
+    tree AS MATERIALIZED (
+      SELECT FROM datasync_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR KEY SHARE)
+    """
 
   static let all: [Statement] = [dueLanes, claimDue, settleClaimed, extendClaims, revokeTarget, pruneLog]
 
   static let dueLanes = Statement(
     "notification.due", .read,
     """
-    SELECT DISTINCT customer_id, app_id, service FROM datasync_subscription
+    SELECT DISTINCT customer_id, app_id, service, CASE WHEN service = 'webhook' THEN target END FROM datasync_subscription
      WHERE due_at <= now() AND (lease_until IS NULL OR lease_until < now())
     """)
+
+  /// What was to be told beside what has changed since. Of a child in both, what was to be told knows whether the device has it. If the
+  /// device may have been told, that is unknown where the two differ: null.
+  private static func merged(isUncertain: String) -> String {
+    """
+    CASE WHEN s.sending IS NULL THEN s.pending
+         WHEN s.pending IS NULL THEN s.sending
+         WHEN \(isUncertain) THEN (
+           SELECT coalesce(jsonb_object_agg(name, CASE WHEN later.was_there <> sent.was_there THEN 'null'
+                                                       ELSE coalesce(sent.was_there, later.was_there) END), '{}')
+             FROM jsonb_each(s.sending) AS sent (name, was_there)
+             FULL JOIN jsonb_each(s.pending) AS later (name, was_there) USING (name))
+         ELSE s.pending || s.sending END
+    """
+  }
 
   /// The claim of a run that stopped is logged as uncertain: its notification may have arrived, and is sent again.
   static let claimDue = Statement(
@@ -135,7 +192,7 @@ struct NotificationQueue: Sendable {
     """
     WITH due AS MATERIALIZED (
       SELECT subscription_id, lease_until IS NOT NULL AS is_lost FROM datasync_subscription
-       WHERE customer_id = $1::bigint AND app_id = $2::text AND service = $3::text
+       WHERE customer_id = $1::bigint AND app_id = $2::text AND service = $3::text AND ($7::text IS NULL OR target = $7::text)
          AND due_at <= now() AND (lease_until IS NULL OR lease_until < now())
        ORDER BY due_at LIMIT $4::bigint
          FOR NO KEY UPDATE SKIP LOCKED),
@@ -144,9 +201,7 @@ struct NotificationQueue: Sendable {
       SELECT $1::bigint, $2::text, subscription_id, $3::text, '', 'uncertain', 'hub_stopped' FROM due WHERE is_lost)
     UPDATE datasync_subscription AS s
        SET lease_until = now() + make_interval(secs => $5::float8), hub_id = $6::uuid,
-           sending = CASE WHEN s.sending IS NULL THEN s.pending WHEN s.pending IS NULL THEN s.sending
-                          ELSE s.pending || s.sending END,
-           pending = NULL
+           sending = \(merged(isUncertain: "true")), pending = NULL
       FROM due
      WHERE s.customer_id = $1::bigint AND s.subscription_id = due.subscription_id
     RETURNING s.subscription_id, s.path, s.event, s.added, s.changed, s.removed, s.target, s.sealed_key, s.master_key_id,
@@ -162,18 +217,24 @@ struct NotificationQueue: Sendable {
              now() + make_interval(secs => delay) AS due, now() + make_interval(secs => delay - $11::float8) AS oldest
         FROM unnest($4::bigint[], $5::text[], $6::float8[], $7::text[], $8::text[], $9::text[])
                AS outcome (subscription_id, next, delay, event, outcome, reason)),
+    \(tree),
+    held AS MATERIALIZED (
+      SELECT s.subscription_id FROM tree CROSS JOIN outcome
+        JOIN datasync_subscription AS s ON s.customer_id = $1::bigint AND s.subscription_id = outcome.subscription_id
+       WHERE s.hub_id = $10::uuid
+       ORDER BY s.subscription_id
+         FOR NO KEY UPDATE OF s),
     gone AS (
-      DELETE FROM datasync_subscription AS s USING outcome
-       WHERE s.customer_id = $1::bigint AND s.subscription_id = outcome.subscription_id AND s.hub_id = $10::uuid
-         AND outcome.next = 'remove'),
+      DELETE FROM datasync_subscription AS s USING held, outcome
+       WHERE s.customer_id = $1::bigint AND s.subscription_id = held.subscription_id
+         AND outcome.subscription_id = held.subscription_id AND outcome.next = 'remove'),
     settled AS (
       UPDATE datasync_subscription AS s
          SET lease_until = NULL, hub_id = NULL, sending = NULL,
              pending = CASE
                WHEN outcome.next = 'revoke' THEN '{}'::jsonb
                WHEN outcome.next = 'done' OR outcome.next = 'retry' AND s.first_failed_at < outcome.oldest THEN s.pending
-               WHEN s.sending IS NULL THEN s.pending
-               WHEN s.pending IS NULL THEN s.sending ELSE s.pending || s.sending END,
+               ELSE \(merged(isUncertain: "outcome.outcome = 'uncertain'")) END,
              revoked = CASE WHEN outcome.next = 'revoke' THEN outcome.reason ELSE s.revoked END,
              attempts = CASE WHEN outcome.next = 'blocked' THEN s.attempts
                              WHEN outcome.next = 'retry' AND NOT coalesce(s.first_failed_at < outcome.oldest, false)
@@ -185,9 +246,8 @@ struct NotificationQueue: Sendable {
                WHEN outcome.next = 'retry' AND NOT coalesce(s.first_failed_at < outcome.oldest, false) THEN outcome.due
                WHEN outcome.next IN ('blocked', 'revoke') OR s.pending IS NOT NULL THEN '-infinity'::timestamptz
                ELSE s.expires_at END
-        FROM outcome
-       WHERE s.customer_id = $1::bigint AND s.subscription_id = outcome.subscription_id AND s.hub_id = $10::uuid
-         AND outcome.next <> 'remove'
+        FROM held JOIN outcome ON outcome.subscription_id = held.subscription_id
+       WHERE s.customer_id = $1::bigint AND s.subscription_id = held.subscription_id AND outcome.next <> 'remove'
       RETURNING s.subscription_id, outcome.next = 'retry' AND s.first_failed_at IS NULL AS is_over)
     INSERT INTO datasync_notification (customer_id, app_id, subscription_id, service, event, outcome, reason)
     SELECT $1::bigint, $2::text, outcome.subscription_id, $3::text, coalesce(outcome.event, ''),
@@ -196,20 +256,39 @@ struct NotificationQueue: Sendable {
      WHERE outcome.outcome IS NOT NULL
     """)
 
+  /// The transaction may have begun long ago. Claims that it has made are over for nobody yet.
   static let extendClaims = Statement(
     "notification.extend", .write,
     """
-    UPDATE datasync_subscription SET lease_until = now() + make_interval(secs => $4::float8)
-     WHERE customer_id = $1::bigint AND subscription_id = ANY ($2::bigint[]) AND hub_id = $3::uuid
+    WITH \(tree),
+    held AS MATERIALIZED (
+      SELECT s.subscription_id FROM tree CROSS JOIN datasync_subscription AS s
+       WHERE s.customer_id = $1::bigint AND s.subscription_id = ANY ($3::bigint[]) AND s.hub_id = $4::uuid
+         AND s.lease_until > now()
+       ORDER BY s.subscription_id
+         FOR NO KEY UPDATE OF s),
+    extended AS (
+      UPDATE datasync_subscription AS s SET lease_until = statement_timestamp() + make_interval(secs => $5::float8)
+        FROM held
+       WHERE s.customer_id = $1::bigint AND s.subscription_id = held.subscription_id
+      RETURNING 1)
+    SELECT count(*) FROM extended
     """)
 
   static let revokeTarget = Statement(
     "notification.revoke_target", .write,
     """
-    UPDATE datasync_subscription SET revoked = $4::text, pending = '{}'::jsonb, due_at = '-infinity', attempts = 0,
-           first_failed_at = NULL
-     WHERE customer_id = $1::bigint AND app_id = $2::text AND target_key = $3::bytea AND created_at <= $5::timestamptz
-       AND revoked IS NULL AND lease_until IS NULL
+    WITH \(tree),
+    held AS MATERIALIZED (
+      SELECT s.subscription_id FROM tree CROSS JOIN datasync_subscription AS s
+       WHERE s.customer_id = $1::bigint AND s.app_id = $2::text AND s.target_key = $3::bytea
+         AND s.created_at <= $5::timestamptz AND s.revoked IS NULL AND s.lease_until IS NULL
+       ORDER BY s.subscription_id
+         FOR NO KEY UPDATE OF s)
+    UPDATE datasync_subscription AS s
+       SET revoked = $4::text, pending = '{}'::jsonb, due_at = '-infinity', attempts = 0, first_failed_at = NULL
+      FROM held
+     WHERE s.customer_id = $1::bigint AND s.subscription_id = held.subscription_id
     """)
 
   static let pruneLog = Statement(

@@ -93,7 +93,7 @@ public struct NotificationRunner: Service {
 
   // MARK: Sending
 
-  /// Lanes that are being sent, each by a task of its own: one whose push service is slow does not hold up another.
+  /// Lanes that are being sent, each by a task of its own: one whose push service or webhook is slow does not hold up another.
   private func sendAll(_ work: AsyncStream<Void>, _ isStopped: StopSignal) async {
     let running = RunningLanes()
     await withDiscardingTaskGroup { group in
@@ -120,16 +120,16 @@ public struct NotificationRunner: Service {
     do {
       while !isStopped.isStopped, !Task.isCancelled {
         let queue = NotificationQueue(database: pool, run: UUID(), lease: settings.lease)
-        if lane.service == Self.webhook {
-          guard try await sendWebhooks(of: lane, queue) else { return }
+        if let webhook = lane.webhook {
+          guard try await send(to: webhook, of: lane, queue) else { return }
           continue
         }
         guard let target = try await target(of: lane) else { return }
         let room = sender.room(for: target, upTo: settings.batchSize)
         guard room > 0 else { return }
-        let claimed = try await queue.claim(lane, upTo: room)
-        guard !claimed.isEmpty else { return }
-        try await send(claimed, of: lane, to: target, queue)
+        let batch = try await queue.take(lane, upTo: room, from: pool)
+        guard !batch.items.isEmpty else { return }
+        try await send(batch, of: lane, to: target, queue)
       }
     } catch {
       if !Task.isCancelled {
@@ -140,39 +140,46 @@ public struct NotificationRunner: Service {
     }
   }
 
-  private static let webhook = "webhook"
-  /// Most notifications to webhooks that are claimed at once: as many as strangers' addresses get at a time.
-  private static let mostWebhooks = 64
+  /// Most notifications to a webhook that are claimed at once. A customer has 64 places at strangers' addresses, and its others are to find
+  /// some free while one does not answer.
+  private static let mostOfWebhook = 16
 
-  /// Sends what is due to an app's webhooks.
+  /// Sends what is due to one of an app's webhooks.
   /// - Returns: whether there may be more.
-  private func sendWebhooks(of lane: NotificationQueue.Lane, _ queue: NotificationQueue) async throws -> Bool {
-    let destinations = try await WebhookStore(pool, vault: vault).settings(lane.customer, app: lane.app).destinations
-    let claimed = try await queue.claim(lane, upTo: Self.mostWebhooks)
-    guard !claimed.isEmpty else { return false }
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      for (name, those) in Dictionary(grouping: claimed, by: \.target) {
-        group.addTask {
-          switch destinations[name] {
-          case nil:
-            try await queue.settle(
-              those.map { .init(id: $0.id, next: .remove, outcome: "revoked", reason: "destination_removed") }, of: lane
-            )
-          case let destination? where destination.enabled:
-            let target = dispatcher.webhooks(of: lane.customer, token: destination.headers?.values.first)
-            try await send(those, of: lane, to: target, queue) { claimed in
-              destination.destinationUris[claimed.attempts % destination.destinationUris.count].uri
-            }
-          case .some:
-            try await queue.settle(
-              those.map { .init(id: $0.id, next: .retry, delay: .seconds(60), outcome: "retry", reason: "disabled") },
-              of: lane)
-          }
-        }
-      }
-      try await group.waitForAll()
+  private func send(
+    to webhook: String, of lane: NotificationQueue.Lane, _ queue: NotificationQueue
+  ) async throws -> Bool {
+    let store = WebhookStore(pool, vault: vault)
+    // Read before the claim, which has to wait for its lease if they cannot be opened.
+    var destination = try await store.settings(lane.customer, app: lane.app).destinations[webhook]
+    let batch = try await queue.take(lane, upTo: Self.mostOfWebhook, from: pool)
+    guard !batch.items.isEmpty else { return false }
+    // One that is missing may have been made meanwhile.
+    if destination == nil {
+      destination = try await store.settings(lane.customer, app: lane.app).destinations[webhook]
+    }
+    guard let destination, destination.enabled else {
+      try await queue.settle(
+        batch.items.map { Self.unsent($0.claimed, isDisabled: destination != nil) }, of: lane)
+      return true
+    }
+    let target = dispatcher.webhooks(of: lane.customer, token: destination.headers?.values.first)
+    try await send(batch, of: lane, to: target, queue) { claimed in
+      destination.destinationUris[claimed.attempts % destination.destinationUris.count].uri
     }
     return true
+  }
+
+  /// What becomes of a notification to a webhook that is disabled, or that there is none of any more.
+  private static func unsent(
+    _ claimed: NotificationQueue.Claimed, isDisabled: Bool
+  ) -> NotificationQueue.Settlement {
+    guard isDisabled else {
+      return .init(id: claimed.id, next: .remove, outcome: "revoked", reason: "destination_removed")
+    }
+    // Of one that has ended there is nothing more to wait for.
+    if claimed.hasEnded { return .init(id: claimed.id, next: .remove, outcome: "failed", reason: "disabled") }
+    return .init(id: claimed.id, next: .retry, delay: .seconds(60), outcome: "retry", reason: "disabled")
   }
 
   /// The app's account at the lane's service; nil if there is none now, and its alarm says so.
@@ -185,15 +192,14 @@ public struct NotificationRunner: Service {
   }
 
   private func send(
-    _ claimed: [NotificationQueue.Claimed], of lane: NotificationQueue.Lane, to target: DirectTarget,
+    _ batch: NotificationQueue.Batch, of lane: NotificationQueue.Lane, to target: DirectTarget,
     _ queue: NotificationQueue, address: (NotificationQueue.Claimed) -> String = \.target
   ) async throws {
-    var events = NotificationEvents(pool, lane)
     var pushes: [DirectPush] = []
     var sent: [(claimed: NotificationQueue.Claimed, events: [DatasyncEvent])] = []
     var nothing: [NotificationQueue.Settlement] = []
-    for one in claimed {
-      guard let event = try await events.event(of: one) else {
+    for (one, event) in batch.items {
+      guard let event else {
         nothing.append(.init(id: one.id, next: .done))
         continue
       }
@@ -209,14 +215,17 @@ public struct NotificationRunner: Service {
     }
     try await queue.settle(nothing, of: lane)
     let items = sent
+    let claim = ClaimTerm(batch.leaseEnd)
     await withTaskGroup(of: Void.self) { group in
       group.addTask {
         let ids = items.map(\.claimed.id)
         while (try? await Task.sleep(for: settings.lease / 4)) != nil {
-          try? await queue.extend(ids, of: lane.customer)
+          let asked = ContinuousClock.now
+          guard let isHeld = try? await queue.extend(ids, of: lane) else { continue }
+          claim.end = isHeld ? asked + settings.lease : asked
         }
       }
-      await sender.send(pushes, to: target) { outcomes in
+      await sender.send(pushes, to: target, while: { claim.end > .now }) { outcomes in
         await settle(outcomes.map { ($0, items[$0.index].claimed, items[$0.index].events) }, of: lane, queue)
       }
       group.cancelAll()
@@ -270,8 +279,7 @@ public struct NotificationRunner: Service {
     of outcome: DirectOutcome, _ claimed: NotificationQueue.Claimed, _ events: [DatasyncEvent]
   ) -> NotificationQueue.Settlement {
     let event = events[outcome.form].name
-    // One that has ended is told once, as well as can be.
-    let isLast = claimed.revoked != nil || claimed.changes == nil
+    let isLast = claimed.hasEnded
     var settlement = NotificationQueue.Settlement(id: claimed.id, next: isLast ? .remove : .done, event: event)
     switch outcome.result {
     case .accepted: settlement.outcome = "accepted"
@@ -291,6 +299,18 @@ public struct NotificationRunner: Service {
       settlement.reason = reason
     }
     return settlement
+  }
+}
+
+/// Until when claims are this hub's for certain: after it, another one may send them.
+private final class ClaimTerm: Sendable {
+  private let moment: Mutex<ContinuousClock.Instant>
+
+  init(_ end: ContinuousClock.Instant) { moment = Mutex(end) }
+
+  var end: ContinuousClock.Instant {
+    get { moment.withLock { $0 } }
+    set { moment.withLock { $0 = newValue } }
   }
 }
 

@@ -57,6 +57,8 @@ public struct SubscriptionStore: Sendable {
         return try SubscriptionReply(row)
       } catch let error as PostgresError where error.constraint == "datasync_subscription_customer_id_app_id_fkey" {
         throw SubscriptionsError.notEnabled(app: app)
+      } catch let error as PostgresError where error.constraint == "datasync_subscription_path_normalized" {
+        throw SubscriptionsError.notNormalized
       }
     }
   }

@@ -8,6 +8,9 @@ public enum SubscriptionsError: Error, Sendable, Hashable {
   case subscriptionUnknown(SubscriptionID)
   /// A field does not hold what it may. `problem` ends the sentence that begins with the field's name, as in "is empty".
   case invalid(field: String, problem: String)
-  /// The value has more bytes of leaves than one reply holds: what is below it has to be read.
-  case valueTooLarge(limit: Int)
+  /// A path holds a name that is not in Unicode's normalization form C, and would look like another one.
+  static let notNormalized = SubscriptionsError.invalid(
+    field: "path", problem: "holds a name that is not in Unicode's form NFC. Send it in NFC")
+  /// The value has more leaves, or more bytes of them and their paths, than one reply holds: what is below it has to be read.
+  case valueTooLarge(leaves: Int, bytes: Int)
 }

@@ -1,12 +1,8 @@
 import Crypto
 import Wire
 
-/// What a write of a data tree changes, and at which places.
+/// At which places a write of a data tree changes the value, and what.
 struct TreeChange: Sendable {
-  /// Leaves that go, by their stored paths.
-  private(set) var removed: [String] = []
-  /// Leaves that come or get another value.
-  private(set) var written: [String: String] = [:]
   /// What changed at each place whose value is another one, by its stored path.
   private(set) var places: [String: Children] = [:]
 
@@ -18,16 +14,11 @@ struct TreeChange: Sendable {
   }
 
   /// - Parameters:
-  ///   - old: the leaves at or below the places that are written, and the one above them, if a leaf stands there.
-  ///   - new: the leaves that stand there from now on.
-  ///   - others: the places above that have other leaves below them.
-  init(from old: DatasyncLeaves, to new: DatasyncLeaves, others: Set<String>) {
-    for path in old.json.keys where new.json[path] == nil { removed.append(path) }
-    for (path, value) in new.json where old.json[path] != value { written[path] = value }
-    guard !removed.isEmpty || !written.isEmpty else { return }
-    let before = Self.places(old).union(others)
-    let after = Self.places(new).union(others)
-    for leaf in removed + written.keys {
+  ///   - leaves: the stored paths of those that come, go, or get another value.
+  ///   - before: of the places at and above them those that had leaves, and any others.
+  ///   - after: of these places those that have leaves from now on, and any others.
+  init(of leaves: [String], before: Set<String>, after: Set<String>) {
+    for leaf in leaves {
       var child: (place: String, name: String)?
       for (place, name) in Self.upwards(from: leaf) {
         let isKnown = places[place] != nil
@@ -40,9 +31,9 @@ struct TreeChange: Sendable {
   }
 
   /// The places at and above all of these leaves.
-  private static func places(_ leaves: DatasyncLeaves) -> Set<String> {
+  static func places(_ leaves: some Sequence<String>) -> Set<String> {
     var places: Set<String> = []
-    for leaf in leaves.json.keys {
+    for leaf in leaves {
       for (place, _) in upwards(from: leaf) where !places.insert(place).inserted { break }
     }
     return places
@@ -78,22 +69,16 @@ extension TreeChange.Children {
     }
   }
 
-  /// Most bytes of names that one write notes; with more, only that there were too many.
+  /// Most bytes of names that one write notes as added, changed or removed; with more, only that there were too many.
   private static let mostBytes = 65_536
 
   /// JSON of the names, each with whether it was there before, as `datasync.match` takes them.
   var json: (added: String, changed: String, removed: String) {
-    let size = [added, changed, removed].reduce(0) { $0 + $1.reduce(0) { $0 + $1.utf8.count + 8 } }
-    guard size <= Self.mostBytes else {
-      let tooMany = #"{"": true}"#
-      return (
-        added.isEmpty ? "{}" : tooMany, changed.isEmpty ? "{}" : tooMany, removed.isEmpty ? "{}" : tooMany
-      )
-    }
-    return (Self.json(added, false), Self.json(changed, true), Self.json(removed, true))
+    (Self.json(added, false), Self.json(changed, true), Self.json(removed, true))
   }
 
   private static func json(_ names: Set<String>, _ wasThere: Bool) -> String {
+    guard names.reduce(0, { $0 + $1.utf8.count + 8 }) <= mostBytes else { return #"{"": true}"# }
     let members = Dictionary(uniqueKeysWithValues: names.map { ($0, JSONValue.bool(wasThere)) })
     return String(decoding: JSONValue.object(members).json, as: UTF8.self)
   }

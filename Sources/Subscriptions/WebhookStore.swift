@@ -13,6 +13,9 @@ public struct WebhookStore: Sendable {
     self.vault = vault
   }
 
+  /// The same within a transaction.
+  public func within(_ transaction: any Querying) -> WebhookStore { WebhookStore(transaction, vault: vault) }
+
   /// The settings of an app; without destinations if nobody has made any.
   /// - Throws: `SubscriptionsError.notEnabled`; `RegistryError.sealed` when no master key at hand opens them.
   public func settings(_ customer: CustomerID, app: String) async throws -> WebhookSettings {

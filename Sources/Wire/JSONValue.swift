@@ -12,22 +12,36 @@ public enum JSONValue: Sendable, Hashable {
 
 extension JSONValue: Codable {
   public init(from decoder: any Decoder) throws {
+    // A guess that fails costs as much as a value, so the frequent kinds come first.
+    if let members = try? decoder.container(keyedBy: Name.self) {
+      self = .object(
+        try Dictionary(
+          uniqueKeysWithValues: members.allKeys.map { ($0.stringValue, try members.decode(JSONValue.self, forKey: $0)) }
+        ))
+      return
+    }
     let container = try decoder.singleValueContainer()
-    if container.decodeNil() {
+    if let value = try? container.decode(String.self) {
+      self = .string(value)
+    } else if container.decodeNil() {
       self = .null
-    } else if let value = try? container.decode(Bool.self) {
-      self = .bool(value)
     } else if let value = try? container.decode(Int64.self) {
       self = .integer(value)
+    } else if let value = try? container.decode(Bool.self) {
+      self = .bool(value)
     } else if let value = try? container.decode(Double.self) {
       self = .number(value)
-    } else if let value = try? container.decode(String.self) {
-      self = .string(value)
-    } else if let value = try? container.decode([JSONValue].self) {
-      self = .array(value)
     } else {
-      self = .object(try container.decode([String: JSONValue].self))
+      self = .array(try container.decode([JSONValue].self))
     }
+  }
+
+  private struct Name: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
   }
 
   public func encode(to encoder: any Encoder) throws {
@@ -66,11 +80,12 @@ extension JSONValue {
 
 extension JSONValue {
   /// Reads JSON; texts cannot hold U+0000.
-  public init(json: [UInt8]) throws(JSONProblem) {
+  /// - Parameter deepest: how far arrays and objects may be nested.
+  public init(json: [UInt8], deepest: Int = JSONReader.maximumDepth) throws(JSONProblem) {
     // An array's pointer is good for the length of the call, and typed errors do not pass through `withUnsafeBytes`.
     let result = json.withUnsafeBytes { bytes in
       Result { () throws(JSONProblem) in
-        try JSONReader.read(bytes) { reader throws(JSONProblem) in try reader.value() }
+        try JSONReader.read(bytes, deepest: deepest) { reader throws(JSONProblem) in try reader.value() }
       }
     }
     self = try result.get()
@@ -83,7 +98,7 @@ extension JSONValue {
     return bytes
   }
 
-  private func append(to bytes: inout [UInt8]) {
+  func append(to bytes: inout [UInt8]) {
     switch self {
     case .null: bytes += "null".utf8
     case .bool(let flag): bytes += (flag ? "true" : "false").utf8
@@ -129,7 +144,8 @@ extension JSONValue {
 }
 
 extension JSONReader {
-  /// Reads whatever comes next. Of members of the same name, the last one counts.
+  /// Reads whatever comes next. Of members of the same name, the last one counts. Names that differ only in their Unicode normalization
+  /// are refused: they are equal as texts and not as bytes.
   public mutating func value() throws(JSONProblem) -> JSONValue {
     switch try kind() {
     case .null:
@@ -146,7 +162,13 @@ extension JSONReader {
       return .array(values)
     case .object:
       var members: [String: JSONValue] = [:]
-      try object { reader, key throws(JSONProblem) in members[key.description] = try reader.value() }
+      try object { reader, key throws(JSONProblem) in
+        let (name, value) = (key.description, try reader.value())
+        if let index = members.index(forKey: name), !members.keys[index].utf8.elementsEqual(name.utf8) {
+          throw JSONProblem("is there twice, in different forms of Unicode: send names in NFC")
+        }
+        members[name] = value
+      }
       return .object(members)
     }
   }

@@ -41,6 +41,45 @@ extension Timestamp: Comparable {
 }
 
 extension Timestamp: CustomStringConvertible {
-  /// The format cuts off what is below a millisecond, and a date that was read as .123 can be a little less than that.
-  public var description: String { date.addingTimeInterval(0.000_000_5).formatted(Self.style) }
+  public var description: String { withoutZone + "Z" }
+
+  /// In UTC without saying so, as in `2016-05-22T18:02:45.427`.
+  ///
+  /// Written by hand: lists of messages have a moment in each, and `ISO8601FormatStyle` takes longer than all of the rest.
+  public var withoutZone: String {
+    // What is below a millisecond is cut off. A date that was read as .123 can be a little less than that.
+    let milliseconds = ((date.timeIntervalSince1970 + 0.000_000_5) * 1000).rounded(.down)
+    guard Self.handwritten.contains(milliseconds) else { return String(date.formatted(Self.style).dropLast()) }
+    let (days, moment) = Int(milliseconds).quotientAndRemainder(dividingBy: 86_400_000)
+    // Counted from a March, so that the leap day is the last one of its year.
+    let (era, dayOfEra) = (days + 719_468).quotientAndRemainder(dividingBy: 146_097)
+    let year = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let day = dayOfEra - (365 * year + year / 4 - year / 100)
+    let month = (5 * day + 2) / 153
+    return String(unsafeUninitializedCapacity: 23) { text in
+      var count = 0
+      func add(_ number: Int, _ digits: Int, _ mark: Unicode.Scalar?) {
+        var number = number
+        for place in (count..<count + digits).reversed() {
+          text[place] = UInt8(ascii: "0") + UInt8(number % 10)
+          number /= 10
+        }
+        count += digits
+        guard let mark else { return }
+        text[count] = UInt8(ascii: mark)
+        count += 1
+      }
+      add(era * 400 + year + (month < 10 ? 0 : 1), 4, "-")
+      add(month < 10 ? month + 3 : month - 9, 2, "-")
+      add(day - (153 * month + 2) / 5 + 1, 2, "T")
+      add(moment / 3_600_000, 2, ":")
+      add(moment / 60_000 % 60, 2, ":")
+      add(moment / 1000 % 60, 2, ".")
+      add(moment % 1000, 3, nil)
+      return count
+    }
+  }
+
+  /// Moments from 1970 to 9999, in milliseconds.
+  private static let handwritten = 0.0..<253_402_300_800_000
 }

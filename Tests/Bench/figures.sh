@@ -177,12 +177,12 @@ message_rate() { # message_rate [SCRIPT]
   awk -v n=$((${after%|*} - before)) -v from="$begun" -v to="$(date +%s.%N)" 'BEGIN { print n / (to - from) }'
 }
 
-APP_KEY=00000000-0008-8000-8000-000000000001
-make_numbers() { # the contacts of customer 8 become numbers, each with its phone
-  psql -qv ON_ERROR_STOP=1 -v key=$APP_KEY <<'END'
-UPDATE contact SET original_id = '00316' || lpad(substr(original_id, 5), 8, '0') WHERE customer_id = 8;
+GATEWAY_APP_KEY=00000000-0009-8000-8000-000000000001
+make_numbers() { # the contacts of customer 9 become numbers, each with its phone
+  psql -qv ON_ERROR_STOP=1 -v key=$GATEWAY_APP_KEY <<'END'
+UPDATE contact SET original_id = '00316' || lpad(substr(original_id, 5), 8, '0') WHERE customer_id = 9;
 INSERT INTO hybrid_app (customer_id, app_id, app_key, pin_text, voice_text, secret)
-VALUES (8, 'com.example.bench', :'key', '{{pin}}', '{{pin}}', '\x00');
+VALUES (9, 'com.example.bench', :'key', '{{pin}}', '{{pin}}', '\x00');
 END
 }
 
@@ -192,7 +192,7 @@ function request()
   local messages = {}
   for i = 1, $2 do
     messages[i] = string.format('{"from":"Acme","to":[{"number":"00316%08d"}],"body":{"type":"auto","content":"Your parcel is here"},'
-      .. '"appKey":"$APP_KEY"}', math.random(1, $DEVICES))
+      .. '"appKey":"$GATEWAY_APP_KEY"}', math.random(1, $DEVICES))
   end
   local body = '{"messages":{"authentication":{"producttoken":"$PRODUCT_TOKEN"},"msg":[' .. table.concat(messages, ",") .. "]}}"
   return wrk.format("POST", "/v1.0/message", { ["Content-Type"] = "application/json" }, body)

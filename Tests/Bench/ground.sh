@@ -68,10 +68,10 @@ make_customers() { # in the database $PGDATABASE
   # 1 is the hub's and 2 the yardstick's, in tables of its own. The broadcasts of 4 are the large ones. Those of the others go to
   # further push services.
   local customer credentials
-  for customer in 1 2 3 4 5 6 7 8; do
+  for customer in 1 2 3 4 5 6 7 8 9; do
     "$PUSHCART" customer add --name "Bench $customer" --json >/dev/null
     case $customer in
-    3 | 8) credentials=(--type firebase --service-account account.json) ;;
+    3 | 8 | 9) credentials=(--type firebase --service-account account.json) ;;
     5) credentials=(--type huawei --client-id 104567891 --client-secret-file secret.txt) ;;
     6) credentials=(--type windows --package-sid ms-app://s-1-15-2-1 --client-secret-file secret.txt) ;;
     7) credentials=(--type web --contact mailto:push@example.com) ;;
@@ -81,7 +81,7 @@ make_customers() { # in the database $PGDATABASE
     "$PUSHCART" template put --customer $customer --name offer --file "$here/../../Templates/offer.html" >/dev/null
   done
   KEY=$("$PUSHCART" key add --customer 1 --name bench --scope admin --json | field token)
-  PRODUCT_TOKEN=$("$PUSHCART" key add --customer 8 --name gateway --scope gateway --json | field token)
+  PRODUCT_TOKEN=$("$PUSHCART" key add --customer 9 --name gateway --scope gateway --json | field token)
 }
 
 # The data tree of customer 8: 10,000 subscriptions at /fan, and others at places of their own, in two apps: few and many.
@@ -103,7 +103,7 @@ END
 
 tree_key() { # a key of customer 8 for an app that has a data tree alone
   psql -qc "INSERT INTO push_app (customer_id, app_id, app_type, name) VALUES (8, '$1', 2, '$1')"
-  "$PUSHCART" key add --customer 8 --name "$1" --scope backend --app "$1" --json | field token
+  "$PUSHCART" key add --customer 8 --name "$1" --scope datasync --app "$1" --json | field token
 }
 
 make_service_account() {

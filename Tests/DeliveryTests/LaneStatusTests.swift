@@ -1,4 +1,5 @@
 import Registry
+import Support
 import Testing
 import Wire
 
@@ -6,50 +7,68 @@ import Wire
 
 @Suite struct LaneStatusTests {
   let key = LaneStatus.Key(customer: CustomerID(1), lane: Lane(app: PushAppID(1), isSandbox: false))
-  let start = ContinuousClock.now
+  let clock = SteerableClock()
 
   @Test func `A closed lane is tried by one caller when its delay is over, and opens for all when that succeeds`() {
-    let lanes = LaneStatus()
-    #expect(lanes.admit(key, now: start) == .open)
-    #expect(lanes.close(key, "ConnectionRefused", now: start) == .seconds(1))
-    #expect(lanes.admit(key, now: start) == .closed(reason: "ConnectionRefused", delay: .seconds(1)))
-    let later = start + .seconds(1)
-    #expect(lanes.admit(key, now: later) == .probe)
-    #expect(lanes.admit(key, now: later) == .closed(reason: "ConnectionRefused", delay: .seconds(60)))
+    let lanes = LaneStatus(clock: { [clock] in clock.now })
+    let reason = ClosureReason.unavailable(reason: "ConnectionRefused")
+    #expect(lanes.admit(key) == .open)
+    #expect(lanes.close(key, reason).delay == .seconds(1))
+    #expect(lanes.admit(key) == .closed(reason: reason, delay: .seconds(1)))
+    clock.advance(by: .seconds(1))
+    #expect(lanes.admit(key) == .probe)
+    #expect(lanes.admit(key) == .closed(reason: reason, delay: .seconds(60)))
     lanes.open(key)
-    #expect(lanes.admit(key, now: later) == .open)
+    #expect(lanes.admit(key) == .open)
   }
 
   @Test func `The delay doubles with each failure up to 30 seconds, and not with pushes of the same outage`() {
-    let lanes = LaneStatus()
-    var now = start
+    let lanes = LaneStatus(clock: { [clock] in clock.now })
     for seconds in [1, 2, 4, 8, 16, 30, 30] {
-      #expect(lanes.close(key, "x", now: now) == .seconds(seconds))
-      #expect(lanes.close(key, "x", now: now) == .seconds(seconds))
-      now += .seconds(seconds)
-      #expect(lanes.admit(key, now: now) == .probe)
+      #expect(lanes.close(key, .unavailable(reason: "x")).delay == .seconds(seconds))
+      #expect(lanes.close(key, .unavailable(reason: "x")).delay == .seconds(seconds))
+      clock.advance(by: .seconds(seconds))
+      #expect(lanes.admit(key) == .probe)
     }
   }
 
   @Test func `A push service's wish counts if it is longer, up to a quarter of an hour`() {
-    let lanes = LaneStatus()
-    #expect(lanes.close(key, "x", wish: .seconds(600), now: start) == .seconds(600))
-    #expect(lanes.close(key, "x", wish: .seconds(86_400), now: start) == .seconds(900))
+    let lanes = LaneStatus(clock: { [clock] in clock.now })
+    #expect(lanes.close(key, .unavailable(reason: "x"), wish: .seconds(600)).delay == .seconds(600))
+    #expect(lanes.close(key, .unavailable(reason: "x"), wish: .seconds(86_400)).delay == .seconds(900))
   }
 
   @Test func `A probe that had nothing to send leaves it to the next caller`() {
-    let lanes = LaneStatus()
-    lanes.close(key, "x", now: start)
-    let later = start + .seconds(1)
-    #expect(lanes.admit(key, now: later) == .probe)
-    lanes.endProbe(key, now: later)
-    #expect(lanes.admit(key, now: later) == .probe)
+    let lanes = LaneStatus(clock: { [clock] in clock.now })
+    lanes.close(key, .unavailable(reason: "x"))
+    clock.advance(by: .seconds(1))
+    #expect(lanes.admit(key) == .probe)
+    lanes.endProbe(key)
+    #expect(lanes.admit(key) == .probe)
   }
 
   @Test func `Another lane stays open`() {
-    let lanes = LaneStatus()
-    lanes.close(key, "x", now: start)
+    let lanes = LaneStatus(clock: { [clock] in clock.now })
+    lanes.close(key, .unavailable(reason: "x"))
     let sandbox = LaneStatus.Key(customer: key.customer, lane: Lane(app: key.lane.app, isSandbox: true))
-    #expect(lanes.admit(sandbox, now: start) == .open)
+    #expect(lanes.admit(sandbox) == .open)
+  }
+
+  @Test func `A refusal closes a lane with the same back-off, and is news once`() {
+    let lanes = LaneStatus(clock: { [clock] in clock.now })
+    let refused = ClosureReason.refused(reason: "InvalidProviderToken")
+    let first = lanes.close(key, refused)
+    #expect(first.isFresh && first.isNews)
+    let same = lanes.close(key, refused)
+    #expect(!same.isFresh && !same.isNews)
+    #expect(lanes.admit(key, triesRefused: true) == .open)
+    #expect(lanes.admit(key) == .closed(reason: refused, delay: first.delay))
+    clock.advance(by: first.delay)
+    #expect(lanes.admit(key) == .probe)
+    let again = lanes.close(key, refused)
+    #expect(again.isFresh && !again.isNews && again.delay == first.delay * 2)
+    #expect(lanes.close(key, .refused(reason: "another")).isNews)
+    lanes.open(key)
+    #expect(lanes.close(key, refused).isNews)
   }
 }

@@ -212,7 +212,7 @@ import Wire
       let batch = try #require(try await claim(dead))
       try await dead.settle(accepted(batch.pushes.prefix(4)) + waiting(batch.pushes[4...5], .zero))
       #expect(try await bench.ledger.requeueLost(key, .resend) == (0, 0))
-      try await bench.database.query("UPDATE push_batch SET lease_until = now() - interval '1 second'")
+      try await bench.endLeases()
       // Whoever is about to write outcomes is waited for.
       #expect(try await bench.ledger.requeueLost(key, .resend, except: [99, batch.claim.batch]) == (0, 0))
       #expect(try await bench.ledger.requeueLost(key, .resend, except: [99]) == (1, 4))
@@ -249,7 +249,7 @@ import Wire
       let batch = try #require(try await claim(dead))
       try await dead.settle(waiting(batch.pushes.prefix(3), .zero))
       try await bench.ledger.cancel(key)
-      try await bench.database.query("UPDATE push_batch SET lease_until = now() - interval '1 second'")
+      try await bench.endLeases()
       try await bench.ledger.requeueLost(key, .resend)
       #expect(
         try await bench.show(key).counts == SendoutCounts(audience: 10, sent: 10, uncertain: 7, cancelled: 3))
@@ -369,7 +369,7 @@ import Wire
   }
 
   private func expireLeases(_ bench: SendingBench) async throws {
-    try await bench.database.query("UPDATE push_batch SET lease_until = now() - interval '1 second'")
+    try await bench.endLeases()
   }
 
   @Test func `A claim whose reply was lost is released`() async throws {

@@ -54,6 +54,26 @@ import Wire
     #expect(settlement(.uncertain(reason: "X"), gone) == written(.uncertain, "X"))
   }
 
+  @Test func `No push waits for longer than its message lives`() {
+    var push = push
+    push.messageExpiresAt = noon + 30
+    for verdict in [Verdict.retry(after: .seconds(900), reason: "X"), .retry(after: .seconds(3 * 3600), reason: "X")] {
+      #expect(settlement(verdict, push) == written(.waiting, "X", delay: .seconds(30)))
+    }
+    #expect(settlement(.retry(after: .seconds(5), reason: "X"), push)?.delay == .seconds(5))
+    #expect(outcomePolicy().settlement(of: push, blockedBy: .refused(reason: "X")).delay == .seconds(30))
+    push.messageExpiresAt = noon - 1
+    #expect(outcomePolicy().settlement(of: push, blockedBy: .unavailable(reason: "X")).delay == .zero)
+  }
+
+  @Test func `A push with a fallback fails where its app's credentials are refused`() {
+    var policy = outcomePolicy()
+    policy.hasFallback = true
+    let settlement = policy.settlement(of: push, blockedBy: .refused(reason: "X"))
+    #expect(settlement.state == .failed && settlement.delay == nil && settlement.reason == "X" && !settlement.left)
+    #expect(policy.settlement(of: push, blockedBy: .unavailable(reason: "X")).state == .waiting)
+  }
+
   @Test func `Uncertain pushes follow the policy`() {
     #expect(settlement(.uncertain(reason: "X"), nil, .skip) == written(.uncertain, "X"))
     #expect(settlement(.uncertain(reason: "X"), nil, .resend) == written(.waiting, "X", delay: .seconds(1)))

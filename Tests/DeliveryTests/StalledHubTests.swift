@@ -31,12 +31,12 @@ import Wire
       async let result = dispatcher.dispatch(order, to: app, bench.lane)
       _ = await bench.simulator.apns.received(count: 1)
       // As if it had stood still: its lease is over, and another hub has the batch.
-      try await bench.database.query("UPDATE push_batch SET lease_until = now() - interval '1 second'")
-      while try await bench.ledger.requeueLost(key, .resend).batches == 0 {}
+      try await bench.endLeases()
+      try await waitUntil { try await bench.ledger.requeueLost(key, .resend).batches != 0 }
       try await bench.database.query(
         "UPDATE push_batch SET state = 'claimed', hub_id = gen_random_uuid(), claims = 2, lease_until = 'infinity'")
       let extensions = database.counts["batch.extend", default: 0]
-      while database.counts["batch.extend", default: 0] < extensions + 2 { await Task.yield() }
+      try await waitUntil { database.counts["batch.extend", default: 0] >= extensions + 2 }
       bench.simulator.apns.removeRules()
       bench.simulator.apns.answerIgnored()
       #expect(await result.end == .drained)

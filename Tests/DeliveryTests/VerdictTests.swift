@@ -23,9 +23,10 @@ import Wire
       try await bench.withHubs(1, configure) {
         let key = try await bench.send("Hello", onUncertain: policy)
         var push: PushReply?
-        while push?.state != state {
+        try await waitUntil {
           push = try await bench.pushes(key).first { $0.deviceId == device }
           if hurries { try await bench.makeDue(key) }
+          return push?.state == state
         }
         let others = try await bench.until(key) { $0.counts?.sending == 0 }
         let counts = try #require(others.counts)
@@ -59,7 +60,10 @@ import Wire
     try await outcome(of: .refuse(status: 400, reason: "BadDeviceToken"), is: .failed) { bench, push in
       #expect(push.reason == "BadDeviceToken")
       var invalidation = try await bench.invalidation(push.deviceId)
-      while invalidation.at == nil { invalidation = try await bench.invalidation(push.deviceId) }
+      try await waitUntil {
+        invalidation = try await bench.invalidation(push.deviceId)
+        return invalidation.at != nil
+      }
       #expect(invalidation.type == 3 && invalidation.reason == "BadDeviceToken")
     }
   }
@@ -130,7 +134,10 @@ import Wire
         let key = try await bench.send()
         for attempts in 1...3 {
           var push: PushReply?
-          while push?.attempts != attempts { push = try await bench.pushes(key).first }
+          try await waitUntil {
+            push = try await bench.pushes(key).first
+            return push?.attempts == attempts
+          }
           #expect(push?.state == .waiting)
           try await bench.makeDue(key)
         }

@@ -7,18 +7,20 @@ enum House {
     "CLibpq": [],
     "CNghttp2": [],
     "CMaxMindDB": [],
+    "CLibXML2": [],
     "Wire": [],
+    "XML": ["CLibXML2"],
     "Embedded": [],
     "Postgres": ["CLibpq"],
     "Registry": ["Postgres", "Wire"],
     "Content": ["Postgres", "Wire"],
-    "Providers": ["CNghttp2", "Wire"],
+    "Providers": ["CNghttp2", "Wire", "XML"],
     "Delivery": ["Registry", "Providers", "Content", "Postgres", "Wire"],
     "Sendouts": ["Registry", "Content", "Delivery", "Postgres", "Wire"],
     "Hybrid": ["Registry", "Content", "Delivery", "Sendouts", "Postgres", "Wire"],
     "Subscriptions": ["Registry", "Delivery", "Postgres", "Wire"],
-    "Web": ["CMaxMindDB", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire"],
-    "Simulator": ["Wire"],
+    "Web": ["CMaxMindDB", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", "XML"],
+    "Simulator": ["Wire", "XML"],
     "PushcartClient": ["Wire"],
     "Pushcart": [
       "Postgres", "Wire", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
@@ -26,7 +28,7 @@ enum House {
     ],
   ]
   /// Headers of C libraries, without a file of Swift.
-  static let systemLibraries: Set<String> = ["CLibpq", "CNghttp2", "CMaxMindDB"]
+  static let systemLibraries: Set<String> = ["CLibpq", "CNghttp2", "CMaxMindDB", "CLibXML2"]
   static let rooms = mayImport.map(\.key)
   /// Targets that build the rooms and are none themselves.
   static let workshop: Set<String> = ["EmbedPlugin", "EmbedTool"]

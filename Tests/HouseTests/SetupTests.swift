@@ -61,6 +61,7 @@ import Testing
     #expect(outcome.calls.contains("pkg-config --exists libpq >= 14"))
     #expect(outcome.calls.contains("pkg-config --exists libnghttp2"))
     #expect(outcome.calls.contains("pkg-config --exists libmaxminddb"))
+    #expect(outcome.calls.contains("pkg-config --exists libxml-2.0"))
   }
 
   @Test func `A PostgreSQL that is too old is replaced by one that starts no server`() throws {
@@ -92,13 +93,17 @@ import Testing
     #expect(outcome.status == 0 && !outcome.calls.contains { $0.hasPrefix("sudo") })
     #expect(
       outcome.calls.contains(
-        "apt-get install -y -qq --no-install-recommends pkg-config libpq-dev libnghttp2-dev libmaxminddb-dev"),
+        "apt-get install -y -qq --no-install-recommends pkg-config libpq-dev libnghttp2-dev libmaxminddb-dev libxml2-dev"
+      ),
       "\(outcome.calls)")
   }
 
   @Test(arguments: [
-    ("sudo", "Please install as root: apt-get install pkg-config libpq-dev libnghttp2-dev libmaxminddb-dev"),
-    ("apt-get", "are called: pkg-config libpq-dev libnghttp2-dev libmaxminddb-dev"), ("swift", "Swift 6.3 is missing"),
+    (
+      "sudo", "Please install as root: apt-get install pkg-config libpq-dev libnghttp2-dev libmaxminddb-dev libxml2-dev"
+    ),
+    ("apt-get", "are called: pkg-config libpq-dev libnghttp2-dev libmaxminddb-dev libxml2-dev"),
+    ("swift", "Swift 6.3 is missing"),
   ])
   func `A machine where nothing can be installed is told what to do`(tool: String, words: String) throws {
     let machine = try Machine()

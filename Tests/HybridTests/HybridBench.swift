@@ -14,7 +14,7 @@ import Wire
 struct HybridBench: Sendable {
   let bench: SendingBench
   let sms: PushApp
-  let key = UUID()
+  let key: UUID
   let dispatcher: MessageDispatcher
   let messages: HybridMessages
 
@@ -30,21 +30,19 @@ struct HybridBench: Sendable {
         service: PushServiceFields(
           teamID: credentials.teamID, keyID: credentials.keyID, signingKey: Secret(credentials.signingKey))))
     (dispatcher, messages) = Self.hub(bench, confirmationTime: confirmationTime)
-    try await bench.database.query(
-      """
-      INSERT INTO hybrid_app (customer_id, app_id, app_key, pin_text, voice_text, status_url, secret)
-      VALUES ($1::bigint, $2::text, $3::uuid, '{{pin}}', '{{pin}}', $4::text, '\\x00')
-      """, bench.customer.rawValue, SendingBench.appID, key, statusURL)
+    let issued = try await HybridApps(bench.pool).enable(
+      bench.customer, HybridAppRequest(appId: SendingBench.appID, statusUrl: statusURL), vault: bench.vault
+    ).issued
+    key = UUID(uuidString: issued.appKey) ?? UUID()
   }
 
   /// What a hub has of its own.
+  /// - Parameter sendsItself: false leaves what it accepts to other hubs.
   static func hub(
-    _ bench: SendingBench, confirmationTime: Duration
+    _ bench: SendingBench, confirmationTime: Duration, sendsItself: Bool = true
   ) -> (MessageDispatcher, HybridMessages) {
-    var hub = TestHub()
-    hub.dispatch.lease = .seconds(2)
-    let dispatcher = bench.dispatcher(hub)
-    let messages = MessageDispatcher(dispatcher)
+    let dispatcher = bench.dispatcher()
+    let messages = MessageDispatcher(dispatcher, sendsItself: sendsItself)
     let registrations = RegistrationBatcher(bench.pool)
     let apps = PushAppCache(bench.pool)
     let service = MessageService(
@@ -53,7 +51,8 @@ struct HybridBench: Sendable {
     return (
       messages,
       HybridMessages(
-        bench.pool, messages: service, apps: apps, registrations: registrations, confirmationTime: confirmationTime)
+        bench.pool, messages: service, apps: apps, hybridApps: HybridAppCache(bench.pool, vault: bench.vault),
+        registrations: registrations, confirmationTime: confirmationTime)
     )
   }
 
@@ -117,14 +116,55 @@ struct HybridBench: Sendable {
     }
   }
 
+  /// What had become of messages when a test had waited for too long.
+  struct NeverSo: Error {
+    let rows: [Row]
+  }
+
   /// Waits until all messages are so.
+  /// - Throws: `NeverSo` after two minutes.
   func until(_ condition: ([Row]) -> Bool) async throws -> [Row] {
-    while true {
-      let rows = try await rows()
-      if condition(rows) { return rows }
-      try Task.checkCancellation()
-      await Task.yield()
+    let end = ContinuousClock.now + .seconds(120)
+    var rows = try await rows()
+    try await waitUntil {
+      if condition(rows) { return true }
+      guard .now < end else { throw NeverSo(rows: rows) }
+      rows = try await self.rows()
+      return false
     }
+    return rows
+  }
+
+  /// Makes every push of the first stream due that waits for another attempt.
+  func makeDue() async throws {
+    let first = try await bench.database.query("SELECT min(sendout_id) FROM hybrid_message")[0].decode(Int64.self)
+    try await bench.makeDue(SendoutKey(bench.customer, SendoutID(first)))
+  }
+
+  /// Makes every push of the app due that waits for another attempt, once no hub has a batch in hand. Fallbacks stay as they are.
+  func makePushesDue() async throws {
+    let inHand = "SELECT FROM push_batch WHERE state = 'claimed'"
+    try await waitUntil { try await bench.database.query(inHand).isEmpty }
+    try await bench.database.query(
+      """
+      WITH due AS (
+        UPDATE push_batch SET not_before = '-infinity' WHERE push_app_id = $1::bigint RETURNING sendout_id, batch_no)
+      UPDATE push SET not_before = now() - interval '1 second' FROM due
+       WHERE push.sendout_id = due.sendout_id AND push.batch_no = due.batch_no AND push.state = 'waiting'
+      """, bench.app.id.rawValue)
+  }
+
+  /// Ends the life of every message that has one.
+  func expireMessages() async throws {
+    for table in ["message", "push_batch"] {
+      try await bench.database.query("UPDATE \(table) SET expires_at = expires_at - interval '1 hour'")
+    }
+    try await makePushesDue()
+  }
+
+  /// As if somebody had removed the credentials of the phones' app.
+  func removeCredentials() async throws {
+    try await bench.database.query("DELETE FROM push_credential WHERE push_app_id = $1::bigint", bench.app.id.rawValue)
   }
 
   /// Makes every fallback with a moment due.

@@ -42,6 +42,24 @@ import Wire
     #expect(!verifies(Self.header(mac), method, target, secrets: []))
   }
 
+  @Test func `A code is taken only if it is whole and unchanged, as in Wycheproof's vectors`() throws {
+    func bytes(_ digits: String) throws -> [UInt8] {
+      let digits = Array(digits == "-" ? "" : digits)
+      return try stride(from: 0, to: digits.count, by: 2).map {
+        try #require(UInt8(String(digits[$0...$0 + 1]), radix: 16))
+      }
+    }
+    var taken = 0
+    for line in HMACVectors.lines {
+      let (key, text, code) = (try bytes(line[0]), try bytes(line[1]), try bytes(line[2]))
+      let isGood = line.count == 3 && code.count == 20
+      #expect(
+        MACAuthorization.isCode(code, of: text, by: SymmetricKey(data: key)) == isGood, "\(line)")
+      if isGood { taken += 1 }
+    }
+    #expect(HMACVectors.lines.count == 162 && taken > 20)
+  }
+
   @Test func `The clock may differ by five minutes`() {
     let header = Self.header("WSkaTyhrG7f7zBQTYL8idvEJPTg=")
     for seconds in [-300, 300] as [Int64] {

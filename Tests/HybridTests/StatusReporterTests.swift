@@ -21,9 +21,10 @@ import Wire
       #expect(try await reporter.postDue() == 0)
       let (attempts, isLater) = try await hybrid.bench.database.query(
         "SELECT attempts, not_before BETWEEN now() + interval '10 seconds' AND now() + interval '31 seconds' FROM hybrid_report"
-      )[0].decode(Int16.self, Bool.self)
+      )[0].decode(Int32.self, Bool.self)
       #expect(attempts == 1 && isLater)
-      try await hybrid.bench.database.query("UPDATE hybrid_report SET not_before = now()")
+      // Hubs that are killed, and days without an answer, make many attempts.
+      try await hybrid.bench.database.query("UPDATE hybrid_report SET not_before = now(), attempts = 32767")
       #expect(try await reporter.postDue() == 1)
       #expect(try await hybrid.bench.database.query("SELECT 1 FROM hybrid_report").isEmpty)
       let all = posts.all
@@ -39,9 +40,9 @@ import Wire
       try await hybrid.addNumbers(1)
       try await hybrid.send(hybrid.message(1))
       _ = try await hybrid.until { $0[0].status == "Accepted" }
-      let posts = Posts(refusals: 0, isSilent: true)
+      let posts = Posts(refusals: 0, silentURL: "https://crm.example.com")
       let killed = Task { try await posts.reporter(hybrid).postDue() }
-      while posts.all.isEmpty { await Task.yield() }
+      try await waitUntil { !posts.all.isEmpty }
       // While the lease lasts, no other hub posts it.
       #expect(try await Posts(refusals: 0).reporter(hybrid).postDue() == 0)
       killed.cancel()
@@ -51,7 +52,92 @@ import Wire
       let other = Posts(refusals: 1)
       #expect(try await other.reporter(hybrid).postDue() == 1)
       #expect(other.all.count == 1)
+      try await StatusReporter.forgetExpired(hybrid.bench.customer, in: hybrid.bench.pool)
       #expect(try await hybrid.bench.database.query("SELECT 1 FROM hybrid_report").isEmpty)
+    }
+  }
+
+  @Test func `Removing an app's address deletes the reports that wait for it, together with the change`() async throws {
+    try await withHybridBench(statusURL: "https://crm.example.com") { hybrid in
+      try await hybrid.addNumbers(1)
+      try await hybrid.send(hybrid.message(1))
+      _ = try await hybrid.until { $0[0].status == "Accepted" }
+      try await hybrid.bench.database.query(
+        """
+        INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
+        SELECT customer_id, sendout_id, message_no + 1, status, 'com.acme.other' FROM hybrid_report
+        """)
+      func change(_ url: String, isTakenBack: Bool = false) async throws {
+        try await hybrid.bench.pool.transaction { transaction in
+          _ = try await HybridApps(transaction).change(
+            hybrid.bench.customer, appID: SendingBench.appID, HybridAppChangeRequest(statusUrl: url))
+          if isTakenBack { throw CancellationError() }
+        }
+      }
+      func apps() async throws -> [String] {
+        try await hybrid.bench.database.query("SELECT app_id FROM hybrid_report ORDER BY app_id")
+          .map { try $0.decode(String.self) }
+      }
+      try await change("https://crm.example.com/new")
+      await #expect(throws: CancellationError.self) { try await change("", isTakenBack: true) }
+      #expect(try await apps() == [SendingBench.appID, "com.acme.other"])
+      try await change("")
+      #expect(try await apps() == ["com.acme.other"])
+    }
+  }
+
+  @Test func `An address that never answers delays no other, of its customer neither`() async throws {
+    try await withHybridBench { hybrid in
+      func addReports(of app: String) async throws {
+        try await hybrid.bench.database.query(
+          """
+          WITH app AS (
+            INSERT INTO hybrid_app (customer_id, app_id, app_key, pin_text, voice_text, secret, status_url)
+            VALUES ($1::bigint, $2::text, gen_random_uuid(), '{{pin}}', '{{pin}}', '\\x00', 'https://' || $2::text || '.example.com')),
+          message AS (
+            INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts)
+            SELECT $1::bigint, ascii($2::text), n, $2::text, '31610000001', 'Acme', '', 'default', 1
+              FROM generate_series(1, 250) AS n
+            RETURNING sendout_id, message_no)
+          INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
+          SELECT $1::bigint, sendout_id, message_no, 'Accepted', $2::text FROM message
+          """, hybrid.bench.customer.rawValue, app)
+      }
+      for app in ["silent", "prompt"] { try await addReports(of: app) }
+      let posts = Posts(refusals: 0, silentURL: "https://silent.example.com")
+      let reporter = Task { try await posts.reporter(hybrid).run() }
+      let end = ContinuousClock.now + .seconds(120)
+      // The later ones do not wait for those that are under way.
+      for app in ["prompt", "later"] {
+        if app == "later" { try await addReports(of: app) }
+        try await waitUntil {
+          let left = try await hybrid.bench.database.query(
+            "SELECT count(*) FROM hybrid_report WHERE app_id = $1::text", app)[0].decode(Int.self)
+          guard left == 0 || .now < end else {
+            reporter.cancel()
+            throw NeverPosted(app: app, left: left)
+          }
+          return left == 0
+        }
+      }
+      // Of the silent one's, some are under way, and the rest waits for them.
+      #expect(posts.all.count { $0.url == "https://silent.example.com" } == 16)
+      #expect(posts.all.count == 16 + 2 * 250)
+      reporter.cancel()
+      try await reporter.value
+    }
+  }
+
+  @Test func `A post ends by its time limit, and the report is posted again`() async throws {
+    try await withHybridBench(statusURL: "https://crm.example.com") { hybrid in
+      try await hybrid.addNumbers(1)
+      try await hybrid.send(hybrid.message(1))
+      _ = try await hybrid.until { $0[0].status == "Accepted" }
+      let posts = Posts(refusals: 0, silentURL: "https://crm.example.com")
+      #expect(try await posts.reporter(hybrid, timeLimit: .milliseconds(10)).postDue() == 1)
+      let waits = try await hybrid.bench.database.query(
+        "SELECT attempts = 1 AND not_before BETWEEN now() AND now() + interval '31 seconds' FROM hybrid_report")
+      #expect(try waits.map { try $0.decode(Bool.self) } == [true])
     }
   }
 
@@ -74,28 +160,35 @@ import Wire
   }
 }
 
+/// How many reports were not posted when a test had waited for two minutes.
+private struct NeverPosted: Error {
+  let app: String
+  let left: Int
+}
+
 /// What was posted to a customer's address.
 private final class Posts: Sendable {
   private let state: Mutex<(refusals: Int, all: [(url: String, body: String)])>
-  /// Whether nothing is ever answered.
-  private let isSilent: Bool
+  /// What is never answered.
+  private let silentURL: String?
 
-  init(refusals: Int, isSilent: Bool = false) {
+  init(refusals: Int, silentURL: String? = nil) {
     state = Mutex((refusals, []))
-    self.isSilent = isSilent
+    self.silentURL = silentURL
   }
 
   var all: [(url: String, body: String)] { state.withLock(\.all) }
 
-  func reporter(_ hybrid: HybridBench) -> StatusReporter {
-    StatusReporter(hybrid.bench.pool, logger: TestServer.logger) { json, endpoint, _ in
+  func reporter(_ hybrid: HybridBench, timeLimit: Duration = .seconds(3600)) -> StatusReporter {
+    StatusReporter(hybrid.bench.pool, timeLimit: timeLimit, logger: TestServer.logger) { json, endpoint, _ in
       let isRefused = self.state.withLock { state in
         state.all.append((endpoint.url, String(decoding: json, as: UTF8.self)))
         state.refusals -= 1
         return state.refusals >= 0
       }
-      if self.isSilent { try? await Task.sleep(for: .seconds(3600)) }
-      return isRefused || self.isSilent ? "HTTP503" : nil
+      let isSilent = endpoint.url == self.silentURL
+      if isSilent { try? await Task.sleep(for: .seconds(3600)) }
+      return isRefused || isSilent ? "HTTP503" : nil
     }
   }
 }

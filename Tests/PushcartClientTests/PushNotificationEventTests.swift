@@ -28,6 +28,20 @@ import Wire
     }
   }
 
+  @Test func `An event of the deepest value is read, encrypted or not`() throws {
+    var value: JSONValue = 1
+    for _ in 0..<JSONReader.maximumDepth { value = .array([value]) }
+    for _ in 0..<DatasyncPath.maximumDepth - 1 { value = ["name": value] }
+    let event = DatasyncEvent.childrenUpdated(.init(added: ["child": value]))
+    let key = Data(repeating: 7, count: 32)
+    for secret in [nil, Array(key)] {
+      let payload = try NotificationSealing.map(event, app: "com.acme.app", path: "/", key: secret)
+      let read = try PushNotificationEvent(payload, key: key)
+      guard case .childrenUpdate(.full(let children)) = read.event else { return #expect(Bool(false)) }
+      #expect(children.additions == ["child": value])
+    }
+  }
+
   @Test func `Children come with their values, or as names alone`() throws {
     let full = try PushNotificationEvent(
       DatasyncPayload.map(.childrenUpdated(Self.children), app: "a", path: "/"))
@@ -38,6 +52,62 @@ import Wire
       DatasyncPayload.map(.childrenUpdated(Self.children.onlyKeys), app: "a", path: "/"))
     guard case .childrenUpdate(.onlyKeys(let only)) = names.event else { return #expect(Bool(false)) }
     #expect(only.additions == ["carol"] && only.changes == ["alice"] && only.removals == ["bob"])
+  }
+
+  /// The document's example for a service extension, whose print appends to `lines`.
+  private static func told(_ notification: PushNotificationEvent) -> [String] {
+    var lines: [String] = []
+    func print(_ line: String) { lines.append(line) }
+    print("A notification has been received from Webcom app: \(notification.appId) on path: \(notification.path)")
+    switch notification.event {
+    case let .valueChange(.value(value)):
+      print("Value has changed: \(value.serialized)")
+    case .valueChange(.hidden):
+      print("Value has changed, but you have to read it explicitly")
+    case .valueChange(.tooBig):
+      print("Value has changed, but it oversizes the notification")
+    case let .childrenUpdate(.full(details)):
+      print("Some child nodes have changed:")
+      print("\(details.additions.count) added, \(details.changes.count) changed, \(details.removals.count) removed")
+    case let .childrenUpdate(.onlyKeys(details)):
+      print("Some child nodes have changed, but we only have their keys (no values):")
+      print("\(details.additions.count) added, \(details.changes.count) changed, \(details.removals.count) removed")
+    case .childrenUpdate(.tooBig):
+      print("Some child nodes have changed, but they oversize the notification")
+    case let .revocation(reason: reason):
+      print("The subscription was revoked: \(reason)")
+    }
+    return lines
+  }
+
+  @Test func `The document's example tells every event, of the map that the hub sends`() throws {
+    let received = "A notification has been received from Webcom app: my-app on path: /myPath/myUserList"
+    for (event, data, lines) in [
+      ("Value.Changed", #"{"age":34,"name":"Alice"}"#, [#"Value has changed: {"age":34,"name":"Alice"}"#]),
+      ("Value.ChangedHidingData", nil, ["Value has changed, but you have to read it explicitly"]),
+      ("Value.TooBig", nil, ["Value has changed, but it oversizes the notification"]),
+      (
+        "Children.Updated", #"{"added":{"carol":{"age":20}},"changed":{},"removed":["bob"]}"#,
+        ["Some child nodes have changed:", "1 added, 0 changed, 1 removed"]
+      ),
+      (
+        "Children.Updated", #"{"added":{"carol":null},"changed":{"dave":null},"removed":["bob"]}"#,
+        [
+          "Some child nodes have changed, but we only have their keys (no values):",
+          "1 added, 1 changed, 1 removed",
+        ]
+      ),
+      ("Children.TooBig", nil, ["Some child nodes have changed, but they oversize the notification"]),
+      ("Revoked", #"{"reason":"expired"}"#, ["The subscription was revoked: expired"]),
+    ] as [(String, String?, [String])] {
+      var payload = ["webcom.app": "my-app", "webcom.path": "/myPath/myUserList", "webcom.event": event]
+      payload["webcom.data"] = data
+      let notification = try PushNotificationEvent(payload)
+      #expect(Self.told(notification) == [received] + lines)
+      // Byte for byte what the hub writes of it.
+      let read = try #require(DatasyncPayload.event(in: payload))
+      #expect(DatasyncPayload.map(read, app: "my-app", path: "/myPath/myUserList") == payload)
+    }
   }
 
   @Test func `An encrypted notification shows app and path alone, and opens with its own key, app and path only`()

@@ -63,6 +63,9 @@ import Web
     #expect(
       try await read([(.wnsAllowedHosts, "*.push.example")], enough).pushServices.endpoints.wns.listed
         == HostList("*.push.example"))
+    #expect(
+      try await read([(.smsAllowedHosts, "localhost:8449")], enough).pushServices.endpoints.sms.listed
+        == HostList("localhost:8449"))
     #expect(settings.pushServices.webPush.contact == "https://p.example.com")
     #expect(try await read([], enough).pushServices.webPush.contact == "mailto:postmaster@127.0.0.1")
     #expect(

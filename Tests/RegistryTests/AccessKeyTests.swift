@@ -14,20 +14,21 @@ import Wire
     try await withDatabase { database in
       let customer = try await database.customer()
       let keys = AccessKeys(database.pool)
-      let new = try await keys.make(customer, name: "app push user", scope: scope)
-      let access = Access(customer: customer, key: new.key.id, scope: scope)
+      let app = scope == .datasync ? "com.acme.app" : nil
+      if app != nil { _ = try await PushApps(database.pool, vault: try .fresh()).add(customer, .ios()) }
+      let new = try await keys.make(customer, name: "app push user", scope: scope, appID: app)
+      let access = Access(customer: customer, key: new.key.id, scope: scope, appID: app)
       #expect(try await keys.authenticate(new.token, for: customer) == access)
       #expect(try await keys.authenticate(new.token) == access)
       #expect(try await keys.list(customer) == [new.key])
     }
   }
 
-  @Test func `A scope opens what those before it open, and not what those behind it do; the gateway's opens it alone`()
-  {
+  @Test func `A scope opens what those before it do, and nothing of those behind it; two open only their own`() {
     for (index, scope) in AccessScope.allCases.enumerated() {
       let access = Access(customer: CustomerID(1), key: AccessKeyID(1), scope: scope)
       for (other, asked) in AccessScope.allCases.enumerated() {
-        let isAlone = scope == .gateway || asked == .gateway
+        let isAlone = !Set([scope, asked]).isDisjoint(with: [.gateway, .datasync])
         #expect(access.opens(asked) == (isAlone ? scope == asked : other <= index), "\(scope) \(asked)")
       }
     }
@@ -88,6 +89,23 @@ import Wire
       await #expect(throws: RegistryError.self) {
         try await keys.make(customer, name: "x", scope: .gateway, appID: "com.acme.app")
       }
+    }
+  }
+
+  @Test func `A key of scope datasync is bound to one app of its customer`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let keys = AccessKeys(database.pool)
+      let missing = RegistryError.invalid(
+        field: "appId", problem: "is missing. A key of scope datasync opens the data tree of one app: name it")
+      await #expect(throws: missing) { try await keys.make(customer, name: "x", scope: .datasync) }
+      await #expect(throws: RegistryError.appUnknown(appID: "com.acme.app")) {
+        try await keys.make(customer, name: "x", scope: .datasync, appID: "com.acme.app")
+      }
+      _ = try await PushApps(database.pool, vault: try .fresh()).add(customer, .ios())
+      let new = try await keys.make(customer, name: "x", scope: .datasync, appID: "com.acme.app")
+      let access = try #require(try await keys.authenticate(new.token))
+      #expect(access.opens(appID: "com.acme.app") && !access.opens(appID: "com.acme.other"))
     }
   }
 
@@ -333,10 +351,10 @@ import Wire
       func forged() -> String { AccessToken.make(for: customer).text }
       try await withThrowingTaskGroup(of: Access?.self) { group in
         for _ in 0..<AccessKeyCache.maximumUnprovenLookups { group.addTask { try await cache.authenticate(forged()) } }
-        while gate.waiting < AccessKeyCache.maximumUnprovenLookups { await Task.yield() }
+        try await waitUntil { gate.waiting >= AccessKeyCache.maximumUnprovenLookups }
         await #expect(throws: RegistryError.tooManyUnknownTokens) { try await cache.authenticate(forged()) }
         group.addTask { try await cache.authenticate(token) }
-        while gate.waiting <= AccessKeyCache.maximumUnprovenLookups { await Task.yield() }
+        try await waitUntil { gate.waiting > AccessKeyCache.maximumUnprovenLookups }
         gate.open()
         let answers: [Access?] = try await group.reduce(into: []) { $0.append($1) }
         #expect(answers.compactMap { $0 }.count == 1)

@@ -93,8 +93,8 @@ import Wire
         _ = try await AccessKeys(other).revoke(customer, new.key.id)
         _ = try await PushApps(other, vault: try .fresh()).update(customer, app.id, PushAppUpdate(name: "Renamed"))
       }
-      while try await keys.authenticate(new.token) != nil { await Task.yield() }
-      while try await apps.resolve(customer, appID: "com.acme.app").name != "Renamed" { await Task.yield() }
+      try await waitUntil { try await keys.authenticate(new.token) == nil }
+      try await waitUntil { try await apps.resolve(customer, appID: "com.acme.app").name == "Renamed" }
       listening.cancel()
     }
   }
@@ -122,6 +122,6 @@ extension TestDatabase {
   func untilListening(on channel: String) async throws {
     let listens =
       "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query ILIKE 'LISTEN%' || $1::text || '%'"
-    while try await query(listens, channel)[0].decode(Int64.self) == 0 { await Task.yield() }
+    try await waitUntil { try await query(listens, channel)[0].decode(Int64.self) != 0 }
   }
 }

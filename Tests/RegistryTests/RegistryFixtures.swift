@@ -37,14 +37,6 @@ extension NewPushApp {
   }
 }
 
-/// A clock that moves when it is told to.
-final class SteerableClock: Sendable {
-  private let time = Mutex(ContinuousClock.now)
-
-  var now: ContinuousClock.Instant { time.withLock { $0 } }
-  func advance(by duration: Duration) { time.withLock { $0 += duration } }
-}
-
 /// A wall clock that moves when it is told to.
 final class SteerableDate: Sendable {
   private let date = Mutex(Date())

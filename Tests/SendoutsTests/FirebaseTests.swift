@@ -1,6 +1,7 @@
 import Content
 import Delivery
 import Foundation
+import Postgres
 import Registry
 import Sendouts
 import Simulator
@@ -65,7 +66,10 @@ import Wire
       fcm.rule(.token("android-2:"), .refuse(.unavailable()), times: 1)
       try await bench.withHubs {
         let key = try await bench.send()
-        while try await bench.show(key).state != .finished { try await bench.makeDue(key) }
+        try await waitUntil {
+          try await bench.makeDue(key)
+          return try await bench.show(key).state == .finished
+        }
         let pushes = try await bench.pushes(key)
         #expect(pushes.map(\.state).filter { $0 == .accepted }.count == 3)
         let failed = try #require(pushes.first { $0.state == .failed })
@@ -73,6 +77,26 @@ import Wire
         #expect(try await bench.invalidation(failed.deviceId).reason == "UNREGISTERED")
         let again = try #require(pushes.first { $0.attempts == 2 })
         #expect(again.state == .accepted && again.resentBecause == "UNAVAILABLE")
+      }
+    }
+  }
+
+  @Test func `A push beyond Google's quota waits a minute where no time is named`() async throws {
+    try await withSendingBench { bench in
+      _ = try await addApp(bench, contacts: 4)
+      bench.simulator.fcm.rule(.token("android-2:"), .refuse(.quotaExceeded()), times: 1)
+      try await bench.withHubs {
+        let key = try await bench.send()
+        let waiting = """
+          SELECT extract(epoch FROM not_before - sent_at)::float8 FROM push
+           WHERE sendout_id = $1::bigint AND state = 'waiting' AND reason = 'QUOTA_EXCEEDED'
+          """
+        var rows = try await bench.database.query(waiting, key.sendout.rawValue)
+        try await waitUntil {
+          rows = try await bench.database.query(waiting, key.sendout.rawValue)
+          return !rows.isEmpty
+        }
+        #expect(try rows[0].decode(Double.self) >= 60)
       }
     }
   }
@@ -105,7 +129,10 @@ import Wire
         let sent = try await bench.until(key) { $0.counts?.accepted == 10 && $0.counts?.sending == 0 }
         #expect(sent.state == .running)
         fcm.removeRules()
-        while try await bench.show(key).state != .finished { try await bench.makeDue(key) }
+        try await waitUntil {
+          try await bench.makeDue(key)
+          return try await bench.show(key).state == .finished
+        }
         #expect(try await bench.show(key).counts?.accepted == 70)
         #expect(try await bench.pushes(key).allSatisfy { $0.attempts == 1 })
       }

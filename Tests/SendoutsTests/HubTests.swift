@@ -18,7 +18,9 @@ import Wire
       bench.simulator.apns.rule(.any, .ignore)
       try await bench.withHubs(4, { $0.dispatch.window = 300 }) {
         let key = try await bench.send("Hello")
-        while try await bench.database.query("SELECT count(DISTINCT hub_id) FROM push_batch")[0].decode(Int.self) < 2 {}
+        try await waitUntil {
+          try await bench.database.query("SELECT count(DISTINCT hub_id) FROM push_batch")[0].decode(Int.self) >= 2
+        }
         bench.simulator.apns.removeRules()
         bench.simulator.apns.answerIgnored()
         let finished = try await bench.until(key, .finished)
@@ -81,13 +83,7 @@ import Wire
       bench.simulator.apns.rule(.token("bb"), .ignore)
       defer { bench.simulator.apns.answerIgnored() }
       let window = DispatchSettings().window
-      let key = try await bench.withHubs(
-        1,
-        {
-          $0.dispatch.lease = .seconds(4)
-          $0.runner.batchSize = 1000
-        }
-      ) {
+      let key = try await bench.withHubs(1, { $0.runner.batchSize = 1000 }) {
         let key = try await bench.send("Hello", onUncertain: .skip)
         // A hub with one sendout leaves a fifth of its window free for others.
         _ = await bench.simulator.apns.received(count: window * 4 / 5)
@@ -135,17 +131,11 @@ import Wire
       try await bench.addDevices(199, from: 2, prefix: "bb")
       bench.simulator.apns.rule(.token("bb"), .ignore)
       defer { bench.simulator.apns.answerIgnored() }
-      let keys = try await bench.withHubs(
-        1,
-        {
-          $0.dispatch.lease = .seconds(4)
-          $0.dispatch.window = 50
-        }
-      ) {
+      let keys = try await bench.withHubs(1, { $0.dispatch.window = 50 }) {
         var keys: [SendoutKey] = []
         for _ in 1...3 { keys.append(try await bench.send("Hello", onUncertain: .skip)) }
         for key in keys { try await bench.until(key) { ($0.counts?.sending ?? 0) > 0 } }
-        while try await inFlight(bench) < 40 { try Task.checkCancellation() }
+        try await waitUntil { try await inFlight(bench) >= 40 }
         return keys
       }
       bench.simulator.apns.removeRules()
@@ -196,7 +186,7 @@ import Wire
 
   /// A sendout whose hub was killed while pushes to tokens that begin with `bb` were unanswered.
   private func killedHub(_ bench: SendingBench, _ policy: UncertainPolicy) async throws -> SendoutKey {
-    try await bench.withHubs(1, { $0.dispatch.lease = .seconds(4) }) {
+    try await bench.withHubs {
       let key = try await bench.send("Hello", onUncertain: policy)
       try await bench.until(key) { $0.counts?.accepted == 100 }
       return key
@@ -219,7 +209,6 @@ import Wire
       bench.simulator.apns.rule(.any, .ignore)
       let log = LogCapture()
       var hub = TestHub()
-      hub.dispatch.lease = .seconds(4)
       hub.runner.shutdownTimeout = .zero
       let runner = SendoutRunner(
         bench.pool, dispatcher: bench.dispatcher(hub), vault: bench.vault, settings: hub.runner, logger: log.logger)
@@ -236,6 +225,7 @@ import Wire
       #expect(log.lines.count { $0.hasPrefix("warning") && $0.contains("shutdown timeout") } == 1)
       bench.simulator.apns.removeRules()
       bench.simulator.apns.answerIgnored()
+      try await bench.endLeases()
       try await bench.withHubs { try await bench.until(key, .finished) }
       #expect(try await bench.pushes(key).contains { $0.resentBecause == "hub_stopped" })
     }
@@ -320,9 +310,8 @@ import Wire
             try await other.query(cut)
           }
         }
-        while true {
-          if let sendout = try? await bench.show(key), sendout.state == .finished { return key }
-        }
+        try await waitUntil { (try? await bench.show(key))?.state == .finished }
+        return key
       }
       let counts = try #require(try await bench.show(key).counts)
       #expect(counts == SendoutCounts(audience: 1000, sent: 1000, accepted: 1000))

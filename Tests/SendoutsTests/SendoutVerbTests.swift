@@ -73,7 +73,7 @@ import Wire
         var keys: [SendoutKey] = []
         for _ in 1...count { keys.append(try await bench.send()) }
         let waiting = "SELECT FROM pg_locks WHERE relation = 'device'::regclass AND NOT granted"
-        while try await bench.database.query(waiting).isEmpty { try Task.checkCancellation() }
+        try await waitUntil { try await !bench.database.query(waiting).isEmpty }
         try await body(keys)
         return keys
       }
@@ -102,7 +102,7 @@ import Wire
           #expect(finished.counts == SendoutCounts(audience: 100, sent: 100, accepted: 100))
         }
         let freezes = "SELECT FROM pg_locks WHERE locktype = 'advisory'"
-        while try await !bench.database.query(freezes).isEmpty { try Task.checkCancellation() }
+        try await waitUntil { try await bench.database.query(freezes).isEmpty }
         for key in keys.suffix(3) {
           let counts = try await bench.show(key).counts
           #expect(counts == SendoutCounts())

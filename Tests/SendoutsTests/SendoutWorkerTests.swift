@@ -53,4 +53,33 @@ import Wire
       #expect(counts == SendoutCounts(audience: 5000, queued: 5000))
     }
   }
+
+  @Test func `An app without credentials gets its alarm though another lane has more to send`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(10)
+      let key = try await bench.send()
+      let worker = worker(bench), task = SendoutTask(key)
+      var failures = 0
+      _ = try await worker.step(task, consecutiveFailures: &failures)
+      // Some of its devices are of another app, which has none.
+      let bare = try await PushApps(bench.pool, vault: bench.vault).add(
+        bench.customer, NewPushApp(appID: "com.acme.bare", type: .ios, name: "Bare"))
+      try await bench.database.query(
+        """
+        INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued)
+        SELECT customer_id, sendout_id, 1, $1::bigint, false, 11, 11, 1 FROM push_batch WHERE batch_no = 0
+        """, bare.id.rawValue)
+      try await bench.database.query(
+        """
+        INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id)
+        SELECT customer_id, sendout_id, 11, 1, device_id, contact_id FROM push WHERE push_no = 1
+        """)
+      // The other lane is told to stop, and has to go on later.
+      task.stop()
+      let next = try await worker.step(task, consecutiveFailures: &failures)
+      #expect(next == .continue(after: .zero))
+      let apps = try await PushApps(bench.pool).list(bench.customer)
+      #expect(apps.first { $0.id == bare.id }?.alarm?.reason == "the app has no signingKey")
+    }
+  }
 }

@@ -55,7 +55,10 @@ import Wire
       bench.simulator.webPush.rule(.prefix("busy"), .refuse(.tooMany()), times: 1)
       try await bench.withHubs {
         let key = try await bench.send()
-        while try await bench.show(key).state != .finished { try await bench.makeDue(key) }
+        try await waitUntil {
+          try await bench.makeDue(key)
+          return try await bench.show(key).state == .finished
+        }
         let pushes = try await bench.pushes(key)
         #expect(pushes.filter { $0.state == .accepted }.count == 3)
         let gone = try #require(pushes.first { $0.reason == "errno106" })

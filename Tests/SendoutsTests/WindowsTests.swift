@@ -65,7 +65,10 @@ import Wire
       wns.rule(.prefix("windows-3"), .refuse(.taken("dropped")))
       try await bench.withHubs {
         let key = try await bench.send()
-        while try await bench.show(key).state != .finished { try await bench.makeDue(key) }
+        try await waitUntil {
+          try await bench.makeDue(key)
+          return try await bench.show(key).state == .finished
+        }
         let pushes = try await bench.pushes(key)
         #expect(pushes.filter { $0.state == .accepted }.count == 2)
         let gone = try #require(pushes.first { $0.reason == "HTTP410" })

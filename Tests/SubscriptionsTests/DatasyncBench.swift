@@ -1,6 +1,7 @@
 import Delivery
 import Foundation
 import Postgres
+import Providers
 import Registry
 import Simulator
 import Support
@@ -12,31 +13,51 @@ import Wire
 struct DatasyncBench: Sendable {
   let bench: SendingBench
   private let firebase: PushAppID
+  /// The key file of the Firebase app's service account.
+  let serviceAccount: String
 
   var fcm: SimulatedFCM { bench.simulator.fcm }
   var store: SubscriptionStore { SubscriptionStore(bench.pool, vault: bench.vault) }
   private var name: String { SendingBench.appID }
+  var lane: Subscriptions.NotificationQueue.Lane {
+    NotificationQueue.Lane(customer: bench.customer, app: SendingBench.appID, service: "fcm")
+  }
 
   init(_ bench: SendingBench) async throws {
     self.bench = bench
-    let file = try bench.simulator.issueServiceAccount()
+    serviceAccount = try bench.simulator.issueServiceAccount()
     firebase = try await PushApps(bench.pool, vault: bench.vault).add(
       bench.customer,
       NewPushApp(
         appID: SendingBench.appID, type: .firebase, name: "Acme",
-        service: PushServiceFields(serviceAccount: Secret(file)))
+        service: PushServiceFields(serviceAccount: Secret(serviceAccount)))
     ).id
     _ = try await DatasyncApps(bench.pool).enable(bench.customer, app: SendingBench.appID, createdBy: nil)
   }
 
-  /// Runs `body` while a hub sends notifications; it is killed when that ends.
-  func withRunner(_ body: () async throws -> Void) async throws {
+  /// Runs `body` while so many hubs send notifications; they are killed when that ends.
+  /// - Parameters:
+  ///   - jitter: how much of the random half each delay gets, 0 to 1.
+  ///   - clock: by which closed lanes are tried again.
+  ///   - services: send in place of the bench's own.
+  ///   - vault: opens what is sealed, in place of the bench's own.
+  func withRunner(
+    _ count: Int = 1, lease: Duration = .seconds(20), jitter: Double = 0, clock: SteerableClock? = nil,
+    services: PushServices? = nil, vault: Vault? = nil, _ body: () async throws -> Void
+  ) async throws {
+    var hub = TestHub()
+    hub.jitter = jitter
+    if let clock { hub.clock = { clock.now } }
     var settings = NotificationRunner.Settings()
     settings.scanEvery = .milliseconds(50)
-    let runner = NotificationRunner(
-      bench.pool, dispatcher: bench.dispatcher(), vault: bench.vault, settings: settings, logger: TestServer.logger)
+    settings.lease = lease
     try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask { try await runner.run() }
+      for _ in 0..<count {
+        let runner = NotificationRunner(
+          bench.pool, dispatcher: bench.dispatcher(hub, services: services), vault: vault ?? bench.vault,
+          settings: settings, logger: TestServer.logger)
+        group.addTask { try await runner.run() }
+      }
       defer { group.cancelAll() }
       try await body()
     }
@@ -49,14 +70,26 @@ struct DatasyncBench: Sendable {
 
   @discardableResult
   func subscribe(
-    _ token: String, _ path: String, _ event: SubscribedEvent, key: String? = nil
+    _ token: String, _ path: String, _ event: SubscribedEvent, service: MessagingService = .fcm, key: String? = nil,
+    tells: (added: Bool, changed: Bool, removed: Bool) = (true, true, true)
   ) async throws -> SubscriptionReply {
-    let tells: Bool? = event == .child ? true : nil
+    let told = event == .child ? tells : nil
     return try await store.add(
       bench.customer, app: name,
       SubscriptionRequest(
-        path: path, event: event, added: tells, changed: tells, removed: tells, deviceToken: token, service: .fcm,
-        encryptionKey: key))
+        path: path, event: event, added: told?.added, changed: told?.changed, removed: told?.removed,
+        deviceToken: token, service: service, encryptionKey: key))
+  }
+
+  /// Subscribes a webhook that is disabled.
+  func subscribeDisabledWebhook(_ path: String) async throws {
+    let destination = WebhookDestination(
+      enabled: false, subscribeDurationSeconds: 60,
+      destinationUris: [DestinationURI(uri: "https://hooks.example.com/changes")])
+    try await WebhookStore(bench.pool, vault: bench.vault).save(
+      WebhookSettings(destinations: ["hook": destination]), bench.customer, app: name, rule: .webhook)
+    _ = try await store.add(
+      bench.customer, app: name, SubscriptionRequest(path: path, event: .value, webhook: "hook"))
   }
 
   @discardableResult
@@ -68,21 +101,42 @@ struct DatasyncBench: Sendable {
       SELECT 1 FROM datasync_subscription
       WHERE pending IS NOT NULL OR sending IS NOT NULL OR revoked IS NOT NULL OR lease_until IS NOT NULL
       """
-    while try await !query(busy).isEmpty { try Task.checkCancellation() }
+    try await waitUntil { try await query(busy).isEmpty }
   }
 
-  /// Waits until a notification has failed so often, and gives the seconds until it is tried again.
-  func waiting(after attempts: Int) async throws -> Double {
-    while true {
+  func untilAlarm() async throws { try await waitUntil { try await app()?.alarm != nil } }
+
+  /// Waits until a hub has looked for what is due, and has begun to send it.
+  func untilScanned() async throws {
+    let probe = "customer_id = \(bench.customer) AND app_id = 'probe'"
+    try await query(
+      "INSERT INTO datasync_app (customer_id, app_id) VALUES (\(bench.customer), 'probe') ON CONFLICT DO NOTHING")
+    // It ends, since there is no webhook of that name.
+    try await query(
+      """
+      INSERT INTO datasync_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target,
+        target_key, expires_at, pending, due_at)
+      VALUES (\(bench.customer), 'probe', '', '/', 'value', false, false, false, 'webhook', 'none', '', 'infinity', '{}', '-infinity')
+      """)
+    try await waitUntil { try await query("SELECT FROM datasync_subscription WHERE \(probe)").isEmpty }
+    try await query("DELETE FROM datasync_notification WHERE \(probe)")
+  }
+
+  /// Waits until every subscription's notification has failed so often, and gives the seconds until each is tried again.
+  func delays(after attempts: Int) async throws -> [Double] {
+    var delays: [Double] = []
+    try await waitUntil {
       let rows = try await query(
         """
-        SELECT extract(epoch FROM due_at - n.at)::float8 FROM datasync_subscription,
-          (SELECT max(at) AS at FROM datasync_notification) AS n
-        WHERE attempts = \(attempts) AND lease_until IS NULL
+        SELECT CASE WHEN attempts = \(attempts) AND lease_until IS NULL
+                    THEN extract(epoch FROM due_at - (SELECT max(at) FROM datasync_notification AS n
+                                                       WHERE n.subscription_id = s.subscription_id))::float8 END
+          FROM datasync_subscription AS s
         """)
-      if let row = rows.first { return try row.decode(Double.self) }
-      try Task.checkCancellation()
+      delays = try rows.compactMap { try $0.decode(Double?.self) }
+      return delays.count == rows.count
     }
+    return delays
   }
 
   func makeDue() async throws { try await query("UPDATE datasync_subscription SET due_at = now() WHERE attempts > 0") }
@@ -120,4 +174,11 @@ struct DatasyncBench: Sendable {
 /// Runs `body` on a bench of its own.
 func withDatasync(_ body: @Sendable (DatasyncBench) async throws -> Void) async throws {
   try await withSendingBench { bench in try await body(try await DatasyncBench(bench)) }
+}
+
+extension SubscriptionStore {
+  /// A subscription of an app that needs no platform.
+  func addUnchecked(_ customer: CustomerID, _ app: String, _ request: SubscriptionRequest) async throws {
+    _ = try await insert(customer, app, request, "fcm", request.deviceToken ?? "", key: nil, duration: nil)
+  }
 }

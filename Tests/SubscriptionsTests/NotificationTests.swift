@@ -1,6 +1,7 @@
 import Delivery
 import Foundation
 import Postgres
+import Providers
 import Registry
 import Simulator
 import Support
@@ -54,33 +55,80 @@ import Wire
     }
   }
 
-  @Test func `An unavailable service is tried again after one, two and four seconds, and for two hours at most`()
-    async throws
-  {
+  @Test(arguments: ["QUOTA_EXCEEDED", "UNAVAILABLE", "INTERNAL", "UNSPECIFIED_ERROR"], [0.0, 1])
+  func `What passes is tried again after one, two, four and more seconds, and for two hours at most`(
+    code: String, jitter: Double
+  ) async throws {
     try await withDatasync { datasync in
-      try await datasync.subscribe("phone", "/n", .value)
-      datasync.fcm.rule(.token("phone"), .refuse(.unavailable()))
+      // More than a dozen say that the service is away, and each has its own delays nevertheless.
+      for number in 1...12 { try await datasync.subscribe("phone\(number)", "/n", .value) }
+      datasync.fcm.rule(.any, .refuse(.fcm(code == "QUOTA_EXCEEDED" ? 429 : 503, "UNAVAILABLE", code, "Later")))
       try await datasync.put("/n", "1")
-      try await datasync.withRunner {
-        for attempt in 1...4 {
-          let seconds = try await datasync.waiting(after: attempt)
-          #expect(seconds == Double(1 << (attempt - 1)), "attempt \(attempt)")
+      try await datasync.withRunner(jitter: jitter) {
+        for attempt in 1...12 {
+          let seconds = Double(min(1 << (attempt - 1), 900)) * (1 + jitter / 2)
+          #expect(try await datasync.delays(after: attempt) == [Double](repeating: seconds, count: 12), "\(attempt)")
           try await datasync.makeDue()
         }
-        _ = try await datasync.waiting(after: 5)
+        _ = try await datasync.delays(after: 13)
         // The first failure is so long ago that the next one is the last.
         try await datasync.query("UPDATE datasync_subscription SET first_failed_at = now() - interval '2 hours'")
         try await datasync.makeDue()
         try await datasync.untilIdle()
-        #expect(
-          try await datasync.outcomes() == [String](repeating: "retry UNAVAILABLE", count: 5) + ["expired UNAVAILABLE"])
-        #expect(try await datasync.subscriptionCount() == 1)
-        // The subscription stays, and is told the next change.
+        let outcomes = try await datasync.outcomes()
+        #expect(outcomes.filter { $0 == "retry \(code)" }.count == 13 * 12)
+        #expect(outcomes.suffix(12) == [String](repeating: "expired \(code)", count: 12)[...])
+        #expect(try await datasync.subscriptionCount() == 12)
+        // The subscriptions stay, and are told the next change.
         datasync.fcm.removeRules()
         try await datasync.put("/n", "2")
         try await datasync.untilIdle()
       }
-      #expect(datasync.received == ["phone": [map("/n", "Value.Changed", "2")]])
+      #expect(datasync.received.count == 12)
+      #expect(datasync.received["phone1"] == [map("/n", "Value.Changed", "2")])
+    }
+  }
+
+  @Test func `A longer Retry-After wins, a shorter one does not, and others are not held up by it`() async throws {
+    try await withDatasync { datasync in
+      for number in 1...12 { try await datasync.subscribe("phone\(number)", "/n", .value) }
+      datasync.fcm.rule(.token("phone"), .refuse(.quotaExceeded(retryAfter: "90")))
+      try await datasync.put("/n", "1")
+      try await datasync.withRunner(jitter: 1) {
+        #expect(try await datasync.delays(after: 1) == [Double](repeating: 90, count: 12))
+        datasync.fcm.removeRules()
+        datasync.fcm.rule(.token("phone"), .refuse(.unavailable(retryAfter: "2")))
+        try await datasync.makeDue()
+        #expect(try await datasync.delays(after: 2) == [Double](repeating: 3, count: 12))
+        try await datasync.subscribe("other", "/m", .value)
+        try await datasync.put("/m", "1")
+        try await waitUntil { datasync.received["other"] != nil }
+      }
+      #expect(datasync.received == ["other": [map("/m", "Value.Changed", "1")]])
+    }
+  }
+
+  @Test func `Many tokens that look dead raise an alarm, end no subscription and hold up nobody`() async throws {
+    try await withDatasync { datasync in
+      for number in 1...100 { try await datasync.subscribe("phone\(number)", "/n", .value) }
+      for number in 1...30 { datasync.fcm.unregister(token: "phone\(number)") }
+      try await datasync.put("/n", "1")
+      try await datasync.withRunner {
+        try await datasync.untilAlarm()
+        try await waitUntil {
+          try await datasync.query("SELECT FROM datasync_subscription WHERE lease_until IS NOT NULL").isEmpty
+        }
+        let held = try await datasync.query("SELECT FROM datasync_subscription WHERE pending IS NOT NULL").count
+        try #require(held == 0)
+        #expect(
+          try await datasync.app()?.alarm?.reason.hasPrefix("30 of 100 pushes to FCM came back with invalid") == true)
+        try await datasync.put("/n", "2")
+        try await datasync.untilIdle()
+      }
+      #expect(try await datasync.subscriptionCount() == 100)
+      #expect(try await datasync.outcomes().filter { $0 == "failed UNREGISTERED" }.count == 60)
+      let both = ["1", "2"].map { map("/n", "Value.Changed", $0) }
+      #expect(datasync.received.count == 70 && datasync.received.values.allSatisfy { $0 == both })
     }
   }
 
@@ -112,13 +160,76 @@ import Wire
       for number in 1...20 { try await datasync.subscribe("phone\(number)", "/n", .value) }
       datasync.fcm.remove(clientEmail: "push@acme-shop.iam.gserviceaccount.com")
       try await datasync.put("/n", "1")
-      try await datasync.withRunner {
-        while try await datasync.app()?.alarm == nil { try Task.checkCancellation() }
+      // No minute passes after which a push would try the lane.
+      try await datasync.withRunner(clock: SteerableClock()) {
+        try await datasync.untilAlarm()
         #expect(try await datasync.subscriptionCount() == 20)
         #expect(try await datasync.outcomes() == [])
         try await datasync.renewCredentials()
         try await datasync.untilIdle()
-        #expect(try await datasync.app()?.alarm == nil)
+        try await waitUntil { try await datasync.app()?.alarm == nil }
+      }
+      #expect(datasync.received.count == 20)
+    }
+  }
+
+  @Test
+  func `A lane that refused credentials closed tries one push a minute, and opens with the first that is accepted`()
+    async throws
+  {
+    try await withDatasync { datasync in
+      for number in 1...20 { try await datasync.subscribe("phone\(number)", "/n", .value) }
+      datasync.fcm.rule(.any, .refuse(.permissionDenied(project: "acme-shop")))
+      try await datasync.put("/n", "1")
+      let clock = SteerableClock()
+      try await datasync.withRunner(clock: clock) {
+        try await datasync.untilAlarm()
+        let first = datasync.fcm.requests.count
+        for minute in 1...3 {
+          try await datasync.query("UPDATE push_app SET alarm = NULL, alarm_at = NULL")
+          clock.advance(by: .milliseconds(59_999))
+          try await datasync.untilScanned()
+          #expect(datasync.fcm.requests.count == first + minute - 1)
+          clock.advance(by: .milliseconds(1))
+          // It is raised once the lane is closed again.
+          try await datasync.untilAlarm()
+          try await datasync.untilScanned()
+          #expect(datasync.fcm.requests.count == first + minute)
+        }
+        #expect(try await datasync.outcomes() == [])
+        datasync.fcm.removeRules()
+        try await datasync.untilScanned()
+        #expect(datasync.fcm.requests.count == first + 3)
+        clock.advance(by: .seconds(60))
+        try await datasync.untilIdle()
+        try await waitUntil { try await datasync.app()?.alarm == nil }
+        #expect(datasync.fcm.requests.count == first + 3 + 20)
+      }
+      #expect(datasync.received.count == 20)
+      #expect(try await datasync.outcomes() == Array(repeating: "accepted", count: 20))
+    }
+  }
+
+  @Test(.timeLimit(.minutes(5)), arguments: [true, false])
+  func `An accepted check of the credentials opens a lane that refused ones closed`(isByTheHub: Bool) async throws {
+    try await withDatasync { datasync in
+      for number in 1...20 { try await datasync.subscribe("phone\(number)", "/n", .value) }
+      datasync.fcm.remove(clientEmail: "push@acme-shop.iam.gserviceaccount.com")
+      try await datasync.put("/n", "1")
+      // For this hub no time passes: what it knows of the failed sign-in does not become old, and no push tries the lane.
+      let now = Date()
+      try await withProvider(PushServiceSettings(datasync.bench.simulator), now: { now }) { services in
+        try await datasync.withRunner(clock: SteerableClock(), services: services) {
+          try await datasync.untilAlarm()
+          try datasync.fcm.register(keyFile: datasync.serviceAccount)
+          let check = CredentialCheck(
+            PushCredentialVault(datasync.bench.pool, vault: datasync.bench.vault),
+            services: isByTheHub ? services : datasync.bench.services)
+          let reply = try await check.check(try #require(try await datasync.app()))
+          #expect(reply?.checks.map(\.verdict) == [.accepted])
+          try await datasync.untilIdle()
+          try await waitUntil { try await datasync.app()?.alarm == nil }
+        }
       }
       #expect(datasync.received.count == 20)
     }
@@ -131,9 +242,186 @@ import Wire
         "UPDATE datasync_subscription SET expires_at = now() - interval '1 s', due_at = now() - interval '1 s'")
       try await datasync.put("/n", "1")
       try await datasync.withRunner {
-        while try await datasync.subscriptionCount() > 0 { try Task.checkCancellation() }
+        try await waitUntil { try await datasync.subscriptionCount() == 0 }
       }
       #expect(datasync.received == ["phone": [map("/n", "Revoked", #"{"reason":"expired"}"#)]])
+    }
+  }
+
+  @Test func `An ended subscription of a disabled webhook is gone`() async throws {
+    try await withDatasync { datasync in
+      try await datasync.subscribeDisabledWebhook("/n")
+      try await datasync.query(
+        "UPDATE datasync_subscription SET expires_at = now() - interval '1 s', due_at = now() - interval '1 s'")
+      try await datasync.withRunner {
+        try await waitUntil { try await !datasync.outcomes().isEmpty }
+      }
+      #expect(try await datasync.outcomes() == ["failed disabled"])
+      #expect(try await datasync.subscriptionCount() == 0)
+    }
+  }
+
+  @Test func `Events that take longer to make than a claim lasts are sent once`() async throws {
+    try await withDatasync { datasync in
+      try await datasync.subscribe("phone", "/n", .value)
+      try await datasync.put("/n", "1")
+      try await datasync.bench.database.withPool { observer in
+        try await datasync.withRunner(2, lease: .seconds(1)) {
+          try await datasync.bench.pool.transaction { database in
+            _ = try await database.query(Statement("test.lock", .write, "LOCK TABLE datasync_node"))
+            try await datasync.bench.database.someoneWaits(as: observer)
+            _ = try await database.query(Statement("test.sleep", .write, "SELECT pg_sleep(2.5)"))
+          }
+          try await datasync.untilIdle()
+        }
+      }
+      #expect(datasync.received == ["phone": [map("/n", "Value.Changed", "1")]])
+      #expect(try await datasync.outcomes() == ["accepted"])
+    }
+  }
+
+  @Test func `A claim that another hub has taken is extended no more, nor is one that is over`() async throws {
+    try await withDatasync { datasync in
+      for number in 1...2 { try await datasync.subscribe("phone\(number)", "/n", .value) }
+      try await datasync.put("/n", "1")
+      let (lane, pool) = (datasync.lane, datasync.bench.pool)
+      let queue = NotificationQueue(database: pool, run: UUID(), lease: .seconds(600))
+      let ids = try await queue.take(lane, upTo: 10, from: pool).items.map(\.claimed.id)
+      #expect(ids.count == 2)
+      #expect(try await queue.extend(ids, of: lane))
+      try await datasync.query(
+        "UPDATE datasync_subscription SET hub_id = gen_random_uuid() WHERE subscription_id = \(ids[0])")
+      #expect(try await queue.extend(ids, of: lane))
+      try await datasync.query("UPDATE datasync_subscription SET lease_until = now() - interval '1 s'")
+      #expect(try await !queue.extend(ids, of: lane))
+    }
+  }
+
+  @Test(arguments: Lock.allCases, [false, true])
+  func `Outcomes, claims and revocations wait for a write of the same subscriptions, and none of them deadlocks`(
+    lock: Lock, isInPortions: Bool
+  ) async throws {
+    try await withDatasync { datasync in
+      // The first of them stands where a write in portions comes last, and in the index behind the other.
+      for path in ["/b", "/a"] { try await datasync.subscribe("phone", path, .value) }
+      for path in ["/a", "/b"] { try await datasync.put(path, "1") }
+      let (pool, lane) = (datasync.bench.pool, datasync.lane)
+      let queue = NotificationQueue(database: pool, run: UUID(), lease: .seconds(600))
+      let ids = try await queue.take(lane, upTo: 10, from: pool).items.map(\.claimed.id).sorted {
+        $0.rawValue < $1.rawValue
+      }
+      if lock == .revoke { try await queue.settle(ids.map { .init(id: $0, next: .done) }, of: lane) }
+      try await datasync.query(
+        "UPDATE datasync_subscription SET due_at = '-infinity' WHERE subscription_id = \(ids[0])")
+      try await datasync.bench.database.withPool { observer in
+        let waiting = try await pool.transaction { database in
+          // What the write locks first. So it waits with nothing locked, and comes before the other.
+          _ = try await database.query(
+            Statement("test.hold", .write, "SELECT FROM datasync_subscription WHERE subscription_id = $1 FOR UPDATE"),
+            ids[isInPortions ? 1 : 0].rawValue)
+          let write = Task {
+            try await DataTree(pool, portion: isInPortions ? 1 : 1000).write(
+              .put(.null), lane.customer, app: lane.app, at: .root)
+          }
+          try await datasync.bench.database.someoneWaits(as: observer)
+          let other = Task {
+            switch lock {
+            case .settle:
+              try await queue.settle([.init(id: ids[0], next: .remove), .init(id: ids[1], next: .done)], of: lane)
+            case .extend: _ = try await queue.extend(ids, of: lane)
+            case .revoke: try await queue.revoke("phone", of: lane, reason: "x", before: .distantFuture)
+            }
+          }
+          try await datasync.bench.database.someoneWaits(2, as: observer)
+          return (write, other)
+        }
+        #expect(try await waiting.0.value == 2)
+        try await waiting.1.value
+      }
+      #expect(try await DataTree(pool).value(lane.customer, app: lane.app, at: .root) == .null)
+      #expect(try await datasync.subscriptionCount() == (lock == .settle ? 1 : 2))
+    }
+  }
+
+  /// What locks several subscriptions at once.
+  enum Lock: CaseIterable { case settle, extend, revoke }
+
+  @Test func `A retry of a killed hub is sent by another one that runs, with the newest state`() async throws {
+    try await withDatasync { datasync in
+      try await datasync.subscribe("phone", "/n", .value)
+      datasync.fcm.rule(.any, .refuse(.unavailable()))
+      try await datasync.put("/n", "1")
+      try await datasync.withRunner { _ = try await datasync.delays(after: 1) }
+      try await datasync.query("UPDATE datasync_subscription SET due_at = now() + interval '30 min'")
+      datasync.fcm.removeRules()
+      try await datasync.withRunner {
+        try await datasync.put("/n", "2")
+        try await datasync.untilScanned()
+        #expect(datasync.received == [:])
+        // Nobody is notified of that.
+        try await datasync.makeDue()
+        try await datasync.untilIdle()
+      }
+      #expect(datasync.received == ["phone": [map("/n", "Value.Changed", "2")]])
+      #expect(try await datasync.outcomes() == ["retry UNAVAILABLE", "accepted"])
+    }
+  }
+
+  @Test func `A child whose change is not told takes no room in a notification`() async throws {
+    try await withDatasync { datasync in
+      try await datasync.put("/users", #"{"old":1,"gone":1}"#)
+      try await datasync.subscribe("phone", "/users", .child, tells: (added: true, changed: false, removed: true))
+      // It goes and comes back: a change.
+      try await datasync.put("/users/old", "null")
+      try await datasync.put("/users/old", #""\#(String(repeating: "x", count: 5000))""#)
+      try await datasync.put("/users/new", "2")
+      try await datasync.put("/users/gone", "null")
+      try await datasync.withRunner { try await datasync.untilIdle() }
+      #expect(
+        datasync.received == [
+          "phone": [map("/users", "Children.Updated", #"{"added":{"new":2},"changed":{},"removed":["gone"]}"#)]
+        ])
+    }
+  }
+
+  @Test func `More added children than can be noted do not hide which were removed`() async throws {
+    try await withDatasync { datasync in
+      try await datasync.put("/users", #"{"gone":1}"#)
+      try await datasync.subscribe("phone", "/users", .child, tells: (added: false, changed: false, removed: true))
+      try await datasync.put("/users", "{\((0..<8000).map { #""name\#($0)":1"# }.joined(separator: ","))}")
+      try await datasync.withRunner { try await datasync.untilIdle() }
+      #expect(
+        datasync.received == [
+          "phone": [map("/users", "Children.Updated", #"{"added":{},"changed":{},"removed":["gone"]}"#)]
+        ])
+    }
+  }
+
+  @Test func `A child that comes and goes before its notification leaves is told of neither`() async throws {
+    try await withDatasync { datasync in
+      try await datasync.subscribe("phone", "/users", .child)
+      try await datasync.put("/users/brief", "1")
+      try await datasync.query("UPDATE datasync_subscription SET due_at = 'infinity'")
+      let (customer, place) = (datasync.bench.customer, try DatasyncPath(text: "/users/brief"))
+      try await datasync.bench.database.withPool { observer in
+        try await datasync.withRunner {
+          try await datasync.bench.pool.transaction { database in
+            _ = try await database.query(DatasyncQueries.lock, customer.rawValue, SendingBench.appID)
+            _ = try await database.query(Statement("test.lock", .write, "LOCK TABLE datasync_node"))
+            try await datasync.query("UPDATE datasync_subscription SET due_at = '-infinity'")
+            try await datasync.bench.database.someoneWaits(as: observer)
+            _ = try await DataTree(datasync.bench.pool).write(
+              .put(.null), customer, app: SendingBench.appID, at: place, database)
+          }
+          try await datasync.untilIdle()
+          try await datasync.put("/users/stays", "1")
+          try await datasync.untilIdle()
+        }
+      }
+      #expect(
+        datasync.received == [
+          "phone": [map("/users", "Children.Updated", #"{"added":{"stays":1},"changed":{},"removed":[]}"#)]
+        ])
     }
   }
 
@@ -143,7 +431,7 @@ import Wire
       datasync.fcm.rule(.any, .ignore)
       defer { datasync.fcm.answerIgnored() }
       try await datasync.put("/n", "1")
-      try await datasync.withRunner { while datasync.fcm.requests.count < 30 { try Task.checkCancellation() } }
+      try await datasync.withRunner { try await waitUntil { datasync.fcm.requests.count >= 30 } }
       datasync.fcm.removeRules()
       try await datasync.query("UPDATE datasync_subscription SET lease_until = now() - interval '1 s'")
       try await datasync.withRunner { try await datasync.untilIdle() }
@@ -151,6 +439,27 @@ import Wire
       #expect(outcomes.filter { $0 == "uncertain hub_stopped" }.count == 30)
       #expect(outcomes.filter { $0 == "accepted" }.count == 30)
       #expect(Set(datasync.received.keys).count == 30)
+    }
+  }
+
+  @Test func `A child that may have been told is told again when it has changed since a hub was killed`() async throws {
+    try await withDatasync { datasync in
+      try await datasync.subscribe("phone", "/users", .child)
+      try await datasync.put("/users/old", "1")
+      try await datasync.withRunner { try await datasync.untilIdle() }
+      datasync.fcm.rule(.any, .ignore)
+      defer { datasync.fcm.answerIgnored() }
+      try await datasync.put("/users/new", "1")
+      try await datasync.put("/users/old", "null")
+      try await datasync.withRunner { try await waitUntil { datasync.fcm.requests.count >= 2 } }
+      try await datasync.put("/users/new", "null")
+      try await datasync.put("/users/old", "2")
+      datasync.fcm.removeRules()
+      try await datasync.query("UPDATE datasync_subscription SET lease_until = now() - interval '1 s'")
+      try await datasync.withRunner { try await datasync.untilIdle() }
+      #expect(
+        datasync.received["phone"]?.last
+          == map("/users", "Children.Updated", #"{"added":{"old":2},"changed":{},"removed":["new"]}"#))
     }
   }
 

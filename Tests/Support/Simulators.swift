@@ -1,4 +1,5 @@
 import Crypto
+import Hybrid
 public import FoundationEssentials
 import Logging
 import NIOSSL
@@ -67,7 +68,7 @@ public func withProvider<Answer: Sendable>(
   // Tests that set the time let both clocks pass together.
   let (start, begun) = (ContinuousClock.now, now())
   let provider = try PushServices(
-    settings, tokens: tokens, logger: quiet, now: now,
+    settings, tokens: tokens, logger: quiet, pin: PINs.ofTests.pin, now: now,
     clock: { start + .seconds(now().timeIntervalSince(begun)) })
   do {
     let answer = try await body(provider)
@@ -111,6 +112,8 @@ extension EndpointRules {
     self.init()
     wns.listed = HostList(simulator.wnsHost)
     webPush.listed = HostList(simulator.webPushHost)
+    // Nothing listens at port 1.
+    sms.listed = HostList("\(simulator.smsHost), 127.0.0.1:1")
   }
 }
 

@@ -135,6 +135,7 @@ import Wire
     let endpoint = try PushEndpoint(url: url)
     for (rule, setting) in [
       (EndpointRule.wns, "PUSHCART_WNS_ALLOWED_HOSTS"), (.webPush, "PUSHCART_WEBPUSH_ALLOWED_HOSTS"),
+      (.sms, "PUSHCART_SMS_ALLOWED_HOSTS"),
     ] {
       var rule = rule
       rule.listed = hosts

@@ -74,7 +74,7 @@ import Wire
     (#"{"name":"aaaa"}"#, "name is longer than 3 characters"),
     (#"{"name":"a","nmae":1}"#, "nmae is not a known field; known are name, scope, list, size, parts, at, more, badge"),
     (#"{"name":"a","name":"b"}"#, "name is given twice"),
-    (#"{"name":"a","scope":"all"}"#, "scope must be one of device, send, backend, admin, gateway"),
+    (#"{"name":"a","scope":"all"}"#, "scope must be one of device, send, backend, admin, gateway, datasync"),
     (#"{"name":"a","list":0}"#, "list must be a whole number from 1"),
     (#"{"name":"a","list":1.5}"#, "list must be a whole number from 1"),
     (#"{"name":"a","size":"1"}"#, "size must be a whole number from 0"),

@@ -74,6 +74,7 @@ CREATE TABLE push_batch (
   state       text        NOT NULL DEFAULT 'queued' CONSTRAINT push_batch_state_known CHECK (state IN ('queued', 'held', 'claimed', 'settled', 'cancelled')),
   release_to  text        NOT NULL DEFAULT 'queued' CONSTRAINT push_batch_release_to_known CHECK (release_to IN ('queued', 'held', 'cancelled')),
   not_before  timestamptz NOT NULL DEFAULT '-infinity',
+  expires_at  timestamptz,
   hub_id      uuid,
   claimed_at  timestamptz,
   lease_until timestamptz,
@@ -100,6 +101,7 @@ CREATE TABLE push_batch (
 CREATE INDEX push_batch_queued ON push_batch (customer_id, sendout_id, push_app_id, sandbox, not_before DESC, batch_no)
   WHERE state = 'queued';
 CREATE INDEX push_batch_due ON push_batch (not_before) WHERE state = 'queued';
+CREATE INDEX push_batch_expiring ON push_batch (expires_at) WHERE state = 'queued' AND expires_at IS NOT NULL;
 CREATE INDEX push_batch_claimed ON push_batch (customer_id, sendout_id) WHERE state = 'claimed';
 COMMENT ON TABLE  push_batch             IS 'Batches of the ledger''s pushes: a range of a sendout''s pushes of one app and environment, and their counts by state.';
 COMMENT ON INDEX  push_batch_claimed     IS 'Without lease_until: extending a lease then stays on the row''s page (HOT). Few batches are claimed at a time.';
@@ -114,6 +116,7 @@ COMMENT ON COLUMN push_batch.last_push   IS 'Its last push, included.';
 COMMENT ON COLUMN push_batch.state       IS 'queued -> claimed -> settled; queued <-> held while the sendout is paused; queued or held -> cancelled; claimed -> release_to when pushes are left to send, or when its hub is gone.';
 COMMENT ON COLUMN push_batch.release_to  IS 'State after its hub releases it with unsent pushes: queued, or held or cancelled once its sendout is.';
 COMMENT ON COLUMN push_batch.not_before  IS 'Earliest moment of the next claim: when the first of its waiting pushes is due, or its messages are. infinity while none can be due.';
+COMMENT ON COLUMN push_batch.expires_at  IS 'When the first of its messages to telephone numbers expires, or earlier; NULL if none does. Then its push fails, even while its push service is away.';
 COMMENT ON COLUMN push_batch.hub_id      IS 'The hub run that claimed it last. A hub takes a new id each time it starts working on the sendout.';
 COMMENT ON COLUMN push_batch.claimed_at  IS 'When it was last claimed.';
 COMMENT ON COLUMN push_batch.lease_until IS 'When the claim expires. Its hub extends it while it works; past this moment the hub counts as dead.';

@@ -16,33 +16,64 @@ indirect enum FieldTemplate: Sendable {
   init(
     _ value: JSONValue, field: String, isVerbatim: Bool, depth: Int = FieldTemplate.depthLimit
   ) throws(ContentError) {
-    guard depth > 0 else { throw .invalid(field: field, problem: "is nested more than \(Self.depthLimit) deep") }
+    if isVerbatim {
+      try Self.checkVerbatim(value, depth: depth) { field }
+      self = .constant(value, value.json)
+      return
+    }
+    guard depth > 0 else { throw Self.tooDeep(field) }
     switch value {
     case .null: self = .constant(value, Array("null".utf8))
     case .bool(let flag): self = .constant(value, Array((flag ? "true" : "false").utf8))
     case .integer(let number): self = .constant(value, Array(String(number).utf8))
     case .number(let number):
-      guard number.isFinite else { throw .invalid(field: field, problem: "is not a number") }
+      guard number.isFinite else { throw Self.notANumber(field) }
       self = .constant(value, Array(String(number).utf8))
     case .string(let text):
-      let template = try TextTemplate(text, field: field, isVerbatim: isVerbatim)
+      let template = try TextTemplate(text, field: field, isVerbatim: false)
       self = template.template.isConstant ? .constant(value, JSONText.quoted(text)) : .text(template)
     case .array(let values):
       var list: [FieldTemplate] = []
       for (index, value) in values.enumerated() {
-        list.append(try FieldTemplate(value, field: "\(field)[\(index)]", isVerbatim: isVerbatim, depth: depth - 1))
+        list.append(try FieldTemplate(value, field: "\(field)[\(index)]", isVerbatim: false, depth: depth - 1))
       }
       self = .list(list)
     case .object(let members):
       var object: [(name: String, json: [UInt8], value: FieldTemplate)] = []
       for (name, value) in members.sorted(by: { $0.key < $1.key }) {
-        guard !name.utf8.contains(0) else { throw .invalid(field: field, problem: "holds U+0000") }
-        let template = try FieldTemplate(value, field: "\(field).\(name)", isVerbatim: isVerbatim, depth: depth - 1)
+        guard !name.utf8.contains(0) else { throw CompiledTemplate.holdsNUL(field) }
+        let template = try FieldTemplate(value, field: "\(field).\(name)", isVerbatim: false, depth: depth - 1)
         object.append((name, JSONText.quoted(name), template))
       }
       self = .object(object)
     }
   }
+
+  /// What `init` refuses, for a value in which nothing is a template.
+  /// - Parameter field: the value's name, which only an error needs.
+  private static func checkVerbatim(_ value: JSONValue, depth: Int, field: () -> String) throws(ContentError) {
+    guard depth > 0 else { throw tooDeep(field()) }
+    switch value {
+    case .null, .bool, .integer: break
+    case .number(let number): guard number.isFinite else { throw notANumber(field()) }
+    case .string(let text): try TextTemplate.checkVerbatim(text, field: field)
+    case .array(let values):
+      for (index, value) in values.enumerated() {
+        try checkVerbatim(value, depth: depth - 1) { "\(field())[\(index)]" }
+      }
+    case .object(let members):
+      for (name, value) in members {
+        guard !name.utf8.contains(0) else { throw CompiledTemplate.holdsNUL(field()) }
+        try checkVerbatim(value, depth: depth - 1) { "\(field()).\(name)" }
+      }
+    }
+  }
+
+  private static func tooDeep(_ field: String) -> ContentError {
+    .invalid(field: field, problem: "is nested more than \(depthLimit) deep")
+  }
+
+  private static func notANumber(_ field: String) -> ContentError { .invalid(field: field, problem: "is not a number") }
 
   /// The field as this recipient gets it.
   func value(_ context: PageContext, within budget: inout RenderBudget) -> JSONValue {

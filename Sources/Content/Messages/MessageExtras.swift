@@ -28,8 +28,9 @@ final class MessageExtras: Sendable {
     url = try text(message.url, "url")
     threadID = try text(message.threadId, "threadId")
     collapseKey = try text(message.collapseKey, "collapseKey")
-    overrides = try Self.overrides(message.overrides, isVerbatim)
-    constantOverrides = overrides.flatMap { $0.value.texts.isEmpty ? .some($0.source.value) : .none }
+    let services = message.overrides?.value
+    overrides = try Self.overrides(message.overrides, services, isVerbatim)
+    constantOverrides = overrides?.value.texts.isEmpty == true ? services : nil
     if image == nil, url == nil, threadID == nil, collapseKey == nil, overrides == nil { return nil }
     if let image, image.template.isConstant, let text = message.image, !Self.isImage(text) {
       throw .invalid(field: "message.image", problem: "is no address that begins with https://")
@@ -44,15 +45,16 @@ final class MessageExtras: Sendable {
     }
   }
 
+  /// - Parameter services: the overrides as JSON.
   private static func overrides(
-    _ overrides: MessageOverrides?, _ isVerbatim: Bool
+    _ overrides: MessageOverrides?, _ services: JSONValue?, _ isVerbatim: Bool
   ) throws(ContentError) -> (source: MessageOverrides, value: FieldTemplate)? {
-    guard let overrides, case .object(let services) = overrides.value, !services.isEmpty else { return nil }
-    guard overrides.value.json.count <= MessageOverrides.sizeLimit else {
+    guard let overrides, let services, case .object(let members) = services, !members.isEmpty else { return nil }
+    guard services.json.count <= MessageOverrides.sizeLimit else {
       throw .invalid(field: "message.overrides", problem: "are larger than \(MessageOverrides.sizeLimit) bytes of JSON")
     }
     let value = try FieldTemplate(
-      overrides.value, field: "message.overrides", isVerbatim: isVerbatim, depth: Self.overrideDepth)
+      services, field: "message.overrides", isVerbatim: isVerbatim, depth: Self.overrideDepth)
     return (overrides, value)
   }
 

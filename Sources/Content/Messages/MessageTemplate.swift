@@ -7,7 +7,7 @@ public import Wire
 public struct MessageTemplate: Sendable {
   /// Names that a further field cannot have, since the message has a field of its own for them or the hub writes them.
   public static let reservedFields: Set<String> = [
-    "aps", "alert", "info", "url", "pushreadurl", "badge", "sound", "category", "image", "source",
+    "aps", "alert", "info", "url", "pushreadurl", "badge", "sound", "category", "image", "source", SMSText.pinField,
   ]
 
   let alert: TextTemplate?
@@ -41,8 +41,10 @@ public struct MessageTemplate: Sendable {
   /// Changes for single push services, as they were given.
   public var overrides: MessageOverrides? { extras?.overrides?.source }
 
+  /// - Parameter mayNamePIN: whether it can have the field `SMSText.pinField`. The hub's own messages alone can: who reads the source of
+  ///   somebody's PIN in the database could show the PIN by a message of their own.
   /// - Throws: `ContentError.invalid` and `.unparsable` with fields such as `message.alert` and `message.fields.source`.
-  public init(_ message: MessageBody) throws(ContentError) {
+  public init(_ message: MessageBody, mayNamePIN: Bool = false) throws(ContentError) {
     let isVerbatim = message.verbatim ?? false
     func text(_ text: String?, _ field: String) throws(ContentError) -> TextTemplate? {
       guard let text, !text.isEmpty else { return nil }
@@ -56,7 +58,7 @@ public struct MessageTemplate: Sendable {
     sound = try text(message.sound, "sound")
     category = try text(message.category, "category")
     pushType = message.pushType
-    fields = try Self.fields(message.fields ?? [:], isVerbatim)
+    fields = try Self.fields(message.fields ?? [:], isVerbatim, mayNamePIN)
     optionalFields = try Self.optionalFields(message)
     extras = try MessageExtras(message)
     isSilent = message.silent ?? false
@@ -111,12 +113,14 @@ public struct MessageTemplate: Sendable {
   }
 
   private static func fields(
-    _ fields: [String: JSONValue], _ isVerbatim: Bool
+    _ fields: [String: JSONValue], _ isVerbatim: Bool, _ mayNamePIN: Bool
   ) throws(ContentError) -> [(name: String, json: [UInt8], value: FieldTemplate)] {
     var templates: [(name: String, json: [UInt8], value: FieldTemplate)] = []
     for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
       let field = "message.fields.\(name.prefix(100))"
-      guard !reservedFields.contains(name) else { throw .invalid(field: field, problem: "has a name that is taken") }
+      guard !reservedFields.contains(name) || mayNamePIN && name == SMSText.pinField else {
+        throw .invalid(field: field, problem: "has a name that is taken")
+      }
       guard (1...100).contains(name.unicodeScalars.count), !name.utf8.contains(where: { $0 < 0x20 }) else {
         throw .invalid(field: field, problem: "has a name that is not of 1 to 100 printable characters")
       }

@@ -19,6 +19,11 @@ struct TextTemplate: Sendable {
     constantJSON = template.isConstant ? JSONText.quoted(text) : nil
   }
 
+  /// What `init` refuses in a text without templates.
+  static func checkVerbatim(_ text: String, field: () -> String) throws(ContentError) {
+    try CompiledTemplate.check(text, sizeLimit: sizeLimit, field: field)
+  }
+
   func render(_ context: PageContext, within budget: inout RenderBudget) -> String {
     var bytes: [UInt8] = []
     template.append(context, .text, within: &budget, to: &bytes)

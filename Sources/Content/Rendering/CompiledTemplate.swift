@@ -21,15 +21,28 @@ struct CompiledTemplate: Sendable {
   /// - Throws: `ContentError.invalid` for U+0000 and for texts longer than `sizeLimit` bytes, `.unparsable` with the line.
   init(_ text: String, field: String, sizeLimit: Int, isVerbatim: Bool = false) throws(ContentError) {
     size = text.utf8.count
-    guard size <= sizeLimit else { throw .invalid(field: field, problem: "is longer than \(sizeLimit >> 10) KiB") }
-    guard !text.utf8.contains(0) else { throw .invalid(field: field, problem: "holds U+0000") }
+    try Self.check(text, sizeLimit: sizeLimit) { field }
+    guard !isVerbatim else {
+      (nodes, isConstant, isPersonal, recipientFields, namesLinks) = ([.text(Array(text.utf8))], true, false, [], false)
+      return
+    }
     var parser = TemplateParser(text, field: field)
-    nodes = isVerbatim ? [.text(Array(text.utf8))] : try parser.parse()
+    nodes = try parser.parse()
     isConstant = parser.tagCount == 0
     isPersonal = parser.names.contains(where: \.isPersonal)
     recipientFields = Set(parser.names.flatMap(\.recipientFields))
     namesLinks = parser.names.contains { $0.variable == .url || $0.variable == .pushreadurl }
   }
+
+  /// What is refused of any text.
+  static func check(_ text: String, sizeLimit: Int, field: () -> String) throws(ContentError) {
+    guard text.utf8.count <= sizeLimit else {
+      throw .invalid(field: field(), problem: "is longer than \(sizeLimit >> 10) KiB")
+    }
+    guard !text.utf8.contains(0) else { throw holdsNUL(field()) }
+  }
+
+  static func holdsNUL(_ field: String) -> ContentError { .invalid(field: field, problem: "holds U+0000") }
 
   /// Appends what the template gives for one recipient.
   func append(

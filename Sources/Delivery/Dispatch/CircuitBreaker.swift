@@ -42,7 +42,7 @@ extension Dispatch {
       outcomeWriter.add(settlements, room: 0)
     } else if let reason = wrongTopic(invalid, of: answered) {
       // None of them can be accepted before somebody corrects the app.
-      refuse(invalid.map(\.push), reason, in: lane.environment, of: run)
+      await refuse(invalid.map(\.push), reason, in: lane.environment, of: run)
     } else {
       outcomeWriter.add(
         invalid.map { run.outcomePolicy.settlement(of: $0, deviceIsKept: false, isBelieved: false) }, room: 0)

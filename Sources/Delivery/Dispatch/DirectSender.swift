@@ -22,11 +22,15 @@ public struct DirectSender: Sendable {
   }
 
   /// Opens a customer's lanes that are closed, as after an app got other credentials.
-  public func reopen(_ customer: CustomerID) { dispatcher.laneStatus.reopen(customer) }
+  public func reopen(_ customer: CustomerID) {
+    dispatcher.services.forgetRefusals()
+    dispatcher.laneStatus.reopen(customer)
+  }
 
   /// Sends pushes, and hands over what came of them in groups. Their room in the hub's window is free once `settle` returns.
   ///
-  /// Of invalid tokens more is told at the end: if too many are, nobody may take any for dead.
+  /// Invalid tokens are told at the end. If too many are, the app gets an alarm, and none is told as dead. The lane stays open: only
+  /// refused credentials and a service that cannot be reached close it.
   /// - Parameters:
   ///   - isWanted: called just before each push leaves; once it returns false, the rest do not leave.
   ///   - settle: called with each push's outcome exactly once, from several tasks.
@@ -35,7 +39,8 @@ public struct DirectSender: Sendable {
     settle: @escaping @Sendable ([DirectOutcome]) async -> Void
   ) async {
     var admitted = pushes.indices
-    switch target.lane.map({ dispatcher.laneStatus.admit($0) }) ?? .open {
+    let admission = target.lane.map { dispatcher.laneStatus.admit($0) } ?? .open
+    switch admission {
     case .open: break
     case .probe: admitted = pushes.indices.prefix(1)
     case .closed: admitted = pushes.indices.prefix(0)
@@ -59,16 +64,21 @@ public struct DirectSender: Sendable {
       }
       return await group.reduce(into: []) { $0.append($1) }
     }
-    await judge(reports, of: target, settle)
+    await judgeTokens(reports, of: target, settle)
+    if let lane = target.lane { await judge(reports, of: lane, target.account, wasProbe: admission == .probe) }
   }
 
   /// What a slice says of the lane.
   private struct SliceReport: Sendable {
     var service = ServiceAvailability()
+    /// Pushes that the service looked at.
     var answered = 0
     var hasAccepted = false
     var refusal: String?
+    /// Tokens that it reported as invalid without a date.
     var invalid: [DirectOutcome] = []
+    /// How many tokens are of another app.
+    var foreign = 0
   }
 
   private func send(
@@ -133,7 +143,9 @@ public struct DirectSender: Sendable {
     case .accepted: report.hasAccepted = true
     case .retry(let after, let reason):
       told.result = .retry(after: delay(push, after), reason: reason.forLedger)
-    case .unsent(let reason): told.result = .retry(after: delay(push, nil), reason: reason.forLedger)
+    case .unsent(let reason):
+      told.result = .retry(after: delay(push, nil), reason: reason.forLedger)
+      return told
     case .uncertain(let reason): told.result = .uncertain(after: delay(push, nil), reason: reason.forLedger)
     case .payloadRefused(let reason): told.result = .refused(reason: reason.forLedger)
     case .credentialsRefused(let reason):
@@ -143,8 +155,10 @@ public struct DirectSender: Sendable {
     case .tokenInvalid(.wrongApp, _, let reason):
       // The credentials are those of another app: no token is dead by that.
       told.result = .retry(after: max(delay(push, nil), Self.refusedDelay), reason: reason.forLedger)
-    case .tokenInvalid(_, let since, let reason):
-      told.result = .tokenDead(reason: reason.forLedger, since: since ?? outcome.sentAt ?? dispatcher.now())
+      report.foreign += 1
+    case .tokenInvalid(_, let since?, let reason): told.result = .tokenDead(reason: reason.forLedger, since: since)
+    case .tokenInvalid(_, nil, let reason):
+      told.result = .tokenDead(reason: reason.forLedger, since: outcome.sentAt ?? dispatcher.now())
       report.answered += 1
       report.invalid.append(told)
       return nil
@@ -160,43 +174,65 @@ public struct DirectSender: Sendable {
   /// How long a lane waits whose credentials are refused, before one push tries it again.
   private static let refusedDelay = Duration.seconds(60)
 
-  /// Opens or closes the lane by what came of all pushes, and tells what invalid tokens mean.
-  private func judge(
+  /// Tells of invalid tokens. If too many are, the app may be at fault: none is told as dead, and the alarm says so.
+  private func judgeTokens(
     _ reports: [SliceReport], of target: DirectTarget, _ settle: @Sendable ([DirectOutcome]) async -> Void
   ) async {
     var invalid = reports.flatMap(\.invalid)
-    var refusal = reports.compactMap(\.refusal).first
+    let suspect = invalid.count + reports.reduce(0) { $0 + $1.foreign }
+    let answered = reports.reduce(0) { $0 + $1.answered }
     let breaker = CircuitBreaker(
       share: dispatcher.settings.circuitBreakerShare, evidence: dispatcher.settings.circuitBreakerEvidence)
-    let answered = reports.reduce(0) { $0 + $1.answered }
-    if breaker.opens(at: invalid.count, of: answered) {
-      refusal =
-        "\(invalid.count) of \(answered) tokens came back as invalid at once; none is taken for dead. Are the app's id and "
-        + "credentials right?"
-      for index in invalid.indices { invalid[index].result = .blocked(reason: "TooManyInvalid") }
+    if breaker.opens(at: suspect, of: answered) {
+      for index in invalid.indices {
+        guard case .tokenDead(let reason, _) = invalid[index].result else { continue }
+        invalid[index].result = .refused(reason: reason)
+      }
+      let reason =
+        "\(suspect) of \(answered) pushes to \(target.account.service) came back with invalid tokens at once; none of these is "
+        + "taken for dead. Are the app's id and credentials right?"
+      dispatcher.logger.warning(
+        "too many invalid tokens: none of these is taken for dead",
+        metadata: ["app": "\(target.lane.map { "\($0.lane.app)" } ?? "-")", "reason": "\(reason)"])
+      if let lane = target.lane {
+        _ = try? await PushAppAlarms(dispatcher.database).raise(lane.customer, lane.lane.app, reason: reason)
+      }
+    } else if let lane = target.lane, reports.contains(where: \.hasAccepted),
+      reports.allSatisfy({ $0.refusal == nil })
+    {
+      _ = try? await PushAppAlarms(dispatcher.database).clear(lane.customer, lane.lane.app)
     }
     if !invalid.isEmpty { await settle(invalid) }
-    guard let lane = target.lane else { return }
-    let alarms = PushAppAlarms(dispatcher.database)
-    if let refusal {
-      dispatcher.laneStatus.close(lane, refusal, wish: Self.refusedDelay)
-      _ = try? await alarms.raise(lane.customer, lane.lane.app, reason: refusal)
+  }
+
+  /// Opens or closes the lane by what came of all pushes. A service that puts pushes off does not close it, since each push has a
+  /// back-off of its own.
+  private func judge(
+    _ reports: [SliceReport], of lane: LaneStatus.Key, _ account: any PushAccount, wasProbe: Bool
+  ) async {
+    if let refusal = reports.compactMap(\.refusal).first {
+      dispatcher.laneStatus.close(lane, .refused(reason: refusal), wish: Self.refusedDelay)
+      _ = try? await PushAppAlarms(dispatcher.database).raise(lane.customer, lane.lane.app, reason: refusal)
       return
     }
-    if reports.contains(where: \.hasAccepted) { _ = try? await alarms.clear(lane.customer, lane.lane.app) }
-    var isProbing = true
+    var hasEnded = false
     for report in reports {
-      switch report.service.finding(by: target.account.outageEvidence) {
+      switch report.service.finding(by: account.outageEvidence) {
       case .available:
         dispatcher.laneStatus.open(lane)
-        isProbing = false
-      case .unavailable(let reason, let wish):
-        dispatcher.laneStatus.close(lane, reason, wish: wish)
-        isProbing = false
-      case .unknown: break
+        hasEnded = true
+      case .unavailable(let reason, let wish) where wasProbe || report.answered == 0:
+        dispatcher.laneStatus.close(lane, .unavailable(reason: reason), wish: wish)
+        hasEnded = true
+      case .unavailable, .unknown: break
       }
     }
-    if isProbing { dispatcher.laneStatus.endProbe(lane) }
+    guard wasProbe, !hasEnded else { return }
+    if reports.contains(where: { $0.answered > 0 }) {
+      dispatcher.laneStatus.close(lane, .unavailable(reason: "NotAccepted"))
+    } else {
+      dispatcher.laneStatus.endProbe(lane)
+    }
   }
 }
 

@@ -80,14 +80,8 @@ final class Dispatch: Sendable {
 
   func run(until stop: StopSignal, shouldYield: @escaping @Sendable () -> Bool) async -> DispatchResult {
     defer { window.leave() }
-    let admission = dispatcher.laneStatus.admit(laneKey)
-    if case .closed(let reason, let delay) = admission {
-      if let handed = await source?.next() {
-        await persistently("release a batch") { try await self.ledger.release(handed.batch.claim) }
-        dispatcher.window.giveBack(ofMessages: handed.batch.markedCount)
-      }
-      return DispatchResult(end: .unavailable(reason: reason, after: delay))
-    }
+    let admission = dispatcher.laneStatus.admit(laneKey, triesRefused: !order.isStream)
+    if case .closed(let reason, let delay) = admission { return await settleClosed(reason, delay, until: stop) }
     stop.onStop { [window] in window.close(.stopped) }
     await withTaskCancellationHandler {
       await withTaskGroup(of: Void.self) { group in
@@ -95,6 +89,7 @@ final class Dispatch: Sendable {
         await withDiscardingTaskGroup { slices in await self.sendLoop(&slices, shouldYield) }
         _ = await outcomeWriter.flush()
         await self.releaseLostClaims()
+        if case .refused(let reason) = window.end { await self.settleRefused(reason, until: stop) }
         group.cancelAll()
       }
     } onCancel: {
@@ -111,6 +106,28 @@ final class Dispatch: Sendable {
   }
 
   private var laneKey: LaneStatus.Key { LaneStatus.Key(customer: order.key.customer, lane: lane) }
+
+  /// Settles what must not wait until the lane opens. Of messages that are handed over, it takes the next batch.
+  private func settleClosed(_ reason: ClosureReason, _ delay: Duration, until stop: StopSignal) async -> DispatchResult
+  {
+    let closed = ClosedLane(dispatcher, order, reason, ledger)
+    if let source {
+      if let handed = await source.next() {
+        await persistently("release a batch") { try await closed.settle(handed.batch, isNew: true) }
+        dispatcher.window.giveBack(ofMessages: handed.batch.markedCount)
+      }
+    } else {
+      await persistently("settle pushes of a closed lane") { try await closed.settleDue(until: stop) }
+    }
+    return DispatchResult(end: reason.end(after: delay), wasTried: false)
+  }
+
+  /// Settles what is left for a lane that has just refused the app's credentials.
+  private func settleRefused(_ reason: String, until stop: StopSignal) async {
+    guard order.hasFallback(besides: lane.app) else { return }
+    let closed = ClosedLane(dispatcher, order, .refused(reason: reason), ledger)
+    await persistently("settle pushes of a closed lane") { try await closed.settleDue(until: stop) }
+  }
 
   // MARK: Claiming and sending
 
@@ -132,11 +149,7 @@ final class Dispatch: Sendable {
     if let source { return await nextHanded(source) }
     guard window.end == nil, var batch = await claim() else { return nil }
     claimed.add(1, ordering: .relaxed)
-    let outcomePolicy = OutcomePolicy(
-      policy: order.policy(for: lane.app), retrySchedule: dispatcher.settings.retrySchedule,
-      jitter: dispatcher.random(),
-      now: dispatcher.now)
-    let run = BatchRun(batch, outcomePolicy)
+    let run = BatchRun(batch, dispatcher.outcomePolicy(of: order, for: lane.app))
     guard
       let pushes = await persistently("read a batch", { [batch] in try await self.ledger.pushes(of: batch) })
     else { return nil }
@@ -176,7 +189,7 @@ final class Dispatch: Sendable {
             try await devices.recipients(self.order.key.customer, pushes.compactMap(\.device), with: fields)
           })
       else { return nil }
-      preparation.prepare(pushes, of: batch, for: recipients, into: &prepared)
+      await preparation.prepare(pushes, of: batch, for: recipients, into: &prepared)
     }
     return prepared
   }
@@ -188,18 +201,13 @@ final class Dispatch: Sendable {
   private func nextHanded(_ source: HandedBatches) async -> PreparedBatch? {
     guard window.end == nil, let handed = await source.next() else { return nil }
     leases.add(handed.batch.claim, until: handed.batch.leaseEnd)
-    let run = BatchRun(
-      handed.batch,
-      OutcomePolicy(
-        policy: order.policy(for: lane.app), retrySchedule: dispatcher.settings.retrySchedule,
-        jitter: dispatcher.random(),
-        now: dispatcher.now))
+    let run = BatchRun(handed.batch, dispatcher.outcomePolicy(of: order, for: lane.app))
     guard window.end == nil else {
       await release(run)
       return nil
     }
     var prepared = PreparedBatch(run: run, slices: [], settlements: [])
-    preparation.prepare(handed.batch.pushes[...], of: handed.batch, for: handed.recipients, into: &prepared)
+    await preparation.prepare(handed.batch.pushes[...], of: handed.batch, for: handed.recipients, into: &prepared)
     return prepared
   }
 
@@ -291,7 +299,7 @@ final class Dispatch: Sendable {
     for await answers in app.account.send(slice.requests, to: slice.environment, while: isOurs) {
       let outcomes = answers.map {
         PushOutcome(
-          index: slice.requested[$0.index], verdict: $0.verdict, sentAt: $0.sentAt, reductions: $0.reductions)
+          index: slice.requested[$0.index], verdict: patient($0.verdict), sentAt: $0.sentAt, reductions: $0.reductions)
       }
       for outcome in outcomes { isUnanswered[outcome.index] = false }
       let partition = OutcomePartition(outcomes, slice, run.outcomePolicy)
@@ -309,14 +317,21 @@ final class Dispatch: Sendable {
     await endSlice(of: run)
   }
 
+  /// The verdict with the least delay that the service wants.
+  private func patient(_ verdict: Verdict) -> Verdict {
+    guard case .retry(let after, let reason) = verdict else { return verdict }
+    let shortest = app.account.shortestDelay(after: reason)
+    return shortest > after ?? .zero ? .retry(after: shortest, reason: reason) : verdict
+  }
+
   /// Opens or closes the lane by what came of a slice.
   private func judge(_ service: ServiceAvailability) {
     switch service.finding(by: app.account.outageEvidence) {
     case .available: dispatcher.laneStatus.open(laneKey)
     case .unknown: break
     case .unavailable(let reason, let wish):
-      let delay = dispatcher.laneStatus.close(laneKey, reason, wish: wish)
-      window.close(.unavailable(reason: reason, after: delay))
+      let closing = dispatcher.laneStatus.close(laneKey, .unavailable(reason: reason), wish: wish)
+      window.close(.unavailable(reason: reason, after: closing.delay))
     }
   }
 
@@ -334,19 +349,31 @@ final class Dispatch: Sendable {
     // Invalid tokens without a date wait for the rest of their batch, which must not wait for them.
     run.count(answered: partition.answered, invalid: partition.undatedInvalid)
     window.release(room.answered(partition.refused.count + partition.undatedInvalid.count))
-    if let reason = partition.refusalReason { refuse(partition.refused, reason, in: environment, of: run) }
+    if let reason = partition.refusalReason { await refuse(partition.refused, reason, in: environment, of: run) }
     let freed = room.answered(partition.datedInvalid.count)
     if let settlements = await retire(partition.datedInvalid, of: run) {
       outcomeWriter.add(settlements, room: freed)
     }
   }
 
-  /// Ends the run if its lane's environment refuses the app's credentials; the refused pushes stay queued. A device that has
-  /// changed its environment since the freeze is refused alone, and waits.
-  func refuse(_ pushes: [QueuedPush], _ reason: String, in environment: PushEnvironment, of run: BatchRun) {
+  /// Ends the run if its lane's environment refuses the app's credentials; the refused pushes stay queued. The lane of a stream is
+  /// closed, since it goes on for others: a broadcast is paused. A device that has changed its environment since the freeze is refused
+  /// alone, and waits. Pushes with a fallback fail.
+  func refuse(_ pushes: [QueuedPush], _ reason: String, in environment: PushEnvironment, of run: BatchRun) async {
     dispatcher.waits.refused(ledger.key, pushes.map(\.number), reason)
-    guard environment != lane.environment else { return window.close(.refused(reason: reason)) }
-    outcomeWriter.add(pushes.map { run.outcomePolicy.settlement(of: $0, blockedBy: .refused(reason: reason)) }, room: 0)
+    let isOfLane = environment == lane.environment
+    if isOfLane {
+      window.close(.refused(reason: reason))
+      if order.isStream, dispatcher.closeRefused(lane, of: order.key.customer, reason) {
+        let alarms = PushAppAlarms(dispatcher.database)
+        await persistently("raise the app's alarm") {
+          try await alarms.raise(order.key.customer, app.app, reason: reason)
+        }
+      }
+    }
+    guard !isOfLane || run.outcomePolicy.hasFallback else { return }
+    outcomeWriter.add(
+      pushes.map { run.outcomePolicy.settlement(of: $0, blockedBy: .refused(reason: reason)) }, room: 0)
   }
 
   /// Retires the devices of invalid tokens.

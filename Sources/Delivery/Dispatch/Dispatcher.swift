@@ -21,18 +21,20 @@ public struct Dispatcher: Sendable {
   let logger: Logger
   let now: @Sendable () -> Date
   let random: @Sendable () -> Double
-  let laneStatus = LaneStatus()
+  let laneStatus: LaneStatus
   let waits = MessageWaits()
   let window: HubWindow
   let unwritten = UnwrittenOutcomes()
 
   /// - Parameters:
   ///   - now: the clock by which pushes are dated and expire.
+  ///   - clock: by which closed lanes are tried again; no change of the time of day moves it.
   ///   - random: 0 to 1, for the jitter of retries.
   public init(
     _ database: any Querying, services: PushServices, links: PublicLinks,
     settings: DispatchSettings = DispatchSettings(), logger: Logger,
     now: @escaping @Sendable () -> Date = { Date() },
+    clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
     random: @escaping @Sendable () -> Double = { .random(in: 0...1) }
   ) {
     self.database = database
@@ -40,6 +42,7 @@ public struct Dispatcher: Sendable {
     self.links = links
     self.settings = settings
     window = HubWindow(settings.window)
+    laneStatus = LaneStatus(clock: clock)
     self.logger = logger
     self.now = now
     self.random = random
@@ -48,6 +51,29 @@ public struct Dispatcher: Sendable {
   /// Whether something may be sent to a lane now, as far as this hub knows: its push service is not known to be away.
   public func isOpen(_ lane: Lane, of customer: CustomerID) -> Bool {
     laneStatus.mayTry(LaneStatus.Key(customer: customer, lane: lane))
+  }
+
+  /// Closes a lane that refuses the app's credentials, or has none. It is tried again with the back-off of an unavailable one, or once the
+  /// app changes. That is logged once for each closing.
+  /// - Returns: whether the app's alarm is to be raised: once for each try.
+  public func closeRefused(_ lane: Lane, of customer: CustomerID, _ reason: String) -> Bool {
+    let closing = laneStatus.close(LaneStatus.Key(customer: customer, lane: lane), .refused(reason: reason))
+    if closing.isNews {
+      logger.error(
+        "nothing can be sent to an app until it is corrected",
+        metadata: [
+          "customer": "\(customer)", "app": "\(lane.app)", "environment": "\(lane.environment.rawValue)",
+          "reason": "\(reason)",
+        ])
+    }
+    return closing.isFresh
+  }
+
+  /// What outcomes of one batch mean, whose delays have the same random share.
+  func outcomePolicy(of order: SendoutOrder, for app: PushAppID) -> OutcomePolicy {
+    OutcomePolicy(
+      policy: order.policy(for: app), retrySchedule: settings.retrySchedule, jitter: random(),
+      hasFallback: order.hasFallback(besides: app), now: now)
   }
 
   /// What is needed to send to an app.
@@ -79,6 +105,23 @@ public struct Dispatcher: Sendable {
   ) async -> DispatchResult {
     await Dispatch(self, order, app, lane).run(until: stop, shouldYield: shouldYield)
   }
+
+  /// The same for an app without credentials that open: nothing is sent. In a stream, what has a fallback fails at once, what has expired
+  /// fails, and the lane is closed.
+  /// - Parameter reason: a sentence for people, which the app's alarm shows.
+  public func refuse(
+    _ order: SendoutOrder, _ lane: Lane, reason: String, stop: StopSignal = StopSignal()
+  ) async throws -> DispatchResult {
+    if order.isStream {
+      if closeRefused(lane, of: order.key.customer, reason) {
+        try await PushAppAlarms(database).raise(order.key.customer, lane.app, reason: reason)
+      }
+      let ledger = BatchLedger(
+        database: database, key: order.key, lane: lane, run: RunID(), lease: settings.lease, isHybrid: order.isHybrid)
+      try await ClosedLane(self, order, .refused(reason: reason), ledger).settleDue(until: stop)
+    }
+    return DispatchResult(end: .refused(reason: reason))
+  }
 }
 
 /// What a hub needs to know to send a sendout's pushes.
@@ -109,6 +152,12 @@ public struct SendoutOrder: Sendable {
     self.fallback = fallback
   }
 
+  /// Whether it is of single messages, and goes on after a refusal.
+  var isStream: Bool { if case .ofMessages = content { true } else { false } }
+
+  /// Whether another app stands in for this one's pushes.
+  public func hasFallback(besides app: PushAppID) -> Bool { fallback.map { $0 != app } ?? false }
+
   /// What becomes of uncertain pushes to an app.
   func policy(for app: PushAppID) -> UncertainPolicy {
     guard isHybrid else { return onUncertain }
@@ -132,8 +181,11 @@ public struct DispatchResult: Sendable, Equatable {
   public var hasAccepted: Bool
   /// Whether so many tokens were invalid, on whichever hub, that retirement stopped.
   public var isSuspect: Bool
+  /// False where the lane was closed already.
+  public var wasTried: Bool
 
-  public init(end: DispatchEnd, hasAccepted: Bool = false, isSuspect: Bool = false) {
+  public init(end: DispatchEnd, hasAccepted: Bool = false, isSuspect: Bool = false, wasTried: Bool = true) {
+    self.wasTried = wasTried
     self.end = end
     self.hasAccepted = hasAccepted
     self.isSuspect = isSuspect

@@ -5,12 +5,12 @@ import Wire
 /// Which lanes this hub may send to: a circuit breaker for each, shared by all sendouts.
 ///
 /// ```
-/// open ── push service unavailable ─▶ closed ── delay over ─▶ probing ── a push is answered ─▶ open
-///                                        ◀── still unavailable ──┘
+/// open ── unavailable, refused ─▶ closed ── delay over ─▶ probing ── a push is answered ─▶ open
+///                                    ◀── still unavailable, refused ──┘
 /// ```
 ///
-/// While a lane is closed nothing of it is claimed, so its backlog stays as it is in the ledger. After the delay one run may try it;
-/// the others wait for what comes of that. The delay doubles with each failure.
+/// While a lane is closed nothing of it is sent, so its backlog stays as it is in the ledger; `ClosedLane` settles what must not wait.
+/// After the delay one run may try it; the others wait for what comes of that. The delay doubles with each failure.
 final class LaneStatus: Sendable {
   struct Key: Hashable {
     let customer: CustomerID
@@ -18,12 +18,15 @@ final class LaneStatus: Sendable {
   }
 
   private enum State {
-    case closed(reason: String, until: ContinuousClock.Instant, failures: Int)
-    case probing(reason: String, until: ContinuousClock.Instant, failures: Int)
+    case closed(reason: ClosureReason, until: ContinuousClock.Instant, failures: Int)
+    case probing(reason: ClosureReason, until: ContinuousClock.Instant, failures: Int)
   }
 
+  private let clock: @Sendable () -> ContinuousClock.Instant
   /// Lanes that are not open.
   private let states = Mutex<[Key: State]>([:])
+
+  init(clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) { self.clock = clock }
 
   static let shortestDelay = Duration.seconds(1)
   static let longestDelay = Duration.seconds(30)
@@ -36,14 +39,27 @@ final class LaneStatus: Sendable {
     case open
     /// The caller is the one that tries whether the push service is available again. It tells by `open`, `close` or `endProbe`.
     case probe
-    case closed(reason: String, delay: Duration)
+    case closed(reason: ClosureReason, delay: Duration)
+  }
+
+  /// What closing a lane came to.
+  struct Closing: Equatable {
+    /// When to ask again.
+    let delay: Duration
+    /// False for other pushes of the same outage: the lane was closed already.
+    let isFresh: Bool
+    /// Whether it was open, or closed for another reason, so that people are told.
+    let isNews: Bool
   }
 
   /// Asks to send to a lane.
-  func admit(_ key: Key, now: ContinuousClock.Instant = .now) -> Admission {
-    states.withLock { states in
+  /// - Parameter triesRefused: whether a lane whose credentials are refused counts as open, as for a sendout that somebody has resumed.
+  func admit(_ key: Key, triesRefused: Bool = false) -> Admission {
+    let now = clock()
+    return states.withLock { states in
       switch states[key] {
       case nil: return .open
+      case .closed(.refused, _, _) where triesRefused, .probing(.refused, _, _) where triesRefused: return .open
       case .closed(let reason, let until, let failures), .probing(let reason, let until, let failures):
         guard until <= now else { return .closed(reason: reason, delay: until - now) }
         states[key] = .probing(reason: reason, until: now + Self.probeTimeout, failures: failures)
@@ -53,8 +69,9 @@ final class LaneStatus: Sendable {
   }
 
   /// Whether `admit` would let a caller in.
-  func mayTry(_ key: Key, now: ContinuousClock.Instant = .now) -> Bool {
-    states.withLock { states in
+  func mayTry(_ key: Key) -> Bool {
+    let now = clock()
+    return states.withLock { states in
       switch states[key] {
       case nil: true
       case .closed(_, let until, _), .probing(_, let until, _): until <= now
@@ -63,8 +80,9 @@ final class LaneStatus: Sendable {
   }
 
   /// How many pushes `admit` would let in: all, one that probes, or none.
-  func room(_ key: Key, upTo limit: Int, now: ContinuousClock.Instant = .now) -> Int {
-    states.withLock { states in
+  func room(_ key: Key, upTo limit: Int) -> Int {
+    let now = clock()
+    return states.withLock { states in
       switch states[key] {
       case nil: limit
       case .closed(_, let until, _), .probing(_, let until, _): until <= now ? min(1, limit) : 0
@@ -80,32 +98,35 @@ final class LaneStatus: Sendable {
   }
 
   /// The caller that probed had nothing to send: the next one may probe at once.
-  func endProbe(_ key: Key, now: ContinuousClock.Instant = .now) {
+  func endProbe(_ key: Key) {
+    let now = clock()
     states.withLock { states in
       guard case .probing(let reason, _, let failures) = states[key] else { return }
       states[key] = .closed(reason: reason, until: now, failures: failures)
     }
   }
 
-  /// Closes a lane, since its push service is unavailable.
+  /// Closes a lane.
   /// - Parameter wish: how long the push service asks to wait.
-  /// - Returns: when to ask again.
   @discardableResult
-  func close(
-    _ key: Key, _ reason: String, wish: Duration = .zero, now: ContinuousClock.Instant = .now
-  ) -> Duration {
-    states.withLock { states in
+  func close(_ key: Key, _ reason: ClosureReason, wish: Duration = .zero) -> Closing {
+    let now = clock()
+    return states.withLock { states in
       let failures: Int
+      var (isFresh, isNews) = (true, true)
       switch states[key] {
       case nil: failures = 1
-      // Other pushes of the same outage: the lane is closed already.
-      case .closed(_, let until, let before) where until > now: failures = before
-      case .closed(_, _, let before), .probing(_, _, let before): failures = before + 1
+      case .closed(let known, let until, let before) where until > now:
+        failures = before
+        (isFresh, isNews) = (known != reason, known != reason)
+      case .closed(let known, _, let before), .probing(let known, _, let before):
+        failures = before + 1
+        isNews = known != reason
       }
       let delay = min(Self.shortestDelay * (1 << min(failures - 1, 5)), Self.longestDelay)
       let until = now + max(delay, min(wish, Self.longestWish))
       states[key] = .closed(reason: reason, until: until, failures: failures)
-      return until - now
+      return Closing(delay: until - now, isFresh: isFresh, isNews: isNews)
     }
   }
 

@@ -20,6 +20,15 @@ enum ClosureReason: Sendable, Equatable {
   case unavailable(reason: String)
   /// It refuses the app's credentials, until somebody corrects them.
   case refused(reason: String)
+
+  /// How a run ends that meets it.
+  /// - Parameter delay: when to try again.
+  func end(after delay: Duration) -> DispatchEnd {
+    switch self {
+    case .unavailable(let reason): .unavailable(reason: reason, after: delay)
+    case .refused(let reason): .refused(reason: reason)
+    }
+  }
 }
 
 /// What an outcome means.
@@ -53,6 +62,8 @@ struct OutcomePolicy: Sendable {
   let retrySchedule: RetrySchedule
   /// The share of every delay, 0 to 1. It is one for a batch, so that pushes delayed together become due together.
   let jitter: Double
+  /// Whether another app stands in for pushes that fail.
+  var hasFallback = false
   /// Dates what the push service does not date.
   let now: @Sendable () -> Date
   /// The clock by which pushes expire. The moment itself comes from the database.
@@ -94,19 +105,19 @@ struct OutcomePolicy: Sendable {
   }
 
   /// What is written of a push that did not leave: it waits. It does not expire while
-  /// credentials are refused, since people have to correct those.
+  /// credentials are refused, since people have to correct those. Where it has a fallback, it fails instead, so that this goes at once.
   func settlement(of push: QueuedPush, blockedBy closureReason: ClosureReason) -> Settlement {
     var settlement = Settlement(push: push.number, batch: push.batch, state: .waiting, left: false)
     switch closureReason {
     case .refused(let reason):
       settlement.reason = reason
-      settlement.delay = Self.refusedDelay
       settlement.cause = .credentialsRefused
+      if hasFallback { settlement.state = .failed } else { settlement.delay = wait(of: push, Self.refusedDelay) }
     case .unavailable(let reason):
       settlement.reason = reason
       settlement.cause = .unavailable
       let left = timeLeft(push)
-      let delay = retrySchedule.delay(unsentFor: retrySchedule.timeout - left)
+      let delay = wait(of: push, retrySchedule.delay(unsentFor: retrySchedule.timeout - left))
       guard delay <= left else {
         settlement.state = .failed
         return settlement
@@ -132,12 +143,18 @@ struct OutcomePolicy: Sendable {
   /// How long until the push expires.
   private func timeLeft(_ push: QueuedPush) -> Duration { push.giveUpAt.map { $0 - clock() } ?? retrySchedule.timeout }
 
+  /// A delay that ends with the message's life: then the push is due, and settled as expired.
+  private func wait(of push: QueuedPush, _ delay: Duration) -> Duration {
+    guard let end = push.messageExpiresAt else { return delay }
+    return min(delay, .seconds(max(0, end.timeIntervalSince(now()))))
+  }
+
   /// Waiting for another attempt; in its final state if that would be due after the push expires.
   private func retry(
     _ push: QueuedPush, _ outcome: PushOutcome, _ reason: String, atLeast: Duration = .zero,
     finally end: PushState
   ) -> Settlement {
-    let delay = retrySchedule.delay(after: push.attempts + 1, jitter: jitter, atLeast: atLeast)
+    let delay = wait(of: push, retrySchedule.delay(after: push.attempts + 1, jitter: jitter, atLeast: atLeast))
     guard delay <= timeLeft(push) else { return settled(end, push, outcome, reason, .unavailable) }
     var settlement = settled(.waiting, push, outcome, reason, .unavailable)
     settlement.delay = delay

@@ -86,9 +86,11 @@ struct Preparation: Sendable {
   func prepare(
     _ pushes: ArraySlice<QueuedPush>, of batch: ClaimedBatch, for recipients: [Recipient],
     into prepared: inout PreparedBatch
-  ) {
+  ) async {
     let recipients = Dictionary(recipients.map { ($0.device.id, $0) }) { first, _ in first }
-    for push in pushes {
+    for (count, push) in pushes.enumerated() {
+      // A thousand take longer than a single message may wait for a core.
+      if count > 0, count.isMultiple(of: sliceSize) { await Task.yield() }
       guard let device = push.device else {
         prepared.settlements.append(.withoutSending(push, .skipped, "no_device"))
         continue
@@ -109,6 +111,8 @@ struct Preparation: Sendable {
         prepared.settlements.append(settlement)
         continue
       }
+      var push = push
+      push.messageExpiresAt = content.expiresAt
       let environment: PushEnvironment = recipient.device.isSandbox ? .sandbox : .production
       // Slices keep the order of the pushes: the write-ahead mark of one then covers no push of a later one.
       if prepared.slices.last.map({ $0.environment != environment || isFull($0) }) ?? true {
@@ -137,7 +141,7 @@ struct Preparation: Sendable {
     if content.template.ttl == 0, push.attempts > 0 { return .withoutSending(push, .uncertain, "hub_stopped") }
     let isLate = content.template.ttl == 0 ? push.giveUpAt != nil : content.expiresAt.map { $0 <= now() } ?? false
     guard isLate else { return nil }
-    return .withoutSending(push, .failed, content.expiresAt == MessageContent.withdrawnAt ? "withdrawn" : "expired")
+    return .withoutSending(push, .failed, MessageContent.reason(expiredAt: content.expiresAt))
   }
 
   private func content(of push: QueuedPush, in batch: ClaimedBatch) -> MessageContent? {
@@ -198,7 +202,7 @@ extension PublicLinks {
 }
 
 extension Settlement {
-  fileprivate static func withoutSending(_ push: QueuedPush, _ state: PushState, _ reason: String) -> Settlement {
+  static func withoutSending(_ push: QueuedPush, _ state: PushState, _ reason: String) -> Settlement {
     Settlement(push: push.number, batch: push.batch, state: state, reason: reason, left: false)
   }
 }

@@ -16,11 +16,26 @@ struct BatchLedger: Sendable {
 
   /// The lane's next batch that is due, claimed and committed, without its pushes; `nil` if there is none now.
   func claim() async throws -> ClaimedBatch? {
+    try await claimed {
+      try await $0.query(
+        BatchQueries.claim, key.customer.rawValue, key.sendout.rawValue, run.uuid, lease.inSeconds, lane.app.rawValue,
+        lane.isSandbox)
+    }
+  }
+
+  /// The same of batches with a message that has expired.
+  /// - Parameter batches: stay as they are.
+  func claimExpired(except batches: [Int32]) async throws -> ClaimedBatch? {
+    try await claimed {
+      try await $0.query(
+        BatchQueries.claimExpired, key.customer.rawValue, key.sendout.rawValue, run.uuid, lease.inSeconds,
+        lane.app.rawValue, lane.isSandbox, batches)
+    }
+  }
+
+  private func claimed(_ ask: (any Querying) async throws -> Rows) async throws -> ClaimedBatch? {
     let asked = ContinuousClock.now
-    let rows = try await database.query(
-      BatchQueries.claim, key.customer.rawValue, key.sendout.rawValue, run.uuid, lease.inSeconds,
-      lane.app.rawValue, lane.isSandbox)
-    guard let row = rows.first else { return nil }
+    guard let row = try await ask(database).first else { return nil }
     let (batch, ordinal, first, last, isRetry) = try row.decode(
       Int32.self, Int32.self, Int64.self, Int64.self, Bool.self)
     return ClaimedBatch(
@@ -88,7 +103,8 @@ struct BatchLedger: Sendable {
     let final = settlements.filter { $0.left && ($0.state == .accepted || $0.state == .failed) }
     guard written < settlements.count, !final.isEmpty else { return (settled, isMarked) }
     try await database.query(
-      BatchQueries.correct, key.customer.rawValue, key.sendout.rawValue, final.map(\.push.rawValue),
+      isHybrid ? BatchQueries.correctHybrid : BatchQueries.correct, key.customer.rawValue, key.sendout.rawValue,
+      final.map(\.push.rawValue),
       final.map(\.state.rawValue), final.map(\.reason), Array(Set(final.map(\.batch))))
     return (settled, isMarked)
   }
@@ -214,6 +230,8 @@ struct QueuedPush: Sendable, Equatable {
   let attempts: Int
   /// When it expires, by the monotonic clock; `nil` if it was never delayed.
   let giveUpAt: ContinuousClock.Instant?
+  /// When its message expires, which is known once the push is prepared; `nil` for never.
+  var messageExpiresAt: Date?
 }
 
 /// The outcome of one push, as it is written to the ledger.

@@ -6,38 +6,50 @@ import Registry
 /// Every statement that changes pushes locks their batch first, and counts in the batch's row what it changes. So two of them
 /// never deadlock, and the counts are right at every commit.
 enum BatchQueries {
-  static let all: [Statement] = [claim, pushes, advance, extend, settle, settleHybrid, correct, release, claimedBy]
+  static let all: [Statement] = [
+    claim, claimExpired, pushes, advance, extend, settle, settleHybrid, correct, correctHybrid, release, claimedBy,
+  ]
 
   /// Claims a batch of the lane of app `$5` and environment `$6` for the run `$3`, for `$4` seconds. Its waiting pushes that are due are queued again, and record now why they
   /// are sent again: nobody is sent a push twice without a reason in the ledger. Locks the batch, and skips batches that
   /// others have locked.
-  static let claim = Statement(
-    "batch.claim", .write,
-    """
-    WITH due AS MATERIALIZED (
-      SELECT batch_no, first_push, last_push, waiting
-        FROM push_batch
-       WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_app_id = $5::bigint AND sandbox = $6::bool
-         AND state = 'queued' AND not_before <= now()
-       ORDER BY not_before DESC, batch_no
-       LIMIT 1
-         FOR NO KEY UPDATE SKIP LOCKED),
-    again AS (
-      UPDATE push
-         SET state = 'queued', not_before = NULL,
-             resent_because = CASE WHEN attempts > 0 THEN reason ELSE resent_because END
-       WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'waiting' AND not_before <= now()
-         AND \(pushNumbers("due WHERE waiting > 0"))
-      RETURNING 1)
-    UPDATE push_batch
-       SET state = 'claimed', hub_id = $3::uuid, claims = claims + 1, not_before = '-infinity', sent_to = due.first_push - 1,
-           claimed_at = now(), lease_until = now() + make_interval(secs => $4::float8),
-           queued = push_batch.queued + again.count, waiting = push_batch.waiting - again.count
-      FROM due, (SELECT count(*)::int4 AS count FROM again) AS again
-     WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
-       AND push_batch.batch_no = due.batch_no
-    RETURNING push_batch.batch_no, push_batch.claims, push_batch.first_push, push_batch.last_push, again.count > 0
-    """)
+  static let claim = claim("batch.claim", orderedBy: "not_before DESC, batch_no")
+
+  /// The same of batches with a message that has expired, but the batches `$7`.
+  static let claimExpired = claim(
+    "batch.claim_expired", where: "AND expires_at <= now() AND batch_no <> ALL ($7::int4[])",
+    orderedBy: "expires_at, batch_no")
+
+  private static func claim(_ name: String, where condition: String = "", orderedBy order: String) -> Statement {
+    Statement(
+      name, .write,
+      """
+      WITH due AS MATERIALIZED (
+        SELECT batch_no, first_push, last_push, waiting
+          FROM push_batch
+         WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_app_id = $5::bigint AND sandbox = $6::bool
+           AND state = 'queued' AND not_before <= now()
+           \(condition)
+         ORDER BY \(order)
+         LIMIT 1
+           FOR NO KEY UPDATE SKIP LOCKED),
+      again AS (
+        UPDATE push
+           SET state = 'queued', not_before = NULL,
+               resent_because = CASE WHEN attempts > 0 THEN reason ELSE resent_because END
+         WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'waiting' AND not_before <= now()
+           AND \(pushNumbers("due WHERE waiting > 0"))
+        RETURNING 1)
+      UPDATE push_batch
+         SET state = 'claimed', hub_id = $3::uuid, claims = claims + 1, not_before = '-infinity', sent_to = due.first_push - 1,
+             claimed_at = now(), lease_until = now() + make_interval(secs => $4::float8),
+             queued = push_batch.queued + again.count, waiting = push_batch.waiting - again.count
+        FROM due, (SELECT count(*)::int4 AS count FROM again) AS again
+       WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
+         AND push_batch.batch_no = due.batch_no
+      RETURNING push_batch.batch_no, push_batch.claims, push_batch.first_push, push_batch.last_push, again.count > 0
+      """)
+  }
 
   /// The pushes from `$3` to `$4` that are to be sent, in their order. A statement of its own, after the claim: the claim's own
   /// snapshot can be older than its lock, and show pushes as queued that the last claim has settled. The last column says in how many
@@ -108,7 +120,7 @@ enum BatchQueries {
                batch_no = $12::int4 AND claims = $13::int4 AND state = 'claimed' AND hub_id = $10::uuid AND lease_until > now()
                  AS is_marked
           FROM push_batch
-         WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND batch_no = ANY (\(isHybrid ? HybridSettlement.batches : "$11::int4[]"))
+         WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND batch_no = ANY (\(isHybrid ? HybridSettlement.batches(and: "$11::int4[]") : "$11::int4[]"))
          ORDER BY batch_no
            FOR NO KEY UPDATE),
       settled AS (
@@ -142,7 +154,7 @@ enum BatchQueries {
                      THEN 'settled' ELSE push_batch.state END
         """))
         RETURNING push_batch.batch_no, push_batch.state = 'settled' AND push_batch.hub_id = $10::uuid AS is_over)\(
-      isHybrid ? HybridSettlement.resolved : "")
+      isHybrid ? HybridSettlement.resolved(besides: "$11::int4[]") : "")
       SELECT (SELECT count(*) FROM settled), ARRAY(SELECT batch_no FROM counted WHERE is_over),
              EXISTS (SELECT FROM batch WHERE is_marked)
       """)
@@ -150,27 +162,37 @@ enum BatchQueries {
 
   /// Writes the final states `$4` and reasons `$5` of pushes `$3`, of batches `$6`, that were requeued and not sent again: a hub
   /// that was away for longer than its lease knows what became of them. Attempts were counted when they were requeued.
-  static let correct = Statement(
-    "push.correct", .write,
-    """
-    WITH batch AS MATERIALIZED (
-      SELECT batch_no FROM push_batch
-       WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND batch_no = ANY ($6::int4[])
-       ORDER BY batch_no
-         FOR NO KEY UPDATE),
-    settled AS (
-      UPDATE push
-         SET state = outcome.state, reason = outcome.reason, settled_at = now()
-        FROM (SELECT * FROM unnest($3::bigint[], $4::text[], $5::text[]) AS outcome (push_no, state, reason)
-               WHERE (SELECT count(*) FROM batch) > 0
-              OFFSET 0) AS outcome
-       WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.push_no = outcome.push_no
-         AND push.state = 'uncertain' AND push.reason = 'hub_stopped'
-      RETURNING push.batch_no, push.state, false AS is_first,
-                push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened),
-    counted AS (\(count(of: "settled", from: "uncertain")))
-    SELECT count(*) FROM settled
-    """)
+  static let correct = correct("push.correct", isHybrid: false)
+
+  /// The same of messages to telephone numbers, whose statuses are corrected in the same commit.
+  static let correctHybrid = correct("push.correct_hybrid", isHybrid: true)
+
+  private static func correct(_ name: String, isHybrid: Bool) -> Statement {
+    Statement(
+      name, .write,
+      """
+      WITH \(isHybrid ? HybridSettlement.concerned : "")batch AS MATERIALIZED (
+        SELECT batch_no FROM push_batch
+         WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+           AND batch_no = ANY (\(isHybrid ? HybridSettlement.batches(and: "$6::int4[]") : "$6::int4[]"))
+         ORDER BY batch_no
+           FOR NO KEY UPDATE),
+      settled AS (
+        UPDATE push
+           SET state = outcome.state, reason = outcome.reason, settled_at = now()
+          FROM (SELECT * FROM unnest($3::bigint[], $4::text[], $5::text[]) AS outcome (push_no, state, reason)
+                 WHERE (SELECT count(*) FROM batch) > 0
+                OFFSET 0) AS outcome
+         WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.push_no = outcome.push_no
+           AND push.state = 'uncertain' AND push.reason = 'hub_stopped'
+        RETURNING push.batch_no, push.state, false AS is_first,
+                  push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened
+                  \(isHybrid ? ", push.push_no, push.message_no, true AS has_left" : "")),
+      counted AS (\(count(of: "settled", from: "uncertain")))\(
+      isHybrid ? HybridSettlement.resolved(besides: "$6::int4[]") : "")
+      SELECT count(*) FROM settled
+      """)
+  }
 
   /// Counts the rows of `changes` in their batches: each that has a state has left the state `from`.
   private static func count(
@@ -210,6 +232,16 @@ enum BatchQueries {
                                                WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
                                                  AND push.push_no BETWEEN push_batch.first_push AND push_batch.last_push
                                                  AND push.state = 'waiting'), '-infinity') END,
+             expires_at = CASE WHEN push_batch.expires_at IS NOT NULL AND queued + waiting > 0
+                               THEN (SELECT min(m.expires_at) FROM push
+                                      CROSS JOIN LATERAL (SELECT expires_at FROM message
+                                                           WHERE message.customer_id = $1::bigint
+                                                             AND message.sendout_id = $2::bigint
+                                                             AND message.message_no = push.message_no
+                                                          OFFSET 0) AS m
+                                      WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
+                                        AND push.push_no BETWEEN push_batch.first_push AND push_batch.last_push
+                                        AND push.state IN ('queued', 'waiting')) END,
              \(cancelledCounts("release_to = 'cancelled'"))
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND batch_no = $3::int4 AND claims = $5::int4
          AND hub_id = $4::uuid AND state = 'claimed'

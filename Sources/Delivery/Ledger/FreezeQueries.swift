@@ -56,7 +56,9 @@ enum FreezeQueries {
   static let analyze = Statement(
     "ledger.analyze", .write, "SELECT refresh_push_statistics($1::bigint, $2::bigint)")
 
-  /// Lifts the time limit for the rest of the transaction: a freeze or cancellation takes longer the larger the audience is.
+  /// Lifts the time limit for the rest of the transaction: a freeze or cancellation takes longer the larger the audience is. A million
+  /// devices are sorted in memory.
   static let unlimited = Statement(
-    "ledger.unlimited", .write, "SELECT set_config('statement_timeout', '0', true)")
+    "ledger.unlimited", .write,
+    "SELECT set_config('statement_timeout', '0', true), set_config('work_mem', '64MB', true)")
 }

@@ -124,13 +124,14 @@ extension Ledger {
     }
   }
 
-  /// What any hub may do now, of all customers: lanes with batches to claim, and those with batches of hubs that are gone.
-  public func due() async throws -> [(key: SendoutKey, lane: Lane, isLost: Bool)] {
+  /// What any hub may do now, of all customers: lanes with batches to claim. Those with messages that have expired, and with batches of hubs
+  /// that are gone, are urgent: they do not wait until the lane opens.
+  public func due() async throws -> [(key: SendoutKey, lane: Lane, isUrgent: Bool)] {
     try await database.query(LedgerQueries.due).map { row in
-      let (customer, sendout, app, isSandbox, isLost) = try row.decode(
+      let (customer, sendout, app, isSandbox, isUrgent) = try row.decode(
         Int64.self, Int64.self, Int64.self, Bool.self, Bool.self)
       return (
-        SendoutKey(CustomerID(customer), SendoutID(sendout)), Lane(app: PushAppID(app), isSandbox: isSandbox), isLost
+        SendoutKey(CustomerID(customer), SendoutID(sendout)), Lane(app: PushAppID(app), isSandbox: isSandbox), isUrgent
       )
     }
   }

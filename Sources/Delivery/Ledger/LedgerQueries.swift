@@ -37,13 +37,17 @@ enum LedgerQueries {
     \(BatchQueries.cancelPushes(of: "stopped"))
     """)
 
-  /// What any hub may do now, of all customers: lanes with batches to claim, and sendouts with claimed batches whose lease has expired.
+  /// What any hub may do now, of all customers: lanes with batches to claim. True for what does not wait until a lane opens: batches with a
+  /// message that has expired, and claimed batches whose lease has.
   /// The one question that is asked again and again, so it goes by the indexes of due moments, whatever number of customers there is.
   static let due = Statement(
     "ledger.due", .read,
     """
     SELECT DISTINCT customer_id, sendout_id, push_app_id, sandbox, false
       FROM push_batch WHERE state = 'queued' AND not_before <= now()
+    UNION ALL
+    SELECT DISTINCT customer_id, sendout_id, push_app_id, sandbox, true
+      FROM push_batch WHERE state = 'queued' AND not_before <= now() AND expires_at <= now()
     UNION ALL
     SELECT DISTINCT customer_id, sendout_id, push_app_id, sandbox, true
       FROM push_batch WHERE state = 'claimed' AND lease_until < now()

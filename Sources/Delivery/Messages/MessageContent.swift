@@ -18,7 +18,11 @@ public struct MessageContent: Sendable {
   public var namesUpdateID = false
 
   /// What `expiresAt` is once a message was withdrawn.
-  static let withdrawnAt = Date(timeIntervalSince1970: 0)
+  private static let withdrawnAt = Date(timeIntervalSince1970: 0)
+
+  /// Why a push is not sent whose message has expired.
+  /// - Parameter moment: of the expiry; nil for a message that was to leave once.
+  static func reason(expiredAt moment: Date?) -> String { moment == withdrawnAt ? "withdrawn" : "expired" }
 
   public init(template: MessageTemplate, sendout: SendoutFields, hasPage: Bool) {
     self.template = template
@@ -62,7 +66,7 @@ extension MessageContent {
   init(_ row: Row, _ traits: StreamTraits) throws {
     let (_, body, properties, expiresAt) = try row.decode(Int32.self, JSONB.self, JSONB?.self, Date?.self)
     let message = try JSONDecoder().decode(MessageBody.self, from: Data(body.text.utf8))
-    self = traits.content(message, try MessageTemplate(message))
+    self = traits.content(message, try MessageTemplate(message, mayNamePIN: true))
     self.properties = properties?.text
     self.expiresAt = expiresAt
   }

@@ -12,14 +12,15 @@ public import Wire
 /// Messages of one stream that arrive while a statement is under way share the next one. What a lane cannot send, because its push
 /// service is away, goes back to the ledger, and `SendoutRunner` of some hub sends it later.
 public final class MessageDispatcher: Service {
+  /// What travels together of one request.
   private struct Item: Sendable {
-    let message: NewMessage
+    let messages: [NewMessage]
     let stream: MessageStream
   }
 
   private let dispatcher: Dispatcher
   private let streams: ActiveStreams
-  private let batcher: Batcher<Item, Acceptance>
+  private let batcher: Batcher<Item, [Acceptance]>
   private let lanes: MessageLanes
   private let shutdownTimeout: Duration
 
@@ -34,7 +35,7 @@ public final class MessageDispatcher: Service {
     let lanes = MessageLanes(dispatcher)
     self.lanes = lanes
     batcher = Batcher(
-      BatchLimits(batchWeight: 256, batchesPerKey: 1, items: 8192, timeout: .seconds(10)),
+      BatchLimits(batchWeight: Self.slice, batchesPerKey: 1, items: 8192, timeout: .seconds(10)),
       full: PostgresError.busy("too many messages are waiting already")
     ) { _, items in
       try await Self.accept(items, dispatcher, streams, sendsItself ? lanes : nil)
@@ -43,7 +44,7 @@ public final class MessageDispatcher: Service {
 
   /// Accepts a message; once this returns, it is committed, and on its way.
   public func accept(_ message: NewMessage, in stream: MessageStream) async throws -> Acceptance {
-    try await batcher.answer(stream.key.sendout.rawValue, Item(message: message, stream: stream))
+    try await batcher.answer(stream.key.sendout.rawValue, Item(messages: [message], stream: stream))[0]
   }
 
   /// The same without a task.
@@ -51,7 +52,9 @@ public final class MessageDispatcher: Service {
     _ message: NewMessage, in stream: MessageStream,
     _ answer: @escaping @Sendable (Result<Acceptance, any Error>) -> Void
   ) {
-    batcher.answer(stream.key.sendout.rawValue, Item(message: message, stream: stream), then: answer)
+    batcher.answer(stream.key.sendout.rawValue, Item(messages: [message], stream: stream)) { acceptances in
+      answer(acceptances.map { $0[0] })
+    }
   }
 
   /// Accepts messages of one stream; once this returns, they are committed, and on their way.
@@ -59,41 +62,15 @@ public final class MessageDispatcher: Service {
   public func accept(_ messages: [NewMessage], in stream: MessageStream) async throws -> [Acceptance] {
     var acceptances: [Acceptance] = []
     for start in stride(from: 0, to: messages.count, by: Self.slice) {
-      acceptances += try await acceptSlice(messages[start..<min(start + Self.slice, messages.count)], in: stream)
+      let slice = Array(messages[start..<min(start + Self.slice, messages.count)])
+      acceptances += try await batcher.answer(
+        stream.key.sendout.rawValue, Item(messages: slice, stream: stream), weight: slice.count)
     }
     return acceptances
   }
 
-  /// How many messages of a request wait at a time, so that a long request leaves room for others and finds it.
-  private static let slice = 512
-
-  private func acceptSlice(_ messages: ArraySlice<NewMessage>, in stream: MessageStream) async throws -> [Acceptance] {
-    let answers = Answers(messages.count)
-    await withUnsafeContinuation { continuation in
-      for (index, message) in messages.enumerated() {
-        accept(message, in: stream) { if answers.take($0, at: index) { continuation.resume() } }
-      }
-    }
-    return try answers.all()
-  }
-
-  /// The answers to some messages, as they come.
-  private final class Answers: Sendable {
-    private let state: Mutex<(answers: [Result<Acceptance, any Error>?], missing: Int)>
-
-    init(_ count: Int) { state = Mutex(([Result<Acceptance, any Error>?](repeating: nil, count: count), count)) }
-
-    /// - Returns: whether it is the last one.
-    func take(_ answer: Result<Acceptance, any Error>, at index: Int) -> Bool {
-      state.withLock { state in
-        state.answers[index] = answer
-        state.missing -= 1
-        return state.missing == 0
-      }
-    }
-
-    func all() throws -> [Acceptance] { try state.withLock { try $0.answers.compactMap { try $0?.get() } } }
-  }
+  /// How many messages a statement accepts at most. Of a longer request so many wait at a time, and others take turns with it.
+  private static let slice = 256
 
   /// Ends waiting for the verdicts on a message.
   public func stopWaiting(for pushes: [PushNumber], of stream: SendoutKey) {
@@ -102,21 +79,21 @@ public final class MessageDispatcher: Service {
 
   private static func accept(
     _ items: [Item], _ dispatcher: Dispatcher, _ streams: ActiveStreams, _ lanes: MessageLanes?
-  ) async throws -> [Acceptance] {
+  ) async throws -> [[Acceptance]] {
     let stream = items[0].stream
+    let messages = items.flatMap(\.messages)
     let active = streams.active(stream.key)
     var numbers = active.numbers.withLock { $0 }
-    if numbers?.suffice(for: items.count, devicesEach: 50) != true { numbers = try await stream.reserve() }
+    if numbers?.suffice(for: messages.count, devicesEach: 50) != true { numbers = try await stream.reserve() }
     guard var numbers else { preconditionFailure("a stream without numbers") }
     let ledger = MessageLedger(
       database: dispatcher.database, key: stream.key, apps: stream.apps.map(\.app),
       run: lanes == nil ? nil : active.run,
       lease: dispatcher.settings.lease,
       // Most contacts have a device or two. What does not fit is marked when the window has room for it.
-      room: lanes == nil ? 0 : dispatcher.window.takeForMessages(upTo: items.count * 2 + 10), hybrid: stream.hybrid)
+      room: lanes == nil ? 0 : dispatcher.window.takeForMessages(upTo: messages.count * 2 + 10), hybrid: stream.hybrid)
     var marked = 0
     defer { dispatcher.window.giveBack(ofMessages: ledger.room - marked) }
-    let messages = items.map(\.message)
     // Whatever happens, numbers that may be used are not used again.
     active.numbers.withLock { $0 = nil }
     let (acceptances, batches) = try await ledger.accept(messages, &numbers)
@@ -131,13 +108,17 @@ public final class MessageDispatcher: Service {
         dispatcher.waits.add(wait, stream.key, pushes.map(\.number))
       }
     }
-    guard let lanes else {
-      if !batches.isEmpty { try await stream.notify() }
-      return acceptances
+    if let lanes {
+      marked = batches.reduce(0) { $0 + $1.batch.markedCount }
+      for batch in batches { lanes.hand(batch, stream, active.run) }
+    } else if !batches.isEmpty {
+      try await stream.notify()
     }
-    marked = batches.reduce(0) { $0 + $1.batch.markedCount }
-    for batch in batches { lanes.hand(batch, stream, active.run) }
-    return acceptances
+    var rest = acceptances[...]
+    return items.map { item in
+      defer { rest = rest.dropFirst(item.messages.count) }
+      return Array(rest.prefix(item.messages.count))
+    }
   }
 
   /// Ends lanes that have nothing to do, until graceful shutdown or cancellation; then waits for pushes in flight.
@@ -267,12 +248,8 @@ private final class MessageLanes: Sendable {
       let result = await Dispatch(dispatcher, order, app, lane, source: batches, run: run).run(until: StopSignal()) {
         false
       }
-      let alarms = PushAppAlarms(dispatcher.database)
-      switch result.end {
-      case .refused(let reason): _ = try? await alarms.raise(stream.key.customer, lane.app, reason: reason)
-      case .drained where result.hasAccepted && !result.isSuspect:
-        _ = try? await alarms.clear(stream.key.customer, lane.app)
-      default: break
+      if result.end == .drained, result.hasAccepted, !result.isSuspect {
+        _ = try? await PushAppAlarms(dispatcher.database).clear(stream.key.customer, lane.app)
       }
     }
   }

@@ -134,7 +134,9 @@ struct MessageLedger: Sendable {
   ) async throws -> (acceptances: [Acceptance], batches: [HandedBatch]) {
     let first = numbers.message
     let asked = ContinuousClock.now
-    let rows = try await rows(messages, numbers)
+    let columns = RecipientColumns(
+      messages.reduce(into: []) { $0.formUnion(RecipientFields(named: $1.content.template.recipientFields)) })
+    let rows = try await rows(messages, numbers, columns)
     var acceptances = [Acceptance](repeating: .addresseeUnknown, count: messages.count)
     var pushes = [[(number: PushNumber, app: PushAppID)]](repeating: [], count: messages.count)
     var contents: [Int32: MessageContent] = [:]
@@ -150,17 +152,18 @@ struct MessageLedger: Sendable {
       case 3: acceptances[index] = .suppressed
       default: continue
       }
-      guard let push: Int64 = try row.column(Recipient.columnCount), let recipient = try Recipient(row) else {
+      let next = 2 + columns.count
+      guard let push: Int64 = try row.column(next), let recipient = try columns.recipient(row, from: 2) else {
         continue
       }
-      let batch: Int32 = try row.column(Recipient.columnCount + 1)
+      let batch: Int32 = try row.column(next + 1)
       pushCount += 1
       batchNumbers.insert(batch)
       pushes[index].append((PushNumber(push), recipient.device.app))
       // What is due later waits in the ledger for whichever hub claims it then.
       if messages[index].deliverAt != nil { continue }
       // So does a fallback until its moment.
-      if hybrid != nil, try row.column(Recipient.columnCount + 2) { continue }
+      if hybrid != nil, try row.column(next + 2) { continue }
       contents[number] = messages[index].content
       let queued = QueuedPush(
         number: PushNumber(push), batch: batch, device: recipient.device.id, contact: recipient.contact.id,
@@ -199,34 +202,38 @@ struct MessageLedger: Sendable {
     )
   }
 
-  private func rows(_ messages: [NewMessage], _ numbers: StreamNumbers) async throws -> Rows {
+  private func rows(
+    _ messages: [NewMessage], _ numbers: StreamNumbers, _ columns: RecipientColumns
+  ) async throws -> Rows {
     do {
-      return try await database.query(accept: messages, numbers, self)
+      return try await database.query(accept: messages, numbers, self, columns)
     } catch PostgresError.unknownOutcome {
-      return try await committedRows(messages, numbers)
+      return try await committedRows(messages, numbers, columns)
     }
   }
 
   /// The reply was lost. The same statement with the same numbers fails if they are taken, which says that it was committed.
-  private func committedRows(_ messages: [NewMessage], _ numbers: StreamNumbers) async throws -> Rows {
+  private func committedRows(
+    _ messages: [NewMessage], _ numbers: StreamNumbers, _ columns: RecipientColumns
+  ) async throws -> Rows {
     do {
-      return try await database.query(accept: messages, numbers, self)
+      return try await database.query(accept: messages, numbers, self, columns)
     } catch PostgresError.server(let error) where error.sqlState == ServerError.uniqueViolation {
       return try await database.query(
-        MessageQueries.accepted, key.customer.rawValue, key.sendout.rawValue,
+        MessageQueries.accepted.reading(columns), key.customer.rawValue, key.sendout.rawValue,
         (0..<messages.count).map { numbers.message + Int32($0) })
     } catch let error as PostgresError where error.isPassing {
       // Whether the first one was committed is still not known, and the caller must not hear that nothing was done.
-      throw PostgresError.unknownOutcome(statement: MessageQueries.accept.name)
+      throw PostgresError.unknownOutcome(statement: MessageQueries.accept.reading(columns).name)
     }
   }
 }
 
 extension Querying {
   fileprivate func query(
-    accept messages: [NewMessage], _ numbers: StreamNumbers, _ ledger: MessageLedger
+    accept messages: [NewMessage], _ numbers: StreamNumbers, _ ledger: MessageLedger, _ columns: RecipientColumns
   ) async throws -> Rows {
-    if let hybrid = ledger.hybrid { return try await query(accept: messages, numbers, ledger, hybrid) }
+    if let hybrid = ledger.hybrid { return try await query(accept: messages, numbers, ledger, columns, hybrid) }
     var originalIDs: [String?] = []
     var apps: [Int64?] = []
     var tokens: [Bytes?] = []
@@ -245,14 +252,15 @@ extension Querying {
     let keys = messages.map { $0.repetitionKey?.key }
     return if keys.allSatisfy({ $0 == nil }) {
       try await query(
-        MessageQueries.accept, ledger.key.customer.rawValue, ledger.key.sendout.rawValue, ledger.apps.map(\.rawValue),
+        MessageQueries.accept.reading(columns), ledger.key.customer.rawValue, ledger.key.sendout.rawValue,
+        ledger.apps.map(\.rawValue),
         numbers.push, numbers.batch, ledger.run?.uuid, ledger.run.map { _ in ledger.lease.inSeconds },
         messages.indices.map { numbers.message + Int32($0) }, originalIDs, apps, tokens,
         messages.map { JSONB($0.body) }, messages.map { $0.content.properties.map { JSONB($0) } }, messages.map(\.ttl),
         messages.map(\.reference), messages.map(\.deliverAt), Int32(clamping: ledger.room))
     } else {
       try await query(
-        MessageQueries.acceptOnce, ledger.key.customer.rawValue, ledger.key.sendout.rawValue,
+        MessageQueries.acceptOnce.reading(columns), ledger.key.customer.rawValue, ledger.key.sendout.rawValue,
         ledger.apps.map(\.rawValue), numbers.push, numbers.batch, ledger.run?.uuid,
         ledger.run.map { _ in ledger.lease.inSeconds }, messages.indices.map { numbers.message + Int32($0) },
         originalIDs, apps, tokens, messages.map { JSONB($0.body) },
@@ -265,11 +273,13 @@ extension Querying {
 
 extension Querying {
   private func query(
-    accept messages: [NewMessage], _ numbers: StreamNumbers, _ ledger: MessageLedger, _ traits: HybridTraits
+    accept messages: [NewMessage], _ numbers: StreamNumbers, _ ledger: MessageLedger, _ columns: RecipientColumns,
+    _ traits: HybridTraits
   ) async throws -> Rows {
     let details = messages.map(\.hybrid)
     return try await query(
-      HybridQueries.accept, ledger.key.customer.rawValue, ledger.key.sendout.rawValue, ledger.apps.map(\.rawValue),
+      HybridQueries.accept.reading(columns), ledger.key.customer.rawValue, ledger.key.sendout.rawValue,
+      ledger.apps.map(\.rawValue),
       numbers.push, numbers.batch, ledger.run?.uuid, ledger.run.map { _ in ledger.lease.inSeconds },
       messages.indices.map { numbers.message + Int32($0) }, details.map { $0?.number.international },
       messages.map { JSONB($0.body) }, messages.map(\.ttl), messages.map(\.reference), Int32(clamping: ledger.room),
@@ -333,6 +343,18 @@ public struct Messages: Sendable {
       MessageQueries.contents, key.customer.rawValue, key.sendout.rawValue, numbers)
     return Dictionary(try rows.map { (try $0.column(0) as Int32, try MessageContent($0, traits)) }) { first, _ in first
     }
+  }
+
+  /// Why pushes of those among these messages are not sent that have expired, by the database's clock.
+  func expired(_ numbers: [Int32], of key: SendoutKey) async throws -> [Int32: String] {
+    let rows = try await database.query(
+      MessageQueries.expired, key.customer.rawValue, key.sendout.rawValue, numbers)
+    return Dictionary(
+      try rows.map { row in
+        let (number, moment) = try row.decode(Int32.self, Date.self)
+        return (number, MessageContent.reason(expiredAt: moment))
+      }
+    ) { first, _ in first }
   }
 }
 

@@ -3,7 +3,10 @@ import Registry
 
 /// Statements on `message` and `message_key`. `$1` is the customer, `$2` the stream.
 enum MessageQueries {
-  static let all: [Statement] = [accept, acceptOnce, accepted, repetitions, find, contents, ofPush, forgetKeys]
+  static let all: [Statement] = [
+    accept.reading(RecipientColumns(.all)), acceptOnce.reading(RecipientColumns(.all)),
+    accepted.reading(RecipientColumns(.all)), repetitions, find, contents, expired, ofPush, forgetKeys,
+  ]
 
   /// Accepts messages: writes them, their pushes and batches that the run `$6` has claimed already for `$7` seconds, with the
   /// write-ahead mark at their ends if there are at most `$17` pushes. So their bytes may leave once this is committed. Without a run
@@ -21,7 +24,11 @@ enum MessageQueries {
   /// of its own, since most messages have none, and each part of a statement costs time before the first row.
   static let acceptOnce = accept("message.accept_once", once: true)
 
-  private static func accept(_ name: String, once: Bool) -> Statement {
+  private static func accept(_ name: String, once: Bool) -> RecipientStatement {
+    RecipientStatement { accept(name, once: once, $0) }
+  }
+
+  private static func accept(_ name: String, once: Bool, _ columns: RecipientColumns) -> Statement {
     let isFresh =
       "w.contact_id IS NOT NULL"
       + (once ? " AND (w.idempotency_key IS NULL OR w.message_no IN (SELECT message_no FROM taken))" : "")
@@ -39,24 +46,24 @@ enum MessageQueries {
       name, .write,
       """
       WITH wanted AS MATERIALIZED (
-        SELECT w.*, c.device_id AS only_device, \(Recipient.contactColumns("c"))
+        SELECT w.*, c.device_id AS only_device, \(columns.ofContact("c"))
           FROM unnest($8::int4[], $9::text[], $10::bigint[], $11::bytea[], $12::jsonb[], $13::jsonb[], $14::int4[],
                       $15::text[], $16::timestamptz[]\(once ? ", $18::text[], $19::bytea[]" : ""))
             AS w (message_no, named, app, token_key, body, own_properties, ttl, reference, deliver_at
                   \(once ? ", idempotency_key, fingerprint" : ""))
           LEFT JOIN LATERAL (
-            SELECT contact.*, NULL::bigint AS device_id
+            SELECT \(columns.ofContact("contact")), NULL::bigint AS device_id
               FROM contact
              WHERE customer_id = $1::bigint AND original_id = w.named AND w.token_key IS NULL
             UNION ALL
-            SELECT contact.*, device.device_id
+            SELECT \(columns.ofContact("contact")), device.device_id
               FROM device
               JOIN contact ON contact.customer_id = device.customer_id AND contact.contact_id = device.contact_id
              WHERE device.customer_id = $1::bigint AND device.push_app_id = w.app AND device.token_key = w.token_key
                AND contact.customer_id = $1::bigint AND (w.named IS NULL OR contact.original_id = w.named)) c ON true),
       \(once ? taken : "")
       numbered AS MATERIALIZED (
-        SELECT w.message_no, w.deliver_at, w.contact_id, \(Recipient.deviceColumns("d")),
+        SELECT w.message_no, w.deliver_at, w.contact_id, \(columns.ofDevice("d")),
                ($4::int4 + row_number() OVER (ORDER BY d.push_app_id, d.sandbox, w.deliver_at, w.message_no, d.device_id)
                      - 1)::int4 AS push_no,
                ($5::int4 + dense_rank() OVER (ORDER BY d.push_app_id, d.sandbox, w.deliver_at) - 1)::int4 AS batch_no,
@@ -93,7 +100,7 @@ enum MessageQueries {
         INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id, message_no)
         SELECT $1::bigint, $2::bigint, push_no, batch_no, device_id, contact_id, message_no FROM numbered)
       SELECT w.message_no, CASE WHEN w.contact_id IS NULL THEN 1 WHEN \(isFresh) THEN 0 ELSE 2 END::int2,
-             \(Recipient.columns(ofContact: "w", ofDevice: "n")), n.push_no, n.batch_no
+             \(columns.all(contact: "w", device: "n")), n.push_no, n.batch_no
         FROM wanted w
         LEFT JOIN numbered n ON n.message_no = w.message_no
        ORDER BY n.push_no
@@ -102,23 +109,25 @@ enum MessageQueries {
 
   /// The same rows as `accept` for the messages `$3`, of which a reply was lost: 0 for those that are there. The last column says whether
   /// a push waits, as a fallback does.
-  static let accepted = Statement(
-    "message.accepted", .read,
-    """
-    SELECT w.message_no, CASE WHEN m.message_no IS NULL THEN 1 ELSE 0 END::int2,
-           \(Recipient.columns(contact: "c", device: "d")), p.push_no, p.batch_no, coalesce(p.state = 'waiting', false)
-      FROM unnest($3::int4[]) AS w (message_no)
-      LEFT JOIN LATERAL (SELECT message_no, push_nos FROM message
-                          WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND message_no = w.message_no
-                          LIMIT 1) m ON true
-      LEFT JOIN LATERAL (SELECT push_no, batch_no, contact_id, device_id, state FROM push
-                          WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no = ANY (m.push_nos)
-                          LIMIT \(Device.maximumOfContact)) p ON true
-      LEFT JOIN LATERAL (SELECT * FROM contact WHERE customer_id = $1::bigint AND contact_id = p.contact_id LIMIT 1) c
-        ON true
-      LEFT JOIN LATERAL (SELECT * FROM device WHERE customer_id = $1::bigint AND device_id = p.device_id LIMIT 1) d ON true
-     ORDER BY p.push_no
-    """)
+  static let accepted = RecipientStatement { columns in
+    Statement(
+      "message.accepted", .read,
+      """
+      SELECT w.message_no, CASE WHEN m.message_no IS NULL THEN 1 ELSE 0 END::int2,
+             \(columns.all(contact: "c", device: "d")), p.push_no, p.batch_no, coalesce(p.state = 'waiting', false)
+        FROM unnest($3::int4[]) AS w (message_no)
+        LEFT JOIN LATERAL (SELECT message_no, push_nos FROM message
+                            WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND message_no = w.message_no
+                            LIMIT 1) m ON true
+        LEFT JOIN LATERAL (SELECT push_no, batch_no, contact_id, device_id, state FROM push
+                            WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_no = ANY (m.push_nos)
+                            LIMIT \(Device.maximumOfContact)) p ON true
+        LEFT JOIN LATERAL (SELECT * FROM contact WHERE customer_id = $1::bigint AND contact_id = p.contact_id LIMIT 1) c
+          ON true
+        LEFT JOIN LATERAL (SELECT * FROM device WHERE customer_id = $1::bigint AND device_id = p.device_id LIMIT 1) d ON true
+       ORDER BY p.push_no
+      """)
+  }
 
   /// The messages of the idempotency keys `$2`, with the fingerprints of their requests.
   static let repetitions = Statement(
@@ -152,6 +161,14 @@ enum MessageQueries {
     """
     SELECT message_no, body, properties, expires_at
       FROM message WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND message_no = ANY ($3::int4[])
+    """)
+
+  /// Those of the messages `$3` that have expired, and when.
+  static let expired = Statement(
+    "message.expired", .read,
+    """
+    SELECT message_no, expires_at FROM message
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND message_no = ANY ($3::int4[]) AND expires_at <= now()
     """)
 
   /// What the message of the push `$3` says.

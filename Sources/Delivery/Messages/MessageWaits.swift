@@ -18,6 +18,7 @@ public final class MessageWait: Sendable {
     var isExpecting = false
     var waiter: CheckedContinuation<Void, Never>?
     var isOver = false
+    var isDone: Bool { isOver || isExpecting && open.isEmpty }
   }
 
   private let state = Mutex(State())
@@ -36,6 +37,7 @@ public final class MessageWait: Sendable {
   /// Waits until every push has its verdict, for at most so long.
   /// - Returns: what is known by then.
   public func verdicts(within limit: Duration) async -> [PushNumber: PushVerdict] {
+    if let verdicts = state.withLock({ $0.isDone ? $0.verdicts : nil }) { return verdicts }
     let timeout = Task {
       try? await Task.sleep(for: limit)
       self.end()
@@ -43,7 +45,7 @@ public final class MessageWait: Sendable {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isDone = state.withLock { state in
-          if state.isOver || state.isExpecting && state.open.isEmpty { return true }
+          if state.isDone { return true }
           state.waiter = continuation
           return false
         }

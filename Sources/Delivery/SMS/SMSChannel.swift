@@ -43,36 +43,13 @@ public struct SMSChannel: Sendable {
     case noProvider
   }
 
-  /// A request to the address of status reports.
-  public struct StatusRequest: Sendable {
-    /// As the provider has it, query included.
-    public var url: String
-    /// What follows the question mark; empty without one.
-    public var query: String
-    public var contentType: String?
-    /// The header `X-Twilio-Signature`.
-    public var signature: String?
-    public var body: [UInt8]
-
-    public init(url: String, query: String, contentType: String?, signature: String?, body: [UInt8]) {
-      self.url = url
-      self.query = query
-      self.contentType = contentType
-      self.signature = signature
-      self.body = body
-    }
-  }
-
   /// Records the reports in a request of the customer's provider.
   /// - Throws: as `DeliveryReports.record`.
-  public func take(_ request: StatusRequest, of customer: CustomerID) async throws -> Receipt {
+  public func take(_ request: SMSStatusRequest, of customer: CustomerID) async throws -> Receipt {
     guard let (app, account) = try await account(of: customer) else { return .noProvider }
     let received: [SMSStatusReport]
     do throws(SMSStatusRefusal) {
-      received = try SMSStatusReport.read(
-        SMSStatusRequest(
-          url: request.url, query: request.query, contentType: request.contentType, signature: request.signature,
-          body: request.body), of: account)
+      received = try SMSStatusReport.read(request, of: account)
     } catch {
       return error == .unsigned ? .unsigned : .malformed
     }

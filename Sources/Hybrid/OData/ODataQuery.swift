@@ -7,8 +7,8 @@ public struct ODataQuery: Sendable {
   private(set) var order = "v.moment DESC, v.sendout_id DESC, v.message_no DESC"
   private(set) var limit = Self.mostMessages
   private(set) var offset: Int64 = 0
-  /// What is shown of each message.
-  public private(set) var members = Set(PhoneMessageReply.Member.allCases)
+  /// What is shown of each message, in the order of replies.
+  public private(set) var members = PhoneMessageReply.Member.allCases
   /// Whether to count all messages that the filter finds.
   public private(set) var wantsCount = false
 
@@ -79,7 +79,7 @@ public struct ODataQuery: Sendable {
     return terms.joined(separator: ", ") + ", v.sendout_id, v.message_no"
   }
 
-  private static func members(_ text: String) throws -> Set<PhoneMessageReply.Member> {
+  private static func members(_ text: String) throws -> [PhoneMessageReply.Member] {
     var members: Set<PhoneMessageReply.Member> = []
     for name in text.split(separator: ",", omittingEmptySubsequences: false).map({
       $0.filter { $0 != " " && $0 != "+" }
@@ -95,6 +95,6 @@ public struct ODataQuery: Sendable {
             + PhoneMessageReply.Member.allCases.map(\.rawValue).joined(separator: ", "))
       }
     }
-    return members
+    return PhoneMessageReply.Member.allCases.filter(members.contains)
   }
 }

@@ -8,7 +8,8 @@ public struct ParameterBuffer: Sendable {
 
   package var count: Int { types.count }
 
-  package init() {}
+  /// - Parameter capacity: about how many bytes there will be.
+  package init(capacity: Int = 0) { bytes.reserveCapacity(capacity) }
 
   package mutating func append<Value: PostgresEncodable>(_ value: Value) {
     types.append(Value.postgresType.rawValue)
@@ -43,7 +44,7 @@ public struct ParameterBuffer: Sendable {
     guard count > 0 else { return }
     types.reserveCapacity(count)
     lengths.reserveCapacity(count)
-    bytes.reserveCapacity(count * 16)
+    bytes.reserveCapacity(count * 256)
     for value in repeat each values { append(value) }
   }
 }

@@ -69,6 +69,11 @@ struct AccessTokenCache: Sendable {
     failure = (verdict.ofWaiting, now.addingTimeInterval(delay))
   }
 
+  /// The account was refused, and may have been put right: the next token is fetched at once. A service that is away is not asked sooner.
+  mutating func forgetRefusal() {
+    if case .credentialsRefused = failure?.verdict { failure = nil }
+  }
+
   /// The push service refused a token, so that it is replaced; unless the last one was refused too, within a minute: then no token helps.
   mutating func refused(_ authorization: String, now: Date) {
     guard current?.authorization == authorization else { return }

@@ -37,8 +37,9 @@ struct AccessTokenService: Sendable {
     return pools.send(requests, toOriginsOf: key, description, while: isWanted)
   }
 
-  /// The verdict on a single request, which is no push.
+  /// The verdict on a single request, which is no push. Somebody asks for it, so an account that was refused signs in again.
   func verdict(on request: PushRequest, as credentials: PushServiceCredentials) async -> Verdict? {
+    tokens.forgetRefusals { $0 == credentials }
     for await outcomes in send([request], as: credentials, while: { true }) {
       for outcome in outcomes { return outcome.verdict }
     }

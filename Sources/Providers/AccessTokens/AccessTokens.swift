@@ -42,6 +42,13 @@ final class AccessTokens: Sendable {
     accounts.withLock { $0[credentials]?.cache.refused(authorization, now: now) }
   }
 
+  /// Lets such accounts sign in at once that were refused a moment ago.
+  func forgetRefusals(where isMeant: (PushServiceCredentials) -> Bool = { _ in true }) {
+    accounts.withLock { accounts in
+      for credentials in accounts.keys where isMeant(credentials) { accounts[credentials]?.cache.forgetRefusal() }
+    }
+  }
+
   /// Drops the tokens of all such accounts, unless one is being fetched.
   func removeAll(where isUnused: (PushServiceCredentials) -> Bool) {
     accounts.withLock { accounts in

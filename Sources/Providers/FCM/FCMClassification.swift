@@ -29,8 +29,8 @@ extension ResponseClassification {
     // The project's key for APNs or web push is at fault.
     case .thirdPartyAuth, .apnsAuth: self.init(verdict: .credentialsRefused(reason: word))
     // Later.
-    case .quotaExceeded: self.init(verdict: .retry(after: Self.quotaDelay(response.retryAfter), reason: word))
-    case .unavailable, .internal, .unspecified: self.init(verdict: .retry(after: response.retryAfter, reason: word))
+    case .quotaExceeded, .unavailable, .internal, .unspecified:
+      self.init(verdict: .retry(after: response.retryAfter, reason: word))
     }
     reason = word
   }
@@ -42,8 +42,7 @@ extension ResponseClassification {
     case 401: self.init(verdict: .credentialsRefused(reason: word), recovery: .newToken)
     // The API is disabled or a role is missing; or the project does not exist.
     case 403, 404: self.init(verdict: .credentialsRefused(reason: word))
-    case 429: self.init(verdict: .retry(after: Self.quotaDelay(response.retryAfter), reason: word))
-    case 408: self.init(verdict: .retry(after: response.retryAfter, reason: word))
+    case 408, 429: self.init(verdict: .retry(after: response.retryAfter, reason: word))
     case 400..<500: self.init(verdict: .payloadRefused(reason: word))
     default: self.init(verdict: .retry(after: response.retryAfter, reason: word))
     }
@@ -54,9 +53,6 @@ extension ResponseClassification {
   static let invalidToken = ResponseClassification(
     verdict: .tokenInvalid(.unregistered, since: nil, reason: FCMErrorCode.invalidArgument.rawValue),
     reason: FCMErrorCode.invalidArgument.rawValue)
-
-  /// A minute at least, as Google asks for.
-  private static func quotaDelay(_ retryAfter: Duration?) -> Duration { max(.seconds(60), retryAfter ?? .zero) }
 
   /// Statuses of Google's APIs that come without a code of FCM.
   private static let documented: Set<String> = [
@@ -73,6 +69,11 @@ extension FCMResponse {
 }
 
 extension FCMAccount {
+  /// A minute once a quota is used up, as Google asks for.
+  func shortestDelay(after reason: String) -> Duration {
+    [FCMErrorCode.quotaExceeded.rawValue, "RESOURCE_EXHAUSTED", "HTTP429"].contains(reason) ? .seconds(60) : .zero
+  }
+
   func advice(on reason: String) -> String? {
     switch reason {
     case "invalid_grant", "UNAUTHENTICATED":

@@ -86,10 +86,11 @@ struct HTTP2PoolState {
     return min(waitingSince + settings.queueTimeout, notBefore ?? .distantFuture)
   }
 
-  /// With HTTP/2 a second connection is useful only for a backlog. With HTTP/1.1 each has one request, and what waits finds none free.
+  /// With HTTP/2 another connection is useful only for a backlog. With HTTP/1.1 each has one request, and what waits finds none free.
   private func wanted(for waiting: Int, _ current: [Entry]) -> Int {
     current.contains { !$0.hasStreams }
-      ? min(settings.http1Size, current.count + waiting) : min(settings.size, 1 + waiting / 256)
+      ? min(settings.http1Size, current.count + waiting)
+      : min(settings.size, max(1, current.count + waiting / 256))
   }
 
   /// A connection may take requests: the server's SETTINGS are here, or the handshake chose HTTP/1.1.

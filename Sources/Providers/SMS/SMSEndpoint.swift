@@ -4,9 +4,14 @@ import Wire
 /// How all accounts of SMS send, and make calls. Each has connections of its own.
 struct SMSEndpoint: Sendable {
   let pools: ConnectionPools
+  /// Where accounts may send to.
+  let rule: EndpointRule
 
   /// The clock by which pushes are dated.
   var now: Date { pools.now() }
+
+  /// Nil if nothing is sent there. The operator may have listed other hosts since it was stored.
+  func address(_ url: String?) -> SMSAddress? { url.flatMap { try? SMSAddress(url: $0, rule) } }
 
   /// See `PushAccount.send`.
   /// - Parameter isVoice: whether the requests are calls.
@@ -47,7 +52,7 @@ private struct SMSServiceDescription: ServiceDescription {
   var longestBody: Int { 1 << 20 }
   var longestRequest: Duration? { if case .http = account.provider { .seconds(10) } else { nil } }
   /// Customers name the address.
-  var mayBePrivate: Bool { address.isLoopback }
+  var mayBePrivate: Bool { address.mayBePrivate }
 
   func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
     guard case .twilio(let accountSID, let authToken) = account.provider else { return .available(Authorization()) }

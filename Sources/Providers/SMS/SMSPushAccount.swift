@@ -10,6 +10,8 @@ struct SMSPushAccount: PushAccount {
   /// Where the provider is told to post its status reports; nil for nowhere.
   let statusURL: String?
   let endpoint: SMSEndpoint
+  /// The PIN of an SMS to that number, of the `SMSText.pinField` that its message has; nil if it is none.
+  var pin: @Sendable (PhoneNumber, String) -> String? = { _, _ in nil }
 
   var service: String {
     switch account.provider {
@@ -23,11 +25,11 @@ struct SMSPushAccount: PushAccount {
   var mostRecipients: Int { if case .cm = account.provider { CMRequest.mostMessages } else { 1 } }
 
   func prepare(_ push: OutgoingPush) -> PreparedPush {
-    switch OutgoingSMS.read(push, account: account, now: endpoint.now) {
+    switch OutgoingSMS.read(push, account: account, now: endpoint.now, pin: pin) {
     case .failure(let refusal): return .refused(refusal.verdict)
     case .success(let sms):
-      guard let address = try? SMSAddress(url: account.url) else {
-        return .refused(.credentialsRefused(reason: "BadAddress"))
+      guard let address = endpoint.address(account.url) else {
+        return .refused(.credentialsRefused(reason: "HostNotAllowed"))
       }
       var request =
         switch account.provider {
@@ -42,7 +44,7 @@ struct SMSPushAccount: PushAccount {
 
   /// What signs in is masked. A template can hold secrets anywhere, so its text is shown alone.
   func preview(_ request: PushRequest, to environment: PushEnvironment) -> RequestPreview {
-    let address = (try? SMSAddress(url: account.url)).map(ServiceAddress.init)
+    let address = endpoint.address(account.url).map(ServiceAddress.init)
     let shown: PushRequest
     var scheme: String?
     switch account.provider {
@@ -58,12 +60,12 @@ struct SMSPushAccount: PushAccount {
       limit: shown.body.count)
   }
 
-  private var path: String { (try? SMSAddress(url: account.url))?.path ?? "/" }
+  private var path: String { endpoint.address(account.url)?.path ?? "/" }
 
   func send(
     _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
-    guard let address = try? SMSAddress(url: account.url) else { preconditionFailure("a request without an address") }
+    guard let address = endpoint.address(account.url) else { preconditionFailure("a request without an address") }
     if case .cm(let productToken) = account.provider {
       let joined = CMRequest.joined(requests, productToken: productToken, path: address.path)
       return endpoint.send(joined, to: address, as: account, while: isWanted)
@@ -74,7 +76,7 @@ struct SMSPushAccount: PushAccount {
   /// CM is asked to send nothing to nobody: it checks the product token first. Twilio shows the account itself. Other providers
   /// cannot be asked.
   func check(_ environment: PushEnvironment) async -> CredentialVerdict {
-    guard let address = try? SMSAddress(url: account.url) else { return .refused(reason: "BadAddress") }
+    guard let address = endpoint.address(account.url) else { return .refused(reason: "HostNotAllowed") }
     switch account.provider {
     case .cm(let productToken):
       let verdict = await endpoint.verdict(
@@ -111,6 +113,8 @@ struct SMSPushAccount: PushAccount {
 
   private static func adviceOnStatus(_ reason: String) -> String? {
     switch reason {
+    case "HostNotAllowed":
+      "The address must be one of the internet, or at a host that PUSHCART_SMS_ALLOWED_HOSTS names."
     case "HTTP401", "HTTP403": "The provider does not take the sign-in: set it anew with `pushcart sms set`."
     case _ where reason.hasPrefix("HTTP"): "The address is not the provider's: set it with `pushcart sms set --url`."
     default: nil
@@ -134,7 +138,9 @@ struct OutgoingSMS: Sendable {
   }
 
   /// - Returns: or why the push cannot be an SMS.
-  static func read(_ push: OutgoingPush, account: SMSAccount, now: Date) -> Result<OutgoingSMS, Refusal> {
+  static func read(
+    _ push: OutgoingPush, account: SMSAccount, now: Date, pin: (PhoneNumber, String) -> String?
+  ) -> Result<OutgoingSMS, Refusal> {
     func refuse(_ reason: String) -> Result<OutgoingSMS, Refusal> {
       .failure(Refusal(verdict: .payloadRefused(reason: reason)))
     }
@@ -144,8 +150,12 @@ struct OutgoingSMS: Sendable {
     let override = push.message.override("sms")
     let from = override?["from"]?.text ?? account.sender
     guard SMSAccount.isSender(from) || account.isMessagingService(from) else { return refuse("BadOverride from") }
-    let words = override?["text"]?.text ?? [push.message.alert, push.message.info].compactMap(text).first ?? ""
+    var words = override?["text"]?.text ?? [push.message.alert, push.message.info].compactMap(text).first ?? ""
     guard !words.isEmpty else { return refuse("NoText") }
+    if let source = push.message.fields.first(where: { $0.name == pinField }).flatMap({ text($0.value) }) {
+      guard let pin = pin(number, source) else { return refuse("NoPIN") }
+      words = words.replacing("{{pin}}", with: pin)
+    }
     var parts = SMSText.mostParts
     if case .integer(let number) = override?["maximumParts"] { parts = min(max(1, Int(number)), parts) }
     let coding = override?["coding"]?.text.flatMap(SMSCoding.init(rawValue:)) ?? .auto
@@ -155,6 +165,8 @@ struct OutgoingSMS: Sendable {
         reference: SMSReference(pushID: push.id).text,
         validity: push.expiresAt.map { max(1, Int($0.timeIntervalSince(now).rounded(.up))) }))
   }
+
+  private static let pinField = JSONText.quoted(SMSText.pinField)
 
   private static func text(_ json: [UInt8]?) -> String? {
     json.flatMap { (try? JSONValue(json: $0))?.text }.flatMap { $0.isEmpty ? nil : $0 }
@@ -189,19 +201,11 @@ extension SMSText {
   static func problem(in override: SMSOverride) -> OverrideProblem? {
     if let from = override.from, !from.contains("{{"), !SMSAccount.isSender(from), !SMSAccount.isMessagingService(from)
     {
-      return OverrideProblem(field: "sms.from", problem: "must be up to 11 letters and digits, or up to 16 digits")
-    }
-    if let reference = override.reference, !reference.contains("{{"), !isReference(reference) {
-      return OverrideProblem(field: "sms.reference", problem: "must be 1 to 32 letters and digits")
+      return OverrideProblem(field: "sms.from", problem: SMSAccount.senderRule)
     }
     if let parts = override.maximumParts, !(1...mostParts).contains(parts) {
       return OverrideProblem(field: "sms.maximumParts", problem: "must be 1 to \(mostParts)")
     }
     return nil
-  }
-
-  private static func isReference(_ text: String) -> Bool {
-    (1...32).contains(text.utf8.count)
-      && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0 & ~0x20) }
   }
 }

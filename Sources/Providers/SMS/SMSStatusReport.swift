@@ -1,6 +1,7 @@
 import Crypto
 import FoundationEssentials
 public import Wire
+import XML
 
 /// What a provider of SMS says of a message that it took.
 public struct SMSStatusReport: Sendable, Hashable {
@@ -16,26 +17,6 @@ public struct SMSStatusReport: Sendable, Hashable {
   public var outcome: Outcome
   /// What it says of the number; nil for nothing.
   public var cause: InvalidTokenCause?
-}
-
-/// A request to the address where status reports are posted.
-public struct SMSStatusRequest: Sendable {
-  /// As the provider has it, query included.
-  public var url: String
-  /// What follows the question mark; empty without one.
-  public var query: String
-  public var contentType: String?
-  /// The header `X-Twilio-Signature`.
-  public var signature: String?
-  public var body: [UInt8]
-
-  public init(url: String, query: String, contentType: String?, signature: String?, body: [UInt8]) {
-    self.url = url
-    self.query = query
-    self.contentType = contentType
-    self.signature = signature
-    self.body = body
-  }
 }
 
 /// Why a status report is not taken.
@@ -64,7 +45,7 @@ extension SMSStatusReport {
   private static func cm(_ request: SMSStatusRequest) throws(SMSStatusRefusal) -> [SMSStatusReport] {
     guard !request.body.isEmpty else {
       let fields = Dictionary(
-        StatusFormFields.read(Array(request.query.utf8)).map { ($0.name.lowercased(), $0.value) },
+        FormPairs.read(Array(request.query.utf8)).map { ($0.name.lowercased(), $0.value) },
         uniquingKeysWith: { $1 })
       guard let reference = fields["reference"],
         let code = fields["status"] ?? fields["statuscode"] ?? fields["code"]
@@ -136,11 +117,11 @@ extension SMSStatusReport {
   private static func twilio(
     _ request: SMSStatusRequest, authToken: String
   ) throws(SMSStatusRefusal) -> [SMSStatusReport] {
-    let fields = StatusFormFields.read(request.body)
+    let fields = FormPairs.read(request.body)
     guard isSigned(request, fields, authToken: authToken) else { throw .unsigned }
     let values = Dictionary(fields.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
     guard let status = values["MessageStatus"] ?? values["SmsStatus"] else { throw .malformed }
-    let query = StatusFormFields.read(Array(request.query.utf8))
+    let query = FormPairs.read(Array(request.query.utf8))
     guard let text = query.first(where: { $0.name == "reference" })?.value else { throw .malformed }
     guard let reference = SMSReference(text) else { return [] }
     switch status {
@@ -218,30 +199,4 @@ extension JSONValue {
 
 extension String {
   fileprivate var trimmed: String { String(drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed()) }
-}
-
-/// Reads `application/x-www-form-urlencoded`.
-enum StatusFormFields {
-  static func read(_ body: [UInt8]) -> [(name: String, value: String)] {
-    body.split(separator: UInt8(ascii: "&")).map { pair in
-      let sides = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-      return (decoded(sides[0]), sides.count == 2 ? decoded(sides[1]) : "")
-    }
-  }
-
-  private static func decoded(_ part: ArraySlice<UInt8>) -> String {
-    var bytes: [UInt8] = []
-    var rest = part
-    while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "%"), rest.count >= 2,
-        let code = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-      {
-        bytes.append(code)
-        rest = rest.dropFirst(2)
-      } else {
-        bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
-  }
 }

@@ -31,9 +31,9 @@ public struct VoiceCall: Sendable {
 
 extension PushServices {
   /// Makes a call.
-  /// - Returns: the provider's verdict; nil if the account makes no calls.
+  /// - Returns: the provider's verdict; nil if the account makes no calls, or its address is not allowed.
   public func call(_ call: VoiceCall, as account: SMSAccount) async -> Verdict? {
-    guard let url = account.voiceURL, let address = try? SMSAddress(url: url) else { return nil }
+    guard let address = sms.address(account.voiceURL) else { return nil }
     let request: PushRequest
     switch account.provider {
     case .cm(let productToken): request = CMVoice.request(call, account.sender, productToken, path: address.path)

@@ -17,7 +17,8 @@ struct DatasyncCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Give an app a data tree, and show a new secret once.",
       discussion: """
-        Secrets made before stay valid. A secret is an access key, and can be revoked by pushcart key revoke.
+        Secrets made before stay valid. A secret is an access key of scope datasync: it opens the app's data tree and nothing else. \
+        pushcart key add makes one that expires, pushcart key revoke ends it.
 
         Example: pushcart datasync enable --customer 1 --app com.acme.app --json
         """)

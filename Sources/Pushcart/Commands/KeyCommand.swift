@@ -10,7 +10,8 @@ struct KeyCommand: AsyncParsableCommand {
     discussion: """
       A key opens the APIs of one customer. Scope device ships inside an app: it registers devices and never reads. Scope \
       backend opens all of Carma's REST API, scope admin the management API too. Scope gateway opens the gateway of Hybrid \
-      Messaging alone; its token is a GUID, the product token of requests.
+      Messaging alone; its token is a GUID, the product token of requests. Scope datasync opens the data tree of its app alone; \
+      pushcart datasync enable makes such a key, too.
       """,
     subcommands: [Add.self, List.self, Revoke.self])
 
@@ -24,12 +25,17 @@ struct KeyCommand: AsyncParsableCommand {
     @Option(help: "Number of the customer it opens.") var customer: CustomerID
     @Option(help: "What it is for.") var name: String
     @Option(help: "What it opens.") var scope: AccessScope
-    @Option(help: "App id; the key opens no other app's routes. Not for scopes admin and gateway.") var app: String?
+    @Option(
+      help: "App id; the key opens no other app's routes. Not for scopes admin and gateway; scope datasync needs it.")
+    var app: String?
     @Option(help: "Days after which the key expires. (default: never)") var days: Int?
     @OptionGroup var options: ManagementOptions
 
     func validate() throws {
       if let days, !(1...3650).contains(days) { throw ValidationError("--days is a number from 1 to 3650.") }
+      if scope == .datasync, app == nil {
+        throw ValidationError("--app is missing. A key of scope datasync opens the data tree of one app: name it.")
+      }
     }
 
     func run(in stores: ManagementStores) async throws {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import FoundationEssentials
+import Providers
 import Registry
 import Web
 import Wire
@@ -15,7 +16,8 @@ struct SMSCommand: AsyncParsableCommand {
       abstract: "Set the provider that sends a customer's SMS, and makes its calls.",
       discussion: """
         All options are set anew. Enter the address that is printed at the provider, so that it reports which messages were \
-        delivered. Twilio is told with each message.
+        delivered. Twilio is told with each message. Addresses are https and of the internet, unless PUSHCART_SMS_ALLOWED_HOSTS \
+        names their hosts.
 
         Example: pushcart sms set --customer 1 --provider cm --product-token-file token.txt --sender Acme
         """)
@@ -47,7 +49,7 @@ struct SMSCommand: AsyncParsableCommand {
         provider: provider, sender: sender, url: url, voiceUrl: voiceURL,
         productToken: try productTokenFile.map { try InputFile($0).text }, accountSid: accountSid,
         authToken: try authTokenFile.map { try InputFile($0).text }, template: template)
-      let account = try SMSAccount(request)
+      let account = try SMSAccount(request, stores.settings.pushServices.endpoints.sms)
       let vault = try stores.vault
       let app = try await stores.change(customer) { change in try await change.setSMS(account, vault: vault) }
       try options.output.show(SMSSettingsReply(app, account, try await stores.statusAddresses)) { $0.text }

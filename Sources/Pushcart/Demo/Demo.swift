@@ -61,7 +61,7 @@ struct Demo: Sendable {
     simulator.wns.register(
       packageSID: SampleCustomer.windowsPackageSID, secret: SampleCustomer.windowsSecret, name: "Sample shop")
     simulator.sms.register(productToken: SampleCustomer.smsProductToken)
-    let (sample, next) = try await settings.withPool { pool in
+    let (sample, next, statusURL) = try await settings.withPool { pool in
       try await Migrator(pool, Migration.embedded).apply()
       let sample = try await SampleCustomer.prepare(
         local, pool, settings, vault: vault, serviceAccount: serviceAccount, sms: simulator.smsAccount,
@@ -69,12 +69,16 @@ struct Demo: Sendable {
       ) {
         simulator.webPush.subscription(named: $0, vapidKey: $1).json
       }
-      return (sample, try await pool.query(HubQueries.nextSendout)[0].decode(Int64.self))
+      let addresses = try await SMSStatusAddresses.load(pool, vault: vault, publicURL: settings.publicURL)
+      return (
+        sample, try await pool.query(HubQueries.nextSendout)[0].decode(Int64.self), addresses.url(of: sample.id)
+      )
     }
     try simulator.apns.trust(
       teamID: SampleCustomer.teamID, keyID: SampleCustomer.keyID, signingKey: sample.signingKey,
       topics: [SampleCustomer.appID])
 
+    simulator.sms.reportDeliveries(to: statusURL)
     if let site = sample.site { simulator.serve(site) }
     let welcome = Welcome(
       sample: sample, hubURL: settings.publicURL, phoneURL: simulator.phoneURL ?? "", database: database,
@@ -111,7 +115,7 @@ struct Demo: Sendable {
       (.googleTokenURL, simulator.googleTokenURL), (.hmsURL, simulator.hmsURL),
       (.hmsTokenURL, simulator.hmsTokenURL), (.wnsTokenURL, simulator.wnsURL),
       (.wnsAllowedHosts, simulator.wnsHost),
-      (.webpushAllowedHosts, simulator.webPushHost),
+      (.webpushAllowedHosts, simulator.webPushHost), (.smsAllowedHosts, simulator.smsHost),
       (.providerCAFile, simulator.caFile),
       (.pageFrameAncestors, simulator.phoneURL ?? "'none'"),
     ]

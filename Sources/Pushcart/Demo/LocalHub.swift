@@ -39,6 +39,8 @@ struct LocalHub: Sendable {
   var sampleKeyFile: String { "\(home)/sample.key" }
   /// The sample page's access key.
   var siteKeyFile: String { "\(home)/sample-site.key" }
+  /// The access key of scope gateway, which every start prints.
+  var gatewayKeyFile: String { "\(home)/sample-gateway.key" }
   /// The sample app's signing key, which the Simulator knows too.
   var serviceAccountFile: String { "\(home)/service-account.json" }
   var signingKeyFile: String { "\(home)/AuthKey_SAMPLEKEY0.p8" }

@@ -1,6 +1,7 @@
 import Content
 import Crypto
 import Embedded
+import Hybrid
 import Postgres
 import Providers
 import Registry
@@ -33,6 +34,10 @@ struct SampleCustomer: Sendable {
   let signingKey: String
   /// What the sample page registers browsers with.
   private(set) var site: SampleSite?
+  /// A key of scope gateway: the product token of messages to telephone numbers.
+  private(set) var gatewayKey = ""
+  /// What these messages name the sample app by.
+  private(set) var appKey = ""
 
   /// Creates what is missing of customer, access key, app, templates, contacts and devices.
   /// - Parameters:
@@ -86,7 +91,11 @@ struct SampleCustomer: Sendable {
       deviceKey: try await Self.accessKey(
         local, local.siteKeyFile, pool, customer, name: "sample page of pushcart demo", .device, appID: webAppID),
       vapidKey: key)
+    sample.gatewayKey = try await Self.accessKey(
+      local, local.gatewayKeyFile, pool, customer, name: "sample gateway of pushcart demo", .gateway)
+    sample.appKey = try await sample.enableHybrid(HybridApps(pool), vault)
     for (people, app) in [
+      ([SamplePeople.withNumber], ios),
       (SamplePeople.all, ios), (SamplePeople.onAndroid, android), (SamplePeople.onHuawei, huawei),
       (SamplePeople.onWindows(channel), windows), (SamplePeople.inBrowsers { browser($0, key) }, web),
     ] {
@@ -112,6 +121,12 @@ struct SampleCustomer: Sendable {
   private func app(_ apps: PushApps, _ new: NewPushApp) async throws -> PushApp {
     if let app = try await apps.list(id).first(where: { $0.appID == new.appID }) { return app }
     return try await apps.add(id, new)
+  }
+
+  /// The key of the sample app of iPhones in Hybrid Messaging.
+  private func enableHybrid(_ apps: HybridApps, _ vault: Vault) async throws -> String {
+    if let known = try await apps.all(id).first(where: { $0.appId == Self.appID }) { return known.appKey }
+    return try await apps.enable(id, HybridAppRequest(appId: Self.appID, sender: "Sample"), vault: vault).issued.appKey
   }
 
   /// The templates that Pushcart ships. `offer.html` becomes offer; others keep their files' names.

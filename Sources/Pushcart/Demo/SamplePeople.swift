@@ -36,6 +36,16 @@ enum SamplePeople {
     return body
   }
 
+  /// The contact of a telephone number, whose iPhone has the app.
+  static let withNumber = {
+    var body = PushDevicesBody()
+    body.originalId = number
+    body.deviceInfo = [device("number", 50, model: models[0])]
+    return body
+  }()
+  /// One that nobody has.
+  static let number = "0031600000042"
+
   /// Those who have an Android phone, too.
   static let onAndroid = zip(names, 0...).filter { $0.1 % 5 == 2 }.map { name, number in
     var body = PushDevicesBody()

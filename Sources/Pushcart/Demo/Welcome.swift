@@ -22,7 +22,7 @@ struct Welcome: Sendable {
         Phone page        \(phoneURL)
         Sample website    \(phoneURL)/web, for a Firefox whose push service is this one
         API, described    \(hubURL)/swagger/
-        Sample customer   \(sample.id), with the app \(SampleCustomer.appID), the template "offer" and 50 contacts
+        Sample customer   \(sample.id), with the app \(SampleCustomer.appID), the template "offer" and 51 contacts
         Access key        \(sample.accessKey)
         Database          psql "\(database)"
 
@@ -37,6 +37,11 @@ struct Welcome: Sendable {
         -d '{"name":"First try","appIds":["\(SampleCustomer.appID)","\(SampleCustomer.androidAppID)","\(SampleCustomer.huaweiAppID)","\(SampleCustomer.windowsAppID)","\(SampleCustomer.webAppID)"],"audience":{"all":true},"message":{"alert":"Hello {{firstName}}"},"template":"offer","start":true}'
 
       curl \(hubURL)/api/v1/sendouts/\(nextSendout) -H 'Authorization: Bearer \(sample.accessKey)'
+
+      Send to a telephone number. Its phone gets a push, and an SMS 30 seconds later, as no app confirms the push:
+
+      curl \(hubURL)/v1.0/message -H 'Content-Type: application/json' \\
+        -d '{"messages":{"authentication":{"producttoken":"\(sample.gatewayKey)"},"msg":[{"from":"Sample","to":[{"number":"\(SamplePeople.number)"}],"body":{"content":"Your table is ready"},"appmessagetype":"critical","appKey":"\(sample.appKey)"}]}}'
 
 
       """

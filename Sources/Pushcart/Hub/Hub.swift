@@ -40,15 +40,15 @@ struct Hub: Sendable {
     let linkKeys = LinkKeys(pool, vault: vault)
     let signer = LinkSigner(try await linkKeys.load())
     let smsAddresses = try await SMSStatusAddresses.load(pool, vault: vault, publicURL: settings.publicURL)
+    let pins = try await PINs.load(pool, vault: vault)
     let parts = HubParts(
       pool: pool, reportPool: reportPool, vault: vault, links: PublicLinks(base: settings.publicURL, signer: signer),
       signer: signer,
       services: try PushServices(
         settings.pushServices, tokens: ProviderTokenVault(pool.limited(to: .seconds(4)), vault: vault), logger: logger,
-        smsStatusURL: smsAddresses.url),
+        smsStatusURL: smsAddresses.url, pin: pins.pin),
       smsAddresses: smsAddresses, readiness: Readiness(pool, migrator),
       settings: settings, logger: logger)
-    let pins = try await PINs.load(pool, vault: vault)
     let caches = RegistryCaches(pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps)
     OpenFiles.raiseLimit()
     try await serve(
@@ -141,7 +141,7 @@ struct Hub: Sendable {
       registrations: registrations)
     let hybridCache = HybridAppCache(parts.requestDatabase, vault: vault)
     let hybridMessages = HybridMessages(
-      pool, messages: messageService, apps: parts.pushApps, registrations: registrations)
+      pool, messages: messageService, apps: parts.pushApps, hybridApps: hybridCache, registrations: registrations)
     let sms = SMSChannel(
       apps: parts.pushApps, credentials: credentials, services: parts.services,
       reports: DeliveryReports(parts.requestDatabase))
@@ -184,7 +184,8 @@ struct Hub: Sendable {
       geoIP: GeoIPRoutes(countries: settings.countries, authenticate: hybrid.authenticate),
       datasync: DatasyncRoutes(
         authenticator: authenticator, tree: DataTree(pool), subscriptions: SubscriptionStore(pool, vault: vault),
-        webhooks: WebhookStore(pool, vault: vault), rule: settings.pushServices.endpoints.webhook),
+        webhooks: WebhookStore(pool, vault: vault), rule: settings.pushServices.endpoints.webhook,
+        replies: IdempotentReplies(pool, vault: vault)),
       management: ManagementRoutes(
         authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
         apps: PushApps(pool, vault: vault), vault: vault,
@@ -193,7 +194,8 @@ struct Hub: Sendable {
         sendouts: SendoutStore(pool, reading: parts.reportPool),
         reports: Reports(parts.reportPool), customers: Customers(pool), audit: AuditLog(pool), appCache: parts.pushApps,
         messages: messageService, triggers: Triggers(pool), hybrid: HybridApps(pool), hybridCache: hybridCache,
-        datasync: DatasyncApps(pool), smsAccounts: credentials, smsAddresses: parts.smsAddresses),
+        datasync: DatasyncApps(pool), smsAccounts: credentials, smsAddresses: parts.smsAddresses,
+        smsRule: settings.pushServices.endpoints.sms),
       pages: pages(parts),
       smsStatus: SMSStatusRoutes(sms, parts.smsAddresses),
       description: try DescriptionRoutes(publicURL: settings.publicURL),

@@ -61,6 +61,7 @@ struct Housekeeping: Service {
       try await PhoneRegistrations.forgetExpired(
         customer.id, eventsAfterDays: [retentionDays, customer.settings.retentionDays].compactMap(\.self).min(),
         in: pool)
+      try await StatusReporter.forgetExpired(customer.id, in: pool)
     }
   }
 }

@@ -108,6 +108,10 @@ extension Setting {
     "webhook-allowed-hosts",
     "only hosts that webhooks and status reports can lead to, as in hooks.example.com:8443; these can have private addresses",
     fallback: "hosts of the internet, ports 443 and 8443")
+  static let smsAllowedHosts = Setting(
+    "sms-allowed-hosts",
+    "only hosts that providers of SMS can be at, as in sms.example.com:8443; these can have private addresses",
+    fallback: "hosts of the internet, ports 443 and 8443")
   static let providerCAFile = Setting(
     "provider-ca-file", "PEM file of certificates to trust instead of the system's")
   static let geoIPFile = Setting(
@@ -124,7 +128,7 @@ extension Setting {
     operationsPort, publicURL, trustedProxies, connectionsPerAddress, addressRate, keyRate, linkRate,
     pageFrameAncestors, pnm2Customer, pnm2AllowedNetworks, drainSeconds, pushesInFlight, retentionDays,
     apnsProductionURL, apnsSandboxURL, fcmURL, googleTokenURL, hmsURL, hmsTokenURL, wnsTokenURL, wnsAllowedHosts,
-    webpushAllowedHosts, webhookAllowedHosts, providerCAFile, geoIPFile, logLevel, logFormat,
+    webpushAllowedHosts, webhookAllowedHosts, smsAllowedHosts, providerCAFile, geoIPFile, logLevel, logFormat,
     config,
   ]
   /// Settings whose value can be in a file: the variable with `_FILE`, the flag with `-file`.

@@ -38,6 +38,7 @@ struct ProviderFlags: ParsableArguments {
   @Option(help: .setting(.wnsAllowedHosts)) var wnsAllowedHosts: String?
   @Option(help: .setting(.webpushAllowedHosts)) var webpushAllowedHosts: String?
   @Option(help: .setting(.webhookAllowedHosts)) var webhookAllowedHosts: String?
+  @Option(help: .setting(.smsAllowedHosts)) var smsAllowedHosts: String?
   @Option(help: .setting(.providerCAFile)) var providerCAFile: String?
 
   var given: [Given] {
@@ -46,7 +47,7 @@ struct ProviderFlags: ParsableArguments {
       (.googleTokenURL, googleTokenURL), (.hmsURL, hmsURL), (.hmsTokenURL, hmsTokenURL),
       (.wnsTokenURL, wnsTokenURL), (.wnsAllowedHosts, wnsAllowedHosts),
       (.webpushAllowedHosts, webpushAllowedHosts), (.webhookAllowedHosts, webhookAllowedHosts),
-      (.providerCAFile, providerCAFile),
+      (.smsAllowedHosts, smsAllowedHosts), (.providerCAFile, providerCAFile),
     ]
   }
 }

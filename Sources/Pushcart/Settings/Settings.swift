@@ -101,6 +101,8 @@ struct Settings: Sendable {
     retentionDays = retention == 0 ? nil : Int32(retention)
 
     pushServices = Self.pushServices(from: &reader)
+    // APNs takes 1,000 pushes at a time on a connection, others a hundred or so.
+    pushServices.connectionsPerPool = max(pushServices.connectionsPerPool, min(pushesInFlight / 500, 32))
     pushServices.webPush.contact = Self.contact(publicURL)
 
     if let file = reader.text(.geoIPFile) {
@@ -200,7 +202,7 @@ struct Settings: Sendable {
     }
     for (setting, rule) in [
       (Setting.wnsAllowedHosts, \PushServiceSettings.endpoints.wns), (.webpushAllowedHosts, \.endpoints.webPush),
-      (.webhookAllowedHosts, \.endpoints.webhook),
+      (.webhookAllowedHosts, \.endpoints.webhook), (.smsAllowedHosts, \.endpoints.sms),
     ] {
       guard let list = reader.text(setting) else { continue }
       services[keyPath: rule].listed = HostList(list)

@@ -60,10 +60,10 @@ public struct Access: Sendable, Hashable {
     self.expiresAt = expiresAt
   }
 
-  /// Whether this opens what asks for `scope`: each scope opens what the ones before it open, and more. Scope gateway opens only
-  /// the gateway, and no other scope does.
+  /// Whether this opens what asks for `scope`: each scope opens what the ones before it open, and more. The scopes gateway and
+  /// datasync open only what asks for them, and no other scope does.
   public func opens(_ scope: AccessScope) -> Bool {
-    guard self.scope != .gateway, scope != .gateway else { return self.scope == scope }
+    guard !self.scope.standsAlone, !scope.standsAlone else { return self.scope == scope }
     let order = AccessScope.allCases
     return (order.firstIndex(of: self.scope) ?? 0) >= (order.firstIndex(of: scope) ?? order.count)
   }

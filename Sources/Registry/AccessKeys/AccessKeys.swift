@@ -12,7 +12,7 @@ public struct AccessKeys: Sendable {
   /// Creates a key with a token of 256 random bits, or with a product token of 74, of which only a hash is stored. The name has 1 to
   /// 200 characters.
   /// - Parameters:
-  ///   - appID: the only app whose routes the key is to open; not for the scopes admin and gateway.
+  ///   - appID: the only app whose routes the key is to open; not for the scopes admin and gateway. Scope datasync needs it.
   ///   - expiresAt: when it is to stop opening anything; in the future. A key never outlives the one that creates it.
   ///   - createdBy: the key that creates it; `nil` for the command line.
   /// - Throws: `RegistryError.invalid`, `.appUnknown`, `.customerUnknown`.
@@ -24,7 +24,12 @@ public struct AccessKeys: Sendable {
     if let expiresAt, expiresAt <= Date() {
       throw RegistryError.invalid(field: "expiresAt", problem: "must be in the future")
     }
-    if let appID { try await checkBinding(customer, to: appID, scope) }
+    if let appID {
+      try await checkBinding(customer, to: appID, scope)
+    } else if scope == .datasync {
+      throw RegistryError.invalid(
+        field: "appId", problem: "is missing. A key of scope datasync opens the data tree of one app: name it")
+    }
     let token = try Self.token(for: customer, scope)
     let rows = try await database.mapViolations(["access_key_customer_id_fkey": .customerUnknown(customer)]) {
       try await $0.query(

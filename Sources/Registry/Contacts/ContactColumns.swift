@@ -2,20 +2,14 @@ import FoundationEssentials
 import Postgres
 import Wire
 
-/// The columns of every statement that returns contacts and devices, so that one reader reads all. They are `ordinal`,
-/// `remark`, six of the contact and eleven of the device. No statement tells of a row as a whole, which Citus cannot
-/// take apart again.
+/// The columns of every statement that returns contacts and devices to be shown, so that one reader reads all; those of pushes have
+/// `RecipientColumns`. They are `ordinal`, `remark`, six of the contact and eleven of the device. No statement tells of a row as a
+/// whole, which Citus cannot take apart again.
 enum ContactColumns {
   /// The columns of both.
   /// - Parameters: aliases for the contact's row and the device's.
   static func sql(contact: String, device: String) -> String {
     "\(Self.contact(contact)),\n  \(Self.device(device))"
-  }
-
-  /// The same columns, by the aliases of rows that have them.
-  static func sql(of contacts: String, _ devices: String) -> String {
-    let names = ["contact_id", "original_id", "list_id", "date_of_birth", "properties", "texts"]
-    return (names.map { "\(contacts).\($0)" } + [device(devices)]).joined(separator: ", ")
   }
 
   /// The columns of a contact by the alias of its row.
@@ -132,5 +126,5 @@ extension Device {
 
 extension CalendarDate {
   /// `nil` for an infinity, which is no day, though somebody may have stored one.
-  fileprivate var daysSince1970: Int32? { days == .min || days == .max ? nil : days + Self.daysFromUnixEpoch }
+  var daysSince1970: Int32? { days == .min || days == .max ? nil : days + Self.daysFromUnixEpoch }
 }

@@ -74,45 +74,37 @@ enum DeviceQueries {
     ) d ON true
     """)
 
-  /// The devices `$2` with their contacts, in no order; those that are not there are left out. `$3` is what is read of them, as
-  /// `RecipientFields` has it; the rest is empty. Contacts of which nothing is asked for are not looked up. The devices are a list
-  /// of numbers, and the contacts have a LIMIT, so that both are looked up in the primary keys.
-  static let recipients = Statement(
-    "device.recipients", .read,
-    """
-    SELECT 0::bigint, 0::int2, d.contact_id, \(named(.originalID, "c.original_id", otherwise: "''")),
-           \(named(.listID, "c.list_id")), \(named(.dateOfBirth, "c.date_of_birth")), \(named(.properties, "c.properties")),
-           \(named(.texts, "ARRAY[\(texts)]::text[]")), \(ContactColumns.device("d"))
-    FROM (
-      SELECT device_id, contact_id, push_app_id, token, sandbox, registered_at, invalidated_at, invalidation_type,
-             \(["manufacturer", "model", "os_version", "country"].map { "\(named(.device, $0)) AS \($0)" }.joined(separator: ", "))
-      FROM device WHERE customer_id = $1::bigint AND device_id = ANY ($2::bigint[])
-    ) d
-    LEFT JOIN LATERAL (
-      SELECT * FROM contact
-      WHERE $3::int4 & \(RecipientFields.contact.rawValue) <> 0 AND customer_id = $1::bigint AND contact_id = d.contact_id LIMIT 1
-    ) c ON true
-    WHERE c.contact_id IS NOT NULL OR $3::int4 & \(RecipientFields.contact.rawValue) = 0
-    """)
+  /// The devices `$2` with what is asked for of them and their contacts, in no order; those that are not there are left out. Contacts of
+  /// which nothing is asked for are not looked up. The devices are a list of numbers, and the contacts have a LIMIT, so that both are
+  /// looked up in the primary keys.
+  static let recipients = RecipientStatement { columns in
+    let namesContact = !columns.fields.isDisjoint(with: .contact)
+    let contact = """
+      CROSS JOIN LATERAL (
+        SELECT \(columns.ofContact("contact")) FROM contact
+        WHERE customer_id = $1::bigint AND contact_id = d.contact_id LIMIT 1
+      ) c
+      """
+    return Statement(
+      "device.recipients", .read,
+      """
+      SELECT \(columns.all(contact: namesContact ? "c" : "d", device: "d"))
+      FROM device d
+      \(namesContact ? contact : "")
+      WHERE d.customer_id = $1::bigint AND d.device_id = ANY ($2::bigint[])
+      """)
+  }
 
   /// The device of the app `$2` and the token `$3` with its contact.
   static let ofToken = Statement(
     "device.of_token", .read,
     """
-    SELECT 0::bigint, 0::int2, \(ContactColumns.sql(contact: "c", device: "d"))
+    SELECT \(RecipientColumns(.all).all(contact: "c", device: "d"))
     FROM device d
     JOIN contact c ON c.customer_id = d.customer_id AND c.contact_id = d.contact_id
     WHERE d.customer_id = $1::bigint AND c.customer_id = $1::bigint AND d.push_app_id = $2::bigint
       AND d.token_key = $3::bytea
     """)
-
-  private static let texts = ContactField.allCases.map { named(RecipientFields($0), "c.\($0.column)") }
-    .joined(separator: ", ")
-
-  /// The column if `$3` asks for it.
-  private static func named(_ field: RecipientFields, _ column: String, otherwise: String = "NULL") -> String {
-    "CASE WHEN $3::int4 & \(field.rawValue) <> 0 THEN \(column) ELSE \(otherwise) END"
-  }
 
   /// The devices of the contact `$2` in the apps `$3`, with what has happened to them.
   static let histories = Statement(
@@ -158,6 +150,7 @@ enum DeviceQueries {
     """)
 
   static let all: [Statement] = [
-    invalidate, retire, recipients, ofToken, histories, analyze, expiredEvents, deleteEvents,
+    invalidate, retire, recipients.reading(RecipientColumns(.all)), ofToken, histories, analyze, expiredEvents,
+    deleteEvents,
   ]
 }

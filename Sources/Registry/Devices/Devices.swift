@@ -52,8 +52,10 @@ public struct Devices: Sendable {
   public func recipients(
     _ customer: CustomerID, _ devices: [DeviceID], with fields: RecipientFields = .all
   ) async throws -> [Recipient] {
-    try await database.query(DeviceQueries.recipients, customer.rawValue, devices.map(\.rawValue), fields.rawValue)
-      .compactMap { try Recipient($0) }
+    let columns = RecipientColumns(fields)
+    return try await database.query(
+      DeviceQueries.recipients.reading(columns), customer.rawValue, devices.map(\.rawValue)
+    ).compactMap { try columns.recipient($0) }
   }
 }
 
@@ -61,7 +63,7 @@ extension Devices {
   /// The device of that token with its contact; nil if no device of the app has it.
   public func recipient(_ customer: CustomerID, _ app: PushAppID, _ token: DeviceToken) async throws -> Recipient? {
     try await database.query(DeviceQueries.ofToken, customer.rawValue, app.rawValue, Bytes(token.key)).first
-      .flatMap { try Recipient($0) }
+      .flatMap { try RecipientColumns(.all).recipient($0) }
   }
 
   /// The contact's devices in these apps, valid or not, oldest first, at most `Device.maximumOfContact`.
@@ -90,81 +92,6 @@ public struct DeviceHistory: Sendable {
   public let invalidatedAt: Date?
   /// The push service's own reason, or the hub's.
   public let invalidationReason: String?
-}
-
-/// Who gets a push, and on what.
-public struct Recipient: Sendable {
-  /// Without its devices.
-  public let contact: Contact
-  public let device: Device
-}
-
-/// What is read of recipients besides ids, token, environment and validity, which always are.
-public struct RecipientFields: OptionSet, Sendable {
-  /// A bit for each `ContactField`, and those below.
-  public let rawValue: Int32
-
-  public init(rawValue: Int32) { self.rawValue = rawValue }
-
-  init(_ field: ContactField) { rawValue = 1 << Int32(field.rawValue) }
-
-  static let originalID = RecipientFields(rawValue: 1 << 16)
-  static let listID = RecipientFields(rawValue: 1 << 17)
-  static let dateOfBirth = RecipientFields(rawValue: 1 << 18)
-  static let properties = RecipientFields(rawValue: 1 << 19)
-  /// Manufacturer, model, version and country.
-  static let device = RecipientFields(rawValue: 1 << 20)
-  static let texts = RecipientFields(ContactField.allCases.map { RecipientFields($0) })
-  static let contact: RecipientFields = [.texts, .originalID, .listID, .dateOfBirth, .properties]
-  public static let all: RecipientFields = [.contact, .device]
-
-  /// The fields of these names, as templates have them: `firstName`, `properties`, `device`. All of them for a name that is none.
-  public init(named names: some Sequence<String>) {
-    self = names.reduce(into: []) { $0.formUnion(Self.named[$1] ?? .all) }
-  }
-
-  private static let named = Dictionary(
-    uniqueKeysWithValues: ContactField.allCases.map { ($0.name, RecipientFields($0)) } + [
-      ("originalId", .originalID), ("listId", .listID), ("dateOfBirth", .dateOfBirth), ("properties", .properties),
-      ("device", .device),
-    ])
-
-  /// Most bytes of a recipient with these fields, as PostgreSQL keeps them.
-  public var maximumSize: Int {
-    // A token, and numbers and dates. A character has up to four bytes.
-    var size = DeviceToken.maximum + 128
-    if contains(.originalID) { size += 4 * Registration.maximumOriginalID }
-    size += 4 * ContactField.maximum * ContactField.allCases.count { contains(RecipientFields($0)) }
-    if contains(.properties) { size += Contact.maximumPropertiesSize }
-    if contains(.device) { size += 4 * 4 * DeviceRegistration.maximum }
-    return size
-  }
-}
-
-extension Recipient {
-  /// The columns that statements of other rooms return for `init(_:)`, after two of their own: an ordinal and an `int2`.
-  package static func columns(contact: String, device: String) -> String {
-    ContactColumns.sql(contact: contact, device: device)
-  }
-
-  /// The columns of the contact alone, and those of the device, for parts of a statement that select them apart.
-  package static func contactColumns(_ alias: String) -> String { ContactColumns.contact(alias) }
-  package static func deviceColumns(_ alias: String) -> String { ContactColumns.device(alias) }
-
-  /// The columns of `columns(contact:device:)`, of parts of the statement that have selected them already.
-  package static func columns(ofContact contact: String, ofDevice device: String) -> String {
-    ContactColumns.sql(of: contact, device)
-  }
-
-  /// How many columns the row has up to the last of these.
-  package static let columnCount = 19
-
-  /// - Returns: `nil` if the row has no device.
-  package init?(_ row: Row) throws {
-    let row = try ContactRow(row)
-    guard let contact = row.contact, let device = row.device else { return nil }
-    self.init(contact: contact, device: device)
-  }
 }
 
 extension Querying {

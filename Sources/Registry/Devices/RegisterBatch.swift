@@ -72,7 +72,7 @@ struct RegisterBatch {
   private var parameters: ParameterBuffer {
     let devices = requests.flatMap(\.registration.devices)
     let texts = requests.contains { $0.registration.texts.contains { $0 != nil } }
-    var parameters = ParameterBuffer()
+    var parameters = ParameterBuffer(capacity: 1024 + 512 * devices.count)
     parameters.append(customer.rawValue)
     parameters.append(each: requests) { $0.registration.originalID }
     parameters.append(each: requests) { $0.registration.listID.sql(clear: 0) { $0 } }

@@ -3,8 +3,9 @@ public import Wire
 
 extension SMSAccount {
   /// What the owner of an account at a provider of SMS gave, checked.
+  /// - Parameter rule: where its addresses may lead.
   /// - Throws: `RegistryError.invalid` with the field's name.
-  public init(_ request: SMSSettingsRequest) throws(RegistryError) {
+  public init(_ request: SMSSettingsRequest, _ rule: EndpointRule) throws(RegistryError) {
     try Self.checkFields(of: request)
     let provider: SMSProvider
     switch request.provider {
@@ -23,10 +24,10 @@ extension SMSAccount {
       throw .invalid(field: "url", problem: "is missing: give the full address that messages are posted to")
     }
     self.init(provider: provider, url: url, voiceURL: request.voiceUrl, sender: request.sender)
-    try Self.check(url, "url")
-    if let voiceURL { try Self.check(voiceURL, "voiceUrl") }
+    try Self.check(url, rule, "url")
+    if let voiceURL { try Self.check(voiceURL, rule, "voiceUrl") }
     guard Self.isSender(sender) || request.provider == .twilio && Self.isMessagingService(sender) else {
-      throw .invalid(field: "sender", problem: "must be up to 11 letters and digits, or up to 16 digits")
+      throw .invalid(field: "sender", problem: Self.senderRule)
     }
   }
 
@@ -53,9 +54,9 @@ extension SMSAccount {
     return trimmed
   }
 
-  private static func check(_ url: String, _ field: String) throws(RegistryError) {
+  private static func check(_ url: String, _ rule: EndpointRule, _ field: String) throws(RegistryError) {
     do throws(JSONProblem) {
-      _ = try SMSAddress(url: url)
+      _ = try SMSAddress(url: url, rule)
     } catch {
       throw .invalid(field: field, problem: error.problem)
     }

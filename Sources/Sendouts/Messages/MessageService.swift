@@ -10,18 +10,7 @@ public import Wire
 /// A message belongs to a stream, the sendout of one day to the same apps with the same template, or of one trigger. It is
 /// committed together with its pushes, and sent by this hub without another look at the database.
 public final class MessageService: Sendable {
-  private struct StreamName: Hashable {
-    let customer: CustomerID
-    let apps: [PushAppID]
-    let template: String?
-    let trigger: TriggerID?
-    /// Of messages to telephone numbers.
-    let hybrid: HybridTraits?
-    /// Days since 1970, in UTC.
-    let day: Int
-  }
-
-  private struct TemplateName: Hashable {
+  struct TemplateName: Hashable {
     let customer: CustomerID
     let name: String
   }
@@ -33,9 +22,9 @@ public final class MessageService: Sendable {
   let credentials: PushCredentialVault
   let registrations: RegistrationBatcher
   let now: @Sendable () -> Date
-  private let streams = ExpiringCache<StreamName, OpenStream>(timeToLive: .seconds(60), capacity: 10_000)
+  let streams = ExpiringCache<StreamName, OpenStream>(timeToLive: .seconds(60), capacity: 10_000)
   private let templates = ExpiringCache<MessageBody, CompiledMessage>(timeToLive: .seconds(60), capacity: 1000)
-  private let versions = ExpiringCache<TemplateName, Int32>(timeToLive: .seconds(5), capacity: 1000)
+  let versions = ExpiringCache<TemplateName, Int32>(timeToLive: .seconds(5), capacity: 1000)
 
   struct OpenStream: Sendable {
     let stream: MessageStream
@@ -50,10 +39,10 @@ public final class MessageService: Sendable {
     private let problems: [AppType: ContentError]
 
     /// - Parameter types: the platforms that it may be sent to.
-    init(_ message: MessageBody, types: [AppType] = AppType.allCases) throws {
-      let template = try MessageTemplate(message)
+    init(_ message: MessageBody, types: [AppType] = AppType.allCases, mayNamePIN: Bool = false) throws {
+      let template = try MessageTemplate(message, mayNamePIN: mayNamePIN)
       self.template = template
-      json = try JSONB(encoding: message).text
+      json = message.json
       problems = Dictionary(
         uniqueKeysWithValues: types.compactMap { type in
           do throws(ContentError) {
@@ -104,6 +93,14 @@ public final class MessageService: Sendable {
     repetition: NewMessage.RepetitionKey? = nil
   ) async throws -> (message: MessageReply, isRepeated: Bool) {
     try await send(customer, try order(request, allowed), repetition)
+  }
+
+  /// Accepts an SMS of the hub's own, whose field `SMSText.pinField` says which PIN stands in its text.
+  /// - Throws: as above.
+  public func sendPIN(_ customer: CustomerID, _ request: MessageRequest) async throws -> MessageReply {
+    var order = try order(request, nil)
+    order.namesPIN = true
+    return try await send(customer, order, nil).message
   }
 
   /// A message that can be accepted without looking anything up: it is to a contact, due now, and nobody waits for verdicts.
@@ -192,6 +189,8 @@ public final class MessageService: Sendable {
     let trigger: TriggerReply?
     /// The contact that the properties are stored with; `nil` for none.
     let savedFor: String?
+    /// Whether it is the hub's own, with a PIN.
+    var namesPIN = false
   }
 
   private func send(
@@ -307,53 +306,6 @@ public final class MessageService: Sendable {
   }
 }
 
-// MARK: - Messages to telephone numbers
-
-/// A message to a telephone number: what a push and an SMS say.
-public struct NumberMessage: Sendable {
-  public let details: HybridDetails
-  public let body: MessageBody
-  public let reference: String?
-  public let expiresAt: Date?
-
-  public init(_ details: HybridDetails, body: MessageBody, reference: String?, expiresAt: Date?) {
-    self.details = details
-    self.body = body
-    self.reference = reference
-    self.expiresAt = expiresAt
-  }
-}
-
-extension MessageService {
-  /// Accepts messages to telephone numbers, in today's stream of these apps and traits. Once this returns, those that are accepted are
-  /// committed, and on their way.
-  /// - Parameter apps: with credentials, the fallback's among them.
-  /// - Returns: what became of each, in their order.
-  /// - Throws: `SendoutError.appWithoutCredentials`, `.streamEnded`; `ContentError`.
-  public func accept(
-    _ customer: CustomerID, _ messages: [NumberMessage], to apps: [PushApp], _ traits: HybridTraits
-  ) async throws -> [Acceptance] {
-    let name = streamName(customer, apps, nil, nil, hybrid: traits)
-    let stream = try await streams.value(name) { try await self.open(name, apps, nil, nil) }
-    let all = try messages.map { message in
-      var content = stream.traits.content(message.body, try MessageTemplate(message.body))
-      content.expiresAt = message.expiresAt
-      return NewMessage(
-        to: .contact(originalID: message.details.number.international), content: content,
-        body: try JSONB(encoding: message.body).text, reference: message.reference, repetitionKey: nil, wait: nil,
-        hybrid: message.details)
-    }
-    return try await self.messages.accept(all, in: stream.stream)
-  }
-}
-
-extension HybridTraits {
-  /// As they are in the name of a stream.
-  fileprivate var words: String {
-    "numbers/\(kind)/\(fallback.map(\.description) ?? "-")/\(isReported ? "reported" : "-")/\(appID ?? "-")"
-  }
-}
-
 // MARK: - Checks
 
 extension MessageService {
@@ -389,7 +341,7 @@ extension MessageService {
     for appID in order.appIDs { found.append(try await apps.apps(customer, appID: appID)) }
     let served = try Self.served(found, order)
     return Ground(
-      apps: served, message: try await compiled(order.request.message),
+      apps: served, message: try await compiled(order),
       stream: try await stream(customer, served, template: order.request.template, order.trigger))
   }
 
@@ -431,82 +383,10 @@ extension MessageService {
     return .device(app: app.id, try DeviceToken(token, type: app.type, field: "to.deviceToken"))
   }
 
-  private func compiled(_ message: MessageBody) async throws -> CompiledMessage {
-    try await templates.value(message) { try CompiledMessage(message) }
-  }
-}
-
-// MARK: - Streams
-
-extension MessageService {
-  /// The stream of today.
-  func stream(
-    _ customer: CustomerID, _ apps: [PushApp], template: String?, _ trigger: TriggerReply?
-  ) async throws -> OpenStream {
-    var version: TemplateVersion?
-    if let template { version = (template, try await currentVersion(customer, template)) }
-    let name = streamName(customer, apps, version, trigger)
-    return try await streams.value(name) { [version] in try await self.open(name, apps, version, trigger?.name) }
-  }
-
-  private typealias TemplateVersion = (name: String, version: Int32)
-
-  private func streamName(
-    _ customer: CustomerID, _ apps: [PushApp], _ template: TemplateVersion?, _ trigger: TriggerReply?,
-    hybrid: HybridTraits? = nil
-  ) -> StreamName {
-    StreamName(
-      customer: customer, apps: apps.map(\.id).sorted(), template: template.map { "\($0.name)/\($0.version)" },
-      trigger: trigger?.triggerId, hybrid: hybrid, day: Int(now().timeIntervalSince1970 / 86_400))
-  }
-
-  private func currentVersion(_ customer: CustomerID, _ name: String) async throws -> Int32 {
-    try await versions.value(TemplateName(customer: customer, name: name)) { [database] in
-      // Only a name can lead here, so there is a version.
-      try await SendoutRules.currentTemplate(customer, name, in: database)?.version ?? 0
-    }
-  }
-
-  private func open(
-    _ name: StreamName, _ apps: [PushApp], _ template: (name: String, version: Int32)?, _ trigger: String?
-  ) async throws -> OpenStream {
-    let day = Date(timeIntervalSince1970: Double(name.day) * 86_400).formatted(.iso8601.year().month().day())
-    let stream =
-      ([day, name.apps.map(\.description).joined(separator: ",")]
-      + [name.template, name.trigger.map { "trigger/\($0)" }, name.hybrid?.words].compactMap(\.self)).joined(
-        separator: " ")
-    let customer = name.customer.rawValue
-    var rows = try await database.query(SendoutQueries.stream, customer, stream)
-    if rows.isEmpty {
-      rows = try await database.query(
-        SendoutQueries.openStream, customer, stream, name.apps.map(\.rawValue),
-        "\(trigger ?? (name.hybrid == nil ? "Messages" : "Messages to numbers")) of \(day)", template?.name,
-        template?.version, (name.hybrid?.onUncertain ?? .resend).rawValue, name.hybrid != nil,
-        name.hybrid?.fallback?.rawValue)
-    }
-    if rows.isEmpty { rows = try await database.query(SendoutQueries.stream, customer, stream) }
-    let sendout = try Sendout(rows[0])
-    var orders: [AppOrder] = []
-    for app in apps {
-      guard let opened = try await credentials.credentials(for: app) else {
-        throw SendoutError.appWithoutCredentials(
-          app.id, appID: app.appID, app.type, field: app.missingCredential ?? "credentials")
-      }
-      orders.append(dispatcher.order(for: app, opened))
-    }
-    let key = sendout.key
-    return OpenStream(
-      stream: MessageStream(key: key, apps: orders, hybrid: name.hybrid) { [database] in
-        try await database.query(SendoutQueries.notify, key.description)
-      } reserve: { [database] in
-        let block = StreamNumbers.block
-        let rows = try await database.query(
-          SendoutQueries.reserve, customer, key.sendout.rawValue, block.messages, block.pushes, block.batches)
-        guard let row = rows.first else { throw SendoutError.streamEnded(key.sendout) }
-        let (message, push, batch) = try row.decode(Int32.self, Int32.self, Int32.self)
-        return StreamNumbers(
-          message: message, push: push, batch: batch, messagesLeft: block.messages, pushesLeft: block.pushes,
-          batchesLeft: block.batches)
-      }, traits: sendout.traits)
+  private func compiled(_ order: MessageOrder) async throws -> CompiledMessage {
+    let message = order.request.message
+    // It differs each time.
+    if order.namesPIN { return try CompiledMessage(message, types: [.sms], mayNamePIN: true) }
+    return try await templates.value(message) { try CompiledMessage(message) }
   }
 }

@@ -88,7 +88,7 @@ public struct Triggers: Sendable {
     _ trigger: TriggerRequest, _ write: (JSONB) async throws -> Rows
   ) async throws -> TriggerReply {
     do {
-      return try TriggerReply(try await write(try JSONB(encoding: trigger.message))[0])
+      return try TriggerReply(try await write(JSONB(trigger.message.json))[0])
     } catch let error as PostgresError where error.constraint == "trigger_name_key" {
       throw SendoutError.triggerNameTaken(trigger.name)
     }

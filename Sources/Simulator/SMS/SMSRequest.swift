@@ -1,6 +1,7 @@
 public import FoundationEssentials
 import NIOHPACK
 import Wire
+import XML
 
 /// A request to CM Business Messaging or to Twilio, read as they read it.
 struct SMSRequest: Sendable {

@@ -1,34 +1,12 @@
 import FoundationEssentials
+import Wire
 
 /// The body of a form: `application/x-www-form-urlencoded`.
 enum FormBody {
   /// Names and values; of repeated names the first counts. A body of another type has none.
   static func fields(_ body: [UInt8], contentType: String?) -> [String: String] {
     guard contentType?.isMediaType("application/x-www-form-urlencoded") == true else { return [:] }
-    var form: [String: String] = [:]
-    for pair in body.split(separator: UInt8(ascii: "&")) {
-      let sides = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-      let name = decoded(sides[0])
-      if form[name] == nil { form[name] = sides.count == 2 ? decoded(sides[1]) : "" }
-    }
-    return form
-  }
-
-  /// Percent signs and plus signs are read as forms have them.
-  static func decoded(_ part: ArraySlice<UInt8>) -> String {
-    var bytes: [UInt8] = []
-    var rest = part
-    while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "%"), rest.count >= 2,
-        let code = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-      {
-        bytes.append(code)
-        rest = rest.dropFirst(2)
-      } else {
-        bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
+    return Dictionary(FormPairs.read(body).map { ($0.name, $0.value) }) { first, _ in first }
   }
 }
 

@@ -1,4 +1,5 @@
 import Wire
+import XML
 
 /// The body of a request to a channel, read as WNS reads it.
 struct WNSNotification: Sendable {

@@ -1,6 +1,7 @@
 public import FoundationEssentials
 import NIOHPACK
 import Wire
+import XML
 
 /// A received request other than one for an access token.
 struct WNSRequest: Sendable {
@@ -19,7 +20,7 @@ struct WNSRequest: Sendable {
     self.method = method
     channel = "https://\(headers.first(name: ":authority") ?? "")\(path)"
     let query = "/?token="
-    token = path.hasPrefix(query) ? FormBody.decoded(Array(path.utf8)[query.utf8.count...]) : ""
+    token = path.hasPrefix(query) ? FormPairs.decoded(Array(path.utf8)[query.utf8.count...]) : ""
     notification = WNSNotification(type: headers.first(name: "x-wns-type") ?? "", body: body)
   }
 

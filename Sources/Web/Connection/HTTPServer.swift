@@ -34,9 +34,13 @@ struct HTTPServer: Service {
         address: .hostname(settings.host, port: settings.port), backlog: 1024,
         availableConnectionsDelegate: .maximum(settings.connections, logger: logger)),
       onServerRunning: { await onListening($0.localAddress?.port ?? 0) },
-      eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger
+      eventLoopGroup: Self.eventLoops, logger: logger
     ).run()
   }
+
+  /// One for every two cores, as tasks, connections to push services and PostgreSQL want the others. More are slower: a batch of answers
+  /// wakes each of them.
+  private static let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: max(1, System.coreCount / 2))
 }
 
 extension HTTPServer: HTTPChannelHandler {

@@ -2,30 +2,32 @@ import FoundationEssentials
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import Registry
+public import Registry
 public import Subscriptions
 public import Wire
 
 /// Webcom's REST for back ends: data trees of apps, and the subscriptions to what changes in them.
 ///
-/// The secret of an app is an access key of scope `backend` that is bound to it. The key decides the customer.
+/// The secret of an app is an access key of scope `datasync`, which is bound to it. The key decides the customer.
 public struct DatasyncRoutes: RouteSet {
   let authenticator: Authenticator
   let tree: DataTree
   let subscriptions: SubscriptionStore
   let webhooks: WebhookStore
   let rule: EndpointRule
+  let changes: IdempotentEndpoint
 
   /// - Parameter rule: where webhooks may lead.
   public init(
     authenticator: Authenticator, tree: DataTree, subscriptions: SubscriptionStore, webhooks: WebhookStore,
-    rule: EndpointRule
+    rule: EndpointRule, replies: IdempotentReplies
   ) {
     self.authenticator = authenticator
     self.tree = tree
     self.subscriptions = subscriptions
     self.webhooks = webhooks
     self.rule = rule
+    changes = IdempotentEndpoint(authenticator: authenticator, replies: replies)
   }
 
   private static let base = "/datasync/v2/{app}"
@@ -46,7 +48,7 @@ public struct DatasyncRoutes: RouteSet {
 
   /// What the secret opens, and the app of the path.
   private func access(_ request: Request, _ context: WebRequestContext) async throws -> (Access, app: String) {
-    let access = try await authenticator.access(request, needs: .backend)
+    let access = try await authenticator.access(request, needs: .datasync)
     let app = try context.part("app")
     guard access.opens(appID: app) else { throw HTTPErrorResponse.boundElsewhere }
     return (access, app)
@@ -154,7 +156,8 @@ public struct DatasyncRoutes: RouteSet {
   private func saveWebhooks(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let (access, app) = try await access(request, context)
     let settings = try await request.json(WebhookSettings.self)
-    try await webhooks.save(settings, access.customer, app: app, rule: rule)
-    return try JSONReply.make(.ok, DatasyncSettings(webhooks: settings))
+    return try await changes.change(access, context) { change in
+      try await change.saveWebhooks(settings, app: app, in: webhooks, rule: rule)
+    }
   }
 }

@@ -69,7 +69,8 @@ extension APIDescription {
         description: """
           The customer's access keys. A `device` key ships inside an app. A `send` key sends single messages too. A `backend` key opens \
           all of Carma's API. An \
-          `admin` key opens the management API too. A `gateway` key opens the gateway of Hybrid Messaging alone. The audit log tells who changed what.
+          `admin` key opens the management API too. A `gateway` key opens the gateway of Hybrid Messaging alone, a `datasync` key the data tree \
+          of its app alone. The audit log tells who changed what.
           """),
       TagDescription(
         tag: .apps, description: "The apps that receive pushes, and the credentials of their push services."),
@@ -111,7 +112,7 @@ extension APIDescription {
         tag: .datasync,
         description: """
           Small values of an app that its back end writes, and subscriptions of devices and webhooks to what changes in them (Webcom). \
-          The app's secret is sent as `Authorization: Bearer`.
+          The app's secret, an access key of scope `datasync`, is sent as `Authorization: Bearer`.
           """),
       TagDescription(
         tag: .sms, description: "The provider that sends a customer's SMS, and what it reports of them."),

@@ -109,7 +109,7 @@ struct APIContent: Sendable {
 
   /// Of a body that writes itself.
   init(_ contact: ContactReply) {
-    guard let example = try? JSONDecoder().decode(JSONValue.self, from: Data(contact.json)) else {
+    guard let example = try? JSONValue(json: contact.json) else {
       preconditionFailure("the example of a contact is not JSON")
     }
     self.init(CarmaSchemas.contact, examples: [example])
@@ -120,7 +120,7 @@ struct APIContent: Sendable {
   /// Examples are values of this source, so that encoding cannot fail.
   static func json(_ example: some Encodable) -> JSONValue {
     do {
-      return try JSONDecoder().decode(JSONValue.self, from: JSONReply.encode(example))
+      return try JSONValue(json: Array(JSONReply.encode(example)))
     } catch {
       preconditionFailure("an example cannot be encoded: \(error)")
     }

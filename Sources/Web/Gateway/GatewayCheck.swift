@@ -68,14 +68,9 @@ struct GatewayCheck {
       expiresAt: try expiry(message.validity), channels: channels, appKey: appKey, kind: try Self.kind(message.kind))
   }
 
-  /// Up to 11 characters, or up to 16 digits, perhaps behind a plus sign.
   private static func sender(_ field: String?) throws(GatewayRefusal) -> String {
     guard let sender = field.given else { throw .noSender }
-    let digits = sender.utf8.first == UInt8(ascii: "+") ? sender.utf8.dropFirst() : sender.utf8[...]
-    let isNumber = (1...16).contains(digits.count) && digits.allSatisfy { (0x30...0x39).contains($0) }
-    guard isNumber || (sender.utf8.count <= 11 && sender.utf8.allSatisfy { (0x20...0x7E).contains($0) }) else {
-      throw .badField("from", "must have up to 11 characters of ASCII, or 16 digits")
-    }
+    guard SMSAccount.isSender(sender) else { throw .badField("from", SMSAccount.senderRule) }
     return sender
   }
 

@@ -55,11 +55,7 @@ public struct GatewayRoutes: RouteSet {
       answer { throw error }
       return true
     }
-    Task {
-      let reply: Result<Response, any Error>
-      do { reply = .success(try await accept(gateway, form, access.customer)) } catch { reply = .failure(error) }
-      answer { try reply.get() }
-    }
+    completeLater(answer) { try await accept(gateway, form, access.customer) }
     return true
   }
 

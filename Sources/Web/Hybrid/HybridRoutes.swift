@@ -25,6 +25,7 @@ public struct HybridRoutes: RouteSet {
     routes.put("/v1.0/deviceregistrations", use: change)
     routes.post("/v1.0/voiceotp/requestcode", use: call)
     routes.get("/v1.0/messages", use: list)
+    routes.fastPath(.get, "/v1.0/messages", takesQuery: true, answer: listFromCaches)
     routes.put("/v1.0/messages", use: update)
   }
 
@@ -59,7 +60,25 @@ public struct HybridRoutes: RouteSet {
 
   private func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let caller = try await caller(request)
-    let query = try ODataQuery(request.queryOptions)
+    return try await list(caller, try ODataQuery(Self.options(of: request.uri.query)))
+  }
+
+  /// As `list`, for an app that is cached. The signature is verified on the event loop.
+  private func listFromCaches(_ request: FastRequest, _ answer: @escaping FastCompletion) -> Bool {
+    let query = request.target.firstIndex(of: "?").map { String(request.target[$0...].dropFirst()) }
+    let signed = MACAuthorization.Signed(
+      method: request.method.rawValue, target: request.target, host: request.header(.host))
+    guard let authorization = request.header(.authorization).flatMap({ MACAuthorization($0) }),
+      let app = verifier.cachedApp(authorization, signed),
+      let caller = try? Caller(
+        of: app, authorization, userAgent: request.header(.userAgent), device: request.header(.deviceID)),
+      let query = try? ODataQuery(Self.options(of: query))
+    else { return false }
+    completeLater(answer) { try await list(caller, query) }
+    return true
+  }
+
+  private func list(_ caller: Caller, _ query: ODataQuery) async throws -> Response {
     let (found, count) = try await Self.notFoundIfUnknown {
       try await messages.list(caller.app, try caller.requiredDevice, query)
     }
@@ -94,6 +113,17 @@ public struct HybridRoutes: RouteSet {
     /// nil if the header is missing, or is no GUID.
     let device: UUID?
 
+    /// - Throws: `HTTPErrorResponse`: 400 when User-Agent names no platform.
+    init(of app: HybridApp, _ authorization: MACAuthorization, userAgent: String?, device: String?) throws {
+      let userAgent = userAgent ?? ""
+      guard let platform = PhonePlatform(userAgent: userAgent) else { throw HTTPErrorResponse.noPlatform }
+      self.app = app
+      signature = authorization.signature
+      self.platform = platform
+      self.userAgent = userAgent
+      self.device = device.flatMap { UUID(uuidString: $0) }
+    }
+
     /// - Throws: `HybridError.deviceUnknown`.
     var requiredDevice: UUID {
       get throws {
@@ -110,11 +140,8 @@ public struct HybridRoutes: RouteSet {
     guard let authorization = request.headers[.authorization].flatMap({ MACAuthorization($0) }),
       let app = try await verifier.app(authorization, signed)
     else { throw HTTPErrorResponse.badSignature }
-    let userAgent = request.headers[.userAgent] ?? ""
-    guard let platform = PhonePlatform(userAgent: userAgent) else { throw HTTPErrorResponse.noPlatform }
-    return Caller(
-      app: app, signature: authorization.signature, platform: platform, userAgent: userAgent,
-      device: request.headers[.deviceID].flatMap { UUID(uuidString: $0) })
+    return try Caller(
+      of: app, authorization, userAgent: request.headers[.userAgent], device: request.headers[.deviceID])
   }
 
   private func registration(
@@ -144,18 +171,16 @@ public struct HybridRoutes: RouteSet {
   private static var empty: Response { JSONReply.make(bytes: ByteBuffer(string: "{}")) }
 }
 
-extension Request {
-  /// Names and values of the query; what is not percent-encoded UTF-8 is refused.
-  fileprivate var queryOptions: [(name: String, value: String)] {
-    get throws {
-      try (uri.query ?? "").split(separator: "&").map { option in
-        let name = option.prefix { $0 != "=" }
-        guard let decodedName = PathPart.decode(name), let value = PathPart.decode(option.dropFirst(name.count + 1))
-        else {
-          throw HTTPErrorResponse.badRequest("The query is not percent-encoded UTF-8.")
-        }
-        return (decodedName, value)
+extension HybridRoutes {
+  /// Names and values of a query; what is not percent-encoded UTF-8 is refused.
+  private static func options(of query: String?) throws -> [(name: String, value: String)] {
+    try (query ?? "").split(separator: "&").map { option in
+      let name = option.prefix { $0 != "=" }
+      guard let decodedName = PathPart.decode(name), let value = PathPart.decode(option.dropFirst(name.count + 1))
+      else {
+        throw HTTPErrorResponse.badRequest("The query is not percent-encoded UTF-8.")
       }
+      return (decodedName, value)
     }
   }
 }

@@ -2,7 +2,7 @@ public import Content
 import Hybrid
 public import Registry
 public import Sendouts
-import Subscriptions
+public import Subscriptions
 public import Wire
 
 /// Every management change that there is. API and command line both make changes by these alone: each changes something and adds
@@ -148,6 +148,19 @@ extension ManagementChange {
     try await record(
       .enableDatasync, "datasync \(request.app)", after: ["app": request.app, "keyId": new.key.id.description])
     return DatasyncSecret(app: request.app, secret: new.token, keyId: new.key.id)
+  }
+
+  /// Replaces the webhooks of a data tree.
+  public func saveWebhooks(
+    _ settings: WebhookSettings, app: String, in store: WebhookStore, rule: EndpointRule
+  ) async throws -> DatasyncSettings {
+    let store = store.within(transaction)
+    // What no master key opens can be replaced, too.
+    let before = try? await store.settings(customer, app: app)
+    try await store.save(settings, customer, app: app, rule: rule)
+    try await record(
+      .changeWebhooks, "datasync \(app)", before: before?.audited(), after: settings.audited(since: before))
+    return DatasyncSettings(webhooks: settings)
   }
 
   public func addTrigger(_ request: TriggerRequest) async throws -> TriggerReply {

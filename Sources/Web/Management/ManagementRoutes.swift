@@ -5,6 +5,7 @@ import Hummingbird
 public import Registry
 public import Sendouts
 public import Subscriptions
+public import Wire
 
 /// The management API under `/api/v1`: everything the command line does, for the customer of the access key.
 public struct ManagementRoutes: RouteSet {
@@ -27,13 +28,14 @@ public struct ManagementRoutes: RouteSet {
   ///   - credentials: asks push services about them.
   ///   - smsAccounts: opens what customers' providers of SMS are, to show it without its secrets.
   ///   - smsAddresses: where these providers post their status reports.
+  ///   - smsRule: where these providers may be.
   ///   - appCache: the hub's, which forgets what is changed here. So does `hybridCache`.
   public init(
     authenticator: Authenticator, replies: IdempotentReplies, keys: AccessKeys, apps: PushApps, vault: Vault,
     credentials: CredentialCheck, lists: ContactLists, templates: Templates,
     sendouts: SendoutStore, reports: Reports, customers: Customers, audit: AuditLog, appCache: PushAppCache,
     messages: MessageService, triggers: Triggers, hybrid: HybridApps, hybridCache: HybridAppCache,
-    datasync: DatasyncApps, smsAccounts: PushCredentialVault, smsAddresses: SMSStatusAddresses
+    datasync: DatasyncApps, smsAccounts: PushCredentialVault, smsAddresses: SMSStatusAddresses, smsRule: EndpointRule
   ) {
     let endpoint = IdempotentEndpoint(authenticator: authenticator, replies: replies)
     self.keys = KeyRoutes(endpoint: endpoint, keys: keys)
@@ -50,7 +52,7 @@ public struct ManagementRoutes: RouteSet {
     self.datasync = DatasyncManagementRoutes(endpoint: endpoint, apps: datasync)
     sms = SMSRoutes(
       endpoint: endpoint, apps: apps, cache: appCache, vault: vault, credentials: credentials, accounts: smsAccounts,
-      addresses: smsAddresses)
+      addresses: smsAddresses, rule: smsRule)
   }
 
   public func addRoutes(to routes: RouteTable) {

@@ -55,6 +55,7 @@ public struct MediatorRoutes: RouteSet {
       routes.post(RouterPath(base), use: sendForm)
       for path in ["\(base)/send", "\(base)/multisend", base] { routes.refuseOtherMethods(at: path) }
     }
+    routes.fastPath(.post, "/k/{accessKey}/pnm2/send", answer: sendFromCaches)
     // What softphones themselves tell.
     routes.post("/k/{accessKey}/tokens/report", use: report)
     routes.get("/k/{accessKey}/tokens/report", use: report)
@@ -84,8 +85,28 @@ public struct MediatorRoutes: RouteSet {
     guard case .object(let attributes) = try await json(request) else {
       throw HTTPErrorResponse.badRequest("The body must be a JSON object.")
     }
-    let verdict = try await verdict(on: attributes, sender)
-    return JSONReply.make(bytes: ByteBuffer(bytes: verdict.json(inList: false)))
+    return try await reply(to: attributes, sender)
+  }
+
+  private func reply(to attributes: [String: JSONValue], _ sender: Sender) async throws -> Response {
+    JSONReply.make(bytes: ByteBuffer(bytes: try await verdict(on: attributes, sender).json(inList: false)))
+  }
+
+  /// As `send`, for a short request whose key in the path is cached. It is read on the event loop.
+  private func sendFromCaches(_ request: FastRequest, _ answer: @escaping FastCompletion) -> Bool {
+    guard let type = request.header(.contentType), JSONBody.isType(type),
+      let access = authenticator.cachedAccess(String(request.parameters[0]), needs: .send),
+      case .object(let attributes)? = try? JSONValue(json: Array(request.body.readableBytesView))
+    else { return false }
+    do {
+      try authenticator.count(request, access)
+    } catch {
+      answer { throw error }
+      return true
+    }
+    let sender = Sender(customer: access.customer, appID: access.appID)
+    completeLater(answer) { try await reply(to: attributes, sender) }
+    return true
   }
 
   /// Takes a list, each push of it by itself, or one push as a list of one. All are accepted together.
@@ -101,12 +122,7 @@ public struct MediatorRoutes: RouteSet {
       throw HTTPErrorResponse.badRequest(
         "The list holds \(items.count) pushes, and at most \(Self.maximumCount) are allowed.")
     }
-    let verdicts = await withTaskGroup(of: (Int, SoftphoneVerdict).self) { group in
-      for (index, item) in items.enumerated() {
-        group.addTask { (index, await verdict(onItem: item, sender, context)) }
-      }
-      return await group.reduce(into: [SoftphoneVerdict](repeating: .noObject, count: items.count)) { $0[$1.0] = $1.1 }
-    }
+    let verdicts = await verdicts(on: items, sender, context.logger)
     let list = verdicts.map { $0.json(inList: true) }.joined(separator: [UInt8(ascii: ",")])
     return JSONReply.make(bytes: ByteBuffer(bytes: [UInt8(ascii: "[")] + list + [UInt8(ascii: "]")]))
   }
@@ -160,34 +176,68 @@ extension MediatorRoutes {
 // MARK: - Sending
 
 extension MediatorRoutes {
-  private func verdict(
-    onItem item: JSONValue, _ sender: Sender, _ context: WebRequestContext
-  ) async -> SoftphoneVerdict {
-    guard case .object(let attributes) = item else { return .noObject }
-    do {
-      return try await verdict(on: attributes, sender)
-    } catch {
-      // The others of the list have their own verdicts.
-      let reply = ErrorReplies.response(for: error)
-      if reply == nil { context.logger.error("a push of a list failed", metadata: ["error": "\(error)"]) }
-      return .failed(500, reply?.sentence ?? "The hub failed to send the push. Try again in a moment.")
-    }
-  }
-
   /// - Throws: what keeps the hub itself from sending, such as a database that is away.
   private func verdict(
     on attributes: [String: JSONValue], isForm: Bool = false, _ sender: Sender
   ) async throws -> SoftphoneVerdict {
+    switch try await message(attributes, isForm: isForm, sender) {
+    case .failure(let refusal): .failed(400, refusal.sentence)
+    case .success(let message):
+      try Self.verdict(await messages.send(sender.customer, [message], within: patience)[0])
+    }
+  }
+
+  /// Each item of a list has its own verdict.
+  private func verdicts(on items: [JSONValue], _ sender: Sender, _ logger: Logger) async -> [SoftphoneVerdict] {
+    var verdicts = [SoftphoneVerdict](repeating: .noObject, count: items.count)
+    func fail(_ index: Int, _ error: any Error) {
+      let reply = ErrorReplies.response(for: error)
+      if reply == nil { logger.error("a push of a list failed", metadata: ["error": "\(error)"]) }
+      verdicts[index] = .failed(500, reply?.sentence ?? "The hub failed to send the push. Try again in a moment.")
+    }
+    var accepted: [(index: Int, message: DeviceMessage)] = []
+    for (index, item) in items.enumerated() {
+      guard case .object(let attributes) = item else { continue }
+      do {
+        switch try await message(attributes, sender) {
+        case .failure(let refusal): verdicts[index] = .failed(400, refusal.sentence)
+        case .success(let message): accepted.append((index, message))
+        }
+      } catch {
+        fail(index, error)
+      }
+    }
+    let results = await messages.send(sender.customer, accepted.map(\.message), within: patience)
+    for (index, result) in zip(accepted.map(\.index), results) {
+      do { verdicts[index] = try Self.verdict(result) } catch { fail(index, error) }
+    }
+    return verdicts
+  }
+
+  private func message(
+    _ attributes: [String: JSONValue], isForm: Bool = false, _ sender: Sender
+  ) async throws -> Result<DeviceMessage, SoftphoneRefusal> {
     do {
       let push = try SoftphonePush(attributes, isForm: isForm)
       var apps: [PushApp] = []
       if [nil, push.appID].contains(sender.appID) {
         apps = try await pushApps.apps(sender.customer, appID: push.appID)
       }
-      guard let app = push.app(of: apps) else { return .failed(400, "AppId is not known here: add it as a push app.") }
-      return SoftphoneVerdict(try await messages.send(sender.customer, try push.message(to: app), within: patience))
+      guard let app = push.app(of: apps) else {
+        return .failure(SoftphoneRefusal(sentence: "AppId is not known here: add it as a push app."))
+      }
+      return .success(try push.message(to: app))
     } catch let refusal as SoftphoneRefusal {
-      return .failed(400, refusal.sentence)
+      return .failure(refusal)
+    } catch RegistryError.invalid(let field, let problem) {
+      return .failure(SoftphoneRefusal(sentence: "\(field) \(problem)."))
+    }
+  }
+
+  /// - Throws: what keeps the hub itself from sending.
+  private static func verdict(_ result: Result<DeviceVerdict, any Error>) throws -> SoftphoneVerdict {
+    do {
+      return SoftphoneVerdict(try result.get())
     } catch ContentError.invalid(let field, let problem) {
       return .failed(400, "\(field.replacing("message.fields.", with: "")) \(problem).")
     } catch RegistryError.invalid(let field, let problem) {

@@ -12,10 +12,12 @@ struct SMSRoutes: Sendable {
   let credentials: CredentialCheck
   let accounts: PushCredentialVault
   let addresses: SMSStatusAddresses
+  /// Where providers may be.
+  let rule: EndpointRule
 
   func save(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await endpoint.authenticate(request)
-    let account = try SMSAccount(try await request.json(SMSSettingsRequest.self))
+    let account = try SMSAccount(try await request.json(SMSSettingsRequest.self), rule)
     let response = try await endpoint.change(access, context) { [vault, addresses] change in
       SMSSettingsReply(try await change.setSMS(account, vault: vault), account, addresses)
     }
@@ -74,7 +76,7 @@ public struct SMSStatusRoutes: RouteSet {
     let body = try await request.bytes(upTo: Self.bodyLimit)
     let query = request.uri.query ?? ""
     let receipt = try await channel.take(
-      SMSChannel.StatusRequest(
+      SMSStatusRequest(
         url: addresses.url(of: customer) + (query.isEmpty ? "" : "?\(query)"), query: query,
         contentType: request.headers[.contentType], signature: request.headers[.twilioSignature],
         body: Array(body.readableBytesView)), of: customer)

@@ -50,7 +50,12 @@ public struct Authenticator: Sendable {
   /// The same for paths that name no customer.
   func cachedAccess(_ request: FastRequest, needs scope: AccessScope) -> Access? {
     let token = request.header(.authorization).flatMap(bearer) ?? request.header(.carmaToken)
-    guard let access = token.flatMap({ keys.cached($0) }) else { return nil }
+    return token.flatMap { cachedAccess($0, needs: scope) }
+  }
+
+  /// The same of a key that came in some other way.
+  func cachedAccess(_ token: String, needs scope: AccessScope) -> Access? {
+    guard let access = keys.cached(token) else { return nil }
     return access.opens(scope) ? access : nil
   }
 
@@ -97,8 +102,7 @@ public struct Authenticator: Sendable {
 
   /// The same from the cache alone. It is not counted.
   func cachedGatewayAccess(_ token: String?) -> Access? {
-    guard let access = token.flatMap({ keys.cached($0) }) else { return nil }
-    return access.opens(.gateway) ? access : nil
+    token.flatMap { cachedAccess($0, needs: .gateway) }
   }
 
   /// Empties the cache: a key that was revoked here must not open anything here once that is answered.

@@ -113,8 +113,11 @@ public enum ErrorReplies {
       .notFound("The app has no data tree. Enable it by POST /api/v1/datasync, or by pushcart datasync enable.")
     case .subscriptionUnknown: .notFound("The app has no subscription of this number.")
     case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
-    case .valueTooLarge(let limit):
-      .badRequest("path: the value has more than \(limit) bytes. Read what is below it.")
+    case .valueTooLarge(let leaves, let bytes):
+      HTTPErrorResponse(
+        .contentTooLarge,
+        "path: the value has more than \(leaves) leaves, or more than \(bytes) bytes of them and their paths. Read what is below it."
+      )
     }
   }
 

@@ -6,6 +6,8 @@ import NIOHTTP1
 /// A request that is short and whole.
 public struct FastRequest: Sendable {
   public let method: HTTPRequest.Method
+  /// Path and query as they were sent.
+  public let target: String
   /// The path's values for each `{name}` of the pattern, in their order and as they came.
   public let parameters: [Substring]
   /// Empty if there is none.
@@ -35,7 +37,8 @@ extension FastRequest {
   /// A request without a body that goes through the router.
   init(_ request: Request, _ context: WebRequestContext, parameters: [Substring]) {
     self.init(
-      method: request.method, parameters: parameters, body: ByteBuffer(), client: context.clientAddress.client,
+      method: request.method, target: request.uri.string, parameters: parameters, body: ByteBuffer(),
+      client: context.clientAddress.client,
       headers: .fields(request.headers))
   }
 }
@@ -46,29 +49,41 @@ public typealias FastReply = @Sendable () throws -> Response
 /// Takes the reply to a fast request, now or later, from any thread, exactly once.
 public typealias FastCompletion = @Sendable (@escaping FastReply) -> Void
 
+/// Completes a fast request once a task has made its reply.
+func completeLater(_ answer: @escaping FastCompletion, _ reply: @escaping @Sendable () async throws -> Response) {
+  Task {
+    let result: Result<Response, any Error>
+    do { result = .success(try await reply()) } catch { result = .failure(error) }
+    answer { try result.get() }
+  }
+}
+
 /// Routes that are asked for by the thousand: each is found by its path alone and answered on the event loop, without a task.
 struct FastRoutes: Sendable {
   final class Route: Sendable {
     /// Such as `/c/{token}`, as the table of routes has it.
     let pattern: String
     let methods: [HTTPRequest.Method]
+    /// Whether it takes requests with a query. If not, they go through the router.
+    let takesQuery: Bool
     /// Returns `false`, having done nothing, when the request has to go through the router.
     let answer: @Sendable (FastRequest, @escaping FastCompletion) -> Bool
     /// The pattern's bytes, each `{name}` of it as one 0.
     private let shape: [UInt8]
 
     init(
-      _ pattern: String, _ methods: [HTTPRequest.Method],
+      _ pattern: String, _ methods: [HTTPRequest.Method], takesQuery: Bool = false,
       answer: @escaping @Sendable (FastRequest, @escaping FastCompletion) -> Bool
     ) {
       self.pattern = pattern
       self.methods = methods
+      self.takesQuery = takesQuery
       self.answer = answer
       let segments = pattern.split(separator: "/").map { $0.first == "{" ? "\0" : $0 }
       shape = Array("/\(segments.joined(separator: "/"))".utf8)
     }
 
-    /// The values for each `{name}`, if the path is one of this pattern and has no query.
+    /// The values for each `{name}`, if the path is one of this pattern and has no query that the route does not take.
     func parameters(in path: String) -> [Substring]? {
       var parameters: [Substring] = []
       var rest = path.utf8[...]
@@ -84,7 +99,7 @@ struct FastRoutes: Sendable {
         parameters.append(Substring(value))
         rest = rest[value.endIndex...]
       }
-      return rest.isEmpty ? parameters : nil
+      return rest.isEmpty || takesQuery && rest.first == UInt8(ascii: "?") ? parameters : nil
     }
   }
 
@@ -112,8 +127,8 @@ struct FastRoutes: Sendable {
       return nil
     }
     let request = FastRequest(
-      method: method, parameters: parameters, body: body ?? ByteBuffer(), client: client, headers: .asRead(head.headers)
-    )
+      method: method, target: head.uri, parameters: parameters, body: body ?? ByteBuffer(), client: client,
+      headers: .asRead(head.headers))
     return (route, request)
   }
 

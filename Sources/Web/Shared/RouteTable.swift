@@ -88,13 +88,14 @@ public final class RouteTable: RouterMethods {
   /// - Parameters:
   ///   - method: GET, or PUT and POST for bodies of at most `FastRoutes.largestBody`.
   ///   - pattern: the path of that route.
+  ///   - takesQuery: whether requests with a query come here, too.
   ///   - answer: returns `false`, having done nothing, when the request has to go through the router. Must not block its
   ///     thread.
   public func fastPath(
-    _ method: HTTPRequest.Method, _ pattern: String,
+    _ method: HTTPRequest.Method, _ pattern: String, takesQuery: Bool = false,
     answer: @escaping @Sendable (FastRequest, @escaping FastCompletion) -> Bool
   ) {
-    fastRoutes.append(FastRoutes.Route(pattern, [method], answer: answer))
+    fastRoutes.append(FastRoutes.Route(pattern, [method], takesQuery: takesQuery, answer: answer))
   }
 
   /// The router over all routes. Every request passes `first`, one that has no route, too.

@@ -42,6 +42,8 @@ extension HTTPField.Name {
   public static let deviceID = known("DeviceID")
   /// `X-Total-Count`: how many there are, whatever `$top` leaves of them.
   static let totalCount = known("X-Total-Count")
+  /// `Host`, in a fast request.
+  static let host = known("Host")
   /// `X-Twilio-Signature`: that Twilio sent it.
   static let twilioSignature = known("X-Twilio-Signature")
   /// `X-Forwarded-For`: whom a proxy has the request from.

@@ -103,6 +103,9 @@ public enum DatasyncPayload {
   /// authenticated with it.
   public static let sealed = "webcom.sealed"
 
+  /// How far JSON of an event can be nested: names of a path, an array below them, and what the event puts around it.
+  static let deepest = DatasyncPath.maximumDepth + JSONReader.maximumDepth + 4
+
   /// The flat map of an event that is not encrypted.
   public static func map(_ event: DatasyncEvent, app appID: String, path: String) -> [String: String] {
     var map = [app: appID, self.path: path, self.event: event.name]
@@ -123,12 +126,14 @@ public enum DatasyncPayload {
   /// The event of a flat map that is not encrypted; nil if there is none in it.
   public static func event(in map: [String: String]) -> DatasyncEvent? {
     guard let name = map[event] else { return nil }
-    return DatasyncEvent(name: name, data: map[data].flatMap { try? JSONValue(json: Array($0.utf8)) })
+    return DatasyncEvent(name: name, data: map[data].flatMap { try? JSONValue(json: Array($0.utf8), deepest: deepest) })
   }
 
   /// The event of what was encrypted; nil if there is none in it.
   public static func event(plaintext: [UInt8]) -> DatasyncEvent? {
-    guard let object = try? JSONValue(json: plaintext), let name = object["event"]?.text else { return nil }
+    guard let object = try? JSONValue(json: plaintext, deepest: deepest), let name = object["event"]?.text else {
+      return nil
+    }
     return DatasyncEvent(name: name, data: object["data"])
   }
 }

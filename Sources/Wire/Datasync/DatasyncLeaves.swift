@@ -16,7 +16,7 @@ public struct DatasyncLeaves: Sendable, Equatable {
   }
 
   /// Most bytes of the paths of one value's leaves. Each leaf has its whole path, so a small body could take gigabytes.
-  private static let longestPaths = 16 << 20
+  public static let longestPaths = 16 << 20
 
   private mutating func add(_ value: JSONValue, _ path: DatasyncPath, _ left: inout Int) throws(JSONProblem) {
     switch value {
@@ -33,7 +33,7 @@ public struct DatasyncLeaves: Sendable, Equatable {
   }
 
   /// The value that these leaves make at a place.
-  /// - Parameter path: above all of them, or that of the only one; stored.
+  /// - Parameter path: above all of them, or that of the only one; stored. Empty if the leaves' paths begin there.
   public func value(at path: String) -> JSONValue {
     let root = Node()
     for (leaf, json) in self.json {

@@ -5,6 +5,18 @@ public struct WebhookSettings: APIRequest, Equatable {
 
   public init(destinations: [String: WebhookDestination] = [:]) { self.destinations = destinations }
 
+  /// As the audit log shows them: of headers it tells only whether they are others than before.
+  public func audited(since before: WebhookSettings? = nil) -> WebhookSettings {
+    WebhookSettings(
+      destinations: Dictionary(
+        uniqueKeysWithValues: destinations.map { name, destination in
+          var shown = destination
+          let isNew = before != nil && before?.destinations[name]?.headers != destination.headers
+          shown.headers = destination.headers?.mapValues { _ in isNew ? "new" : "…" }
+          return (name, shown)
+        }))
+  }
+
   public enum CodingKeys: String, CodingKey, CaseIterable { case destinations }
   public static let schemaName: String? = "WebhookSettings"
   public static let schemaDescription = "Where webhooks lead."

@@ -80,22 +80,24 @@ public struct EndpointRule: Sendable, Hashable {
   /// Webhooks and status reports to back ends: by default at every host of the internet, on the ports `HostList.ports`.
   public static let webhook = EndpointRule(known: HostList([]), isOpen: true, setting: "PUSHCART_WEBHOOK_ALLOWED_HOSTS")
 
+  /// Providers of SMS, whose addresses customers name: by default at every host of the internet, on the ports `HostList.ports`.
+  public static let sms = EndpointRule(known: HostList([]), isOpen: true, setting: "PUSHCART_SMS_ALLOWED_HOSTS")
+
   /// Why nothing is sent there, as a sentence's end; nil if its text tells no reason. A name can still lead to a private address,
   /// which is known when it is looked up.
-  public func problem(with endpoint: PushEndpoint) -> String? {
-    if let listed {
-      return listed.contains(endpoint.host, endpoint.port) ? nil : "must be at a host that \(setting) names"
-    }
+  public func problem(with endpoint: PushEndpoint) -> String? { problem(with: endpoint.host, endpoint.port) }
+
+  /// The same, of a host in lower case, an IPv6 address without its brackets.
+  public func problem(with host: String, _ port: Int) -> String? {
+    if let listed { return listed.contains(host, port) ? nil : "must be at a host that \(setting) names" }
     guard isOpen else {
-      return known.contains(endpoint.host, endpoint.port)
-        ? nil : "must be at a host of \(known), as \(setting) names no others"
+      return known.contains(host, port) ? nil : "must be at a host of \(known), as \(setting) names no others"
     }
-    guard HostList.ports.contains(endpoint.port) else { return "must be at port 443 or 8443" }
-    if let address = HostAddress(endpoint.host) {
+    guard HostList.ports.contains(port) else { return "must be at port 443 or 8443" }
+    if let address = HostAddress(host) {
       return address.isPublic ? nil : "must not be a private or reserved address"
     }
-    let name = endpoint.host
-    let isLocal = !name.contains(".") || Self.localDomains.contains(where: name.hasSuffix)
+    let isLocal = !host.contains(".") || Self.localDomains.contains(where: host.hasSuffix)
     return isLocal ? "must be at a host of the internet" : nil
   }
 
@@ -112,11 +114,12 @@ public struct EndpointRule: Sendable, Hashable {
   private static let localDomains = [".localhost", ".local", ".internal", ".home.arpa"]
 }
 
-/// The rules of all push services whose devices have endpoints, and of webhooks.
+/// The rules of all push services whose devices have endpoints, of webhooks, and of providers of SMS.
 public struct EndpointRules: Sendable, Hashable {
   public var wns = EndpointRule.wns
   public var webPush = EndpointRule.webPush
   public var webhook = EndpointRule.webhook
+  public var sms = EndpointRule.sms
 
   public init() {}
 }

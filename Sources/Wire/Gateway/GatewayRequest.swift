@@ -42,7 +42,7 @@ public enum GatewayProblem: Error, Sendable, Equatable {
   /// There is no message, or there are too many of something.
   case badCount(String)
 
-  static let noMessages = GatewayProblem.badCount("A MESSAGES node requires at least one MSG node")
+  package static let noMessages = GatewayProblem.badCount("A MESSAGES node requires at least one MSG node")
 
   public var sentence: String {
     switch self {
@@ -53,7 +53,7 @@ public enum GatewayProblem: Error, Sendable, Equatable {
 
 extension GatewayRequest {
   /// Adds a message, if there is room for it and its telephone numbers.
-  mutating func add(_ message: Message) throws(GatewayProblem) {
+  package mutating func add(_ message: Message) throws(GatewayProblem) {
     guard messages.count < Self.maximumMessages else {
       throw .badCount("A request has at most \(Self.maximumMessages) messages (MSG).")
     }
@@ -61,7 +61,7 @@ extension GatewayRequest {
   }
 
   /// Refuses more telephone numbers than a message or a request can have.
-  static func checkCount(of recipients: Int, total: Int) throws(GatewayProblem) {
+  package static func checkCount(of recipients: Int, total: Int) throws(GatewayProblem) {
     guard recipients <= maximumRecipients else {
       throw .badCount("A message has at most \(maximumRecipients) telephone numbers (TO).")
     }

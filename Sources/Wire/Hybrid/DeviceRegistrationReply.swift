@@ -80,9 +80,9 @@ public struct PhoneMessageReply: Sendable, Equatable {
   }
 
   /// Writes the members that are asked for.
-  public func write(_ members: Set<Member>, to writer: inout JSONWriter) {
+  public func write(_ members: [Member], to writer: inout JSONWriter) {
     writer.open("{")
-    for member in Member.allCases where members.contains(member) {
+    for member in members {
       switch member {
       case .id: writer.member("ID", id)
       case .updateID: writer.member("UpdateID", updateIDs.first)
@@ -100,9 +100,4 @@ public struct PhoneMessageReply: Sendable, Equatable {
     }
     writer.close("}")
   }
-}
-
-extension Timestamp {
-  /// In UTC without saying so, as in `2016-05-22T18:02:45.427`.
-  public var withoutZone: String { String(description.dropLast()) }
 }

@@ -11,18 +11,23 @@ public struct JSONReader {
   public static let maximumDepth = 32
 
   private let bytes: UnsafeBufferPointer<UInt8>
+  private let deepest: Int
   private var position = 0
   private var depth = 0
 
-  private init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
+  private init(_ bytes: UnsafeBufferPointer<UInt8>, deepest: Int = JSONReader.maximumDepth) {
+    self.bytes = bytes
+    self.deepest = deepest
+  }
 
   /// Reads one document that fills `bytes`, whitespace around it aside. The reader must not leave `body`.
   public static func read<Value>(
-    _ bytes: UnsafeRawBufferPointer, _ body: (inout JSONReader) throws(JSONProblem) -> Value
+    _ bytes: UnsafeRawBufferPointer, deepest: Int = JSONReader.maximumDepth,
+    _ body: (inout JSONReader) throws(JSONProblem) -> Value
   ) throws(JSONProblem) -> Value {
     let bytes = bytes.assumingMemoryBound(to: UInt8.self)
     guard String(validating: bytes, as: UTF8.self) != nil else { throw .ofBody("is not valid UTF-8") }
-    var reader = JSONReader(bytes)
+    var reader = JSONReader(bytes, deepest: deepest)
     let value = try body(&reader)
     reader.skipWhitespace()
     guard reader.position == bytes.count else { throw JSONProblem.malformed(at: reader.position) }
@@ -176,7 +181,7 @@ extension JSONReader {
   private mutating func enter() throws(JSONProblem) {
     depth += 1
     position += 1
-    guard depth <= Self.maximumDepth else { throw .ofBody("is nested more than \(Self.maximumDepth) deep") }
+    guard depth <= deepest else { throw .ofBody("is nested more than \(deepest) deep") }
   }
 
   private mutating func word(_ expected: StaticString) throws(JSONProblem) {

@@ -39,6 +39,12 @@ public struct JSONWriter: Sendable {
     needsComma = true
   }
 
+  public mutating func value(_ value: JSONValue) {
+    separate()
+    value.append(to: &bytes)
+    needsComma = true
+  }
+
   /// JSON as it is: a number, a word, or a document made elsewhere.
   public mutating func raw(_ json: String) {
     separate()

@@ -1,4 +1,4 @@
-/// What an access key may do. Each scope from `device` to `admin` includes the ones before it; `gateway` stands alone.
+/// What an access key may do. Each scope from `device` to `admin` includes the ones before it; `gateway` and `datasync` stand alone.
 public enum AccessScope: String, Sendable, Hashable, Codable, CaseIterable, SchemaProviding {
   /// Ships inside an app: registers and invalidates devices, never reads.
   case device
@@ -10,6 +10,11 @@ public enum AccessScope: String, Sendable, Hashable, Codable, CaseIterable, Sche
   case admin
   /// The gateway of CM Hybrid Messaging, and nothing else. Its token is a GUID, which requests carry in their body.
   case gateway
+  /// The data tree of the app that the key is bound to, and nothing else: the secret of `pushcart datasync enable`.
+  case datasync
+
+  /// Whether it opens nothing but what asks for it, and no other scope opens that.
+  public var standsAlone: Bool { self == .gateway || self == .datasync }
 }
 
 /// Body of `POST /api/v1/keys`.
@@ -35,9 +40,12 @@ public struct AccessKeyRequest: APIRequest, Equatable {
     switch field {
     case .name: FieldDescription("What the key is for, for people.", limits: 1...200)
     case .scope:
-      "What the key may do. Each scope from device to admin includes the ones before it; gateway stands alone."
+      "What the key may do. Each scope from device to admin includes the ones before it; gateway and datasync stand alone."
     case .appId:
-      "The only app whose routes the key opens. Not for the scopes `admin` and `gateway`. All apps if absent."
+      """
+      The only app whose routes the key opens. Not for the scopes `admin` and `gateway`; the scope `datasync` needs it. All apps if \
+      absent.
+      """
     case .expiresAt: "When the key expires, in the future. Never if absent."
     }
   }
@@ -84,7 +92,7 @@ public struct AccessKeyReply: APIObject, Equatable {
     case .keyId: "The key's number."
     case .name: "What the key is for."
     case .scope:
-      "What the key may do. Each scope from device to admin includes the ones before it; gateway stands alone."
+      "What the key may do. Each scope from device to admin includes the ones before it; gateway and datasync stand alone."
     case .appId: "The only app whose routes the key opens. Absent for all apps."
     case .createdBy: "The key that made this one. Absent for the command line."
     case .createdAt: "When the key was made."
@@ -132,7 +140,7 @@ public struct IssuedAccessKey: APIObject, Equatable {
     case .keyId: "The key's number."
     case .name: "What the key is for."
     case .scope:
-      "What the key may do. Each scope from device to admin includes the ones before it; gateway stands alone."
+      "What the key may do. Each scope from device to admin includes the ones before it; gateway and datasync stand alone."
     case .appId: "The only app whose routes the key opens. Absent for all apps."
     case .createdAt: "When the key was made."
     case .expiresAt: "When the key expires. Absent for never."

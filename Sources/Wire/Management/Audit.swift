@@ -78,6 +78,8 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case rotateHybrid = "hybrid.rotate"
   /// A data tree, or a new secret of one.
   case enableDatasync = "datasync.enable"
+  /// The webhooks of a data tree.
+  case changeWebhooks = "datasync.webhooks"
   /// A new key that signs page links.
   case rotateLinks = "links.rotate"
   /// A key that signed page links, refused from now on.

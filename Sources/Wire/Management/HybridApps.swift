@@ -98,7 +98,8 @@ public struct HybridAppChangeRequest: APIRequest, Equatable {
         """, limits: 1...100)
     case .statusUrl:
       FieldDescription(
-        "An https address that gets status reports of the app's messages. `\"\"` for none.", limits: 0...1000)
+        "An https address that gets status reports of the app's messages. `\"\"` for none; reports that wait are deleted.",
+        limits: 0...1000)
     }
   }
 }

@@ -161,7 +161,6 @@ public struct MessageOverrides: APIRequest, Hashable {
           "from": $0.from.map(JSONValue.string), "text": $0.text.map(JSONValue.string),
           "coding": $0.coding.map { .string($0.rawValue) },
           "maximumParts": $0.maximumParts.map { .integer(Int64($0)) },
-          "reference": $0.reference.map(JSONValue.string),
         ])
       },
     ])
@@ -196,20 +195,15 @@ public struct SMSOverride: APIRequest, Hashable {
   public var text: String?
   public var coding: SMSCoding?
   public var maximumParts: Int?
-  public var reference: String?
 
-  public init(
-    from: String? = nil, text: String? = nil, coding: SMSCoding? = nil, maximumParts: Int? = nil,
-    reference: String? = nil
-  ) {
+  public init(from: String? = nil, text: String? = nil, coding: SMSCoding? = nil, maximumParts: Int? = nil) {
     self.from = from
     self.text = text
     self.coding = coding
     self.maximumParts = maximumParts
-    self.reference = reference
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case from, text, coding, maximumParts, reference }
+  public enum CodingKeys: String, CodingKey, CaseIterable { case from, text, coding, maximumParts }
   public static let schemaName: String? = "SMSOverride"
   public static let schemaDescription = "What a message is as an SMS."
   public static let example = SMSOverride(from: "Acme", text: "Hi {{firstName}}, 20 % off today: acme.example/friday")
@@ -225,9 +219,6 @@ public struct SMSOverride: APIRequest, Hashable {
       "`auto` for GSM-7 where the text has only its characters, and UCS-2 else, which is the default; or `gsm7` or `ucs2`."
     case .maximumParts:
       FieldDescription("The most SMS that the text takes; it is cut there. 8 if absent.", limits: 1...8)
-    case .reference:
-      FieldDescription(
-        "Your own name for it, up to 32 letters and digits. The provider does not get it.", limits: 1...200)
     }
   }
 }

@@ -118,6 +118,9 @@ extension SMSRequestTemplate: CustomStringConvertible, CustomDebugStringConverti
 }
 
 extension SMSAccount {
+  /// What a text must be that `isSender` takes, as a sentence's end.
+  public static let senderRule = "must be up to 11 letters, digits and blanks, or up to 16 digits"
+
   /// Whether an SMS can come from it: 1 to 11 letters, digits and blanks, or 1 to 16 digits with or without a plus sign.
   public static func isSender(_ text: String) -> Bool {
     let digits = text.hasPrefix("+") ? text.dropFirst() : text[...]

@@ -1,4 +1,4 @@
-/// Where requests to a provider of SMS go: an https address of the internet, or any address of this machine itself.
+/// Where requests to a provider of SMS go. Customers name it, so a rule keeps it on the internet, or at hosts that the operator listed.
 public struct SMSAddress: Sendable, Hashable {
   /// In lower case; an IPv6 address without its brackets.
   public let host: String
@@ -7,11 +7,11 @@ public struct SMSAddress: Sendable, Hashable {
   public let path: String
   /// Whether it is an http address, which has to be this machine's.
   public let isPlain: Bool
-  /// Whether it is this machine's own.
-  public let isLoopback: Bool
+  /// Whether its name may lead to a private address, as the operator listed it.
+  public let mayBePrivate: Bool
 
-  /// - Throws: `JSONProblem` for anything else.
-  public init(url text: String) throws(JSONProblem) {
+  /// - Throws: `JSONProblem` for what is no address, and for one that the rule does not allow.
+  public init(url text: String, _ rule: EndpointRule) throws(JSONProblem) {
     let scheme = text.prefix { $0 != ":" }
     isPlain = scheme.lowercased() == "http"
     let endpoint: PushEndpoint
@@ -23,17 +23,16 @@ public struct SMSAddress: Sendable, Hashable {
     let address = HostAddress(endpoint.host)
     host = endpoint.host
     path = endpoint.path
-    isLoopback =
-      host == "localhost" || address.map { $0.bytes.count == 4 && $0.bytes[0] == 127 } == true
-      || address?.bytes == [UInt8](repeating: 0, count: 15) + [1]
     let authority = text.dropFirst(scheme.count + 3).prefix { $0 != "/" && $0 != "?" }
     let hasPort = PushEndpoint.parts(authority.lowercased())?.port != nil
     port = hasPort || !isPlain ? endpoint.port : 80
+    mayBePrivate = rule.isListed(host, port)
+    let isLoopback =
+      host == "localhost" || address.map { $0.bytes.count == 4 && $0.bytes[0] == 127 } == true
+      || address?.bytes == [UInt8](repeating: 0, count: 15) + [1]
     guard !isPlain || isLoopback else {
       throw JSONProblem("must begin with https://: http is allowed at localhost, 127.0.0.1 and [::1] only")
     }
-    guard address.map({ $0.isPublic || isLoopback }) ?? true else {
-      throw JSONProblem("must not be a private or reserved address")
-    }
+    if let problem = rule.problem(with: host, port) { throw JSONProblem(problem) }
   }
 }

@@ -18,6 +18,9 @@ public struct SMSText: Sendable, Hashable {
   /// Whether its end was cut off.
   public let isCut: Bool
 
+  /// The field of a message in whose text `{{pin}}` stands for a PIN. It names what the PIN follows from, so that no table has it.
+  public static let pinField = "pinSource"
+
   /// The most parts that a text may have.
   public static let mostParts = 8
 

@@ -61,7 +61,7 @@ extension [UInt8] {
 
 extension UInt8 {
   /// The ASCII digit of a value from 0 to 15.
-  init(hexDigit value: UInt8) {
+  public init(hexDigit value: UInt8) {
     self = value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
   }
 }

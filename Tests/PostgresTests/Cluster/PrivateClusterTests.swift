@@ -49,7 +49,7 @@ import Testing
       _ = try await withPool(cluster) { try await $0.query(create) }
       let killed = try #require(cluster.processID)
       kill(killed, SIGKILL)
-      while cluster.processID == killed { await Task.yield() }
+      try await waitUntil { cluster.processID != killed }
       let answer = try await withPool(cluster) { try await $0.query(read)[0].decode(Int.self) }
       #expect(answer == 42)
       await cluster.stop()

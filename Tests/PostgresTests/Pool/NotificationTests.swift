@@ -41,7 +41,7 @@ import Testing
             Statement("test.terminate", .write, "SELECT pg_terminate_backend($1::int4)"), Int32(listeners[0]))
         }
       }
-      while try await database.waits(untilRunning: 1, like: "LISTEN%", state: "idle") == listeners {}
+      try await waitUntil { try await database.waits(untilRunning: 1, like: "LISTEN%", state: "idle") != listeners }
       try await database.pool.query(Self.notify, "storm", "0")
       let runs = try await reader.value
       #expect(runs.count >= 2)

@@ -26,7 +26,7 @@ import Testing
       for try await event in pool.notifications(on: ["news"]) { if event == .mayHaveMissed { return true } }
       return false
     }
-    while !log.lines.contains(where: { $0.contains("is a standby and notifies nobody") }) { await Task.yield() }
+    try await waitUntil { log.lines.contains { $0.contains("is a standby and notifies nobody") } }
     #expect(try await pool.query(read)[0].decode(Bool.self))
     let refused = await #expect(throws: PostgresError.self) { try await pool.query(write) }
     #expect(refused?.isPassing == true)

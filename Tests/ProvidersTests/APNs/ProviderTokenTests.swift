@@ -45,7 +45,7 @@ import Wire
       #expect(simulator.apns.openConnections == 2)
       clock.pass(minutes: 2)
       apns.closeIdle()
-      while simulator.apns.openConnections > 1 { await Task.yield() }
+      try await waitUntil { simulator.apns.openConnections <= 1 }
       #expect(await apns.verdicts([.sample()], as: fresh) == [.accepted])
       #expect(simulator.apns.connectionsOpened == 2)
       #expect(await apns.verdicts([.sample()]) == [.accepted])

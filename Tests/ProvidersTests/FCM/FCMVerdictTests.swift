@@ -51,7 +51,7 @@ import Testing
     (FCMResponse(status: 404, errorCode: "UNREGISTERED", rpcStatus: "NOT_FOUND"), unregistered, .none),
     (FCMResponse(status: 404, rpcStatus: "NOT_FOUND"), .credentialsRefused(reason: "NOT_FOUND"), .none),
     (
-      FCMResponse(status: 429, errorCode: "QUOTA_EXCEEDED"), .retry(after: .seconds(60), reason: "QUOTA_EXCEEDED"),
+      FCMResponse(status: 429, errorCode: "QUOTA_EXCEEDED"), .retry(after: nil, reason: "QUOTA_EXCEEDED"),
       .none
     ),
     (
@@ -60,7 +60,7 @@ import Testing
     ),
     (
       FCMResponse(status: 429, rpcStatus: "RESOURCE_EXHAUSTED", retryAfter: .seconds(5)),
-      .retry(after: .seconds(60), reason: "RESOURCE_EXHAUSTED"), .none
+      .retry(after: .seconds(5), reason: "RESOURCE_EXHAUSTED"), .none
     ),
     (FCMResponse(status: 500, errorCode: "INTERNAL"), .retry(after: nil, reason: "INTERNAL"), .none),
     (

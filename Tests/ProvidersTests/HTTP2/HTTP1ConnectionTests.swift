@@ -61,7 +61,7 @@ import Wire
       for number in 1...3 {
         #expect(await account.verdicts(simulator, ["a\(number)"]) == [.accepted])
         simulator.wns.goAway()
-        while simulator.wns.openConnections > 0 { await Task.yield() }
+        try await waitUntil { simulator.wns.openConnections == 0 }
       }
       #expect(Set(simulator.wns.requests.map(\.connection)).count == 3)
     }
@@ -76,7 +76,8 @@ import Wire
       simulator.wns.goAway()
       simulator.wns.answerIgnored()
       #expect(await first == [.accepted])
-      #expect(await account.verdicts(simulator, ["b"]) == [.accepted])
+      let second = await account.verdicts(simulator, ["b"])
+      #expect(second == [.accepted])
       #expect(Set(simulator.wns.requests.map(\.connection)).count == 2)
     }
   }

@@ -20,8 +20,8 @@ import Testing
     #expect(pool.nextReview() == .distantFuture)
   }
 
-  @Test func `One connection is opened at a time, and a second for a backlog only`() {
-    var pool = pool()
+  @Test func `One connection is opened at a time, and another for a backlog only`() {
+    var pool = pool(size: 3)
     #expect(pool.review(waiting: 10_000, now: start) == [.open(1)])
     #expect(pool.review(waiting: 10_000, now: start).isEmpty)
     #expect(pool.opened(1).isEmpty)
@@ -29,8 +29,11 @@ import Testing
     #expect(pool.review(waiting: 10, now: start).isEmpty)
     #expect(pool.review(waiting: 300, now: start) == [.open(2)])
     #expect(pool.opened(2).isEmpty)
+    #expect(pool.review(waiting: 255, now: start).isEmpty)
+    #expect(pool.review(waiting: 256, now: start) == [.open(3)])
+    #expect(pool.opened(3).isEmpty)
     #expect(pool.review(waiting: 10_000, now: start).isEmpty)
-    #expect(pool.ready == [1, 2])
+    #expect(pool.ready == [1, 2, 3])
   }
 
   @Test func `Each loss doubles the delay, up to the limit, and a response resets it`() {

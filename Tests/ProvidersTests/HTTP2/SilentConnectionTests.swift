@@ -27,7 +27,7 @@ import Testing
   @Test func `No push leaves on a connection that died in its silence`() async throws {
     try await withProxy({
       $0.pingBeforeUse = .zero
-      $0.pingTimeout = .seconds(2)
+      $0.pingTimeout = .seconds(8)
     }) { simulator, services, proxy in
       #expect(await services.verdicts([.sample()]) == [.accepted])
       try await proxy.freeze()
@@ -48,7 +48,7 @@ import Testing
       streamLimit: 7,
       {
         $0.pingWhenWaiting = .milliseconds(100)
-        $0.pingTimeout = .seconds(2)
+        $0.pingTimeout = .seconds(8)
       }
     ) { simulator, services, proxy in
       #expect(await services.verdicts([.sample()]) == [.accepted])

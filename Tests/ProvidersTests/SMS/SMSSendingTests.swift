@@ -237,18 +237,55 @@ import Wire
     "http://sms.example.com/", "https://10.0.0.1/sms", "https://192.168.1.2", "ftp://localhost/", "localhost", "",
     "https://user@sms.example.com/", "https://[fd00::1]/", "http://127.0.0.1.example.com/",
   ])
-  func `An address is https, or this machine's`(_ url: String) {
-    #expect(throws: JSONProblem.self) { try SMSAddress(url: url) }
+  func `An address is https and of the internet`(_ url: String) {
+    #expect(throws: JSONProblem.self) { try SMSAddress(url: url, .sms) }
+  }
+
+  @Test(arguments: [
+    "https://localhost/", "https://127.0.0.1/", "http://127.0.0.1:8449/", "http://localhost:80/", "https://[::1]/",
+    "https://db.internal/", "https://sms.example.com:8449/",
+  ])
+  func `Addresses of this machine, and other ports, are allowed by the operator's list alone`(_ url: String) throws {
+    #expect(throws: JSONProblem.self) { try SMSAddress(url: url, .sms) }
+    var rule = EndpointRule.sms
+    rule.listed = HostList(
+      "localhost, localhost:80, 127.0.0.1, 127.0.0.1:8449, [::1], db.internal, sms.example.com:8449")
+    #expect(try SMSAddress(url: url, rule).mayBePrivate)
+    rule.listed = HostList("sms.example.com")
+    #expect(throws: JSONProblem.self) { try SMSAddress(url: url, rule) }
+  }
+
+  @Test(arguments: [nil, "sms.example.com"])
+  func `An account whose address is not allowed any more sends nothing, and says so`(_ list: String?) async throws {
+    try await withAPNs(provider: { $0.endpoints.sms.listed = list.flatMap(HostList.init) }) { simulator, services in
+      let account = services.cm(simulator)
+      let push = OutgoingPush(
+        token: Self.number, id: pushID(sendout: 1, push: 1), message: RenderedMessage(alert: JSONText.quoted("Hi")))
+      guard case .refused(let verdict) = account.prepare(push) else {
+        Issue.record("it is sent")
+        return
+      }
+      #expect(verdict == .credentialsRefused(reason: "HostNotAllowed"))
+      #expect(account.advice(on: "HostNotAllowed")?.contains("PUSHCART_SMS_ALLOWED_HOSTS") == true)
+      #expect(await account.check(.production) == .refused(reason: "HostNotAllowed"))
+      let call = VoiceCall(
+        to: try #require(PhoneNumber("0031612345678")), text: "{{pin}}", code: "1234", language: nil)
+      let caller = SMSAccount(
+        provider: .cm(productToken: "sesame-cm"), url: simulator.cmURL, voiceURL: simulator.cmVoiceURL, sender: "Acme")
+      #expect(await services.call(call, as: caller) == nil)
+      #expect(simulator.sms.requests.isEmpty && simulator.sms.calls.isEmpty)
+    }
   }
 
   @Test func `The parts of an address are read`() throws {
-    let plain = try SMSAddress(url: "http://localhost/a?b=c")
-    #expect(plain.isPlain && plain.isLoopback && plain.port == 80 && plain.path == "/a?b=c")
-    let numbered = try SMSAddress(url: "http://[::1]:8080")
-    #expect(numbered.isLoopback && numbered.port == 8080 && numbered.path == "/")
-    let secure = try SMSAddress(url: "https://gw.messaging.cm.com/v1.0/message")
-    #expect(!secure.isPlain && !secure.isLoopback && secure.port == 443)
-    #expect(try SMSAddress(url: "https://127.0.0.1:443/").isLoopback)
+    var rule = EndpointRule.sms
+    rule.listed = HostList("localhost:80, [::1]:8080")
+    let plain = try SMSAddress(url: "http://localhost/a?b=c", rule)
+    #expect(plain.isPlain && plain.mayBePrivate && plain.port == 80 && plain.path == "/a?b=c")
+    let numbered = try SMSAddress(url: "http://[::1]:8080", rule)
+    #expect(numbered.mayBePrivate && numbered.port == 8080 && numbered.path == "/")
+    let secure = try SMSAddress(url: "https://gw.messaging.cm.com/v1.0/message", .sms)
+    #expect(!secure.isPlain && !secure.mayBePrivate && secure.port == 443)
   }
 
   @Test(arguments: [(1, 0), (1, 1), (4_398_046_511_103, 4_294_967_295), (77, 36)])

@@ -240,6 +240,7 @@ import Wire
     ["app", "add", "--customer", "1", "--type", "symbian", "--app-id", "a.b", "--name", "x"], ["nonsense"],
     ["report", "weather", "--customer", "1"], ["report", "timeline", "--customer", "1"],
     ["report", "devices", "--customer", "1", "--contact", "x"], ["report", "opens", "--customer", "1", "--limit", "0"],
+    ["key", "add", "--customer", "1", "--name", "x", "--scope", "datasync"],
   ])
   func `A malformed command exits with 64`(arguments: [String]) async throws {
     let pushcart = Pushcart(databaseURL: "host=/nowhere", masterKey: "")

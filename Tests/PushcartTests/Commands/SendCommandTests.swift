@@ -62,11 +62,10 @@ import Wire
 extension SendingBench {
   /// Waits until a command has looked for a hub.
   fileprivate func untilHubsAreLookedFor() async throws {
-    while try await database.query(
-      """
+    let looked = """
       SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'pushcart command'
       AND query LIKE '%application_name = $1%' AND state = 'idle'
       """
-    ).isEmpty {}
+    try await waitUntil { try await !database.query(looked).isEmpty }
   }
 }

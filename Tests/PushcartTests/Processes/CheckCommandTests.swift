@@ -191,7 +191,10 @@ import Wire
       program: URL(filePath: "/usr/bin/env"))
     let pool = Pool(PoolConfiguration(connectionString: database), logger: TestServer.logger)
     let streams = Statement("test.streams", .read, "SELECT FROM pg_stat_replication WHERE state = 'streaming'")
-    while try await pool.query(streams).isEmpty { try #require(!standby.text.contains("error"), "\(standby.text)") }
+    try await waitUntil {
+      try #require(!standby.text.contains("error"), "\(standby.text)")
+      return try await !pool.query(streams).isEmpty
+    }
     await pool.close()
     let pushcart = Pushcart(databaseURL: database, masterKey: MasterKeys.generate())
     try await pushcart.run("migrate")

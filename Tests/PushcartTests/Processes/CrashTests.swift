@@ -51,9 +51,11 @@ import Wire
         // The pushes are written by now, and their batches are waited for.
         try await transaction.query(Statement("test.lock", .write, "LOCK TABLE push_batch IN SHARE MODE"))
         let sendout = try await fixture.send(through: first.server)
-        while try await fixture.database.query(
-          "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO push_batch%'"
-        ).isEmpty {}
+        try await waitUntil {
+          try await !fixture.database.query(
+            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO push_batch%'"
+          ).isEmpty
+        }
         await first.process.die()
         return sendout
       }

@@ -20,7 +20,7 @@ import Testing
       let late = try await fixture.database.pool.transaction { transaction in
         try await transaction.query(Self.lock)
         let late = Task { try await Self.put(fixture, hub) }
-        while try await transaction.query(Self.waiting).isEmpty { await Task.yield() }
+        try await waitUntil { try await !transaction.query(Self.waiting).isEmpty }
         hub.process.signal(SIGTERM)
         try await hub.process.says("Server State: shuttingDown")
         return late

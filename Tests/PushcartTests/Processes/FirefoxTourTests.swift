@@ -45,19 +45,19 @@ import Wire
       #expect(try Self.opened(demo) == "0")
       try await firefox.clickAlert(1)
       #expect(try await firefox.tab("http://localhost:\(ports[0])/c/").contains("Grace"))
-      while try Self.opened(demo) == "0" { await Task.yield() }
+      try await waitUntil(every: .milliseconds(200)) { try Self.opened(demo) != "0" }
       #expect(try Self.opened(demo) == "1")
 
       // Without a page, a click calls the pushreadurl.
       try await Self.send([], in: folder)
       #expect(try await firefox.alert(2).text == "Hello Grace")
       try await firefox.clickAlert(2)
-      while try Self.opened(demo) == "1" { await Task.yield() }
+      try await waitUntil(every: .milliseconds(200)) { try Self.opened(demo) != "1" }
       #expect(try Self.opened(demo) == "2")
 
       // A browser that ends a subscription tells the worker, which registers another one.
       try await firefox.endSubscriptions()
-      while try Self.devices(demo) != "2" { await Task.yield() }
+      try await waitUntil(every: .milliseconds(200)) { try Self.devices(demo) == "2" }
       try await Self.send([], in: folder)
       #expect(try await firefox.alert(3).text == "Hello Grace")
     }

@@ -11,6 +11,7 @@ import Testing
       var pushcart = fixture.pushcart
       pushcart.environment["PUSHCART_OPERATIONS_PORT"] = "\(port)"
       let hub = try await ProcessFixture.Hub(pushcart)
+      try await hub.process.says(#""message":"listening for operations""#)
       let operations = TestWebServer(url: "http://127.0.0.1:\(port)")
       for path in ["/metrics", "/api/v1/keys", "/api/v1/sendouts", "/openapi.json", "/swagger/", "/swagger"] {
         #expect(try await hub.server.send("GET", path, key: fixture.key).status == 404, "\(path)")
@@ -38,6 +39,7 @@ import Testing
       pushcart.environment["PUSHCART_OPERATIONS_PORT"] = "\(port)"
       pushcart.environment["PUSHCART_TRUSTED_PROXIES"] = trusted
       let hub = try await ProcessFixture.Hub(pushcart)
+      try await hub.process.says(#""message":"listening for operations""#)
       let operations = TestWebServer(url: "http://127.0.0.1:\(port)")
       let forwarded = [("X-Forwarded-For", "203.0.113.1, 198.51.100.7")]
       let made = try await operations.send(

@@ -13,7 +13,7 @@ struct RunningDemo {
   ///   - umask: of its process.
   init(in folder: String, _ ports: [Int], umask: String = "022") async throws {
     process = try Self.launch(in: folder, ports, umask: umask)
-    try await process.says("/api/v1/sendouts/")
+    try await process.says("}]}}'\n")
   }
 
   /// Starts a demo without waiting for it.

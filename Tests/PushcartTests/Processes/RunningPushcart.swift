@@ -35,17 +35,16 @@ final class RunningPushcart: Sendable {
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = output
     process.standardError = output
-    output.fileHandleForReading.readabilityHandler = { [weak self] _ in
-      self?.change { $0.said += self?.read() ?? [] }
-    }
     process.terminationHandler = { [weak self] process in
       // What it said last may not have been read yet.
-      self?.change {
-        $0.said += self?.read() ?? []
-        $0.status = process.terminationStatus
-      }
+      self?.takeOutput { $0.status = process.terminationStatus }
     }
     try process.run()
+    // A thread of its own: FileHandle's `readabilityHandler` has crashed in libdispatch when many pipes came and went.
+    Thread.detachNewThread { [weak self, output] in
+      var ready = pollfd(fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+      while poll(&ready, 1, -1) > 0 || errno == EINTR, self?.takeOutput() == true {}
+    }
   }
 
   deinit { if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) } }
@@ -88,21 +87,23 @@ final class RunningPushcart: Sendable {
     }
   }
 
-  /// The output since the last call.
-  private func read() -> [UInt8] {
-    let handle = output.fileHandleForReading
-    var ready = pollfd(fd: handle.fileDescriptor, events: Int16(POLLIN), revents: 0)
-    var all: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 65536)
-    while poll(&ready, 1, 0) > 0 {
-      let count = Foundation.read(handle.fileDescriptor, &chunk, chunk.count)
-      guard count > 0 else {
-        handle.readabilityHandler = nil
-        break
+  /// Takes the output since the last call.
+  /// - Returns: whether there may be more.
+  @discardableResult
+  private func takeOutput(_ body: @Sendable (inout State) -> Void = { _ in }) -> Bool {
+    let descriptor = output.fileHandleForReading.fileDescriptor
+    var isOpen = true
+    change { state in
+      var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      var chunk = [UInt8](repeating: 0, count: 65536)
+      while isOpen, poll(&ready, 1, 0) > 0 {
+        let count = Foundation.read(descriptor, &chunk, chunk.count)
+        isOpen = count > 0
+        state.said += chunk.prefix(max(0, count))
       }
-      all += chunk.prefix(count)
+      body(&state)
     }
-    return all
+    return isOpen
   }
 
   private func change(_ body: (inout State) -> Void) {

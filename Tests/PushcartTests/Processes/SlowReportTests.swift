@@ -11,7 +11,7 @@ import Testing
       @Sendable func state() async throws -> String? {
         try await hub.server.send("GET", "/api/v1/sendouts/\(sendout)", key: fixture.key).json.string("state")
       }
-      while try await state() != "finished" { await Task.yield() }
+      try await waitUntil { try await state() == "finished" }
       try await fixture.database.withPool { observer in
         let reports = try await fixture.database.pool.transaction { transaction in
           try await transaction.query(Statement("test.lock", .write, "LOCK TABLE push IN ACCESS EXCLUSIVE MODE"))
@@ -20,7 +20,7 @@ import Testing
           }
           let waiting = Statement(
             "test.waiting", .read, "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'push'::regclass")
-          while try await observer.query(waiting)[0].decode(Int.self) < 2 { await Task.yield() }
+          try await waitUntil { try await observer.query(waiting)[0].decode(Int.self) >= 2 }
           for number in 1...8 {
             let put = try await hub.server.send(
               "PUT", "/rest/1/apps/\(ProcessFixture.appID)/pushdevices",

@@ -43,16 +43,12 @@ import Wire
         "POST", "/k/\(key)/pnm2/send",
         json:
           #"{"verb":"NotifyReprovision","AppId":"\#(ProcessFixture.appID)","DeviceToken":"\#(token)","Selector":"a"}"#)
-      while try await fixture.database.query("SELECT FROM push WHERE state = 'waiting'").isEmpty {
-        try Task.checkCancellation()
-      }
+      try await waitUntil { try await !fixture.database.query("SELECT FROM push WHERE state = 'waiting'").isEmpty }
       await first.process.die()
       #expect(await reply == nil)
       fixture.simulator.apns.removeRules()
       let second = try await fixture.serve()
-      while try await fixture.database.query("SELECT FROM push WHERE state = 'accepted'").isEmpty {
-        try Task.checkCancellation()
-      }
+      try await waitUntil { try await !fixture.database.query("SELECT FROM push WHERE state = 'accepted'").isEmpty }
       await second.process.die()
     }
   }

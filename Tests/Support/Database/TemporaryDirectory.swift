@@ -10,12 +10,17 @@ import Foundation
 public struct TemporaryDirectory: Sendable {
   public let path: String
 
-  private static let parent = "/tmp/pushcart-tests-\(getuid())"
+  private static let name = "pushcart-tests-\(getuid())"
+  /// In memory, if there is room.
+  private static let memory = freeBytes(in: "/dev/shm") >= 4 << 30 ? "/dev/shm/\(name)" : "/tmp/\(name)"
 
-  public init(named name: String) throws {
-    try Self.makeParent()
-    Self.sweep()
-    path = "\(Self.parent)/\(getpid())-\(name)-\(UInt32.random(in: 0 ... .max))"
+  /// - Parameter inMemory: whether to put it on a file system in memory, if there is one with room for many databases.
+  public init(named name: String, inMemory: Bool = false) throws {
+    let parent = inMemory ? Self.memory : "/tmp/\(Self.name)"
+    try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
+    chmod(parent, 0o755)
+    Self.sweep(parent)
+    path = "\(parent)/\(getpid())-\(name)-\(UInt32.random(in: 0 ... .max))"
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     // The server may run as another user.
     chmod(path, 0o755)
@@ -23,13 +28,13 @@ public struct TemporaryDirectory: Sendable {
 
   public func remove() { try? FileManager.default.removeItem(atPath: path) }
 
-  private static func makeParent() throws {
-    try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
-    chmod(parent, 0o755)
+  private static func freeBytes(in path: String) -> Int {
+    var status = statvfs()
+    return statvfs(path, &status) == 0 ? Int(status.f_bavail) * Int(status.f_frsize) : 0
   }
 
   /// Removes the directories of processes that have ended. A server that still runs in one of them is stopped.
-  private static func sweep() {
+  private static func sweep(_ parent: String) {
     for entry in (try? FileManager.default.contentsOfDirectory(atPath: parent)) ?? [] {
       guard let owner = pid_t(entry.prefix { $0 != "-" }), kill(owner, 0) == -1, errno == ESRCH else { continue }
       let pidFile = "\(parent)/\(entry)/data/postmaster.pid"

@@ -31,14 +31,14 @@ public struct TestDatabase: Sendable {
 
 extension TestDatabase {
   /// Returns when a statement waits for somebody's lock.
-  public func someoneWaits(as observer: Pool) async throws {
+  public func someoneWaits(_ count: Int = 1, as observer: Pool) async throws {
     let look = Statement(
       "test.someone_waits", .write,
       """
       SELECT count(*) FROM pg_stat_activity
       WHERE datname = current_database() AND wait_event_type = 'Lock' AND pid <> pg_backend_pid()
       """)
-    while try await observer.query(look)[0].decode(Int.self) == 0 {}
+    try await waitUntil { try await observer.query(look)[0].decode(Int.self) >= count }
   }
 }
 
@@ -52,7 +52,8 @@ public func withDatabase<Answer: Sendable>(
   defer { limit.leave() }
   let server = try await TestServer.shared
   let name = "test_\(serial.add(1, ordering: .relaxed).newValue)_\(UInt32.random(in: 0 ... .max))"
-  let create = Statement("test.create", .write, "CREATE DATABASE \(name) TEMPLATE \(server.template)")
+  let options = try await server.copyOptions
+  let create = Statement("test.create", .write, "CREATE DATABASE \(name) TEMPLATE \(server.template) \(options)")
   try await server.administration.query(create)
   let outcome: Result<Answer, any Error>
   do {

@@ -39,12 +39,12 @@ public struct Firefox: Sendable {
     }
     let portFile = "\(profile.path)/MarionetteActivePort"
     var port: Int?
-    while port == nil {
+    try await waitUntil {
       guard process.isRunning else {
         throw Marionette.Failure(description: "Firefox ended before it could be controlled.")
       }
       port = (try? String(contentsOfFile: portFile, encoding: .utf8)).flatMap { Int($0) }
-      await Task.yield()
+      return port != nil
     }
     let firefox = Firefox(marionette: try await Marionette(port: port ?? 0))
     try await firefox.prepare(pushService, caFile)

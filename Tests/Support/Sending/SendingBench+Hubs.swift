@@ -1,4 +1,5 @@
 public import Delivery
+public import Logging
 public import Providers
 public import Sendouts
 import ServiceLifecycle
@@ -9,8 +10,13 @@ public struct TestHub: Sendable {
   public var runner = RunnerSettings()
   /// Share of each back-off: 0 tries again at once.
   public var jitter = 0.0
+  public var logger = TestServer.logger
+  /// By which closed lanes are tried again.
+  public var clock: @Sendable () -> ContinuousClock.Instant = { .now }
 
   public init() {
+    // A slow machine extends no lease in time, so none ends by itself: see `endLeases`.
+    dispatch.lease = .seconds(3600)
     dispatch.extendEvery = .milliseconds(500)
     runner.checkEvery = .milliseconds(200)
     runner.scanEvery = .milliseconds(500)
@@ -22,24 +28,25 @@ extension SendingBench {
   public func dispatcher(_ hub: TestHub = TestHub(), services: PushServices? = nil) -> Dispatcher {
     let jitter = hub.jitter
     return Dispatcher(
-      pool, services: services ?? self.services, links: links, settings: hub.dispatch, logger: TestServer.logger,
-      random: { jitter })
+      pool, services: services ?? self.services, links: links, settings: hub.dispatch, logger: hub.logger,
+      clock: hub.clock, random: { jitter })
   }
 
   public func runner(_ hub: TestHub = TestHub(), services: PushServices? = nil) -> SendoutRunner {
     SendoutRunner(
       pool, dispatcher: dispatcher(hub, services: services), vault: vault, settings: hub.runner,
-      logger: TestServer.logger)
+      logger: hub.logger)
   }
 
-  /// Runs `body` while so many hubs send. They drop everything when it ends, as if they were killed.
+  /// Runs `body` while so many hubs send. They drop everything when it ends, as if they were killed and their leases
+  /// had ended.
   @discardableResult
   public func withHubs<Answer: Sendable>(
     _ count: Int = 1, _ configure: (inout TestHub) -> Void = { _ in }, _ body: () async throws -> Answer
   ) async throws -> Answer {
     var hub = TestHub()
     configure(&hub)
-    return try await withThrowingTaskGroup(of: Void.self) { group in
+    let answer = try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<count {
         let runner = runner(hub)
         group.addTask { try await runner.run() }
@@ -47,5 +54,12 @@ extension SendingBench {
       defer { group.cancelAll() }
       return try await body()
     }
+    try await endLeases()
+    return answer
+  }
+
+  /// Lets any hub take over what is claimed, as if it were not extended for too long.
+  public func endLeases() async throws {
+    try await database.query("UPDATE push_batch SET lease_until = now() - interval '1 second' WHERE state = 'claimed'")
   }
 }

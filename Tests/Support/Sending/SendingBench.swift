@@ -95,19 +95,21 @@ extension SendingBench {
   /// Waits until the sendout is as `condition` says, asking the database again and again.
   @discardableResult
   public func until(
-    _ key: SendoutKey, _ condition: (SendoutReply) throws -> Bool
+    _ key: SendoutKey, _ condition: (SendoutReply) async throws -> Bool
   ) async throws -> SendoutReply {
-    while true {
-      let sendout = try await show(key)
-      if try condition(sendout) { return sendout }
-      try Task.checkCancellation()
+    var sendout = try await show(key)
+    try await waitUntil {
+      if try await condition(sendout) { return true }
+      sendout = try await show(key)
+      return false
     }
+    return sendout
   }
 
   /// Makes every push that waits due now, once no hub has a batch in hand: its release would put the batch off again.
   public func makeDue(_ key: SendoutKey) async throws {
     let inHand = "SELECT FROM push_batch WHERE sendout_id = $1::bigint AND state = 'claimed'"
-    while try await !database.query(inHand, key.sendout.rawValue).isEmpty { try Task.checkCancellation() }
+    try await waitUntil { try await database.query(inHand, key.sendout.rawValue).isEmpty }
     for table in ["push", "push_batch"] {
       try await database.query(
         "UPDATE \(table) SET not_before = now() - interval '1 second' WHERE sendout_id = $1::bigint AND not_before > now()",

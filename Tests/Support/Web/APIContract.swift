@@ -13,6 +13,16 @@ public final class APIContract: Sendable {
   private let check: SchemaCheck
   private let seen = Mutex<Set<String>>([])
 
+  /// The document that the hub publishes, as a client reads it.
+  public convenience init() async throws { self.init(document: try await Self.published.value) }
+
+  /// Made and read once for all tests, as that takes long.
+  private static let published = Task {
+    try await withTestWebServer([try WholeWebServer.description.get()]) { server in
+      try await server.send("GET", "/openapi.json").json
+    }
+  }
+
   public init(document: JSONValue) {
     self.document = document
     check = SchemaCheck(document: document)

@@ -55,7 +55,7 @@ public struct TestWebServer: Sendable {
   }
 
   private func reply(to request: HTTPClientRequest) async throws -> TestReply {
-    let response = try await Self.client.execute(request, timeout: .seconds(60))
+    let response = try await Self.client.execute(request, timeout: .seconds(300))
     let body = try await response.body.collect(upTo: 16 * 1024 * 1024)
     let fields = response.headers.map { ($0.name.lowercased(), $0.value) }
     return TestReply(
@@ -63,10 +63,14 @@ public struct TestWebServer: Sendable {
       body: Array(body.readableBytesView))
   }
 
-  /// Follows no redirects, so that tests see them.
+  /// Follows no redirects, so that tests see them, and has all the time of a slow machine.
   private static let client: HTTPClient = {
     var configuration = HTTPClient.Configuration()
     configuration.redirectConfiguration = .disallow
+    // Waiting for one of its few connections counts, too.
+    configuration.timeout.connect = .seconds(300)
+    // A server that was killed is not waited for.
+    configuration.connectionPool.retryConnectionEstablishment = false
     return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
   }()
 }

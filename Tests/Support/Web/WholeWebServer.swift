@@ -17,7 +17,6 @@ public struct WholeWebServer: Sendable {
   public let vault: Vault
   public let services: PushServices
   public let signer: LinkSigner
-  public var publicURL = "https://push.example.com"
   public var logger = TestServer.logger
   /// Where endpoints of devices may lead.
   public var endpoints = EndpointRules()
@@ -32,6 +31,10 @@ public struct WholeWebServer: Sendable {
   public var patience = Duration.seconds(30)
   /// Sends single messages; made here if nil.
   public var messages: MessageDispatcher?
+
+  static let publicURL = "https://push.example.com"
+  /// Made once for all tests, as it takes long.
+  static let description = Result { try DescriptionRoutes(publicURL: publicURL) }
 
   public init(_ pool: Pool, vault: Vault, services: PushServices, signer: LinkSigner) {
     self.pool = pool
@@ -50,7 +53,7 @@ public struct WholeWebServer: Sendable {
       let authenticator = Authenticator(AccessKeyCache(pool))
       let pushApps = PushAppCache(pool)
       let dispatcher = Dispatcher(
-        pool, services: services, links: PublicLinks(base: publicURL, signer: signer), logger: TestServer.logger)
+        pool, services: services, links: PublicLinks(base: Self.publicURL, signer: signer), logger: TestServer.logger)
       let messageService = MessageService(
         pool, dispatcher: dispatcher, messages: messages ?? MessageDispatcher(dispatcher), apps: pushApps,
         credentials: PushCredentialVault(pool, vault: vault),
@@ -58,7 +61,7 @@ public struct WholeWebServer: Sendable {
       let hybridCache = HybridAppCache(pool, vault: vault)
       let registrations = RegistrationBatcher(pool, endpoints: endpoints)
       let hybrid = HybridRoutes(
-        verifier: MACVerifier(hybridCache, publicURL: publicURL),
+        verifier: MACVerifier(hybridCache, publicURL: Self.publicURL),
         phones: PhoneRegistrations(
           pool, pins: pins, delivery: MessagePINDelivery(messageService, apps: pushApps, makeCall: makeCall),
           pushApps: pushApps, registrations: registrations),
@@ -81,12 +84,13 @@ public struct WholeWebServer: Sendable {
         gateway: GatewayRoutes(
           authenticator: authenticator,
           messages: HybridMessages(
-            pool, messages: messageService, apps: pushApps,
+            pool, messages: messageService, apps: pushApps, hybridApps: hybridCache,
             registrations: RegistrationBatcher(pool, endpoints: endpoints))),
         geoIP: GeoIPRoutes(countries: nil, authenticate: hybrid.authenticate),
         datasync: DatasyncRoutes(
           authenticator: authenticator, tree: DataTree(pool), subscriptions: SubscriptionStore(pool, vault: vault),
-          webhooks: WebhookStore(pool, vault: vault), rule: endpoints.webhook),
+          webhooks: WebhookStore(pool, vault: vault), rule: endpoints.webhook,
+          replies: IdempotentReplies(pool, vault: vault)),
         management: ManagementRoutes(
           authenticator: authenticator, replies: IdempotentReplies(pool, vault: vault), keys: AccessKeys(pool),
           apps: PushApps(pool, vault: vault), vault: vault,
@@ -95,13 +99,13 @@ public struct WholeWebServer: Sendable {
           reports: Reports(pool), customers: Customers(pool), audit: AuditLog(pool), appCache: pushApps,
           messages: messageService, triggers: Triggers(pool), hybrid: HybridApps(pool), hybridCache: hybridCache,
           datasync: DatasyncApps(pool), smsAccounts: PushCredentialVault(pool, vault: vault),
-          smsAddresses: smsAddresses),
+          smsAddresses: smsAddresses, smsRule: endpoints.sms),
         pages: pages,
         smsStatus: SMSStatusRoutes(
           SMSChannel(
             apps: pushApps, credentials: PushCredentialVault(pool, vault: vault), services: services,
             reports: DeliveryReports(pool)), smsAddresses),
-        description: try DescriptionRoutes(publicURL: publicURL),
+        description: try Self.description.get(),
         health: HealthRoutes(unavailableReason: { nil }),
         metrics: MetricsRoutes { ("text/plain; version=0.0.4", "pushcart_up 1\n") }
       ).all
@@ -109,12 +113,12 @@ public struct WholeWebServer: Sendable {
   }
 
   /// Where providers of SMS post their status reports.
-  public var smsAddresses: SMSStatusAddresses { SMSStatusAddresses(key: Array(0..<32), publicURL: publicURL) }
+  public var smsAddresses: SMSStatusAddresses { SMSStatusAddresses(key: Array(0..<32), publicURL: Self.publicURL) }
 
   private var pages: PageRoutes {
     let opens = Opens(pool)
     let pages = RichPageService(
-      pool, templates: PageTemplateCache(pool), links: PublicLinks(base: publicURL, signer: signer),
+      pool, templates: PageTemplateCache(pool), links: PublicLinks(base: Self.publicURL, signer: signer),
       vault: vault, logger: logger)
     return PageRoutes(pages, opens: opens, signer: signer)
   }

@@ -96,7 +96,7 @@ import Web
               SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity
               WHERE datname = current_database() AND wait_event_type = 'Lock'
               """)
-            while try await spare.query(cancel)[0].decode(Int.self) == 0 {}
+            try await waitUntil { try await spare.query(cancel)[0].decode(Int.self) != 0 }
             return try await reply.value
           }
           #expect(reply.status == 503)
@@ -110,7 +110,7 @@ import Web
               SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity
               WHERE datname = current_database() AND wait_event_type = 'Lock'
               """)
-            while try await spare.query(cancel)[0].decode(Int.self) == 0 {}
+            try await waitUntil { try await spare.query(cancel)[0].decode(Int.self) != 0 }
             return put
           }
           #expect(try await put.value.status == 200)

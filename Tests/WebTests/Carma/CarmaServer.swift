@@ -77,10 +77,7 @@ func withCarmaServer(
   try await withDatabase { database in
     let acme = try await customer("ACME", database.pool)
     let other = try await customer("Other", database.pool)
-    // On a server of its own, so that what is logged here is Carma's alone.
-    let contract = try await withTestWebServer([DescriptionRoutes(publicURL: "https://push.example.com")]) { server in
-      APIContract(document: try await server.send("GET", "/openapi.json").json)
-    }
+    let contract = try await APIContract()
     try await withTestWebServer(
       [CarmaRoutes(database.pool, timeout: .seconds(60), requestsPerKey: requestsPerKey)], logger: logger
     ) { server in

@@ -44,6 +44,35 @@ import Wire
     }
   }
 
+  @Test func `Names that look the same are the same: only those in Unicode's form NFC are taken`() async throws {
+    try await withTree { tree in
+      let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
+      #expect(try await tree.send("PUT", "/names", "{\"\(composed)\":1}").status == 200)
+      for refused in [
+        "{\"\(decomposed)\":2}", "{\"\(composed)\":1,\"\(decomposed)\":2}", "{\"\(decomposed)\":2,\"\(composed)\":1}",
+      ] {
+        for method in ["PUT", "PATCH"] {
+          let reply = try await tree.send(method, "/names", refused)
+          #expect(reply.status == 400 && reply.error?.contains("NFC") == true, "\(method) \(reply.text)")
+        }
+      }
+      for (method, path, body) in [
+        ("GET", "/cafe%CC%81", nil), ("GET", "/names/cafe%CC%81/a", nil), ("DELETE", "/names/cafe%CC%81", nil),
+        ("PUT", "/names/cafe%CC%81", "null"), ("PUT", "/cafe%CC%81/a", "1"), ("POST", "/cafe%CC%81", "{}"),
+        ("PATCH", "/names", "{\"\(decomposed)\":null}"),
+      ] {
+        let reply = try await tree.send(method, path, body)
+        #expect(reply.status == 400 && reply.error?.hasPrefix("path ") == true, "\(method) \(path) \(reply.text)")
+        #expect(reply.error?.contains("NFC") == true, "\(method) \(path) \(reply.text)")
+      }
+      #expect(try await tree.send("GET", "/names/caf%C3%A9").text == "1")
+      let made = try await tree.subscribe(
+        "{\"path\":\"/\(decomposed)\",\"event\":\"value\",\"deviceToken\":\"t\",\"service\":\"fcm\"}")
+      #expect(made.status == 400 && made.error?.contains("NFC") == true, "\(made.text)")
+      #expect(try await tree.send("GET", "").text == "{\"names\":{\"\(composed)\":1}}")
+    }
+  }
+
   @Test func `The secret decides the customer and the app, and a value has its limits`() async throws {
     try await withTree { tree in
       let other = try await tree.server.send("GET", "/datasync/v2/com.acme.other/data/a", key: tree.secret)
@@ -55,6 +84,67 @@ import Wire
       #expect(try await tree.send("PATCH", "/a", "[]").status == 400)
       #expect(try await tree.server.send("PUT", "/datasync/v2/com.acme.app/data/a", key: tree.secret).status == 415)
       #expect(try await tree.send("GET", "").text == "null")
+    }
+  }
+
+  @Test func `Only a key of scope datasync opens a data tree, and that opens nothing else`() async throws {
+    try await withTree { tree in
+      #expect(try await tree.send("PUT", "/a", "1").status == 200)
+      func made(_ scope: AccessScope, app: String? = "com.acme.app") async throws -> TestReply {
+        let bound = app.map { #","appId":"\#($0)""# } ?? ""
+        return try await tree.server.send(
+          "POST", "/api/v1/keys", key: tree.admin, json: #"{"name":"k","scope":"\#(scope.rawValue)"\#(bound)}"#)
+      }
+      for scope in [AccessScope.device, .send, .backend] {
+        let key = try await made(scope).json.string("token")
+        let reply = try await tree.server.send("GET", "/datasync/v2/com.acme.app/data/a", key: key)
+        #expect(reply.status == 403 && reply.error == "This needs an access key of scope datasync.", "\(reply.text)")
+      }
+      #expect(try await tree.server.send("GET", "/datasync/v2/com.acme.app/data/a", key: tree.admin).status == 403)
+      let unbound = try await made(.datasync, app: nil)
+      #expect(unbound.status == 400 && unbound.error?.hasPrefix("appId is missing") == true, "\(unbound.text)")
+      let second = try await made(.datasync).json.string("token")
+      #expect(try await tree.server.send("GET", "/datasync/v2/com.acme.app/data/a", key: second).text == "1")
+      for (method, path) in [
+        ("GET", "/api/v1/keys"), ("GET", "/api/v1/datasync"), ("POST", "/api/v1/messages"),
+        ("GET", "/rest/1/apps/com.acme.app/pushdevices/a"), ("PUT", "/rest/1/apps/com.acme.app/pushdevices"),
+        ("GET", "/rest/1/triggers"),
+      ] {
+        let reply = try await tree.server.send(
+          method, path, key: path.hasPrefix("/rest/") ? nil : tree.secret,
+          headers: path.hasPrefix("/rest/") ? [("X-Carma-Authentication-Token", tree.secret)] : [],
+          json: method == "GET" ? nil : #"{"originalId":"a","deviceInfo":[]}"#)
+        #expect(reply.status == 403, "\(method) \(path): \(reply.text)")
+      }
+      let gateway = try await tree.server.send(
+        "GET", "/gateway.ashx?producttoken=\(tree.secret)&from=A&to=0031600000001&body=x")
+      #expect(gateway.text.hasPrefix("Error: ERROR "), "\(gateway.text)")
+    }
+  }
+
+  @Test func `Two customers with the same app id have data trees of their own`() async throws {
+    try await withManagementServer { managed in
+      var secrets: [String] = []
+      for key in [managed.key, managed.otherKey] {
+        _ = try await managed.send(
+          "POST", "/api/v1/apps", key: key, json: #"{"name":"Acme","appId":"com.acme.app","appType":6}"#)
+        let enabled = try await managed.send("POST", "/api/v1/datasync", key: key, json: #"{"app":"com.acme.app"}"#)
+        secrets.append(try #require(try enabled.json.string("secret")))
+      }
+      let (path, subscriptions) = ("/datasync/v2/com.acme.app/data/a", "/datasync/v2/com.acme.app/subscriptions")
+      #expect(try await managed.send("PUT", path, key: secrets[0], json: "1").status == 200)
+      let subscribed = try await managed.send(
+        "POST", subscriptions, key: secrets[0],
+        json: #"{"path":"/a","event":"value","deviceToken":"t","service":"fcm"}"#)
+      let id = try #require(try subscribed.json.integer("subscriptionId"))
+      #expect(try await managed.send("GET", path, key: secrets[1]).text == "null")
+      #expect(try await managed.send("GET", subscriptions, key: secrets[1]).json.array("items") == [])
+      #expect(try await managed.send("DELETE", "\(subscriptions)/\(id)", key: secrets[1]).status == 404)
+      #expect(try await managed.send("PUT", path, key: secrets[1], json: "2").status == 200)
+      #expect(try await managed.send("DELETE", path, key: secrets[1]).status == 200)
+      #expect(try await managed.send("GET", path, key: secrets[0]).text == "1")
+      #expect(
+        try await managed.database.query("SELECT FROM datasync_subscription WHERE pending IS NOT NULL").isEmpty)
     }
   }
 
@@ -82,6 +172,19 @@ import Wire
     }
   }
 
+  @Test func `The document's settings of webhooks are stored and shown as they are`() async throws {
+    try await withTree { tree in
+      let webhooks = """
+        {"destinations":{"myWebhook":{"destinationUris":[{"acceptAnyCertificate":false,"uri":"https://hooks.example.com/a"}],\
+        "enabled":true,"headers":{"X-webcom-webhook-token":"bar"},"subscribeDurationSeconds":3600000}}}
+        """
+      let base = "/datasync/v2/com.acme.app/settings"
+      let saved = try await tree.server.send("PUT", "\(base)/webhooks", key: tree.secret, json: webhooks)
+      #expect(saved.status == 200 && saved.text == #"{"webhooks":\#(webhooks)}"#, "\(saved.text)")
+      #expect(try await tree.server.send("GET", base, key: tree.secret).text == saved.text)
+    }
+  }
+
   @Test func `Webhooks lead to the internet alone, with certificates and the one header`() async throws {
     try await withTree { tree in
       func save(_ destination: String) async throws -> TestReply {
@@ -106,6 +209,12 @@ import Wire
       let settings = try await tree.server.send("GET", "/datasync/v2/com.acme.app/settings", key: tree.secret).json
       #expect(settings["webhooks"]?["destinations"]?["myWebhook"]?["subscribeDurationSeconds"] == 3_600_000)
       #expect(try await tree.subscribe(#"{"path":"/a","event":"value","webhook":"myWebhook"}"#).status == 200)
+      // The audit log tells of the change, and of a new token, and shows no token.
+      #expect(try await save(hook("https://hooks.example.com/a").replacing(#""bar""#, with: #""other""#)).status == 200)
+      let log = try await tree.server.send("GET", "/api/v1/audit", key: tree.admin)
+      let actions = try (log.json.array("items") ?? []).compactMap { $0.string("action") }
+      #expect(actions.filter { $0 == "datasync.webhooks" }.count == 2)
+      #expect(!log.text.contains(#""bar""#) && !log.text.contains(#""other""#))
     }
   }
 }
@@ -114,6 +223,7 @@ import Wire
 private struct TreeServer: Sendable {
   let server: TestWebServer
   let secret: String
+  let admin: String
 
   func send(_ method: String, _ path: String, _ json: String? = nil) async throws -> TestReply {
     try await server.send(method, "/datasync/v2/com.acme.app/data\(path)", key: secret, json: json)
@@ -133,6 +243,7 @@ private func withTree(_ body: @escaping @Sendable (TreeServer) async throws -> V
     let enabled = try await managed.send("POST", "/api/v1/datasync", json: #"{"app":"com.acme.app"}"#)
     let app = try enabled.json.string("app")
     #expect(enabled.status == 201 && app == "com.acme.app")
-    try await body(TreeServer(server: managed.server, secret: try enabled.json.string("secret") ?? ""))
+    try await body(
+      TreeServer(server: managed.server, secret: try enabled.json.string("secret") ?? "", admin: managed.key))
   }
 }

@@ -53,8 +53,10 @@ private struct Tour: Sendable {
 
   @discardableResult
   private func send(
-    _ method: String, _ path: String, _ json: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
+    _ method: String, _ path: String, _ json: String? = nil, key: String? = nil,
+    sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TestReply {
+    let key = key ?? self.key
     let header = path.hasPrefix("/rest/") ? [("X-Carma-Authentication-Token", key)] : []
     let reply = try await server.send(
       method, path, key: header.isEmpty ? key : nil, headers: header, json: json)
@@ -214,22 +216,26 @@ private struct Tour: Sendable {
   private func datasync() async throws {
     _ = try await PushApps(bench.pool, vault: bench.vault).add(
       bench.customer, NewPushApp(appID: SendingBench.appID, type: .firebase, name: "Acme"))
-    try await send("POST", "/api/v1/datasync", #"{"app":"com.acme.app"}"#)
+    let enabled = try await send("POST", "/api/v1/datasync", #"{"app":"com.acme.app"}"#).json
     try await send("GET", "/api/v1/datasync")
-    let base = "/datasync/v2/com.acme.app"
-    try await send("PUT", "\(base)/data/users", #"{"alice":{"age":33}}"#)
-    try await send("PATCH", "\(base)/data/users", #"{"bob":{"age":40},"carol":null}"#)
-    try await send("POST", "\(base)/data/users", #"{"age":1}"#)
-    let users = try await send("GET", "\(base)/data/users").json
+    let secret = try #require(enabled.string("secret"))
+    @discardableResult
+    func call(_ method: String, _ path: String, _ json: String? = nil) async throws -> TestReply {
+      try await send(method, "/datasync/v2/com.acme.app\(path)", json, key: secret)
+    }
+    try await call("PUT", "/data/users", #"{"alice":{"age":33}}"#)
+    try await call("PATCH", "/data/users", #"{"bob":{"age":40},"carol":null}"#)
+    try await call("POST", "/data/users", #"{"age":1}"#)
+    let users = try await call("GET", "/data/users").json
     #expect(users["alice"] == ["age": 33] && users["bob"] == ["age": 40])
-    try await send("PUT", "\(base)/settings/webhooks", #"{"destinations":{}}"#)
-    try await send("GET", "\(base)/settings")
+    try await call("PUT", "/settings/webhooks", #"{"destinations":{}}"#)
+    try await call("GET", "/settings")
     let subscription = #"{"path":"/users","event":"value","deviceToken":"SERIAL","service":"fcm"}"#
-    let first = try await send("POST", "\(base)/subscriptions", subscription.replacing("SERIAL", with: "1"))
-    try await send("POST", "\(base)/subscriptions", subscription.replacing("SERIAL", with: "2"))
-    try await send("GET", "\(base)/subscriptions?limit=1")
-    try await send("DELETE", "\(base)/subscriptions/\(try first.json.integer("subscriptionId") ?? 0)")
-    try await send("DELETE", "\(base)/data/users")
+    let first = try await call("POST", "/subscriptions", subscription.replacing("SERIAL", with: "1"))
+    try await call("POST", "/subscriptions", subscription.replacing("SERIAL", with: "2"))
+    try await call("GET", "/subscriptions?limit=1")
+    try await call("DELETE", "/subscriptions/\(try first.json.integer("subscriptionId") ?? 0)")
+    try await call("DELETE", "/data/users")
   }
 
   private func sendouts() async throws {

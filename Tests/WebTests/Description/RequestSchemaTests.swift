@@ -40,9 +40,12 @@ import Wire
   ) async throws -> [String] {
     var found: [String] = []
     var sent: Set<JSONValue> = []
+    let key = try await key(managed, operation)
     for body in bodies(operation) {
       for variant in BodyVariants(document).all(of: body, operation.schema) where sent.insert(variant.body).inserted {
-        if let difference = try await difference(managed, operation, variant, document) { found.append(difference) }
+        if let difference = try await difference(managed, operation, key, variant, document) {
+          found.append(difference)
+        }
       }
     }
     #expect(sent.count > 40, "\(operation.name)")
@@ -81,13 +84,14 @@ import Wire
   ]
 
   private func difference(
-    _ managed: ManagementServer, _ operation: BodiedOperation, _ variant: BodyVariant, _ document: JSONValue
+    _ managed: ManagementServer, _ operation: BodiedOperation, _ key: String, _ variant: BodyVariant,
+    _ document: JSONValue
   ) async throws -> String? {
     let problems = SchemaCheck(document: document).problems(of: variant.body, against: operation.schema)
-    let headers = operation.path.hasPrefix("/rest/") ? [("X-Carma-Authentication-Token", managed.key)] : []
+    let headers = operation.path.hasPrefix("/rest/") ? [("X-Carma-Authentication-Token", key)] : []
     let json = String(decoding: try JSONEncoder().encode(variant.body), as: UTF8.self)
     let reply = try await managed.server.send(
-      operation.method, operation.path, key: managed.key, headers: headers, json: json)
+      operation.method, operation.path, key: key, headers: headers, json: json)
     var error = reply.status == 400 ? reply.error ?? "" : nil
     // A list of messages is answered message by message.
     if case .array(let items)? = try? reply.json { error = items.first?.string("error") }
@@ -96,6 +100,14 @@ import Wire
       problems.isEmpty
       ? reply.status < 500 && (error == nil || isRefusedForMeaning) : error?.hasPrefix(variant.path) == true
     return agrees ? nil : "\(operation.name) \(variant.name): \(reply.status) \(reply.text.prefix(200)), \(problems)"
+  }
+
+  /// A key that may call it.
+  private func key(_ managed: ManagementServer, _ operation: BodiedOperation) async throws -> String {
+    guard operation.path.hasPrefix("/datasync/") else { return managed.key }
+    let made = try await managed.send(
+      "POST", "/api/v1/keys", json: #"{"name":"tree","scope":"datasync","appId":"com.acme.app"}"#)
+    return try #require(try made.json.string("token"), "\(made.text)")
   }
 
   /// The examples, and further bodies where one cannot hold every field.

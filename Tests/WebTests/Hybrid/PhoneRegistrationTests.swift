@@ -2,41 +2,12 @@ import Foundation
 import Hybrid
 import Postgres
 import Registry
+import Simulator
 import Support
 import Testing
 import Wire
 
 @Suite struct PhoneRegistrationTests {
-  @Test func `A phone registers, verifies its number by PIN, and becomes a device of the number's contact`()
-    async throws
-  {
-    try await withPhoneServer { phones in
-      var phone = phones.phone()
-      let added = try await phone.register(#"{"PushToken":"3b19403cc169950f61471bec7fb21722e9a26f5e35c70a"}"#)
-      let id = try #require(phone.deviceID)
-      let created = try #require(try added.json.string("Created"))
-      #expect(created.wholeMatch(of: #/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}/#) != nil)
-      func reply(_ number: String, _ status: String, _ pushes: Bool) -> String {
-        #"{"DeviceID":"\#(id)","Msisdn":\#(number),"Platform":"Android","RegistrationStatus":"\#(status)","#
-          + #""Created":"\#(created)","RegisteredForPushNotification":\#(pushes),"AppKey":"\#(phones.app.appKey)","#
-          + #""AppName":"com.acme.app","UserAgent":"MyApp/1.0 (Android 6.0.1; LGE; Nexus 5X; en_US)"}"#
-      }
-      // Byte for byte, in the order of the documents.
-      #expect(added.status == 200 && added.text == reply("null", "Unverified", false))
-      #expect(try await phone.send("GET", "/v1.0/deviceregistrations").text == reply("null", "Unverified", false))
-
-      let number = "0031600000000"
-      #expect(try await phone.put(#"{"Msisdn":"\#(number)"}"#).text == reply("\"\(number)\"", "WaitingForPin", false))
-      let text = try #require(try await phones.texts(number).first)
-      #expect(text.wholeMatch(of: #/Your code is \d{5}/#) != nil)
-      let wrong = try await phone.put(#"{"VerificationCode":"x"}"#)
-      #expect(wrong.text == reply("\"\(number)\"", "LastPinVerificationFailed", false))
-      let right = try await phone.put(#"{"VerificationCode":"\#(text.suffix(5))"}"#)
-      // This customer has an iOS app alone, so the phone cannot be a device yet.
-      #expect(right.text == reply("\"\(number)\"", "PinVerified", false))
-    }
-  }
-
   @Test func `A verified phone is a device while it has a token, its number and notifications`() async throws {
     try await withPhoneServer { phones in
       var phone = phones.phone()
@@ -202,11 +173,18 @@ import Wire
       let replayed = try await phone.put(#"{"PushToken":"bb"}"#, at: now)
       #expect(replayed.status == 401 && replayed.header("WWW-Authenticate") == "MAC")
       #expect(try await phone.put(#"{"PushToken":"bb"}"#, at: now - 1).status == 200)
+      // So it is with another registration by a phone that has a DeviceID.
+      let number = #"{"Msisdn":"0031612345678"}"#
+      for (json, status) in [(number, 200), (number, 200), (#"{"Msisdn":"0031600000001"}"#, 401)] {
+        #expect(try await phone.send("POST", "/v1.0/deviceregistrations", json, at: now - 2).status == status)
+      }
+      #expect(try await phones.texts("0031600000001").isEmpty)
       // Two phones of one second share a signature, and both count.
       var other = phones.phone()
       try await other.register()
       #expect(try await other.put(#"{"PushToken":"cc"}"#, at: now).status == 200)
-      let tokens = try await phones.database.query("SELECT push_token FROM hybrid_registration ORDER BY push_token")
+      let tokens = try await phones.database.query(
+        "SELECT push_token FROM hybrid_registration WHERE push_token IS NOT NULL ORDER BY push_token")
       #expect(try tokens.map { try $0.decode(String.self) } == ["bb", "cc"])
     }
   }
@@ -317,6 +295,54 @@ import Wire
       let reply = try await phone.register(#"{"Msisdn":"0031612345678"}"#)
       #expect(reply.status == 409 && reply.text.contains("SMS"))
       #expect(try await phones.database.query("SELECT FROM hybrid_registration").isEmpty)
+    }
+  }
+
+  @Test func `The SMS has the PIN that verifies its number, and no table has it before or after`() async throws {
+    try await withSimulator { simulator in
+      try await withPhoneServer(.init(simulator)) { phones in
+        simulator.sms.register(productToken: "sesame")
+        let set = try await phones.managed.send(
+          "PUT", "/api/v1/sms",
+          json: #"{"provider":"cm","sender":"Acme","productToken":"sesame","url":"\#(simulator.cmURL)"}"#)
+        #expect(set.status == 200, "\(set)")
+        var phone = phones.phone()
+        try await phone.register(#"{"Msisdn":"0031612345678"}"#)
+        try await waitUntil { !simulator.sms.messages.isEmpty }
+        let text = try #require(simulator.sms.messages.first?.text)
+        let pin = String(text.suffix(5))
+        #expect(text == "Your code is \(pin)" && pin.utf8.allSatisfy { (0x30...0x39).contains($0) })
+        let stored = """
+          SELECT m.body ->> 'alert', position($1::text IN (m.body #- '{fields,pinSource}')::text) > 0
+              OR position($1::text IN coalesce(m.properties::text, '')) > 0 FROM message m
+          """
+        for isUsed in [false, true] {
+          if isUsed {
+            let reply = try await phone.put(#"{"VerificationCode":"\#(pin)"}"#)
+            #expect(try reply.json.string("RegistrationStatus") == "PinVerified")
+          }
+          let (alert, isReadable) = try await phones.database.query(stored, pin)[0].decode(String.self, Bool.self)
+          #expect(alert == "Your code is {{pin}}" && !isReadable)
+          #expect(try await phone.send("GET", "/v1.0/messages").text.contains(pin) == false)
+        }
+      }
+    }
+  }
+
+  @Test(arguments: ["messages/preview", "messages", "sendouts", "triggers"])
+  func `No message of a caller may name the source of a PIN`(path: String) async throws {
+    try await withPhoneServer { phones in
+      let target =
+        switch path {
+        case "sendouts": #""audience":{"all":true}"#
+        case "triggers": #""name":"t""#
+        default: #""to":{"originalId":"0031612345678"}"#
+        }
+      let reply = try await phones.managed.send(
+        "POST", "/api/v1/\(path)",
+        json: #"{"appId":"com.acme.app",\#(target),"message":{"alert":"{{pin}}","fields":{"pinSource":"x"}}}"#)
+      #expect(
+        reply.status == 400 && reply.error?.hasPrefix("message.fields.pinSource has a name that is taken") == true)
     }
   }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Hybrid
 import Postgres
+import Providers
 import Registry
 import Support
 import Testing
@@ -27,14 +28,18 @@ struct PhoneServer: Sendable {
     return phone
   }
 
-  /// The texts of the SMS that a number got, the newest last.
+  /// The texts of the SMS that a number gets, the newest last.
   func texts(_ number: String) async throws -> [String] {
-    try await database.query(
+    let digits = try #require(PhoneNumber(number))
+    return try await database.query(
       """
-      SELECT m.body ->> 'alert' FROM message m JOIN contact c USING (customer_id, contact_id)
+      SELECT m.body ->> 'alert', m.body -> 'fields' ->> 'pinSource' FROM message m JOIN contact c USING (customer_id, contact_id)
       WHERE c.original_id = $1::text ORDER BY m.sendout_id, m.message_no
       """, number
-    ).map { try $0.decode(String.self) }
+    ).map { row in
+      let (text, source) = try row.decode(String.self, String.self)
+      return text.replacing("{{pin}}", with: try #require(PINs.ofTests.pin(customer, digits, source: source)))
+    }
   }
 
   /// The PIN of the newest SMS.
@@ -71,8 +76,10 @@ struct PhoneServer: Sendable {
 }
 
 /// Runs `body` on a server of its own.
-func withPhoneServer(_ body: @escaping @Sendable (PhoneServer) async throws -> Void) async throws {
-  try await withManagementServer { managed in
+func withPhoneServer(
+  _ services: PushServiceSettings = .nowhere, _ body: @escaping @Sendable (PhoneServer) async throws -> Void
+) async throws {
+  try await withManagementServer(apns: services) { managed in
     try await managed.addApp()
     try await PushApps(managed.database.pool, vault: managed.vault).addSMS(managed.customer)
     let enabled = try await managed.send("POST", "/api/v1/hybrid", json: #"{"appId":"com.acme.app"}"#)

@@ -32,7 +32,10 @@ import Wire
         ("/api/v1/keys", #"{"name":"x"}"#, "scope is missing."),
         ("/api/v1/keys", #"{"name":7,"scope":"backend"}"#, "name must be a string."),
         ("/api/v1/keys", #"{"name":null,"scope":"backend"}"#, "name must be a string."),
-        ("/api/v1/keys", #"{"name":"x","scope":"all"}"#, "scope must be one of device, send, backend, admin, gateway."),
+        (
+          "/api/v1/keys", #"{"name":"x","scope":"all"}"#,
+          "scope must be one of device, send, backend, admin, gateway, datasync."
+        ),
         ("/api/v1/keys", #"{"name":"  ","scope":"device"}"#, "name is empty."),
         ("/api/v1/keys", #"{"name":false,"scope":"device"}"#, "name must be a string."),
         ("/api/v1/keys", #"{"name":"x","scope":"device","scope":"admin"}"#, "scope is given twice."),

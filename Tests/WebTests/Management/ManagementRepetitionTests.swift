@@ -69,7 +69,7 @@ import Wire
     #expect(first.header("Idempotent-Replayed") == nil, "\(operation)")
     // A message's batch is released just after its verdict is told.
     let claimed = "SELECT FROM push_batch WHERE state = 'claimed'"
-    while try await !managed.database.query(claimed).isEmpty { try Task.checkCancellation() }
+    try await waitUntil { try await managed.database.query(claimed).isEmpty }
     let rows = try await managed.rows()
 
     let second = try await managed.send("POST", request.path, headers: header, json: request.json)

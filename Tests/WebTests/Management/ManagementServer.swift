@@ -1,5 +1,6 @@
 import Content
 import Foundation
+import Hybrid
 import Logging
 import Postgres
 import Providers
@@ -35,7 +36,7 @@ struct ManagementServer: Sendable {
     let tables = [
       "access_key", "push_app", "push_credential", "list", "contact", "device", "device_event", "template", "sendout",
       "push", "push_batch", "open_event", "audit_log", "message", "trigger", "hybrid_app",
-      "hybrid_registration",
+      "hybrid_registration", "datasync_app", "datasync_node", "datasync_subscription",
     ]
     let each = tables.map { "SELECT '\($0)' || t::text AS row FROM \($0) AS t WHERE customer_id = $1::bigint" }
     return try await database.query(
@@ -69,9 +70,11 @@ func withManagementServer(
     let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
     let pool = database.pool
     var whole = WholeWebServer(
-      pool, vault: vault, services: try PushServices(apns, logger: logger), signer: LinkSigner(keys: [1: Array(0..<32)])
+      pool, vault: vault, services: try PushServices(apns, logger: logger, pin: PINs.ofTests.pin),
+      signer: LinkSigner(keys: [1: Array(0..<32)])
     )
     whole.logger = logger
+    whole.endpoints = apns.endpoints
     let customers = Customers(pool)
     let keys = AccessKeys(pool)
     let first = try await customers.add(name: "ACME").id
@@ -79,7 +82,7 @@ func withManagementServer(
     let key = try await keys.make(first, name: "admin", scope: .admin).token
     let otherKey = try await keys.make(second, name: "admin", scope: .admin).token
     try await withTestWebServer(try whole.routes, logger: logger) { server in
-      let contract = APIContract(document: try await server.send("GET", "/openapi.json").json)
+      let contract = try await APIContract()
       try await body(
         ManagementServer(
           server: server, database: database, vault: vault, customer: first, key: key, other: second,
@@ -95,6 +98,7 @@ extension PushServiceSettings {
     var settings = PushServiceSettings()
     settings.apns.productionURL = "https://127.0.0.1:1"
     settings.apns.sandboxURL = "https://127.0.0.1:1"
+    settings.endpoints.sms.listed = HostList("127.0.0.1:1, gw.messaging.cm.com")
     settings.queueTimeout = .milliseconds(10)
     return settings
   }

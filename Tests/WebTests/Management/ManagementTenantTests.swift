@@ -11,14 +11,15 @@ import Wire
   @Test func `Another customer's ids look unknown in every operation`() async throws {
     try await withManagementServer { managed in
       try await settle(managed)
+      let secret = try await otherSecret(managed)
       let crossings = TenantCrossing.all(from: "\(managed.other)", into: "\(managed.customer)")
       #expect(Set(crossings.map(\.operation)) == managed.contract.guarded)
       let before = try await managed.rows()
       for crossing in crossings {
-        let foreign = try await send(managed, crossing, crossing.foreign)
+        let foreign = try await send(managed, crossing, crossing.foreign, secret)
         #expect(!foreign.text.contains("ecretive"), "\(crossing.foreign): \(foreign.text)")
         guard let absent = crossing.absent else { continue }
-        let nobody = try await send(managed, crossing, absent)
+        let nobody = try await send(managed, crossing, absent, secret)
         #expect(foreign.status == nobody.status, "\(crossing.foreign): \(foreign.text)")
         #expect(foreign.text == nobody.text, "\(crossing.foreign)")
       }
@@ -46,11 +47,25 @@ import Wire
   }
 
   private func send(
-    _ managed: ManagementServer, _ crossing: TenantCrossing, _ request: (path: String, json: String?)
+    _ managed: ManagementServer, _ crossing: TenantCrossing, _ request: (path: String, json: String?), _ secret: String
   ) async throws -> TestReply {
     let carma = request.path.hasPrefix("/rest/") ? [("X-Carma-Authentication-Token", managed.otherKey)] : []
     return try await managed.send(
-      crossing.method, request.path, key: managed.otherKey, headers: carma, json: request.json)
+      crossing.method, request.path, key: request.path.hasPrefix("/datasync/") ? secret : managed.otherKey,
+      headers: carma, json: request.json)
+  }
+
+  /// The secret of the second customer's data tree, beside a tree of the first one.
+  private func otherSecret(_ managed: ManagementServer) async throws -> String {
+    func enable(_ app: String, _ key: String) async throws -> String {
+      let reply = try await managed.send("POST", "/api/v1/datasync", key: key, json: #"{"app":"\#(app)"}"#)
+      return try #require(try reply.json.string("secret"))
+    }
+    let first = try await enable("com.secretive.app", managed.key)
+    let written = try await managed.send(
+      "PUT", "/datasync/v2/com.secretive.app/data/users", key: first, json: #"{"a":"secretive"}"#)
+    #expect(written.status == 200)
+    return try await enable("com.other", managed.otherKey)
   }
 
   /// What the first customer has, all of it called secretive, and the second's app.

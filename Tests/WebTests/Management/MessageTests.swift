@@ -74,7 +74,7 @@ import Wire
       #expect(reply.status == 201)
       let id = try #require(try reply.json.string("messageId"))
       _ = await server.bench.simulator.apns.received(count: 1)
-      while try await server.show(id).string("state") != "accepted" { try Task.checkCancellation() }
+      try await waitUntil { try await server.show(id).string("state") == "accepted" }
     }
   }
 
@@ -167,8 +167,9 @@ import Wire
       let id = try #require(try reply.json.string("messageId"))
       let stream = try #require(MessageID(id)?.sendout)
       try await server.bench.withHubs {
-        while try await server.show(id).string("state") != "accepted" {
+        try await waitUntil {
           try await server.bench.makeDue(SendoutKey(server.bench.customer, stream))
+          return try await server.show(id).string("state") == "accepted"
         }
       }
       #expect(server.bench.simulator.apns.count == 2)
@@ -189,7 +190,7 @@ import Wire
       try await server.bench.database.query(
         "UPDATE push_batch SET hub_id = gen_random_uuid(), lease_until = now() WHERE state = 'claimed'")
       try await server.bench.withHubs {
-        while try await server.show(id).string("state") != "accepted" { try Task.checkCancellation() }
+        try await waitUntil { try await server.show(id).string("state") == "accepted" }
       }
       let pushes = try await server.bench.pushes(
         SendoutKey(server.bench.customer, try #require(MessageID(id)?.sendout)))
@@ -207,7 +208,7 @@ import Wire
       try await server.bench.database.query("UPDATE message SET expires_at = now() - interval '1 s'")
       try await server.bench.database.query("UPDATE push_batch SET not_before = now()")
       try await server.bench.withHubs {
-        while try await server.show(id).string("state") != "failed" { try Task.checkCancellation() }
+        try await waitUntil { try await server.show(id).string("state") == "failed" }
       }
       let push = try #require(try await server.show(id).array("pushes")?.first)
       #expect(push.string("state") == "failed" && push.string("reason") == "expired")
@@ -236,9 +237,10 @@ import Wire
       let late = try await server.send(server.message(to: 2, says: #","ttl":0"#)).json
       let id = try #require(late.string("messageId"))
       try await server.bench.withHubs {
-        while try await server.show(id).string("state") != "failed" {
+        try await waitUntil {
           try await server.bench.database.query("UPDATE push_batch SET not_before = now() WHERE state = 'queued'")
           try await server.bench.database.query("UPDATE push SET not_before = now() WHERE state = 'waiting'")
+          return try await server.show(id).string("state") == "failed"
         }
       }
       let push = try #require(try await server.show(id).array("pushes")?.first)
@@ -400,7 +402,7 @@ import Wire
 
       let received = try await server.bench.withHubs {
         let received = await server.bench.simulator.apns.received(count: 1)
-        while try await server.show(id).string("state") != "accepted" { try Task.checkCancellation() }
+        try await waitUntil { try await server.show(id).string("state") == "accepted" }
         return received
       }
       #expect(received[0].at >= notBefore)

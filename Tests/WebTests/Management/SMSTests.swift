@@ -3,6 +3,7 @@ import Delivery
 import FoundationEssentials
 import Registry
 import Sendouts
+import Providers
 import Simulator
 import Support
 import Testing
@@ -79,6 +80,15 @@ import Wire
     (#"{"provider":"cm","sender":"A name that is too long","productToken":"t"}"#, "sender must be"),
     (#"{"provider":"cm","sender":"Acme","productToken":"t","url":"http://cm.example/"}"#, "url must begin with https"),
     (#"{"provider":"cm","sender":"Acme","productToken":"t","url":"https://10.0.0.1/"}"#, "private"),
+    (#"{"provider":"cm","sender":"Acme","productToken":"t","url":"http://127.0.0.1:8080/"}"#, "url must be at port"),
+    (
+      #"{"provider":"cm","sender":"Acme","productToken":"t","url":"https://localhost/"}"#,
+      "url must be at a host of the"
+    ),
+    (
+      #"{"provider":"cm","sender":"Acme","productToken":"t","voiceUrl":"https://127.0.0.1/"}"#,
+      "voiceUrl must not be a private"
+    ),
     (
       #"{"provider":"cm","sender":"Acme","productToken":"t","authToken":"x"}"#,
       "authToken belongs to the provider twilio"
@@ -100,7 +110,7 @@ import Wire
     ),
   ])
   func `Settings that cannot be so are refused by their names`(_ body: String, _ words: String) async throws {
-    try await withManagementServer { managed in
+    try await withManagementServer(apns: PushServiceSettings()) { managed in
       let reply = try await managed.send("PUT", "/api/v1/sms", json: body)
       #expect(reply.status == 400 && reply.error?.contains(words) == true, "\(reply)")
       #expect(try await managed.send("GET", "/api/v1/sms").status == 404)

@@ -51,7 +51,7 @@ struct SoftphoneGateway: Sendable {
 }
 
 func withSoftphoneGateway(
-  patience: Duration = .seconds(30), settings: MediatorSettings = MediatorSettings(),
+  patience: Duration = .seconds(250), settings: MediatorSettings = MediatorSettings(),
   server: WebServerSettings = WebServerSettings(), logger: Logger = TestServer.logger,
   _ body: @escaping @Sendable (SoftphoneGateway) async throws -> Void
 ) async throws {

@@ -13,7 +13,7 @@ enum DatasyncOperations {
     method: .post, path: "/api/v1/datasync", id: "enableDatasync", tag: .datasync, security: .key(.admin),
     summary: "Give an app a data tree",
     description: """
-      The reply shows a new secret once. It is an access key of scope `backend` that is bound to the app, and can be revoked as one. \
+      The reply shows a new secret once. It is an access key of scope `datasync` that is bound to the app, opens its data tree alone, and can be revoked as one. \
       Enabling it again makes another secret; earlier ones stay valid.
       """,
     parameters: [.idempotencyKey], requestBody: APIContent(DatasyncRequest.example),
@@ -40,12 +40,17 @@ enum DatasyncOperations {
   ]
 
   private static let read = APIOperation(
-    method: .get, path: dataPath, id: "readValue", tag: .datasync, security: .key(.backend), summary: "Read a value",
-    description: "`null` if there is none. A path has at most 32 names of at most 768 bytes.",
-    parameters: dataParameters, responses: [.ok("The value.", value)], errors: [boundElsewhere])
+    method: .get, path: dataPath, id: "readValue", tag: .datasync, security: .key(.datasync), summary: "Read a value",
+    description: "`null` if there is none. A path has at most 32 names of at most 768 bytes, in Unicode's form NFC.",
+    parameters: dataParameters, responses: [.ok("The value.", value)],
+    errors: [
+      .error(
+        "The value is larger than one reply holds.",
+        SubscriptionsError.valueTooLarge(leaves: DataTree.mostLeaves, bytes: DataTree.longestRead)), boundElsewhere,
+    ])
 
   private static let put = APIOperation(
-    method: .put, path: dataPath, id: "replaceValue", tag: .datasync, security: .key(.backend),
+    method: .put, path: dataPath, id: "replaceValue", tag: .datasync, security: .key(.datasync),
     summary: "Replace a value",
     description: """
       Whatever stood there is replaced. `null` and an empty object remove it. A text, number, boolean or array that stands above is \
@@ -55,7 +60,7 @@ enum DatasyncOperations {
     responses: [.ok("The body.", value)], errors: [notEnabled, boundElsewhere])
 
   private static let patch = APIOperation(
-    method: .patch, path: dataPath, id: "replaceChildren", tag: .datasync, security: .key(.backend),
+    method: .patch, path: dataPath, id: "replaceChildren", tag: .datasync, security: .key(.datasync),
     summary: "Replace children",
     description: "Each member of the body replaces the child of its name, and no others. `null` removes a child.",
     parameters: dataParameters,
@@ -65,13 +70,13 @@ enum DatasyncOperations {
     responses: [.ok("The body.", value)], errors: [notEnabled, boundElsewhere])
 
   private static let post = APIOperation(
-    method: .post, path: dataPath, id: "addChild", tag: .datasync, security: .key(.backend), summary: "Add a child",
+    method: .post, path: dataPath, id: "addChild", tag: .datasync, security: .key(.datasync), summary: "Add a child",
     description: "The hub makes its name. Names sort in the order in which they were made.",
     parameters: dataParameters, requestBody: value, bodyLimit: DataTree.longestValue,
     responses: [.ok("The child's name.", DatasyncChild.example)], errors: [notEnabled, boundElsewhere])
 
   private static let remove = APIOperation(
-    method: .delete, path: dataPath, id: "removeValue", tag: .datasync, security: .key(.backend),
+    method: .delete, path: dataPath, id: "removeValue", tag: .datasync, security: .key(.datasync),
     summary: "Remove a value", description: "The same as to replace it by `null`.",
     parameters: dataParameters, responses: [.ok("`null`.", APIContent(Schema(.anything), examples: [.null]))],
     errors: [notEnabled, boundElsewhere])
@@ -79,7 +84,7 @@ enum DatasyncOperations {
   // MARK: Subscriptions
 
   private static let subscribe = APIOperation(
-    method: .post, path: "/datasync/v2/{app}/subscriptions", id: "subscribe", tag: .datasync, security: .key(.backend),
+    method: .post, path: "/datasync/v2/{app}/subscriptions", id: "subscribe", tag: .datasync, security: .key(.datasync),
     summary: "Subscribe a device or webhook",
     description: """
       The same place, event and target again is the same subscription, with the new settings. What is there already is not told. With \
@@ -90,7 +95,7 @@ enum DatasyncOperations {
 
   private static let listSubscriptions = APIOperation(
     method: .get, path: "/datasync/v2/{app}/subscriptions", id: "listSubscriptions", tag: .datasync,
-    security: .key(.backend), summary: "List the subscriptions",
+    security: .key(.datasync), summary: "List the subscriptions",
     description: "Lists the subscriptions that have not ended, the oldest first.",
     parameters: [app, .after("subscription"), .limit],
     responses: [.ok("A page of subscriptions.", Page<SubscriptionReply, SubscriptionID>.example)],
@@ -98,7 +103,7 @@ enum DatasyncOperations {
 
   private static let unsubscribe = APIOperation(
     method: .delete, path: "/datasync/v2/{app}/subscriptions/{subscriptionId}", id: "unsubscribe", tag: .datasync,
-    security: .key(.backend), summary: "End a subscription",
+    security: .key(.datasync), summary: "End a subscription",
     description: "Nothing more is sent. The device is not told.",
     parameters: [app, .path("subscriptionId", .id, "The subscription's number.", example: 12)],
     responses: [.ok("The subscription as it was.", SubscriptionReply.example)],
@@ -112,13 +117,13 @@ enum DatasyncOperations {
 
   private static let settings = APIOperation(
     method: .get, path: "/datasync/v2/{app}/settings", id: "showDatasyncSettings", tag: .datasync,
-    security: .key(.backend), summary: "Show the settings", description: "The app's webhooks.",
+    security: .key(.datasync), summary: "Show the settings", description: "The app's webhooks.",
     parameters: [app], responses: [.ok("The settings.", DatasyncSettings.example)],
     errors: [notEnabled, boundElsewhere, sealed])
 
   private static let saveWebhooks = APIOperation(
     method: .put, path: "/datasync/v2/{app}/settings/webhooks", id: "saveWebhooks", tag: .datasync,
-    security: .key(.backend), summary: "Replace the webhooks",
+    security: .key(.datasync), summary: "Replace the webhooks",
     description: """
       Each has at least one https address, at a host of the internet or one that `PUSHCART_WEBHOOK_ALLOWED_HOSTS` names. Certificates \
       are always checked. The only header is `X-webcom-webhook-token`.

@@ -12,7 +12,8 @@ enum SMSOperations {
     description: """
       An SMS is a push to an app of the type SMS (10), whose `appId` is `sms`, and whose devices are telephone numbers. CM takes \
       `productToken`, Twilio `accountSid` and `authToken`. Any other provider takes a `template` of its request, and its `url`. \
-      Addresses are https; at localhost, 127.0.0.1 and [::1] they may be http. All fields are set anew.
+      Addresses are https and of the internet, on the ports 443 and 8443. `PUSHCART_SMS_ALLOWED_HOSTS` names the only hosts, if it is \
+      set; at localhost, 127.0.0.1 and [::1] these may be http. All fields are set anew.
 
       Enter the reply's `statusUrl` at the provider, so that it reports which messages were delivered. Twilio is told with each \
       message.

@@ -2,7 +2,9 @@ import Foundation
 import Support
 import Testing
 
-@testable import Wire
+import Wire
+
+@testable import Web
 
 @Suite struct GatewayXMLTests {
   private func xml(_ text: String) throws -> GatewayRequest { try GatewayRequest(xml: Array(text.utf8)) }

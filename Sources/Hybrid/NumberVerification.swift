@@ -1,0 +1,101 @@
+import FoundationEssentials
+import Postgres
+import Wire
+
+/// Verifies telephone numbers: issues PINs and sends them within their rates, and tries codes.
+struct NumberVerification: Sendable {
+  let pool: Pool
+  let database: any Querying
+  let pins: PINs
+  let delivery: any PINDelivery
+
+  /// - Throws: `HybridError.noSMS`, if the customer has nothing to send PINs with.
+  func checkSMS(_ customer: CustomerID) async throws {
+    guard try await delivery.canSend(customer) else { throw HybridError.noSMS }
+  }
+
+  /// Starts the verification of a number over, with a new PIN.
+  func issue(
+    _ id: UUID, _ number: PhoneNumber, _ request: PhoneRequest, _ transaction: Transaction
+  ) async throws -> (PhoneRegistration, nonce: [UInt8]) {
+    let app = request.app
+    // The registration is locked first, and then the rates in one order, so that no two requests wait for each other.
+    let nonce = PINs.nonce()
+    let pin = pins.pin(app.customer, id, number, nonce: nonce)
+    let rows = try await transaction.query(
+      PhoneRegistrationQueries.issuePIN, app.customer.rawValue, id, app.appID, number.digits, Bytes(nonce),
+      Bytes(pins.hash(app.customer, id, number, pin: pin)), Int32(PINs.lifetime.components.seconds))
+    guard let row = rows.first else { throw HybridError.deviceUnknown }
+    try await take(.number(number), app, transaction)
+    try await take(.address(request.address, appID: app.appID), app, transaction)
+    return (try PhoneRegistration(row), nonce)
+  }
+
+  /// - Throws: `HybridError.tooManyPINs`.
+  private func take(_ rate: PINRate, _ app: HybridApp, _ transaction: Transaction) async throws {
+    let customer = app.customer.rawValue
+    let taken = try await transaction.query(
+      PhoneRegistrationQueries.takeRate, customer, rate.subject, rate.hourly, rate.daily)
+    guard taken.isEmpty else { return }
+    let wait = try await transaction.query(
+      PhoneRegistrationQueries.waitForRate, customer, rate.subject, rate.hourly, rate.daily)
+    throw HybridError.tooManyPINs(wait: .seconds(try wait.first?.decode(Int64?.self) ?? 1))
+  }
+
+  /// Sends the PIN of a nonce that is committed.
+  func send(_ source: PINSource, to number: PhoneNumber, _ app: HybridApp) async throws {
+    try await delivery.send(
+      PINText(text: app.pinText, source: source.text), from: app.sender, to: number, of: app.customer)
+  }
+
+  /// Tries a code. One statement counts and compares, so that no number of tries at once gets more than five.
+  /// - Returns: the registration as it is then; nil if meanwhile the number was verified, or all tries were used.
+  func verify(
+    _ code: String, _ registration: PhoneRegistration, _ app: HybridApp
+  ) async throws -> PhoneRegistration? {
+    guard let number = registration.number, registration.status != .pinVerified,
+      registration.pinTries < PINs.maximumTries
+    else { return registration }
+    let hash = pins.hash(app.customer, registration.id, number, pin: String(code.prefix(64)))
+    let rows = try await database.query(
+      PhoneRegistrationQueries.tryPIN, app.customer.rawValue, registration.id, app.appID, Bytes(hash),
+      Int16(PINs.maximumTries))
+    return try rows.first.map { try PhoneRegistration($0) }
+  }
+
+  /// Has the number called, and the PIN spoken that the SMS had.
+  /// - Throws: `HybridError.noPIN`, if none was sent to it, or it is no longer good; `.tooManyPINs`, `.noCalls`, `.invalid`.
+  func call(
+    _ registration: PhoneRegistration, of app: HybridApp, number text: String?, language: String?, address: String
+  ) async throws {
+    let language = try language.map { language in
+      guard language.utf8.count >= 2, language.utf8.prefix(2).allSatisfy({ (0x61...0x7A).contains($0 | 0x20) }) else {
+        throw HybridError.invalid(field: "language", problem: "must be two letters, such as nl")
+      }
+      return String(language.prefix(2)).lowercased()
+    }
+    guard let number = registration.number, let nonce = registration.pinNonce,
+      registration.pinTries < PINs.maximumTries,
+      try text.map({ try Self.number($0, field: "msisdn") == number }) ?? true
+    else { throw HybridError.noPIN }
+    try await pool.transaction { [self] transaction in
+      let rows = try await transaction.query(
+        PhoneRegistrationQueries.called, app.customer.rawValue, registration.id, app.appID, Bytes(nonce))
+      guard !rows.isEmpty else { throw HybridError.noPIN }
+      try await take(.calls(number), app, transaction)
+      try await take(.address(address, appID: app.appID), app, transaction)
+    }
+    let pin = pins.pin(app.customer, registration.id, number, nonce: nonce)
+    try await delivery.call(
+      PINCall(number: number, text: app.voiceText, pin: pin, language: language), of: app.customer)
+  }
+
+  /// - Throws: `HybridError.invalid`.
+  static func number(_ text: String, field: String) throws -> PhoneNumber {
+    guard let number = PhoneNumber(text) else {
+      throw HybridError.invalid(
+        field: field, problem: "must be a telephone number with its country code, such as 0031612345678")
+    }
+    return number
+  }
+}

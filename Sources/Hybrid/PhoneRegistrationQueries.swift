@@ -1,0 +1,145 @@
+import Postgres
+
+/// Statements on `hybrid_registration` and the tables of PINs. `$1` is the customer, `$2` the registration and `$3` its app, unless a
+/// statement says otherwise.
+enum PhoneRegistrationQueries {
+  static let all: [Statement] = [
+    find, add, change, issuePIN, tryPIN, called, setDevice, noteSignature, takeRate, waitForRate, forgetRates,
+    forgetSignatures, forgetEvents,
+  ]
+
+  private static let columns = """
+    registration_id, platform, user_agent, number, status, push_token, sandbox, notifications, pin_nonce, pin_tries,
+    device_number, device_token, created_at
+    """
+  private static let one = "customer_id = $1::bigint AND registration_id = $2::uuid AND app_id = $3::text"
+  /// The database's clock, apart from the rows that are changed: on Citus it is read once.
+  private static let clock = "(SELECT now() AS at OFFSET 0) AS clock"
+
+  static let find = Statement(
+    "hybrid_registration.find", .read, "SELECT \(columns) FROM hybrid_registration WHERE \(one)")
+
+  /// `$2` is the app.
+  static let add = Statement(
+    "hybrid_registration.add", .write,
+    """
+    INSERT INTO hybrid_registration (customer_id, app_id, platform, user_agent, push_token, sandbox, notifications)
+    VALUES ($1::bigint, $2::text, $3::text, $4::text, $5::text, $6::bool, $7::bool)
+    RETURNING \(columns)
+    """)
+
+  /// NULL leaves a column as it is.
+  static let change = Statement(
+    "hybrid_registration.change", .write,
+    """
+    UPDATE hybrid_registration
+    SET push_token = coalesce($4::text, push_token), sandbox = coalesce($5::bool, sandbox),
+      notifications = coalesce($6::bool, notifications), user_agent = $7::text
+    WHERE \(one)
+    RETURNING \(columns)
+    """)
+
+  /// Starts the verification of the number `$4` over. Locks the registration.
+  static let issuePIN = Statement(
+    "hybrid_registration.issue_pin", .write,
+    """
+    WITH issued AS (
+      UPDATE hybrid_registration
+      SET number = $4::text, status = 'WaitingForPin', verified_at = NULL, pin_nonce = $5::bytea, pin_hash = $6::bytea,
+        pin_expires_at = now() + make_interval(secs => $7::int4), pin_tries = 0
+      WHERE \(one)
+      RETURNING \(columns)
+    ),
+    event AS (
+      INSERT INTO hybrid_pin_event (customer_id, number, app_id, registration_id, kind)
+      SELECT $1::bigint, number, $3::text, registration_id, 'sent' FROM issued
+    )
+    SELECT \(columns) FROM issued
+    """)
+
+  /// Compares the hash `$4` with that of the PIN, if fewer than `$5` codes were tried for it. A try counts before its result is known.
+  static let tryPIN = Statement(
+    "hybrid_registration.try_pin", .write,
+    """
+    WITH tried AS (
+      UPDATE hybrid_registration
+      SET pin_tries = pin_tries + 1,
+        status = CASE WHEN pin_hash = $4::bytea AND pin_expires_at > clock.at THEN 'PinVerified'
+                      ELSE 'LastPinVerificationFailed' END,
+        verified_at = CASE WHEN pin_hash = $4::bytea AND pin_expires_at > clock.at THEN clock.at END,
+        pin_nonce = CASE WHEN pin_hash = $4::bytea AND pin_expires_at > clock.at THEN NULL ELSE pin_nonce END,
+        pin_hash = CASE WHEN pin_hash = $4::bytea AND pin_expires_at > clock.at THEN NULL ELSE pin_hash END
+      FROM \(clock)
+      WHERE \(one) AND pin_hash IS NOT NULL AND pin_tries < $5::int2
+      RETURNING \(columns)
+    ),
+    event AS (
+      INSERT INTO hybrid_pin_event (customer_id, number, app_id, registration_id, kind)
+      SELECT $1::bigint, number, $3::text, registration_id, CASE WHEN status = 'PinVerified' THEN 'verified' ELSE 'failed' END
+      FROM tried
+    )
+    SELECT \(columns) FROM tried
+    """)
+
+  /// Notes a call, if the PIN of the nonce `$4` is still good. Locks the registration.
+  static let called = Statement(
+    "hybrid_registration.called", .write,
+    """
+    WITH called AS (
+      UPDATE hybrid_registration SET pin_nonce = pin_nonce
+      WHERE \(one) AND pin_nonce = $4::bytea AND pin_expires_at > now()
+      RETURNING registration_id, number
+    )
+    INSERT INTO hybrid_pin_event (customer_id, number, app_id, registration_id, kind)
+    SELECT $1::bigint, number, $3::text, registration_id, 'called' FROM called
+    RETURNING event_no
+    """)
+
+  static let setDevice = Statement(
+    "hybrid_registration.set_device", .write,
+    "UPDATE hybrid_registration SET device_number = $4::text, device_token = $5::text WHERE \(one) RETURNING \(columns)"
+  )
+
+  /// Gives the hash of the body that the signature `$3` came with first.
+  static let noteSignature = Statement(
+    "hybrid_registration.note_signature", .write,
+    """
+    INSERT INTO hybrid_signature AS s (customer_id, registration_id, signature, body_hash)
+    VALUES ($1::bigint, $2::uuid, $3::bytea, $4::bytea)
+    ON CONFLICT (customer_id, registration_id, signature) DO UPDATE SET body_hash = s.body_hash
+    RETURNING body_hash
+    """)
+
+  /// Notes that the subject `$2` gets a PIN now, unless it got `$3` in the last hour or `$4` in the last day. Locks its row.
+  static let takeRate = Statement(
+    "hybrid_registration.take_rate", .write,
+    """
+    INSERT INTO hybrid_pin_rate AS r (customer_id, subject, sent_at)
+    VALUES ($1::bigint, $2::text, ARRAY[now()])
+    ON CONFLICT (customer_id, subject) DO UPDATE SET sent_at = (array_cat(excluded.sent_at, r.sent_at))[1:20]
+      WHERE (r.sent_at[$3::int4] IS NULL OR excluded.sent_at[1] - r.sent_at[$3::int4] >= interval '1 hour')
+        AND (r.sent_at[$4::int4] IS NULL OR excluded.sent_at[1] - r.sent_at[$4::int4] >= interval '1 day')
+    RETURNING 1
+    """)
+
+  /// Seconds until the subject `$2` may get a PIN again, by the same limits.
+  static let waitForRate = Statement(
+    "hybrid_registration.wait_for_rate", .read,
+    """
+    SELECT ceil(extract(epoch FROM greatest(sent_at[$3::int4] + interval '1 hour', sent_at[$4::int4] + interval '1 day') - now()))::int8
+    FROM hybrid_pin_rate WHERE customer_id = $1::bigint AND subject = $2::text
+    """)
+
+  static let forgetRates = Statement(
+    "hybrid_registration.forget_rates", .write,
+    "DELETE FROM hybrid_pin_rate WHERE customer_id = $1::bigint AND sent_at[1] < now() - interval '1 day'")
+
+  static let forgetSignatures = Statement(
+    "hybrid_registration.forget_signatures", .write,
+    "DELETE FROM hybrid_signature WHERE customer_id = $1::bigint AND at < now() - interval '1 day'")
+
+  /// Those that are older than `$2` days.
+  static let forgetEvents = Statement(
+    "hybrid_registration.forget_events", .write,
+    "DELETE FROM hybrid_pin_event WHERE customer_id = $1::bigint AND at < now() - make_interval(days => $2::int4)")
+}

@@ -1,0 +1,149 @@
+import FoundationEssentials
+package import Postgres
+import Synchronization
+import Wire
+
+/// Who gets a push, and on what.
+public struct Recipient: Sendable {
+  /// Without its devices.
+  public let contact: Contact
+  public let device: Device
+}
+
+/// What is read of recipients besides ids, token, environment and validity, which always are.
+public struct RecipientFields: OptionSet, Hashable, Sendable {
+  /// A bit for each `ContactField`, and those below.
+  public let rawValue: Int32
+
+  public init(rawValue: Int32) { self.rawValue = rawValue }
+
+  init(_ field: ContactField) { rawValue = 1 << Int32(field.rawValue) }
+
+  static let originalID = RecipientFields(rawValue: 1 << 16)
+  static let listID = RecipientFields(rawValue: 1 << 17)
+  static let dateOfBirth = RecipientFields(rawValue: 1 << 18)
+  static let properties = RecipientFields(rawValue: 1 << 19)
+  /// Manufacturer, model, version and country.
+  static let device = RecipientFields(rawValue: 1 << 20)
+  static let texts = RecipientFields(ContactField.allCases.map { RecipientFields($0) })
+  static let contact: RecipientFields = [.texts, .originalID, .listID, .dateOfBirth, .properties]
+  public static let all: RecipientFields = [.contact, .device]
+
+  /// The fields of these names, as templates have them: `firstName`, `properties`, `device`. All of them for a name that is none.
+  public init(named names: some Sequence<String>) {
+    self = names.reduce(into: []) { $0.formUnion(Self.named[$1] ?? .all) }
+  }
+
+  private static let named = Dictionary(
+    uniqueKeysWithValues: ContactField.allCases.map { ($0.name, RecipientFields($0)) } + [
+      ("originalId", .originalID), ("listId", .listID), ("dateOfBirth", .dateOfBirth), ("properties", .properties),
+      ("device", .device),
+    ])
+
+  /// Most bytes of a recipient with these fields, as PostgreSQL keeps them.
+  public var maximumSize: Int {
+    // A token, and numbers and dates. A character has up to four bytes.
+    var size = DeviceToken.maximum + 128
+    if contains(.originalID) { size += 4 * Registration.maximumOriginalID }
+    size += 4 * ContactField.maximum * ContactField.allCases.count { contains(RecipientFields($0)) }
+    if contains(.properties) { size += Contact.maximumPropertiesSize }
+    if contains(.device) { size += 4 * 4 * DeviceRegistration.maximum }
+    return size
+  }
+}
+
+/// The columns of a statement that reads recipients: ids, token, environment and validity, and what else is asked for. A column costs
+/// time for each of a million recipients, whether it holds anything or not.
+package struct RecipientColumns: Sendable {
+  package let fields: RecipientFields
+
+  package init(_ fields: RecipientFields) { self.fields = fields }
+
+  private static let contactColumns: [(field: RecipientFields, name: String)] =
+    [
+      (.originalID, "original_id"), (.listID, "list_id"), (.dateOfBirth, "date_of_birth"), (.properties, "properties"),
+    ] + ContactField.allCases.map { (RecipientFields($0), $0.column) }
+
+  private static let deviceColumns = [
+    "device_id", "push_app_id", "token", "sandbox", "registered_at", "invalidated_at", "invalidation_type",
+  ]
+  private static let deviceDetails = ["manufacturer", "model", "os_version", "country"]
+
+  /// The columns of a contact's row, its id first.
+  package func ofContact(_ alias: String) -> String {
+    (["contact_id"] + Self.contactColumns.filter { fields.contains($0.field) }.map(\.name)).map { "\(alias).\($0)" }
+      .joined(separator: ", ")
+  }
+
+  /// The columns of a device's row.
+  package func ofDevice(_ alias: String) -> String {
+    (Self.deviceColumns + (fields.contains(.device) ? Self.deviceDetails : [])).map { "\(alias).\($0)" }
+      .joined(separator: ", ")
+  }
+
+  /// All of them in the order that `recipient` wants, by the aliases of rows that have them.
+  package func all(contact: String, device: String) -> String { "\(ofContact(contact)), \(ofDevice(device))" }
+
+  /// How many there are.
+  package var count: Int {
+    1 + Self.contactColumns.count { fields.contains($0.field) } + Self.deviceColumns.count
+      + (fields.contains(.device) ? Self.deviceDetails.count : 0)
+  }
+
+  /// - Parameter first: where the columns of `all` begin.
+  /// - Returns: `nil` if the row has no device.
+  package func recipient(_ row: Row, from first: Int = 0) throws -> Recipient? {
+    var column = first
+    func next<Value: PostgresDecodable>() throws -> Value {
+      defer { column += 1 }
+      return try row.column(column)
+    }
+    guard let contactID: Int64 = try next() else { return nil }
+    let originalID: String = fields.contains(.originalID) ? try next() : ""
+    let list: Int64? = fields.contains(.listID) ? try next() : nil
+    let birth: CalendarDate? = fields.contains(.dateOfBirth) ? try next() : nil
+    let properties: JSONB? = fields.contains(.properties) ? try next() : nil
+    let texts: [String?] =
+      try fields.isDisjoint(with: .texts)
+      ? Self.noTexts : ContactField.allCases.map { fields.contains(RecipientFields($0)) ? try next() : nil }
+    guard let device: Int64 = try next() else { return nil }
+    let app: Int64 = try next()
+    let token: String = try next()
+    let isSandbox: Bool = try next()
+    let registeredAt: Date = try next()
+    let invalidatedAt: PostgresTimestamp? = try next()
+    let invalidationType: Int16 = try next()
+    let hasDetails = fields.contains(.device)
+    return Recipient(
+      contact: Contact(
+        id: ContactID(contactID), originalID: originalID, listID: list.map(ListID.init), texts: texts,
+        dateOfBirth: birth?.daysSince1970, properties: properties?.text ?? "{}"),
+      device: Device(
+        id: DeviceID(device), app: PushAppID(app), token: token, isSandbox: isSandbox,
+        manufacturer: hasDetails ? try next() : nil, model: hasDetails ? try next() : nil,
+        osVersion: hasDetails ? try next() : nil, country: hasDetails ? try next() : nil,
+        registeredAt: registeredAt, invalidatedAt: invalidatedAt?.milliseconds,
+        invalidationType: InvalidationType(rawValue: invalidationType)))
+  }
+
+  private static let noTexts = [String?](repeating: nil, count: ContactField.allCases.count)
+}
+
+/// A statement that reads recipients, with a text for each choice of columns.
+package final class RecipientStatement: Sendable {
+  private let texts = Mutex<[RecipientFields: Statement]>([:])
+  private let text: @Sendable (RecipientColumns) -> Statement
+  /// Most texts that are kept: clients choose what their messages name.
+  private static let mostKept = 64
+
+  package init(_ text: @escaping @Sendable (RecipientColumns) -> Statement) { self.text = text }
+
+  package func reading(_ columns: RecipientColumns) -> Statement {
+    texts.withLock { texts in
+      if let known = texts[columns.fields] { return known }
+      let made = text(columns)
+      if texts.count < Self.mostKept { texts[columns.fields] = made }
+      return made
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import Content
+import Delivery
+import FoundationEssentials
+import Postgres
+import Registry
+import Wire
+
+extension MessageService {
+  /// What tells streams apart.
+  struct StreamName: Hashable {
+    let customer: CustomerID
+    let apps: [PushAppID]
+    let template: String?
+    let trigger: TriggerID?
+    /// Of messages to telephone numbers.
+    let hybrid: HybridTraits?
+    /// Days since 1970, in UTC.
+    let day: Int
+  }
+
+  /// The stream of today.
+  func stream(
+    _ customer: CustomerID, _ apps: [PushApp], template: String?, _ trigger: TriggerReply?
+  ) async throws -> OpenStream {
+    var version: TemplateVersion?
+    if let template { version = (template, try await currentVersion(customer, template)) }
+    let name = streamName(customer, apps, version, trigger)
+    return try await streams.value(name) { [version] in try await self.open(name, apps, version, trigger?.name) }
+  }
+
+  typealias TemplateVersion = (name: String, version: Int32)
+
+  func streamName(
+    _ customer: CustomerID, _ apps: [PushApp], _ template: TemplateVersion?, _ trigger: TriggerReply?,
+    hybrid: HybridTraits? = nil
+  ) -> StreamName {
+    StreamName(
+      customer: customer, apps: apps.map(\.id).sorted(), template: template.map { "\($0.name)/\($0.version)" },
+      trigger: trigger?.triggerId, hybrid: hybrid, day: Int(now().timeIntervalSince1970 / 86_400))
+  }
+
+  private func currentVersion(_ customer: CustomerID, _ name: String) async throws -> Int32 {
+    try await versions.value(TemplateName(customer: customer, name: name)) { [database] in
+      // Only a name can lead here, so there is a version.
+      try await SendoutRules.currentTemplate(customer, name, in: database)?.version ?? 0
+    }
+  }
+
+  func open(
+    _ name: StreamName, _ apps: [PushApp], _ template: (name: String, version: Int32)?, _ trigger: String?
+  ) async throws -> OpenStream {
+    let day = Date(timeIntervalSince1970: Double(name.day) * 86_400).formatted(.iso8601.year().month().day())
+    let stream =
+      ([day, name.apps.map(\.description).joined(separator: ",")]
+      + [name.template, name.trigger.map { "trigger/\($0)" }, name.hybrid?.words].compactMap(\.self)).joined(
+        separator: " ")
+    let customer = name.customer.rawValue
+    var rows = try await database.query(SendoutQueries.stream, customer, stream)
+    if rows.isEmpty {
+      rows = try await database.query(
+        SendoutQueries.openStream, customer, stream, name.apps.map(\.rawValue),
+        "\(trigger ?? (name.hybrid == nil ? "Messages" : "Messages to numbers")) of \(day)", template?.name,
+        template?.version, (name.hybrid?.onUncertain ?? .resend).rawValue, name.hybrid != nil,
+        name.hybrid?.fallback?.rawValue)
+    }
+    if rows.isEmpty { rows = try await database.query(SendoutQueries.stream, customer, stream) }
+    let sendout = try Sendout(rows[0])
+    var orders: [AppOrder] = []
+    for app in apps {
+      guard let opened = try await credentials.credentials(for: app) else {
+        throw SendoutError.appWithoutCredentials(
+          app.id, appID: app.appID, app.type, field: app.missingCredential ?? "credentials")
+      }
+      orders.append(dispatcher.order(for: app, opened))
+    }
+    let key = sendout.key
+    return OpenStream(
+      stream: MessageStream(key: key, apps: orders, hybrid: name.hybrid) { [database] in
+        try await database.query(SendoutQueries.notify, key.description)
+      } reserve: { [database] in
+        let block = StreamNumbers.block
+        let rows = try await database.query(
+          SendoutQueries.reserve, customer, key.sendout.rawValue, block.messages, block.pushes, block.batches)
+        guard let row = rows.first else { throw SendoutError.streamEnded(key.sendout) }
+        let (message, push, batch) = try row.decode(Int32.self, Int32.self, Int32.self)
+        return StreamNumbers(
+          message: message, push: push, batch: batch, messagesLeft: block.messages, pushesLeft: block.pushes,
+          batchesLeft: block.batches)
+      }, traits: sendout.traits)
+  }
+}
+
+extension HybridTraits {
+  /// As they are in the name of a stream.
+  fileprivate var words: String {
+    "numbers/\(kind)/\(fallback.map(\.description) ?? "-")/\(isReported ? "reported" : "-")/\(appID ?? "-")"
+  }
+}

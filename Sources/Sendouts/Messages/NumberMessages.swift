@@ -1,0 +1,44 @@
+import Content
+public import Delivery
+public import FoundationEssentials
+import Postgres
+public import Registry
+public import Wire
+
+/// A message to a telephone number: what a push and an SMS say.
+public struct NumberMessage: Sendable {
+  public let details: HybridDetails
+  public let body: MessageBody
+  public let reference: String?
+  public let expiresAt: Date?
+
+  public init(_ details: HybridDetails, body: MessageBody, reference: String?, expiresAt: Date?) {
+    self.details = details
+    self.body = body
+    self.reference = reference
+    self.expiresAt = expiresAt
+  }
+}
+
+extension MessageService {
+  /// Accepts messages to telephone numbers, in today's stream of these apps and traits. Once this returns, those that are accepted are
+  /// committed, and on their way.
+  /// - Parameter apps: with credentials, the fallback's among them.
+  /// - Returns: what became of each, in their order.
+  /// - Throws: `SendoutError.appWithoutCredentials`, `.streamEnded`; `ContentError`.
+  public func accept(
+    _ customer: CustomerID, _ messages: [NumberMessage], to apps: [PushApp], _ traits: HybridTraits
+  ) async throws -> [Acceptance] {
+    let name = streamName(customer, apps, nil, nil, hybrid: traits)
+    let stream = try await streams.value(name) { try await self.open(name, apps, nil, nil) }
+    let all = try messages.map { message in
+      var content = stream.traits.content(message.body, try MessageTemplate(message.body))
+      content.expiresAt = message.expiresAt
+      return NewMessage(
+        to: .contact(originalID: message.details.number.international), content: content,
+        body: message.body.json, reference: message.reference, repetitionKey: nil, wait: nil,
+        hybrid: message.details)
+    }
+    return try await self.messages.accept(all, in: stream.stream)
+  }
+}

@@ -1,0 +1,191 @@
+import Postgres
+import Registry
+import Wire
+
+/// One write of a data tree, within the transaction that has locked it.
+///
+/// The leaves that it removes are read and removed in portions, so what a write replaces may be of any size. Each step is linear
+/// in the leaves that come and go, whatever else is in the tree.
+struct TreeWrite {
+  private let database: any Querying
+  private let customer: CustomerID
+  private let app: String
+  /// The places that are written, and those above them; stored.
+  private let targets: [String]
+  private let above: [String]
+  private let allTargets: Set<String>
+  private let new: DatasyncLeaves
+  private let newPlaces: Set<String>
+
+  /// Leaves that go with the next portion.
+  private var stale: [String] = []
+  private var staleBytes = 0
+  /// The leaf above, if it goes; it has nothing below it.
+  private var leafAbove: [String] = []
+  /// Written places of which earlier portions were removed.
+  private var touched: Set<String> = []
+  /// Of the places of the new value those that had leaves before.
+  private var before: Set<String> = []
+  private var told = 0
+
+  /// Most leaves of a portion.
+  private let portion: Int
+  /// Bytes of paths that make a portion full.
+  private static let portionBytes = 1 << 20
+
+  init(
+    _ write: DataTree.Write, _ customer: CustomerID, _ app: String, at path: DatasyncPath, _ database: any Querying,
+    portion: Int
+  ) throws(JSONProblem) {
+    self.database = database
+    self.customer = customer
+    self.app = app
+    self.portion = portion
+    switch write {
+    case .put(let value):
+      targets = [path.stored]
+      above = path.ancestors.map(\.stored)
+      new = try DatasyncLeaves(value, at: path)
+    case .patch(let children):
+      var targets: [String] = []
+      for name in children.keys { targets.append(try path.child(name).stored) }
+      self.targets = targets
+      above = (path.ancestors + [path]).map(\.stored)
+      new = try DatasyncLeaves(.object(children), at: path)
+    }
+    newPlaces = TreeChange.places(new.json.keys)
+    allTargets = Set(targets)
+  }
+
+  /// - Returns: how many notes were made in subscriptions, which have to be told.
+  mutating func run() async throws -> Int {
+    try await DataTree.requireNormalized(targets, database)
+    let leaves = Array(new.json)
+    let known = try await database.query(
+      DatasyncQueries.known, customer.rawValue, app, (leaves.map(\.key) + above).map { Bytes(TreeChange.key($0)) },
+      leaves.map(\.value) + above.map { _ in "" })
+    var written = new.json
+    var there: [String] = []
+    for row in known {
+      let (number, isEqual) = try row.decode(Int.self, Bool.self)
+      guard number <= leaves.count else {
+        // It goes as soon as something comes there.
+        guard !leaves.isEmpty else { return 0 }
+        leafAbove = [above[number - leaves.count - 1]]
+        continue
+      }
+      let path = leaves[number - 1].key
+      there.append(path)
+      if isEqual { written[path] = nil }
+    }
+    before = TreeChange.places(there)
+    try await removeStale()
+    let changed = stale + leafAbove + touched + written.keys
+    if !changed.isEmpty { try await finish(written, changed) }
+    return told
+  }
+
+  /// Finds the leaves that go, and removes all but the last portion of them.
+  private mutating func removeStale() async throws {
+    for start in stride(from: 0, to: targets.count, by: portion) {
+      let slice = Array(targets[start..<min(start + portion, targets.count)])
+      try await findStale(below: slice)
+    }
+  }
+
+  private mutating func findStale(below places: [String]) async throws {
+    var rows = try await page(of: places, behind: nil)
+    if rows.count < portion { return try await add(rows) }
+    guard places.count == 1 else {
+      // Too many together: only those of one place have an order in which they can be read on.
+      try await findStale(below: Array(places.prefix(places.count / 2)))
+      return try await findStale(below: Array(places.dropFirst(places.count / 2)))
+    }
+    while !rows.isEmpty {
+      try await add(rows)
+      rows = rows.count < portion ? [] : try await page(of: places, behind: rows.last)
+    }
+  }
+
+  private func page(
+    of places: [String], behind last: (path: String, key: Bytes)?
+  ) async throws -> [(path: String, key: Bytes)] {
+    let ranges = places.map(DataTree.Range.init)
+    return try await database.query(
+      DatasyncQueries.page, customer.rawValue, app, places, ranges.map(\.lower), ranges.map(\.upper),
+      last.map { String(String.UnicodeScalarView($0.path.unicodeScalars.prefix(500))) } ?? "", last?.key ?? Bytes([]),
+      Int64(portion)
+    ).map { row in
+      let (path, key) = try row.decode(String.self, Bytes.self)
+      return (path, key)
+    }
+  }
+
+  private mutating func add(_ leaves: [(path: String, key: Bytes)]) async throws {
+    for (path, _) in leaves where new.json[path] == nil {
+      stale.append(path)
+      staleBytes += path.utf8.count
+      if stale.count >= portion || staleBytes >= Self.portionBytes { try await removePortion() }
+    }
+  }
+
+  /// Whether others wait for this write before they lock subscriptions.
+  private var isAlone = false
+
+  /// Removes leaves, and notes it at and below the places that are written. What becomes of those above is known at the end.
+  private mutating func removePortion() async throws {
+    if !isAlone { try await database.query(DatasyncQueries.lockAlone, customer.rawValue, app) }
+    isAlone = true
+    try await remove(stale)
+    let gone = TreeChange.places(stale)
+    before.formUnion(gone.intersection(newPlaces))
+    touched.formUnion(gone.intersection(allTargets))
+    let change = TreeChange(of: stale, before: gone, after: newPlaces)
+    try await match(change.places.filter { !above.contains($0.key) })
+    stale = []
+    staleBytes = 0
+  }
+
+  /// Removes what is left to go and writes what comes.
+  private mutating func finish(_ written: [String: String], _ changed: [String]) async throws {
+    try await remove(stale + leafAbove)
+    before.formUnion(TreeChange.places(stale + leafAbove + touched))
+    let others = try await present(above)
+    if !written.isEmpty { try await put(Array(written)) }
+    try await match(TreeChange(of: changed, before: before.union(others), after: newPlaces.union(others)).places)
+  }
+
+  private func put(_ leaves: [(key: String, value: String)]) async throws {
+    do {
+      try await database.query(
+        DatasyncQueries.put, customer.rawValue, app, leaves.map { Bytes(TreeChange.key($0.key)) }, leaves.map(\.key),
+        leaves.map(\.value))
+    } catch let error as PostgresError where error.constraint == "datasync_node_path_normalized" {
+      throw SubscriptionsError.notNormalized
+    }
+  }
+
+  private func remove(_ leaves: [String]) async throws {
+    guard !leaves.isEmpty else { return }
+    try await database.query(
+      DatasyncQueries.remove, customer.rawValue, app, leaves.map { Bytes(TreeChange.key($0)) })
+  }
+
+  /// Those of the places that have leaves now.
+  private func present(_ places: [String]) async throws -> Set<String> {
+    guard !places.isEmpty else { return [] }
+    let ranges = places.map(DataTree.Range.init)
+    let rows = try await database.query(
+      DatasyncQueries.present, customer.rawValue, app, places, ranges.map(\.lower), ranges.map(\.upper))
+    return Set(try rows.map { places[try $0.decode(Int.self) - 1] })
+  }
+
+  private mutating func match(_ changes: [String: TreeChange.Children]) async throws {
+    guard !changes.isEmpty else { return }
+    let places = Array(changes)
+    let children = places.map(\.value.json)
+    told += try await database.query(
+      DatasyncQueries.match, customer.rawValue, app, places.map { Bytes(TreeChange.key($0.key)) }, places.map(\.key),
+      children.map(\.added), children.map(\.changed), children.map(\.removed))[0].decode(Int.self)
+  }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import Postgres
+import Registry
+import Support
+import Testing
+import Wire
+
+@testable import Subscriptions
+
+@Suite struct DataTreeTests {
+  @Test func `A value with too many leaves is refused, and read and removed in parts`() async throws {
+    try await withTree { database, tree, customer in
+      try await database.query(
+        """
+        INSERT INTO datasync_node (customer_id, app_id, path_key, path, value)
+        SELECT 1, 'app', decode(md5(path), 'hex'), path, '1'
+          FROM (SELECT '/many/' || n / 150000 || '/' || n || '/' AS path FROM generate_series(0, 200000) AS n) AS leaf
+        """)
+      await #expect(throws: SubscriptionsError.valueTooLarge(leaves: 200_000, bytes: 17 << 20)) {
+        try await tree.value(customer, app: "app", at: .root)
+      }
+      let part = try await tree.value(customer, app: "app", at: try DatasyncPath(text: "/many/1"))
+      guard case .object(let members) = part else { throw JSONProblem("is no object") }
+      #expect(members.count == 50_001)
+    }
+  }
+
+  @Test func `A removal of any size tells whom it concerns, and leaves what stands beside`() async throws {
+    try await withTree { database, tree, customer in
+      func write(_ path: String, _ json: String) async throws {
+        try await tree.write(
+          .put(try JSONValue(json: Array(json.utf8))), customer, app: "app", at: try DatasyncPath(text: path))
+      }
+      let groups = (0..<40).map { group in
+        "\"g\(group)\":{\((0..<100).map { "\"\($0)\":\($0)" }.joined(separator: ","))}"
+      }.joined(separator: ",")
+      try await write("/a", "{\(groups)}")
+      try await write("/b", "1")
+      let store = SubscriptionStore(database.pool, vault: Vault(try MasterKeys(current: MasterKeys.generate())))
+      for (token, path, event) in [
+        ("root", "/", SubscribedEvent.child), ("a", "/a", .child), ("g7", "/a/g7", .value),
+        ("leaf", "/a/g39/99", .value),
+        ("other", "/b", .value),
+      ] {
+        let tells: Bool? = event == .child ? true : nil
+        try await store.addUnchecked(
+          customer, "app",
+          SubscriptionRequest(
+            path: path, event: event, added: tells, changed: tells, removed: tells, deviceToken: token, service: .fcm))
+      }
+      // One group stays in part and one gets a new leaf; all others go.
+      try await write("/a", #"{"g3":{"5":5},"g4":{"new":true}}"#)
+      let lane = NotificationQueue.Lane(customer: customer, app: "app", service: "fcm")
+      let items = try await NotificationQueue(database: database.pool, run: UUID(), lease: .seconds(600)).take(
+        lane, upTo: 10, from: database.pool
+      ).items
+      let told = Dictionary(uniqueKeysWithValues: items.map { ($0.claimed.target, $0.event) })
+      let left: JSONValue = ["g3": ["5": 5], "g4": ["new": true]]
+      let removed = (0..<40).filter { $0 != 3 && $0 != 4 }.map { "g\($0)" }.sorted()
+      #expect(
+        told == [
+          "root": .childrenUpdated(.init(changed: ["a": left])),
+          "a": .childrenUpdated(.init(changed: ["g3": ["5": 5], "g4": ["new": true]], removed: removed)),
+          "g7": .valueChanged(.null), "leaf": .valueChanged(.null),
+        ])
+      #expect(try await tree.value(customer, app: "app", at: .root) == ["a": left, "b": 1])
+    }
+  }
+
+  @Test func `The rows that a PATCH reads grow with the children that it names, no faster`() async throws {
+    try await withTree { database, tree, customer in
+      try await database.query(
+        """
+        INSERT INTO datasync_node (customer_id, app_id, path_key, path, value)
+        SELECT 1, 'app', decode(md5(path), 'hex'), path, '1'
+          FROM (SELECT '/p/c' || n || '/x/' AS path FROM generate_series(1, 20000) AS n) AS leaf
+        """)
+      try await database.query("ANALYZE datasync_node")
+      func rows(_ count: Int) async throws -> Int {
+        let places = (1...count).map { "/p/c\($0)/" }
+        let (lower, upper) = (places, places.map { "\($0.dropLast())0" })
+        let ranges = "1, 'app', \(Self.array(places)), \(Self.array(lower)), \(Self.array(upper))"
+        let leaves = (1...count).map { "/p/c\($0)/y/" }
+        let keys = Self.array(leaves.map { "\\\\x" + TreeChange.key($0).map { String(format: "%02x", $0) }.joined() })
+        return try await Self.rows(DatasyncQueries.page, "\(ranges), '', '', 1000", database)
+          + Self.rows(DatasyncQueries.present, ranges, database)
+          + Self.rows(DatasyncQueries.known, "1, 'app', \(keys), \(Self.array(leaves))", database)
+      }
+      let (few, many) = (try await rows(200), try await rows(800))
+      #expect(many < 6 * few, "\(few) rows for 200 children, \(many) for 800")
+    }
+  }
+
+  @Test func `A write looks its places up among the subscriptions: others cost nothing`() async throws {
+    try await withTree { database, _, _ in
+      try await database.query(
+        """
+        INSERT INTO datasync_subscription
+          (customer_id, app_id, path_key, path, event, added, changed, removed, service, target, target_key, expires_at, due_at)
+        SELECT 1, 'app', decode(md5(path), 'hex'), path, 'value', false, false, false, 'fcm', 't', '\\x00', 'infinity', 'infinity'
+          FROM (SELECT '/p/c' || n || '/' AS path FROM generate_series(1, 50000) AS n) AS place
+        """)
+      try await database.query("ANALYZE datasync_subscription")
+      let key = Self.array(["\\\\x" + TreeChange.key("/p/c7/").map { String(format: "%02x", $0) }.joined()])
+      let rows = try await Self.rows(
+        DatasyncQueries.match, "1, 'app', \(key), '{/p/c7/}', '{\"{}\"}', '{\"{}\"}', '{\"{}\"}'", database)
+      #expect(rows < 100)
+    }
+  }
+
+  private static func array(_ values: [String]) -> String { "'{\(values.map { "\"\($0)\"" }.joined(separator: ","))}'" }
+
+  /// All rows that the steps of a statement's plan handle.
+  private static func rows(_ statement: Statement, _ arguments: String, _ database: TestDatabase) async throws -> Int {
+    try await database.pool.transaction { transaction in
+      func run(_ sql: String) async throws -> Rows {
+        try await transaction.query(Statement("test.\(sql.hashValue)", .write, sql))
+      }
+      _ = try await run("SET LOCAL plan_cache_mode = force_generic_plan")
+      _ = try await run("PREPARE explained AS \(statement.sql)")
+      let plan = try await run("EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE explained(\(arguments))")[0].decode(
+        String.self)
+      _ = try await run("DEALLOCATE explained")
+      let tops = try JSONSerialization.jsonObject(with: Data(plan.utf8)) as? [[String: Any]]
+      return (tops ?? []).compactMap { $0["Plan"] as? [String: Any] }.reduce(0) { $0 + handled($1) }
+    }
+  }
+
+  private static func handled(_ node: [String: Any]) -> Int {
+    let counts = [
+      "Actual Rows", "Rows Removed by Filter", "Rows Removed by Join Filter", "Rows Removed by Index Recheck",
+    ]
+    let rows = counts.reduce(0.0) { $0 + ((node[$1] as? NSNumber)?.doubleValue ?? 0) }
+    let loops = (node["Actual Loops"] as? NSNumber)?.doubleValue ?? 0
+    return Int(rows * loops) + (node["Plans"] as? [[String: Any]] ?? []).reduce(0) { $0 + handled($1) }
+  }
+
+  private func withTree(
+    _ body: @Sendable (TestDatabase, DataTree, CustomerID) async throws -> Void
+  ) async throws {
+    try await withDatabase { database in
+      let customer = try await Customers(database.pool).add(name: "ACME").id
+      try await database.query("INSERT INTO datasync_app (customer_id, app_id) VALUES (1, 'app')")
+      try await body(database, DataTree(database.pool), customer)
+    }
+  }
+}

@@ -1,0 +1,254 @@
+import Foundation
+import Providers
+import PushcartClient
+import Registry
+import Support
+import Testing
+import Wire
+
+@testable import Subscriptions
+
+/// Webhooks from a change to a back end that listens.
+@Suite struct WebhookTests {
+  @Test func `A webhook gets the phone's map as JSON with its token`() async throws {
+    try await withWebhook { datasync, hook in
+      try await hook.save(hook.receiver.url + "/changes?a=1", token: "bar")
+      try await hook.subscribe("/users")
+      try await datasync.put("/users", #"{"alice":"Ålice \"A\" \\","n":1}"#)
+      try await hook.withRunner { try await datasync.untilIdle() }
+      let request = try #require(hook.receiver.requests.first)
+      #expect(hook.receiver.requests.count == 1 && request.line == "POST /changes?a=1")
+      #expect(request.headers["x-webcom-webhook-token"] == "bar")
+      #expect(request.headers["content-type"] == "application/json")
+      #expect(request.headers["host"] == hook.receiver.authority)
+      let known: Set = ["host", "content-type", "content-length", "x-webcom-webhook-token", "user-agent"]
+      #expect(Set(request.headers.keys).subtracting(known).isEmpty)
+      let map = try JSONValue(json: Array(request.body.utf8))
+      #expect(
+        map == [
+          "webcom.app": "com.acme.app", "webcom.path": "/users", "webcom.event": "Value.Changed",
+          "webcom.data": #"{"alice":"Ålice \"A\" \\","n":1}"#,
+        ])
+      #expect(try await datasync.outcomes() == ["accepted"])
+    }
+  }
+
+  @Test func `A webhook that fails is tried again as pushes are, with the newest state`() async throws {
+    try await withWebhook { datasync, hook in
+      try await hook.save(hook.receiver.url)
+      try await hook.subscribe("/n")
+      hook.receiver.answer(.status(500), .status(429), .status(408), .silence)
+      try await datasync.put("/n", "1")
+      try await hook.withRunner {
+        for attempt in 1...4 {
+          #expect(try await datasync.delays(after: attempt) == [Double(1 << (attempt - 1))], "\(attempt)")
+          try await datasync.put("/n", "\(attempt + 1)")
+          try await datasync.makeDue()
+        }
+        try await datasync.untilIdle()
+      }
+      let told = try hook.receiver.requests.map { try JSONValue(json: Array($0.body.utf8))["webcom.data"] }
+      #expect(told == ["1", "2", "3", "4", "5"])
+      #expect(
+        try await datasync.outcomes() == [
+          "retry HTTP500", "retry HTTP429", "retry HTTP408", "uncertain RequestTimeout", "accepted",
+        ])
+    }
+  }
+
+  @Test func `Each attempt takes the next address, and one where nobody listens is passed over`() async throws {
+    try await withWebhook { datasync, hook in
+      try await hook.save("https://127.0.0.1:\(hook.closed.number)", hook.receiver.url)
+      try await hook.subscribe("/n")
+      try await datasync.put("/n", "1")
+      try await hook.withRunner {
+        #expect(try await datasync.delays(after: 1) == [1])
+        try await datasync.makeDue()
+        try await datasync.untilIdle()
+      }
+      #expect(hook.receiver.requests.count == 1)
+      #expect(try await datasync.outcomes() == ["retry ConnectionRefused", "accepted"])
+    }
+  }
+
+  @Test func `A webhook that does not answer holds up no other of its app`() async throws {
+    // It is waited for longer than this test lasts.
+    try await withWebhook(requestTimeout: .seconds(60)) { datasync, hook in
+      let silent = hook.silent
+      try await hook.save(hook.receiver.url, beside: ["silent": silent.url])
+      for number in 1...80 { try await hook.subscribe("/n/\(number)", "silent") }
+      try await hook.subscribe("/n")
+      try await datasync.put("/n", "{\((1...80).map { "\"\($0)\":1" }.joined(separator: ","))}")
+      try await hook.withRunner {
+        try await waitUntil { !silent.requests.isEmpty && !hook.receiver.requests.isEmpty }
+        for number in 1...3 {
+          // It is 1 already.
+          try await datasync.put("/n/1", "\(number + 1)")
+          try await waitUntil { hook.receiver.requests.count >= 1 + number }
+        }
+        #expect(try await Set(datasync.outcomes()) == ["accepted"])
+        await silent.stop()
+      }
+    }
+  }
+
+  @Test func `A value of many leaves below long names is told as long as its JSON fits`() async throws {
+    try await withWebhook { datasync, hook in
+      try await hook.save(hook.receiver.url)
+      try await hook.subscribe("/n")
+      // The paths of its leaves have four megabytes, its JSON less than 20,000.
+      let leaves = "{\((0..<1500).map { #""\#($0)":1"# }.joined(separator: ","))}"
+      let value = ["a", "b", "c", "d"].reduce(leaves) { #"{"\#(String(repeating: $1, count: 768))":\#($0)}"# }
+      try await datasync.put("/n", value)
+      try await hook.withRunner { try await datasync.untilIdle() }
+      let told = try JSONValue(json: Array(try #require(hook.receiver.requests.first).body.utf8))
+      #expect(told["webcom.event"] == "Value.Changed")
+      #expect(
+        try told["webcom.data"]?.text.map { try JSONValue(json: Array($0.utf8)) } == JSONValue(json: Array(value.utf8)))
+    }
+  }
+
+  @Test(arguments: [301, 302, 303, 307, 308, 400, 401, 404, 410] as [UInt])
+  func `A redirect is not followed, and what a webhook refuses is dropped alone`(status: UInt) async throws {
+    try await withWebhook { datasync, hook in
+      try await hook.save(hook.receiver.url)
+      try await hook.subscribe("/n")
+      hook.receiver.answer(.status(status, location: "\(hook.receiver.url)/elsewhere"))
+      try await datasync.put("/n", "1")
+      try await hook.withRunner {
+        try await datasync.untilIdle()
+        #expect(hook.receiver.requests.map(\.line) == ["POST /"])
+        try await datasync.put("/n", "2")
+        try await datasync.untilIdle()
+      }
+      #expect(hook.receiver.requests.map(\.line) == ["POST /", "POST /"])
+      #expect(try await datasync.outcomes() == ["failed HTTP\(status)", "accepted"])
+    }
+  }
+
+  @Test func `A private address that is no longer listed gets nothing`() async throws {
+    try await withWebhook { datasync, hook in
+      try await hook.save(hook.receiver.url)
+      try await hook.subscribe("/n")
+      try await datasync.put("/n", "1")
+      // The bench's own services list no host.
+      try await datasync.withRunner { try await datasync.untilIdle() }
+      #expect(hook.receiver.requests.isEmpty)
+      #expect(try await datasync.outcomes() == ["failed HostNotAllowed"])
+      #expect(try await datasync.subscriptionCount() == 1)
+    }
+  }
+
+  @Test func `A webhook that is switched off keeps what is due, and one that is deleted ends its subscriptions`()
+    async throws
+  {
+    try await withWebhook { datasync, hook in
+      try await hook.save(hook.receiver.url)
+      try await hook.subscribe("/n")
+      try await hook.save(hook.receiver.url, enabled: false)
+      try await datasync.put("/n", "1")
+      try await hook.withRunner {
+        #expect(try await datasync.delays(after: 1) == [60])
+        #expect(hook.receiver.requests.isEmpty)
+        try await hook.save(hook.receiver.url)
+        try await datasync.makeDue()
+        try await datasync.untilIdle()
+        #expect(hook.receiver.requests.count == 1)
+        try await hook.save()
+        try await datasync.put("/n", "2")
+        try await waitUntil { try await datasync.subscriptionCount() == 0 }
+      }
+      #expect(hook.receiver.requests.count == 1)
+      #expect(try await datasync.outcomes() == ["retry disabled", "accepted", "revoked destination_removed"])
+    }
+  }
+
+  @Test func `After a rotation of the master key, encryption and webhooks work with the new one alone`() async throws {
+    try await withWebhook { datasync, hook in
+      let key = Data((0..<32).map { UInt8($0) })
+      try await hook.save(hook.receiver.url, token: "bar")
+      try await hook.subscribe("/n")
+      try await datasync.subscribe("phone", "/n", .value, key: key.base64EncodedString())
+      let new = MasterKeys.generate()
+      let both = Vault(try MasterKeys(current: new, older: [datasync.bench.masterKey]))
+      let progress = try await Rekey(datasync.bench.pool, vault: both, by: "root").run()
+      // The credentials of two apps, the key and the webhooks' settings.
+      #expect(progress.resealed == 4 && progress.unreadable == [])
+      try await datasync.put("/n", "1")
+      try await hook.withRunner(vault: Vault(try MasterKeys(current: new))) { try await datasync.untilIdle() }
+      #expect(hook.receiver.requests.map { $0.headers["x-webcom-webhook-token"] } == ["bar"])
+      let payload = try #require(datasync.received["phone"]?.first)
+      #expect(Set(payload.keys) == ["webcom.app", "webcom.path", "webcom.sealed"])
+      #expect(try PushNotificationEvent(payload, key: key).event == .valueChange(.value(1)))
+    }
+  }
+}
+
+/// A webhook of a data tree, `hook`, with the back end that it leads to.
+private struct WebhookBench: Sendable {
+  let datasync: DatasyncBench
+  let receiver: WebhookReceiver
+  /// Another back end, which answers nothing.
+  let silent: WebhookReceiver
+  /// May send to these and to `closed`.
+  let services: PushServices
+  let rule: EndpointRule
+  /// A port at which nobody listens.
+  let closed: ClosedPort
+
+  /// Stores the webhook with these addresses, or no webhook without any.
+  /// - Parameter others: the addresses of further webhooks, by their names.
+  func save(
+    _ addresses: String..., enabled: Bool = true, token: String? = nil, beside others: [String: String] = [:]
+  ) async throws {
+    var destinations = others.mapValues {
+      WebhookDestination(
+        enabled: true, subscribeDurationSeconds: 3600, destinationUris: [DestinationURI(uri: $0)])
+    }
+    if !addresses.isEmpty {
+      destinations["hook"] = WebhookDestination(
+        enabled: enabled, subscribeDurationSeconds: 3600, destinationUris: addresses.map { DestinationURI(uri: $0) },
+        headers: token.map { [WebhookDestination.tokenHeader: $0] })
+    }
+    try await WebhookStore(datasync.bench.pool, vault: datasync.bench.vault).save(
+      WebhookSettings(destinations: destinations), datasync.bench.customer, app: SendingBench.appID, rule: rule)
+  }
+
+  func subscribe(_ path: String, _ webhook: String = "hook") async throws {
+    _ = try await datasync.store.add(
+      datasync.bench.customer, app: SendingBench.appID,
+      SubscriptionRequest(path: path, event: .value, webhook: webhook))
+  }
+
+  /// - Parameter vault: opens what is sealed, in place of the bench's own.
+  func withRunner(vault: Vault? = nil, _ body: () async throws -> Void) async throws {
+    try await datasync.withRunner(services: services, vault: vault, body)
+  }
+}
+
+private func withWebhook(
+  requestTimeout: Duration = .seconds(2), _ body: @Sendable (DatasyncBench, WebhookBench) async throws -> Void
+) async throws {
+  try await withDatasync { datasync in
+    let (receiver, silent, closed) = (WebhookReceiver(), WebhookReceiver(), ClosedPort())
+    for one in [receiver, silent] { try await one.start(datasync.bench.simulator) }
+    silent.fallSilent()
+    var settings = PushServiceSettings(datasync.bench.simulator, isPatient: false)
+    settings.requestTimeout = requestTimeout
+    settings.endpoints.webhook.listed = HostList(
+      "\(receiver.authority), \(silent.authority), 127.0.0.1:\(closed.number)")
+    let rule = settings.endpoints.webhook
+    do {
+      try await withProvider(settings) { services in
+        try await body(
+          datasync,
+          WebhookBench(
+            datasync: datasync, receiver: receiver, silent: silent, services: services, rule: rule, closed: closed))
+      }
+    } catch {
+      for one in [receiver, silent] { await one.stop() }
+      throw error
+    }
+    for one in [receiver, silent] { await one.stop() }
+  }
+}

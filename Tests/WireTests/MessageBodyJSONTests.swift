@@ -1,0 +1,40 @@
+import Foundation
+import Testing
+import Wire
+
+@Suite struct MessageBodyJSONTests {
+  private static let full = MessageBody(
+    verbatim: true, alert: "ä \"\\\n\u{1}", info: "b", badge: 3, sound: "c", category: "d", image: "https://e",
+    url: "f:g", ttl: 0, priority: .normal, collapseKey: "h", threadId: "i", silent: false, pushType: .liveactivity,
+    fields: ["j": ["k", 1, .number(-2.5), true, nil, ["l": "é"]], "\"": "m"], optionalFields: ["j", "\""],
+    trackOpens: false,
+    overrides: MessageOverrides(
+      apns: APNsOverride(headers: ["n": "o"], payload: ["p": nil]), fcm: ["q": ["r": 1]], hms: ["s": []],
+      wns: WNSOverride(headers: ["t": "u"], type: "v"), webpush: WebPushOverride(headers: ["w": nil]),
+      sms: SMSOverride(from: "x", text: "y", coding: .ucs2, maximumParts: 2)))
+
+  @Test(arguments: [
+    full, MessageBody(), MessageBody(badge: "{{n}}", fields: [:], optionalFields: [], overrides: MessageOverrides()),
+    MessageBody(
+      overrides: MessageOverrides(
+        apns: APNsOverride(), fcm: [:], wns: WNSOverride(), webpush: WebPushOverride(), sms: SMSOverride())),
+  ])
+  func `A message's JSON is what an encoder makes of it`(message: MessageBody) throws {
+    let written = try JSONDecoder().decode(JSONValue.self, from: Data(message.json.utf8))
+    #expect(written == (try JSONDecoder().decode(JSONValue.self, from: JSONEncoder().encode(message))))
+  }
+
+  @Test func `The fullest message has every member`() throws {
+    let members = try JSONDecoder().decode([String: JSONValue].self, from: JSONEncoder().encode(Self.full))
+    #expect(Set(members.keys) == Set(MessageBody.CodingKeys.allCases.map(\.rawValue)))
+    let overrides = try #require(members["overrides"]?.members)
+    #expect(Set(overrides.keys) == Set(MessageOverrides.CodingKeys.allCases.map(\.rawValue)))
+    for (name, count) in ["apns": 2, "wns": 2, "webpush": 1, "sms": 4] {
+      #expect(overrides[name]?.members?.count == count, "\(name)")
+    }
+  }
+}
+
+extension JSONValue {
+  fileprivate var members: [String: JSONValue]? { if case .object(let members) = self { members } else { nil } }
+}
