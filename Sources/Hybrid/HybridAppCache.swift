@@ -1,6 +1,7 @@
 import FoundationEssentials
 public import Postgres
 public import Registry
+import Synchronization
 import Wire
 
 /// Finds apps by their keys, remembering the answers for a few seconds.
@@ -18,6 +19,9 @@ public final class HybridAppCache: Sendable {
   private let apps: HybridApps
   private let vault: Vault
   private let known: ExpiringCache<UUID, Entry>
+  /// Keys that named an app lately.
+  private let proven: ExpiringCache<UUID, Bool>
+  private let unprovenLookups = Mutex(0)
   private let unknown: ExpiringCache<UUID, Bool>
 
   public init(
@@ -27,6 +31,7 @@ public final class HybridAppCache: Sendable {
     apps = HybridApps(database)
     self.vault = vault
     known = ExpiringCache(timeToLive: timeToLive, capacity: 1000, now: now)
+    proven = ExpiringCache(timeToLive: .seconds(600), capacity: 4096, now: now)
     unknown = ExpiringCache(timeToLive: .seconds(60), capacity: 4096, now: now)
   }
 
@@ -38,16 +43,28 @@ public final class HybridAppCache: Sendable {
 
   func cachedEntry(_ key: UUID) -> Entry? { known.cached(key) }
 
+  /// - Throws: `RegistryError.tooManyUnknownTokens` while so many keys are looked up that nobody knows: anybody can make some up.
   func entry(_ key: UUID) async throws -> Entry? {
     guard key.customerOfAppKey != nil, unknown.cached(key) == nil else { return nil }
+    let isProven = proven.cached(key) != nil
     do {
-      return try await known.value(key) { [apps, vault] in
+      return try await known.value(key) { [self] in
+        if !isProven { try beginUnprovenLookup() }
+        defer { if !isProven { unprovenLookups.withLock { $0 -= 1 } } }
         guard let app = try await apps.find(key: key) else { throw Unknown() }
+        proven.remember(key, true)
         return Entry(app: app, secrets: Result { try app.secrets(vault) })
       }
     } catch is Unknown {
       unknown.remember(key, true)
       return nil
+    }
+  }
+
+  private func beginUnprovenLookup() throws {
+    try unprovenLookups.withLock { lookups in
+      guard lookups < AccessKeyCache.maximumUnprovenLookups else { throw RegistryError.tooManyUnknownTokens }
+      lookups += 1
     }
   }
 

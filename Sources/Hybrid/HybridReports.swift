@@ -41,8 +41,10 @@ struct HybridReports: Sendable {
   }
 
   /// Begins some reports of an app; no other hub posts them for a minute.
-  func begin(_ app: StatusAddress.App) async throws -> [HybridReport] {
-    try await database.query(HybridReportQueries.begin, app.customer.rawValue, app.appID).compactMap { row in
+  func begin(_ address: StatusAddress) async throws -> [HybridReport] {
+    try await database.query(
+      HybridReportQueries.begin, address.app.customer.rawValue, address.app.appID, address.url
+    ).compactMap { row in
       let (sendout, message, status, at, attempts, number, reference) = try row.decode(
         Int64.self, Int32.self, String.self, Date.self, Int32.self, String.self, String?.self)
       guard let number = PhoneNumber(number) else { return nil }
@@ -92,7 +94,7 @@ enum HybridReportQueries {
                     WHERE r.customer_id = a.customer_id AND r.app_id = a.app_id AND r.not_before <= now())
     """)
 
-  /// Begins up to 16 reports of the app `$2`. Skips those that others have locked.
+  /// Begins up to 16 reports of the app `$2`, if `$3` still is its address. Skips those that others have locked.
   static let begin = Statement(
     "hybrid.begin_reports", .write,
     """
@@ -100,6 +102,8 @@ enum HybridReportQueries {
       SELECT sendout_id, message_no, status, now() + interval '1 minute' AS until
         FROM hybrid_report
        WHERE customer_id = $1::bigint AND app_id = $2::text AND not_before <= now()
+         AND EXISTS (SELECT FROM hybrid_app
+                      WHERE customer_id = $1::bigint AND app_id = $2::text AND status_url = $3::text)
        ORDER BY not_before
        LIMIT 16
          FOR NO KEY UPDATE SKIP LOCKED),

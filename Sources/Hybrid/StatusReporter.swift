@@ -88,7 +88,7 @@ public struct StatusReporter: Service {
   private func postSome(to address: StatusAddress) async -> Bool {
     let reports = HybridReports(database)
     let begun: [HybridReport]
-    do { begun = try await reports.begin(address.app) } catch {
+    do { begun = try await reports.begin(address) } catch {
       logger.warning("could not begin status reports, trying again", metadata: ["error": "\(error)"])
       return false
     }

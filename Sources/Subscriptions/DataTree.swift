@@ -13,6 +13,8 @@ public struct DataTree: Sendable {
   public static let longestValue = 1 << 20
   /// Most leaves of a value that is read: more than one that is written has, since the shortest member takes six bytes.
   public static let mostLeaves = 200_000
+  /// Most leaves and objects of it. Objects within each other have few leaves, and take as much memory.
+  static let mostPlaces = 2 * mostLeaves
   /// Most bytes of these leaves, and of their paths from the place that is read: as many as a value that is written has.
   public static let longestRead = longestValue + DatasyncLeaves.longestPaths
 
@@ -42,7 +44,7 @@ public struct DataTree: Sendable {
     guard size.leaves <= Self.mostLeaves, size.valueBytes + size.pathBytes <= Self.longestRead else {
       throw SubscriptionsError.valueTooLarge(leaves: Self.mostLeaves, bytes: Self.longestRead)
     }
-    return try await Self.values(pool, customer, app, at: [path.stored])[0]
+    return try await Self.values(pool, customer, app, at: [path.stored], most: Self.mostPlaces)[0]
   }
 
   /// - Throws: `SubscriptionsError.notNormalized`.
@@ -79,8 +81,9 @@ public struct DataTree: Sendable {
   }
 
   /// The values of places, in their order; null where there is none.
+  /// - Parameter most: leaves and objects that one may have.
   static func values(
-    _ database: any Querying, _ customer: CustomerID, _ app: String, at places: [String]
+    _ database: any Querying, _ customer: CustomerID, _ app: String, at places: [String], most: Int = .max
   ) async throws -> [JSONValue] {
     let ranges = places.map(Range.init)
     let rows = try await database.query(
@@ -90,7 +93,12 @@ public struct DataTree: Sendable {
       let (number, path, json) = try row.decode(Int.self, String.self, String.self)
       leaves[number - 1].json[path] = json
     }
-    return leaves.map { $0.value(at: "") }
+    return try leaves.map { leaves in
+      guard let value = leaves.value(at: "", most: most) else {
+        throw SubscriptionsError.valueTooLarge(leaves: Self.mostLeaves, bytes: Self.longestRead)
+      }
+      return value
+    }
   }
 
   /// Writes a value. Whatever stands at a place above it as a text, number, boolean or array is replaced.

@@ -17,6 +17,9 @@ final class XMLReader {
     let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
     // White space may not stand before the XML declaration, but clients send it.
     let blanks = text.prefix { $0 == 0x20 || (0x09...0x0D).contains($0) }
+    guard AttributeCount.isBounded(in: text) else {
+      throw ParsedXML.Failure(problem: "has an element of more than \(AttributeCount.most) attributes")
+    }
     let reader = XMLReader()
     reader.parse(text.dropFirst(blanks.count), linesBefore: blanks.count { $0 == 0x0A })
     guard reader.problem == nil, let root = reader.root else {

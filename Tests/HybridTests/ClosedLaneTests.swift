@@ -2,6 +2,7 @@ import Delivery
 import Foundation
 import Hybrid
 import Postgres
+import Providers
 import Registry
 import Simulator
 import Support
@@ -75,6 +76,30 @@ import Wire
       }
       #expect(hybrid.requests("aa").isEmpty && hybrid.requests("cc").count == 4)
       #expect(try await hybrid.bench.currentApp()?.alarm?.reason == "the app has no signingKey")
+    }
+  }
+
+  @Test func `Once credentials are corrected, the next message goes by them, and by no SMS`() async throws {
+    try await withHybridBench { hybrid in
+      let bench = hybrid.bench
+      try await hybrid.addNumbers(2)
+      let apps = PushApps(bench.pool, vault: bench.vault)
+      func save(_ key: String) async throws {
+        _ = try await apps.update(
+          bench.customer, bench.app.id, PushAppUpdate(service: PushServiceFields(signingKey: Secret(key))))
+      }
+      let dispatcher = bench.dispatcher()
+      let (_, hub) = HybridBench.hub(bench, dispatcher, confirmationTime: .seconds(3600), appsLive: .zero)
+      try await save(APNsCredentials.fresh().signingKey)
+      _ = try await hub.accept(bench.customer, [hybrid.message(1)], allOrNothing: false)
+      _ = try await hybrid.until { $0[0].pushes == ["failed InvalidProviderToken"] }
+
+      try await save(APNsCredentials.sample.signingKey)
+      // As the hub does when it is told of that.
+      DirectSender(dispatcher).reopen(bench.customer)
+      _ = try await hub.accept(bench.customer, [hybrid.message(2)], allOrNothing: false)
+      let rows = try await hybrid.until { $0.count == 2 && $0[1].pushes != ["queued"] }
+      #expect(rows[1].pushes == ["accepted"])
     }
   }
 

@@ -37,14 +37,17 @@ struct HybridBench: Sendable {
   }
 
   /// What a hub has of its own.
-  /// - Parameter sendsItself: false leaves what it accepts to other hubs.
+  /// - Parameters:
+  ///   - sendsItself: false leaves what it accepts to other hubs.
+  ///   - appsLive: how long it remembers apps.
   static func hub(
-    _ bench: SendingBench, confirmationTime: Duration, sendsItself: Bool = true
+    _ bench: SendingBench, _ dispatcher: Dispatcher? = nil, confirmationTime: Duration, sendsItself: Bool = true,
+    appsLive: Duration = .seconds(5)
   ) -> (MessageDispatcher, HybridMessages) {
-    let dispatcher = bench.dispatcher()
+    let dispatcher = dispatcher ?? bench.dispatcher()
     let messages = MessageDispatcher(dispatcher, sendsItself: sendsItself)
     let registrations = RegistrationBatcher(bench.pool)
-    let apps = PushAppCache(bench.pool)
+    let apps = PushAppCache(bench.pool, timeToLive: appsLive)
     let service = MessageService(
       bench.pool, dispatcher: dispatcher, messages: messages, apps: apps,
       credentials: PushCredentialVault(bench.pool, vault: bench.vault), registrations: registrations)

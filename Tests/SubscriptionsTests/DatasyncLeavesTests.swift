@@ -12,8 +12,22 @@ import Wire
     for path in ["/", "/users", "/users/\u{301}alice"] {
       let path = try DatasyncPath(text: path)
       let leaves = try DatasyncLeaves(try JSONValue(json: Array(json.utf8)), at: path)
-      #expect(String(decoding: leaves.value(at: path.stored).json, as: UTF8.self) == expected)
+      #expect(String(decoding: (leaves.value(at: path.stored) ?? .null).json, as: UTF8.self) == expected)
     }
+  }
+
+  @Test func `Objects count as leaves do, since they take as much memory`() throws {
+    let leaves = DatasyncLeaves(json: [
+      "/x/a/b/c/": "1", "/x/a/b/d/": "2", "/x/a-b/": "3", "/x/ab/": "4", "/x/a/e/": "[5]",
+    ])
+    let value = try JSONValue(json: Array(#"{"a":{"b":{"c":1,"d":2},"e":[5]},"a-b":3,"ab":4}"#.utf8))
+    #expect(leaves.value(at: "/x/", most: 7) == value)
+    #expect(leaves.value(at: "/x/", most: 6) == nil)
+    #expect(leaves.value(at: "/") == ["x": value])
+    // 700 objects of one leaf each have paths of 21 MB, half of them the leaves', though the body has 10 KB.
+    let deep = try DatasyncPath(text: String(repeating: "/" + String(repeating: "n", count: 500), count: 30))
+    let objects = JSONValue.object(Dictionary(uniqueKeysWithValues: (0..<700).map { ("m\($0)", ["a": 1]) }))
+    #expect(throws: JSONProblem.self) { try DatasyncLeaves(objects, at: deep) }
   }
 
   @Test(arguments: [

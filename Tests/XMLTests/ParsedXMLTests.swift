@@ -47,6 +47,27 @@ import XML
     #expect(failure?.problem == "includes other documents, which is not allowed")
   }
 
+  @Test(arguments: [
+    ("<a>", "</a>"), ("<?x '?><!-- \" --><![CDATA[ ' ]]><a>", "</a>"), ("<a><b c='>' d=\"'\"/>", "</a>"), ("<a", "/>"),
+  ])
+  func `An element of many attributes is refused before they are compared`(_ before: String, _ after: String) throws {
+    func document(_ count: Int) -> String {
+      let attributes = (0..<count).map { " n\($0) = '='" }.joined()
+      return before.hasSuffix(">") ? "\(before)<e\(attributes)/>\(after)" : "\(before)\(attributes)\(after)"
+    }
+    let wellFormed = before.hasPrefix("<?x") ? document(256).replacing("<![CDATA[ ' ]]>", with: "") : document(256)
+    _ = try parse(wellFormed)
+    for count in [257, 500_000] {
+      let failure = #expect(throws: ParsedXML.Failure.self) { try parse(document(count)) }
+      #expect(failure?.problem == "has an element of more than 256 attributes")
+    }
+    let spaces = (0..<300).map { " xmlns:n\($0)='u'" }.joined()
+    #expect(throws: ParsedXML.Failure.self) { try parse("<a\(spaces)/>") }
+    // Texts may have as many.
+    let signs = String(repeating: "=", count: 1000)
+    #expect(try parse("<a>\(signs)<!--\(signs)--><![CDATA[\(signs)]]></a>").text == signs + signs)
+  }
+
   @Test func `A prefix is part of a name, and a declared encoding changes nothing`() throws {
     let xml = try parse(
       "<?xml version='1.0' encoding='ISO-8859-1'?><s:a xmlns:s='urn:x' s:b='1' c='&quot;é&amp;#38;&#38;'>é&#38;</s:a>")

@@ -79,7 +79,7 @@ public struct Dispatcher: Sendable {
   /// What is needed to send to an app.
   public func order(for app: PushApp, _ credentials: PushServiceCredentials) -> AppOrder {
     AppOrder(
-      app: app.id, kind: app.kind, fields: AppFields(appId: app.appID, name: app.name),
+      app: app.id, version: app.updatedAt, kind: app.kind, fields: AppFields(appId: app.appID, name: app.name),
       account: services.account(appID: app.appID, of: app.customer, kind: app.kind, credentials: credentials))
   }
 
@@ -168,6 +168,8 @@ public struct SendoutOrder: Sendable {
 /// One of the apps that a sendout goes to.
 public struct AppOrder: Sendable {
   let app: PushAppID
+  /// When the app or its credentials changed last: another moment means another account.
+  let version: Date
   let kind: PushAppKind
   /// For `{{app.name}}` and so on.
   let fields: AppFields

@@ -37,7 +37,7 @@ public struct Ledger: Sendable {
       case .originalIds(let ids):
         try await database.query(FreezeQueries.originalIDs, customer, apps, ids, sendout, size).affected
       }
-    try await database.query(FreezeQueries.batches, customer, sendout)
+    try await database.query(FreezeQueries.batches, customer, sendout, Int32(count), size, apps)
     return count
   }
 

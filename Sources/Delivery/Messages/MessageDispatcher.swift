@@ -60,11 +60,22 @@ public final class MessageDispatcher: Service {
   /// Accepts messages of one stream; once this returns, they are committed, and on their way.
   /// - Returns: what became of each, in their order.
   public func accept(_ messages: [NewMessage], in stream: MessageStream) async throws -> [Acceptance] {
-    var acceptances: [Acceptance] = []
-    for start in stride(from: 0, to: messages.count, by: Self.slice) {
-      let slice = Array(messages[start..<min(start + Self.slice, messages.count)])
-      acceptances += try await batcher.answer(
-        stream.key.sendout.rawValue, Item(messages: slice, stream: stream), weight: slice.count)
+    try await acceptEach(messages, in: stream).map { try $0.get() }
+  }
+
+  /// The same for callers that tell of each message. Where a part of a long list fails, those before it are on their way, and those behind
+  /// it are not tried.
+  public func acceptEach(_ messages: [NewMessage], in stream: MessageStream) async -> [Result<Acceptance, any Error>] {
+    var acceptances: [Result<Acceptance, any Error>] = []
+    do {
+      for start in stride(from: 0, to: messages.count, by: Self.slice) {
+        let slice = Array(messages[start..<min(start + Self.slice, messages.count)])
+        acceptances += try await batcher.answer(
+          stream.key.sendout.rawValue, Item(messages: slice, stream: stream), weight: slice.count
+        ).map { .success($0) }
+      }
+    } catch {
+      acceptances += messages.dropFirst(acceptances.count).map { _ in .failure(error) }
     }
     return acceptances
   }
@@ -203,43 +214,43 @@ private final class MessageLanes: Sendable {
 
   private struct Running {
     let batches: HandedBatches
+    let app: AppOrder
     let task: Task<Void, Never>
-    let begun = ContinuousClock.now
     var lastUse: ContinuousClock.Instant
   }
 
   private let dispatcher: Dispatcher
   private let lanes = Mutex<[Key: Running]>([:])
   private static let idleLimit = Duration.seconds(60)
-  /// After so long a lane gets a new task, which has the app's credentials of now.
-  private static let longestRun = Duration.seconds(60)
-
   init(_ dispatcher: Dispatcher) { self.dispatcher = dispatcher }
 
   func hand(_ batch: HandedBatch, _ stream: MessageStream, _ run: RunID) {
+    guard let app = stream.apps.first(where: { $0.app == batch.lane.app }) else { return }
     lanes.withLock { lanes in
       let key = Key(sendout: stream.key, lane: batch.lane)
       let earlier = lanes[key]
-      if earlier.map({ .now - $0.begun > Self.longestRun }) ?? true {
+      // One that began with older credentials sends what it has, and no more.
+      if earlier.map({ $0.app.version < app.version }) ?? true {
         earlier?.batches.finish()
         let batches = HandedBatches()
         let task = Task {
           await withTaskCancellationHandler {
-            await self.send(batches, stream, batch.lane, run)
+            await self.send(batches, stream, app, batch.lane, run)
             await earlier?.task.value
           } onCancel: {
             earlier?.task.cancel()
           }
         }
-        lanes[key] = Running(batches: batches, task: task, lastUse: .now)
+        lanes[key] = Running(batches: batches, app: app, task: task, lastUse: .now)
       }
       lanes[key]?.lastUse = .now
       lanes[key]?.batches.add(batch)
     }
   }
 
-  private func send(_ batches: HandedBatches, _ stream: MessageStream, _ lane: Lane, _ run: RunID) async {
-    guard let app = stream.apps.first(where: { $0.app == lane.app }) else { return }
+  private func send(
+    _ batches: HandedBatches, _ stream: MessageStream, _ app: AppOrder, _ lane: Lane, _ run: RunID
+  ) async {
     let order = SendoutOrder(
       key: stream.key, content: .ofMessages(nil), onUncertain: stream.hybrid?.onUncertain ?? .resend,
       isHybrid: stream.hybrid != nil, fallback: stream.hybrid?.fallback)

@@ -260,7 +260,7 @@ extension HTTP2ConnectionPool {
   }
 
   private func review() {
-    perform(state.review(waiting: queue.count, now: .now()))
+    perform(state.review(waiting: queue.count, maySend: !awaitsAuthorization, now: .now()))
     let at = state.nextReview()
     if let timer, timer.at <= at { return }
     timer?.task.cancel()

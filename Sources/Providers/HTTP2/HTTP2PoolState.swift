@@ -56,7 +56,9 @@ struct HTTP2PoolState {
   var count: Int { entries.count }
 
   /// Decides by the number of waiting pushes. To be called after every other change.
-  mutating func review(waiting: Int, now: NIODeadline) -> [Action] {
+  /// - Parameter maySend: whether pushes leave as soon as a connection takes them. Until then, as before the first access token, one
+  ///   connection is enough.
+  mutating func review(waiting: Int, maySend: Bool = true, now: NIODeadline) -> [Action] {
     guard waiting > 0 else {
       hasGivenUp = false
       waitingSince = nil
@@ -74,7 +76,8 @@ struct HTTP2PoolState {
     notBefore = nil
     let current = entries.values.filter { $0.generation == generation && $0.phase != .retiring }
     // One at a time: a connection that cannot be opened is not tried many times at once.
-    guard current.allSatisfy({ $0.phase == .ready }), current.count < wanted(for: waiting, current) else { return [] }
+    guard current.allSatisfy({ $0.phase == .ready }), current.count < (maySend ? wanted(for: waiting, current) : 1)
+    else { return [] }
     lastSerial += 1
     entries[lastSerial] = Entry(generation: generation)
     return [.open(lastSerial)]

@@ -65,7 +65,8 @@ struct SMSPushAccount: PushAccount {
   func send(
     _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
-    guard let address = endpoint.address(account.url) else { preconditionFailure("a request without an address") }
+    // Without an address `prepare` refuses every push, so there is none to send.
+    guard let address = endpoint.address(account.url) else { return AsyncStream { $0.finish() } }
     if case .cm(let productToken) = account.provider {
       let joined = CMRequest.joined(requests, productToken: productToken, path: address.path)
       return endpoint.send(joined, to: address, as: account, while: isWanted)

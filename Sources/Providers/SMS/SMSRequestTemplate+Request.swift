@@ -43,7 +43,10 @@ extension SMSRequestTemplate {
     while let open = rest.firstIndex(of: "{") {
       filled += rest[..<open]
       rest = rest[open...]
-      if let close = rest.firstIndex(of: "}"), let value = values[String(rest[rest.index(after: open)..<close])] {
+      // Looked for where the longest placeholder ends: a body of nothing but braces would take a second.
+      if let close = rest.prefix(Self.longestPlaceholder).firstIndex(of: "}"),
+        let value = values[String(rest[rest.index(after: open)..<close])]
+      {
         filled += escaped(value)
         rest = rest[rest.index(after: close)...]
       } else {
@@ -53,6 +56,8 @@ extension SMSRequestTemplate {
     }
     return filled + rest
   }
+
+  private static let longestPlaceholder = "{reference}".count
 
   private func escaped(_ text: String) -> String {
     switch contentType {

@@ -129,13 +129,4 @@ package enum DeviceCondition {
              WHERE device.customer_id = $1::bigint AND device.device_id = \(device) AND device.contact_id = \(contact))
     """
   }
-
-  /// Its app and environment.
-  package static func lane(_ device: String) -> String {
-    """
-    (SELECT push_app_id, sandbox FROM device
-      WHERE device.customer_id = $1::bigint AND device.device_id = \(device)
-      LIMIT 1)
-    """
-  }
 }

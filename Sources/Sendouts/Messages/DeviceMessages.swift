@@ -43,21 +43,39 @@ extension MessageService {
     _ customer: CustomerID, _ messages: [DeviceMessage], within limit: Duration
   ) async -> [Result<DeviceVerdict, any Error>] {
     let deadline = ContinuousClock.now + limit
+    guard messages.count > 1 else {
+      return await verdicts(customer, await accept(customer, messages), until: deadline)
+    }
+    do {
+      let acceptances = try await lists.withPermit { await accept(customer, messages) }
+      return await verdicts(customer, acceptances, until: deadline)
+    } catch {
+      return messages.map { _ in .failure(error) }
+    }
+  }
+
+  /// What became of a message that was to be accepted.
+  private enum DeviceAcceptance: Sendable {
+    case accepted(MessageID, PushNumber, MessageWait)
+    case ended(Result<DeviceVerdict, any Error>)
+  }
+
+  private func accept(_ customer: CustomerID, _ messages: [DeviceMessage]) async -> [DeviceAcceptance] {
     var orders: [SendoutKey: [DeviceOrder]] = [:]
-    var results: [Result<DeviceVerdict, any Error>] = []
+    var acceptances = [DeviceAcceptance](
+      repeating: .ended(.success(.refused(.unavailable, reason: nil))), count: messages.count)
     for (index, message) in messages.enumerated() {
-      results.append(.success(.refused(.unavailable, reason: nil)))
       do {
         let order = try await order(customer, message, index)
         orders[order.stream.stream.key, default: []].append(order)
       } catch {
-        results[index] = .failure(error)
+        acceptances[index] = .ended(.failure(error))
       }
     }
-    return await withTaskGroup(of: [(Int, Result<DeviceVerdict, any Error>)].self) { group in
-      for orders in orders.values { group.addTask { await self.send(customer, orders, until: deadline) } }
-      return await group.reduce(into: results) { results, some in
-        for (index, result) in some { results[index] = result }
+    return await withTaskGroup(of: [(Int, DeviceAcceptance)].self) { group in
+      for orders in orders.values { group.addTask { await self.accept(customer, orders) } }
+      return await group.reduce(into: acceptances) { acceptances, some in
+        for (index, acceptance) in some { acceptances[index] = acceptance }
       }
     }
   }
@@ -87,58 +105,78 @@ extension MessageService {
     return DeviceOrder(index: index, message: message, apps: apps, stream: stream, new: new, wait: wait)
   }
 
-  /// Sends messages of one stream.
-  private func send(
-    _ customer: CustomerID, _ orders: [DeviceOrder], until deadline: ContinuousClock.Instant
-  ) async -> [(Int, Result<DeviceVerdict, any Error>)] {
+  /// Accepts messages of one stream.
+  private func accept(_ customer: CustomerID, _ orders: [DeviceOrder]) async -> [(Int, DeviceAcceptance)] {
     let stream = orders[0].stream.stream
-    do {
-      var acceptances = try await messages.accept(orders.map(\.new), in: stream)
-      var refused: [Int: Result<DeviceVerdict, any Error>] = [:]
-      let unknown = acceptances.indices.filter { place in
-        // One to a device that is not valid any more is accepted without a push.
-        if case .accepted(_, let pushes) = acceptances[place] { pushes.isEmpty } else { true }
+    var acceptances = await messages.acceptEach(orders.map(\.new), in: stream)
+    var refused: [Int: Result<DeviceVerdict, any Error>] = [:]
+    let unknown = acceptances.indices.filter { place in
+      switch acceptances[place] {
+      case .failure: false
+      // One to a device that is not valid any more is accepted without a push.
+      case .success(.accepted(_, let pushes)): pushes.isEmpty
+      case .success: true
       }
-      if !unknown.isEmpty {
-        refused = await register(customer, unknown.map { ($0, orders[$0]) })
-        let known = unknown.filter { refused[$0] == nil }
-        for (place, acceptance) in zip(known, try await messages.accept(known.map { orders[$0].new }, in: stream)) {
-          acceptances[place] = acceptance
-        }
+    }
+    if !unknown.isEmpty {
+      refused = await register(customer, unknown.map { ($0, orders[$0]) })
+      let known = unknown.filter { refused[$0] == nil }
+      for (place, acceptance) in zip(known, await messages.acceptEach(known.map { orders[$0].new }, in: stream)) {
+        acceptances[place] = acceptance
       }
-      var results: [(Int, Result<DeviceVerdict, any Error>)] = []
-      for (place, order) in orders.enumerated() {
-        if let refusal = refused[place] {
-          results.append((order.index, refusal))
-        } else if case .accepted(let number, let pushes) = acceptances[place], let push = pushes.first?.number {
-          let told = await order.wait.verdicts(within: max(.zero, deadline - .now))[push]
-          messages.stopWaiting(for: [push], of: stream.key)
-          results.append((order.index, await verdict(customer, MessageID(stream.key.sendout, number), told)))
-        } else {
-          results.append((order.index, .success(.refused(.unavailable, reason: nil))))
-        }
+    }
+    return orders.enumerated().map { place, order in
+      if let refusal = refused[place] { return (order.index, .ended(refusal)) }
+      switch acceptances[place] {
+      case .failure(let error): return (order.index, .ended(.failure(error)))
+      case .success(.accepted(let number, let pushes)) where !pushes.isEmpty:
+        return (order.index, .accepted(MessageID(stream.key.sendout, number), pushes[0].number, order.wait))
+      case .success: return (order.index, .ended(.success(.refused(.unavailable, reason: nil))))
       }
-      return results
-    } catch {
-      return orders.map { ($0.index, .failure(error)) }
     }
   }
 
-  private func verdict(
+  /// Waits for verdicts. What has none in time is looked up at the same time, as another hub may have sent it meanwhile.
+  private func verdicts(
+    _ customer: CustomerID, _ acceptances: [DeviceAcceptance], until deadline: ContinuousClock.Instant
+  ) async -> [Result<DeviceVerdict, any Error>] {
+    await withTaskGroup(of: (Int, Result<DeviceVerdict, any Error>).self) { lookUps in
+      var results: [Result<DeviceVerdict, any Error>] = []
+      for (place, acceptance) in acceptances.enumerated() {
+        switch acceptance {
+        case .ended(let result): results.append(result)
+        case .accepted(let id, let push, let wait):
+          let told = await wait.verdicts(within: max(.zero, deadline - .now))[push]
+          messages.stopWaiting(for: [push], of: SendoutKey(customer, id.sendout))
+          results.append(.success(Self.verdict(told) ?? .refused(.unavailable, reason: told?.reason)))
+          guard Self.verdict(told) == nil else { continue }
+          lookUps.addTask {
+            (place, await self.lateVerdict(customer, id, told))
+          }
+        }
+      }
+      return await lookUps.reduce(into: results) { $0[$1.0] = $1.1 }
+    }
+  }
+
+  /// - Returns: nil while there is none.
+  private static func verdict(_ told: PushVerdict?) -> DeviceVerdict? {
+    switch told {
+    case let told? where told.state == .accepted: .accepted
+    case let told? where ![.queued, .waiting].contains(told.state) || told.cause == .credentialsRefused:
+      .refused(told.cause ?? .unavailable, reason: told.reason)
+    default: nil
+    }
+  }
+
+  private func lateVerdict(
     _ customer: CustomerID, _ id: MessageID, _ told: PushVerdict?
   ) async -> Result<DeviceVerdict, any Error> {
-    switch told {
-    case let told? where told.state == .accepted: return .success(.accepted)
-    case let told? where ![.queued, .waiting].contains(told.state) || told.cause == .credentialsRefused:
-      return .success(.refused(told.cause ?? .unavailable, reason: told.reason))
-    default:
-      do {
-        // Another hub may have sent it meanwhile.
-        let isAccepted = try await Messages(database).find(customer, id)?.pushes.contains { $0.state == .accepted }
-        return .success(isAccepted == true ? .accepted : .refused(.unavailable, reason: told?.reason))
-      } catch {
-        return .failure(error)
-      }
+    do {
+      let isAccepted = try await Messages(database).find(customer, id)?.pushes.contains { $0.state == .accepted }
+      return .success(isAccepted == true ? .accepted : .refused(.unavailable, reason: told?.reason))
+    } catch {
+      return .failure(error)
     }
   }
 

@@ -22,6 +22,8 @@ public final class MessageService: Sendable {
   let credentials: PushCredentialVault
   let registrations: RegistrationBatcher
   let now: @Sendable () -> Date
+  /// Lists that are being accepted. A message takes some 15 KB until it is written; beyond these lists it takes its request's bytes.
+  let lists = AsyncSemaphore(8)
   let streams = ExpiringCache<StreamName, OpenStream>(timeToLive: .seconds(60), capacity: 10_000)
   private let templates = ExpiringCache<MessageBody, CompiledMessage>(timeToLive: .seconds(60), capacity: 1000)
   let versions = ExpiringCache<TemplateName, Int32>(timeToLive: .seconds(5), capacity: 1000)

@@ -10,6 +10,8 @@ extension MessageService {
   struct StreamName: Hashable {
     let customer: CustomerID
     let apps: [PushAppID]
+    /// When these apps or their credentials changed last. It is no part of what is stored: the stream stays, and gets other accounts.
+    let versions: [Date]
     let template: String?
     let trigger: TriggerID?
     /// Of messages to telephone numbers.
@@ -34,8 +36,10 @@ extension MessageService {
     _ customer: CustomerID, _ apps: [PushApp], _ template: TemplateVersion?, _ trigger: TriggerReply?,
     hybrid: HybridTraits? = nil
   ) -> StreamName {
-    StreamName(
-      customer: customer, apps: apps.map(\.id).sorted(), template: template.map { "\($0.name)/\($0.version)" },
+    let apps = apps.sorted { $0.id < $1.id }
+    return StreamName(
+      customer: customer, apps: apps.map(\.id), versions: apps.map(\.updatedAt),
+      template: template.map { "\($0.name)/\($0.version)" },
       trigger: trigger?.triggerId, hybrid: hybrid, day: Int(now().timeIntervalSince1970 / 86_400))
   }
 

@@ -112,6 +112,20 @@ public struct MediatorRoutes: RouteSet {
   /// Takes a list, each push of it by itself, or one push as a list of one. All are accepted together.
   private func multisend(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let sender = try await sender(request, context)
+    var (verdicts, accepted) = try await list(request, sender, context.logger)
+    let results = await messages.send(sender.customer, accepted.map(\.message), within: patience)
+    for (place, result) in zip(accepted.map(\.place), results) {
+      do { verdicts[place] = try Self.verdict(result) } catch { verdicts[place] = Self.failed(error, context.logger) }
+    }
+    let json = verdicts.map { $0.json(inList: true) }.joined(separator: [UInt8(ascii: ",")])
+    return JSONReply.make(bytes: ByteBuffer(bytes: [UInt8(ascii: "[")] + json + [UInt8(ascii: "]")]))
+  }
+
+  /// Reads a list. Nothing of its JSON is left when it returns, which is much for as long as verdicts are waited for.
+  /// - Returns: a verdict for each item, and the messages of those that can be sent.
+  private func list(
+    _ request: Request, _ sender: Sender, _ logger: Logger
+  ) async throws -> ([SoftphoneVerdict], [(place: Int, message: DeviceMessage)]) {
     let items: [JSONValue]
     switch try await json(request) {
     case .array(let list): items = list
@@ -122,9 +136,20 @@ public struct MediatorRoutes: RouteSet {
       throw HTTPErrorResponse.badRequest(
         "The list holds \(items.count) pushes, and at most \(Self.maximumCount) are allowed.")
     }
-    let verdicts = await verdicts(on: items, sender, context.logger)
-    let list = verdicts.map { $0.json(inList: true) }.joined(separator: [UInt8(ascii: ",")])
-    return JSONReply.make(bytes: ByteBuffer(bytes: [UInt8(ascii: "[")] + list + [UInt8(ascii: "]")]))
+    var verdicts = [SoftphoneVerdict](repeating: .noObject, count: items.count)
+    var accepted: [(place: Int, message: DeviceMessage)] = []
+    for (place, item) in items.enumerated() {
+      guard case .object(let attributes) = item else { continue }
+      do {
+        switch try await message(attributes, sender) {
+        case .failure(let refusal): verdicts[place] = .failed(400, refusal.sentence)
+        case .success(let message): accepted.append((place, message))
+        }
+      } catch {
+        verdicts[place] = Self.failed(error, logger)
+      }
+    }
+    return (verdicts, accepted)
   }
 
   /// The old service.
@@ -187,31 +212,11 @@ extension MediatorRoutes {
     }
   }
 
-  /// Each item of a list has its own verdict.
-  private func verdicts(on items: [JSONValue], _ sender: Sender, _ logger: Logger) async -> [SoftphoneVerdict] {
-    var verdicts = [SoftphoneVerdict](repeating: .noObject, count: items.count)
-    func fail(_ index: Int, _ error: any Error) {
-      let reply = ErrorReplies.response(for: error)
-      if reply == nil { logger.error("a push of a list failed", metadata: ["error": "\(error)"]) }
-      verdicts[index] = .failed(500, reply?.sentence ?? "The hub failed to send the push. Try again in a moment.")
-    }
-    var accepted: [(index: Int, message: DeviceMessage)] = []
-    for (index, item) in items.enumerated() {
-      guard case .object(let attributes) = item else { continue }
-      do {
-        switch try await message(attributes, sender) {
-        case .failure(let refusal): verdicts[index] = .failed(400, refusal.sentence)
-        case .success(let message): accepted.append((index, message))
-        }
-      } catch {
-        fail(index, error)
-      }
-    }
-    let results = await messages.send(sender.customer, accepted.map(\.message), within: patience)
-    for (index, result) in zip(accepted.map(\.index), results) {
-      do { verdicts[index] = try Self.verdict(result) } catch { fail(index, error) }
-    }
-    return verdicts
+  /// The verdict on an item of a list that the hub failed at.
+  private static func failed(_ error: any Error, _ logger: Logger) -> SoftphoneVerdict {
+    let reply = ErrorReplies.response(for: error)
+    if reply == nil { logger.error("a push of a list failed", metadata: ["error": "\(error)"]) }
+    return .failed(500, reply?.sentence ?? "The hub failed to send the push. Try again in a moment.")
   }
 
   private func message(

@@ -134,7 +134,9 @@ private struct TokenReport {
 extension Request {
   /// The fields of a query, of a form, or of a JSON object.
   func reported() async throws -> [String: JSONValue] {
-    if method == .get || method == .head { return try FormFields((uri.query ?? "")[...]).attributes }
+    // Whoever asks for the head alone, as scanners of links do, must change nothing.
+    guard method != .head else { throw HTTPErrorResponse.badRequest("A report is sent by GET or POST.") }
+    if method == .get { return try FormFields((uri.query ?? "")[...]).attributes }
     if FormFields.isType(headers[.contentType]) { return try FormFields(try await bytes()).attributes }
     guard case .object(let members) = try JSONValue(json: Array(try await jsonBytes().readableBytesView)) else {
       throw HTTPErrorResponse.badRequest("The body must be a JSON object, or a form.")

@@ -15,49 +15,68 @@ public struct DatasyncLeaves: Sendable, Equatable {
     try add(value, path, &left)
   }
 
-  /// Most bytes of the paths of one value's leaves. Each leaf has its whole path, so a small body could take gigabytes.
+  /// Most bytes of the paths of one value's places, which are its leaves and objects. Each has its whole path, so a small body could take
+  /// gigabytes.
   public static let longestPaths = 16 << 20
 
   private mutating func add(_ value: JSONValue, _ path: DatasyncPath, _ left: inout Int) throws(JSONProblem) {
-    switch value {
-    case .null: break
-    case .object(let members):
+    guard value != .null else { return }
+    let stored = path.stored
+    left -= stored.utf8.count
+    guard left >= 0 else { throw JSONProblem("has places whose paths take more than 16 MiB together") }
+    if case .object(let members) = value {
       for (name, member) in members { try add(member, try path.child(name), &left) }
-    default:
+    } else {
       guard value.isFinite else { throw JSONProblem("holds a number that is too large") }
-      let stored = path.stored
-      left -= stored.utf8.count
-      guard left >= 0 else { throw JSONProblem("has leaves whose paths take more than 16 MiB together") }
       json[stored] = String(decoding: value.json, as: UTF8.self)
     }
   }
 
   /// The value that these leaves make at a place.
-  /// - Parameter path: above all of them, or that of the only one; stored. Empty if the leaves' paths begin there.
-  public func value(at path: String) -> JSONValue {
-    let root = Node()
-    for (leaf, json) in self.json {
-      let names = leaf.utf8.dropFirst(path.utf8.count).split(separator: UInt8(ascii: "/"))
-      root.set(names.map { String(Substring($0)) }[...], (try? JSONValue(json: Array(json.utf8))) ?? .null)
-    }
-    return root.value
+  /// - Parameters:
+  ///   - path: above all of them, or that of the only one; stored. Empty if the leaves' paths begin there.
+  ///   - most: places that it may have, leaves and objects together. Objects take memory though the leaves are few.
+  /// - Returns: nil if it has more.
+  public func value(at path: String, most: Int = .max) -> JSONValue? {
+    // In their order, leaves of the same object follow each other.
+    var leaves: [Leaf] = []
+    leaves.reserveCapacity(json.count)
+    for (leaf, json) in json { leaves.append(Leaf(path: Array(leaf.utf8.dropFirst(path.utf8.count)), json: json)) }
+    leaves.sort { $0.path.lexicographicallyPrecedes($1.path) }
+    guard most == .max || Self.placeCount(leaves) <= most else { return nil }
+    return Self.value(leaves[...], from: 0)
   }
 
-  private final class Node {
-    var leaf: JSONValue?
-    var children: [String: Node] = [:]
+  private struct Leaf {
+    let path: [UInt8]
+    let json: String
+  }
 
-    func set(_ names: ArraySlice<String>, _ value: JSONValue) {
-      guard let first = names.first else { return leaf = value }
-      if children[first] == nil { children[first] = Node() }
-      children[first]?.set(names.dropFirst(), value)
+  private static func value(_ leaves: ArraySlice<Leaf>, from offset: Int) -> JSONValue {
+    guard let first = leaves.first else { return .null }
+    guard offset < first.path.count else { return (try? JSONValue(json: Array(first.json.utf8))) ?? .null }
+    var members: [String: JSONValue] = [:]
+    var rest = leaves
+    while let first = rest.first {
+      let name = first.path[offset...].prefix { $0 != UInt8(ascii: "/") }
+      let next = min(name.endIndex + 1, first.path.count)
+      let member = rest.prefix { $0.path[offset...].starts(with: first.path[offset..<next]) }
+      members[String(decoding: name, as: UTF8.self)] = value(member, from: next)
+      rest = rest.dropFirst(member.count)
     }
+    return .object(members)
+  }
 
-    var value: JSONValue {
-      if let leaf { return leaf }
-      guard !children.isEmpty else { return .null }
-      return .object(Dictionary(uniqueKeysWithValues: children.map { ($0, $1.value) }))
+  /// How many places leaves make that are in their order: of each one the names that it does not share with the one before.
+  private static func placeCount(_ leaves: [Leaf]) -> Int {
+    var count = 0
+    var last: ArraySlice<UInt8> = []
+    for leaf in leaves {
+      let shared = zip(leaf.path, last).prefix { $0 == $1 }.count
+      count += leaf.path[shared...].count { $0 == UInt8(ascii: "/") }
+      last = leaf.path[...]
     }
+    return count
   }
 }
 

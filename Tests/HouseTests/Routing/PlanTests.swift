@@ -54,11 +54,28 @@ import Testing
         }
         return try await Prepared(freeze, transaction).plan()
       }
-      #expect(plan.components(separatedBy: #""Node Type": "WindowAgg""#).count == 4)
+      #expect(plan.components(separatedBy: #""Node Type": "WindowAgg""#).count == 2)
       #expect(plan.components(separatedBy: #""Node Type": "Sort""#).count == 2)
     }
   }
 
-  /// One asks for a contact's pushes, and one reads a sendout as a whole.
-  private static let others: Set = ["ledger.pushes_of_contact", "ledger.freeze_batches"]
+  @Test func `The batches of a freeze are found by its pushes' numbers, though the planner knows of none`() async throws
+  {
+    try await withDatabase { database in
+      try await database.query(
+        """
+        INSERT INTO push (customer_id, sendout_id, push_no, batch_no, device_id, contact_id)
+        SELECT 1, 1, n, n / 1000, n, n FROM generate_series(1, 20000) AS n
+        """)
+      try await database.query("ANALYZE push")
+      let batches = try #require(DeliveryStatements.all.first { $0.name == "ledger.freeze_batches" })
+      let plan = try await database.pool.transaction { try await Prepared(batches, $0).plan() }
+      let scans = try PlannedScan.all(in: plan).filter { $0.table == "push_1" }
+      #expect(scans.count == 3)
+      for scan in scans { #expect(scan.conditions.contains { $0.contains("push_no") }, "\(scan.conditions)") }
+    }
+  }
+
+  /// It asks for a contact's pushes.
+  private static let others: Set = ["ledger.pushes_of_contact"]
 }

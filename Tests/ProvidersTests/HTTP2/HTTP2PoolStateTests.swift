@@ -10,7 +10,8 @@ import Testing
   private func pool(size: Int = 2, attempts: Int = 4) -> HTTP2PoolState {
     HTTP2PoolState(
       PoolSettings(
-        size: size, queueTimeout: .seconds(30), attempts: attempts, reconnect: .seconds(1), reconnectLimit: .seconds(60)
+        size: size, http1Size: size, queueTimeout: .seconds(30), attempts: attempts, reconnect: .seconds(1),
+        reconnectLimit: .seconds(60)
       ))
   }
 
@@ -18,6 +19,15 @@ import Testing
     var pool = pool()
     #expect(pool.review(waiting: 0, now: start).isEmpty)
     #expect(pool.nextReview() == .distantFuture)
+  }
+
+  @Test(arguments: [true, false])
+  func `While no push may leave, one connection is enough for any backlog`(hasStreams: Bool) {
+    var pool = pool(size: 3)
+    #expect(pool.review(waiting: 10_000, maySend: false, now: start) == [.open(1)])
+    #expect(pool.opened(1, hasStreams: hasStreams).isEmpty)
+    #expect(pool.review(waiting: 10_000, maySend: false, now: start).isEmpty)
+    #expect(pool.review(waiting: 10_000, now: start) == [.open(2)])
   }
 
   @Test func `One connection is opened at a time, and another for a backlog only`() {

@@ -266,6 +266,8 @@ import Wire
         return
       }
       #expect(verdict == .credentialsRefused(reason: "HostNotAllowed"))
+      // The rest of a slice of which all pushes are refused.
+      for await _ in account.send([], to: .production, while: { true }) { Issue.record("it has an outcome") }
       #expect(account.advice(on: "HostNotAllowed")?.contains("PUSHCART_SMS_ALLOWED_HOSTS") == true)
       #expect(await account.check(.production) == .refused(reason: "HostNotAllowed"))
       let call = VoiceCall(

@@ -23,6 +23,8 @@ import Wire
       (.form, "t={to_plus}&m={text}", "t=%2B31612345678&m=a%20%22b%22%20%26%20%3Cc%3E%20%C3%A9%20%7Bto%7D"),
       (.xml, "<m from='{from}'>{text}</m>", "<m from='Acme'>a &quot;b&quot; &amp; &lt;c&gt; é {to}</m>"),
       (.query, "r={reference}&u={unknown}", "r=10000001&u={unknown}"),
+      (.form, "{{{{reference}}{to{text", "{{{10000001}{to{text"),
+      (.form, "{{{{{{{{{{{{{to}", "{{{{{{{{{{{{0031612345678"),
     ] as [(SMSRequestTemplate.ContentType, String, String)])
   func `Placeholders are filled and escaped, and values are never taken for placeholders`(
     type: SMSRequestTemplate.ContentType, body: String, filled: String
