@@ -32,7 +32,8 @@ public struct PhoneRegistrations: Sendable {
   }
 
   /// Registers a phone, and sends a PIN if it gives its number. A verification code has no meaning yet.
-  /// - Throws: `HybridError.invalid`, `.signatureReused`, `.tooManyPINs`, `.noSMS`: nothing is registered then.
+  /// - Throws: `HybridError.invalid`, `.signatureReused`, `.tooManyPINs`, `.noSMS`: nothing is registered then, but where the number has
+  ///   opted out of SMS.
   public func add(_ request: PhoneRequest, _ body: DeviceRegistrationBody) async throws -> PhoneRegistration {
     // Phones that have no DeviceID yet share their signatures of one second, and with them nothing can be taken over.
     if request.device != nil { try await checkSignature(request) }

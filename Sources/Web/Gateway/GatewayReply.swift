@@ -49,6 +49,21 @@ enum GatewayReply {
 
   static let jsonUnauthenticated = json(101, noAccount)
 
+  /// What the hub could not carry out has its status, and CM's code for errors that pass or for malformed requests.
+  static func json(_ failure: HTTPErrorResponse) -> Response {
+    var response = json(failure.status.code >= 500 ? 500 : 202, failure.sentence)
+    response.status = failure.status
+    response.headers.append(contentsOf: failure.headers)
+    return response
+  }
+
+  static func xml(_ failure: HTTPErrorResponse) -> Response {
+    var response = xmlError(failure.sentence)
+    response.status = failure.status
+    response.headers.append(contentsOf: failure.headers)
+    return response
+  }
+
   private static func json(_ code: Int, _ details: String) -> Response {
     var json = JSONWriter()
     json.open("{")

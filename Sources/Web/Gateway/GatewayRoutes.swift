@@ -32,14 +32,20 @@ public struct GatewayRoutes: RouteSet {
   }
 
   private func send(_ request: Request, _ context: WebRequestContext) async throws -> Response {
-    try await room.withBody(of: request, upTo: GatewayRequest.maximumBytes) { bytes in
-      let form = Form(bytes)
-      let gateway: GatewayRequest
-      do throws(GatewayProblem) { gateway = try form.read(bytes) } catch { return form.reply(error) }
-      guard let access = try await authenticator.gatewayAccess(gateway.productToken) else {
-        return form.refuse(gateway.productToken)
+    // Until the body is there, its type has to do.
+    var form = Form(type: request.headers[.contentType])
+    do {
+      return try await room.withBody(of: request, upTo: GatewayRequest.maximumBytes) { bytes in
+        form = Form(bytes)
+        let gateway: GatewayRequest
+        do throws(GatewayProblem) { gateway = try form.read(bytes) } catch { return form.reply(error) }
+        guard let access = try await authenticator.gatewayAccess(gateway.productToken) else {
+          return form.refuse(gateway.productToken)
+        }
+        return try await accept(gateway, form, access.customer)
       }
-      return try await accept(gateway, form, access.customer)
+    } catch {
+      return try form.reply(failure: error)
     }
   }
 
@@ -52,10 +58,12 @@ public struct GatewayRoutes: RouteSet {
     do {
       try authenticator.count(request, access)
     } catch {
-      answer { throw error }
+      answer { try form.reply(failure: error) }
       return true
     }
-    completeLater(answer) { try await accept(gateway, form, access.customer) }
+    completeLater(answer) {
+      do { return try await accept(gateway, form, access.customer) } catch { return try form.reply(failure: error) }
+    }
     return true
   }
 
@@ -66,10 +74,14 @@ public struct GatewayRoutes: RouteSet {
     do throws(GatewayProblem) { gateway = try GatewayRequest(query: request.uri.query ?? "") } catch {
       return GatewayReply.xml(error)
     }
-    guard let access = try await authenticator.gatewayAccess(gateway.productToken) else {
-      return GatewayReply.xmlUnauthenticated(gateway.productToken)
+    do {
+      guard let access = try await authenticator.gatewayAccess(gateway.productToken) else {
+        return GatewayReply.xmlUnauthenticated(gateway.productToken)
+      }
+      return try await accept(gateway, .xml, access.customer)
+    } catch {
+      return try Form.xml.reply(failure: error)
     }
-    return try await accept(gateway, .xml, access.customer)
   }
 
   /// Accepts all messages of a request in one call. XML has all or none accepted, and JSON each by itself.
@@ -101,6 +113,8 @@ public struct GatewayRoutes: RouteSet {
       self = text.first { $0 > 0x20 } == UInt8(ascii: "<") ? .xml : .json
     }
 
+    init(type: String?) { self = type?.lowercased().contains("xml") == true ? .xml : .json }
+
     func read(_ body: ByteBuffer) throws(GatewayProblem) -> GatewayRequest {
       switch self {
       case .json: try Self.readJSON(body)
@@ -118,6 +132,13 @@ public struct GatewayRoutes: RouteSet {
 
     func reply(_ problem: GatewayProblem) -> Response {
       self == .json ? GatewayReply.json(problem) : GatewayReply.xml(problem)
+    }
+
+    /// What became of a request that the hub could not carry out, with its status.
+    /// - Throws: an error that nobody foresaw, and that a limit of rates was exceeded: that is answered as at every other address.
+    func reply(failure error: any Error) throws -> Response {
+      guard let reply = ErrorReplies.response(for: error), reply.status != .tooManyRequests else { throw error }
+      return self == .json ? GatewayReply.json(reply) : GatewayReply.xml(reply)
     }
 
     func refuse(_ token: String?) -> Response {

@@ -18,11 +18,11 @@ enum GatewayOperations {
 
         Codes: 101 the product token opens no gateway, 103 the app key is unknown, 201 not all messages were created, 202 the request \
         is not well-formed, 203 there are no messages or too many, 301 `from`, 302 `to`, 303 a number, 304 the text, 305 another \
-        field, 402 the number has opted out, 403 there is no SMS provider.
+        field, 402 the number has opted out, 403 there is no SMS provider, 500 the hub or its database is overloaded or away.
 
         Limits: a body has 4 MiB, a request \(GatewayRequest.maximumMessages) messages with \(GatewayRequest.maximumRecipients) \
         numbers each and \(GatewayRequest.maximumTotal) in all, and a text 4096 bytes; a longer one is cut. XML may be nested 20 \
-        deep. A document type, entities of its own and XInclude are refused.
+        deep, with 256 attributes an element. A document type, entities of its own and XInclude are refused.
         """,
       requestBody: APIContent(
         GatewaySchemas.request, examples: [example([:]), example(["appMessageType": "critical"])]),
@@ -47,7 +47,7 @@ enum GatewayOperations {
           content: .jsonOrText(reply, ["text/plain"], example: ""))
       ],
       errors: [
-        refused, .error("The body is too large.", HTTPErrorResponse.tooLarge(limit: GatewayRequest.maximumBytes)),
+        refused, failure("The body is too large.", 202, .tooLarge(limit: GatewayRequest.maximumBytes)),
       ]
         + common)
   }
@@ -99,7 +99,6 @@ enum GatewayOperations {
       ]
     ])
 
-  /// A body that breaks off is a 400 too, with the sentence as `error`.
   private static let refused = APIResponse(
     status: .badRequest, description: "To JSON: no message was created, or the request is refused.",
     content: .json(
@@ -113,10 +112,22 @@ enum GatewayOperations {
     .error(
       "The product token, or the client's address, is used more often than the hub's settings allow.",
       HTTPErrorResponse.tooManyRequests(after: .seconds(1))),
-    .error(
+    failure(
       "The hub or its database is overloaded or away. Nothing was done, unless the sentence says that this is unknown.",
-      HTTPErrorResponse.unavailable, HTTPErrorResponse.busy, HTTPErrorResponse.outcomeUnknown),
+      500, .unavailable, .busy, .outcomeUnknown),
   ]
+
+  /// What the hub could not carry out.
+  private static func failure(_ description: String, _ code: Int, _ failures: HTTPErrorResponse...) -> APIResponse {
+    let replies = failures.map { failure -> JSONValue in
+      ["details": .string(failure.sentence), "errorCode": .integer(Int64(code)), "messages": []]
+    }
+    return APIResponse(
+      status: failures[0].status, description: description,
+      content: .jsonOrText(
+        APIContent(GatewaySchemas.reply, examples: replies), ["text/plain"],
+        example: "Error: ERROR \(failures[0].sentence)"))
+  }
 }
 
 /// What phones ask of CM Hybrid Messaging.
