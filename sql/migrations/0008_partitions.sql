@@ -188,6 +188,9 @@ BEGIN
     EXECUTE format('ANALYZE %s, push_batch, hybrid_message', whole);
   ELSIF known < 10 * new_rows THEN
     EXECUTE format('ANALYZE %s, push_batch, hybrid_message', part);
+  -- Messages to numbers may be many where broadcasts have been many more.
+  ELSIF (SELECT reltuples FROM pg_class WHERE oid = 'hybrid_message'::regclass) < new_rows THEN
+    ANALYZE hybrid_message;
   END IF;
 END $$;
 REVOKE EXECUTE ON FUNCTION refresh_push_statistics FROM PUBLIC;

@@ -307,6 +307,7 @@ enum HybridSettlement {
                                          AND h.unsettled = e.pushes + 1 THEN 'push_failed' ELSE h.fallback_reason END
         FROM (SELECT * FROM ended WHERE \(HybridQueries.few("message_no", "pushes")) OFFSET 0) AS e
        WHERE h.customer_id = $1::bigint AND h.sendout_id = $2::bigint AND h.message_no = e.message_no
+         AND h.message_no = ANY (ARRAY(SELECT message_no FROM ended))
       RETURNING h.message_no, h.fallback_no, h.kind, h.status, h.unsettled, h.app_id, h.is_reported,
                 e.status AS status_before, e.is_pushed),
     choice AS MATERIALIZED (
