@@ -148,11 +148,9 @@ extension MessageService {
         case .accepted(let id, let push, let wait):
           let told = await wait.verdicts(within: max(.zero, deadline - .now))[push]
           messages.stopWaiting(for: [push], of: SendoutKey(customer, id.sendout))
-          results.append(.success(Self.verdict(told) ?? .refused(.unavailable, reason: told?.reason)))
-          guard Self.verdict(told) == nil else { continue }
-          lookUps.addTask {
-            (place, await self.lateVerdict(customer, id, told))
-          }
+          let verdict = Self.verdict(told)
+          results.append(.success(verdict ?? .refused(.unavailable, reason: told?.reason)))
+          if verdict == nil { lookUps.addTask { (place, await self.lateVerdict(customer, id, told)) } }
         }
       }
       return await lookUps.reduce(into: results) { $0[$1.0] = $1.1 }

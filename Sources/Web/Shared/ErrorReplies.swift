@@ -116,7 +116,7 @@ public enum ErrorReplies {
     case .valueTooLarge(let leaves, let bytes):
       HTTPErrorResponse(
         .contentTooLarge,
-        "path: the value has more than \(leaves) leaves, or more than \(bytes) bytes of them and their paths. Read what is below it."
+        "path: the value has more than \(leaves) leaves, or twice as many with its objects, or more than \(bytes) bytes of them and their paths. Read what is below it."
       )
     }
   }

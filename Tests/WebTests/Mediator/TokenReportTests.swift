@@ -114,6 +114,9 @@ import Wire
       _ = try await gateway.server.send("POST", "\(path)/report", json: try json(Self.report))
       #expect(try await code() == 200)
       let removal = try json(["selector": Self.selector])
+      // Scanners of links ask for the head alone.
+      #expect(try await gateway.server.send("HEAD", "\(path)/removal?selector=\(Self.selector)").status == 400)
+      #expect(try await tokens(gateway) == Self.both)
       #expect(try await gateway.server.send("POST", "\(path)/removal", json: removal).status == 204)
       #expect(try await tokens(gateway) == [])
       #expect(try await code() == 404)
