@@ -159,6 +159,23 @@ import Wire
     window.leave()
     #expect(hub.takeForMessages(upTo: 15) == 15)
   }
+
+  @Test func `While messages are on their way, a run leaves three fifths to them, and is promised no more`() async {
+    let hub = HubWindow(50)
+    let window = SendWindow(hub)
+    let needs = [SliceNeed](repeating: SliceNeed(room: 10, last: PushNumber(1)), count: 5)
+    #expect(await window.acquire(needs, of: Claim(batch: 1, ordinal: 1))?.count == 4)
+    #expect(hub.takeForMessages(upTo: 4) == 4)
+    async let waits = window.acquire(needs, of: Claim(batch: 1, ordinal: 1))
+    // It holds 40, and messages may get 30: 20 more than are free.
+    window.putBack(await promised(30, to: window))
+    #expect(window.successors(of: 29) == nil)
+    window.release(20)
+    #expect(hub.takeForMessages(upTo: 100) == 26)
+    hub.giveBack(ofMessages: 30)
+    #expect(await waits?.count == 2)
+    window.leave()
+  }
 }
 
 /// The most that was there at a time.

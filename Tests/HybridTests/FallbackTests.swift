@@ -84,6 +84,30 @@ import Wire
     }
   }
 
+  @Test func `A fallback that a hub has claimed and given back, as its lane was closed, is cancelled too`() async throws
+  {
+    try await withHybridBench { hybrid in
+      try await hybrid.addNumbers(2)
+      try await hybrid.send(hybrid.message(1, kind: .critical), hybrid.message(2, kind: .critical))
+      _ = try await hybrid.until { $0.allSatisfy { $0.status == "Accepted" } }
+      let batches = """
+        WITH again AS (
+          UPDATE push SET state = 'queued', not_before = NULL WHERE state = 'waiting' RETURNING sendout_id, batch_no)
+        UPDATE push_batch AS b SET state = 'queued', queued = queued + waiting, waiting = 0, not_before = '-infinity'
+          FROM again WHERE b.sendout_id = again.sendout_id AND b.batch_no = again.batch_no
+        """
+      let ids = try await hybrid.updateIDs()
+      try await hybrid.bench.database.query(batches)
+      #expect(try await hybrid.confirm(1, [ids[0]]) == [])
+      #expect(try await hybrid.rows().map(\.sms) == ["cancelled confirmed_in_time", "queued"])
+      try await hybrid.bench.database.query("UPDATE push_batch SET state = 'claimed' WHERE queued > 0")
+      #expect(try await hybrid.confirm(2, [ids[1]]) == [])
+      #expect(try await hybrid.rows().map(\.sms) == ["cancelled confirmed_in_time", "queued"], "it may be on its way")
+      let counts = try await hybrid.bench.database.query("SELECT sum(queued), sum(cancelled) FROM push_batch")[0]
+      #expect(try counts.decode(Int.self, Int.self) == (1, 1))
+    }
+  }
+
   @Test func `A critical message whose push fails does not wait for its time`() async throws {
     try await withHybridBench { hybrid in
       try await hybrid.addNumbers(1)

@@ -7,6 +7,8 @@ import Wire
 /// A run that holds nothing comes first, and a run that holds something leaves a fifth of the window free. So a run whose push service
 /// is slow holds up nobody. Otherwise runs have their turns in the order in which they ask, and each gets room for one slice at a time.
 /// A run that waits alone gets room for all that fit, and is promised the room of its own pushes while their outcomes are written.
+///
+/// While single messages are on their way, runs leave three fifths to them. Without room at once a message waits for a commit of its own.
 final class HubWindow: Sendable {
   /// What a run waits for: room for the first of these slices at least.
   fileprivate struct Request: Sendable {
@@ -43,6 +45,11 @@ final class HubWindow: Sendable {
     var lastRun = 0
     /// The runs that wait, in their order.
     var queue: [Int] = []
+
+    /// What runs that hold something leave free.
+    func reserve(in window: HubWindow) -> Int {
+      heldByMessages > 0 ? max(window.reserve, window.mostOfMessages - heldByMessages) : window.reserve
+    }
 
     /// Ends the waiting of those that need not wait any more.
     mutating func resumable(leaving reserve: Int) -> [(Request, SliceGrant?)] {
@@ -81,8 +88,8 @@ final class HubWindow: Sendable {
 
   /// Most pushes that a run asks for at once: a run that holds nothing finds as many free, however many pushes others hold.
   let share: Int
-  private let reserve: Int
-  private let mostOfMessages: Int
+  fileprivate let reserve: Int
+  fileprivate let mostOfMessages: Int
   private let state: Mutex<State>
 
   init(_ size: Int) {
@@ -142,7 +149,7 @@ final class HubWindow: Sendable {
       guard state.queue == [id], state.runs[id]?.end == nil, let request = state.runs[id]?.waiting,
         let claim = request.claim
       else { return nil }
-      let count = request.fitting(in: room)
+      let count = request.fitting(in: room - max(0, state.reserve(in: self) - state.free))
       guard count > 0 else { return nil }
       _ = state.take(id)
       return Successors(
@@ -175,7 +182,7 @@ final class HubWindow: Sendable {
   private func change(_ body: (inout State) -> Void) {
     let resumed = state.withLock { state in
       body(&state)
-      return state.resumable(leaving: reserve)
+      return state.resumable(leaving: state.reserve(in: self))
     }
     for (request, grant) in resumed { request.continuation.resume(returning: grant) }
   }

@@ -128,12 +128,13 @@ enum HybridQueries {
   /// apps than `$5` are left alone, unless these are NULL. With `$7` the messages were delivered, and read at `$6` if that is there; else
   /// they failed.
   ///
-  /// A fallback that has not been claimed is cancelled in the same commit. Returns the positions of the pushes that are known.
+  /// A fallback that nobody has claimed is cancelled in the same commit. It may be queued again, where a hub had claimed it and its lane
+  /// closed. Returns the positions of the pushes that are known.
   static let confirm = Statement(
     "hybrid.confirm", .write,
     """
     WITH known AS MATERIALIZED (
-      SELECT named.place, named.sendout_id, h.message_no, h.fallback_no, f.batch_no
+      SELECT named.place, named.sendout_id, h.message_no, h.fallback_no, f.batch_no, f.state
         FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS named (sendout_id, push_no, place)
        CROSS JOIN LATERAL (SELECT message_no FROM push
                             WHERE push.customer_id = $1::bigint AND push.sendout_id = named.sendout_id
@@ -144,14 +145,14 @@ enum HybridQueries {
                               AND h.message_no = p.message_no
                               AND ($4::text IS NULL OR h.number = $4::text) AND ($5::text IS NULL OR h.app_id = $5::text)
                            OFFSET 0) AS h
-        LEFT JOIN LATERAL (SELECT batch_no FROM push
+        LEFT JOIN LATERAL (SELECT batch_no, state FROM push
                             WHERE push.customer_id = $1::bigint AND push.sendout_id = named.sendout_id
-                              AND push.push_no = h.fallback_no AND push.state = 'waiting' AND $7::bool
+                              AND push.push_no = h.fallback_no AND push.state IN ('queued', 'waiting') AND $7::bool
                            OFFSET 0) AS f ON true),
     batch AS MATERIALIZED (
-      SELECT b.sendout_id, b.batch_no
+      SELECT b.sendout_id, b.batch_no, b.state
         FROM (SELECT DISTINCT sendout_id, batch_no FROM known WHERE batch_no IS NOT NULL ORDER BY sendout_id, batch_no) AS w
-       CROSS JOIN LATERAL (SELECT sendout_id, batch_no FROM push_batch
+       CROSS JOIN LATERAL (SELECT sendout_id, batch_no, state FROM push_batch
                             WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = w.sendout_id
                               AND push_batch.batch_no = w.batch_no
                             LIMIT 1 FOR NO KEY UPDATE) AS b),
@@ -177,16 +178,21 @@ enum HybridQueries {
     cancelled AS (
       UPDATE push
          SET state = 'cancelled', reason = 'confirmed_in_time', settled_at = c.now, not_before = NULL
-        FROM (SELECT DISTINCT sendout_id, fallback_no, now() AS now FROM known
-               WHERE \(few("fallback_no", "sendout_id")) AND batch_no >= 0 AND (SELECT count(*) FROM locked) > 0 OFFSET 0) AS c
+        FROM (SELECT DISTINCT sendout_id, fallback_no, state, now() AS now FROM known
+               WHERE \(few("fallback_no", "sendout_id")) AND batch_no >= 0 AND (SELECT count(*) FROM locked) > 0
+                 AND (state = 'waiting'
+                      OR (sendout_id, batch_no) IN (SELECT sendout_id, batch_no FROM batch WHERE state <> 'claimed'))
+              OFFSET 0) AS c
        WHERE push.customer_id = $1::bigint AND push.sendout_id = c.sendout_id AND push.push_no = c.fallback_no
-         AND push.state = 'waiting'
-      RETURNING push.sendout_id, push.batch_no),
+         AND push.state = c.state
+      RETURNING push.sendout_id, push.batch_no, c.state AS state_before),
     counted AS (
       UPDATE push_batch
-         SET waiting = push_batch.waiting - c.count, cancelled = push_batch.cancelled + c.count,
-             state = \(stateWithout("c.count"))
-        FROM (SELECT sendout_id, batch_no, count(*)::int4 AS count FROM cancelled GROUP BY sendout_id, batch_no) AS c
+         SET queued = push_batch.queued - c.queued, waiting = push_batch.waiting - (c.count - c.queued),
+             cancelled = push_batch.cancelled + c.count, state = \(stateWithout("c.count"))
+        FROM (SELECT sendout_id, batch_no, count(*)::int4 AS count,
+                     count(*) FILTER (WHERE state_before = 'queued')::int4 AS queued
+                FROM cancelled GROUP BY sendout_id, batch_no) AS c
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = c.sendout_id AND push_batch.batch_no = c.batch_no),
     reported AS (
       INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)

@@ -119,16 +119,21 @@ private struct MessageList {
   /// - Throws: `JSONProblem`, `SendoutError.invalid` for a list of no messages or too many.
   init?(_ bytes: ByteBuffer) throws {
     guard Self.isList(bytes) else { return nil }
-    let values: [JSONValue]
-    do {
-      values = try JSONDecoder().decode([JSONValue].self, from: Data(bytes.readableBytesView))
-    } catch {
-      throw JSONProblem("is not JSON")
+    var bodies: [ByteBuffer] = []
+    var count = 0
+    try bytes.withUnsafeReadableBytes { bytes in
+      try JSONReader.read(bytes) { reader throws(JSONProblem) in
+        try reader.array { reader, _ throws(JSONProblem) in
+          count += 1
+          guard count <= MessageRequest.maximumCount else { return try reader.skip() }
+          bodies.append(ByteBuffer(string: try reader.raw()))
+        }
+      }
     }
-    guard (1...MessageRequest.maximumCount).contains(values.count) else {
+    guard (1...MessageRequest.maximumCount).contains(count) else {
       throw HTTPErrorResponse.badRequest(
-        "The list holds \(values.count) messages, and 1 to \(MessageRequest.maximumCount) are allowed.")
+        "The list holds \(count) messages, and 1 to \(MessageRequest.maximumCount) are allowed.")
     }
-    bodies = try values.map { ByteBuffer(bytes: try JSONEncoder().encode($0)) }
+    self.bodies = bodies
   }
 }
