@@ -82,11 +82,15 @@ struct NotificationQueue: Sendable {
     var items: [(claimed: Claimed, event: DatasyncEvent?)]
     /// When the claim may be over.
     let leaseEnd: ContinuousClock.Instant
+    /// Where the lane's webhook leads; nil for a messaging service, and for a webhook that there is none of any more.
+    var webhook: WebhookDestination?
   }
 
   /// Claims what is due in a lane, and makes its events from the tree as it is at the claim: no write comes between. So a notification
-  /// tells the difference from the state that the one before told, and what changes later is noted for the next.
-  func take(_ lane: Lane, upTo limit: Int, from pool: Pool) async throws -> Batch {
+  /// tells the difference from the state that the one before told, and what changes later is noted for the next. Nor are the settings of
+  /// webhooks changed in between: nothing goes to one that was switched off before the claim. Without a master key that opens them nothing
+  /// is claimed.
+  func take(_ lane: Lane, upTo limit: Int, from pool: Pool, vault: Vault) async throws -> Batch {
     try await pool.transaction { database in
       let queue = NotificationQueue(database: database, run: run, lease: lease)
       var asked = ContinuousClock.now
@@ -97,7 +101,12 @@ struct NotificationQueue: Sendable {
         asked = .now
         _ = try await queue.extend(claimed.map(\.id), of: lane)
       }
-      return Batch(items: Array(zip(claimed, events)), leaseEnd: asked + lease)
+      var batch = Batch(items: Array(zip(claimed, events)), leaseEnd: asked + lease)
+      if let webhook = lane.webhook, !batch.items.isEmpty {
+        let settings = try await WebhookStore(database, vault: vault).settings(lane.customer, app: lane.app)
+        batch.webhook = settings.destinations[webhook]
+      }
+      return batch
     }
   }
 

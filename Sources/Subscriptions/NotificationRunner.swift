@@ -120,14 +120,14 @@ public struct NotificationRunner: Service {
     do {
       while !isStopped.isStopped, !Task.isCancelled {
         let queue = NotificationQueue(database: pool, run: UUID(), lease: settings.lease)
-        if let webhook = lane.webhook {
-          guard try await send(to: webhook, of: lane, queue) else { return }
+        if lane.webhook != nil {
+          guard try await sendToWebhook(lane, queue) else { return }
           continue
         }
         guard let target = try await target(of: lane) else { return }
         let room = sender.room(for: target, upTo: settings.batchSize)
         guard room > 0 else { return }
-        let batch = try await queue.take(lane, upTo: room, from: pool)
+        let batch = try await queue.take(lane, upTo: room, from: pool, vault: vault)
         guard !batch.items.isEmpty else { return }
         try await send(batch, of: lane, to: target, queue)
       }
@@ -146,21 +146,12 @@ public struct NotificationRunner: Service {
 
   /// Sends what is due to one of an app's webhooks.
   /// - Returns: whether there may be more.
-  private func send(
-    to webhook: String, of lane: NotificationQueue.Lane, _ queue: NotificationQueue
-  ) async throws -> Bool {
-    let store = WebhookStore(pool, vault: vault)
-    // Read before the claim, which has to wait for its lease if they cannot be opened.
-    var destination = try await store.settings(lane.customer, app: lane.app).destinations[webhook]
-    let batch = try await queue.take(lane, upTo: Self.mostOfWebhook, from: pool)
+  private func sendToWebhook(_ lane: NotificationQueue.Lane, _ queue: NotificationQueue) async throws -> Bool {
+    let batch = try await queue.take(lane, upTo: Self.mostOfWebhook, from: pool, vault: vault)
     guard !batch.items.isEmpty else { return false }
-    // One that is missing may have been made meanwhile.
-    if destination == nil {
-      destination = try await store.settings(lane.customer, app: lane.app).destinations[webhook]
-    }
-    guard let destination, destination.enabled else {
+    guard let destination = batch.webhook, destination.enabled else {
       try await queue.settle(
-        batch.items.map { Self.unsent($0.claimed, isDisabled: destination != nil) }, of: lane)
+        batch.items.map { Self.unsent($0.claimed, isDisabled: batch.webhook != nil) }, of: lane)
       return true
     }
     let target = dispatcher.webhooks(of: lane.customer, token: destination.headers?.values.first)

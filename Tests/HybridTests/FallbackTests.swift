@@ -84,27 +84,29 @@ import Wire
     }
   }
 
-  @Test func `A fallback that a hub has claimed and given back, as its lane was closed, is cancelled too`() async throws
-  {
+  @Test func `A fallback that a hub has claimed and given back is cancelled, unless it may have left`() async throws {
     try await withHybridBench { hybrid in
-      try await hybrid.addNumbers(2)
-      try await hybrid.send(hybrid.message(1, kind: .critical), hybrid.message(2, kind: .critical))
+      try await hybrid.addNumbers(3)
+      for number in 1...3 { try await hybrid.send(hybrid.message(number, kind: .critical)) }
       _ = try await hybrid.until { $0.allSatisfy { $0.status == "Accepted" } }
       let batches = """
         WITH again AS (
-          UPDATE push SET state = 'queued', not_before = NULL WHERE state = 'waiting' RETURNING sendout_id, batch_no)
+          UPDATE push SET state = 'queued', not_before = NULL,
+                 reason = CASE WHEN push_no = (SELECT max(push_no) FROM push WHERE state = 'waiting') THEN 'hub_stopped' END
+           WHERE state = 'waiting' RETURNING sendout_id, batch_no)
         UPDATE push_batch AS b SET state = 'queued', queued = queued + waiting, waiting = 0, not_before = '-infinity'
           FROM again WHERE b.sendout_id = again.sendout_id AND b.batch_no = again.batch_no
         """
       let ids = try await hybrid.updateIDs()
       try await hybrid.bench.database.query(batches)
-      #expect(try await hybrid.confirm(1, [ids[0]]) == [])
-      #expect(try await hybrid.rows().map(\.sms) == ["cancelled confirmed_in_time", "queued"])
+      for number in [1, 3] { #expect(try await hybrid.confirm(number, [ids[number - 1]]) == []) }
+      let rows = try await hybrid.rows().map(\.sms)
+      #expect(rows == ["cancelled confirmed_in_time", "queued", "queued hub_stopped"])
       try await hybrid.bench.database.query("UPDATE push_batch SET state = 'claimed' WHERE queued > 0")
       #expect(try await hybrid.confirm(2, [ids[1]]) == [])
-      #expect(try await hybrid.rows().map(\.sms) == ["cancelled confirmed_in_time", "queued"], "it may be on its way")
+      #expect(try await hybrid.rows().map(\.sms) == rows, "it may be on its way")
       let counts = try await hybrid.bench.database.query("SELECT sum(queued), sum(cancelled) FROM push_batch")[0]
-      #expect(try counts.decode(Int.self, Int.self) == (1, 1))
+      #expect(try counts.decode(Int.self, Int.self) == (2, 1))
     }
   }
 

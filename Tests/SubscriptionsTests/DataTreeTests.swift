@@ -36,7 +36,8 @@ import Wire
       }.joined(separator: ",")
       try await write("/a", "{\(groups)}")
       try await write("/b", "1")
-      let store = SubscriptionStore(database.pool, vault: Vault(try MasterKeys(current: MasterKeys.generate())))
+      let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
+      let store = SubscriptionStore(database.pool, vault: vault)
       for (token, path, event) in [
         ("root", "/", SubscribedEvent.child), ("a", "/a", .child), ("g7", "/a/g7", .value),
         ("leaf", "/a/g39/99", .value),
@@ -52,7 +53,7 @@ import Wire
       try await write("/a", #"{"g3":{"5":5},"g4":{"new":true}}"#)
       let lane = NotificationQueue.Lane(customer: customer, app: "app", service: "fcm")
       let items = try await NotificationQueue(database: database.pool, run: UUID(), lease: .seconds(600)).take(
-        lane, upTo: 10, from: database.pool
+        lane, upTo: 10, from: database.pool, vault: vault
       ).items
       let told = Dictionary(uniqueKeysWithValues: items.map { ($0.claimed.target, $0.event) })
       let left: JSONValue = ["g3": ["5": 5], "g4": ["new": true]]

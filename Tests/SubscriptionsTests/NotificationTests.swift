@@ -286,7 +286,7 @@ import Wire
       try await datasync.put("/n", "1")
       let (lane, pool) = (datasync.lane, datasync.bench.pool)
       let queue = NotificationQueue(database: pool, run: UUID(), lease: .seconds(600))
-      let ids = try await queue.take(lane, upTo: 10, from: pool).items.map(\.claimed.id)
+      let ids = try await queue.take(lane, upTo: 10, from: pool, vault: datasync.bench.vault).items.map(\.claimed.id)
       #expect(ids.count == 2)
       #expect(try await queue.extend(ids, of: lane))
       try await datasync.query(
@@ -307,9 +307,8 @@ import Wire
       for path in ["/a", "/b"] { try await datasync.put(path, "1") }
       let (pool, lane) = (datasync.bench.pool, datasync.lane)
       let queue = NotificationQueue(database: pool, run: UUID(), lease: .seconds(600))
-      let ids = try await queue.take(lane, upTo: 10, from: pool).items.map(\.claimed.id).sorted {
-        $0.rawValue < $1.rawValue
-      }
+      let batch = try await queue.take(lane, upTo: 10, from: pool, vault: datasync.bench.vault)
+      let ids = batch.items.map(\.claimed.id).sorted { $0.rawValue < $1.rawValue }
       if lock == .revoke { try await queue.settle(ids.map { .init(id: $0, next: .done) }, of: lane) }
       try await datasync.query(
         "UPDATE datasync_subscription SET due_at = '-infinity' WHERE subscription_id = \(ids[0])")

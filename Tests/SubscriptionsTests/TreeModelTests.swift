@@ -115,7 +115,8 @@ private struct RandomForest: Sendable {
   private mutating func compare() async throws {
     let value = try await tree.value(lane.customer, app: lane.app, at: .root)
     let queue = NotificationQueue(database: database.pool, run: UUID(), lease: .seconds(600))
-    let items = try await queue.take(lane, upTo: 1000, from: database.pool).items
+    let vault = Vault(try MasterKeys(current: MasterKeys.generate()))
+    let items = try await queue.take(lane, upTo: 1000, from: database.pool, vault: vault).items
     try await queue.settle(items.map { .init(id: $0.claimed.id, next: .done) }, of: lane)
     let told = Dictionary(uniqueKeysWithValues: items.map { ($0.claimed.target, $0.event) })
     for index in trees.indices { trees[index].compare(value, told) }

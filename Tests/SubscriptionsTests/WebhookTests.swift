@@ -1,4 +1,5 @@
 import Foundation
+import Postgres
 import Providers
 import PushcartClient
 import Registry
@@ -29,7 +30,8 @@ import Wire
           "webcom.app": "com.acme.app", "webcom.path": "/users", "webcom.event": "Value.Changed",
           "webcom.data": #"{"alice":"Ålice \"A\" \\","n":1}"#,
         ])
-      #expect(try await datasync.outcomes() == ["accepted"])
+      let outcomes = try await datasync.outcomes()
+      #expect(outcomes == ["accepted"])
     }
   }
 
@@ -49,8 +51,9 @@ import Wire
       }
       let told = try hook.receiver.requests.map { try JSONValue(json: Array($0.body.utf8))["webcom.data"] }
       #expect(told == ["1", "2", "3", "4", "5"])
+      let outcomes = try await datasync.outcomes()
       #expect(
-        try await datasync.outcomes() == [
+        outcomes == [
           "retry HTTP500", "retry HTTP429", "retry HTTP408", "uncertain RequestTimeout", "accepted",
         ])
     }
@@ -67,7 +70,8 @@ import Wire
         try await datasync.untilIdle()
       }
       #expect(hook.receiver.requests.count == 1)
-      #expect(try await datasync.outcomes() == ["retry ConnectionRefused", "accepted"])
+      let outcomes = try await datasync.outcomes()
+      #expect(outcomes == ["retry ConnectionRefused", "accepted"])
     }
   }
 
@@ -122,7 +126,8 @@ import Wire
         try await datasync.untilIdle()
       }
       #expect(hook.receiver.requests.map(\.line) == ["POST /", "POST /"])
-      #expect(try await datasync.outcomes() == ["failed HTTP\(status)", "accepted"])
+      let outcomes = try await datasync.outcomes()
+      #expect(outcomes == ["failed HTTP\(status)", "accepted"])
     }
   }
 
@@ -134,7 +139,8 @@ import Wire
       // The bench's own services list no host.
       try await datasync.withRunner { try await datasync.untilIdle() }
       #expect(hook.receiver.requests.isEmpty)
-      #expect(try await datasync.outcomes() == ["failed HostNotAllowed"])
+      let outcomes = try await datasync.outcomes()
+      #expect(outcomes == ["failed HostNotAllowed"])
       #expect(try await datasync.subscriptionCount() == 1)
     }
   }
@@ -159,7 +165,31 @@ import Wire
         try await waitUntil { try await datasync.subscriptionCount() == 0 }
       }
       #expect(hook.receiver.requests.count == 1)
-      #expect(try await datasync.outcomes() == ["retry disabled", "accepted", "revoked destination_removed"])
+      let outcomes = try await datasync.outcomes()
+      #expect(outcomes == ["retry disabled", "accepted", "revoked destination_removed"])
+    }
+  }
+
+  @Test func `Nothing goes to a webhook that is switched off while a claim waits`() async throws {
+    try await withWebhook { datasync, hook in
+      try await hook.save(hook.receiver.url)
+      try await hook.subscribe("/n")
+      try await datasync.put("/n", "1")
+      try await datasync.query("UPDATE datasync_subscription SET due_at = 'infinity'")
+      try await datasync.bench.database.withPool { observer in
+        try await hook.withRunner {
+          try await datasync.bench.pool.transaction { database in
+            try await database.query(DatasyncQueries.lock, datasync.bench.customer.rawValue, SendingBench.appID)
+            try await datasync.query("UPDATE datasync_subscription SET due_at = now()")
+            try await datasync.bench.database.someoneWaits(as: observer)
+            try await hook.save(hook.receiver.url, enabled: false, in: database)
+          }
+          #expect(try await datasync.delays(after: 1) == [60])
+        }
+      }
+      #expect(hook.receiver.requests.isEmpty)
+      let outcomes = try await datasync.outcomes()
+      #expect(outcomes == ["retry disabled"])
     }
   }
 
@@ -197,9 +227,12 @@ private struct WebhookBench: Sendable {
   let closed: ClosedPort
 
   /// Stores the webhook with these addresses, or no webhook without any.
-  /// - Parameter others: the addresses of further webhooks, by their names.
+  /// - Parameters:
+  ///   - others: the addresses of further webhooks, by their names.
+  ///   - transaction: stores them, in place of the bench's pool.
   func save(
-    _ addresses: String..., enabled: Bool = true, token: String? = nil, beside others: [String: String] = [:]
+    _ addresses: String..., enabled: Bool = true, token: String? = nil, beside others: [String: String] = [:],
+    in transaction: (any Querying)? = nil
   ) async throws {
     var destinations = others.mapValues {
       WebhookDestination(
@@ -210,7 +243,7 @@ private struct WebhookBench: Sendable {
         enabled: enabled, subscribeDurationSeconds: 3600, destinationUris: addresses.map { DestinationURI(uri: $0) },
         headers: token.map { [WebhookDestination.tokenHeader: $0] })
     }
-    try await WebhookStore(datasync.bench.pool, vault: datasync.bench.vault).save(
+    try await WebhookStore(transaction ?? datasync.bench.pool, vault: datasync.bench.vault).save(
       WebhookSettings(destinations: destinations), datasync.bench.customer, app: SendingBench.appID, rule: rule)
   }
 

@@ -129,7 +129,7 @@ enum HybridQueries {
   /// they failed.
   ///
   /// A fallback that nobody has claimed is cancelled in the same commit. It may be queued again, where a hub had claimed it and its lane
-  /// closed. Returns the positions of the pushes that are known.
+  /// closed. One that may have left with a hub that stopped is not: it would be told as never sent. Returns the positions of the pushes that are known.
   static let confirm = Statement(
     "hybrid.confirm", .write,
     """
@@ -147,7 +147,8 @@ enum HybridQueries {
                            OFFSET 0) AS h
         LEFT JOIN LATERAL (SELECT batch_no, state FROM push
                             WHERE push.customer_id = $1::bigint AND push.sendout_id = named.sendout_id
-                              AND push.push_no = h.fallback_no AND push.state IN ('queued', 'waiting') AND $7::bool
+                              AND push.push_no = h.fallback_no AND $7::bool
+                              AND (push.state = 'waiting' OR push.state = 'queued' AND push.reason IS DISTINCT FROM 'hub_stopped')
                            OFFSET 0) AS f ON true),
     batch AS MATERIALIZED (
       SELECT b.sendout_id, b.batch_no, b.state
