@@ -15,13 +15,6 @@ public protocol PushAccount: Sendable {
   /// Gives a push the service's form. A message that is too large goes down the ladder of `RenderedMessage.fitted`.
   func prepare(_ push: OutgoingPush) -> PreparedPush
 
-  /// Encrypts prepared requests, for a service that wants that. It takes longer than all else about a push, so several tasks do it at
-  /// once, before there is room to send. What is not encrypted yet is when it is sent.
-  func encrypt(_ requests: inout [PushRequest])
-
-  /// Whether `encrypt` does anything.
-  var encrypts: Bool { get }
-
   /// Stands for a device's token in a preview that names no device.
   var exampleToken: String { get }
 
@@ -54,8 +47,6 @@ public protocol PushAccount: Sendable {
 
 extension PushAccount {
   public var mostRecipients: Int { 1 }
-  public var encrypts: Bool { false }
-  public func encrypt(_ requests: inout [PushRequest]) {}
   public var outageEvidence: OutageEvidence { .anyFailure }
   public func shortestDelay(after reason: String) -> Duration { .zero }
   public var exampleToken: String { String(repeating: "0", count: 64) }

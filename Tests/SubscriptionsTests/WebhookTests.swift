@@ -36,7 +36,7 @@ import Wire
   }
 
   @Test func `A webhook that fails is tried again as pushes are, with the newest state`() async throws {
-    try await withWebhook { datasync, hook in
+    try await withWebhook(requestTimeout: .seconds(10)) { datasync, hook in
       try await hook.save(hook.receiver.url)
       try await hook.subscribe("/n")
       hook.receiver.answer(.status(500), .status(429), .status(408), .silence)
@@ -77,7 +77,7 @@ import Wire
 
   @Test func `A webhook that does not answer holds up no other of its app`() async throws {
     // It is waited for longer than this test lasts.
-    try await withWebhook(requestTimeout: .seconds(60)) { datasync, hook in
+    try await withWebhook { datasync, hook in
       let silent = hook.silent
       try await hook.save(hook.receiver.url, beside: ["silent": silent.url])
       for number in 1...80 { try await hook.subscribe("/n/\(number)", "silent") }
@@ -260,7 +260,7 @@ private struct WebhookBench: Sendable {
 }
 
 private func withWebhook(
-  requestTimeout: Duration = .seconds(2), _ body: @Sendable (DatasyncBench, WebhookBench) async throws -> Void
+  requestTimeout: Duration = .seconds(60), _ body: @Sendable (DatasyncBench, WebhookBench) async throws -> Void
 ) async throws {
   try await withDatasync { datasync in
     let (receiver, silent, closed) = (WebhookReceiver(), WebhookReceiver(), ClosedPort())

@@ -191,7 +191,6 @@ final class Dispatch: Sendable {
       else { return nil }
       await preparation.prepare(pushes, of: batch, for: recipients, into: &prepared)
     }
-    await prepared.encrypt(for: app.account)
     return prepared
   }
 
@@ -209,7 +208,6 @@ final class Dispatch: Sendable {
     }
     var prepared = PreparedBatch(run: run, slices: [], settlements: [])
     await preparation.prepare(handed.batch.pushes[...], of: handed.batch, for: handed.recipients, into: &prepared)
-    await prepared.encrypt(for: app.account)
     return prepared
   }
 

@@ -40,21 +40,6 @@ struct PreparedBatch: Sendable {
   var run: BatchRun
   var slices: [Slice]
   var settlements: [Settlement]
-
-  /// Encrypts what the account's service wants encrypted, on all cores.
-  mutating func encrypt(for account: any PushAccount) async {
-    guard account.encrypts else { return }
-    await withTaskGroup(of: (Int, [PushRequest]).self) { group in
-      for (index, slice) in slices.enumerated() {
-        group.addTask {
-          var requests = slice.requests
-          account.encrypt(&requests)
-          return (index, requests)
-        }
-      }
-      for await (index, requests) in group { slices[index].requests = requests }
-    }
-  }
 }
 
 /// The room that a slice takes in its run's window: one for each push, and never more than `HubWindow.share`. So a request that stands for

@@ -41,7 +41,7 @@ public struct PushRequest: Sendable {
 /// What an encrypted body is made of.
 final class EncryptedSource: Sendable {
   let text: [UInt8]
-  /// Makes the body; see `PushAccount.encrypt`.
+  /// Makes the body. That takes longer than all else about a push, so it is left to those who send, who are many.
   let encrypt: @Sendable () -> [UInt8]
   /// Makes a request with less in it, for a service that finds this one too large; returns nil if nothing can be left out.
   let smaller: @Sendable () -> PushRequest?

@@ -25,6 +25,7 @@ struct WebPushAccount: PushAccount {
   /// Most characters of a topic.
   private static let longestTopic = 32
 
+  /// The request is encrypted when it is sent.
   func prepare(_ push: OutgoingPush) -> PreparedPush {
     guard let subscription = try? WebPushSubscription(json: push.token),
       let receiver = try? P256.KeyAgreement.PublicKey(x963Representation: subscription.publicKey)
@@ -70,19 +71,13 @@ struct WebPushAccount: PushAccount {
       authorization: "vapid", plaintext: text, size: text.count, limit: WebPushEncryption.limit)
   }
 
-  var encrypts: Bool { true }
-
-  func encrypt(_ requests: inout [PushRequest]) {
-    for index in requests.indices where requests[index].body.isEmpty {
-      if let source = requests[index].source { requests[index].body = source.encrypt() }
-    }
-  }
-
   func send(
     _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
     var requests = requests
-    encrypt(&requests)
+    for index in requests.indices {
+      if let source = requests[index].source { requests[index].body = source.encrypt() }
+    }
     return endpoint.send(requests, as: credentials, while: isWanted)
   }
 
