@@ -7,7 +7,7 @@ COPY Sources Sources
 COPY Tests Tests
 COPY sql sql
 COPY Templates Templates
-RUN swift build -c release --static-swift-stdlib -Xlinker -s --product pushcart \
+RUN swift build -c release --static-swift-stdlib -Xswiftc -cross-module-optimization -Xlinker -s --product pushcart \
     && install -D .build/release/pushcart /out/pushcart
 
 FROM debian:bookworm-slim

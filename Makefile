@@ -1,7 +1,7 @@
 # Everything a person does here, by verb.
 # `make run` and `make test` share the debug build, so nothing is compiled twice. The release build is optimised, holds
 # Swift's libraries, and has no symbols.
-RELEASE = -c release --static-swift-stdlib -Xlinker -s
+RELEASE = -c release --static-swift-stdlib -Xswiftc -cross-module-optimization -Xlinker -s
 
 .DEFAULT_GOAL := help
 .PHONY: help run build setup test soak bench faults format

@@ -153,27 +153,42 @@ import Wire
     #expect(hub.takeForMessages(upTo: 100) == 0)
     let window = SendWindow(hub)
     #expect(await window.acquire(10))
-    hub.giveBack(ofMessages: 30)
-    for _ in 1...3 { #expect(await window.acquire(10)) }
-    #expect(hub.takeForMessages(upTo: 100) == 10)
+    #expect(await SendWindow(hub).acquire(10))
+    hub.giveBack(ofMessages: 20)
+    #expect(hub.takeForMessages(upTo: 100) == 20)
     window.leave()
+    hub.giveBack(ofMessages: 30)
     #expect(hub.takeForMessages(upTo: 15) == 15)
   }
 
-  @Test func `While messages are on their way, a run leaves three fifths to them, and is promised no more`() async {
+  @Test
+  func `Beside many messages a run has room for a slice and a half, until it has taken a window's room without any`()
+    async throws
+  {
     let hub = HubWindow(50)
     let window = SendWindow(hub)
+    let claim = Claim(batch: 1, ordinal: 1)
     let needs = [SliceNeed](repeating: SliceNeed(room: 10, last: PushNumber(1)), count: 5)
-    #expect(await window.acquire(needs, of: Claim(batch: 1, ordinal: 1))?.count == 4)
-    #expect(hub.takeForMessages(upTo: 4) == 4)
-    async let waits = window.acquire(needs, of: Claim(batch: 1, ordinal: 1))
-    // It holds 40, and messages may get 30: 20 more than are free.
-    window.putBack(await promised(30, to: window))
-    #expect(window.successors(of: 29) == nil)
+    #expect(await window.acquire(needs, of: claim)?.count == 4)
+    #expect(hub.takeForMessages(upTo: 20) == 10)
+    async let waits = window.acquire(needs, of: claim)
+    // It holds 40, and keeps 5 beside a slice.
+    window.putBack(await promised(35, to: window))
+    #expect(window.successors(of: 34) == nil)
+    window.release(35)
+    #expect(await waits?.count == 1)
+    hub.giveBack(ofMessages: 10)
+    for _ in 1...4 {
+      window.release(10)
+      #expect(await window.acquire(needs, of: claim)?.count == 1)
+    }
+    window.release(10)
+    #expect(await window.acquire(needs, of: claim)?.count == 3, "a fifth is left")
+    // One message alone wants no more than that.
+    #expect(hub.takeForMessages(upTo: 1) == 1)
+    hub.giveBack(ofMessages: 1)
     window.release(20)
-    #expect(hub.takeForMessages(upTo: 100) == 26)
-    hub.giveBack(ofMessages: 30)
-    #expect(await waits?.count == 2)
+    #expect(await window.acquire(needs, of: claim)?.count == 2)
     window.leave()
   }
 }

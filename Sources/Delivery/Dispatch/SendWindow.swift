@@ -8,7 +8,9 @@ import Wire
 /// is slow holds up nobody. Otherwise runs have their turns in the order in which they ask, and each gets room for one slice at a time.
 /// A run that waits alone gets room for all that fit, and is promised the room of its own pushes while their outcomes are written.
 ///
-/// While single messages are on their way, runs leave three fifths to them. Without room at once a message waits for a commit of its own.
+/// While there are many single messages, runs that hold something leave thrice the room that these wanted at once, and have room for a slice
+/// and a half themselves: without room at once a message waits for a commit of its own. There are, until runs have taken room for as many
+/// pushes as the window holds since one came.
 final class HubWindow: Sendable {
   /// What a run waits for: room for the first of these slices at least.
   fileprivate struct Request: Sendable {
@@ -41,6 +43,10 @@ final class HubWindow: Sendable {
     var free: Int
     /// Held by messages whose write-ahead mark is committed together with them.
     var heldByMessages = 0
+    /// Most room that messages wanted at once, until `pushesUntilQuiet` is 0.
+    var wantedByMessages = 0
+    /// For how many pushes runs have yet to take room until messages count as over.
+    var pushesUntilQuiet = 0
     var runs: [Int: Run] = [:]
     var lastRun = 0
     /// The runs that wait, in their order.
@@ -48,7 +54,7 @@ final class HubWindow: Sendable {
 
     /// What runs that hold something leave free.
     func reserve(in window: HubWindow) -> Int {
-      heldByMessages > 0 ? max(window.reserve, window.mostOfMessages - heldByMessages) : window.reserve
+      max(window.reserve, min(3 * wantedByMessages, window.size - window.share * 3 / 2) - heldByMessages)
     }
 
     /// Ends the waiting of those that need not wait any more.
@@ -76,7 +82,13 @@ final class HubWindow: Sendable {
       let grant = request.grant(of: count, isMarked: nil)
       runs[id]?.held += grant.room
       free -= grant.room
+      runsTook(grant.room)
       return [(request, grant)]
+    }
+
+    mutating func runsTook(_ room: Int) {
+      pushesUntilQuiet = max(0, pushesUntilQuiet - room)
+      if pushesUntilQuiet == 0 { wantedByMessages = heldByMessages }
     }
 
     mutating func take(_ id: Int) -> Request? {
@@ -88,11 +100,13 @@ final class HubWindow: Sendable {
 
   /// Most pushes that a run asks for at once: a run that holds nothing finds as many free, however many pushes others hold.
   let share: Int
+  fileprivate let size: Int
   fileprivate let reserve: Int
-  fileprivate let mostOfMessages: Int
+  private let mostOfMessages: Int
   private let state: Mutex<State>
 
   init(_ size: Int) {
+    self.size = size
     share = max(1, size / 5)
     reserve = size / 5
     mostOfMessages = size * 3 / 5
@@ -106,6 +120,8 @@ final class HubWindow: Sendable {
       let taken = max(0, min(count, state.free, mostOfMessages - state.heldByMessages))
       state.free -= taken
       state.heldByMessages += taken
+      state.wantedByMessages = max(state.wantedByMessages, state.heldByMessages - taken + count)
+      state.pushesUntilQuiet = size
       return taken
     }
   }
@@ -165,8 +181,10 @@ final class HubWindow: Sendable {
     }
   }
 
-  fileprivate func release(_ count: Int, of id: Int) {
+  /// - Parameter successors: room that the run keeps for those.
+  fileprivate func release(_ count: Int, of id: Int, keeping successors: Int = 0) {
     change { state in
+      state.runsTook(successors)
       guard let held = state.runs[id]?.held else { return }
       state.runs[id]?.held = held - count
       state.free += count
@@ -261,7 +279,7 @@ final class SendWindow: Sendable {
   func release(_ room: Int, to successors: Successors?, isMarked: Bool) {
     guard let successors else { return release(room) }
     let grant = successors.request.grant(of: successors.count, isMarked: isMarked)
-    release(room - grant.room)
+    hub.release(room - grant.room, of: id, keeping: grant.room)
     successors.request.continuation.resume(returning: grant)
   }
 
