@@ -18,6 +18,8 @@ public struct HybridApp: Sendable, Equatable {
   public let voiceText: String
   /// Of moments that phones send without a zone, as PostgreSQL knows it.
   public let clockZone: String
+  /// Most PINs for all its phones.
+  public let pinsPerHour: Int
   /// Gets status reports; nil for nobody.
   public let statusURL: String?
   let sealedSecret: [UInt8]
@@ -36,7 +38,8 @@ public struct HybridApp: Sendable, Equatable {
   var reply: HybridAppReply {
     HybridAppReply(
       appId: appID, appKey: key.text, messageType: messageType, sender: sender, pinText: pinText, voiceText: voiceText,
-      clockZone: clockZone, statusUrl: statusURL, hasPreviousSecret: sealedPreviousSecret != nil,
+      clockZone: clockZone, pinsPerHour: pinsPerHour, statusUrl: statusURL,
+      hasPreviousSecret: sealedPreviousSecret != nil,
       createdAt: Timestamp(createdAt), updatedAt: Timestamp(updatedAt))
   }
 }
@@ -117,12 +120,14 @@ public struct HybridApps: Sendable {
     let settings = try await checked(
       HybridAppChangeRequest(
         messageType: request.messageType ?? .standard, sender: request.sender ?? "", pinText: request.pinText ?? "",
-        voiceText: request.voiceText ?? "", clockZone: request.clockZone ?? "UTC", statusUrl: request.statusUrl ?? ""))
+        voiceText: request.voiceText ?? "", clockZone: request.clockZone ?? "UTC",
+        pinsPerHour: request.pinsPerHour ?? HybridAppRequest.defaultPINsPerHour, statusUrl: request.statusUrl ?? ""))
     let (key, secret) = (UUID.appKey(of: customer), UUID().text)
     let sealed = try vault.seal(Secret(secret), context: Rekey.hybridContext(customer, appID: request.appId))
     let rows = try await database.query(
       HybridAppQueries.add, customer.rawValue, request.appId, key, settings.messageType?.rawValue, settings.sender,
-      settings.pinText, settings.voiceText, settings.clockZone, settings.statusUrl, Bytes(sealed.joined))
+      settings.pinText, settings.voiceText, settings.clockZone, settings.statusUrl, Bytes(sealed.joined),
+      settings.pinsPerHour.map { Int32($0) })
     guard let row = rows.first else { throw HybridError.appTaken(appID: request.appId) }
     return (
       IssuedHybridApp(appKey: key.text, appSecret: secret, appId: request.appId), try HybridApp(row, customer).reply
@@ -139,7 +144,8 @@ public struct HybridApps: Sendable {
     let settings = try await checked(request)
     let row = try await database.query(
       HybridAppQueries.change, customer.rawValue, appID, settings.messageType?.rawValue, settings.sender,
-      settings.pinText, settings.voiceText, settings.clockZone, settings.statusUrl)[0]
+      settings.pinText, settings.voiceText, settings.clockZone, settings.statusUrl,
+      settings.pinsPerHour.map { Int32($0) })[0]
     let after = try HybridApp(row, customer)
     if after.statusURL == nil, before.statusURL != nil { try await HybridReports(database).delete(customer, appID) }
     return (before.reply, after.reply)
@@ -184,6 +190,9 @@ public struct HybridApps: Sendable {
         throw HybridError.invalid(field: "clockZone", problem: "must be a time zone such as Europe/Amsterdam")
       }
     }
+    if let limit = request.pinsPerHour, !(1...1_000_000).contains(limit) {
+      throw HybridError.invalid(field: "pinsPerHour", problem: "must be a whole number from 1 to 1000000")
+    }
     if let url = request.statusUrl, !url.isEmpty {
       guard url.hasPrefix("https://"), url.utf8.count > 8, url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
         throw HybridError.invalid(field: "statusUrl", problem: "must be an https address")
@@ -207,8 +216,8 @@ enum HybridAppQueries {
   static let all: [Statement] = [add, change, rotate, lock, list, find, ofKey, knowsZone]
 
   private static let columns = """
-    app_id, app_key, message_type, sender, pin_text, voice_text, clock_zone, status_url, secret, previous_secret, created_at,
-    updated_at
+    app_id, app_key, message_type, sender, pin_text, voice_text, clock_zone, pins_per_hour, status_url, secret, previous_secret,
+    created_at, updated_at
     """
 
   /// Adds nothing if there is one.
@@ -216,9 +225,9 @@ enum HybridAppQueries {
     "hybrid_app.add", .write,
     """
     INSERT INTO hybrid_app (customer_id, app_id, app_key, message_type, sender, pin_text, voice_text, clock_zone, status_url,
-      secret)
+      secret, pins_per_hour)
     VALUES ($1::bigint, $2::text, $3::uuid, $4::text, nullif($5::text, ''), $6::text, $7::text, $8::text,
-      nullif($9::text, ''), $10::bytea)
+      nullif($9::text, ''), $10::bytea, $11::int4)
     ON CONFLICT (customer_id, app_id) DO NOTHING
     RETURNING \(columns)
     """)
@@ -231,7 +240,7 @@ enum HybridAppQueries {
     SET message_type = coalesce($3::text, message_type), sender = nullif(coalesce($4::text, sender), ''),
       pin_text = coalesce($5::text, pin_text), voice_text = coalesce($6::text, voice_text),
       clock_zone = coalesce($7::text, clock_zone), status_url = nullif(coalesce($8::text, status_url), ''),
-      updated_at = now()
+      pins_per_hour = coalesce($9::int4, pins_per_hour), updated_at = now()
     WHERE customer_id = $1::bigint AND app_id = $2::text
     RETURNING \(columns)
     """)
@@ -267,14 +276,15 @@ enum HybridAppQueries {
 extension HybridApp {
   init(_ row: Row, _ customer: CustomerID) throws {
     let (
-      appID, key, type, sender, pinText, voiceText, clockZone, statusURL, secret, previous, createdAt, updatedAt
+      appID, key, type, sender, pinText, voiceText, clockZone, pinsPerHour, statusURL, secret, previous, createdAt,
+      updatedAt
     ) = try row.decode(
-      String.self, UUID.self, String.self, String?.self, String.self, String.self, String.self, String?.self,
-      Bytes.self,
-      Bytes?.self, Date.self, Date.self)
+      String.self, UUID.self, String.self, String?.self, String.self, String.self, String.self, Int32.self,
+      String?.self, Bytes.self, Bytes?.self, Date.self, Date.self)
     self.init(
       customer: customer, appID: appID, key: key, messageType: HybridMessageType(rawValue: type) ?? .standard,
-      sender: sender, pinText: pinText, voiceText: voiceText, clockZone: clockZone, statusURL: statusURL,
+      sender: sender, pinText: pinText, voiceText: voiceText, clockZone: clockZone,
+      pinsPerHour: Int(pinsPerHour), statusURL: statusURL,
       sealedSecret: secret.bytes, sealedPreviousSecret: previous?.bytes, createdAt: createdAt, updatedAt: updatedAt)
   }
 }

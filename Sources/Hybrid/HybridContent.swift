@@ -8,19 +8,22 @@ extension HybridMessage {
   ///   - isSilent: whether the app shows it itself, once it has confirmed it.
   ///   - lifetime: seconds after which it is not sent any more.
   func body(isSilent: Bool, lifetime: Int32?) -> MessageBody {
-    var apple: [String: JSONValue] = ["source": .null, "message": .null, "message_id": .null, "time_to_live": .null]
-    if !isSilent { apple["alert"] = .null }
-    return MessageBody(
+    MessageBody(
       verbatim: true, alert: text, priority: .high, silent: isSilent ? true : nil,
       fields: ["message": .string(text), "time_to_live": .string("\(lifetime ?? Self.unlimited)")], trackOpens: false,
       overrides: MessageOverrides(
-        apns: APNsOverride(payload: apple),
-        fcm: [
-          "notification": .null, "data": ["source": .null, "alert": .null, "ref": .null],
-          "android": ["notification": .null],
-        ],
+        apns: APNsOverride(payload: isSilent ? Self.silentApple : Self.apple), fcm: Self.android,
         sms: SMSOverride(from: sender, coding: smsCoding, maximumParts: maximumParts)))
   }
+
+  private static let apple = silentApple.merging(["alert": .null]) { $1 }
+  private static let silentApple: [String: JSONValue] = [
+    "source": .null, "message": .null, "message_id": .null, "time_to_live": .null,
+  ]
+  private static let android: [String: JSONValue] = [
+    "notification": .null, "data": ["source": .null, "alert": .null, "ref": .null],
+    "android": ["notification": .null],
+  ]
 
   /// The longest time that push services keep a push, in seconds.
   private static let unlimited: Int32 = 2_419_200

@@ -28,6 +28,7 @@ struct NumberVerification: Sendable {
     guard let row = rows.first else { throw HybridError.deviceUnknown }
     try await take(.number(number), app, transaction)
     try await take(.address(request.address, appID: app.appID), app, transaction)
+    try await takeOfApp(app, transaction)
     return (try PhoneRegistration(row), nonce)
   }
 
@@ -40,6 +41,16 @@ struct NumberVerification: Sendable {
     let wait = try await transaction.query(
       PhoneRegistrationQueries.waitForRate, customer, rate.subject, rate.hourly, rate.daily)
     throw HybridError.tooManyPINs(wait: .seconds(try wait.first?.decode(Int64?.self) ?? 1))
+  }
+
+  /// Counts a PIN of the app as a whole: its secret lies in every phone, and SMS to numbers of one's own earn money.
+  /// - Throws: `HybridError.tooManyPINs`.
+  private func takeOfApp(_ app: HybridApp, _ transaction: Transaction) async throws {
+    let (customer, subject, limit) = (app.customer.rawValue, "app/\(app.appID)", Int32(app.pinsPerHour))
+    let taken = try await transaction.query(PhoneRegistrationQueries.takeAppRate, customer, subject, limit)
+    guard taken.isEmpty else { return }
+    let wait = try await transaction.query(PhoneRegistrationQueries.waitForAppRate, customer, subject, limit)
+    throw HybridError.tooManyPINs(wait: .seconds(max(1, try wait.first?.decode(Int64?.self) ?? 1)))
   }
 
   /// Sends the PIN of a nonce that is committed.
@@ -84,6 +95,7 @@ struct NumberVerification: Sendable {
       guard !rows.isEmpty else { throw HybridError.noPIN }
       try await take(.calls(number), app, transaction)
       try await take(.address(address, appID: app.appID), app, transaction)
+      try await takeOfApp(app, transaction)
     }
     let pin = pins.pin(app.customer, registration.id, number, nonce: nonce)
     try await delivery.call(

@@ -4,8 +4,8 @@ import Postgres
 /// statement says otherwise.
 enum PhoneRegistrationQueries {
   static let all: [Statement] = [
-    find, add, change, issuePIN, tryPIN, called, setDevice, noteSignature, takeRate, waitForRate, forgetRates,
-    forgetSignatures, forgetEvents,
+    find, add, change, issuePIN, tryPIN, called, setDevice, noteSignature, takeRate, waitForRate, takeAppRate,
+    waitForAppRate, forgetRates, forgetSignatures, forgetEvents,
   ]
 
   private static let columns = """
@@ -127,6 +127,27 @@ enum PhoneRegistrationQueries {
     "hybrid_registration.wait_for_rate", .read,
     """
     SELECT ceil(extract(epoch FROM greatest(sent_at[$3::int4] + interval '1 hour', sent_at[$4::int4] + interval '1 day') - now()))::int8
+    FROM hybrid_pin_rate WHERE customer_id = $1::bigint AND subject = $2::text
+    """)
+
+  /// Notes that phones of the app `$2` get a PIN now, unless they got `$3` in an hour. Locks its row.
+  static let takeAppRate = Statement(
+    "hybrid_registration.take_app_rate", .write,
+    """
+    INSERT INTO hybrid_pin_rate AS r (customer_id, subject, sent_at, spent)
+    VALUES ($1::bigint, $2::text, ARRAY[now()], interval '1 hour' / $3::int4)
+    ON CONFLICT (customer_id, subject) DO UPDATE
+      SET sent_at = excluded.sent_at,
+          spent = greatest(r.spent - (excluded.sent_at[1] - r.sent_at[1]), interval '0') + excluded.spent
+      WHERE greatest(r.spent - (excluded.sent_at[1] - r.sent_at[1]), interval '0') + excluded.spent <= interval '1 hour'
+    RETURNING 1
+    """)
+
+  /// Seconds until phones of the app `$2` may get a PIN again, by the same limit.
+  static let waitForAppRate = Statement(
+    "hybrid_registration.wait_for_app_rate", .read,
+    """
+    SELECT ceil(extract(epoch FROM spent - (now() - sent_at[1]) + interval '1 hour' / $3::int4 - interval '1 hour'))::int8
     FROM hybrid_pin_rate WHERE customer_id = $1::bigint AND subject = $2::text
     """)
 

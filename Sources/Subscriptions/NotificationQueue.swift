@@ -228,40 +228,41 @@ struct NotificationQueue: Sendable {
                AS outcome (subscription_id, next, delay, event, outcome, reason)),
     \(tree),
     held AS MATERIALIZED (
-      SELECT s.subscription_id FROM tree CROSS JOIN outcome
+      SELECT s.subscription_id, outcome.next, outcome.outcome, outcome.reason, outcome.moment, outcome.due, outcome.oldest
+        FROM tree CROSS JOIN outcome
         JOIN datasync_subscription AS s ON s.customer_id = $1::bigint AND s.subscription_id = outcome.subscription_id
        WHERE s.hub_id = $10::uuid
        ORDER BY s.subscription_id
          FOR NO KEY UPDATE OF s),
     gone AS (
-      DELETE FROM datasync_subscription AS s USING held, outcome
-       WHERE s.customer_id = $1::bigint AND s.subscription_id = held.subscription_id
-         AND outcome.subscription_id = held.subscription_id AND outcome.next = 'remove'),
+      DELETE FROM datasync_subscription AS s USING held
+       WHERE s.customer_id = $1::bigint AND s.subscription_id = held.subscription_id AND held.next = 'remove'),
     settled AS (
       UPDATE datasync_subscription AS s
          SET lease_until = NULL, hub_id = NULL, sending = NULL,
              pending = CASE
-               WHEN outcome.next = 'revoke' THEN '{}'::jsonb
-               WHEN outcome.next = 'done' OR outcome.next = 'retry' AND s.first_failed_at < outcome.oldest THEN s.pending
-               ELSE \(merged(isUncertain: "outcome.outcome = 'uncertain'")) END,
-             revoked = CASE WHEN outcome.next = 'revoke' THEN outcome.reason ELSE s.revoked END,
-             attempts = CASE WHEN outcome.next = 'blocked' THEN s.attempts
-                             WHEN outcome.next = 'retry' AND NOT coalesce(s.first_failed_at < outcome.oldest, false)
+               WHEN held.next = 'revoke' THEN '{}'::jsonb
+               WHEN held.next = 'done' OR held.next = 'retry' AND s.first_failed_at < held.oldest THEN s.pending
+               ELSE \(merged(isUncertain: "held.outcome = 'uncertain'")) END,
+             revoked = CASE WHEN held.next = 'revoke' THEN held.reason ELSE s.revoked END,
+             attempts = CASE WHEN held.next = 'blocked' THEN s.attempts
+                             WHEN held.next = 'retry' AND NOT coalesce(s.first_failed_at < held.oldest, false)
                              THEN s.attempts + 1 ELSE 0 END,
-             first_failed_at = CASE WHEN outcome.next = 'blocked' THEN s.first_failed_at
-                                    WHEN outcome.next = 'retry' AND NOT coalesce(s.first_failed_at < outcome.oldest, false)
-                                    THEN least(s.first_failed_at, outcome.moment) END,
+             first_failed_at = CASE WHEN held.next = 'blocked' THEN s.first_failed_at
+                                    WHEN held.next = 'retry' AND NOT coalesce(s.first_failed_at < held.oldest, false)
+                                    THEN least(s.first_failed_at, held.moment) END,
              due_at = CASE
-               WHEN outcome.next = 'retry' AND NOT coalesce(s.first_failed_at < outcome.oldest, false) THEN outcome.due
-               WHEN outcome.next IN ('blocked', 'revoke') OR s.pending IS NOT NULL THEN '-infinity'::timestamptz
+               WHEN held.next = 'retry' AND NOT coalesce(s.first_failed_at < held.oldest, false) THEN held.due
+               WHEN held.next IN ('blocked', 'revoke') OR s.pending IS NOT NULL THEN '-infinity'::timestamptz
                ELSE s.expires_at END
-        FROM held JOIN outcome ON outcome.subscription_id = held.subscription_id
-       WHERE s.customer_id = $1::bigint AND s.subscription_id = held.subscription_id AND outcome.next <> 'remove'
-      RETURNING s.subscription_id, outcome.next = 'retry' AND s.first_failed_at IS NULL AS is_over)
+        FROM held
+       WHERE s.customer_id = $1::bigint AND s.subscription_id = held.subscription_id AND held.next <> 'remove'
+      RETURNING s.subscription_id, held.next = 'retry' AND s.first_failed_at IS NULL AS is_over)
     INSERT INTO datasync_notification (customer_id, app_id, subscription_id, service, event, outcome, reason)
     SELECT $1::bigint, $2::text, outcome.subscription_id, $3::text, coalesce(outcome.event, ''),
-           CASE WHEN settled.is_over THEN 'expired' ELSE outcome.outcome END, outcome.reason
-      FROM outcome LEFT JOIN settled ON settled.subscription_id = outcome.subscription_id
+           CASE WHEN outcome.subscription_id IN (SELECT subscription_id FROM settled WHERE is_over) THEN 'expired'
+                ELSE outcome.outcome END, outcome.reason
+      FROM outcome
      WHERE outcome.outcome IS NOT NULL
     """)
 

@@ -9,6 +9,7 @@ CREATE TABLE hybrid_app (
   pin_text        text        NOT NULL,
   voice_text      text        NOT NULL,
   clock_zone      text        NOT NULL DEFAULT 'UTC',
+  pins_per_hour   int4        NOT NULL DEFAULT 1000 CONSTRAINT hybrid_app_pins_per_hour_known CHECK (pins_per_hour BETWEEN 1 AND 1000000),
   status_url      text,
   secret          bytea       NOT NULL,
   previous_secret bytea,
@@ -26,6 +27,7 @@ COMMENT ON COLUMN hybrid_app.sender          IS 'Sender of PINs by SMS; NULL for
 COMMENT ON COLUMN hybrid_app.pin_text        IS 'Text of a PIN by SMS; {{pin}} stands for the PIN.';
 COMMENT ON COLUMN hybrid_app.voice_text      IS 'What a call says; {{pin}} stands for the PIN.';
 COMMENT ON COLUMN hybrid_app.clock_zone      IS 'Time zone of moments that phones send without one, such as Europe/Amsterdam.';
+COMMENT ON COLUMN hybrid_app.pins_per_hour   IS 'Most PINs an hour for all its phones, whatever their numbers and addresses.';
 COMMENT ON COLUMN hybrid_app.status_url      IS 'Where the customer gets status reports of its messages; NULL for nowhere.';
 COMMENT ON COLUMN hybrid_app.secret          IS 'Signs the phones'' requests: the master key''s id, then AES-256-GCM.';
 COMMENT ON COLUMN hybrid_app.previous_secret IS 'The secret before the last rotation, which still signs; NULL if there was none.';
@@ -82,12 +84,14 @@ CREATE TABLE hybrid_pin_rate (
   customer_id bigint        NOT NULL,
   subject     text          NOT NULL,
   sent_at     timestamptz[] NOT NULL,
+  spent       interval,
   PRIMARY KEY (customer_id, subject)
 );
 COMMENT ON TABLE  hybrid_pin_rate             IS 'When PINs were last sent, for the limits of their rates. Rows older than a day are deleted.';
 COMMENT ON COLUMN hybrid_pin_rate.customer_id IS 'The customer.';
-COMMENT ON COLUMN hybrid_pin_rate.subject     IS 'A number, or an app id and the address of the phones that asked.';
-COMMENT ON COLUMN hybrid_pin_rate.sent_at     IS 'The last twenty moments, the newest first.';
+COMMENT ON COLUMN hybrid_pin_rate.subject     IS 'A number, an app id and the address of the phones that asked, or an app.';
+COMMENT ON COLUMN hybrid_pin_rate.sent_at     IS 'The last twenty moments, the newest first; of an app the last one.';
+COMMENT ON COLUMN hybrid_pin_rate.spent       IS 'Of an app: what was spent of its hour at the last moment. Each PIN spends its part, time gives it back, and a PIN that there is no part for is not sent. NULL for others.';
 
 CREATE TABLE hybrid_signature (
   customer_id     bigint      NOT NULL,

@@ -50,11 +50,12 @@ final class MessageExtras: Sendable {
     _ overrides: MessageOverrides?, _ services: JSONValue?, _ isVerbatim: Bool
   ) throws(ContentError) -> (source: MessageOverrides, value: FieldTemplate)? {
     guard let overrides, let services, case .object(let members) = services, !members.isEmpty else { return nil }
-    guard services.json.count <= MessageOverrides.sizeLimit else {
-      throw .invalid(field: "message.overrides", problem: "are larger than \(MessageOverrides.sizeLimit) bytes of JSON")
-    }
     let value = try FieldTemplate(
       services, field: "message.overrides", isVerbatim: isVerbatim, depth: Self.overrideDepth)
+    let json = if case .constant(_, let json) = value { json } else { services.json }
+    guard json.count <= MessageOverrides.sizeLimit else {
+      throw .invalid(field: "message.overrides", problem: "are larger than \(MessageOverrides.sizeLimit) bytes of JSON")
+    }
     return (overrides, value)
   }
 

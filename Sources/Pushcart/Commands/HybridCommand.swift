@@ -20,6 +20,8 @@ struct HybridCommand: AsyncParsableCommand {
     @Option(parsing: .unconditional, help: "Text of a PIN by SMS. (default: Your code is {{pin}})") var pinText: String?
     @Option(parsing: .unconditional, help: "What a call says. (default: Your code is {{pin}})") var voiceText: String?
     @Option(help: "Time zone of moments that phones send without one. (default: UTC)") var clockZone: String?
+    @Option(help: "Most PINs an hour for all the app's phones. (default: \(HybridAppRequest.defaultPINsPerHour))")
+    var pinsPerHour: Int?
     @Option(help: "https address that gets status reports of the app's messages; \"\" for none.") var statusURL: String?
   }
 
@@ -41,7 +43,8 @@ struct HybridCommand: AsyncParsableCommand {
     func run(in stores: ManagementStores) async throws {
       let request = HybridAppRequest(
         appId: app, messageType: settings.messageType, sender: settings.sender, pinText: settings.pinText,
-        voiceText: settings.voiceText, clockZone: settings.clockZone, statusUrl: settings.statusURL)
+        voiceText: settings.voiceText, clockZone: settings.clockZone, pinsPerHour: settings.pinsPerHour,
+        statusUrl: settings.statusURL)
       let vault = try stores.vault
       let issued = try await stores.change(customer) { try await $0.enableHybrid(request, vault: vault) }
       try options.output.show(issued) { $0.text }
@@ -61,7 +64,8 @@ struct HybridCommand: AsyncParsableCommand {
     func run(in stores: ManagementStores) async throws {
       let request = HybridAppChangeRequest(
         messageType: settings.messageType, sender: settings.sender, pinText: settings.pinText,
-        voiceText: settings.voiceText, clockZone: settings.clockZone, statusUrl: settings.statusURL)
+        voiceText: settings.voiceText, clockZone: settings.clockZone, pinsPerHour: settings.pinsPerHour,
+        statusUrl: settings.statusURL)
       let changed = try await stores.change(customer) { [app] in try await $0.changeHybrid(app, request) }
       try options.output.show(changed) { "App \($0.appId.onOneLine) is changed.\n" }
     }
@@ -121,6 +125,7 @@ struct HybridCommand: AsyncParsableCommand {
         table.add("PIN text", app.pinText)
         table.add("voice text", app.voiceText)
         table.add("clock zone", app.clockZone)
+        table.add("PINs an hour", "\(app.pinsPerHour)")
         table.add("status URL", app.statusUrl)
         table.add("previous secret", app.hasPreviousSecret ? "signs still" : "none")
         return "App \(app.appId.onOneLine)\n" + table.text(empty: "")

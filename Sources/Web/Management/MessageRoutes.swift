@@ -116,7 +116,7 @@ private struct MessageList {
   }
 
   /// - Returns: `nil` if the body is no list.
-  /// - Throws: `JSONProblem`, `SendoutError.invalid` for a list of no messages or too many.
+  /// - Throws: `JSONProblem`; `HTTPErrorResponse` for a list of no messages or too many.
   init?(_ bytes: ByteBuffer) throws {
     guard Self.isList(bytes) else { return nil }
     var bodies: [ByteBuffer] = []

@@ -16,11 +16,12 @@ public struct HybridAppRequest: APIRequest, Equatable {
   public var pinText: String?
   public var voiceText: String?
   public var clockZone: String?
+  public var pinsPerHour: Int?
   public var statusUrl: String?
 
   public init(
     appId: String, messageType: HybridMessageType? = nil, sender: String? = nil, pinText: String? = nil,
-    voiceText: String? = nil, clockZone: String? = nil, statusUrl: String? = nil
+    voiceText: String? = nil, clockZone: String? = nil, pinsPerHour: Int? = nil, statusUrl: String? = nil
   ) {
     self.appId = appId
     self.messageType = messageType
@@ -28,12 +29,15 @@ public struct HybridAppRequest: APIRequest, Equatable {
     self.pinText = pinText
     self.voiceText = voiceText
     self.clockZone = clockZone
+    self.pinsPerHour = pinsPerHour
     self.statusUrl = statusUrl
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case appId, messageType, sender, pinText, voiceText, clockZone, statusUrl
+    case appId, messageType, sender, pinText, voiceText, clockZone, pinsPerHour, statusUrl
   }
+  /// What `pinsPerHour` is if it is absent.
+  public static let defaultPINsPerHour = 1000
   public static let schemaName: String? = "HybridAppRequest"
   public static let schemaDescription = "An app whose phones are to be reached by their numbers."
   public static let example = HybridAppRequest(appId: "com.acme.app", sender: "ACME")
@@ -53,22 +57,24 @@ public struct HybridAppChangeRequest: APIRequest, Equatable {
   public var pinText: String?
   public var voiceText: String?
   public var clockZone: String?
+  public var pinsPerHour: Int?
   public var statusUrl: String?
 
   public init(
     messageType: HybridMessageType? = nil, sender: String? = nil, pinText: String? = nil, voiceText: String? = nil,
-    clockZone: String? = nil, statusUrl: String? = nil
+    clockZone: String? = nil, pinsPerHour: Int? = nil, statusUrl: String? = nil
   ) {
     self.messageType = messageType
     self.sender = sender
     self.pinText = pinText
     self.voiceText = voiceText
     self.clockZone = clockZone
+    self.pinsPerHour = pinsPerHour
     self.statusUrl = statusUrl
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case messageType, sender, pinText, voiceText, clockZone, statusUrl
+    case messageType, sender, pinText, voiceText, clockZone, pinsPerHour, statusUrl
   }
   public static let schemaName: String? = "HybridAppChangeRequest"
   public static let schemaDescription =
@@ -96,6 +102,12 @@ public struct HybridAppChangeRequest: APIRequest, Equatable {
         The time zone of moments that phones send without one: UTC if absent, Europe/Amsterdam for CM's Android client. Replies \
         are in UTC, whatever this says.
         """, limits: 1...100)
+    case .pinsPerHour:
+      FieldDescription(
+        """
+        Most PINs an hour for all the app's phones: who has unpacked the app can ask for SMS to any numbers. \
+        \(HybridAppRequest.defaultPINsPerHour) if absent.
+        """, limits: 1...1_000_000)
     case .statusUrl:
       FieldDescription(
         "An https address that gets status reports of the app's messages. `\"\"` for none; reports that wait are deleted.",
@@ -113,6 +125,7 @@ public struct HybridAppReply: APIObject, Equatable {
   public var pinText: String
   public var voiceText: String
   public var clockZone: String
+  public var pinsPerHour: Int
   public var statusUrl: String?
   public var hasPreviousSecret: Bool
   public var createdAt: Timestamp
@@ -120,7 +133,8 @@ public struct HybridAppReply: APIObject, Equatable {
 
   public init(
     appId: String, appKey: String, messageType: HybridMessageType, sender: String?, pinText: String, voiceText: String,
-    clockZone: String, statusUrl: String?, hasPreviousSecret: Bool, createdAt: Timestamp, updatedAt: Timestamp
+    clockZone: String, pinsPerHour: Int, statusUrl: String?, hasPreviousSecret: Bool, createdAt: Timestamp,
+    updatedAt: Timestamp
   ) {
     self.appId = appId
     self.appKey = appKey
@@ -129,6 +143,7 @@ public struct HybridAppReply: APIObject, Equatable {
     self.pinText = pinText
     self.voiceText = voiceText
     self.clockZone = clockZone
+    self.pinsPerHour = pinsPerHour
     self.statusUrl = statusUrl
     self.hasPreviousSecret = hasPreviousSecret
     self.createdAt = createdAt
@@ -136,15 +151,17 @@ public struct HybridAppReply: APIObject, Equatable {
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case appId, appKey, messageType, sender, pinText, voiceText, clockZone, statusUrl, hasPreviousSecret, createdAt,
+    case appId, appKey, messageType, sender, pinText, voiceText, clockZone, pinsPerHour, statusUrl, hasPreviousSecret,
+      createdAt,
       updatedAt
   }
   public static let schemaName: String? = "HybridApp"
   public static let schemaDescription = "An app whose phones are reached by their numbers."
   public static let example = HybridAppReply(
     appId: "com.acme.app", appKey: IssuedHybridApp.example.appKey, messageType: .standard, sender: "ACME",
-    pinText: "Your code is {{pin}}", voiceText: "Your code is {{pin}}", clockZone: "UTC", statusUrl: nil,
-    hasPreviousSecret: false, createdAt: .example, updatedAt: .example)
+    pinText: "Your code is {{pin}}", voiceText: "Your code is {{pin}}", clockZone: "UTC",
+    pinsPerHour: HybridAppRequest.defaultPINsPerHour, statusUrl: nil, hasPreviousSecret: false, createdAt: .example,
+    updatedAt: .example)
 
   public static func describe(_ field: CodingKeys) -> FieldDescription {
     switch field {
@@ -155,6 +172,7 @@ public struct HybridAppReply: APIObject, Equatable {
     case .pinText: "The SMS with a PIN."
     case .voiceText: "What a call says."
     case .clockZone: "The time zone of moments that phones send without one."
+    case .pinsPerHour: "Most PINs an hour for all the app's phones."
     case .statusUrl: "The address that gets status reports. Absent for none."
     case .hasPreviousSecret: "Whether the secret before the current one still signs."
     case .createdAt: "When Hybrid Messaging was enabled for the app."

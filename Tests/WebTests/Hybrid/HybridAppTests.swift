@@ -14,7 +14,7 @@ import Wire
         "POST", "/api/v1/hybrid",
         json: """
           {"appId":"com.acme.app","messageType":"otp","sender":"ACME","pinText":"ACME: {{pin}}",
-           "clockZone":"Europe/Amsterdam","statusUrl":"https://acme.example.com/status"}
+           "clockZone":"Europe/Amsterdam","pinsPerHour":50,"statusUrl":"https://acme.example.com/status"}
           """)
       #expect(reply.status == 201)
       let issued = try reply.json
@@ -38,7 +38,7 @@ import Wire
       #expect(
         try changed.json.string("messageType") == "critical" && changed.json.string("pinText") == "Your code is {{pin}}"
       )
-      #expect(try changed.json.string("clockZone") == "Europe/Amsterdam")
+      #expect(try changed.json.string("clockZone") == "Europe/Amsterdam" && changed.json["pinsPerHour"] == 50)
 
       #expect(try await managed.send("POST", "/api/v1/hybrid", json: #"{"appId":"com.acme.app"}"#).status == 409)
       #expect(try await managed.send("POST", "/api/v1/hybrid", json: #"{"appId":"com.none"}"#).status == 404)
@@ -55,7 +55,8 @@ import Wire
     (#"{"sender":"TwelveLetter"}"#, "sender must be"), (#"{"sender":"a-b"}"#, "sender must be"),
     (#"{"pinText":"Your code"}"#, "pinText must hold {{pin}}"), (#"{"voiceText":"x"}"#, "voiceText must hold {{pin}}"),
     (#"{"clockZone":"Mars/Olympus"}"#, "clockZone must be a time zone"),
-    (#"{"clockZone":"UTC'; --"}"#, "clockZone must be"),
+    (#"{"clockZone":"UTC'; --"}"#, "clockZone must be"), (#"{"pinsPerHour":1000001}"#, "pinsPerHour must be"),
+    (#"{"pinsPerHour":0}"#, "pinsPerHour must be a whole number from 1"),
     (#"{"statusUrl":"http://acme.example.com"}"#, "statusUrl must be an https address"),
     (#"{"messageType":"urgent"}"#, "messageType"), (#"{"appSecret":"x"}"#, "appSecret is not a known field"),
   ])

@@ -162,6 +162,35 @@ import Wire
     }
   }
 
+  @Test func `All phones of an app together get as many PINs an hour as its setting says`() async throws {
+    try await withPhoneServer { phones in
+      let change = try await phones.managed.send(
+        "PATCH", "/api/v1/hybrid/com.acme.app", json: #"{"pinsPerHour":2}"#)
+      #expect(try change.json["pinsPerHour"] == 2)
+      func ask(_ last: Int) async throws -> TestReply {
+        var phone = phones.phone()
+        return try await phone.register(#"{"Msisdn":"003161111111\#(last)"}"#)
+      }
+      for last in 1...2 { #expect(try await ask(last).status == 200) }
+      let refused = try await ask(3)
+      #expect(refused.status == 429)
+      let wait = try #require(refused.header("Retry-After").flatMap { Int($0) })
+      #expect((1000...1800).contains(wait))
+      #expect(try await phones.texts("0031611111113").isEmpty)
+      // Half an hour later there is one more.
+      func pass(_ time: String) async throws {
+        try await phones.database.query(
+          "UPDATE hybrid_pin_rate SET sent_at = ARRAY[sent_at[1] - interval '\(time)'] WHERE spent IS NOT NULL")
+      }
+      try await pass("30 minutes")
+      #expect(try await ask(3).status == 200)
+      #expect(try await ask(4).status == 429)
+      // After days of rest there are no more than two.
+      try await pass("3 days")
+      #expect(try await [ask(4), ask(5), ask(6)].map(\.status) == [200, 200, 429])
+    }
+  }
+
   @Test func `A signature that was used before is taken only with the same body`() async throws {
     try await withPhoneServer { phones in
       var phone = phones.phone()
@@ -385,7 +414,7 @@ import Wire
       }
       let pool = phones.database.pool
       try await PhoneRegistrations.forgetExpired(phones.customer, eventsAfterDays: 1, in: pool)
-      #expect(try await count() == [1, 2, 2])
+      #expect(try await count() == [1, 3, 2])
       for change in [
         "UPDATE hybrid_signature SET at = at - interval '2 days'",
         "UPDATE hybrid_pin_event SET at = at - interval '2 days'",

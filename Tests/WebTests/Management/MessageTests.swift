@@ -129,7 +129,23 @@ import Wire
       }
       #expect(server.bench.simulator.apns.count == 196)
       #expect(Set(server.bench.simulator.apns.requests.map(\.token)).count == 196)
-      #expect(try await server.send("[]").status == 400)
+    }
+  }
+
+  @Test func `A list of no messages, of too many, or that breaks off is refused whole`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(1)
+      let message = server.message(to: 1)
+      for (list, error) in [
+        ("[]", "The list holds 0 messages, and 1 to 1000 are allowed."),
+        ("[\(Array(repeating: message, count: 1001).joined(separator: ","))]", "The list holds 1001 messages"),
+        ("[\(message),\(message)", "not well-formed JSON"), ("[\(message),,\(message)]", "not well-formed JSON"),
+        ("[\(message)]]", "not well-formed JSON"),
+      ] {
+        let reply = try await server.send(list)
+        #expect(reply.status == 400 && reply.error?.contains(error) == true, "\(reply.text.prefix(200))")
+      }
+      #expect(try await server.bench.database.query("SELECT FROM message").isEmpty)
     }
   }
 
