@@ -220,7 +220,7 @@ let package = Package(
         "Subscriptions", "Web", "Simulator", arguments, httpClient, lifecycle, logging, metrics,
       ]),
     .executableTarget(
-      name: "EncryptionRate", dependencies: ["Providers", "Wire"], path: "Tests/Bench/EncryptionRate",
+      name: "EncryptionRate", dependencies: ["Providers", "Wire", crypto], path: "Tests/Bench/EncryptionRate",
       swiftSettings: strict),
     tests(
       of: "House",

@@ -107,13 +107,8 @@ enum PhoneMessageQueries {
   /// The phone's messages as `v`. Moments are cut to milliseconds, as replies show them.
   private static let messages = """
     SELECT h.message_guid, h.sendout_id, h.message_no, '00' || h.number AS recipient, h.sender, h.body,
-           date_trunc('milliseconds', h.created_at) AS moment, h.status, p.push_nos
+           date_trunc('milliseconds', h.created_at) AS moment, h.status, h.push_nos
     FROM hybrid_message h
-    LEFT JOIN LATERAL (
-      SELECT push_nos FROM message
-      WHERE message.customer_id = $1::bigint AND message.sendout_id = h.sendout_id AND message.message_no = h.message_no
-      LIMIT 1
-    ) p ON true
     WHERE h.customer_id = $1::bigint AND h.number = r.number AND h.app_id = $3::text AND h.created_at >= r.verified_at
     """
   private static let registration =
@@ -165,8 +160,7 @@ extension PhoneMessageReply {
   fileprivate init?(_ row: Row) throws {
     guard let id = try row.column(0, as: UUID?.self) else { return nil }
     let sendout = SendoutID(try row.column(1))
-    // NULL once the ledger's part of it has been dropped.
-    let pushes = try row.column(2, as: [Int32]?.self) ?? []
+    let pushes: [Int32] = try row.column(2)
     self.init(
       id: id.text, updateIDs: pushes.map { UpdateID(sendout, PushNumber(Int64($0))).description },
       recipient: try row.column(3), sender: try row.column(4), body: try row.column(5),

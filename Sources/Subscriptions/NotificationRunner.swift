@@ -207,35 +207,21 @@ public struct NotificationRunner: Service {
     try await queue.settle(nothing, of: lane)
     let items = sent
     let claim = ClaimTerm(batch.leaseEnd)
-    // Outcomes that come during a statement are written together by the next one.
-    let writer = Batcher<[Outcome], Void>(
-      BatchLimits(batchWeight: .max, batchesPerKey: 1, items: .max), full: CancellationError()
-    ) { _, outcomes in
-      await settle(outcomes.flatMap(\.self), of: lane, queue)
-      return outcomes.map { _ in }
-    }
-    await withTaskCancellationHandler {
-      await withTaskGroup(of: Void.self) { group in
-        group.addTask {
-          let ids = items.map(\.claimed.id)
-          while (try? await Task.sleep(for: settings.lease / 4)) != nil {
-            let asked = ContinuousClock.now
-            guard let isHeld = try? await queue.extend(ids, of: lane) else { continue }
-            claim.end = isHeld ? asked + settings.lease : asked
-          }
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask {
+        let ids = items.map(\.claimed.id)
+        while (try? await Task.sleep(for: settings.lease / 4)) != nil {
+          let asked = ContinuousClock.now
+          guard let isHeld = try? await queue.extend(ids, of: lane) else { continue }
+          claim.end = isHeld ? asked + settings.lease : asked
         }
-        await sender.send(pushes, to: target, while: { claim.end > .now }) { outcomes in
-          _ = try? await writer.answer(
-            0, outcomes.map { ($0, items[$0.index].claimed, items[$0.index].events) }, weight: outcomes.count)
-        }
-        group.cancelAll()
       }
-    } onCancel: {
-      writer.cancel()
+      await sender.send(pushes, to: target, while: { claim.end > .now }) { outcomes in
+        await settle(outcomes.map { ($0, items[$0.index].claimed, items[$0.index].events) }, of: lane, queue)
+      }
+      group.cancelAll()
     }
   }
-
-  private typealias Outcome = (DirectOutcome, NotificationQueue.Claimed, [DatasyncEvent])
 
   private func push(
     _ claimed: NotificationQueue.Claimed, _ events: [DatasyncEvent], of lane: NotificationQueue.Lane, to token: String
@@ -255,7 +241,8 @@ public struct NotificationRunner: Service {
 
   /// Writes outcomes, however long the database is away. What is not written by then is sent again by whoever finds it.
   private func settle(
-    _ outcomes: [Outcome], of lane: NotificationQueue.Lane, _ queue: NotificationQueue
+    _ outcomes: [(DirectOutcome, NotificationQueue.Claimed, [DatasyncEvent])], of lane: NotificationQueue.Lane,
+    _ queue: NotificationQueue
   ) async {
     let settlements = outcomes.map { Self.settlement(of: $0, $1, $2) }
     var pause = Duration.milliseconds(50)

@@ -90,8 +90,9 @@ make_phones() {
 INSERT INTO hybrid_registration (customer_id, registration_id, app_id, platform, user_agent, number, status, verified_at)
 SELECT 1, ('00000000-0000-4000-8000-' || lpad(i::text, 12, '0'))::uuid, 'com.example.bench', 'Android', 'Android',
   (31600000000 + i)::text, 'PinVerified', now() - interval '1 day' FROM generate_series(1, :n) i;
-INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts)
-SELECT 1, 900000, 10 * i + m - 10, 'com.example.bench', (31600000000 + i)::text, 'Bench', 'Message ' || m, 'default', 1
+INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts, push_nos)
+SELECT 1, 900000, 10 * i + m - 10, 'com.example.bench', (31600000000 + i)::text, 'Bench', 'Message ' || m, 'default', 1,
+  ARRAY[10 * i + m - 10]
 FROM generate_series(1, :n) i, generate_series(1, 10) m;
 INSERT INTO message (customer_id, sendout_id, message_no, contact_id, push_nos, body)
 SELECT customer_id, sendout_id, message_no, 1, ARRAY[message_no], '{"alert":"x"}' FROM hybrid_message;
@@ -165,7 +166,8 @@ END
 # Pushes in lists of 100, a second.
 multisend_rate() { wrk_rate 64 "$HUB" multisend.lua | awk '{ print $1 * 100 }'; }
 
-# Messages accepted by the push service, from the first request until the last outcome is written: a backlog lowers the rate.
+# Messages accepted by the push service, from the first request until the last outcome is written, by the ledger's clock: a backlog lowers
+# the rate.
 message_rate() { # message_rate [SCRIPT]
   local streams="SELECT coalesce(sum(accepted), 0), coalesce(sum(queued + waiting), 0) FROM push_batch
     JOIN sendout USING (customer_id, sendout_id) WHERE kind = 'stream'"
@@ -174,7 +176,8 @@ message_rate() { # message_rate [SCRIPT]
   begun=$(date +%s.%N)
   wrk_rate 64 "$HUB" "${1:-message.lua}" >/dev/null
   until after=$(psql -Atc "$streams") && [ "${after#*|}" = 0 ]; do sleep 0.1; done
-  awk -v n=$((${after%|*} - before)) -v from="$begun" -v to="$(date +%s.%N)" 'BEGIN { print n / (to - from) }'
+  psql -Atc "SELECT $((${after%|*} - before)) / (extract(epoch FROM max(settled_at)) - $begun) FROM push
+    JOIN sendout USING (customer_id, sendout_id) WHERE kind = 'stream'"
 }
 
 GATEWAY_APP_KEY=00000000-0009-8000-8000-000000000001
@@ -259,7 +262,7 @@ pywebpush_rate() {
   "$work/venv/bin/python" "$here/pywebpush_rate.py" browsers.csv "https://localhost:$WEB_SINK_PORT" ca.pem "$SECONDS_EACH"
 }
 
-encryption_rate() { "$ENCRYPTION_RATE" browsers.csv "$SECONDS_EACH"; }
+encryption_rate() { "$ENCRYPTION_RATE" browsers.csv "$SECONDS_EACH" "$@"; } # encryption_rate [library]
 
 two_hubs_rate() { # the same with a second hub on the same database
   launch $SECOND_HUB_PORT "https://localhost:$SINK_PORT" ca.pem

@@ -20,6 +20,7 @@ CREATE TABLE hybrid_message (
   fallback_no  int4,
   fallback_reason text     CONSTRAINT hybrid_message_fallback_reason_known CHECK (fallback_reason IN ('sms_only', 'no_device', 'push_failed', 'unconfirmed')),
   is_reported  boolean     NOT NULL DEFAULT false,
+  push_nos     int4[]      NOT NULL DEFAULT '{}',
   PRIMARY KEY (customer_id, sendout_id, message_no)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02);
 -- The number comes first. With the customer first, the planner takes this index for as good as the primary key on a new table.
@@ -44,6 +45,7 @@ COMMENT ON COLUMN hybrid_message.unsettled    IS 'How many of its pushes, its fa
 COMMENT ON COLUMN hybrid_message.fallback_no  IS 'Its push by SMS; NULL for none.';
 COMMENT ON COLUMN hybrid_message.fallback_reason IS 'Why it goes by SMS, if it does. sms_only: nothing else was asked for; no_device: no phone has the app with this number; push_failed: every push failed; unconfirmed: no device confirmed it in time.';
 COMMENT ON COLUMN hybrid_message.is_reported  IS 'Whether the customer is told of each status.';
+COMMENT ON COLUMN hybrid_message.push_nos     IS 'Its pushes, its SMS among them, as in the table message: phones list messages with their update ids, and so read one table.';
 
 CREATE TABLE hybrid_report (
   customer_id bigint      NOT NULL,

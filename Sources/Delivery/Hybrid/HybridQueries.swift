@@ -67,12 +67,12 @@ enum HybridQueries {
          WHERE coalesce(w.verdict, -1) = 0),
       hybrid AS (
         INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts, reference, status,
-                                    unsettled, fallback_no, fallback_reason, is_reported)
+                                    unsettled, fallback_no, fallback_reason, is_reported, push_nos)
         SELECT $1::bigint, $2::bigint, w.message_no, $19::text, w.number, w.sender, w.text, $20::text, w.parts, w.reference,
                CASE WHEN n.count IS NULL THEN 'Failed' ELSE 'Sent' END, coalesce(n.count, 0), n.fallback_no,
                CASE WHEN n.fallback_no IS NULL THEN NULL WHEN cardinality($3::bigint[]) = 1 THEN 'sms_only'
                     WHEN NOT n.waits THEN 'no_device' WHEN $22::float8 IS NULL THEN 'push_failed' ELSE 'unconfirmed' END,
-               $21::bool
+               $21::bool, coalesce(n.push_nos, '{}')
           FROM wanted w FULL JOIN counted n ON n.message_no = w.message_no
          WHERE coalesce(w.verdict, -1) = 0),
       reported AS (

@@ -237,37 +237,47 @@ extension Querying {
     var originalIDs: [String?] = []
     var apps: [Int64?] = []
     var tokens: [Bytes?] = []
+    var isLean = true
     for message in messages {
+      if message.deliverAt != nil || message.repetitionKey != nil { isLean = false }
       switch message.to {
       case .contact(let originalID):
         originalIDs.append(originalID)
         apps.append(nil)
         tokens.append(nil)
       case .device(let app, let token, let owner):
+        isLean = false
         originalIDs.append(owner)
         apps.append(app.rawValue)
         tokens.append(Bytes(token.key))
       }
     }
-    let keys = messages.map { $0.repetitionKey?.key }
-    return if keys.allSatisfy({ $0 == nil }) {
-      try await query(
-        MessageQueries.accept.reading(columns), ledger.key.customer.rawValue, ledger.key.sendout.rawValue,
-        ledger.apps.map(\.rawValue),
-        numbers.push, numbers.batch, ledger.run?.uuid, ledger.run.map { _ in ledger.lease.inSeconds },
-        messages.indices.map { numbers.message + Int32($0) }, originalIDs, apps, tokens,
-        messages.map { JSONB($0.body) }, messages.map { $0.content.properties.map { JSONB($0) } }, messages.map(\.ttl),
-        messages.map(\.reference), messages.map(\.deliverAt), Int32(clamping: ledger.room))
-    } else {
-      try await query(
-        MessageQueries.acceptOnce.reading(columns), ledger.key.customer.rawValue, ledger.key.sendout.rawValue,
-        ledger.apps.map(\.rawValue), numbers.push, numbers.batch, ledger.run?.uuid,
-        ledger.run.map { _ in ledger.lease.inSeconds }, messages.indices.map { numbers.message + Int32($0) },
-        originalIDs, apps, tokens, messages.map { JSONB($0.body) },
-        messages.map { $0.content.properties.map { JSONB($0) } }, messages.map(\.ttl),
-        messages.map(\.reference), messages.map(\.deliverAt), Int32(clamping: ledger.room), keys,
-        messages.map { $0.repetitionKey.map { Bytes($0.fingerprint) } })
+    let (customer, stream, run) = (ledger.key.customer.rawValue, ledger.key.sendout.rawValue, ledger.run?.uuid)
+    let (lease, room) = (ledger.run.map { _ in ledger.lease.inSeconds }, Int32(clamping: ledger.room))
+    let streamApps = ledger.apps.map(\.rawValue)
+    let (bodies, properties) = (
+      messages.map { JSONB($0.body) }, messages.map { $0.content.properties.map { JSONB($0) } }
+    )
+    let messageNumbers = messages.indices.map { numbers.message + Int32($0) }
+    let (lifetimes, references) = (messages.map(\.ttl), messages.map(\.reference))
+    if isLean {
+      return try await query(
+        MessageQueries.accept.reading(columns), customer, stream, streamApps, numbers.push, numbers.batch, run, lease,
+        room,
+        messageNumbers, originalIDs, bodies, properties, lifetimes, references)
     }
+    let keys = messages.map { $0.repetitionKey?.key }
+    if keys.allSatisfy({ $0 == nil }) {
+      return try await query(
+        MessageQueries.acceptAny.reading(columns), customer, stream, streamApps, numbers.push, numbers.batch, run,
+        lease,
+        room, messageNumbers, originalIDs, bodies, properties, lifetimes, references, apps, tokens,
+        messages.map(\.deliverAt))
+    }
+    return try await query(
+      MessageQueries.acceptOnce.reading(columns), customer, stream, streamApps, numbers.push, numbers.batch, run, lease,
+      room, messageNumbers, originalIDs, bodies, properties, lifetimes, references, apps, tokens,
+      messages.map(\.deliverAt), keys, messages.map { $0.repetitionKey.map { Bytes($0.fingerprint) } })
   }
 }
 

@@ -4,34 +4,37 @@ import Registry
 /// Statements on `message` and `message_key`. `$1` is the customer, `$2` the stream.
 enum MessageQueries {
   static let all: [Statement] = [
-    accept.reading(RecipientColumns(.all)), acceptOnce.reading(RecipientColumns(.all)),
+    accept.reading(RecipientColumns(.all)), acceptAny.reading(RecipientColumns(.all)),
+    acceptOnce.reading(RecipientColumns(.all)),
     accepted.reading(RecipientColumns(.all)), repetitions, find, contents, expired, ofPush, forgetKeys,
   ]
 
-  /// Accepts messages: writes them, their pushes and batches that the run `$6` has claimed already for `$7` seconds, with the
-  /// write-ahead mark at their ends if there are at most `$17` pushes. So their bytes may leave once this is committed. Without a run
-  /// they are queued for any hub.
+  /// Accepts messages to contacts that are due now: writes them, their pushes and batches that the run `$6` has claimed already for `$7`
+  /// seconds, with the write-ahead mark at their ends if there are at most `$8` pushes. So their bytes may leave once this is
+  /// committed. Without a run they are queued for any hub.
   ///
-  /// `$3` are the apps; pushes are numbered from `$4` and batches from `$5`. Arrays have one item a message. `$8` holds numbers.
-  /// `$9` holds original ids. `$10` and `$11` name devices by app and token key, which have to be of that contact if there is one. `$12` to `$15` are bodies,
-  /// properties, seconds to live and references. `$16` are the moments at which messages are due, NULL for now. Those that are due later are queued for any hub until then.
+  /// `$3` are the apps; pushes are numbered from `$4` and batches from `$5`. Arrays have one item a message: `$9` holds numbers, `$10`
+  /// original ids, and `$11` to `$14` bodies, properties, seconds to live and references.
   ///
   /// Returns a row for each push with its recipient, and one for a message without pushes. The second column says what became of the
   /// message: 0 accepted, 1 nobody to send it to, 2 its idempotency key is taken.
-  static let accept = accept("message.accept", once: false)
+  static let accept = RecipientStatement { accept("message.accept", .toContacts, $0) }
 
-  /// The same with idempotency keys `$18` and fingerprints `$19`, NULL for messages without. Locks the keys in their order. A statement
-  /// of its own, since most messages have none, and each part of a statement costs time before the first row.
-  static let acceptOnce = accept("message.accept_once", once: true)
+  /// The same of messages to contacts or devices, due now or later. `$10` are original ids. `$15` and `$16` name devices by app and token
+  /// key, which have to be of that contact if there is one. `$17` are the moments at which messages are due, NULL for now. Those that
+  /// are due later are queued for any hub until then. A statement of its own, since each part of one costs time before the first row.
+  static let acceptAny = RecipientStatement { accept("message.accept_any", .any, $0) }
 
-  private static func accept(_ name: String, once: Bool) -> RecipientStatement {
-    RecipientStatement { accept(name, once: once, $0) }
-  }
+  /// The same with idempotency keys `$18` and fingerprints `$19`, NULL for messages without. Locks the keys in their order.
+  static let acceptOnce = RecipientStatement { accept("message.accept_once", .once, $0) }
 
-  private static func accept(_ name: String, once: Bool, _ columns: RecipientColumns) -> Statement {
+  private enum Acceptance { case toContacts, any, once }
+
+  private static func accept(_ name: String, _ kind: Acceptance, _ columns: RecipientColumns) -> Statement {
+    let isOnce = kind == .once
     let isFresh =
       "w.contact_id IS NOT NULL"
-      + (once ? " AND (w.idempotency_key IS NULL OR w.message_no IN (SELECT message_no FROM taken))" : "")
+      + (isOnce ? " AND (w.idempotency_key IS NULL OR w.message_no IN (SELECT message_no FROM taken))" : "")
     let taken = """
       taken AS (
         INSERT INTO message_key (customer_id, idempotency_key, fingerprint, sendout_id, message_no)
@@ -42,45 +45,55 @@ enum MessageQueries {
         ON CONFLICT DO NOTHING
         RETURNING message_no),
       """
-    return Statement(
-      name, .write,
-      """
-      WITH wanted AS MATERIALIZED (
-        SELECT w.*, c.device_id AS only_device, \(columns.ofContact("c"))
-          FROM unnest($8::int4[], $9::text[], $10::bigint[], $11::bytea[], $12::jsonb[], $13::jsonb[], $14::int4[],
-                      $15::text[], $16::timestamptz[]\(once ? ", $18::text[], $19::bytea[]" : ""))
-            AS w (message_no, named, app, token_key, body, own_properties, ttl, reference, deliver_at
-                  \(once ? ", idempotency_key, fingerprint" : ""))
-          LEFT JOIN LATERAL (
-            SELECT \(columns.ofContact("contact")), NULL::bigint AS device_id
-              FROM contact
-             WHERE customer_id = $1::bigint AND original_id = w.named AND w.token_key IS NULL
+    let (deliverAt, furtherArrays, furtherColumns, isOnlyDevice, devices) =
+      kind == .toContacts
+      ? ("NULL::timestamptz", "", "", "true", "")
+      : (
+        "w.deliver_at",
+        ", $15::bigint[], $16::bytea[], $17::timestamptz[]\(isOnce ? ", $18::text[], $19::bytea[]" : "")",
+        ", app, token_key, deliver_at\(isOnce ? ", idempotency_key, fingerprint" : "")",
+        "(w.only_device IS NULL OR device_id = w.only_device)",
+        """
             UNION ALL
             SELECT \(columns.ofContact("contact")), device.device_id
               FROM device
               JOIN contact ON contact.customer_id = device.customer_id AND contact.contact_id = device.contact_id
              WHERE device.customer_id = $1::bigint AND device.push_app_id = w.app AND device.token_key = w.token_key
-               AND contact.customer_id = $1::bigint AND (w.named IS NULL OR contact.original_id = w.named)) c ON true),
-      \(once ? taken : "")
+               AND contact.customer_id = $1::bigint AND (w.named IS NULL OR contact.original_id = w.named)
+        """
+      )
+    return Statement(
+      name, .write,
+      """
+      WITH wanted AS MATERIALIZED (
+        SELECT w.*, c.device_id AS only_device, \(columns.ofContact("c"))
+          FROM unnest($9::int4[], $10::text[], $11::jsonb[], $12::jsonb[], $13::int4[], $14::text[]\(furtherArrays))
+            AS w (message_no, named, body, own_properties, ttl, reference\(furtherColumns))
+          LEFT JOIN LATERAL (
+            SELECT \(columns.ofContact("contact")), NULL::bigint AS device_id
+              FROM contact
+             WHERE customer_id = $1::bigint AND original_id = w.named\(kind == .toContacts ? "" : " AND w.token_key IS NULL")
+            \(devices)) c ON true),
+      \(isOnce ? taken : "")
       numbered AS MATERIALIZED (
-        SELECT w.message_no, w.deliver_at, w.contact_id, \(columns.ofDevice("d")),
-               ($4::int4 + row_number() OVER (ORDER BY d.push_app_id, d.sandbox, w.deliver_at, w.message_no, d.device_id)
+        SELECT w.message_no, \(deliverAt) AS deliver_at, w.contact_id, \(columns.ofDevice("d")),
+               ($4::int4 + row_number() OVER (ORDER BY d.push_app_id, d.sandbox, \(deliverAt), w.message_no, d.device_id)
                      - 1)::int4 AS push_no,
-               ($5::int4 + dense_rank() OVER (ORDER BY d.push_app_id, d.sandbox, w.deliver_at) - 1)::int4 AS batch_no,
-               $6::uuid IS NOT NULL AND w.deliver_at IS NULL AS is_claimed
+               ($5::int4 + dense_rank() OVER (ORDER BY d.push_app_id, d.sandbox, \(deliverAt)) - 1)::int4 AS batch_no,
+               $6::uuid IS NOT NULL AND \(deliverAt) IS NULL AS is_claimed
           FROM wanted w
          CROSS JOIN LATERAL (SELECT * FROM device
                               WHERE customer_id = $1::bigint AND contact_id = w.contact_id
                                 AND push_app_id = ANY ($3::bigint[]) AND invalidated_at IS NULL
-                                AND (w.only_device IS NULL OR device_id = w.only_device)
+                                AND \(isOnlyDevice)
                               LIMIT \(Device.maximumOfContact)) d
          WHERE \(isFresh)),
       made AS (
         INSERT INTO message (customer_id, sendout_id, message_no, contact_id, push_nos, body, properties, reference,
                              deliver_at, expires_at)
         SELECT $1::bigint, $2::bigint, w.message_no, w.contact_id, coalesce(n.push_nos, '{}'), w.body, w.own_properties,
-               w.reference, w.deliver_at,
-               greatest(w.deliver_at, now()) + make_interval(secs => w.ttl)
+               w.reference, \(deliverAt),
+               greatest(\(deliverAt), now()) + make_interval(secs => w.ttl)
           FROM wanted w
           LEFT JOIN (SELECT message_no, array_agg(push_no ORDER BY push_no) AS push_nos FROM numbered GROUP BY message_no) n
             ON n.message_no = w.message_no
@@ -92,7 +105,7 @@ enum MessageQueries {
                CASE WHEN is_claimed THEN 'claimed' ELSE 'queued' END, coalesce(deliver_at, '-infinity'),
                CASE WHEN is_claimed THEN $6::uuid END, CASE WHEN is_claimed THEN 1 ELSE 0 END,
                CASE WHEN is_claimed THEN batch_moment.claimed_at END, CASE WHEN is_claimed THEN batch_moment.lease_until END,
-               CASE WHEN is_claimed AND (SELECT count(*) FROM numbered WHERE is_claimed) <= $17::int4 THEN max(push_no) ELSE 0 END
+               CASE WHEN is_claimed AND (SELECT count(*) FROM numbered WHERE is_claimed) <= $8::int4 THEN max(push_no) ELSE 0 END
           FROM numbered,
                (SELECT now() AS claimed_at, now() + make_interval(secs => $7::float8) AS lease_until) AS batch_moment
          GROUP BY batch_no, push_app_id, sandbox, deliver_at, is_claimed, batch_moment.claimed_at, batch_moment.lease_until),

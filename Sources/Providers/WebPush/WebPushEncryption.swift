@@ -1,4 +1,4 @@
-import Crypto
+package import Crypto
 import FoundationEssentials
 package import Wire
 
@@ -26,7 +26,7 @@ package enum WebPushEncryption {
   }
 
   /// The same with a key and a salt that no other push may have.
-  static func body(
+  package static func body(
     _ text: [UInt8], for subscription: WebPushSubscription, _ receiver: P256.KeyAgreement.PublicKey,
     key: P256.KeyAgreement.PrivateKey, salt: [UInt8]
   ) throws -> [UInt8] {
@@ -66,5 +66,5 @@ package enum WebPushEncryption {
     }
   }
 
-  private static func randomSalt() -> [UInt8] { SymmetricKey(size: .bits128).withUnsafeBytes { Array($0) } }
+  package static func randomSalt() -> [UInt8] { SymmetricKey(size: .bits128).withUnsafeBytes { Array($0) } }
 }

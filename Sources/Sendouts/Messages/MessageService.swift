@@ -363,9 +363,10 @@ extension MessageService {
 
   /// The apps to which the order goes, of those that each of its appIds stands for.
   private static func served(_ found: [[PushApp]], _ order: MessageOrder) throws -> [PushApp] {
-    let meant = found.map { $0.filter { order.request.appType == nil || $0.type == order.request.appType } }
+    let type = order.request.appType
+    let meant = type == nil ? found : found.map { $0.filter { $0.type == type } }
     if let unknown = meant.firstIndex(where: \.isEmpty) { throw RegistryError.appUnknown(appID: order.appIDs[unknown]) }
-    return try SendoutRules.sendable(meant.flatMap(\.self))
+    return try SendoutRules.sendable(meant.count == 1 ? meant[0] : meant.flatMap(\.self))
   }
 
   func addressee(_ target: MessageTarget, _ apps: [PushApp]) throws -> NewMessage.Addressee {

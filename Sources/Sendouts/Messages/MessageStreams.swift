@@ -36,7 +36,7 @@ extension MessageService {
     _ customer: CustomerID, _ apps: [PushApp], _ template: TemplateVersion?, _ trigger: TriggerReply?,
     hybrid: HybridTraits? = nil
   ) -> StreamName {
-    let apps = apps.sorted { $0.id < $1.id }
+    let apps = apps.count > 1 ? apps.sorted { $0.id < $1.id } : apps
     return StreamName(
       customer: customer, apps: apps.map(\.id), versions: apps.map(\.updatedAt),
       template: template.map { "\($0.name)/\($0.version)" },

@@ -31,6 +31,11 @@ extension MessageService {
   ) async throws -> [Acceptance] {
     let name = streamName(customer, apps, nil, nil, hybrid: traits)
     let stream = try await streams.value(name) { try await self.open(name, apps, nil, nil) }
+    guard messages.count > 1 else { return try await accept(messages, in: stream) }
+    return try await lists.withPermit { try await accept(messages, in: stream) }
+  }
+
+  private func accept(_ messages: [NumberMessage], in stream: OpenStream) async throws -> [Acceptance] {
     let all = try messages.map { message in
       var content = stream.traits.content(message.body, try MessageTemplate(message.body))
       content.expiresAt = message.expiresAt
