@@ -72,6 +72,11 @@ extension MessageService {
         acceptances[index] = .ended(.failure(error))
       }
     }
+    // Mostly they are of one app, and need no further tasks.
+    if orders.count == 1, let orders = orders.values.first {
+      for (index, acceptance) in await accept(customer, orders) { acceptances[index] = acceptance }
+      return acceptances
+    }
     return await withTaskGroup(of: [(Int, DeviceAcceptance)].self) { group in
       for orders in orders.values { group.addTask { await self.accept(customer, orders) } }
       return await group.reduce(into: acceptances) { acceptances, some in
