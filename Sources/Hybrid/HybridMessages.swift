@@ -158,12 +158,14 @@ public final class HybridMessages: Sendable {
   private func accept(
     _ customer: CustomerID, _ messages: [HybridMessage], by route: HybridRoute
   ) async throws -> [HybridAcceptance] {
-    let orders = messages.map { order($0, by: route) }
-    var acceptances = try await self.messages.accept(customer, orders, to: route.apps, route.traits)
+    func accept(_ messages: [HybridMessage]) async throws -> [Acceptance] {
+      try await self.messages.accept(customer, messages, to: route.apps, route.traits) { order($0, by: route) }
+    }
+    var acceptances = try await accept(messages)
     let unknown = acceptances.indices.filter { if case .addresseeUnknown = acceptances[$0] { true } else { false } }
     if !unknown.isEmpty, let sms = route.sms {
       try await register(customer, Set(unknown.map { messages[$0].number }), in: sms)
-      let again = try await self.messages.accept(customer, unknown.map { orders[$0] }, to: route.apps, route.traits)
+      let again = try await accept(unknown.map { messages[$0] })
       for (index, acceptance) in zip(unknown, again) { acceptances[index] = acceptance }
     }
     return zip(messages, acceptances).map { message, acceptance in

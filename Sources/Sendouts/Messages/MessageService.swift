@@ -22,7 +22,7 @@ public final class MessageService: Sendable {
   let credentials: PushCredentialVault
   let registrations: RegistrationBatcher
   let now: @Sendable () -> Date
-  /// Lists that are being accepted at a time. The others wait before their messages are compiled, which takes most of their memory.
+  /// Lists that are being accepted at a time. The others wait before their messages are read or compiled, which takes most of their memory.
   let lists = AsyncSemaphore(8)
   let streams = ExpiringCache<StreamName, OpenStream>(timeToLive: .seconds(60), capacity: 10_000)
   private let templates = ExpiringCache<MessageBody, CompiledMessage>(timeToLive: .seconds(60), capacity: 1000)

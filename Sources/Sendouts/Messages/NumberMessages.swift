@@ -23,16 +23,19 @@ public struct NumberMessage: Sendable {
 extension MessageService {
   /// Accepts messages to telephone numbers, in today's stream of these apps and traits. Once this returns, those that are accepted are
   /// committed, and on their way.
-  /// - Parameter apps: with credentials, the fallback's among them.
+  /// - Parameters:
+  ///   - messages: each becomes one by `order`, of a list once there is a permit.
+  ///   - apps: with credentials, the fallback's among them.
   /// - Returns: what became of each, in their order.
   /// - Throws: `SendoutError.appWithoutCredentials`, `.streamEnded`; `ContentError`.
-  public func accept(
-    _ customer: CustomerID, _ messages: [NumberMessage], to apps: [PushApp], _ traits: HybridTraits
+  public func accept<Message>(
+    _ customer: CustomerID, _ messages: [Message], to apps: [PushApp], _ traits: HybridTraits,
+    _ order: (Message) -> NumberMessage
   ) async throws -> [Acceptance] {
     let name = streamName(customer, apps, nil, nil, hybrid: traits)
     let stream = try await streams.value(name) { try await self.open(name, apps, nil, nil) }
-    guard messages.count > 1 else { return try await accept(messages, in: stream) }
-    return try await lists.withPermit { try await accept(messages, in: stream) }
+    guard messages.count > 1 else { return try await accept(messages.map(order), in: stream) }
+    return try await lists.withPermit { try await accept(messages.map(order), in: stream) }
   }
 
   private func accept(_ messages: [NumberMessage], in stream: OpenStream) async throws -> [Acceptance] {
