@@ -263,15 +263,13 @@ extension Querying {
     if isLean {
       return try await query(
         MessageQueries.accept.reading(columns), customer, stream, streamApps, numbers.push, numbers.batch, run, lease,
-        room,
-        messageNumbers, originalIDs, bodies, properties, lifetimes, references)
+        room, messageNumbers, originalIDs, bodies, properties, lifetimes, references)
     }
     let keys = messages.map { $0.repetitionKey?.key }
     if keys.allSatisfy({ $0 == nil }) {
       return try await query(
         MessageQueries.acceptAny.reading(columns), customer, stream, streamApps, numbers.push, numbers.batch, run,
-        lease,
-        room, messageNumbers, originalIDs, bodies, properties, lifetimes, references, apps, tokens,
+        lease, room, messageNumbers, originalIDs, bodies, properties, lifetimes, references, apps, tokens,
         messages.map(\.deliverAt))
     }
     return try await query(

@@ -28,10 +28,11 @@ enum MessageQueries {
   /// The same with idempotency keys `$18` and fingerprints `$19`, NULL for messages without. Locks the keys in their order.
   static let acceptOnce = RecipientStatement { accept("message.accept_once", .once, $0) }
 
-  private enum Acceptance { case toContacts, any, once }
+  /// Which of the three statements that accept.
+  private enum Form { case toContacts, any, once }
 
-  private static func accept(_ name: String, _ kind: Acceptance, _ columns: RecipientColumns) -> Statement {
-    let isOnce = kind == .once
+  private static func accept(_ name: String, _ form: Form, _ columns: RecipientColumns) -> Statement {
+    let isOnce = form == .once
     let isFresh =
       "w.contact_id IS NOT NULL"
       + (isOnce ? " AND (w.idempotency_key IS NULL OR w.message_no IN (SELECT message_no FROM taken))" : "")
@@ -45,35 +46,32 @@ enum MessageQueries {
         ON CONFLICT DO NOTHING
         RETURNING message_no),
       """
-    let (deliverAt, furtherArrays, furtherColumns, isOnlyDevice, devices) =
-      kind == .toContacts
-      ? ("NULL::timestamptz", "", "", "true", "")
-      : (
-        "w.deliver_at",
-        ", $15::bigint[], $16::bytea[], $17::timestamptz[]\(isOnce ? ", $18::text[], $19::bytea[]" : "")",
-        ", app, token_key, deliver_at\(isOnce ? ", idempotency_key, fingerprint" : "")",
-        "(w.only_device IS NULL OR device_id = w.only_device)",
-        """
-            UNION ALL
+    let isAny = form != .toContacts
+    let deliverAt = isAny ? "w.deliver_at" : "NULL::timestamptz"
+    let arrays = isAny ? ", $15::bigint[], $16::bytea[], $17::timestamptz[]" : ""
+    let names = isAny ? ", app, token_key, deliver_at" : ""
+    let devices = """
+      UNION ALL
             SELECT \(columns.ofContact("contact")), device.device_id
               FROM device
               JOIN contact ON contact.customer_id = device.customer_id AND contact.contact_id = device.contact_id
              WHERE device.customer_id = $1::bigint AND device.push_app_id = w.app AND device.token_key = w.token_key
                AND contact.customer_id = $1::bigint AND (w.named IS NULL OR contact.original_id = w.named)
-        """
-      )
+      """
     return Statement(
       name, .write,
       """
       WITH wanted AS MATERIALIZED (
         SELECT w.*, c.device_id AS only_device, \(columns.ofContact("c"))
-          FROM unnest($9::int4[], $10::text[], $11::jsonb[], $12::jsonb[], $13::int4[], $14::text[]\(furtherArrays))
-            AS w (message_no, named, body, own_properties, ttl, reference\(furtherColumns))
+          FROM unnest($9::int4[], $10::text[], $11::jsonb[], $12::jsonb[], $13::int4[], $14::text[]\(arrays)
+                      \(isOnce ? ", $18::text[], $19::bytea[]" : ""))
+            AS w (message_no, named, body, own_properties, ttl, reference\(names)
+                  \(isOnce ? ", idempotency_key, fingerprint" : ""))
           LEFT JOIN LATERAL (
             SELECT \(columns.ofContact("contact")), NULL::bigint AS device_id
               FROM contact
-             WHERE customer_id = $1::bigint AND original_id = w.named\(kind == .toContacts ? "" : " AND w.token_key IS NULL")
-            \(devices)) c ON true),
+             WHERE customer_id = $1::bigint AND original_id = w.named\(isAny ? " AND w.token_key IS NULL" : "")
+            \(isAny ? devices : "")) c ON true),
       \(isOnce ? taken : "")
       numbered AS MATERIALIZED (
         SELECT w.message_no, \(deliverAt) AS deliver_at, w.contact_id, \(columns.ofDevice("d")),
@@ -85,7 +83,7 @@ enum MessageQueries {
          CROSS JOIN LATERAL (SELECT * FROM device
                               WHERE customer_id = $1::bigint AND contact_id = w.contact_id
                                 AND push_app_id = ANY ($3::bigint[]) AND invalidated_at IS NULL
-                                AND \(isOnlyDevice)
+                                \(isAny ? "AND (w.only_device IS NULL OR device_id = w.only_device)" : "")
                               LIMIT \(Device.maximumOfContact)) d
          WHERE \(isFresh)),
       made AS (
