@@ -3,8 +3,8 @@ public import Wire
 /// A sendout's message, compiled once and rendered for each recipient.
 ///
 /// Its fields are the guide's ("Handling Push Notifications"); each push service's folder gives them its own form. Texts are plain
-/// text: nothing is escaped but what JSON needs. Those of a verbatim message are nobody's templates. A message passes through many hands, so
-/// its template is an object that they share.
+/// text: nothing is escaped but what JSON needs. Those of a verbatim message are nobody's templates. It is a class,
+/// since a message is copied often on its way.
 public final class MessageTemplate: Sendable {
   /// Names that a further field cannot have, since the message has a field of its own for them or the hub writes them.
   public static let reservedFields: Set<String> = [

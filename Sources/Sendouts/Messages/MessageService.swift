@@ -3,6 +3,7 @@ public import Delivery
 public import FoundationEssentials
 public import Postgres
 public import Registry
+import Synchronization
 public import Wire
 
 /// Accepts single messages and tells what became of them.
@@ -22,8 +23,10 @@ public final class MessageService: Sendable {
   let credentials: PushCredentialVault
   let registrations: RegistrationBatcher
   let now: @Sendable () -> Date
-  /// Lists that are being accepted at a time. The others wait before their messages are read or compiled, which takes most of their memory.
-  let lists = AsyncSemaphore(8)
+  /// Permits for each customer's lists, so that no customer waits for another.
+  private let lists = Mutex<[CustomerID: AsyncSemaphore]>([:])
+  /// Most lists of a customer that are being accepted at a time.
+  private static let mostLists = 8
   let streams = ExpiringCache<StreamName, OpenStream>(timeToLive: .seconds(60), capacity: 10_000)
   private let templates = ExpiringCache<MessageBody, CompiledMessage>(timeToLive: .seconds(60), capacity: 1000)
   let versions = ExpiringCache<TemplateName, Int32>(timeToLive: .seconds(5), capacity: 1000)
@@ -80,6 +83,18 @@ public final class MessageService: Sendable {
     self.credentials = credentials
     self.registrations = registrations
     self.now = now
+  }
+
+  /// Accepts a list with a permit. Without one it waits before its messages are compiled, which takes most of its memory.
+  /// - Throws: what `accept` throws; `CancellationError` when the task is cancelled while it waits.
+  func withListPermit<Answer>(_ customer: CustomerID, _ accept: () async throws -> Answer) async throws -> Answer {
+    let permits = lists.withLock { lists in
+      if let permits = lists[customer] { return permits }
+      let permits = AsyncSemaphore(Self.mostLists)
+      lists[customer] = permits
+      return permits
+    }
+    return try await permits.withPermit(accept)
   }
 
   /// Accepts a message. Once this returns it is committed, and with `wait` the push services have given their verdicts, or the time is

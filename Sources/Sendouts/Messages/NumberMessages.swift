@@ -35,7 +35,7 @@ extension MessageService {
     let name = streamName(customer, apps, nil, nil, hybrid: traits)
     let stream = try await streams.value(name) { try await self.open(name, apps, nil, nil) }
     guard messages.count > 1 else { return try await accept(messages.map(order), in: stream) }
-    return try await lists.withPermit { try await accept(messages.map(order), in: stream) }
+    return try await withListPermit(customer) { try await accept(messages.map(order), in: stream) }
   }
 
   private func accept(_ messages: [NumberMessage], in stream: OpenStream) async throws -> [Acceptance] {
