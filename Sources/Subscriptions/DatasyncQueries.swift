@@ -137,36 +137,42 @@ enum DatasyncQueries {
     ON CONFLICT (customer_id, app_id, path_key) DO UPDATE SET value = excluded.value
     """)
 
-  /// Notes what a write changed at the places `$4` in their subscriptions: one lookup for each place, whatever number of
+  /// Notes what a write changed at the places `$4` for their subscriptions: one lookup for each place, whatever number of
   /// subscriptions there is. `$5`, `$6` and `$7` are the names of children that were added, changed and removed, each with
   /// whether it was there before. What was noted before stays: it says what the last notification knew.
   static let match = Statement(
     "datasync.match", .write,
     """
-    WITH matched AS MATERIALIZED (
-      SELECT s.subscription_id, s.pending, s.attempts,
+    WITH noted AS (
+      INSERT INTO datasync_due AS d (customer_id, subscription_id, app_id, service, webhook, due_at, pending)
+      SELECT $1::bigint, s.subscription_id, $2::text, s.service, CASE WHEN s.service = 'webhook' THEN s.target END, now(),
              CASE WHEN s.event <> 'child' THEN '{}'::jsonb
-                  ELSE CASE WHEN s.added THEN place.added::jsonb ELSE '{}'::jsonb END
-                    || CASE WHEN s.changed THEN place.changed::jsonb ELSE '{}'::jsonb END
-                    || CASE WHEN s.removed THEN place.removed::jsonb ELSE '{}'::jsonb END END AS news
+                  ELSE \(bounded(news)) END
         FROM unnest($3::bytea[], $4::text[], $5::text[], $6::text[], $7::text[])
                AS place (path_key, path, added, changed, removed)
         JOIN datasync_subscription AS s
           ON s.customer_id = $1::bigint AND s.app_id = $2::text AND s.path_key = place.path_key AND s.path = place.path
-       WHERE s.revoked IS NULL AND s.expires_at > now()
+       WHERE s.expires_at > now()
          AND (s.event <> 'child' OR s.added AND place.added <> '{}' OR s.changed AND place.changed <> '{}'
               OR s.removed AND place.removed <> '{}')
        ORDER BY s.subscription_id
-         FOR NO KEY UPDATE OF s),
-    noted AS (
-      UPDATE datasync_subscription AS s
-         SET pending = CASE WHEN octet_length((matched.news || coalesce(matched.pending, '{}'::jsonb))::text) > 65536
-                            THEN '{"": true}'::jsonb
-                            ELSE matched.news || coalesce(matched.pending, '{}'::jsonb) END,
-             due_at = CASE WHEN matched.attempts = 0 THEN '-infinity' ELSE s.due_at END
-        FROM matched
-       WHERE s.customer_id = $1::bigint AND s.subscription_id = matched.subscription_id
+      ON CONFLICT (customer_id, subscription_id) DO UPDATE
+        SET pending = \(bounded("excluded.pending || coalesce(d.pending, '{}'::jsonb)")),
+            due_at = CASE WHEN d.attempts = 0 THEN excluded.due_at ELSE d.due_at END
+      WHERE d.revoked IS NULL
       RETURNING 1)
     SELECT count(*) FROM noted
     """)
+
+  /// The names that a subscription to children is told.
+  private static let news = """
+    (CASE WHEN s.added THEN place.added::jsonb ELSE '{}'::jsonb END
+       || CASE WHEN s.changed THEN place.changed::jsonb ELSE '{}'::jsonb END
+       || CASE WHEN s.removed THEN place.removed::jsonb ELSE '{}'::jsonb END)
+    """
+
+  /// Names of children, or that they are too many.
+  private static func bounded(_ names: String) -> String {
+    "CASE WHEN octet_length((\(names))::text) > 65536 THEN '{\"\": true}'::jsonb ELSE \(names) END"
+  }
 }

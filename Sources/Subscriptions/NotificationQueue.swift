@@ -5,7 +5,7 @@ import Wire
 
 /// The notifications that are due, and what became of those that were sent.
 ///
-/// A subscription's row has at most one on its way. What changes meanwhile is noted beside it and sent next.
+/// A subscription has at most one on its way. What changes meanwhile is noted beside it and sent next.
 struct NotificationQueue: Sendable {
   let database: any Querying
   /// One run of a hub: the owner of claims.
@@ -37,7 +37,7 @@ struct NotificationQueue: Sendable {
     let key: Sealed?
     /// Why it has ended; nil while it is valid.
     let revoked: String?
-    /// What changed, as `datasync_subscription.pending`; nil if it is due because it has expired.
+    /// What changed, as `datasync_due.pending`; nil if it is due because it has expired.
     let changes: JSONValue?
     let attempts: Int
 
@@ -162,11 +162,11 @@ struct NotificationQueue: Sendable {
 
   // MARK: Statements
   //
-  // Those that wait for subscriptions lock them in the order of their numbers, as `datasync.match` does. Before these they share the
-  // app's row, which a write that matches several times has for itself (`DatasyncQueries.lockAlone`). So none of them deadlocks.
+  // Those that wait for what is due lock it in the order of its subscriptions' numbers, as `datasync.match` does. Before these they share
+  // the app's row, which a write that matches several times has for itself (`DatasyncQueries.lockAlone`). So none of them deadlocks.
 
   /// Shares the app's row, as `tree`.
-  private static let tree = """
+  static let tree = """
     tree AS MATERIALIZED (
       SELECT FROM datasync_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR KEY SHARE)
     """
@@ -176,7 +176,7 @@ struct NotificationQueue: Sendable {
   static let dueLanes = Statement(
     "notification.due", .read,
     """
-    SELECT DISTINCT customer_id, app_id, service, CASE WHEN service = 'webhook' THEN target END FROM datasync_subscription
+    SELECT DISTINCT customer_id, app_id, service, webhook FROM datasync_due
      WHERE due_at <= now() AND (lease_until IS NULL OR lease_until < now())
     """)
 
@@ -184,14 +184,14 @@ struct NotificationQueue: Sendable {
   /// device may have been told, that is unknown where the two differ: null.
   private static func merged(isUncertain: String) -> String {
     """
-    CASE WHEN s.sending IS NULL THEN s.pending
-         WHEN s.pending IS NULL THEN s.sending
+    CASE WHEN d.sending IS NULL THEN d.pending
+         WHEN d.pending IS NULL THEN d.sending
          WHEN \(isUncertain) THEN (
            SELECT coalesce(jsonb_object_agg(name, CASE WHEN later.was_there <> sent.was_there THEN 'null'
                                                        ELSE coalesce(sent.was_there, later.was_there) END), '{}')
-             FROM jsonb_each(s.sending) AS sent (name, was_there)
-             FULL JOIN jsonb_each(s.pending) AS later (name, was_there) USING (name))
-         ELSE s.pending || s.sending END
+             FROM jsonb_each(d.sending) AS sent (name, was_there)
+             FULL JOIN jsonb_each(d.pending) AS later (name, was_there) USING (name))
+         ELSE d.pending || d.sending END
     """
   }
 
@@ -200,24 +200,33 @@ struct NotificationQueue: Sendable {
     "notification.claim", .write,
     """
     WITH due AS MATERIALIZED (
-      SELECT subscription_id, lease_until IS NOT NULL AS is_lost FROM datasync_subscription
-       WHERE customer_id = $1::bigint AND app_id = $2::text AND service = $3::text AND ($7::text IS NULL OR target = $7::text)
-         AND due_at <= now() AND (lease_until IS NULL OR lease_until < now())
-       ORDER BY due_at LIMIT $4::bigint
-         FOR NO KEY UPDATE SKIP LOCKED),
+      SELECT d.subscription_id, d.lease_until IS NOT NULL AS is_lost, s.path, s.event, s.added, s.changed, s.removed, s.target,
+             s.sealed_key, s.master_key_id
+        FROM datasync_due AS d
+        LEFT JOIN datasync_subscription AS s
+          ON s.customer_id = $1::bigint AND s.subscription_id = d.subscription_id
+       WHERE d.customer_id = $1::bigint AND d.app_id = $2::text AND d.service = $3::text
+         AND ($7::text IS NULL OR d.webhook = $7::text)
+         AND d.due_at <= now() AND (d.lease_until IS NULL OR d.lease_until < now())
+       ORDER BY d.due_at LIMIT $4::bigint
+         FOR NO KEY UPDATE OF d SKIP LOCKED),
     lost AS (
       INSERT INTO datasync_notification (customer_id, app_id, subscription_id, service, event, outcome, reason)
-      SELECT $1::bigint, $2::text, subscription_id, $3::text, '', 'uncertain', 'hub_stopped' FROM due WHERE is_lost)
-    UPDATE datasync_subscription AS s
+      SELECT $1::bigint, $2::text, subscription_id, $3::text, '', 'uncertain', 'hub_stopped' FROM due
+       WHERE is_lost AND path IS NOT NULL),
+    gone AS (
+      DELETE FROM datasync_due AS d USING due
+       WHERE d.customer_id = $1::bigint AND d.subscription_id = due.subscription_id AND due.path IS NULL)
+    UPDATE datasync_due AS d
        SET lease_until = now() + make_interval(secs => $5::float8), hub_id = $6::uuid,
            sending = \(merged(isUncertain: "true")), pending = NULL
       FROM due
-     WHERE s.customer_id = $1::bigint AND s.subscription_id = due.subscription_id
-    RETURNING s.subscription_id, s.path, s.event, s.added, s.changed, s.removed, s.target, s.sealed_key, s.master_key_id,
-              s.revoked, s.sending, s.attempts
+     WHERE d.customer_id = $1::bigint AND d.subscription_id = due.subscription_id AND due.path IS NOT NULL
+    RETURNING due.subscription_id, due.path, due.event, due.added, due.changed, due.removed, due.target, due.sealed_key,
+              due.master_key_id, d.revoked, d.sending, d.attempts
     """)
 
-  /// A hub whose claim another one has taken over changes nothing, but tells what it knows.
+  /// A hub whose claim another one has taken over changes nothing, but tells what it knows. What has nothing to come goes.
   static let settleClaimed = Statement(
     "notification.settle", .write,
     """
@@ -228,39 +237,44 @@ struct NotificationQueue: Sendable {
                AS outcome (subscription_id, next, delay, event, outcome, reason)),
     \(tree),
     held AS MATERIALIZED (
-      SELECT s.subscription_id, outcome.next, outcome.outcome, outcome.reason, outcome.moment, outcome.due, outcome.oldest
+      SELECT d.subscription_id, outcome.next, outcome.outcome, outcome.reason, outcome.moment, outcome.due,
+             outcome.next = 'retry' AND coalesce(d.first_failed_at < outcome.oldest, false) AS is_over,
+             d.pending IS NULL AND coalesce(s.expires_at, 'infinity') = 'infinity' AS is_last,
+             coalesce(s.expires_at, 'infinity') AS expires_at
         FROM tree CROSS JOIN outcome
-        JOIN datasync_subscription AS s ON s.customer_id = $1::bigint AND s.subscription_id = outcome.subscription_id
-       WHERE s.hub_id = $10::uuid
-       ORDER BY s.subscription_id
-         FOR NO KEY UPDATE OF s),
+        JOIN datasync_due AS d ON d.customer_id = $1::bigint AND d.subscription_id = outcome.subscription_id
+        LEFT JOIN datasync_subscription AS s ON s.customer_id = $1::bigint AND s.subscription_id = d.subscription_id
+       WHERE d.hub_id = $10::uuid
+       ORDER BY d.subscription_id
+         FOR UPDATE OF d),
+    fate AS (
+      SELECT *, next = 'remove' OR (next = 'done' OR is_over) AND is_last AS goes, next = 'retry' AND NOT is_over AS is_tried_again
+        FROM held),
+    done AS (
+      DELETE FROM datasync_due AS d USING fate
+       WHERE d.customer_id = $1::bigint AND d.subscription_id = fate.subscription_id AND fate.goes),
     gone AS (
-      DELETE FROM datasync_subscription AS s USING held
-       WHERE s.customer_id = $1::bigint AND s.subscription_id = held.subscription_id AND held.next = 'remove'),
+      DELETE FROM datasync_subscription AS s USING fate
+       WHERE s.customer_id = $1::bigint AND s.subscription_id = fate.subscription_id AND fate.next = 'remove'),
     settled AS (
-      UPDATE datasync_subscription AS s
+      UPDATE datasync_due AS d
          SET lease_until = NULL, hub_id = NULL, sending = NULL,
              pending = CASE
-               WHEN held.next = 'revoke' THEN '{}'::jsonb
-               WHEN held.next = 'done' OR held.next = 'retry' AND s.first_failed_at < held.oldest THEN s.pending
-               ELSE \(merged(isUncertain: "held.outcome = 'uncertain'")) END,
-             revoked = CASE WHEN held.next = 'revoke' THEN held.reason ELSE s.revoked END,
-             attempts = CASE WHEN held.next = 'blocked' THEN s.attempts
-                             WHEN held.next = 'retry' AND NOT coalesce(s.first_failed_at < held.oldest, false)
-                             THEN s.attempts + 1 ELSE 0 END,
-             first_failed_at = CASE WHEN held.next = 'blocked' THEN s.first_failed_at
-                                    WHEN held.next = 'retry' AND NOT coalesce(s.first_failed_at < held.oldest, false)
-                                    THEN least(s.first_failed_at, held.moment) END,
-             due_at = CASE
-               WHEN held.next = 'retry' AND NOT coalesce(s.first_failed_at < held.oldest, false) THEN held.due
-               WHEN held.next IN ('blocked', 'revoke') OR s.pending IS NOT NULL THEN '-infinity'::timestamptz
-               ELSE s.expires_at END
-        FROM held
-       WHERE s.customer_id = $1::bigint AND s.subscription_id = held.subscription_id AND held.next <> 'remove'
-      RETURNING s.subscription_id, held.next = 'retry' AND s.first_failed_at IS NULL AS is_over)
+               WHEN fate.next = 'revoke' THEN '{}'::jsonb
+               WHEN fate.next = 'done' OR fate.is_over THEN d.pending
+               ELSE \(merged(isUncertain: "fate.outcome = 'uncertain'")) END,
+             revoked = CASE WHEN fate.next = 'revoke' THEN fate.reason ELSE d.revoked END,
+             attempts = CASE WHEN fate.next = 'blocked' THEN d.attempts WHEN fate.is_tried_again THEN d.attempts + 1 ELSE 0 END,
+             first_failed_at = CASE WHEN fate.next = 'blocked' THEN d.first_failed_at
+                                    WHEN fate.is_tried_again THEN least(d.first_failed_at, fate.moment) END,
+             due_at = CASE WHEN fate.is_tried_again THEN fate.due
+                           WHEN fate.next IN ('blocked', 'revoke') OR d.pending IS NOT NULL THEN fate.moment
+                           ELSE fate.expires_at END
+        FROM fate
+       WHERE d.customer_id = $1::bigint AND d.subscription_id = fate.subscription_id AND NOT fate.goes)
     INSERT INTO datasync_notification (customer_id, app_id, subscription_id, service, event, outcome, reason)
     SELECT $1::bigint, $2::text, outcome.subscription_id, $3::text, coalesce(outcome.event, ''),
-           CASE WHEN outcome.subscription_id IN (SELECT subscription_id FROM settled WHERE is_over) THEN 'expired'
+           CASE WHEN outcome.subscription_id IN (SELECT subscription_id FROM fate WHERE is_over) THEN 'expired'
                 ELSE outcome.outcome END, outcome.reason
       FROM outcome
      WHERE outcome.outcome IS NOT NULL
@@ -272,15 +286,15 @@ struct NotificationQueue: Sendable {
     """
     WITH \(tree),
     held AS MATERIALIZED (
-      SELECT s.subscription_id FROM tree CROSS JOIN datasync_subscription AS s
-       WHERE s.customer_id = $1::bigint AND s.subscription_id = ANY ($3::bigint[]) AND s.hub_id = $4::uuid
-         AND s.lease_until > now()
-       ORDER BY s.subscription_id
-         FOR NO KEY UPDATE OF s),
+      SELECT d.subscription_id FROM tree CROSS JOIN datasync_due AS d
+       WHERE d.customer_id = $1::bigint AND d.subscription_id = ANY ($3::bigint[]) AND d.hub_id = $4::uuid
+         AND d.lease_until > now()
+       ORDER BY d.subscription_id
+         FOR NO KEY UPDATE OF d),
     extended AS (
-      UPDATE datasync_subscription AS s SET lease_until = statement_timestamp() + make_interval(secs => $5::float8)
+      UPDATE datasync_due AS d SET lease_until = statement_timestamp() + make_interval(secs => $5::float8)
         FROM held
-       WHERE s.customer_id = $1::bigint AND s.subscription_id = held.subscription_id
+       WHERE d.customer_id = $1::bigint AND d.subscription_id = held.subscription_id
       RETURNING 1)
     SELECT count(*) FROM extended
     """)
@@ -288,17 +302,16 @@ struct NotificationQueue: Sendable {
   static let revokeTarget = Statement(
     "notification.revoke_target", .write,
     """
-    WITH \(tree),
-    held AS MATERIALIZED (
-      SELECT s.subscription_id FROM tree CROSS JOIN datasync_subscription AS s
-       WHERE s.customer_id = $1::bigint AND s.app_id = $2::text AND s.target_key = $3::bytea
-         AND s.created_at <= $5::timestamptz AND s.revoked IS NULL AND s.lease_until IS NULL
-       ORDER BY s.subscription_id
-         FOR NO KEY UPDATE OF s)
-    UPDATE datasync_subscription AS s
-       SET revoked = $4::text, pending = '{}'::jsonb, due_at = '-infinity', attempts = 0, first_failed_at = NULL
-      FROM held
-     WHERE s.customer_id = $1::bigint AND s.subscription_id = held.subscription_id
+    WITH \(tree)
+    INSERT INTO datasync_due AS d (customer_id, subscription_id, app_id, service, due_at, pending, revoked)
+    SELECT $1::bigint, s.subscription_id, $2::text, s.service, now(), '{}'::jsonb, $4::text
+      FROM tree CROSS JOIN datasync_subscription AS s
+     WHERE s.customer_id = $1::bigint AND s.app_id = $2::text AND s.target_key = $3::bytea
+       AND s.created_at <= $5::timestamptz
+     ORDER BY s.subscription_id
+    ON CONFLICT (customer_id, subscription_id) DO UPDATE
+      SET revoked = excluded.revoked, pending = excluded.pending, due_at = excluded.due_at, attempts = 0, first_failed_at = NULL
+    WHERE d.revoked IS NULL AND d.lease_until IS NULL
     """)
 
   static let pruneLog = Statement(

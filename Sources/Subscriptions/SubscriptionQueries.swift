@@ -1,45 +1,60 @@
 import Postgres
 
 /// Statements on `datasync_subscription` that requests need. `$1` is the customer, `$2` the app.
+///
+/// What locks both a subscription and what is due of it locks that first.
 enum SubscriptionQueries {
-  static let all: [Statement] = [add, list, seal, remove, notify]
+  static let all: [Statement] = [renew, add, list, seal, remove, notify]
 
   private static let columns =
     "subscription_id, path, event, added, changed, removed, service, target, sealed_key IS NOT NULL, expires_at"
 
-  private static let hasEnded =
-    "(datasync_subscription.revoked IS NOT NULL OR datasync_subscription.expires_at <= excluded.created_at)"
-  private static let isIdle = "(datasync_subscription.pending IS NULL AND datasync_subscription.sending IS NULL)"
+  /// Prepares what is due of the subscription with the key `$3`, `$4`, `$5` for new settings. What is pending stays, unless it has ended:
+  /// no notification of its end is left then, and a hub that sends one settles nothing.
+  static let renew = Statement(
+    "subscription.renew", .write,
+    """
+    WITH \(NotificationQueue.tree),
+    held AS MATERIALIZED (
+      SELECT d.subscription_id,
+             d.revoked IS NOT NULL OR s.expires_at <= now() OR d.pending IS NULL AND d.sending IS NULL AS is_over
+        FROM tree CROSS JOIN datasync_subscription AS s
+        JOIN datasync_due AS d ON d.customer_id = $1::bigint AND d.subscription_id = s.subscription_id
+       WHERE s.customer_id = $1::bigint AND s.app_id = $2::text AND s.path_key = $3::bytea AND s.target_key = $4::bytea
+         AND s.event = $5::text
+         FOR UPDATE OF d)
+    DELETE FROM datasync_due AS d USING held
+     WHERE d.customer_id = $1::bigint AND d.subscription_id = held.subscription_id AND held.is_over
+    """)
 
-  /// The same subscription again gets the new settings, and what was pending stays. One that had ended begins anew: no notification of its
-  /// end is left, and a hub that sends one settles nothing.
+  /// The same subscription again gets the new settings.
   static let add = Statement(
     "subscription.add", .write,
     """
-    INSERT INTO datasync_subscription
-      (customer_id, app_id, path_key, path, event, added, changed, removed, service, target, target_key, expires_at, due_at)
-    SELECT $1::bigint, $2::text, $3::bytea, $4::text, $5::text, $6::bool, $7::bool, $8::bool, $9::text, $10::text, $11::bytea,
-           expiry, expiry
-      FROM (SELECT coalesce(now() + make_interval(secs => $12::float8), 'infinity') AS expiry OFFSET 0) AS moment
-    ON CONFLICT (customer_id, app_id, path_key, target_key, event) DO UPDATE
-      SET added = excluded.added, changed = excluded.changed, removed = excluded.removed, expires_at = excluded.expires_at,
-          created_at = excluded.created_at, revoked = NULL, sealed_key = NULL, master_key_id = NULL,
-          pending = CASE WHEN \(hasEnded) THEN NULL ELSE datasync_subscription.pending END,
-          sending = CASE WHEN \(hasEnded) THEN NULL ELSE datasync_subscription.sending END,
-          hub_id = CASE WHEN \(hasEnded) THEN NULL ELSE datasync_subscription.hub_id END,
-          lease_until = CASE WHEN \(hasEnded) THEN NULL ELSE datasync_subscription.lease_until END,
-          attempts = CASE WHEN \(hasEnded) OR \(isIdle) THEN 0 ELSE datasync_subscription.attempts END,
-          first_failed_at = CASE WHEN \(hasEnded) OR \(isIdle) THEN NULL ELSE datasync_subscription.first_failed_at END,
-          due_at = CASE WHEN \(hasEnded) OR \(isIdle) THEN excluded.due_at ELSE datasync_subscription.due_at END
-    RETURNING \(columns)
+    WITH added AS (
+      INSERT INTO datasync_subscription
+        (customer_id, app_id, path_key, path, event, added, changed, removed, service, target, target_key, expires_at)
+      SELECT $1::bigint, $2::text, $3::bytea, $4::text, $5::text, $6::bool, $7::bool, $8::bool, $9::text, $10::text, $11::bytea,
+             coalesce(now() + make_interval(secs => $12::float8), 'infinity')
+      ON CONFLICT (customer_id, app_id, path_key, target_key, event) DO UPDATE
+        SET added = excluded.added, changed = excluded.changed, removed = excluded.removed, expires_at = excluded.expires_at,
+            created_at = excluded.created_at, sealed_key = NULL, master_key_id = NULL
+      RETURNING subscription_id, path, event, added, changed, removed, service, target, sealed_key, expires_at),
+    ending AS (
+      INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, webhook, due_at)
+      SELECT $1::bigint, subscription_id, $2::text, service, CASE WHEN service = 'webhook' THEN target END, expires_at
+        FROM added WHERE expires_at < 'infinity'
+      ON CONFLICT (customer_id, subscription_id) DO NOTHING)
+    SELECT \(columns) FROM added
     """)
 
   static let list = Statement(
     "subscription.list", .read,
     """
-    SELECT \(columns) FROM datasync_subscription
-     WHERE customer_id = $1::bigint AND app_id = $2::text AND subscription_id > $3::bigint
-       AND revoked IS NULL AND expires_at > now()
+    SELECT \(columns) FROM datasync_subscription AS s
+     WHERE customer_id = $1::bigint AND app_id = $2::text AND subscription_id > $3::bigint AND expires_at > now()
+       AND NOT EXISTS (SELECT FROM datasync_due AS d
+                        WHERE d.customer_id = $1::bigint AND d.subscription_id = s.subscription_id AND d.revoked IS NOT NULL)
      ORDER BY subscription_id LIMIT $4::bigint
     """)
 
@@ -52,11 +67,21 @@ enum SubscriptionQueries {
     RETURNING \(columns)
     """)
 
+  /// Removes a subscription that has not ended, and what is due of it. What a write notes meanwhile goes with the claim.
   static let remove = Statement(
     "subscription.remove", .write,
     """
-    DELETE FROM datasync_subscription
-     WHERE customer_id = $1::bigint AND app_id = $2::text AND subscription_id = $3::bigint AND revoked IS NULL
+    WITH gone AS (
+      DELETE FROM datasync_due
+       WHERE customer_id = $1::bigint AND revoked IS NULL AND subscription_id IN (
+         SELECT subscription_id FROM datasync_subscription
+          WHERE customer_id = $1::bigint AND app_id = $2::text AND subscription_id = $3::bigint)
+      RETURNING 1)
+    DELETE FROM datasync_subscription AS s
+     WHERE customer_id = $1::bigint AND app_id = $2::text AND subscription_id = $3::bigint
+       AND (EXISTS (SELECT FROM gone)
+            OR NOT EXISTS (SELECT FROM datasync_due AS d
+                            WHERE d.customer_id = $1::bigint AND d.subscription_id = $3::bigint AND d.revoked IS NOT NULL))
     RETURNING \(columns)
     """)
 

@@ -44,10 +44,12 @@ public struct SubscriptionStore: Sendable {
     let flags = try Self.flags(request)
     return try await pool.transaction { [vault] database in
       do {
+        let (place, targetKey) = (Bytes(TreeChange.key(path.stored)), Bytes(TreeChange.key("\(service)|\(target)")))
+        try await database.query(
+          SubscriptionQueries.renew, customer.rawValue, app, place, targetKey, request.event.rawValue)
         var row = try await database.query(
-          SubscriptionQueries.add, customer.rawValue, app, Bytes(TreeChange.key(path.stored)), path.stored,
-          request.event.rawValue, flags.added, flags.changed, flags.removed, service, target,
-          Bytes(TreeChange.key("\(service)|\(target)")), duration)[0]
+          SubscriptionQueries.add, customer.rawValue, app, place, path.stored, request.event.rawValue, flags.added,
+          flags.changed, flags.removed, service, target, targetKey, duration)[0]
         if let key {
           let id = try SubscriptionReply(row).subscriptionId
           let sealed = try vault.seal(Secret(bytes: key), context: DatasyncSealing.subscription(customer, id))

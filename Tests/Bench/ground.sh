@@ -90,9 +90,9 @@ make_subscriptions() {
   psql -qv ON_ERROR_STOP=1 <<'END'
 INSERT INTO datasync_app (customer_id, app_id) VALUES (8, 'few'), (8, 'many') ON CONFLICT DO NOTHING;
 INSERT INTO datasync_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target, target_key,
-  expires_at, due_at)
+  expires_at)
 SELECT 8, app, substr(sha256(convert_to(path, 'UTF8')), 1, 16), path, 'value', false, false, false, 'fcm', token,
-  substr(sha256(convert_to('fcm|' || token, 'UTF8')), 1, 16), 'infinity', 'infinity'
+  substr(sha256(convert_to('fcm|' || token, 'UTF8')), 1, 16), 'infinity'
 FROM (SELECT 'com.example.bench' AS app, '/fan/' AS path, lpad(to_hex(i), 64, '0') AS token FROM generate_series(1, 10000) i
       UNION ALL SELECT 'few', '/users/user' || i || '/', lpad(to_hex(i), 64, '0') FROM generate_series(1, 1000) i
       UNION ALL SELECT 'many', '/users/user' || i || '/', lpad(to_hex(i), 64, '0') FROM generate_series(1, 1000000) i) AS s;

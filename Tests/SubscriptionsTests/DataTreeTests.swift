@@ -97,8 +97,8 @@ import Wire
       try await database.query(
         """
         INSERT INTO datasync_subscription
-          (customer_id, app_id, path_key, path, event, added, changed, removed, service, target, target_key, expires_at, due_at)
-        SELECT 1, 'app', decode(md5(path), 'hex'), path, 'value', false, false, false, 'fcm', 't', '\\x00', 'infinity', 'infinity'
+          (customer_id, app_id, path_key, path, event, added, changed, removed, service, target, target_key, expires_at)
+        SELECT 1, 'app', decode(md5(path), 'hex'), path, 'value', false, false, false, 'fcm', 't', '\\x00', 'infinity'
           FROM (SELECT '/p/c' || n || '/' AS path FROM generate_series(1, 50000) AS n) AS place
         """)
       try await database.query("ANALYZE datasync_subscription")

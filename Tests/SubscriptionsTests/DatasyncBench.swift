@@ -98,7 +98,7 @@ struct DatasyncBench: Sendable {
   /// Waits until nothing is due or on its way.
   func untilIdle() async throws {
     let busy = """
-      SELECT 1 FROM datasync_subscription
+      SELECT 1 FROM datasync_due
       WHERE pending IS NOT NULL OR sending IS NOT NULL OR revoked IS NOT NULL OR lease_until IS NOT NULL
       """
     try await waitUntil { try await query(busy).isEmpty }
@@ -115,8 +115,13 @@ struct DatasyncBench: Sendable {
     try await query(
       """
       INSERT INTO datasync_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target,
-        target_key, expires_at, pending, due_at)
-      VALUES (\(bench.customer), 'probe', '', '/', 'value', false, false, false, 'webhook', 'none', '', 'infinity', '{}', '-infinity')
+        target_key, expires_at)
+      VALUES (\(bench.customer), 'probe', '', '/', 'value', false, false, false, 'webhook', 'none', '', 'infinity')
+      """)
+    try await query(
+      """
+      INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, webhook, pending, due_at)
+      SELECT customer_id, subscription_id, app_id, service, target, '{}', now() FROM datasync_subscription WHERE \(probe)
       """)
     try await waitUntil { try await query("SELECT FROM datasync_subscription WHERE \(probe)").isEmpty }
     try await query("DELETE FROM datasync_notification WHERE \(probe)")
@@ -131,15 +136,27 @@ struct DatasyncBench: Sendable {
         SELECT CASE WHEN attempts = \(attempts) AND lease_until IS NULL
                     THEN extract(epoch FROM due_at - (SELECT max(at) FROM datasync_notification AS n
                                                        WHERE n.subscription_id = s.subscription_id))::float8 END
-          FROM datasync_subscription AS s
+          FROM datasync_due AS s
         """)
       delays = try rows.compactMap { try $0.decode(Double?.self) }
-      return delays.count == rows.count
+      return !rows.isEmpty && delays.count == rows.count
     }
     return delays
   }
 
-  func makeDue() async throws { try await query("UPDATE datasync_subscription SET due_at = now() WHERE attempts > 0") }
+  /// Ends all subscriptions a second ago.
+  func expire() async throws {
+    try await query("UPDATE datasync_subscription SET expires_at = now() - interval '1 s'")
+    try await query(
+      """
+      INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, webhook, due_at)
+      SELECT customer_id, subscription_id, app_id, service, CASE WHEN service = 'webhook' THEN target END, expires_at
+        FROM datasync_subscription
+      ON CONFLICT (customer_id, subscription_id) DO UPDATE SET due_at = excluded.due_at
+      """)
+  }
+
+  func makeDue() async throws { try await query("UPDATE datasync_due SET due_at = now() WHERE attempts > 0") }
 
   /// The log, the oldest line first: outcomes with their reasons.
   func outcomes() async throws -> [String] {

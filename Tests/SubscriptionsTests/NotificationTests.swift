@@ -72,7 +72,7 @@ import Wire
         }
         _ = try await datasync.delays(after: 13)
         // The first failure is so long ago that the next one is the last.
-        try await datasync.query("UPDATE datasync_subscription SET first_failed_at = now() - interval '2 hours'")
+        try await datasync.query("UPDATE datasync_due SET first_failed_at = now() - interval '2 hours'")
         try await datasync.makeDue()
         try await datasync.untilIdle()
         let outcomes = try await datasync.outcomes()
@@ -116,9 +116,9 @@ import Wire
       try await datasync.withRunner {
         try await datasync.untilAlarm()
         try await waitUntil {
-          try await datasync.query("SELECT FROM datasync_subscription WHERE lease_until IS NOT NULL").isEmpty
+          try await datasync.query("SELECT FROM datasync_due WHERE lease_until IS NOT NULL").isEmpty
         }
-        let held = try await datasync.query("SELECT FROM datasync_subscription WHERE pending IS NOT NULL").count
+        let held = try await datasync.query("SELECT FROM datasync_due WHERE pending IS NOT NULL").count
         try #require(held == 0)
         #expect(
           try await datasync.app()?.alarm?.reason.hasPrefix("30 of 100 pushes to FCM came back with invalid") == true)
@@ -238,8 +238,7 @@ import Wire
   @Test func `A subscription that has expired is told so once and is gone`() async throws {
     try await withDatasync { datasync in
       try await datasync.subscribe("phone", "/n", .value)
-      try await datasync.query(
-        "UPDATE datasync_subscription SET expires_at = now() - interval '1 s', due_at = now() - interval '1 s'")
+      try await datasync.expire()
       try await datasync.put("/n", "1")
       try await datasync.withRunner {
         try await waitUntil { try await datasync.subscriptionCount() == 0 }
@@ -251,8 +250,7 @@ import Wire
   @Test func `An ended subscription of a disabled webhook is gone`() async throws {
     try await withDatasync { datasync in
       try await datasync.subscribeDisabledWebhook("/n")
-      try await datasync.query(
-        "UPDATE datasync_subscription SET expires_at = now() - interval '1 s', due_at = now() - interval '1 s'")
+      try await datasync.expire()
       try await datasync.withRunner {
         try await waitUntil { try await !datasync.outcomes().isEmpty }
       }
@@ -290,9 +288,9 @@ import Wire
       #expect(ids.count == 2)
       #expect(try await queue.extend(ids, of: lane))
       try await datasync.query(
-        "UPDATE datasync_subscription SET hub_id = gen_random_uuid() WHERE subscription_id = \(ids[0])")
+        "UPDATE datasync_due SET hub_id = gen_random_uuid() WHERE subscription_id = \(ids[0])")
       #expect(try await queue.extend(ids, of: lane))
-      try await datasync.query("UPDATE datasync_subscription SET lease_until = now() - interval '1 s'")
+      try await datasync.query("UPDATE datasync_due SET lease_until = now() - interval '1 s'")
       #expect(try await !queue.extend(ids, of: lane))
     }
   }
@@ -309,14 +307,14 @@ import Wire
       let queue = NotificationQueue(database: pool, run: UUID(), lease: .seconds(600))
       let batch = try await queue.take(lane, upTo: 10, from: pool, vault: datasync.bench.vault)
       let ids = batch.items.map(\.claimed.id).sorted { $0.rawValue < $1.rawValue }
-      if lock == .revoke { try await queue.settle(ids.map { .init(id: $0, next: .done) }, of: lane) }
+      if lock == .revoke { try await queue.settle(ids.map { .init(id: $0, next: .blocked) }, of: lane) }
       try await datasync.query(
-        "UPDATE datasync_subscription SET due_at = '-infinity' WHERE subscription_id = \(ids[0])")
+        "UPDATE datasync_due SET due_at = '-infinity' WHERE subscription_id = \(ids[0])")
       try await datasync.bench.database.withPool { observer in
         let waiting = try await pool.transaction { database in
           // What the write locks first. So it waits with nothing locked, and comes before the other.
           _ = try await database.query(
-            Statement("test.hold", .write, "SELECT FROM datasync_subscription WHERE subscription_id = $1 FOR UPDATE"),
+            Statement("test.hold", .write, "SELECT FROM datasync_due WHERE subscription_id = $1 FOR UPDATE"),
             ids[isInPortions ? 1 : 0].rawValue)
           let write = Task {
             try await DataTree(pool, portion: isInPortions ? 1 : 1000).write(
@@ -351,7 +349,7 @@ import Wire
       datasync.fcm.rule(.any, .refuse(.unavailable()))
       try await datasync.put("/n", "1")
       try await datasync.withRunner { _ = try await datasync.delays(after: 1) }
-      try await datasync.query("UPDATE datasync_subscription SET due_at = now() + interval '30 min'")
+      try await datasync.query("UPDATE datasync_due SET due_at = now() + interval '30 min'")
       datasync.fcm.removeRules()
       try await datasync.withRunner {
         try await datasync.put("/n", "2")
@@ -400,14 +398,14 @@ import Wire
     try await withDatasync { datasync in
       try await datasync.subscribe("phone", "/users", .child)
       try await datasync.put("/users/brief", "1")
-      try await datasync.query("UPDATE datasync_subscription SET due_at = 'infinity'")
+      try await datasync.query("UPDATE datasync_due SET due_at = 'infinity'")
       let (customer, place) = (datasync.bench.customer, try DatasyncPath(text: "/users/brief"))
       try await datasync.bench.database.withPool { observer in
         try await datasync.withRunner {
           try await datasync.bench.pool.transaction { database in
             _ = try await database.query(DatasyncQueries.lock, customer.rawValue, SendingBench.appID)
             _ = try await database.query(Statement("test.lock", .write, "LOCK TABLE datasync_node"))
-            try await datasync.query("UPDATE datasync_subscription SET due_at = '-infinity'")
+            try await datasync.query("UPDATE datasync_due SET due_at = '-infinity'")
             try await datasync.bench.database.someoneWaits(as: observer)
             _ = try await DataTree(datasync.bench.pool).write(
               .put(.null), customer, app: SendingBench.appID, at: place, database)
@@ -432,7 +430,7 @@ import Wire
       try await datasync.put("/n", "1")
       try await datasync.withRunner { try await waitUntil { datasync.fcm.requests.count >= 30 } }
       datasync.fcm.removeRules()
-      try await datasync.query("UPDATE datasync_subscription SET lease_until = now() - interval '1 s'")
+      try await datasync.query("UPDATE datasync_due SET lease_until = now() - interval '1 s'")
       try await datasync.withRunner { try await datasync.untilIdle() }
       let outcomes = try await datasync.outcomes()
       #expect(outcomes.filter { $0 == "uncertain hub_stopped" }.count == 30)
@@ -454,7 +452,7 @@ import Wire
       try await datasync.put("/users/new", "null")
       try await datasync.put("/users/old", "2")
       datasync.fcm.removeRules()
-      try await datasync.query("UPDATE datasync_subscription SET lease_until = now() - interval '1 s'")
+      try await datasync.query("UPDATE datasync_due SET lease_until = now() - interval '1 s'")
       try await datasync.withRunner { try await datasync.untilIdle() }
       #expect(
         datasync.received["phone"]?.last

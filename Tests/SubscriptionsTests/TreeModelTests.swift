@@ -52,8 +52,8 @@ extension TestDatabase {
       """,
       """
       INSERT INTO datasync_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target,
-        target_key, expires_at, due_at)
-      SELECT 1, 'bystander', path_key, path, 'value', false, false, false, 'fcm', 't', '', 'infinity', 'infinity'
+        target_key, expires_at)
+      SELECT 1, 'bystander', path_key, path, 'value', false, false, false, 'fcm', 't', '', 'infinity'
         FROM datasync_node
       """,
       "ANALYZE datasync_app, datasync_node, datasync_subscription",
@@ -103,9 +103,9 @@ private struct RandomForest: Sendable {
     try await database.query(
       """
       INSERT INTO datasync_subscription (customer_id, app_id, path_key, path, event, added, changed, removed, service, target,
-        target_key, expires_at, due_at)
+        target_key, expires_at)
       SELECT $1, $2, path_key, path, event, tells ~ 'a', tells ~ 'c', tells ~ 'r', 'fcm', token, convert_to(token, 'UTF8'),
-        'infinity', 'infinity'
+        'infinity'
       FROM unnest($3::bytea[], $4::text[], $5::text[], $6::text[], $7::text[]) AS s (path_key, path, event, tells, token)
       """, lane.customer.rawValue, lane.app, rows.map { Bytes(TreeChange.key($0.path)) }, rows.map(\.path),
       rows.map(\.event), rows.map(\.tells), rows.map(\.token))

@@ -51,21 +51,12 @@ CREATE TABLE datasync_subscription (
   master_key_id   text,
   created_at      timestamptz NOT NULL DEFAULT now(),
   expires_at      timestamptz NOT NULL,
-  revoked         text,
-  pending         jsonb,
-  sending         jsonb,
-  due_at          timestamptz NOT NULL,
-  attempts        int4        NOT NULL DEFAULT 0,
-  first_failed_at timestamptz,
-  hub_id          uuid,
-  lease_until     timestamptz,
   PRIMARY KEY (customer_id, subscription_id),
   CONSTRAINT datasync_subscription_key UNIQUE (customer_id, app_id, path_key, target_key, event),
   FOREIGN KEY (customer_id, app_id) REFERENCES datasync_app ON DELETE CASCADE
-) WITH (fillfactor = 70);
+);
 CREATE INDEX datasync_subscription_target ON datasync_subscription (customer_id, app_id, target_key);
-CREATE INDEX datasync_subscription_due ON datasync_subscription (due_at);
-COMMENT ON TABLE  datasync_subscription                 IS 'Who is told of changes at a place of a data tree, and the notification that is due. One at most is on its way, so their order is kept.';
+COMMENT ON TABLE  datasync_subscription                 IS 'Who is told of changes at a place of a data tree.';
 COMMENT ON COLUMN datasync_subscription.customer_id     IS 'The customer that owns the app.';
 COMMENT ON COLUMN datasync_subscription.subscription_id IS 'Number of the subscription.';
 COMMENT ON COLUMN datasync_subscription.app_id          IS 'The app.';
@@ -82,17 +73,44 @@ COMMENT ON COLUMN datasync_subscription.sealed_key      IS 'The key that notific
 COMMENT ON COLUMN datasync_subscription.master_key_id   IS 'The master key that sealed it. `pushcart rekey` needs it for rotation.';
 COMMENT ON COLUMN datasync_subscription.created_at      IS 'When it was made, or made again.';
 COMMENT ON COLUMN datasync_subscription.expires_at      IS 'When it ends; infinity for never.';
-COMMENT ON COLUMN datasync_subscription.revoked         IS 'Why it has ended; NULL while it is valid. The row goes once that was told, or could not be.';
-COMMENT ON COLUMN datasync_subscription.pending         IS 'What changed since the last notification left: {} for the value; of event child the names of children, each with whether the device has it, or null if that is unknown. The empty name stands for too many. NULL for nothing.';
-COMMENT ON COLUMN datasync_subscription.sending         IS 'The same of the notification on its way.';
-COMMENT ON COLUMN datasync_subscription.due_at          IS 'When there is something to do: at once, after a failed attempt, or when it expires.';
-COMMENT ON COLUMN datasync_subscription.attempts        IS 'How often the notification was tried that is due.';
-COMMENT ON COLUMN datasync_subscription.first_failed_at IS 'When it failed first. After two hours it is dropped.';
-COMMENT ON COLUMN datasync_subscription.hub_id          IS 'The run of a hub that sends it.';
-COMMENT ON COLUMN datasync_subscription.lease_until     IS 'Until when it is that run''s. After it, it is uncertain whether it was sent, and it is sent again.';
+
+-- A row comes with a change and goes with the notification, so what is due costs two entries of indexes whatever the number of subscriptions.
+-- It has no foreign key, which would be looked after for each row: a claim removes what is due of a subscription that there is none of.
+CREATE TABLE datasync_due (
+  customer_id     bigint      NOT NULL,
+  subscription_id bigint      NOT NULL,
+  app_id          text        NOT NULL,
+  service         text        NOT NULL,
+  webhook         text,
+  due_at          timestamptz NOT NULL,
+  pending         jsonb,
+  sending         jsonb,
+  attempts        int4        NOT NULL DEFAULT 0,
+  first_failed_at timestamptz,
+  revoked         text,
+  hub_id          uuid,
+  lease_until     timestamptz,
+  PRIMARY KEY (customer_id, subscription_id)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+-- Of other lanes' rows that are due a claim reads these entries alone.
+CREATE INDEX datasync_due_at ON datasync_due (due_at, customer_id, app_id, service);
+COMMENT ON TABLE  datasync_due                 IS 'What is to be done about subscriptions: a notification that is due or on its way, or an end that is to come. Others have no row. One notification of each at most is on its way, so their order is kept.';
+COMMENT ON COLUMN datasync_due.customer_id     IS 'The customer that owns the app.';
+COMMENT ON COLUMN datasync_due.subscription_id IS 'The subscription.';
+COMMENT ON COLUMN datasync_due.app_id          IS 'Its app.';
+COMMENT ON COLUMN datasync_due.service         IS 'What its notifications go by: fcm, hms or webhook.';
+COMMENT ON COLUMN datasync_due.webhook         IS 'The webhook''s name; NULL for a messaging service.';
+COMMENT ON COLUMN datasync_due.due_at          IS 'When there is something to do: at once, after a failed attempt, or when the subscription expires.';
+COMMENT ON COLUMN datasync_due.pending         IS 'What changed since the last notification left: {} for the value; of event child the names of children, each with whether the device has it, or null if that is unknown. The empty name stands for too many. NULL for nothing.';
+COMMENT ON COLUMN datasync_due.sending         IS 'The same of the notification on its way.';
+COMMENT ON COLUMN datasync_due.attempts        IS 'How often the notification was tried that is due.';
+COMMENT ON COLUMN datasync_due.first_failed_at IS 'When it failed first. After two hours it is dropped.';
+COMMENT ON COLUMN datasync_due.revoked         IS 'Why the subscription has ended; NULL while it is valid. Both rows go once that was told, or could not be.';
+COMMENT ON COLUMN datasync_due.hub_id          IS 'The run of a hub that sends it.';
+COMMENT ON COLUMN datasync_due.lease_until     IS 'Until when it is that run''s. After it, it is uncertain whether it was sent, and it is sent again.';
 
 CREATE TABLE datasync_notification (
-  customer_id     bigint      NOT NULL REFERENCES customer,
+  customer_id     bigint      NOT NULL,
   notification_id bigint      GENERATED BY DEFAULT AS IDENTITY,
   at              timestamptz NOT NULL DEFAULT now(),
   app_id          text        NOT NULL,
@@ -117,9 +135,9 @@ COMMENT ON COLUMN datasync_notification.reason          IS 'The push service''s 
 
 CREATE VIEW report.subscriptions AS
 SELECT s.customer_id, s.app_id, s.service, s.event, count(*) AS subscriptions,
-  count(*) FILTER (WHERE s.pending IS NOT NULL OR s.sending IS NOT NULL) AS waiting
-FROM datasync_subscription s
-WHERE s.revoked IS NULL AND s.expires_at > now()
+  count(*) FILTER (WHERE d.pending IS NOT NULL OR d.sending IS NOT NULL) AS waiting
+FROM datasync_subscription s LEFT JOIN datasync_due d USING (customer_id, subscription_id)
+WHERE d.revoked IS NULL AND s.expires_at > now()
 GROUP BY s.customer_id, s.app_id, s.service, s.event;
 COMMENT ON VIEW   report.subscriptions               IS 'Subscriptions to data trees as they are now.';
 COMMENT ON COLUMN report.subscriptions.customer_id   IS 'The customer.';

@@ -50,11 +50,11 @@ import Wire
             "SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'pushcart hub'"
           try await waitUntil { try await fixture.database.query(connected).isEmpty }
           try await fixture.database.query(
-            "UPDATE datasync_subscription SET lease_until = now() - interval '1 s' WHERE lease_until IS NOT NULL")
+            "UPDATE datasync_due SET lease_until = now() - interval '1 s' WHERE lease_until IS NOT NULL")
           continue
         }
         let busy =
-          "SELECT FROM datasync_subscription WHERE coalesce(pending, sending) IS NOT NULL OR hub_id IS NOT NULL"
+          "SELECT FROM datasync_due WHERE coalesce(pending, sending) IS NOT NULL OR hub_id IS NOT NULL"
         try await waitUntil { try await fixture.database.query(busy).isEmpty }
         for place in Self.places { try await Self.check(place, tree, hub, fixture) }
         await hub.process.die()
