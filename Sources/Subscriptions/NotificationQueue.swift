@@ -94,6 +94,7 @@ struct NotificationQueue: Sendable {
     try await pool.transaction { database in
       let queue = NotificationQueue(database: database, run: run, lease: lease)
       var asked = ContinuousClock.now
+      try await database.query(Self.planOnce)
       try await database.query(DatasyncQueries.share, lane.customer.rawValue, lane.app)
       let claimed = try await queue.claim(lane, upTo: limit)
       let events = try await NotificationEvents(database: database, lane: lane).events(of: claimed)
@@ -108,6 +109,18 @@ struct NotificationQueue: Sendable {
       }
       return batch
     }
+  }
+
+  /// Names a push in the logs of its push service: the first bytes of the run, and the subscription, as a UUID of version 8 (RFC 9562,
+  /// section 5.8).
+  func pushID(of subscription: SubscriptionID) -> UUID {
+    var bytes = run.uuid
+    withUnsafeMutableBytes(of: &bytes) { bytes in
+      bytes[6] = 0x80 | bytes[6] & 0xF
+      let number = 0x8000_0000_0000_0000 | UInt64(bitPattern: subscription.rawValue) & 0x3FFF_FFFF_FFFF_FFFF
+      bytes.storeBytes(of: number.bigEndian, toByteOffset: 8, as: UInt64.self)
+    }
+    return UUID(uuid: bytes)
   }
 
   /// Claims what is due in a lane: the write-ahead mark, since nothing of it leaves before this is committed.
@@ -171,7 +184,11 @@ struct NotificationQueue: Sendable {
       SELECT FROM datasync_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR KEY SHARE)
     """
 
-  static let all: [Statement] = [dueLanes, claimDue, settleClaimed, extendClaims, revokeTarget, pruneLog]
+  static let all: [Statement] = [planOnce, dueLanes, claimDue, settleClaimed, extendClaims, revokeTarget, pruneLog]
+
+  /// Until the transaction ends. A plan for a customer of whom nothing was due when statistics were taken reads all that is due now for
+  /// each row.
+  static let planOnce = Statement("notification.plan_once", .write, "SET LOCAL plan_cache_mode = force_generic_plan")
 
   static let dueLanes = Statement(
     "notification.due", .read,

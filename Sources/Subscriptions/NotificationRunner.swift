@@ -115,21 +115,12 @@ public struct NotificationRunner: Service {
     }
   }
 
-  /// Sends all that is due in a lane, batch by batch.
+  /// Sends all that is due in a lane.
   private func send(_ lane: NotificationQueue.Lane, _ isStopped: StopSignal) async {
     do {
       while !isStopped.isStopped, !Task.isCancelled {
-        let queue = NotificationQueue(database: pool, run: UUID(), lease: settings.lease)
-        if lane.webhook != nil {
-          guard try await sendToWebhook(lane, queue) else { return }
-          continue
-        }
-        guard let target = try await target(of: lane) else { return }
-        let room = sender.room(for: target, upTo: settings.batchSize)
-        guard room > 0 else { return }
-        let batch = try await queue.take(lane, upTo: room, from: pool, vault: vault)
-        guard !batch.items.isEmpty else { return }
-        try await send(batch, of: lane, to: target, queue)
+        let isSent = lane.webhook == nil ? try await sendToService(lane, isStopped) : try await sendToWebhook(lane)
+        guard isSent else { return }
       }
     } catch {
       if !Task.isCancelled {
@@ -140,13 +131,49 @@ public struct NotificationRunner: Service {
     }
   }
 
+  /// Sends what is due to an app's phones. While full batches are on their way, the next one is claimed. Claims follow each other: each
+  /// shares the app's row, and a write of the tree comes in between.
+  /// - Returns: whether there may be more.
+  private func sendToService(_ lane: NotificationQueue.Lane, _ isStopped: StopSignal) async throws -> Bool {
+    try await withTaskGroup(of: Void.self) { group in
+      var (batches, running) = (0, 0)
+      do {
+        while !isStopped.isStopped {
+          if running == Self.batchesAtOnce {
+            await group.next()
+            running -= 1
+          }
+          guard let target = try await target(of: lane) else { break }
+          let room = sender.room(for: target, upTo: settings.batchSize)
+          guard room > 0 else { break }
+          let queue = newQueue()
+          let batch = try await queue.take(lane, upTo: room, from: pool, vault: vault)
+          guard !batch.items.isEmpty else { break }
+          group.addTask { await send(batch, of: lane, to: target, queue) }
+          (batches, running) = (batches + 1, running + 1)
+          guard batch.items.count == settings.batchSize else { break }
+        }
+      } catch {
+        // What is on its way goes on.
+        return Result<Bool, any Error>.failure(error)
+      }
+      return .success(batches > 0)
+    }.get()
+  }
+
+  /// Most batches of a lane that are on their way together.
+  private static let batchesAtOnce = 3
+
+  private func newQueue() -> NotificationQueue { NotificationQueue(database: pool, run: UUID(), lease: settings.lease) }
+
   /// Most notifications to a webhook that are claimed at once. A customer has 64 places at strangers' addresses, and its others are to find
   /// some free while one does not answer.
   private static let mostOfWebhook = 16
 
   /// Sends what is due to one of an app's webhooks.
   /// - Returns: whether there may be more.
-  private func sendToWebhook(_ lane: NotificationQueue.Lane, _ queue: NotificationQueue) async throws -> Bool {
+  private func sendToWebhook(_ lane: NotificationQueue.Lane) async throws -> Bool {
+    let queue = newQueue()
     let batch = try await queue.take(lane, upTo: Self.mostOfWebhook, from: pool, vault: vault)
     guard !batch.items.isEmpty else { return false }
     guard let destination = batch.webhook, destination.enabled else {
@@ -155,7 +182,7 @@ public struct NotificationRunner: Service {
       return true
     }
     let target = dispatcher.webhooks(of: lane.customer, token: destination.headers?.values.first)
-    try await send(batch, of: lane, to: target, queue) { claimed in
+    await send(batch, of: lane, to: target, queue) { claimed in
       destination.destinationUris[claimed.attempts % destination.destinationUris.count].uri
     }
     return true
@@ -185,8 +212,9 @@ public struct NotificationRunner: Service {
   private func send(
     _ batch: NotificationQueue.Batch, of lane: NotificationQueue.Lane, to target: DirectTarget,
     _ queue: NotificationQueue, address: (NotificationQueue.Claimed) -> String = \.target
-  ) async throws {
+  ) async {
     var pushes: [DirectPush] = []
+    var messages = NotificationMessages(lane: lane, vault: vault)
     var sent: [(claimed: NotificationQueue.Claimed, events: [DatasyncEvent])] = []
     var nothing: [NotificationQueue.Settlement] = []
     for (one, event) in batch.items {
@@ -194,9 +222,10 @@ public struct NotificationRunner: Service {
         nothing.append(.init(id: one.id, next: .done))
         continue
       }
-      let forms = Array(sequence(first: event, next: \.smaller))
       do {
-        pushes.append(try push(one, forms, of: lane, to: address(one)))
+        let (forms, rendered) = try messages.forms(of: event, for: one)
+        pushes.append(
+          DirectPush(token: address(one), id: queue.pushID(of: one.id), forms: rendered, attempts: one.attempts))
         sent.append((one, forms))
       } catch {
         // Nobody could read it, and later ones neither.
@@ -204,7 +233,7 @@ public struct NotificationRunner: Service {
           .init(id: one.id, next: .done, event: event.name, outcome: "failed", reason: "EncryptionKeySealed"))
       }
     }
-    try await queue.settle(nothing, of: lane)
+    await write(nothing, of: lane, queue)
     let items = sent
     let claim = ClaimTerm(batch.leaseEnd)
     await withTaskGroup(of: Void.self) { group in
@@ -223,36 +252,29 @@ public struct NotificationRunner: Service {
     }
   }
 
-  private func push(
-    _ claimed: NotificationQueue.Claimed, _ events: [DatasyncEvent], of lane: NotificationQueue.Lane, to token: String
-  ) throws -> DirectPush {
-    let path = claimed.path.withoutLastSlash
-    let key = try claimed.key.map {
-      try vault.open($0, context: DatasyncSealing.subscription(lane.customer, claimed.id)).bytes
-    }
-    let alert = JSONText.quoted(lane.app)
-    return DirectPush(
-      token: token, id: UUID(),
-      forms: try events.map { event in
-        RenderedMessage(
-          literalData: try NotificationSealing.map(event, app: lane.app, path: path, key: key), alert: alert)
-      }, attempts: claimed.attempts)
-  }
-
-  /// Writes outcomes, however long the database is away. What is not written by then is sent again by whoever finds it.
   private func settle(
     _ outcomes: [(DirectOutcome, NotificationQueue.Claimed, [DatasyncEvent])], of lane: NotificationQueue.Lane,
     _ queue: NotificationQueue
   ) async {
-    let settlements = outcomes.map { Self.settlement(of: $0, $1, $2) }
+    let dead = outcomes.compactMap { outcome, claimed, _ -> (String, Date)? in
+      guard claimed.revoked == nil, case .tokenDead(_, let since) = outcome.result else { return nil }
+      return (claimed.target, since)
+    }
+    await write(outcomes.map { Self.settlement(of: $0, $1, $2) }, of: lane, queue, dead: dead)
+  }
+
+  /// Writes outcomes, however long the database is away. What is not written by then is sent again by whoever finds it.
+  /// - Parameter dead: tokens whose subscriptions end, but those that were made after the moment.
+  private func write(
+    _ settlements: [NotificationQueue.Settlement], of lane: NotificationQueue.Lane, _ queue: NotificationQueue,
+    dead: [(token: String, since: Date)] = []
+  ) async {
     var pause = Duration.milliseconds(50)
     while !Task.isCancelled {
       do {
         try await queue.settle(settlements, of: lane)
-        for (outcome, claimed, _) in outcomes where claimed.revoked == nil {
-          if case .tokenDead(_, let since) = outcome.result {
-            try await queue.revoke(claimed.target, of: lane, reason: "unregistered_device", before: since)
-          }
+        for (token, since) in dead {
+          try await queue.revoke(token, of: lane, reason: "unregistered_device", before: since)
         }
         return
       } catch {
@@ -290,6 +312,42 @@ public struct NotificationRunner: Service {
       settlement.reason = reason
     }
     return settlement
+  }
+}
+
+/// Makes the messages of a lane's notifications. Those of a place that follow each other share one, unless they are encrypted.
+private struct NotificationMessages {
+  typealias Forms = (events: [DatasyncEvent], rendered: [RenderedMessage])
+
+  let lane: NotificationQueue.Lane
+  let vault: Vault
+  private let alert: [UInt8]
+  private var last: (event: DatasyncEvent, path: String, forms: Forms)?
+
+  init(lane: NotificationQueue.Lane, vault: Vault) {
+    self.lane = lane
+    self.vault = vault
+    alert = JSONText.quoted(lane.app)
+  }
+
+  /// An event and its smaller forms, each with its message.
+  /// - Throws: `VaultError` if the subscription's key cannot be opened.
+  mutating func forms(of event: DatasyncEvent, for claimed: NotificationQueue.Claimed) throws -> Forms {
+    if claimed.key == nil, let last, last.path == claimed.path, last.event == event { return last.forms }
+    let key = try claimed.key.map {
+      try vault.open($0, context: DatasyncSealing.subscription(lane.customer, claimed.id)).bytes
+    }
+    let path = claimed.path.withoutLastSlash
+    let events = Array(sequence(first: event, next: \.smaller))
+    let forms = (
+      events,
+      try events.map { event in
+        RenderedMessage(
+          literalData: try NotificationSealing.map(event, app: lane.app, path: path, key: key), alert: alert)
+      }
+    )
+    if key == nil { last = (event, claimed.path, forms) }
+    return forms
   }
 }
 

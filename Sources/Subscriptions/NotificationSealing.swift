@@ -7,9 +7,9 @@ enum NotificationSealing {
   /// The flat map of an event, whose app and path can be read and nothing else.
   /// - Parameters:
   ///   - key: 32 bytes; nil leaves the event readable.
-  ///   - nonce: one that was never used with the key.
+  ///   - nonce: one that was never used with the key; nil for a random one.
   static func map(
-    _ event: DatasyncEvent, app: String, path: String, key: [UInt8]?, nonce: AES.GCM.Nonce = AES.GCM.Nonce()
+    _ event: DatasyncEvent, app: String, path: String, key: [UInt8]?, nonce: AES.GCM.Nonce? = nil
   ) throws -> [String: String] {
     guard let key else { return DatasyncPayload.map(event, app: app, path: path) }
     let box = try AES.GCM.seal(

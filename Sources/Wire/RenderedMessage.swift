@@ -28,7 +28,7 @@ public struct RenderedMessage: Sendable, Equatable {
   public var collapseKey: String?
   /// What the app gets as it is, in place of the fields of Carma's guide. Nothing is shown then, but that Apple's phones behind
   /// another service get `alert` for the app's service extension.
-  public var literalData: [String: String]?
+  public var literalData: LiteralData?
   /// Changes for each push service by its name, as `MessageOverrides.value` has them.
   public var overrides: JSONValue?
 
@@ -71,7 +71,20 @@ public struct RenderedMessage: Sendable, Equatable {
   /// - Parameter alert: as a JSON string.
   public init(literalData: [String: String], alert: [UInt8]) {
     self.init(alert: alert)
-    self.literalData = literalData
+    self.literalData = LiteralData(literalData)
+  }
+
+  /// Names and values. Many pushes can share them.
+  public struct LiteralData: Sendable, Equatable {
+    /// As a JSON object, in the order of its names.
+    public let json: [UInt8]
+    /// Bytes of names and values.
+    public let size: Int
+
+    init(_ data: [String: String]) {
+      json = JSONValue.object(data.mapValues(JSONValue.string)).json
+      size = data.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+    }
   }
 }
 

@@ -109,16 +109,67 @@ import Wire
     }
   }
 
+  @Test(arguments: ["claim", "settle", "extend"])
+  func `A plan that was made while nothing was due looks each notification up`(statement: String) async throws {
+    try await withTree { database, _, _ in
+      try await database.query("VACUUM ANALYZE datasync_due")
+      try await database.query(
+        """
+        INSERT INTO datasync_subscription
+          (customer_id, app_id, path_key, path, event, added, changed, removed, service, target, target_key, expires_at)
+        SELECT 1, 'app', decode(md5(n::text), 'hex'), '/n/', 'value', false, false, false, 'fcm', 't', '', 'infinity'
+          FROM generate_series(1, 5000) AS n
+        """)
+      try await database.query("ANALYZE datasync_subscription")
+      let (run, numbers) = ("'\(UUID().uuidString)'", Self.array((1...100).map(String.init)))
+      func hundred(_ text: String) -> String { "array_fill(\(text), '{100}')" }
+      let rows =
+        switch statement {
+        case "claim":
+          try await Self.rows(
+            NotificationQueue.claimDue, "1, 'app', 'fcm', 100, 20, \(run), NULL", database, growing: Self.fill("NULL"))
+        case "settle":
+          try await Self.rows(
+            NotificationQueue.settleClaimed,
+            "1, 'app', 'fcm', \(numbers), \(hundred("'done'::text")), \(hundred("0::float8")), "
+              + "\(hundred("'e'::text")), \(hundred("'accepted'::text")), \(hundred("NULL::text")), \(run), 7200",
+            database, growing: Self.fill(run))
+        default:
+          try await Self.rows(
+            NotificationQueue.extendClaims, "1, 'app', \(numbers), \(run), 20", database, growing: Self.fill(run))
+        }
+      // Each of a hundred passes some ten steps.
+      #expect((200..<5000).contains(rows))
+    }
+  }
+
+  /// Makes all subscriptions due, claimed by a run.
+  private static func fill(_ run: String) -> String {
+    """
+    INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, due_at, pending, hub_id, lease_until)
+    SELECT customer_id, subscription_id, app_id, service, now(), '{}', \(run),
+           CASE WHEN \(run) IS NOT NULL THEN now() + interval '1 min' END
+      FROM datasync_subscription
+    """
+  }
+
   private static func array(_ values: [String]) -> String { "'{\(values.map { "\"\($0)\"" }.joined(separator: ","))}'" }
 
   /// All rows that the steps of a statement's plan handle.
-  private static func rows(_ statement: Statement, _ arguments: String, _ database: TestDatabase) async throws -> Int {
+  /// - Parameter growing: what is done once the plan is made.
+  private static func rows(
+    _ statement: Statement, _ arguments: String, _ database: TestDatabase, growing: String? = nil
+  ) async throws -> Int {
     try await database.pool.transaction { transaction in
       func run(_ sql: String) async throws -> Rows {
         try await transaction.query(Statement("test.\(sql.hashValue)", .write, sql))
       }
       _ = try await run("SET LOCAL plan_cache_mode = force_generic_plan")
       _ = try await run("PREPARE explained AS \(statement.sql)")
+      if let growing {
+        _ = try await run("EXPLAIN EXECUTE explained(\(arguments))")
+        _ = try await run(growing)
+      }
       let plan = try await run("EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE explained(\(arguments))")[0].decode(
         String.self)
       _ = try await run("DEALLOCATE explained")

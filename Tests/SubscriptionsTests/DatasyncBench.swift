@@ -136,7 +136,7 @@ struct DatasyncBench: Sendable {
         SELECT CASE WHEN attempts = \(attempts) AND lease_until IS NULL
                     THEN extract(epoch FROM due_at - (SELECT max(at) FROM datasync_notification AS n
                                                        WHERE n.subscription_id = s.subscription_id))::float8 END
-          FROM datasync_due AS s
+          FROM datasync_due AS s WHERE customer_id > 0
         """)
       delays = try rows.compactMap { try $0.decode(Double?.self) }
       return !rows.isEmpty && delays.count == rows.count

@@ -72,7 +72,8 @@ import Wire
         }
         _ = try await datasync.delays(after: 13)
         // The first failure is so long ago that the next one is the last.
-        try await datasync.query("UPDATE datasync_due SET first_failed_at = now() - interval '2 hours'")
+        try await datasync.query(
+          "UPDATE datasync_due SET first_failed_at = now() - interval '2 hours' WHERE customer_id > 0")
         try await datasync.makeDue()
         try await datasync.untilIdle()
         let outcomes = try await datasync.outcomes()
@@ -290,7 +291,7 @@ import Wire
       try await datasync.query(
         "UPDATE datasync_due SET hub_id = gen_random_uuid() WHERE subscription_id = \(ids[0])")
       #expect(try await queue.extend(ids, of: lane))
-      try await datasync.query("UPDATE datasync_due SET lease_until = now() - interval '1 s'")
+      try await datasync.query("UPDATE datasync_due SET lease_until = now() - interval '1 s' WHERE customer_id > 0")
       #expect(try await !queue.extend(ids, of: lane))
     }
   }
@@ -349,7 +350,7 @@ import Wire
       datasync.fcm.rule(.any, .refuse(.unavailable()))
       try await datasync.put("/n", "1")
       try await datasync.withRunner { _ = try await datasync.delays(after: 1) }
-      try await datasync.query("UPDATE datasync_due SET due_at = now() + interval '30 min'")
+      try await datasync.query("UPDATE datasync_due SET due_at = now() + interval '30 min' WHERE customer_id > 0")
       datasync.fcm.removeRules()
       try await datasync.withRunner {
         try await datasync.put("/n", "2")
@@ -398,14 +399,14 @@ import Wire
     try await withDatasync { datasync in
       try await datasync.subscribe("phone", "/users", .child)
       try await datasync.put("/users/brief", "1")
-      try await datasync.query("UPDATE datasync_due SET due_at = 'infinity'")
+      try await datasync.query("UPDATE datasync_due SET due_at = 'infinity' WHERE customer_id > 0")
       let (customer, place) = (datasync.bench.customer, try DatasyncPath(text: "/users/brief"))
       try await datasync.bench.database.withPool { observer in
         try await datasync.withRunner {
           try await datasync.bench.pool.transaction { database in
             _ = try await database.query(DatasyncQueries.lock, customer.rawValue, SendingBench.appID)
             _ = try await database.query(Statement("test.lock", .write, "LOCK TABLE datasync_node"))
-            try await datasync.query("UPDATE datasync_due SET due_at = '-infinity'")
+            try await datasync.query("UPDATE datasync_due SET due_at = '-infinity' WHERE customer_id > 0")
             try await datasync.bench.database.someoneWaits(as: observer)
             _ = try await DataTree(datasync.bench.pool).write(
               .put(.null), customer, app: SendingBench.appID, at: place, database)
@@ -430,7 +431,7 @@ import Wire
       try await datasync.put("/n", "1")
       try await datasync.withRunner { try await waitUntil { datasync.fcm.requests.count >= 30 } }
       datasync.fcm.removeRules()
-      try await datasync.query("UPDATE datasync_due SET lease_until = now() - interval '1 s'")
+      try await datasync.query("UPDATE datasync_due SET lease_until = now() - interval '1 s' WHERE customer_id > 0")
       try await datasync.withRunner { try await datasync.untilIdle() }
       let outcomes = try await datasync.outcomes()
       #expect(outcomes.filter { $0 == "uncertain hub_stopped" }.count == 30)
@@ -452,7 +453,7 @@ import Wire
       try await datasync.put("/users/new", "null")
       try await datasync.put("/users/old", "2")
       datasync.fcm.removeRules()
-      try await datasync.query("UPDATE datasync_due SET lease_until = now() - interval '1 s'")
+      try await datasync.query("UPDATE datasync_due SET lease_until = now() - interval '1 s' WHERE customer_id > 0")
       try await datasync.withRunner { try await datasync.untilIdle() }
       #expect(
         datasync.received["phone"]?.last

@@ -91,10 +91,15 @@ CREATE TABLE datasync_due (
   hub_id          uuid,
   lease_until     timestamptz,
   PRIMARY KEY (customer_id, subscription_id)
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0, vacuum_truncate = false);
 -- Of other lanes' rows that are due a claim reads these entries alone.
 CREATE INDEX datasync_due_at ON datasync_due (due_at, customer_id, app_id, service);
-COMMENT ON TABLE  datasync_due                 IS 'What is to be done about subscriptions: a notification that is due or on its way, or an end that is to come. Others have no row. One notification of each at most is on its way, so their order is kept.';
+-- Plans are kept. One that is made while nothing is due would read all that is due later for each row. These rows stand for nothing: they
+-- keep the planner from taking the table for empty.
+INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, due_at)
+SELECT 0, n, '', '', 'infinity' FROM generate_series(-2000, -1) AS n;
+
+COMMENT ON TABLE  datasync_due                 IS 'What is to be done about subscriptions: a notification that is due or on its way, or an end that is to come. Others have no row. One notification of each at most is on its way, so their order is kept. The rows of customer 0 keep the planner from taking the table for empty.';
 COMMENT ON COLUMN datasync_due.customer_id     IS 'The customer that owns the app.';
 COMMENT ON COLUMN datasync_due.subscription_id IS 'The subscription.';
 COMMENT ON COLUMN datasync_due.app_id          IS 'Its app.';

@@ -19,13 +19,15 @@ enum FCMPayload {
     json.append("token", JSONText.quoted(token))
     if let data = message.literalData {
       json.append("data", data.json)
-      json.append("android", JSONValue.object(["priority": .string(priority == .high ? "HIGH" : "NORMAL")]).json)
+      json.beginObject("android")
+      json.append("priority", Array((priority == .high ? "\"HIGH\"" : "\"NORMAL\"").utf8))
+      json.endObject()
       // An alert and mutable-content are what wakes the app's service extension on Apple's phones.
-      let alert = message.alert.flatMap { try? JSONValue(json: $0) } ?? "…"
-      let aps: JSONValue = ["alert": ["body": alert], "mutable-content": .integer(1)]
-      json.append("apns", JSONValue.object(["payload": ["aps": aps]]).json)
+      for name: StaticString in ["apns", "payload", "aps", "alert"] { json.beginObject(name) }
+      json.append("body", message.alert ?? JSONText.quoted("…"))
       json.endObject()
-      json.endObject()
+      json.append("mutable-content", Array("1".utf8))
+      for _ in 1...5 { json.endObject() }
       return json.bytes
     }
     if let alert = message.shownAlert {
@@ -67,7 +69,7 @@ enum FCMPayload {
 
   /// Names and values of data and notification, in bytes as FCM counts them.
   static func size(_ message: RenderedMessage, collapseKey: String?) -> Int {
-    if let data = message.literalData { return data.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } }
+    if let data = message.literalData { return data.size }
     if message.override("fcm") != nil { return size(ofBody: json(message, token: "", collapseKey: collapseKey)) }
     var size = 0
     data(of: message) { size += JSONText.length($0) + JSONText.length($1) }
@@ -144,11 +146,6 @@ enum FCMPayload {
     ["from", "message_type", "collapse_key"].contains(name) || name.hasPrefix("google")
       || name.hasPrefix("gcm")
   }
-}
-
-extension [String: String] {
-  /// The map as a JSON object, in the order of its names.
-  var json: [UInt8] { JSONValue.object(mapValues(JSONValue.string)).json }
 }
 
 extension RenderedMessage {
