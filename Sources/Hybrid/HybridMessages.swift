@@ -42,8 +42,12 @@ public final class HybridMessages: Sendable {
     var answers = [HybridAcceptance](repeating: .refused(.noProvider), count: messages.count)
     var routes: [HybridRoute: [Int]] = [:]
     var refusal: HybridRefusal?
+    var known: [HybridRoute.Key: Result<HybridRoute, HybridRefusal>] = [:]
     for (index, message) in messages.enumerated() {
-      switch try await route(customer, message) {
+      let key = HybridRoute.Key(message)
+      let way = if let way = known[key] { way } else { try await route(customer, key) }
+      known[key] = way
+      switch way {
       case .success(let route): routes[route, default: []].append(index)
       case .failure(let problem):
         answers[index] = .refused(problem)
@@ -99,6 +103,19 @@ public final class HybridMessages: Sendable {
       hasher.combine(apps.map(\.id))
     }
 
+    /// What it follows from, within a customer.
+    struct Key: Hashable {
+      let appKey: UUID?
+      let channels: Set<HybridMessage.Channel>
+      let kind: HybridMessage.Kind?
+
+      init(_ message: HybridMessage) {
+        appKey = message.appKey
+        channels = message.channels.isEmpty ? Set(HybridMessage.Channel.allCases) : message.channels
+        kind = message.kind
+      }
+    }
+
     /// The fallback's among them.
     let apps: [PushApp]
     let traits: HybridTraits
@@ -109,22 +126,23 @@ public final class HybridMessages: Sendable {
   }
 
   private func route(
-    _ customer: CustomerID, _ message: HybridMessage
+    _ customer: CustomerID, _ key: HybridRoute.Key
   ) async throws -> Result<HybridRoute, HybridRefusal> {
-    let channels = message.channels.isEmpty ? Set(HybridMessage.Channel.allCases) : message.channels
+    let channels = key.channels
     var app: HybridApp?
-    if let key = message.appKey {
+    if let key = key.appKey {
       app = try await hybridApps.app(key, of: customer)
       if app == nil { return .failure(.appKeyUnknown) }
     } else if !channels.contains(.sms) {
       return .failure(.appKeyUnknown)
     }
-    let kind = message.kind ?? app?.messageType ?? .standard
+    let kind = key.kind ?? app?.messageType ?? .standard
     var pushApps: [PushApp] = []
     if let app, channels.contains(.push) {
       pushApps = try await apps.apps(customer, appID: app.appID).filter { $0.missingCredential == nil }
     }
-    let sms = try await apps.apps(customer, appID: PushApp.smsAppID).first { $0.missingCredential == nil }
+    // Most customers of the gateway have it. That there is none is remembered, too, of all apps alone.
+    let sms = try await apps.all(customer).first { $0.appID == PushApp.smsAppID && $0.missingCredential == nil }
     let mayFallBack = channels.contains(.sms) && (kind != .otp || app == nil || !channels.contains(.push))
     let fallback = mayFallBack ? sms : nil
     let all = pushApps + [fallback].compactMap(\.self)
