@@ -110,6 +110,41 @@ import Wire
     }
   }
 
+  @Test func `A list waits while many pushes of its customer wait to be sent, and another customer's does not`()
+    async throws
+  {
+    try await withSendingBench { bench in
+      try await bench.addDevices(2000)
+      bench.simulator.apns.rule(.any, .ignore)
+      defer { bench.simulator.apns.answerIgnored() }
+      let dispatcher = bench.dispatcher()
+      let stream = MessageStream(
+        key: try await stream(bench), apps: [try await bench.appOrder(dispatcher)], notify: {}
+      ) {
+        StreamNumbers(
+          message: 1, push: 1, batch: 0, messagesLeft: 10_000, pushesLeft: 1_000_000, batchesLeft: 1_000_000)
+      }
+      let messages = MessageDispatcher(dispatcher)
+      let all = try (1...2000).map { try message(to: "user\($0)@example.com") }
+      _ = try await messages.accept(all, in: stream)
+      let hasRoom = Flag()
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask {
+          await messages.waitForRoom(bench.customer, atMost: .seconds(60))
+          hasRoom.set()
+        }
+        // If it waited, too, this would never end.
+        await messages.waitForRoom(CustomerID(bench.customer.rawValue + 1), atMost: .seconds(60))
+        _ = await bench.simulator.apns.received(count: 1)
+        #expect(!hasRoom.isSet)
+        bench.simulator.apns.removeRules()
+        bench.simulator.apns.answerIgnored()
+      }
+      await messages.end()
+      #expect(hasRoom.isSet)
+    }
+  }
+
   /// A stream that is there.
   private func stream(_ bench: SendingBench) async throws -> SendoutKey {
     let sendout = try await bench.database.query(
@@ -161,4 +196,11 @@ private final class LosingDatabase: Querying {
     if isCommitted { _ = try await database.run(statement, parameters, deadline: deadline) }
     throw PostgresError.unknownOutcome(statement: statement.name)
   }
+}
+
+private final class Flag: Sendable {
+  private let state = Mutex(false)
+
+  var isSet: Bool { state.withLock(\.self) }
+  func set() { state.withLock { $0 = true } }
 }

@@ -80,6 +80,18 @@ public final class MessageDispatcher: Service {
     return acceptances
   }
 
+  /// Waits while many pushes of a customer's messages wait to be sent, which take memory. A push service that is slow holds up lists for no longer
+  /// than this.
+  public func waitForRoom(_ customer: CustomerID, atMost limit: Duration = .milliseconds(250)) async {
+    let end = ContinuousClock.now + limit
+    while lanes.waiting(of: customer) >= Self.manyWaiting, .now < end {
+      guard (try? await Task.sleep(for: .milliseconds(5))) != nil else { return }
+    }
+  }
+
+  /// Pushes enough for the window to stay full meanwhile.
+  private static let manyWaiting = 1000
+
   /// How many messages a statement accepts at most. Of a longer request so many wait at a time, and others take turns with it.
   private static let slice = 256
 
@@ -248,6 +260,13 @@ private final class MessageLanes: Sendable {
     }
   }
 
+  /// How many pushes of a customer wait to be sent.
+  func waiting(of customer: CustomerID) -> Int {
+    lanes.withLock { lanes in
+      lanes.reduce(0) { $0 + ($1.key.sendout.customer == customer ? $1.value.batches.waiting : 0) }
+    }
+  }
+
   private func send(
     _ batches: HandedBatches, _ stream: MessageStream, _ app: AppOrder, _ lane: Lane, _ run: RunID
   ) async {
@@ -292,13 +311,23 @@ private final class MessageLanes: Sendable {
 final class HandedBatches: Sendable {
   private struct State {
     var batches: Deque<HandedBatch> = []
+    /// Of the batches.
+    var pushes = 0
     var isFinished = false
     var reader: CheckedContinuation<Bool, Never>?
   }
 
   private let state = Mutex(State())
 
-  func add(_ batch: HandedBatch) { change { $0.batches.append(batch) } }
+  /// How many pushes nobody has taken.
+  var waiting: Int { state.withLock(\.pushes) }
+
+  func add(_ batch: HandedBatch) {
+    change { state in
+      state.batches.append(batch)
+      state.pushes += batch.batch.pushes.count
+    }
+  }
 
   /// There will be no more.
   func finish() { change { $0.isFinished = true } }
@@ -312,7 +341,11 @@ final class HandedBatches: Sendable {
   /// Waits for a batch and takes it; `nil` at the end.
   func next() async -> HandedBatch? {
     guard await hasMore() else { return nil }
-    return state.withLock { $0.batches.popFirst() }
+    return state.withLock { state in
+      let batch = state.batches.popFirst()
+      state.pushes -= batch?.batch.pushes.count ?? 0
+      return batch
+    }
   }
 
   private func change(_ body: (inout State) -> Void) {

@@ -31,27 +31,31 @@ public enum DeviceVerdict: Sendable, Equatable {
 }
 
 extension MessageService {
-  /// Accepts messages to one device each, and waits for the push service's verdicts. A token that is not registered works at once,
-  /// unless the push service has said that it is dead.
+  /// Accepts a message to one device, and waits for the push service's verdict. A token that is not registered works at once, unless the
+  /// push service has said that it is dead.
   ///
   /// Once a verdict is returned, the message is in the ledger, but for one to a dead token. Passing failures are tried again meanwhile.
   /// What has no verdict in time is `.unavailable`, and goes on by its time to live.
   /// - Parameter limit: how long to wait at most.
-  /// - Returns: what became of each, in their order. Failures are `SendoutError.appWithoutCredentials`, `.streamEnded`;
-  ///   `RegistryError.invalid`; `ContentError`; what `DatabaseUnavailable` recognizes.
+  /// - Throws: `SendoutError.appWithoutCredentials`, `.streamEnded`; `RegistryError.invalid`; `ContentError`; what `DatabaseUnavailable`
+  ///   recognizes.
   public func send(
-    _ customer: CustomerID, _ messages: [DeviceMessage], within limit: Duration
-  ) async -> [Result<DeviceVerdict, any Error>] {
+    _ customer: CustomerID, _ message: DeviceMessage, within limit: Duration
+  ) async throws -> DeviceVerdict {
+    try await send(customer, within: limit, isLong: false) { [message] }[0].get()
+  }
+
+  /// The same of a list. A long one is read once there is a permit. Nothing of what was read is left while verdicts are waited for.
+  /// - Parameter read: makes the messages.
+  /// - Returns: what became of each, in their order, with failures as above.
+  /// - Throws: what `read` throws; `CancellationError` when the task is cancelled while it waits.
+  public func send(
+    _ customer: CustomerID, within limit: Duration, isLong: Bool, reading read: () async throws -> [DeviceMessage]
+  ) async throws -> [Result<DeviceVerdict, any Error>] {
     let deadline = ContinuousClock.now + limit
-    guard messages.count > 1 else {
-      return await verdicts(customer, await accept(customer, messages), until: deadline)
-    }
-    do {
-      let acceptances = try await withListPermit(customer) { await accept(customer, messages) }
-      return await verdicts(customer, acceptances, until: deadline)
-    } catch {
-      return messages.map { _ in .failure(error) }
-    }
+    func accept() async throws -> [DeviceAcceptance] { await self.accept(customer, try await read()) }
+    let acceptances = isLong ? try await withListPermit(customer, accept) : try await accept()
+    return await verdicts(customer, acceptances, until: deadline)
   }
 
   /// What became of a message that was to be accepted.

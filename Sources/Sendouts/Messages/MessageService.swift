@@ -85,7 +85,8 @@ public final class MessageService: Sendable {
     self.now = now
   }
 
-  /// Accepts a list with a permit. Without one it waits before its messages are compiled, which takes most of its memory.
+  /// Accepts a list with a permit, once few of the customer's pushes wait to be sent. Until then it waits before its messages are compiled,
+  /// which takes most of its memory.
   /// - Throws: what `accept` throws; `CancellationError` when the task is cancelled while it waits.
   func withListPermit<Answer>(_ customer: CustomerID, _ accept: () async throws -> Answer) async throws -> Answer {
     let permits = lists.withLock { lists in
@@ -94,7 +95,10 @@ public final class MessageService: Sendable {
       lists[customer] = permits
       return permits
     }
-    return try await permits.withPermit(accept)
+    return try await permits.withPermit {
+      await messages.waitForRoom(customer)
+      return try await accept()
+    }
   }
 
   /// Accepts a message. Once this returns it is committed, and with `wait` the push services have given their verdicts, or the time is

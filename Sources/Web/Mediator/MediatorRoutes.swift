@@ -82,7 +82,8 @@ public struct MediatorRoutes: RouteSet {
 
   private func send(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let sender = try await sender(request, context)
-    guard case .object(let attributes) = try await json(request) else {
+    guard case .object(let attributes) = try JSONValue(json: Array(try await jsonBody(request).readableBytesView))
+    else {
       throw HTTPErrorResponse.badRequest("The body must be a JSON object.")
     }
     return try await reply(to: attributes, sender)
@@ -112,22 +113,34 @@ public struct MediatorRoutes: RouteSet {
   /// Takes a list, each push of it by itself, or one push as a list of one. All are accepted together.
   private func multisend(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let sender = try await sender(request, context)
-    var (verdicts, accepted) = try await list(request, sender, context.logger)
-    let results = await messages.send(sender.customer, accepted.map(\.message), within: patience)
-    for (place, result) in zip(accepted.map(\.place), results) {
-      do { verdicts[place] = try Self.verdict(result) } catch { verdicts[place] = Self.failed(error, context.logger) }
+    let body = try await jsonBody(request)
+    var (verdicts, places): ([SoftphoneVerdict], [Int]) = ([], [])
+    let results = try await messages.send(
+      sender.customer, within: patience, isLong: body.readableBytes > Self.shortBody
+    ) {
+      let list = try await list(body, sender, context.logger)
+      (verdicts, places) = (list.verdicts, list.accepted.map(\.place))
+      return list.accepted.map(\.message)
+    }
+    for (place, result) in zip(places, results) {
+      do { verdicts[place] = try await Self.verdict(of: result.get) } catch {
+        verdicts[place] = Self.failed(error, context.logger)
+      }
     }
     let json = verdicts.map { $0.json(inList: true) }.joined(separator: [UInt8(ascii: ",")])
     return JSONReply.make(bytes: ByteBuffer(bytes: [UInt8(ascii: "[")] + json + [UInt8(ascii: "]")]))
   }
 
-  /// Reads a list. Nothing of its JSON is left when it returns, which is much for as long as verdicts are waited for.
+  /// Bytes of a list that may hold a push or two, and takes little memory.
+  private static let shortBody = 2048
+
+  /// Reads a list.
   /// - Returns: a verdict for each item, and the messages of those that can be sent.
   private func list(
-    _ request: Request, _ sender: Sender, _ logger: Logger
-  ) async throws -> ([SoftphoneVerdict], [(place: Int, message: DeviceMessage)]) {
+    _ body: ByteBuffer, _ sender: Sender, _ logger: Logger
+  ) async throws -> (verdicts: [SoftphoneVerdict], accepted: [(place: Int, message: DeviceMessage)]) {
     let items: [JSONValue]
-    switch try await json(request) {
+    switch try JSONValue(json: Array(body.readableBytesView)) {
     case .array(let list): items = list
     case .object(let attributes): items = [.object(attributes)]
     default: throw HTTPErrorResponse.badRequest("The body must be a JSON list or object.")
@@ -168,11 +181,11 @@ public struct MediatorRoutes: RouteSet {
       body: ResponseBody(byteBuffer: ByteBuffer(string: verdict.word)))
   }
 
-  private func json(_ request: Request) async throws -> JSONValue {
+  private func jsonBody(_ request: Request) async throws -> ByteBuffer {
     guard let type = request.headers[.contentType], JSONBody.isType(type) else {
       throw HTTPErrorResponse.badRequest(HTTPErrorResponse.notJSON.sentence)
     }
-    return try JSONValue(json: Array(try await request.bytes(upTo: Self.bodyLimit).readableBytesView))
+    return try await request.bytes(upTo: Self.bodyLimit)
   }
 }
 
@@ -208,7 +221,7 @@ extension MediatorRoutes {
     switch try await message(attributes, isForm: isForm, sender) {
     case .failure(let refusal): .failed(400, refusal.sentence)
     case .success(let message):
-      try Self.verdict(await messages.send(sender.customer, [message], within: patience)[0])
+      try await Self.verdict { try await messages.send(sender.customer, message, within: patience) }
     }
   }
 
@@ -240,9 +253,9 @@ extension MediatorRoutes {
   }
 
   /// - Throws: what keeps the hub itself from sending.
-  private static func verdict(_ result: Result<DeviceVerdict, any Error>) throws -> SoftphoneVerdict {
+  private static func verdict(of send: () async throws -> DeviceVerdict) async throws -> SoftphoneVerdict {
     do {
-      return SoftphoneVerdict(try result.get())
+      return SoftphoneVerdict(try await send())
     } catch ContentError.invalid(let field, let problem) {
       return .failed(400, "\(field.replacing("message.fields.", with: "")) \(problem).")
     } catch RegistryError.invalid(let field, let problem) {
