@@ -45,9 +45,9 @@ public final class HybridMessages: Sendable {
     var known: [HybridRoute.Key: Result<HybridRoute, HybridRefusal>] = [:]
     for (index, message) in messages.enumerated() {
       let key = HybridRoute.Key(message)
-      let way = if let way = known[key] { way } else { try await route(customer, key) }
-      known[key] = way
-      switch way {
+      let found = if let found = known[key] { found } else { try await route(customer, key) }
+      known[key] = found
+      switch found {
       case .success(let route): routes[route, default: []].append(index)
       case .failure(let problem):
         answers[index] = .refused(problem)
@@ -103,7 +103,7 @@ public final class HybridMessages: Sendable {
       hasher.combine(apps.map(\.id))
     }
 
-    /// What it follows from, within a customer.
+    /// What decides the route of a customer's message.
     struct Key: Hashable {
       let appKey: UUID?
       let channels: Set<HybridMessage.Channel>
@@ -130,8 +130,8 @@ public final class HybridMessages: Sendable {
   ) async throws -> Result<HybridRoute, HybridRefusal> {
     let channels = key.channels
     var app: HybridApp?
-    if let key = key.appKey {
-      app = try await hybridApps.app(key, of: customer)
+    if let appKey = key.appKey {
+      app = try await hybridApps.app(appKey, of: customer)
       if app == nil { return .failure(.appKeyUnknown) }
     } else if !channels.contains(.sms) {
       return .failure(.appKeyUnknown)
@@ -141,7 +141,7 @@ public final class HybridMessages: Sendable {
     if let app, channels.contains(.push) {
       pushApps = try await apps.apps(customer, appID: app.appID).filter { $0.missingCredential == nil }
     }
-    // Most customers of the gateway have it. That there is none is remembered, too, of all apps alone.
+    // `all` remembers that there is none, too.
     let sms = try await apps.all(customer).first { $0.appID == PushApp.smsAppID && $0.missingCredential == nil }
     let mayFallBack = channels.contains(.sms) && (kind != .otp || app == nil || !channels.contains(.push))
     let fallback = mayFallBack ? sms : nil

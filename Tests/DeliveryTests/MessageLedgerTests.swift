@@ -130,11 +130,11 @@ import Wire
       let hasRoom = Flag()
       await withTaskGroup(of: Void.self) { group in
         group.addTask {
-          await messages.waitForRoom(bench.customer, atMost: .seconds(60))
+          await messages.waitForRoom(bench.customer, until: .now + .seconds(60))
           hasRoom.set()
         }
         // If it waited, too, this would never end.
-        await messages.waitForRoom(CustomerID(bench.customer.rawValue + 1), atMost: .seconds(60))
+        await messages.waitForRoom(CustomerID(bench.customer.rawValue + 1), until: .now + .seconds(60))
         _ = await bench.simulator.apns.received(count: 1)
         #expect(!hasRoom.isSet)
         bench.simulator.apns.removeRules()

@@ -80,10 +80,8 @@ public final class MessageDispatcher: Service {
     return acceptances
   }
 
-  /// Waits while many pushes of a customer's messages wait to be sent, which take memory. A push service that is slow holds up lists for no longer
-  /// than this.
-  public func waitForRoom(_ customer: CustomerID, atMost limit: Duration = .milliseconds(250)) async {
-    let end = ContinuousClock.now + limit
+  /// Waits while many pushes of a customer's messages wait to be sent, as these take memory, and until `end` at most.
+  public func waitForRoom(_ customer: CustomerID, until end: ContinuousClock.Instant) async {
     while lanes.waiting(of: customer) >= Self.manyWaiting, .now < end {
       guard (try? await Task.sleep(for: .milliseconds(5))) != nil else { return }
     }
@@ -311,8 +309,7 @@ private final class MessageLanes: Sendable {
 final class HandedBatches: Sendable {
   private struct State {
     var batches: Deque<HandedBatch> = []
-    /// Of the batches.
-    var pushes = 0
+    var waitingPushes = 0
     var isFinished = false
     var reader: CheckedContinuation<Bool, Never>?
   }
@@ -320,12 +317,12 @@ final class HandedBatches: Sendable {
   private let state = Mutex(State())
 
   /// How many pushes nobody has taken.
-  var waiting: Int { state.withLock(\.pushes) }
+  var waiting: Int { state.withLock(\.waitingPushes) }
 
   func add(_ batch: HandedBatch) {
     change { state in
       state.batches.append(batch)
-      state.pushes += batch.batch.pushes.count
+      state.waitingPushes += batch.batch.pushes.count
     }
   }
 
@@ -343,7 +340,7 @@ final class HandedBatches: Sendable {
     guard await hasMore() else { return nil }
     return state.withLock { state in
       let batch = state.batches.popFirst()
-      state.pushes -= batch?.batch.pushes.count ?? 0
+      state.waitingPushes -= batch?.batch.pushes.count ?? 0
       return batch
     }
   }

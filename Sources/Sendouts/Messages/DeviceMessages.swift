@@ -42,19 +42,21 @@ extension MessageService {
   public func send(
     _ customer: CustomerID, _ message: DeviceMessage, within limit: Duration
   ) async throws -> DeviceVerdict {
-    try await send(customer, within: limit, isLong: false) { [message] }[0].get()
+    try await send(customer, within: limit, needsPermit: false) { [message] }[0].get()
   }
 
-  /// The same of a list. A long one is read once there is a permit. Nothing of what was read is left while verdicts are waited for.
-  /// - Parameter read: makes the messages.
+  /// The same of a list. Nothing of what was read is left while verdicts are waited for.
+  /// - Parameters:
+  ///   - needsPermit: whether it is long, so that it is read and accepted once there is a permit.
+  ///   - read: makes the messages.
   /// - Returns: what became of each, in their order, with failures as above.
   /// - Throws: what `read` throws; `CancellationError` when the task is cancelled while it waits.
   public func send(
-    _ customer: CustomerID, within limit: Duration, isLong: Bool, reading read: () async throws -> [DeviceMessage]
+    _ customer: CustomerID, within limit: Duration, needsPermit: Bool, reading read: () async throws -> [DeviceMessage]
   ) async throws -> [Result<DeviceVerdict, any Error>] {
     let deadline = ContinuousClock.now + limit
     func accept() async throws -> [DeviceAcceptance] { await self.accept(customer, try await read()) }
-    let acceptances = isLong ? try await withListPermit(customer, accept) : try await accept()
+    let acceptances = needsPermit ? try await withListPermit(customer, accept) : try await accept()
     return await verdicts(customer, acceptances, until: deadline)
   }
 

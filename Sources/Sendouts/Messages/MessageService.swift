@@ -27,6 +27,8 @@ public final class MessageService: Sendable {
   private let lists = Mutex<[CustomerID: AsyncSemaphore]>([:])
   /// Most lists of a customer that are being accepted at a time.
   private static let mostLists = 8
+  /// How long a list waits at most for earlier pushes of its customer to be sent.
+  private static let longestWait = Duration.milliseconds(250)
   let streams = ExpiringCache<StreamName, OpenStream>(timeToLive: .seconds(60), capacity: 10_000)
   private let templates = ExpiringCache<MessageBody, CompiledMessage>(timeToLive: .seconds(60), capacity: 1000)
   let versions = ExpiringCache<TemplateName, Int32>(timeToLive: .seconds(5), capacity: 1000)
@@ -85,10 +87,11 @@ public final class MessageService: Sendable {
     self.now = now
   }
 
-  /// Accepts a list with a permit, once few of the customer's pushes wait to be sent. Until then it waits before its messages are compiled,
-  /// which takes most of its memory.
+  /// Accepts a list with a permit, once few of the customer's pushes wait to be sent. Before that its messages are not compiled, which takes
+  /// most of its memory. A push service that is slow holds a list up for `longestWait`, the wait for the permit included.
   /// - Throws: what `accept` throws; `CancellationError` when the task is cancelled while it waits.
   func withListPermit<Answer>(_ customer: CustomerID, _ accept: () async throws -> Answer) async throws -> Answer {
+    let end = ContinuousClock.now + Self.longestWait
     let permits = lists.withLock { lists in
       if let permits = lists[customer] { return permits }
       let permits = AsyncSemaphore(Self.mostLists)
@@ -96,7 +99,8 @@ public final class MessageService: Sendable {
       return permits
     }
     return try await permits.withPermit {
-      await messages.waitForRoom(customer)
+      await messages.waitForRoom(customer, until: end)
+      try Task.checkCancellation()
       return try await accept()
     }
   }

@@ -113,14 +113,20 @@ public struct MediatorRoutes: RouteSet {
   /// Takes a list, each push of it by itself, or one push as a list of one. All are accepted together.
   private func multisend(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let sender = try await sender(request, context)
-    let body = try await jsonBody(request)
+    // Neither is kept while verdicts are waited for.
+    var body: ByteBuffer? = try await jsonBody(request)
+    var list: SoftphoneList?
+    if let short = body, short.readableBytes <= Self.shortBody {
+      list = try await self.list(short, sender, context.logger)
+    }
     var (verdicts, places): ([SoftphoneVerdict], [Int]) = ([], [])
     let results = try await messages.send(
-      sender.customer, within: patience, isLong: body.readableBytes > Self.shortBody
+      sender.customer, within: patience, needsPermit: list.map { $0.accepted.count > Self.fewPushes } ?? true
     ) {
-      let list = try await list(body, sender, context.logger)
-      (verdicts, places) = (list.verdicts, list.accepted.map(\.place))
-      return list.accepted.map(\.message)
+      let read = if let list { list } else { try await self.list(body ?? ByteBuffer(), sender, context.logger) }
+      (body, list) = (nil, nil)
+      (verdicts, places) = (read.verdicts, read.accepted.map(\.place))
+      return read.accepted.map(\.message)
     }
     for (place, result) in zip(places, results) {
       do { verdicts[place] = try await Self.verdict(of: result.get) } catch {
@@ -131,14 +137,20 @@ public struct MediatorRoutes: RouteSet {
     return JSONReply.make(bytes: ByteBuffer(bytes: [UInt8(ascii: "[")] + json + [UInt8(ascii: "]")]))
   }
 
-  /// Bytes of a list that may hold a push or two, and takes little memory.
-  private static let shortBody = 2048
+  /// A verdict for each item, and the messages of those that can be sent.
+  private typealias SoftphoneList = (
+    verdicts: [SoftphoneVerdict], accepted: [(place: Int, message: DeviceMessage)]
+  )
+
+  /// Most bytes of a list that is read at once.
+  private static let shortBody = 8192
+  /// Most pushes of a list that waits for no other list, such as a call for each phone of a user.
+  private static let fewPushes = 8
 
   /// Reads a list.
-  /// - Returns: a verdict for each item, and the messages of those that can be sent.
   private func list(
     _ body: ByteBuffer, _ sender: Sender, _ logger: Logger
-  ) async throws -> (verdicts: [SoftphoneVerdict], accepted: [(place: Int, message: DeviceMessage)]) {
+  ) async throws -> SoftphoneList {
     let items: [JSONValue]
     switch try JSONValue(json: Array(body.readableBytesView)) {
     case .array(let list): items = list
