@@ -144,8 +144,9 @@ enum DatasyncQueries {
     "datasync.match", .write,
     """
     WITH noted AS (
-      INSERT INTO datasync_due AS d (customer_id, subscription_id, app_id, service, webhook, due_at, pending)
-      SELECT $1::bigint, s.subscription_id, $2::text, s.service, CASE WHEN s.service = 'webhook' THEN s.target END, now(),
+      INSERT INTO datasync_due AS d (customer_id, subscription_id, app_id, service, webhook, expires_at, due_at, pending)
+      SELECT $1::bigint, s.subscription_id, $2::text, s.service, CASE WHEN s.service = 'webhook' THEN s.target END, s.expires_at,
+             now(),
              CASE WHEN s.event <> 'child' THEN '{}'::jsonb
                   ELSE \(bounded(news)) END
         FROM unnest($3::bytea[], $4::text[], $5::text[], $6::text[], $7::text[])

@@ -84,7 +84,7 @@ struct NotificationEvents: Sendable {
     }
     try await make(next, &made)
     return zip(claimed, keys).map { one, key in
-      guard let key else { return .revoked(reason: one.revoked ?? "expired") }
+      guard let key else { return one.hasEnded ? .revoked(reason: one.revoked ?? "expired") : nil }
       return made[key] ?? nil
     }
   }

@@ -37,12 +37,14 @@ struct NotificationQueue: Sendable {
     let key: Sealed?
     /// Why it has ended; nil while it is valid.
     let revoked: String?
-    /// What changed, as `datasync_due.pending`; nil if it is due because it has expired.
+    /// What changed, as `datasync_due.pending`; nil if it is due because it was to expire.
     let changes: JSONValue?
     let attempts: Int
 
+    let isExpired: Bool
+
     /// Whether it has ended, which is told once, as well as can be.
-    var hasEnded: Bool { revoked != nil || changes == nil }
+    var hasEnded: Bool { revoked != nil || changes == nil && isExpired }
   }
 
   /// What is written of a claimed subscription.
@@ -139,7 +141,7 @@ struct NotificationQueue: Sendable {
         key: key.flatMap { bytes in masterKey.map { Sealed(bytes: bytes.bytes, masterKeyID: $0) } },
         revoked: try row.get("revoked"),
         changes: try changes.map { try JSONValue(json: Array($0.text.utf8)) },
-        attempts: Int(try row.get("attempts") as Int32))
+        attempts: Int(try row.get("attempts") as Int32), isExpired: try row.get("is_expired"))
     }
   }
 
@@ -212,13 +214,14 @@ struct NotificationQueue: Sendable {
     """
   }
 
-  /// The claim of a run that stopped is logged as uncertain: its notification may have arrived, and is sent again.
+  /// The claim of a run that stopped is logged as uncertain: its notification may have arrived, and is sent again. What a write noted of a
+  /// subscription that was made again meanwhile may have its former end.
   static let claimDue = Statement(
     "notification.claim", .write,
     """
     WITH due AS MATERIALIZED (
       SELECT d.subscription_id, d.lease_until IS NOT NULL AS is_lost, s.path, s.event, s.added, s.changed, s.removed, s.target,
-             s.sealed_key, s.master_key_id
+             s.sealed_key, s.master_key_id, s.expires_at, now() AS now
         FROM datasync_due AS d
         LEFT JOIN datasync_subscription AS s
           ON s.customer_id = $1::bigint AND s.subscription_id = d.subscription_id
@@ -236,11 +239,12 @@ struct NotificationQueue: Sendable {
        WHERE d.customer_id = $1::bigint AND d.subscription_id = due.subscription_id AND due.path IS NULL)
     UPDATE datasync_due AS d
        SET lease_until = now() + make_interval(secs => $5::float8), hub_id = $6::uuid,
-           sending = \(merged(isUncertain: "true")), pending = NULL
+           sending = \(merged(isUncertain: "true")), pending = NULL,
+           expires_at = CASE WHEN d.expires_at <= due.now THEN due.expires_at ELSE d.expires_at END
       FROM due
      WHERE d.customer_id = $1::bigint AND d.subscription_id = due.subscription_id AND due.path IS NOT NULL
     RETURNING due.subscription_id, due.path, due.event, due.added, due.changed, due.removed, due.target, due.sealed_key,
-              due.master_key_id, d.revoked, d.sending, d.attempts
+              due.master_key_id, d.revoked, d.sending, d.attempts, d.expires_at <= due.now AS is_expired
     """)
 
   /// A hub whose claim another one has taken over changes nothing, but tells what it knows. What has nothing to come goes.
@@ -256,11 +260,9 @@ struct NotificationQueue: Sendable {
     held AS MATERIALIZED (
       SELECT d.subscription_id, outcome.next, outcome.outcome, outcome.reason, outcome.moment, outcome.due,
              outcome.next = 'retry' AND coalesce(d.first_failed_at < outcome.oldest, false) AS is_over,
-             d.pending IS NULL AND coalesce(s.expires_at, 'infinity') = 'infinity' AS is_last,
-             coalesce(s.expires_at, 'infinity') AS expires_at
+             d.pending IS NULL AND d.expires_at = 'infinity' AS is_last
         FROM tree CROSS JOIN outcome
         JOIN datasync_due AS d ON d.customer_id = $1::bigint AND d.subscription_id = outcome.subscription_id
-        LEFT JOIN datasync_subscription AS s ON s.customer_id = $1::bigint AND s.subscription_id = d.subscription_id
        WHERE d.hub_id = $10::uuid
        ORDER BY d.subscription_id
          FOR UPDATE OF d),
@@ -286,7 +288,7 @@ struct NotificationQueue: Sendable {
                                     WHEN fate.is_tried_again THEN least(d.first_failed_at, fate.moment) END,
              due_at = CASE WHEN fate.is_tried_again THEN fate.due
                            WHEN fate.next IN ('blocked', 'revoke') OR d.pending IS NOT NULL THEN fate.moment
-                           ELSE fate.expires_at END
+                           ELSE d.expires_at END
         FROM fate
        WHERE d.customer_id = $1::bigint AND d.subscription_id = fate.subscription_id AND NOT fate.goes)
     INSERT INTO datasync_notification (customer_id, app_id, subscription_id, service, event, outcome, reason)
@@ -320,8 +322,8 @@ struct NotificationQueue: Sendable {
     "notification.revoke_target", .write,
     """
     WITH \(tree)
-    INSERT INTO datasync_due AS d (customer_id, subscription_id, app_id, service, due_at, pending, revoked)
-    SELECT $1::bigint, s.subscription_id, $2::text, s.service, now(), '{}'::jsonb, $4::text
+    INSERT INTO datasync_due AS d (customer_id, subscription_id, app_id, service, expires_at, due_at, pending, revoked)
+    SELECT $1::bigint, s.subscription_id, $2::text, s.service, s.expires_at, now(), '{}'::jsonb, $4::text
       FROM tree CROSS JOIN datasync_subscription AS s
      WHERE s.customer_id = $1::bigint AND s.app_id = $2::text AND s.target_key = $3::bytea
        AND s.created_at <= $5::timestamptz

@@ -131,38 +131,38 @@ public struct NotificationRunner: Service {
     }
   }
 
-  /// Sends what is due to an app's phones. While full batches are on their way, the next one is claimed. Claims follow each other: each
-  /// shares the app's row, and a write of the tree comes in between.
+  /// Sends what is due to an app's phones. Once a batch has all its room in the window, the next one is claimed. Claims follow each other:
+  /// each shares the app's row, and a write of the tree comes in between.
   /// - Returns: whether there may be more.
   private func sendToService(_ lane: NotificationQueue.Lane, _ isStopped: StopSignal) async throws -> Bool {
-    try await withTaskGroup(of: Void.self) { group in
-      var (batches, running) = (0, 0)
-      do {
-        while !isStopped.isStopped {
-          if running == Self.batchesAtOnce {
-            await group.next()
-            running -= 1
+    try await sender.withRun { run in
+      await withTaskGroup(of: Void.self) { group in
+        var isSent = false
+        do {
+          while !isStopped.isStopped {
+            guard let target = try await target(of: lane) else { break }
+            let limit = sender.room(for: target, upTo: settings.batchSize)
+            guard limit > 0 else { break }
+            let queue = newQueue()
+            let batch = try await queue.take(lane, upTo: limit, from: pool, vault: vault)
+            guard !batch.items.isEmpty else { break }
+            isSent = true
+            let (room, hasRoom) = AsyncStream.makeStream(of: Never.self)
+            group.addTask {
+              await send(batch, of: lane, to: target, in: run, queue, hasRoom: { hasRoom.finish() })
+              hasRoom.finish()
+            }
+            guard batch.items.count == settings.batchSize else { break }
+            for await _ in room {}
           }
-          guard let target = try await target(of: lane) else { break }
-          let room = sender.room(for: target, upTo: settings.batchSize)
-          guard room > 0 else { break }
-          let queue = newQueue()
-          let batch = try await queue.take(lane, upTo: room, from: pool, vault: vault)
-          guard !batch.items.isEmpty else { break }
-          group.addTask { await send(batch, of: lane, to: target, queue) }
-          (batches, running) = (batches + 1, running + 1)
-          guard batch.items.count == settings.batchSize else { break }
+        } catch {
+          // What is on its way goes on.
+          return Result<Bool, any Error>.failure(error)
         }
-      } catch {
-        // What is on its way goes on.
-        return Result<Bool, any Error>.failure(error)
+        return .success(isSent)
       }
-      return .success(batches > 0)
     }.get()
   }
-
-  /// Most batches of a lane that are on their way together.
-  private static let batchesAtOnce = 3
 
   private func newQueue() -> NotificationQueue { NotificationQueue(database: pool, run: UUID(), lease: settings.lease) }
 
@@ -182,8 +182,10 @@ public struct NotificationRunner: Service {
       return true
     }
     let target = dispatcher.webhooks(of: lane.customer, token: destination.headers?.values.first)
-    await send(batch, of: lane, to: target, queue) { claimed in
-      destination.destinationUris[claimed.attempts % destination.destinationUris.count].uri
+    await sender.withRun { run in
+      await send(batch, of: lane, to: target, in: run, queue) { claimed in
+        destination.destinationUris[claimed.attempts % destination.destinationUris.count].uri
+      }
     }
     return true
   }
@@ -211,7 +213,8 @@ public struct NotificationRunner: Service {
 
   private func send(
     _ batch: NotificationQueue.Batch, of lane: NotificationQueue.Lane, to target: DirectTarget,
-    _ queue: NotificationQueue, address: (NotificationQueue.Claimed) -> String = \.target
+    in run: DirectSender.Run,
+    _ queue: NotificationQueue, address: (NotificationQueue.Claimed) -> String = \.target, hasRoom: () -> Void = {}
   ) async {
     var pushes: [DirectPush] = []
     var messages = NotificationMessages(lane: lane, vault: vault)
@@ -245,7 +248,7 @@ public struct NotificationRunner: Service {
           claim.end = isHeld ? asked + settings.lease : asked
         }
       }
-      await sender.send(pushes, to: target, while: { claim.end > .now }) { outcomes in
+      await sender.send(pushes, to: target, in: run, while: { claim.end > .now }, hasRoom: hasRoom) { outcomes in
         await settle(outcomes.map { ($0, items[$0.index].claimed, items[$0.index].events) }, of: lane, queue)
       }
       group.cancelAll()

@@ -41,10 +41,13 @@ enum SubscriptionQueries {
             created_at = excluded.created_at, sealed_key = NULL, master_key_id = NULL
       RETURNING subscription_id, path, event, added, changed, removed, service, target, sealed_key, expires_at),
     ending AS (
-      INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, webhook, due_at)
-      SELECT $1::bigint, subscription_id, $2::text, service, CASE WHEN service = 'webhook' THEN target END, expires_at
+      INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, webhook, expires_at, due_at)
+      SELECT $1::bigint, subscription_id, $2::text, service, CASE WHEN service = 'webhook' THEN target END, expires_at, expires_at
         FROM added WHERE expires_at < 'infinity'
-      ON CONFLICT (customer_id, subscription_id) DO NOTHING)
+      ON CONFLICT (customer_id, subscription_id) DO UPDATE SET expires_at = excluded.expires_at),
+    lasting AS (
+      UPDATE datasync_due AS d SET expires_at = added.expires_at FROM added
+       WHERE d.customer_id = $1::bigint AND d.subscription_id = added.subscription_id AND added.expires_at = 'infinity')
     SELECT \(columns) FROM added
     """)
 

@@ -248,6 +248,50 @@ import Wire
     }
   }
 
+  @Test(arguments: [false, true])
+  func `A subscription that is made again while its notification is on its way ends when it says now`(
+    isForEver: Bool
+  ) async throws {
+    try await withDatasync { datasync in
+      func subscribe(_ seconds: Int?) async throws -> SubscriptionID {
+        try await datasync.store.add(
+          datasync.bench.customer, app: SendingBench.appID,
+          SubscriptionRequest(
+            path: "/n", event: .value, deviceToken: "phone", service: .fcm, durationSeconds: seconds)
+        ).subscriptionId
+      }
+      let id = try await subscribe(isForEver ? 60 : nil)
+      try await datasync.put("/n", "1")
+      let queue = NotificationQueue(database: datasync.bench.pool, run: UUID(), lease: .seconds(600))
+      let items = try await queue.take(
+        datasync.lane, upTo: 10, from: datasync.bench.pool, vault: datasync.bench.vault
+      ).items
+      #expect(items.map(\.claimed.id) == [id])
+      #expect(try await subscribe(isForEver ? nil : 60) == id)
+      try await queue.settle([.init(id: id, next: .done)], of: datasync.lane)
+      let due = try await datasync.query(
+        """
+        SELECT d.due_at = s.expires_at FROM datasync_due AS d JOIN datasync_subscription AS s USING (customer_id, subscription_id)
+        """
+      ).map { try $0.decode(Bool.self) }
+      #expect(due == (isForEver ? [] : [true]))
+    }
+  }
+
+  @Test func `What was to end and was made again is told no end`() async throws {
+    try await withDatasync { datasync in
+      try await datasync.subscribe("phone", "/n", .value)
+      try await datasync.expire()
+      // As when a write notes it while it is made again.
+      try await datasync.query("UPDATE datasync_subscription SET expires_at = 'infinity'")
+      try await datasync.withRunner {
+        try await waitUntil { try await datasync.query("SELECT FROM datasync_due WHERE customer_id > 0").isEmpty }
+      }
+      #expect(try await datasync.subscriptionCount() == 1)
+      #expect(datasync.received == [:])
+    }
+  }
+
   @Test func `An ended subscription of a disabled webhook is gone`() async throws {
     try await withDatasync { datasync in
       try await datasync.subscribeDisabledWebhook("/n")

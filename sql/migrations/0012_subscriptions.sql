@@ -82,6 +82,7 @@ CREATE TABLE datasync_due (
   app_id          text        NOT NULL,
   service         text        NOT NULL,
   webhook         text,
+  expires_at      timestamptz NOT NULL DEFAULT 'infinity',
   due_at          timestamptz NOT NULL,
   pending         jsonb,
   sending         jsonb,
@@ -105,6 +106,7 @@ COMMENT ON COLUMN datasync_due.subscription_id IS 'The subscription.';
 COMMENT ON COLUMN datasync_due.app_id          IS 'Its app.';
 COMMENT ON COLUMN datasync_due.service         IS 'What its notifications go by: fcm, hms or webhook.';
 COMMENT ON COLUMN datasync_due.webhook         IS 'The webhook''s name; NULL for a messaging service.';
+COMMENT ON COLUMN datasync_due.expires_at      IS 'When the subscription ends, as it says itself. Here it is locked together with what is due.';
 COMMENT ON COLUMN datasync_due.due_at          IS 'When there is something to do: at once, after a failed attempt, or when the subscription expires.';
 COMMENT ON COLUMN datasync_due.pending         IS 'What changed since the last notification left: {} for the value; of event child the names of children, each with whether the device has it, or null if that is unknown. The empty name stands for too many. NULL for nothing.';
 COMMENT ON COLUMN datasync_due.sending         IS 'The same of the notification on its way.';

@@ -27,15 +27,30 @@ public struct DirectSender: Sendable {
     dispatcher.laneStatus.reopen(customer)
   }
 
+  /// A lane's pushes for as long as there are some: whatever number of calls sends them, they share one part of the hub's window. So a
+  /// push service that is slow leaves room to others.
+  public struct Run: Sendable {
+    let window: SendWindow
+  }
+
+  public func withRun<Answer>(_ body: (Run) async throws -> Answer) async rethrows -> Answer {
+    let run = Run(window: SendWindow(dispatcher.window))
+    defer { run.window.leave() }
+    return try await body(run)
+  }
+
   /// Sends pushes, and hands over what came of them in groups. Their room in the hub's window is free once `settle` returns.
   ///
   /// Invalid tokens are told at the end. If too many are, the app gets an alarm, and none is told as dead. The lane stays open: only
   /// refused credentials and a service that cannot be reached close it.
   /// - Parameters:
+  ///   - run: waits for room on behalf of one call at a time.
   ///   - isWanted: called just before each push leaves; once it returns false, the rest do not leave.
+  ///   - hasRoom: called once all pushes have their room, so that another call may wait for some.
   ///   - settle: called with each push's outcome exactly once, from several tasks.
   public func send(
-    _ pushes: [DirectPush], to target: DirectTarget, while isWanted: @escaping @Sendable () -> Bool = { true },
+    _ pushes: [DirectPush], to target: DirectTarget, in run: Run,
+    while isWanted: @escaping @Sendable () -> Bool = { true }, hasRoom: () -> Void = {},
     settle: @escaping @Sendable ([DirectOutcome]) async -> Void
   ) async {
     var admitted = pushes.indices
@@ -49,8 +64,7 @@ public struct DirectSender: Sendable {
     if !held.isEmpty {
       await settle(held.map { DirectOutcome(index: $0, form: 0, result: .blocked(reason: "LaneClosed")) })
     }
-    let window = SendWindow(dispatcher.window)
-    defer { window.leave() }
+    let window = run.window
     let size = max(1, min(dispatcher.settings.slice, dispatcher.window.share))
     let reports = await withTaskGroup(of: SliceReport.self) { group in
       for start in stride(from: 0, to: admitted.count, by: size) {
@@ -62,6 +76,7 @@ public struct DirectSender: Sendable {
           return report
         }
       }
+      hasRoom()
       return await group.reduce(into: []) { $0.append($1) }
     }
     await judgeTokens(reports, of: target, settle)
