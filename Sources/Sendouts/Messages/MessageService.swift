@@ -28,7 +28,7 @@ public final class MessageService: Sendable {
   /// Most lists of a customer that are being accepted at a time.
   private static let mostLists = 8
   /// How long a list waits at most for earlier pushes of its customer to be sent.
-  private static let longestWait = Duration.milliseconds(250)
+  private static let longestWait = Duration.seconds(2)
   let streams = ExpiringCache<StreamName, OpenStream>(timeToLive: .seconds(60), capacity: 10_000)
   private let templates = ExpiringCache<MessageBody, CompiledMessage>(timeToLive: .seconds(60), capacity: 1000)
   let versions = ExpiringCache<TemplateName, Int32>(timeToLive: .seconds(5), capacity: 1000)
