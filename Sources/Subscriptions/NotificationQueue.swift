@@ -214,8 +214,8 @@ struct NotificationQueue: Sendable {
     """
   }
 
-  /// The claim of a run that stopped is logged as uncertain: its notification may have arrived, and is sent again. What a write noted of a
-  /// subscription that was made again meanwhile may have its former end.
+  /// The claim of a run that stopped is logged as uncertain: its notification may have arrived, and is sent again. An end that
+  /// is past is read anew: a write may have noted the former one of a subscription that was made again meanwhile.
   static let claimDue = Statement(
     "notification.claim", .write,
     """

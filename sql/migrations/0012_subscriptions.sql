@@ -74,7 +74,8 @@ COMMENT ON COLUMN datasync_subscription.master_key_id   IS 'The master key that 
 COMMENT ON COLUMN datasync_subscription.created_at      IS 'When it was made, or made again.';
 COMMENT ON COLUMN datasync_subscription.expires_at      IS 'When it ends; infinity for never.';
 
--- A row comes with a change and goes with the notification, so what is due costs two entries of indexes whatever the number of subscriptions.
+-- A row comes with a change and goes with the notification. So what is due costs two entries of indexes, whatever number of subscriptions
+-- there is.
 -- It has no foreign key, which would be looked after for each row: a claim removes what is due of a subscription that there is none of.
 CREATE TABLE datasync_due (
   customer_id     bigint      NOT NULL,
@@ -92,7 +93,7 @@ CREATE TABLE datasync_due (
   hub_id          uuid,
   lease_until     timestamptz,
   PRIMARY KEY (customer_id, subscription_id)
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0, vacuum_truncate = false);
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 -- Of other lanes' rows that are due a claim reads these entries alone.
 CREATE INDEX datasync_due_at ON datasync_due (due_at, customer_id, app_id, service);
 -- Plans are kept. One that is made while nothing is due would read all that is due later for each row. These rows stand for nothing: they
