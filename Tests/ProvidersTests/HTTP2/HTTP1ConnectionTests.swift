@@ -83,7 +83,8 @@ import Wire
   }
 
   @Test func `A request that is not answered in time is uncertain, and its connection is given up`() async throws {
-    try await withAPNs(provider: { $0.requestTimeout = .milliseconds(200) }) { simulator, services in
+    // Long enough for the access token, which has the same limit.
+    try await withAPNs(provider: { $0.requestTimeout = .seconds(3) }) { simulator, services in
       let account = services.windows(simulator)
       simulator.wns.rule(.prefix("late"), .ignore)
       #expect(await account.verdicts(simulator, ["late"]) == [.uncertain(reason: "RequestTimeout")])

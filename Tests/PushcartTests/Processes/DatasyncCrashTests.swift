@@ -17,12 +17,12 @@ import Wire
     let size = Self.size
     try await withProcessFixture(configure: { $0.requestsKept = max(2000, 4 * size) }) { fixture in
       let (pushcart, fcm) = (try await Self.pushcart(fixture), fixture.simulator.fcm)
-      // Kills find pushes on their way.
-      fcm.rule(.any, .after(.milliseconds(20), .accept))
       let enabled = try await pushcart.run(
         "datasync", "enable", "--customer", "1", "--app", ProcessFixture.appID, "--json")
       let tree = Tree(key: try #require(try enabled.json.string("secret")))
       for round in 0...Self.kills {
+        fcm.removeRules()
+        fcm.rule(.any, .after(.milliseconds(20), .accept))
         let hub = try await ProcessFixture.Hub(pushcart, logLevel: "info")
         if round == 0 { for place in Self.places { try await tree.subscribe(place, at: hub) } }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -40,7 +40,13 @@ import Wire
             if left == 0 { break }
           }
           #expect(left == 0, "the hub has refused a change: \(tree.refusals.withLock(\.self))")
-          if round < Self.kills { await hub.process.die() }
+          if round < Self.kills {
+            // The kill finds a push that has arrived, but is not answered yet.
+            fcm.removeRules()
+            fcm.rule(.any, .after(.seconds(600), .accept))
+            _ = await fcm.received(count: fcm.count + 1)
+            await hub.process.die()
+          }
           tree.isWritten.store(false, ordering: .relaxed)
           try await group.waitForAll()
         }
