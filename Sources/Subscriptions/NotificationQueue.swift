@@ -13,7 +13,7 @@ struct NotificationQueue: Sendable {
   let lease: Duration
 
   static let channel = "pushcart_datasync"
-  /// How long after its first failure a notification is dropped.
+  /// A notification is dropped that would be sent again later than so long after its first failure.
   static let timeout = Duration.seconds(2 * 60 * 60)
 
   /// What is sent as a whole: an app's subscriptions of one messaging service, or of one webhook.
@@ -247,7 +247,8 @@ struct NotificationQueue: Sendable {
               due.master_key_id, d.revoked, d.sending, d.attempts, d.expires_at <= due.now AS is_expired
     """)
 
-  /// A hub whose claim another one has taken over changes nothing, but tells what it knows. What has nothing to come goes.
+  /// A hub whose claim another one has taken over changes nothing, but tells what it knows. What has nothing to come goes. A service may
+  /// ask for more time than a notification has: then the first failure is the last, and what changes later is told as ever.
   static let settleClaimed = Statement(
     "notification.settle", .write,
     """
@@ -259,7 +260,7 @@ struct NotificationQueue: Sendable {
     \(tree),
     held AS MATERIALIZED (
       SELECT d.subscription_id, outcome.next, outcome.outcome, outcome.reason, outcome.moment, outcome.due,
-             outcome.next = 'retry' AND coalesce(d.first_failed_at < outcome.oldest, false) AS is_over,
+             outcome.next = 'retry' AND coalesce(d.first_failed_at, outcome.moment) < outcome.oldest AS is_over,
              d.pending IS NULL AND d.expires_at = 'infinity' AS is_last
         FROM tree CROSS JOIN outcome
         JOIN datasync_due AS d ON d.customer_id = $1::bigint AND d.subscription_id = outcome.subscription_id

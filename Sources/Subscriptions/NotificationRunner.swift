@@ -296,16 +296,20 @@ public struct NotificationRunner: Service {
   ) -> NotificationQueue.Settlement {
     let event = events[outcome.form].name
     let isLast = claimed.hasEnded
+    // An end is told once more at most, and never dropped without the subscription.
+    func mayTryAgain(after delay: Duration) -> Bool {
+      !isLast || claimed.attempts < 1 && delay <= NotificationQueue.timeout
+    }
     var settlement = NotificationQueue.Settlement(id: claimed.id, next: isLast ? .remove : .done, event: event)
     switch outcome.result {
     case .accepted: settlement.outcome = "accepted"
     case .refused(let reason): (settlement.outcome, settlement.reason) = ("failed", reason)
     case .retry(let delay, let reason):
       (settlement.outcome, settlement.reason) = ("retry", reason)
-      if !isLast || claimed.attempts < 1 { (settlement.next, settlement.delay) = (.retry, delay) }
+      if mayTryAgain(after: delay) { (settlement.next, settlement.delay) = (.retry, delay) }
     case .uncertain(let delay, let reason):
       (settlement.outcome, settlement.reason) = ("uncertain", reason)
-      if !isLast || claimed.attempts < 1 { (settlement.next, settlement.delay) = (.retry, delay) }
+      if mayTryAgain(after: delay) { (settlement.next, settlement.delay) = (.retry, delay) }
     case .tokenDead(let reason, _):
       (settlement.outcome, settlement.reason) = (isLast ? "failed" : "revoked", isLast ? reason : "unregistered_device")
       settlement.next = isLast ? .remove : .revoke

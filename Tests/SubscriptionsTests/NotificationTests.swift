@@ -109,6 +109,36 @@ import Wire
     }
   }
 
+  @Test(arguments: ["86400", "4294967295"])
+  func `A Retry-After beyond two hours drops the notification alone, and the next change is told at once`(
+    seconds: String
+  ) async throws {
+    try await withDatasync { datasync in
+      try await datasync.subscribe("phone", "/n", .value)
+      try await datasync.subscribe("ended", "/ended", .value)
+      try await datasync.query(
+        "UPDATE datasync_subscription SET expires_at = now() - interval '1 s' WHERE path = '/ended/'")
+      try await datasync.query(
+        """
+        INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, expires_at, due_at)
+        SELECT customer_id, subscription_id, app_id, service, expires_at, expires_at
+          FROM datasync_subscription WHERE path = '/ended/'
+        """)
+      datasync.fcm.rule(.any, .refuse(.quotaExceeded(retryAfter: seconds)))
+      try await datasync.put("/n", "1")
+      try await datasync.withRunner {
+        try await waitUntil { try await datasync.query("SELECT FROM datasync_due WHERE customer_id > 0").isEmpty }
+        #expect(try await datasync.outcomes().contains("expired QUOTA_EXCEEDED"))
+        // The end could not be told, and the other one is as it was.
+        #expect(try await datasync.subscriptionCount() == 1)
+        datasync.fcm.removeRules()
+        try await datasync.put("/n", "2")
+        try await datasync.untilIdle()
+      }
+      #expect(datasync.received == ["phone": [map("/n", "Value.Changed", "2")]])
+    }
+  }
+
   @Test func `Many tokens that look dead raise an alarm, end no subscription and hold up nobody`() async throws {
     try await withDatasync { datasync in
       for number in 1...100 { try await datasync.subscribe("phone\(number)", "/n", .value) }
