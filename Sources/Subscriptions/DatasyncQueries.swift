@@ -139,7 +139,8 @@ enum DatasyncQueries {
 
   /// Notes what a write changed at the places `$4` for their subscriptions: one lookup for each place, whatever number of
   /// subscriptions there is. `$5`, `$6` and `$7` are the names of children that were added, changed and removed, each with
-  /// whether it was there before. What was noted before stays: it says what the last notification knew.
+  /// whether it was there before. What was noted before stays: it says what the last notification knew. It gets the two hours that the
+  /// newest change has, since both leave together.
   static let match = Statement(
     "datasync.match", .write,
     """
@@ -159,7 +160,7 @@ enum DatasyncQueries {
        ORDER BY s.subscription_id
       ON CONFLICT (customer_id, subscription_id) DO UPDATE
         SET pending = \(bounded("excluded.pending || coalesce(d.pending, '{}'::jsonb)")),
-            due_at = CASE WHEN d.attempts = 0 THEN excluded.due_at ELSE d.due_at END
+            due_at = CASE WHEN d.attempts = 0 THEN excluded.due_at ELSE d.due_at END, first_failed_at = NULL
       WHERE d.revoked IS NULL
       RETURNING 1)
     SELECT count(*) FROM noted

@@ -139,6 +139,28 @@ import Wire
     }
   }
 
+  @Test func `A change that comes shortly before an older one is dropped has two hours of its own`() async throws {
+    try await withDatasync { datasync in
+      try await datasync.subscribe("phone", "/n", .value)
+      datasync.fcm.rule(.any, .refuse(.unavailable()))
+      try await datasync.put("/n", "1")
+      try await datasync.withRunner {
+        #expect(try await datasync.delays(after: 1) == [1])
+        try await datasync.query(
+          "UPDATE datasync_due SET first_failed_at = now() - interval '2 hours', due_at = 'infinity' WHERE customer_id > 0"
+        )
+        try await datasync.put("/n", "2")
+        try await datasync.makeDue()
+        #expect(try await datasync.delays(after: 2) == [2])
+        datasync.fcm.removeRules()
+        try await datasync.makeDue()
+        try await datasync.untilIdle()
+      }
+      #expect(datasync.received == ["phone": [map("/n", "Value.Changed", "2")]])
+      #expect(try await datasync.outcomes() == ["retry UNAVAILABLE", "retry UNAVAILABLE", "accepted"])
+    }
+  }
+
   @Test func `Many tokens that look dead raise an alarm, end no subscription and hold up nobody`() async throws {
     try await withDatasync { datasync in
       for number in 1...100 { try await datasync.subscribe("phone\(number)", "/n", .value) }

@@ -112,7 +112,7 @@ COMMENT ON COLUMN datasync_due.due_at          IS 'When there is something to do
 COMMENT ON COLUMN datasync_due.pending         IS 'What changed since the last notification left: {} for the value; of event child the names of children, each with whether the device has it, or null if that is unknown. The empty name stands for too many. NULL for nothing.';
 COMMENT ON COLUMN datasync_due.sending         IS 'The same of the notification on its way.';
 COMMENT ON COLUMN datasync_due.attempts        IS 'How often the notification was tried that is due.';
-COMMENT ON COLUMN datasync_due.first_failed_at IS 'When it failed first. After two hours it is dropped.';
+COMMENT ON COLUMN datasync_due.first_failed_at IS 'When it failed first since the last change was noted. After two hours it is dropped.';
 COMMENT ON COLUMN datasync_due.revoked         IS 'Why the subscription has ended; NULL while it is valid. Both rows go once that was told, or could not be.';
 COMMENT ON COLUMN datasync_due.hub_id          IS 'The run of a hub that sends it.';
 COMMENT ON COLUMN datasync_due.lease_until     IS 'Until when it is that run''s. After it, it is uncertain whether it was sent, and it is sent again.';
