@@ -233,7 +233,9 @@ public struct NotificationRunner: Service {
       } catch {
         // Nobody could read it, and later ones neither.
         nothing.append(
-          .init(id: one.id, next: .done, event: event.name, outcome: "failed", reason: "EncryptionKeySealed"))
+          .init(
+            id: one.id, next: one.hasEnded ? .remove : .done, event: event.name, outcome: "failed",
+            reason: "EncryptionKeySealed"))
       }
     }
     await write(nothing, of: lane, queue)

@@ -301,6 +301,27 @@ import Wire
   }
 
   @Test(arguments: [false, true])
+  func `A subscription that has ended is gone, even if its key does not open`(isRevoked: Bool) async throws {
+    try await withDatasync { datasync in
+      try await datasync.subscribe(
+        "phone", "/n", .value, key: Data(repeating: 1, count: 32).base64EncodedString())
+      try await datasync.query("UPDATE datasync_subscription SET sealed_key = '\\x00'")
+      if isRevoked {
+        try await NotificationQueue(database: datasync.bench.pool, run: UUID(), lease: .seconds(20)).revoke(
+          "phone", of: datasync.lane, reason: "unregistered_device", before: .now)
+      } else {
+        try await datasync.expire()
+      }
+      try await datasync.withRunner {
+        try await waitUntil { try await datasync.query("SELECT FROM datasync_due WHERE customer_id > 0").isEmpty }
+      }
+      #expect(try await datasync.subscriptionCount() == 0)
+      #expect(try await datasync.outcomes() == ["failed EncryptionKeySealed"])
+      #expect(datasync.received == [:])
+    }
+  }
+
+  @Test(arguments: [false, true])
   func `A subscription that is made again while its notification is on its way ends when it says now`(
     isForEver: Bool
   ) async throws {
