@@ -170,9 +170,13 @@ struct NotificationQueue: Sendable {
       moment)
   }
 
-  /// Deletes lines of the log that are older than 30 days, some at a time.
-  func prune(_ customer: CustomerID) async throws {
-    try await database.query(Self.pruneLog, customer.rawValue)
+  /// Deletes lines of the log that are older than 30 days, some at a time: no statement takes long, however many there are.
+  func prune(_ customer: CustomerID, portion: Int = 10_000) async throws {
+    var deleted = portion
+    while deleted == portion {
+      try Task.checkCancellation()
+      deleted = try await database.query(Self.pruneLog, customer.rawValue, Int64(portion))[0].decode(Int.self)
+    }
   }
 
   // MARK: Statements
@@ -337,7 +341,13 @@ struct NotificationQueue: Sendable {
   static let pruneLog = Statement(
     "notification.prune", .write,
     """
-    DELETE FROM datasync_notification
-     WHERE customer_id = $1::bigint AND at < now() - interval '30 days'
+    WITH old AS MATERIALIZED (
+      SELECT notification_id FROM datasync_notification
+       WHERE customer_id = $1::bigint AND at < now() - interval '30 days' LIMIT $2::bigint),
+    deleted AS (
+      DELETE FROM datasync_notification AS n USING old
+       WHERE n.customer_id = $1::bigint AND n.notification_id = old.notification_id
+      RETURNING 1)
+    SELECT count(*) FROM deleted
     """)
 }

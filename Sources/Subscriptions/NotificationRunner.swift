@@ -81,13 +81,23 @@ public struct NotificationRunner: Service {
     }
   }
 
-  private func prune() async {
+  /// Deletes old lines of the log. Where that fails, the other customers' go nevertheless.
+  func prune() async {
     do {
-      for customer in try await Customers(pool).all() {
-        try await NotificationQueue(database: pool, run: UUID(), lease: settings.lease).prune(customer.id)
+      for customer in try await Customers(pool).all() where !Task.isCancelled {
+        do {
+          try await newQueue().prune(customer.id)
+        } catch {
+          warn(error, of: customer.id)
+        }
       }
     } catch {
-      logger.warning("could not delete old lines of notifications, retrying later", metadata: ["error": "\(error)"])
+      warn(error)
+    }
+    func warn(_ error: any Error, of customer: CustomerID? = nil) {
+      logger.warning(
+        "could not delete old lines of notifications, retrying later",
+        metadata: ["customer": "\(customer.map { "\($0)" } ?? "all")", "error": "\(error)"])
     }
   }
 
