@@ -102,6 +102,23 @@ import Wire
     }
   }
 
+  @Test func `The tables of a range are dropped together or not at all`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(3)
+      let old = try await ended(bench, daysAgo: 31)
+      try await bench.database.query("SELECT setval('sendout_sendout_id_seq', 100)")
+      try await retention(bench, days: 28).makePartitions()
+      try await bench.pool.transaction { reader in
+        _ = try await reader.query(Statement("test.opens", .read, "SELECT count(*) FROM open_event"))
+        #expect(try await retention(bench, days: 28).run().partitions.isEmpty)
+      }
+      #expect(
+        try await bench.database.query("SELECT to_regclass('partitions.push_1') IS NOT NULL")[0].decode(Bool.self))
+      #expect(try await retention(bench, days: 28).run().partitions.map(\.name) == ["push_1", "open_event_1"])
+      #expect(try await rows(bench, old) == [0, 0, 0])
+    }
+  }
+
   @Test func `A customer who keeps things for ever keeps the partition, and the others' rows go a month late`()
     async throws
   {

@@ -113,7 +113,7 @@ END $$;
 REVOKE EXECUTE ON FUNCTION make_partitions FROM PUBLIC;
 COMMENT ON FUNCTION make_partitions IS 'Makes the partitions that will be needed, one program at a time. Returns those made, and what hinders others.';
 
--- DROP locks the whole table against everybody for the moment that it takes, which is why it is tried once a round only.
+-- DROP locks the whole table against everybody until the commit, which is why a call drops the tables of one range only, both or none.
 -- DETACH CONCURRENTLY would not, but PostgreSQL refuses it beside a DEFAULT partition.
 CREATE FUNCTION drop_expired_partitions(days int4, is_trial boolean) RETURNS TABLE (dropped text, known_rows bigint, problem text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
@@ -156,18 +156,20 @@ BEGIN
       CONTINUE WHEN (part.end_value::timestamptz <= now() - make_interval(days => longest)) IS NOT TRUE;
       names := ARRAY['device_event_' || to_char(part.first_value::timestamptz AT TIME ZONE 'UTC', 'YYYY_MM')];
     END IF;
-    FOREACH expired IN ARRAY names LOOP
-      BEGIN
-        IF NOT is_trial THEN EXECUTE format('DROP TABLE partitions.%I', expired); END IF;
-        RETURN QUERY SELECT expired::text, part.known_rows, NULL;
-      EXCEPTION WHEN lock_not_available THEN
-        RETURN QUERY SELECT expired::text, 0::bigint, sqlerrm;
-      END;
-    END LOOP;
+    BEGIN
+      IF NOT is_trial THEN
+        FOREACH expired IN ARRAY names LOOP EXECUTE format('DROP TABLE partitions.%I', expired); END LOOP;
+      END IF;
+    EXCEPTION WHEN lock_not_available THEN
+      RETURN QUERY SELECT names[1]::text, 0::bigint, sqlerrm;
+      CONTINUE;
+    END;
+    RETURN QUERY SELECT name::text, part.known_rows, NULL::text FROM unnest(names) AS name;
+    IF NOT is_trial THEN RETURN; END IF;
   END LOOP;
 END $$;
 REVOKE EXECUTE ON FUNCTION drop_expired_partitions FROM PUBLIC;
-COMMENT ON FUNCTION drop_expired_partitions IS 'Drops partitions of which everything has expired for every customer, or only names them. Days are the hub''s retention, NULL for ever.';
+COMMENT ON FUNCTION drop_expired_partitions IS 'Drops the partitions of a range of which everything has expired for every customer, or only names those of all such ranges. Days are the hub''s retention, NULL for ever.';
 
 -- Without statistics of new rows the planner expects a handful of pushes where there are a million. Autovacuum sees to each
 -- partition a minute later, and never to the table as a whole, whose statistics joins go by.

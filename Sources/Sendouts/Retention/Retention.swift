@@ -46,15 +46,21 @@ public struct Retention: Sendable {
   @discardableResult
   public func run(isTrial: Bool = false) async throws -> ExpiredData {
     var expired = ExpiredData()
-    for row in try await pool.query(RetentionQueries.dropPartitions, days, isTrial) {
-      let (name, rows, problem) = try row.decode(String.self, Int.self, String?.self)
-      if let problem {
-        logger.info(
-          "an expired partition is in use, and dropped later",
-          metadata: ["partition": "\(name)", "problem": "\(problem)"])
-      } else {
+    var mayHaveMore = true
+    while mayHaveMore {
+      mayHaveMore = false
+      for row in try await pool.query(RetentionQueries.dropPartitions, days, isTrial) {
+        let (name, rows, problem) = try row.decode(String.self, Int.self, String?.self)
+        if let problem {
+          logger.info(
+            "an expired partition is in use, and dropped later",
+            metadata: ["partition": "\(name)", "problem": "\(problem)"])
+          continue
+        }
         expired.partitions.append(ExpiredData.Partition(name: name, knownRows: rows))
-        if !isTrial { logger.info("expired partition dropped", metadata: ["partition": "\(name)", "rows": "\(rows)"]) }
+        guard !isTrial else { continue }
+        logger.info("expired partition dropped", metadata: ["partition": "\(name)", "rows": "\(rows)"])
+        mayHaveMore = true
       }
     }
     for customer in try await Customers(pool).all() {
