@@ -136,7 +136,7 @@ struct MessageLedger: Sendable {
     let asked = ContinuousClock.now
     let columns = RecipientColumns(
       messages.reduce(into: []) { $0.formUnion(RecipientFields(named: $1.content.template.recipientFields)) })
-    let rows = try await rows(messages, numbers, columns)
+    let (rows, repeated) = try await rows(messages, numbers, columns)
     var acceptances = [Acceptance](repeating: .addresseeUnknown, count: messages.count)
     var pushes = [[(number: PushNumber, app: PushAppID)]](repeating: [], count: messages.count)
     var contents: [Int32: MessageContent] = [:]
@@ -171,6 +171,7 @@ struct MessageLedger: Sendable {
       batches[batch, default: handed(batch, push, recipient, asked)].batch.add(queued)
       batches[batch]?.recipients.append(recipient)
     }
+    for index in repeated { acceptances[index] = .repeated }
     for index in messages.indices {
       if case .accepted(let number, _) = acceptances[index] {
         acceptances[index] = .accepted(number: number, pushes: pushes[index])
@@ -202,30 +203,50 @@ struct MessageLedger: Sendable {
     )
   }
 
+  /// - Returns: also the indices of messages that are repeated, if the rows do not say so.
   private func rows(
     _ messages: [NewMessage], _ numbers: StreamNumbers, _ columns: RecipientColumns
-  ) async throws -> Rows {
+  ) async throws -> (rows: Rows, repeated: [Int]) {
     do {
-      return try await database.query(accept: messages, numbers, self, columns)
+      return (try await database.query(accept: messages, numbers, self, columns), [])
     } catch PostgresError.unknownOutcome {
       return try await committedRows(messages, numbers, columns)
     }
   }
 
-  /// The reply was lost. The same statement with the same numbers fails if they are taken, which says that it was committed.
+  /// The reply was lost. If the statement was committed, the same one with the same numbers finds them taken, or its own idempotency keys.
   private func committedRows(
     _ messages: [NewMessage], _ numbers: StreamNumbers, _ columns: RecipientColumns
-  ) async throws -> Rows {
+  ) async throws -> (rows: Rows, repeated: [Int]) {
     do {
-      return try await database.query(accept: messages, numbers, self, columns)
+      let again = try await database.query(accept: messages, numbers, self, columns)
+      let results = Set(try again.map { try $0.column(1) as Int16 })
+      guard results.contains(2), !results.contains(0) else { return (again, []) }
+      let committed = try await acceptedRows(messages, numbers, columns)
+      return try committed.rows.contains { try $0.column(1) as Int16 == 0 } ? committed : (again, [])
     } catch PostgresError.server(let error) where error.sqlState == ServerError.uniqueViolation {
-      return try await database.query(
-        MessageQueries.accepted.reading(columns), key.customer.rawValue, key.sendout.rawValue,
-        (0..<messages.count).map { numbers.message + Int32($0) })
+      return try await acceptedRows(messages, numbers, columns)
     } catch let error as PostgresError where error.isPassing {
       // Whether the first one was committed is still not known, and the caller must not hear that nothing was done.
       throw PostgresError.unknownOutcome(statement: MessageQueries.accept.reading(columns).name)
     }
+  }
+
+  /// Reads what a statement has written whose reply was lost. A message that is not there has a key that was used before, or nobody to
+  /// go to.
+  private func acceptedRows(
+    _ messages: [NewMessage], _ numbers: StreamNumbers, _ columns: RecipientColumns
+  ) async throws -> (rows: Rows, repeated: [Int]) {
+    let rows = try await database.query(
+      MessageQueries.accepted.reading(columns), key.customer.rawValue, key.sendout.rawValue,
+      (0..<messages.count).map { numbers.message + Int32($0) })
+    let missing = try rows.compactMap { row -> Int? in
+      try row.column(1) as Int16 == 0 ? nil : Int(try row.column(0) as Int32 - numbers.message)
+    }.filter { messages[$0].repetitionKey != nil }
+    guard !missing.isEmpty else { return (rows, []) }
+    let taken = try await Messages(database).repetitions(
+      key.customer, of: missing.compactMap { messages[$0].repetitionKey?.key })
+    return (rows, missing.filter { messages[$0].repetitionKey.map { taken[$0.key] != nil } ?? false })
   }
 }
 
