@@ -106,7 +106,7 @@ enum SendoutQueries {
     UPDATE sendout
        SET state = 'finished', finished_at = now()
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'running'
-       AND (kind = 'broadcast' OR started_at < now() - interval '25 hours')
+       AND (kind = 'broadcast' OR started_at < now() - interval '30 hours')
     RETURNING sendout_id
     """)
 
@@ -119,7 +119,7 @@ enum SendoutQueries {
     "sendout.settled", .read,
     """
     SELECT customer_id, sendout_id FROM sendout
-     WHERE state = 'running' AND (kind = 'broadcast' OR started_at < now() - interval '25 hours')
+     WHERE state = 'running' AND (kind = 'broadcast' OR started_at < now() - interval '30 hours')
        AND NOT EXISTS (SELECT FROM push_batch
                         WHERE push_batch.customer_id = sendout.customer_id AND push_batch.sendout_id = sendout.sendout_id
                           AND push_batch.state IN ('queued', 'held', 'claimed'))

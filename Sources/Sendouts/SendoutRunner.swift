@@ -72,6 +72,7 @@ public struct SendoutRunner: Service {
       for try await event in pool.notifications(on: ["pushcart_sendout"]) {
         switch event {
         case .mayHaveMissed:
+          worker.dispatcher.verifyStream(nil)
           await scan(tasks, isThorough: true)
           for task in tasks.all { await check(task) }
         case .notification(_, let payload):
@@ -85,7 +86,7 @@ public struct SendoutRunner: Service {
     }
   }
 
-  /// Wakes the task of a running sendout; interrupts that of any other, so that nothing more leaves.
+  /// Wakes the task of a running sendout; interrupts that of any other, so that nothing more leaves, and no message is accepted in it.
   private func check(_ task: SendoutTask) async {
     do {
       if try await worker.find(task.key)?.state == .running { return task.wake() }
@@ -94,6 +95,7 @@ public struct SendoutRunner: Service {
         "could not read a sendout, its sending is interrupted",
         metadata: ["sendout": "\(task.key)", "error": "\(error)"])
     }
+    worker.dispatcher.verifyStream(task.key)
     task.interrupt()
   }
 

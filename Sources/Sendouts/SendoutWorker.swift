@@ -34,6 +34,13 @@ struct SendoutWorker: Sendable {
     case .running: return try await send(sendout, task, &consecutiveFailures)
     case .draft, .paused, .cancelled, .finished:
       try await requeueLost(sendout)
+      // A hub may have accepted messages of a stream before it heard that this has ended.
+      guard sendout.isStream else { return .done }
+      switch sendout.state {
+      case .finished: return try await send(sendout, task, &consecutiveFailures)
+      case .paused: try await Ledger(pool).hold(sendout.key)
+      default: try await pool.transaction { try await Ledger($0).cancel(sendout.key) }
+      }
       return .done
     }
   }

@@ -39,6 +39,102 @@ import Wire
     }
   }
 
+  @Test(arguments: [false, true])
+  func `Messages with idempotency keys whose commit had no reply are accepted once, and true repetitions are told`(
+    isCommitted: Bool
+  ) async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(2)
+      let key = try await stream(bench)
+      var numbers = StreamNumbers(message: 1, push: 1, batch: 0, messagesLeft: 10, pushesLeft: 1000, batchesLeft: 100)
+      _ = try await ledger(bench, bench.pool, key).accept([message(to: "user1@example.com", once: "old")], &numbers)
+      let database = LosingDatabase(bench.pool, isCommitted: isCommitted)
+      let messages = try [("user1@example.com", "a"), ("user2@example.com", "old"), ("user2@example.com", "b")].map {
+        try message(to: $0.0, once: $0.1)
+      }
+      let (acceptances, batches) = try await ledger(bench, database, key).accept(messages, &numbers)
+      #expect(database.losses == 1)
+      guard case .accepted(2, let first) = acceptances[0], case .repeated = acceptances[1],
+        case .accepted(4, let second) = acceptances[2]
+      else {
+        Issue.record("\(acceptances)")
+        return
+      }
+      #expect((first + second).map(\.number) == [PushNumber(2), PushNumber(3)])
+      #expect(batches.count == 1 && batches[0].batch.pushes.map(\.message) == [2, 4])
+      // The next ones find their numbers free.
+      #expect(numbers.message == 5 && numbers.push == 4 && numbers.batch == 2)
+      let (next, _) = try await ledger(bench, bench.pool, key).accept(
+        [message(to: "user2@example.com", once: "c")], &numbers)
+      guard case .accepted(5, _) = next[0] else {
+        Issue.record("\(next)")
+        return
+      }
+      #expect(try await bench.database.query("SELECT count(*) FROM message")[0].decode(Int.self) == 4)
+    }
+  }
+
+  @Test func `Batches that wait in the hub keep their leases, however long the push service takes`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(30)
+      bench.simulator.apns.rule(.any, .ignore)
+      var hub = TestHub()
+      hub.dispatch.window = 10
+      hub.dispatch.extendEvery = .milliseconds(20)
+      let dispatcher = bench.dispatcher(hub)
+      let key = try await stream(bench)
+      let messages = MessageDispatcher(dispatcher)
+      let stream = try await messageStream(bench, dispatcher, key)
+      for number in 1...30 { _ = try await messages.accept(message(to: "user\(number)@example.com"), in: stream) }
+      _ = await bench.simulator.apns.received(count: 1)
+      // As if the time of each were nearly over. Those that wait are extended like those that are sent.
+      try await bench.database.query("UPDATE push_batch SET lease_until = now() + interval '30 minutes'")
+      try await waitUntil {
+        try await bench.database.query(
+          "SELECT count(*) FROM push_batch WHERE state = 'claimed' AND lease_until < now() + interval '31 minutes'")[0]
+          .decode(Int.self) == 0
+      }
+      bench.simulator.apns.removeRules()
+      bench.simulator.apns.answerIgnored()
+      await messages.end()
+      #expect(try await bench.ledger.counts(key).accepted == 30)
+      #expect(bench.simulator.apns.count == 30)
+    }
+  }
+
+  @Test func `A message that is accepted while the hub stops is left to other hubs`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(1)
+      let dispatcher = bench.dispatcher()
+      let key = try await stream(bench)
+      let messages = MessageDispatcher(dispatcher)
+      let stream = try await messageStream(bench, dispatcher, key)
+      await messages.end()
+      guard case .accepted = try await messages.accept(message(to: "user1@example.com"), in: stream) else {
+        Issue.record("not accepted")
+        return
+      }
+      let (state, hub) = try await bench.database.query("SELECT state, hub_id::text FROM push_batch")[0].decode(
+        String.self, String?.self)
+      #expect(state == "queued" && hub == nil && bench.simulator.apns.count == 0)
+    }
+  }
+
+  @Test func `A verdict that comes after its caller has left is not kept`() {
+    let waits = MessageWaits()
+    let key = SendoutKey(CustomerID(1), SendoutID(1))
+    waits.add(MessageWait(), key, [PushNumber(1), PushNumber(2)])
+    func settle(_ number: Int64, _ state: PushState) {
+      waits.settled(
+        key, [Settlement(push: PushNumber(number), batch: 0, state: state, reason: nil, left: true)])
+    }
+    settle(1, .waiting)
+    settle(2, .accepted)
+    #expect(!waits.isEmpty)
+    settle(1, .failed)
+    #expect(waits.isEmpty)
+  }
+
   @Test func `Messages that are due later are queued by lane and moment, and only the others are handed over`()
     async throws
   {
@@ -84,10 +180,7 @@ import Wire
       var hub = TestHub()
       hub.dispatch.window = 20
       let dispatcher = bench.dispatcher(hub)
-      let stream = MessageStream(key: key, apps: [try await bench.appOrder(dispatcher)], notify: {}) {
-        StreamNumbers(
-          message: 1, push: 1, batch: 0, messagesLeft: 1000, pushesLeft: 100_000, batchesLeft: 10_000)
-      }
+      let stream = try await messageStream(bench, dispatcher, key)
       let messages = MessageDispatcher(dispatcher)
       try await withThrowingTaskGroup(of: Void.self) { group in
         for number in 1...60 {
@@ -118,12 +211,7 @@ import Wire
       bench.simulator.apns.rule(.any, .ignore)
       defer { bench.simulator.apns.answerIgnored() }
       let dispatcher = bench.dispatcher()
-      let stream = MessageStream(
-        key: try await stream(bench), apps: [try await bench.appOrder(dispatcher)], notify: {}
-      ) {
-        StreamNumbers(
-          message: 1, push: 1, batch: 0, messagesLeft: 10_000, pushesLeft: 1_000_000, batchesLeft: 1_000_000)
-      }
+      let stream = try await messageStream(bench, dispatcher, stream(bench))
       let messages = MessageDispatcher(dispatcher)
       let all = try (1...2000).map { try message(to: "user\($0)@example.com") }
       _ = try await messages.accept(all, in: stream)
@@ -156,18 +244,29 @@ import Wire
     return SendoutKey(bench.customer, SendoutID(sendout))
   }
 
-  private func ledger(_ bench: SendingBench, _ database: any Querying) async throws -> MessageLedger {
-    MessageLedger(
-      database: database, key: try await stream(bench), apps: [bench.app.id], run: RunID(), lease: .seconds(60),
-      room: 100)
+  private func messageStream(
+    _ bench: SendingBench, _ dispatcher: Dispatcher, _ key: SendoutKey
+  ) async throws -> MessageStream {
+    MessageStream(key: key, apps: [try await bench.appOrder(dispatcher)], notify: {}) {
+      StreamNumbers(
+        message: 1, push: 1, batch: 0, messagesLeft: 10_000, pushesLeft: 1_000_000, batchesLeft: 1_000_000)
+    }
   }
 
-  private func message(to originalID: String, at moment: Date? = nil) throws -> NewMessage {
+  private func ledger(
+    _ bench: SendingBench, _ database: any Querying, _ key: SendoutKey? = nil
+  ) async throws -> MessageLedger {
+    let key = if let key { key } else { try await stream(bench) }
+    return MessageLedger(
+      database: database, key: key, apps: [bench.app.id], run: RunID(), lease: .seconds(60), room: 100)
+  }
+
+  private func message(to originalID: String, at moment: Date? = nil, once key: String? = nil) throws -> NewMessage {
     let content = MessageContent(
       template: try MessageTemplate(MessageBody(alert: "x")), sendout: SendoutFields(), hasPage: false)
     return NewMessage(
       to: .contact(originalID: originalID), content: content, body: #"{"alert":"x"}"#, reference: nil,
-      repetitionKey: nil, wait: nil, deliverAt: moment)
+      repetitionKey: key.map { NewMessage.RepetitionKey(key: $0, fingerprint: [1]) }, wait: nil, deliverAt: moment)
   }
 }
 
@@ -188,7 +287,9 @@ private final class LosingDatabase: Querying {
     _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
   ) async throws -> Rows {
     let isLost = count.withLock { count in
-      guard statement.name == "message.accept", count == 0 else { return false }
+      guard statement.name.hasPrefix("message.accept"), statement.name != "message.accepted", count == 0 else {
+        return false
+      }
       count += 1
       return true
     }

@@ -162,7 +162,10 @@ CREATE TABLE push (
 ) PARTITION BY RANGE (sendout_id);
 -- The contact comes first. With the customer first, the planner took this index for as good as the primary key on a new
 -- table, and each open then read all of the customer's pushes. A contact has only one customer, so look-ups lose nothing.
-CREATE INDEX push_contact ON push (contact_id, customer_id);
+-- Pushes of messages have an index of their own: each adds an entry at a random place, which costs a fifth more of the statement
+-- where sendouts have made the index large.
+CREATE INDEX push_contact ON push (contact_id, customer_id) WHERE message_no IS NULL;
+CREATE INDEX push_contact_of_message ON push (contact_id, customer_id) WHERE message_no IS NOT NULL;
 COMMENT ON TABLE  push             IS 'The ledger: one row for each sendout and device, from intent to outcome to open.';
 COMMENT ON COLUMN push.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN push.sendout_id  IS 'The sendout.';

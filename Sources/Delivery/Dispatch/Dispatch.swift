@@ -24,7 +24,7 @@ final class Dispatch: Sendable {
   let circuitBreaker: CircuitBreaker
   /// Whether this run has told that the circuit breaker is open.
   let isAlarmed = Atomic(false)
-  private let leases = Leases()
+  private let leases: Leases
   /// Batches that are handed over; `nil` to claim them from the ledger.
   private let source: HandedBatches?
   private let hasAccepted = Atomic(false)
@@ -44,6 +44,7 @@ final class Dispatch: Sendable {
     self.app = app
     self.lane = lane
     self.source = source
+    leases = source?.leases ?? Leases()
     ledger = BatchLedger(
       database: dispatcher.database, key: order.key, lane: lane, run: run, lease: settings.lease,
       isHybrid: order.isHybrid)
@@ -61,13 +62,15 @@ final class Dispatch: Sendable {
     self.logger = logger
     writeAhead = .ofMarks { [ledger] marks in try await ledger.advance(marks) }
     outcomeWriter = OutcomeWriter(of: order.key, unwritten: dispatcher.unwritten) {
-      [ledger, leases, logger, waits = dispatcher.waits] settlements, room in
+      [ledger, leases, logger, isStream = order.isStream, waits = dispatcher.waits, hubWindow = dispatcher.window]
+      settlements, room in
       let successors = window.successors(of: room)
       do {
         let (settled, isMarked) = try await ledger.settle(settlements, marking: successors?.mark)
         leases.settled(settled)
         waits.settled(ledger.key, settlements)
         window.release(room, to: successors, isMarked: isMarked)
+        if isStream, waits.isEmpty, hubWindow.isHalfFree { try? await Task.sleep(for: Self.pauseBetweenWrites) }
       } catch {
         if !Task.isCancelled, !Self.isRetryable(error, "write outcomes", logger) {
           window.close(.unavailable(reason: "the hub failed to write outcomes", after: nil))
@@ -77,6 +80,10 @@ final class Dispatch: Sendable {
       }
     }
   }
+
+  /// How long outcomes of messages gather while nobody waits for them or for their room. They come a few at a time, and writing a few
+  /// costs most of what writing many does.
+  private static let pauseBetweenWrites = Duration.milliseconds(4)
 
   func run(until stop: StopSignal, shouldYield: @escaping @Sendable () -> Bool) async -> DispatchResult {
     defer { window.leave() }
@@ -94,6 +101,7 @@ final class Dispatch: Sendable {
       }
     } onCancel: {
       outcomeWriter.cancel()
+      writeAhead.cancel()
     }
     if admission == .probe { dispatcher.laneStatus.endProbe(laneKey) }
     // Another hub may have opened the circuit breaker: then the app's alarm stays.
@@ -114,6 +122,7 @@ final class Dispatch: Sendable {
     if let source {
       if let handed = await source.next() {
         await persistently("release a batch") { try await closed.settle(handed.batch, isNew: true) }
+        leases.remove(handed.batch.claim)
         dispatcher.window.giveBack(ofMessages: handed.batch.markedCount)
       }
     } else {
@@ -200,7 +209,6 @@ final class Dispatch: Sendable {
   /// The next batch that is handed over. One that comes once the window is closed goes back to the ledger.
   private func nextHanded(_ source: HandedBatches) async -> PreparedBatch? {
     guard window.end == nil, let handed = await source.next() else { return nil }
-    leases.add(handed.batch.claim, until: handed.batch.leaseEnd)
     let run = BatchRun(handed.batch, dispatcher.outcomePolicy(of: order, for: lane.app))
     guard window.end == nil else {
       await release(run)

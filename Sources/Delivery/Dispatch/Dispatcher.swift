@@ -25,6 +25,7 @@ public struct Dispatcher: Sendable {
   let waits = MessageWaits()
   let window: HubWindow
   let unwritten = UnwrittenOutcomes()
+  let streams = ActiveStreams()
 
   /// - Parameters:
   ///   - now: the clock by which pushes are dated and expire.
@@ -52,6 +53,10 @@ public struct Dispatcher: Sendable {
   public func isOpen(_ lane: Lane, of customer: CustomerID) -> Bool {
     laneStatus.mayTry(LaneStatus.Key(customer: customer, lane: lane))
   }
+
+  /// Asks the database before further messages are accepted in a stream: it may have been paused or cancelled.
+  /// - Parameter key: nil for all streams.
+  public func verifyStream(_ key: SendoutKey?) { streams.forgetNumbers(of: key) }
 
   /// Closes a lane that refuses the app's credentials, or has none. It is tried again with the back-off of an unavailable one, or once the
   /// app changes. That is logged once for each closing.

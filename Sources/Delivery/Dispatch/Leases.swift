@@ -22,6 +22,9 @@ final class Leases: Sendable {
     }
   }
 
+  /// How many claims there are.
+  var count: Int { state.withLock(\.ends.count) }
+
   /// Whether the lease is certainly valid.
   func holds(_ claim: Claim) -> Bool {
     state.withLock { $0.ends[claim].map { .now < $0 } ?? false }

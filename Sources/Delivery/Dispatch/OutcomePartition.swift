@@ -16,6 +16,9 @@ struct OutcomePartition: Sendable {
   var refusalReason: String?
   /// Pushes that the push service answered.
   var answered = 0
+  /// Pushes that it did not answer though they left, and why.
+  var lost = 0
+  var lostReason: String?
   /// Of these, pushes that it put off, and the longest time that it asked for.
   var postponed = 0
   var longestWish = Duration.zero
@@ -38,7 +41,12 @@ struct OutcomePartition: Sendable {
           settlement.reason = outcome.reductions.union(slice.reduced[outcome.index] ?? []).words
         }
         settlements.append(settlement)
-        answered += 1
+        if case .uncertain(let reason) = outcome.verdict {
+          lost += 1
+          lostReason = reason.forLedger
+        } else {
+          answered += 1
+        }
       case .invalid(let token):
         if token.isDated { datedInvalid.append(token) } else { undatedInvalid.append(token) }
         answered += 1
@@ -59,7 +67,7 @@ struct ServiceAvailability: Sendable {
     /// It looked at a push.
     case available
     case unknown
-    /// No push was sent, or all were put off: `wish` is the longest time that it asked for.
+    /// No push was sent, none was answered, or all were put off: `wish` is the longest time that it asked for.
     case unavailable(reason: String, wish: Duration)
   }
 
@@ -68,8 +76,10 @@ struct ServiceAvailability: Sendable {
   private var wish = Duration.zero
   private var reason: String?
   private var unsentReason: String?
+  private var lost = 0
+  private var lostReason: String?
 
-  /// Fewer put off say more about their devices than about the service.
+  /// Fewer put off or lost say more about their devices than about the service.
   private static let evidence = 10
 
   mutating func record(_ partition: OutcomePartition) {
@@ -78,6 +88,8 @@ struct ServiceAvailability: Sendable {
     wish = max(wish, partition.longestWish)
     reason = partition.postponementReason ?? reason
     unsentReason = partition.unsentReason ?? unsentReason
+    lost += partition.lost
+    lostReason = partition.lostReason ?? lostReason
   }
 
   /// The same of an outcome that no ledger has.
@@ -85,6 +97,9 @@ struct ServiceAvailability: Sendable {
     switch verdict {
     case .unsent(let reason): unsentReason = reason.forLedger
     case .credentialsRefused: break
+    case .uncertain(let reason):
+      lost += 1
+      lostReason = reason.forLedger
     case .retry(let after, let why):
       answered += 1
       postponed += 1
@@ -97,8 +112,8 @@ struct ServiceAvailability: Sendable {
   func finding(by evidence: OutageEvidence) -> Finding {
     if answered > postponed { return .available }
     if evidence != .none, answered >= Self.evidence, let reason { return .unavailable(reason: reason, wish: wish) }
-    if evidence == .anyFailure, answered == 0, let unsentReason {
-      return .unavailable(reason: unsentReason, wish: .zero)
+    if evidence == .anyFailure, answered == 0, let reason = unsentReason ?? (lost >= Self.evidence ? lostReason : nil) {
+      return .unavailable(reason: reason, wish: .zero)
     }
     return .unknown
   }

@@ -113,6 +113,9 @@ final class HubWindow: Sendable {
     state = Mutex(State(free: size))
   }
 
+  /// Whether at least half of it is free.
+  var isHalfFree: Bool { state.withLock { $0.free * 2 >= size } }
+
   /// Takes room for messages, if there is some at once.
   /// - Returns: how much, at most `count`.
   func takeForMessages(upTo count: Int) -> Int {

@@ -63,6 +63,7 @@ public struct Ledger: Sendable {
   /// Nothing more is claimed, ever. Unclaimed pushes are cancelled now, claimed ones at release unless they have left.
   public func cancel(_ key: SendoutKey) async throws {
     try await database.query(FreezeQueries.unlimited)
+    try await database.query(LedgerQueries.cancelUnclaimed, key.customer.rawValue, key.sendout.rawValue)
     try await database.query(LedgerQueries.cancel, key.customer.rawValue, key.sendout.rawValue)
   }
 

@@ -4,38 +4,64 @@ package import Postgres
 /// sendout. Batches are locked before pushes everywhere, so these never deadlock with each other.
 enum LedgerQueries {
   static let all: [Statement] = [
-    hold, resume, cancel, due, requeueLost, remainingWork, lanes, counts, pushes, pushesOfContact,
+    hold, resume, cancel, cancelUnclaimed, due, requeueLost, remainingWork, lanes, counts, pushes, pushesOfContact,
   ]
 
   /// Unclaimed batches are held now, claimed ones when they are released. Locks the batches it changes.
   static let hold = Statement(
     "ledger.hold", .write,
     """
+    WITH batch AS MATERIALIZED (\(locked(in: "'queued', 'claimed'")))
     UPDATE push_batch
        SET release_to = 'held', state = CASE WHEN state = 'queued' THEN 'held' ELSE state END
-     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('queued', 'claimed')
+      FROM batch
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_batch.batch_no = batch.batch_no
+       AND state IN ('queued', 'claimed')
     """)
+
+  /// Locks the batches in these states in the order of their numbers, as outcomes do.
+  private static func locked(in states: String) -> String {
+    """
+    SELECT batch_no FROM push_batch
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN (\(states))
+     ORDER BY batch_no
+       FOR NO KEY UPDATE
+    """
+  }
 
   static let resume = Statement(
     "ledger.resume", .write,
     """
+    WITH batch AS MATERIALIZED (\(locked(in: "'held', 'claimed'")))
     UPDATE push_batch
        SET release_to = 'queued', state = CASE WHEN state = 'held' THEN 'queued' ELSE state END
-     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('held', 'claimed')
+      FROM batch
+     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_batch.batch_no = batch.batch_no
+       AND state IN ('held', 'claimed')
     """)
 
   /// Unclaimed pushes are cancelled now. Claimed ones keep their outcome, or are cancelled at release (`BatchQueries.release`).
-  static let cancel = Statement(
-    "ledger.cancel", .write,
-    """
-    WITH stopped AS (
-      UPDATE push_batch
-         SET release_to = 'cancelled', state = CASE WHEN state = 'claimed' THEN state ELSE 'cancelled' END,
-             \(BatchQueries.cancelledCounts("state <> 'claimed'"))
-       WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('queued', 'held', 'claimed')
-      RETURNING state, first_push, last_push)
-    \(BatchQueries.cancelPushes(of: "stopped"))
-    """)
+  static let cancel = cancel("ledger.cancel", "'queued', 'held', 'claimed'")
+
+  /// The same of those that are not claimed. A million take seconds, in which outcomes of claimed batches must not wait for a lock.
+  static let cancelUnclaimed = cancel("ledger.cancel_unclaimed", "'queued', 'held'")
+
+  private static func cancel(_ name: String, _ states: String) -> Statement {
+    Statement(
+      name, .write,
+      """
+      WITH batch AS MATERIALIZED (\(locked(in: states))),
+      stopped AS (
+        UPDATE push_batch
+           SET release_to = 'cancelled', state = CASE WHEN state = 'claimed' THEN state ELSE 'cancelled' END,
+               \(BatchQueries.cancelledCounts("state <> 'claimed'"))
+          FROM batch
+         WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_batch.batch_no = batch.batch_no
+           AND state IN (\(states))
+        RETURNING state, first_push, last_push)
+      \(BatchQueries.cancelPushes(of: "stopped"))
+      """)
+  }
 
   /// What any hub may do now, of all customers: lanes with batches to claim. True for what does not wait until a lane opens: batches with a
   /// message that has expired, and claimed batches whose lease has.
@@ -164,14 +190,18 @@ enum LedgerQueries {
      LIMIT $5::bigint
     """)
 
-  /// The pushes of the contact `$3`.
+  /// The pushes of the contact `$3`. Those of sendouts and of messages have an index each.
   static let pushesOfContact = Statement(
     "ledger.pushes_of_contact", .read,
     """
     SELECT push_no, device_id, contact_id, state, attempts, reason, resent_because, sent_at, settled_at,
            nullif(not_before, 'infinity') AS not_before, opened_at, address, delivery, delivery_reason, reported_at
-      FROM push
-     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND contact_id = $3::bigint
+      FROM (SELECT * FROM push
+             WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND contact_id = $3::bigint AND message_no IS NULL
+             UNION ALL
+            SELECT * FROM push
+             WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND contact_id = $3::bigint AND message_no IS NOT NULL
+           ) AS push
      ORDER BY push_no
     """)
 }

@@ -19,7 +19,6 @@ public final class MessageDispatcher: Service {
   }
 
   private let dispatcher: Dispatcher
-  private let streams: ActiveStreams
   private let batcher: Batcher<Item, [Acceptance]>
   private let lanes: MessageLanes
   private let shutdownTimeout: Duration
@@ -30,15 +29,13 @@ public final class MessageDispatcher: Service {
   public init(_ dispatcher: Dispatcher, sendsItself: Bool = true, shutdownTimeout: Duration = .seconds(25)) {
     self.dispatcher = dispatcher
     self.shutdownTimeout = shutdownTimeout
-    let streams = ActiveStreams()
-    self.streams = streams
     let lanes = MessageLanes(dispatcher)
     self.lanes = lanes
     batcher = Batcher(
       BatchLimits(batchWeight: Self.slice, batchesPerKey: 1, items: 8192, timeout: .seconds(10)),
       full: PostgresError.busy("too many messages are waiting already")
     ) { _, items in
-      try await Self.accept(items, dispatcher, streams, sendsItself ? lanes : nil)
+      try await Self.accept(items, dispatcher, sendsItself ? lanes : nil)
     }
   }
 
@@ -99,11 +96,12 @@ public final class MessageDispatcher: Service {
   }
 
   private static func accept(
-    _ items: [Item], _ dispatcher: Dispatcher, _ streams: ActiveStreams, _ lanes: MessageLanes?
+    _ items: [Item], _ dispatcher: Dispatcher, _ allLanes: MessageLanes?
   ) async throws -> [[Acceptance]] {
     let stream = items[0].stream
     let messages = items.flatMap(\.messages)
-    let active = streams.active(stream.key)
+    let lanes = allLanes.flatMap { $0.takesMore(of: stream) ? $0 : nil }
+    let active = dispatcher.streams.active(stream.key)
     var numbers = active.numbers.withLock { $0 }
     if numbers?.suffice(for: messages.count, devicesEach: 50) != true { numbers = try await stream.reserve() }
     guard var numbers else { preconditionFailure("a stream without numbers") }
@@ -131,7 +129,7 @@ public final class MessageDispatcher: Service {
     }
     if let lanes {
       marked = batches.reduce(0) { $0 + $1.batch.markedCount }
-      for batch in batches { lanes.hand(batch, stream, active.run) }
+      for batch in batches where !lanes.hand(batch, stream, active.run) { await release(batch, of: ledger, dispatcher) }
     } else if !batches.isEmpty {
       try await stream.notify()
     }
@@ -142,23 +140,49 @@ public final class MessageDispatcher: Service {
     }
   }
 
+  /// Leaves a batch to other hubs, as this one has begun to stop.
+  private static func release(_ handed: HandedBatch, of ledger: MessageLedger, _ dispatcher: Dispatcher) async {
+    dispatcher.window.giveBack(ofMessages: handed.batch.markedCount)
+    guard let run = ledger.run else { return }
+    let batches = BatchLedger(
+      database: dispatcher.database, key: ledger.key, lane: handed.lane, run: run, lease: ledger.lease)
+    // If this fails, its lease expires.
+    try? await batches.release(handed.batch.claim)
+  }
+
   /// Ends lanes that have nothing to do, until graceful shutdown or cancellation; then waits for pushes in flight.
   public func run() async throws {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { try? await gracefulShutdown() }
-      group.addTask { while (try? await Task.sleep(for: .seconds(30))) != nil { self.lanes.endIdle() } }
+      group.addTask {
+        while (try? await Task.sleep(for: .seconds(30))) != nil {
+          self.lanes.endIdle()
+          self.dispatcher.streams.forgetIdle()
+        }
+      }
       await group.next()
       group.cancelAll()
     }
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask { await self.end() }
-      group.addTask { try? await Task.sleep(for: self.shutdownTimeout) }
-      await group.next()
+    await withTaskGroup(of: Bool.self) { group in
+      group.addTask {
+        await self.end()
+        return true
+      }
+      group.addTask {
+        try? await Task.sleep(for: self.shutdownTimeout)
+        return false
+      }
+      if await group.next() == false {
+        dispatcher.logger.warning(
+          "shutdown timeout: some batches of messages are not settled yet; a hub continues with them when their leases expire",
+          metadata: ["batches": "\(lanes.held)", "timeout": "\(shutdownTimeout)"])
+      }
       group.cancelAll()
     }
   }
 
-  /// Waits for pushes in flight, and sends nothing more. When the task is cancelled it drops them, and their leases expire.
+  /// Sends what is handed over already, and waits for it. What is accepted later is left to other hubs. When the task is cancelled it
+  /// drops all, and leases expire.
   public func end() async { await lanes.endAll() }
 }
 
@@ -186,7 +210,7 @@ public struct MessageStream: Sendable {
 }
 
 /// What this hub keeps of each stream that it has accepted messages for.
-private final class ActiveStreams: Sendable {
+final class ActiveStreams: Sendable {
   final class Active: Sendable {
     let run = RunID()
     let numbers = Mutex<StreamNumbers?>(nil)
@@ -203,16 +227,25 @@ private final class ActiveStreams: Sendable {
     }
   }
 
-  private let streams = Mutex<[SendoutKey: Active]>([:])
+  private let streams = Mutex<[SendoutKey: (active: Active, lastUse: ContinuousClock.Instant)]>([:])
 
   func active(_ key: SendoutKey) -> Active {
     streams.withLock { streams in
-      if let active = streams[key] { return active }
-      let active = Active()
-      streams[key] = active
+      let active = streams[key]?.active ?? Active()
+      streams[key] = (active, .now)
       return active
     }
   }
+
+  /// Drops the numbers that are reserved: reserving others shows whether the stream still goes on.
+  /// - Parameter key: nil for all.
+  func forgetNumbers(of key: SendoutKey?) {
+    let all = streams.withLock { streams in key.map { [streams[$0]].compactMap(\.self) } ?? Array(streams.values) }
+    for (active, _) in all { active.numbers.withLock { $0 = nil } }
+  }
+
+  /// Forgets streams that had no message for so long that their lanes have ended: each day has new ones.
+  func forgetIdle() { streams.withLock { $0 = $0.filter { .now - $0.value.lastUse < .seconds(3600) } } }
 }
 
 /// A task for each lane of each stream that sends what is handed to it.
@@ -229,16 +262,34 @@ private final class MessageLanes: Sendable {
     var lastUse: ContinuousClock.Instant
   }
 
+  private struct State {
+    var lanes: [Key: Running] = [:]
+    var isClosed = false
+  }
+
   private let dispatcher: Dispatcher
-  private let lanes = Mutex<[Key: Running]>([:])
+  private let state = Mutex(State())
   private static let idleLimit = Duration.seconds(60)
+  /// Most pushes of a stream that wait in memory. What comes beyond waits in the ledger, and any hub sends it.
+  private static let mostWaiting = 10_000
   init(_ dispatcher: Dispatcher) { self.dispatcher = dispatcher }
 
-  func hand(_ batch: HandedBatch, _ stream: MessageStream, _ run: RunID) {
-    guard let app = stream.apps.first(where: { $0.app == batch.lane.app }) else { return }
-    lanes.withLock { lanes in
+  /// Whether it takes further messages of a stream.
+  func takesMore(of stream: MessageStream) -> Bool {
+    state.withLock { state in
+      let lanes = stream.apps.flatMap { app in [true, false].map { Lane(app: app.app, isSandbox: $0) } }
+      let waiting = lanes.reduce(0) { $0 + (state.lanes[Key(sendout: stream.key, lane: $1)]?.batches.waiting ?? 0) }
+      return !state.isClosed && waiting < Self.mostWaiting
+    }
+  }
+
+  /// - Returns: whether it is taken.
+  func hand(_ batch: HandedBatch, _ stream: MessageStream, _ run: RunID) -> Bool {
+    guard let app = stream.apps.first(where: { $0.app == batch.lane.app }) else { return false }
+    return state.withLock { state in
+      guard !state.isClosed else { return false }
       let key = Key(sendout: stream.key, lane: batch.lane)
-      let earlier = lanes[key]
+      let earlier = state.lanes[key]
       // One that began with older credentials sends what it has, and no more.
       if earlier.map({ $0.app.version < app.version }) ?? true {
         earlier?.batches.finish()
@@ -251,19 +302,23 @@ private final class MessageLanes: Sendable {
             earlier?.task.cancel()
           }
         }
-        lanes[key] = Running(batches: batches, app: app, task: task, lastUse: .now)
+        state.lanes[key] = Running(batches: batches, app: app, task: task, lastUse: .now)
       }
-      lanes[key]?.lastUse = .now
-      lanes[key]?.batches.add(batch)
+      state.lanes[key]?.lastUse = .now
+      state.lanes[key]?.batches.add(batch)
+      return true
     }
   }
 
   /// How many pushes of a customer wait to be sent.
   func waiting(of customer: CustomerID) -> Int {
-    lanes.withLock { lanes in
-      lanes.reduce(0) { $0 + ($1.key.sendout.customer == customer ? $1.value.batches.waiting : 0) }
+    state.withLock { state in
+      state.lanes.reduce(0) { $0 + ($1.key.sendout.customer == customer ? $1.value.batches.waiting : 0) }
     }
   }
+
+  /// How many batches are not settled yet.
+  var held: Int { state.withLock { $0.lanes.values.reduce(0) { $0 + $1.batches.leases.count } } }
 
   private func send(
     _ batches: HandedBatches, _ stream: MessageStream, _ app: AppOrder, _ lane: Lane, _ run: RunID
@@ -283,18 +338,18 @@ private final class MessageLanes: Sendable {
   }
 
   func endIdle() {
-    let idle = lanes.withLock { lanes in
-      let idle = lanes.filter { .now - $0.value.lastUse > Self.idleLimit }
-      for key in idle.keys { lanes[key] = nil }
+    let idle = state.withLock { state in
+      let idle = state.lanes.filter { .now - $0.value.lastUse > Self.idleLimit }
+      for key in idle.keys { state.lanes[key] = nil }
       return idle.values.map(\.batches)
     }
     for batches in idle { batches.finish() }
   }
 
   func endAll() async {
-    let all = lanes.withLock { lanes in
-      defer { lanes = [:] }
-      return Array(lanes.values)
+    let all = state.withLock { state in
+      state.isClosed = true
+      return Array(state.lanes.values)
     }
     for lane in all { lane.batches.finish() }
     await withTaskCancellationHandler {
@@ -305,7 +360,7 @@ private final class MessageLanes: Sendable {
   }
 }
 
-/// Batches that are handed over: one task at a time takes them.
+/// Batches that are handed over: one task at a time takes them. Their leases are extended while they wait, too.
 final class HandedBatches: Sendable {
   private struct State {
     var batches: Deque<HandedBatch> = []
@@ -314,12 +369,14 @@ final class HandedBatches: Sendable {
     var reader: CheckedContinuation<Bool, Never>?
   }
 
+  let leases = Leases()
   private let state = Mutex(State())
 
   /// How many pushes nobody has taken.
   var waiting: Int { state.withLock(\.waitingPushes) }
 
   func add(_ batch: HandedBatch) {
+    leases.add(batch.batch.claim, until: batch.batch.leaseEnd)
     change { state in
       state.batches.append(batch)
       state.waitingPushes += batch.batch.pushes.count

@@ -7,6 +7,7 @@ public struct PushVerdict: Sendable, Equatable {
   public let reason: String?
   /// What kept the push service from accepting it, if anything did.
   public let cause: FailureCause?
+  var isFinal: Bool { ![.queued, .waiting].contains(state) }
 }
 
 /// Waits for the verdicts on a message's pushes.
@@ -62,7 +63,7 @@ public final class MessageWait: Sendable {
     let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
       state.verdicts[push] = verdict
       // One that waits for another attempt may have its verdict in time.
-      let isOpen = [.queued, .waiting].contains(verdict.state)
+      let isOpen = !verdict.isFinal
       if !isOpen || endsWhenRefused && verdict.cause == .credentialsRefused { state.open.remove(push) }
       guard state.open.isEmpty else { return nil }
       defer { state.waiter = nil }
@@ -98,9 +99,12 @@ final class MessageWaits: Sendable {
     waits.withLock { waits in for push in pushes { waits[Key(sendout: sendout, push: push)] = nil } }
   }
 
+  /// Whether nobody waits for a verdict.
+  var isEmpty: Bool { waits.withLock(\.isEmpty) }
+
   /// Outcomes were written.
   func settled(_ sendout: SendoutKey, _ settlements: [Settlement]) {
-    guard waits.withLock({ !$0.isEmpty }) else { return }
+    guard !isEmpty else { return }
     tell(
       sendout,
       settlements.map { ($0.push, PushVerdict(state: $0.state, reason: $0.reason, cause: $0.cause)) })
@@ -113,7 +117,9 @@ final class MessageWaits: Sendable {
 
   private func tell(_ sendout: SendoutKey, _ verdicts: [(PushNumber, PushVerdict)]) {
     for (push, verdict) in verdicts {
-      waits.withLock { $0[Key(sendout: sendout, push: push)] }?.record(push, verdict)
+      let key = Key(sendout: sendout, push: push)
+      // After a final verdict there is no other, and the caller may have left before it could be told what to remove.
+      waits.withLock { verdict.isFinal ? $0.removeValue(forKey: key) : $0[key] }?.record(push, verdict)
     }
   }
 }
