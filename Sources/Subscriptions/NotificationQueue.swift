@@ -56,7 +56,7 @@ struct NotificationQueue: Sendable {
       case retry
       /// It is sent again once its lane is open. No attempt is counted.
       case blocked
-      /// The subscription ends, and is told so.
+      /// The subscription ends, and is told so; if it was made again after `since`, it is `retry` instead.
       case revoke
       /// The subscription has ended.
       case remove
@@ -65,6 +65,8 @@ struct NotificationQueue: Sendable {
     var id: SubscriptionID
     var next: Next
     var delay: Duration = .zero
+    /// Until when its token was dead.
+    var since: Date?
     var event: String?
     /// As the log has it; nil for no line.
     var outcome: String?
@@ -151,7 +153,7 @@ struct NotificationQueue: Sendable {
     try await database.query(
       Self.settleClaimed, lane.customer.rawValue, lane.app, lane.service, settlements.map(\.id.rawValue),
       settlements.map(\.next.rawValue), settlements.map { $0.delay / .seconds(1) }, settlements.map(\.event),
-      settlements.map(\.outcome), settlements.map(\.reason), run, Self.timeout / .seconds(1))
+      settlements.map(\.outcome), settlements.map(\.reason), run, Self.timeout / .seconds(1), settlements.map(\.since))
   }
 
   /// Extends claims to the length of a lease from now on.
@@ -181,8 +183,9 @@ struct NotificationQueue: Sendable {
 
   // MARK: Statements
   //
-  // Those that wait for what is due lock it in the order of its subscriptions' numbers, as `datasync.match` does. Before these they share
-  // the app's row, which a write that matches several times has for itself (`DatasyncQueries.lockAlone`). So none of them deadlocks.
+  // Those that wait for what is due lock it in the order of its subscriptions' numbers, as `datasync.match` does. Before it they lock the
+  // subscriptions that may end, in the same order. Before all of these they share the app's row, which a write that matches several times
+  // has for itself (`DatasyncQueries.lockAlone`). So none of them deadlocks.
 
   /// Shares the app's row, as `tree`.
   static let tree = """
@@ -258,15 +261,26 @@ struct NotificationQueue: Sendable {
     """
     WITH outcome AS MATERIALIZED (
       SELECT subscription_id, next, event, outcome, reason, now() AS moment,
-             now() + make_interval(secs => delay) AS due, now() + make_interval(secs => delay - $11::float8) AS oldest
-        FROM unnest($4::bigint[], $5::text[], $6::float8[], $7::text[], $8::text[], $9::text[])
-               AS outcome (subscription_id, next, delay, event, outcome, reason)),
+             now() + make_interval(secs => delay) AS due, now() + make_interval(secs => delay - $11::float8) AS oldest, since
+        FROM unnest($4::bigint[], $5::text[], $6::float8[], $7::text[], $8::text[], $9::text[], $12::timestamptz[])
+               AS outcome (subscription_id, next, delay, event, outcome, reason, since)),
     \(tree),
-    held AS MATERIALIZED (
-      SELECT d.subscription_id, outcome.next, outcome.outcome, outcome.reason, outcome.moment, outcome.due,
-             outcome.next = 'retry' AND coalesce(d.first_failed_at, outcome.moment) < outcome.oldest AS is_over,
-             d.pending IS NULL AND d.expires_at = 'infinity' AS is_last
+    ending AS MATERIALIZED (
+      SELECT s.subscription_id, s.created_at
         FROM tree CROSS JOIN outcome
+        JOIN datasync_subscription AS s ON s.customer_id = $1::bigint AND s.subscription_id = outcome.subscription_id
+       WHERE outcome.next IN ('revoke', 'remove')
+       ORDER BY s.subscription_id
+         FOR UPDATE OF s),
+    held AS MATERIALIZED (
+      SELECT d.subscription_id, fate.next, outcome.outcome, outcome.reason, outcome.moment, outcome.due,
+             fate.next = 'retry' AND coalesce(d.first_failed_at, outcome.moment) < outcome.oldest AS is_over,
+             d.pending IS NULL AND d.expires_at = 'infinity' AS is_last
+        FROM tree CROSS JOIN (SELECT count(*) FROM ending) AS locked CROSS JOIN outcome
+        LEFT JOIN ending ON ending.subscription_id = outcome.subscription_id
+       CROSS JOIN LATERAL (
+         SELECT CASE WHEN outcome.next = 'revoke' AND ending.created_at > outcome.since THEN 'retry' ELSE outcome.next END AS next
+       ) AS fate
         JOIN datasync_due AS d ON d.customer_id = $1::bigint AND d.subscription_id = outcome.subscription_id
        WHERE d.hub_id = $10::uuid
        ORDER BY d.subscription_id
@@ -298,9 +312,9 @@ struct NotificationQueue: Sendable {
        WHERE d.customer_id = $1::bigint AND d.subscription_id = fate.subscription_id AND NOT fate.goes)
     INSERT INTO datasync_notification (customer_id, app_id, subscription_id, service, event, outcome, reason)
     SELECT $1::bigint, $2::text, outcome.subscription_id, $3::text, coalesce(outcome.event, ''),
-           CASE WHEN outcome.subscription_id IN (SELECT subscription_id FROM fate WHERE is_over) THEN 'expired'
+           CASE WHEN fate.is_over THEN 'expired' WHEN fate.next = 'retry' AND outcome.next = 'revoke' THEN 'retry'
                 ELSE outcome.outcome END, outcome.reason
-      FROM outcome
+      FROM outcome LEFT JOIN fate ON fate.subscription_id = outcome.subscription_id
      WHERE outcome.outcome IS NOT NULL
     """)
 
@@ -326,13 +340,18 @@ struct NotificationQueue: Sendable {
   static let revokeTarget = Statement(
     "notification.revoke_target", .write,
     """
-    WITH \(tree)
+    WITH \(tree),
+    ending AS MATERIALIZED (
+      SELECT s.subscription_id, s.service, s.expires_at
+        FROM tree CROSS JOIN datasync_subscription AS s
+       WHERE s.customer_id = $1::bigint AND s.app_id = $2::text AND s.target_key = $3::bytea
+         AND s.created_at <= $5::timestamptz
+       ORDER BY s.subscription_id
+         FOR UPDATE OF s)
     INSERT INTO datasync_due AS d (customer_id, subscription_id, app_id, service, expires_at, due_at, pending, revoked)
-    SELECT $1::bigint, s.subscription_id, $2::text, s.service, s.expires_at, now(), '{}'::jsonb, $4::text
-      FROM tree CROSS JOIN datasync_subscription AS s
-     WHERE s.customer_id = $1::bigint AND s.app_id = $2::text AND s.target_key = $3::bytea
-       AND s.created_at <= $5::timestamptz
-     ORDER BY s.subscription_id
+    SELECT $1::bigint, ending.subscription_id, $2::text, ending.service, ending.expires_at, now(), '{}'::jsonb, $4::text
+      FROM (SELECT count(*) FROM ending) AS locked CROSS JOIN ending
+     ORDER BY ending.subscription_id
     ON CONFLICT (customer_id, subscription_id) DO UPDATE
       SET revoked = excluded.revoked, pending = excluded.pending, due_at = excluded.due_at, attempts = 0, first_failed_at = NULL
     WHERE d.revoked IS NULL AND d.lease_until IS NULL

@@ -272,7 +272,7 @@ public struct NotificationRunner: Service {
     _ queue: NotificationQueue
   ) async {
     let dead = outcomes.compactMap { outcome, claimed, _ -> (String, Date)? in
-      guard claimed.revoked == nil, case .tokenDead(_, let since) = outcome.result else { return nil }
+      guard claimed.revoked == nil, case .tokenDead(_, _, let since) = outcome.result else { return nil }
       return (claimed.target, since)
     }
     await write(outcomes.map { Self.settlement(of: $0, $1, $2) }, of: lane, queue, dead: dead)
@@ -322,9 +322,10 @@ public struct NotificationRunner: Service {
     case .uncertain(let delay, let reason):
       (settlement.outcome, settlement.reason) = ("uncertain", reason)
       if mayTryAgain(after: delay) { (settlement.next, settlement.delay) = (.retry, delay) }
-    case .tokenDead(let reason, _):
+    case .tokenDead(let reason, let delay, let since):
       (settlement.outcome, settlement.reason) = (isLast ? "failed" : "revoked", isLast ? reason : "unregistered_device")
       settlement.next = isLast ? .remove : .revoke
+      (settlement.delay, settlement.since) = (delay, since)
     case .blocked(let reason):
       // Nothing was tried: the lane's alarm tells why.
       settlement.next = .blocked

@@ -2,12 +2,24 @@ import Postgres
 
 /// Statements on `datasync_subscription` that requests need. `$1` is the customer, `$2` the app.
 ///
-/// What locks both a subscription and what is due of it locks that first.
+/// What locks both subscriptions and what is due of them locks the subscriptions first, and either in the order of their numbers.
 enum SubscriptionQueries {
-  static let all: [Statement] = [renew, add, list, seal, remove, notify]
+  static let all: [Statement] = [hold, renew, add, list, seal, remove, notify]
 
   private static let columns =
     "subscription_id, path, event, added, changed, removed, service, target, sealed_key IS NOT NULL, expires_at"
+
+  /// Locks the subscription with the key `$3`, `$4`, `$5`, if there is one. So the next statement sees whether it has ended, and nobody ends
+  /// it any more for what was before: that it is made again comes later.
+  static let hold = Statement(
+    "subscription.hold", .write,
+    """
+    WITH \(NotificationQueue.tree)
+    SELECT 1 FROM tree CROSS JOIN datasync_subscription AS s
+     WHERE s.customer_id = $1::bigint AND s.app_id = $2::text AND s.path_key = $3::bytea AND s.target_key = $4::bytea
+       AND s.event = $5::text
+       FOR UPDATE OF s
+    """)
 
   /// Prepares what is due of the subscription with the key `$3`, `$4`, `$5` for new settings. What is pending stays, unless it has ended:
   /// no notification of its end is left then, and a hub that sends one settles nothing.
@@ -74,11 +86,13 @@ enum SubscriptionQueries {
   static let remove = Statement(
     "subscription.remove", .write,
     """
-    WITH gone AS (
+    WITH held AS MATERIALIZED (
+      SELECT subscription_id FROM datasync_subscription
+       WHERE customer_id = $1::bigint AND app_id = $2::text AND subscription_id = $3::bigint
+         FOR UPDATE),
+    gone AS (
       DELETE FROM datasync_due
-       WHERE customer_id = $1::bigint AND revoked IS NULL AND subscription_id IN (
-         SELECT subscription_id FROM datasync_subscription
-          WHERE customer_id = $1::bigint AND app_id = $2::text AND subscription_id = $3::bigint)
+       WHERE customer_id = $1::bigint AND revoked IS NULL AND subscription_id IN (SELECT subscription_id FROM held)
       RETURNING 1)
     DELETE FROM datasync_subscription AS s
      WHERE customer_id = $1::bigint AND app_id = $2::text AND subscription_id = $3::bigint

@@ -45,8 +45,9 @@ public struct SubscriptionStore: Sendable {
     return try await pool.transaction { [vault] database in
       do {
         let (place, targetKey) = (Bytes(TreeChange.key(path.stored)), Bytes(TreeChange.key("\(service)|\(target)")))
-        try await database.query(
-          SubscriptionQueries.renew, customer.rawValue, app, place, targetKey, request.event.rawValue)
+        for statement in [SubscriptionQueries.hold, SubscriptionQueries.renew] {
+          try await database.query(statement, customer.rawValue, app, place, targetKey, request.event.rawValue)
+        }
         var row = try await database.query(
           SubscriptionQueries.add, customer.rawValue, app, place, path.stored, request.event.rawValue, flags.added,
           flags.changed, flags.removed, service, target, targetKey, duration)[0]

@@ -132,7 +132,8 @@ import Wire
           try await Self.rows(
             NotificationQueue.settleClaimed,
             "1, 'app', 'fcm', \(numbers), \(hundred("'done'::text")), \(hundred("0::float8")), "
-              + "\(hundred("'e'::text")), \(hundred("'accepted'::text")), \(hundred("NULL::text")), \(run), 7200",
+              + "\(hundred("'e'::text")), \(hundred("'accepted'::text")), \(hundred("NULL::text")), \(run), 7200, "
+              + hundred("NULL::timestamptz"),
             database, growing: Self.fill(run))
         default:
           try await Self.rows(

@@ -351,6 +351,70 @@ import Wire
     }
   }
 
+  @Test func `A subscription that is made again before its token is told as dead stays, and is told again`()
+    async throws
+  {
+    try await withDatasync { datasync in
+      let old = try await datasync.subscribe("phone", "/n", .value).subscriptionId
+      try await datasync.subscribe("phone", "/m", .value)
+      try await datasync.subscribe("slow", "/n", .value)
+      datasync.fcm.rule(.token("phone"), .refuse(.fcm(404, "NOT_FOUND", "UNREGISTERED", "Not found")))
+      datasync.fcm.rule(.token("slow"), .ignore)
+      defer { datasync.fcm.answerIgnored() }
+      try await datasync.put("/n", "1")
+      try await datasync.withRunner {
+        // Dead tokens are told with the last answer.
+        try await waitUntil { Set(datasync.fcm.requests.map(\.token)) == ["phone", "slow"] }
+        #expect(try await datasync.subscribe("phone", "/n", .value).subscriptionId == old)
+        datasync.fcm.removeRules()
+        datasync.fcm.answerIgnored()
+        try await waitUntil {
+          try await datasync.makeDue()
+          return datasync.received["phone"]?.contains(map("/n", "Value.Changed", "1")) == true
+        }
+        try await datasync.untilIdle()
+      }
+      let left = try await datasync.query("SELECT concat(target, path) FROM datasync_subscription ORDER BY 1").map {
+        try $0.decode(String.self)
+      }
+      // The other one of the phone was not made again.
+      #expect(left == ["phone/n/", "slow/n/"])
+      #expect(
+        try await datasync.outcomes().filter { $0.contains("unregistered_device") } == ["retry unregistered_device"])
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `Whether a subscription is made again or its token is dead first, it stays`(isDeadFirst: Bool) async throws {
+    try await withDatasync { datasync in
+      let id = try await datasync.subscribe("phone", "/n", .value).subscriptionId
+      let (pool, lane, moment) = (datasync.bench.pool, datasync.lane, Date.now)
+      @Sendable func revoke(_ database: any Querying) async throws {
+        try await NotificationQueue(database: database, run: UUID(), lease: .seconds(20)).revoke(
+          "phone", of: lane, reason: "unregistered_device", before: moment)
+      }
+      try await datasync.bench.database.withPool { observer in
+        let other = try await pool.transaction { database in
+          if isDeadFirst {
+            try await revoke(database)
+          } else {
+            _ = try await database.query(
+              Statement("test.renew", .write, "UPDATE datasync_subscription SET created_at = now()"))
+          }
+          let other = Task {
+            if isDeadFirst { _ = try await datasync.subscribe("phone", "/n", .value) } else { try await revoke(pool) }
+          }
+          try await datasync.bench.database.someoneWaits(as: observer)
+          return other
+        }
+        try await other.value
+      }
+      #expect(try await datasync.query("SELECT FROM datasync_due WHERE customer_id > 0").isEmpty)
+      let left = try await datasync.store.list(lane.customer, app: lane.app, PageRequest(limit: 10)).items
+      #expect(left.map(\.subscriptionId) == [id])
+    }
+  }
+
   @Test func `What was to end and was made again is told no end`() async throws {
     try await withDatasync { datasync in
       try await datasync.subscribe("phone", "/n", .value)

@@ -171,9 +171,11 @@ public struct DirectSender: Sendable {
       // The credentials are those of another app: no token is dead by that.
       told.result = .retry(after: max(delay(push, nil), Self.refusedDelay), reason: reason.forLedger)
       report.foreign += 1
-    case .tokenInvalid(_, let since?, let reason): told.result = .tokenDead(reason: reason.forLedger, since: since)
+    case .tokenInvalid(_, let since?, let reason):
+      told.result = .tokenDead(reason: reason.forLedger, after: delay(push, nil), since: since)
     case .tokenInvalid(_, nil, let reason):
-      told.result = .tokenDead(reason: reason.forLedger, since: outcome.sentAt ?? dispatcher.now())
+      told.result = .tokenDead(
+        reason: reason.forLedger, after: delay(push, nil), since: outcome.sentAt ?? dispatcher.now())
       report.answered += 1
       report.invalid.append(told)
       return nil
@@ -200,7 +202,7 @@ public struct DirectSender: Sendable {
       share: dispatcher.settings.circuitBreakerShare, evidence: dispatcher.settings.circuitBreakerEvidence)
     if breaker.opens(at: suspect, of: answered) {
       for index in invalid.indices {
-        guard case .tokenDead(let reason, _) = invalid[index].result else { continue }
+        guard case .tokenDead(let reason, _, _) = invalid[index].result else { continue }
         invalid[index].result = .refused(reason: reason)
       }
       let reason =
@@ -300,8 +302,8 @@ public struct DirectOutcome: Sendable, Equatable {
     case retry(after: Duration, reason: String)
     /// It left and was not answered; the same.
     case uncertain(after: Duration, reason: String)
-    /// Its token reaches no device, unless it was registered again after `since`.
-    case tokenDead(reason: String, since: Date)
+    /// Its token reaches no device. If it was registered again after `since`, the push may be tried again after that time.
+    case tokenDead(reason: String, after: Duration, since: Date)
     /// It will never be accepted.
     case refused(reason: String)
     /// It can be sent when its lane is open again.
