@@ -238,7 +238,9 @@ public struct NotificationRunner: Service {
       do {
         let (forms, rendered) = try messages.forms(of: event, for: one)
         pushes.append(
-          DirectPush(token: address(one), id: queue.pushID(of: one.id), forms: rendered, attempts: one.attempts))
+          DirectPush(
+            token: address(one), id: queue.pushID(of: one.id), forms: rendered, attempts: one.attempts,
+            isToDeadToken: one.revoked != nil))
         sent.append((one, forms))
       } catch {
         // Nobody could read it, and later ones neither.

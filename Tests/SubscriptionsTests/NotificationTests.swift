@@ -174,7 +174,7 @@ import Wire
         let held = try await datasync.query("SELECT FROM datasync_due WHERE pending IS NOT NULL").count
         try #require(held == 0)
         #expect(
-          try await datasync.app()?.alarm?.reason.hasPrefix("30 of 100 pushes to FCM came back with invalid") == true)
+          try await datasync.app()?.alarm?.reason.hasPrefix("30 of 100 tokens came back from FCM as invalid") == true)
         try await datasync.put("/n", "2")
         try await datasync.untilIdle()
       }
@@ -182,6 +182,33 @@ import Wire
       #expect(try await datasync.outcomes().filter { $0 == "failed UNREGISTERED" }.count == 60)
       let both = ["1", "2"].map { map("/n", "Value.Changed", $0) }
       #expect(datasync.received.count == 70 && datasync.received.values.allSatisfy { $0 == both })
+    }
+  }
+
+  @Test func `A dead token with many subscriptions is one token, and their ends count no more`() async throws {
+    try await withDatasync { datasync in
+      // A tenth of the phones is gone. Their ends are refused, too, and nothing else is sent then.
+      for number in 1...50 { try await datasync.subscribe("dead1", "/n/\(number)", .value) }
+      for number in 2...55 { try await datasync.subscribe("dead\(number)", "/n/1", .value) }
+      for number in 1...500 { try await datasync.subscribe("phone\(number)", "/n/1", .value) }
+      for number in 1...55 { datasync.fcm.unregister(token: "dead\(number)") }
+      try await datasync.put("/n", "{\((1...50).map { "\"\($0)\":1" }.joined(separator: ","))}")
+      try await datasync.withRunner { try await datasync.untilIdle() }
+      #expect(try await datasync.app()?.alarm == nil)
+      #expect(try await datasync.subscriptionCount() == 500)
+      #expect(datasync.received.count == 500)
+    }
+  }
+
+  @Test func `A token that alone has most subscriptions raises no alarm when it dies`() async throws {
+    try await withDatasync { datasync in
+      for number in 1...60 { try await datasync.subscribe("dead", "/n/\(number)", .value) }
+      datasync.fcm.unregister(token: "dead")
+      try await datasync.put("/n", "{\((1...60).map { "\"\($0)\":1" }.joined(separator: ","))}")
+      try await datasync.withRunner { try await datasync.untilIdle() }
+      #expect(try await datasync.app()?.alarm == nil)
+      #expect(try await datasync.subscriptionCount() == 0)
+      #expect(try await datasync.outcomes().filter { $0 == "revoked unregistered_device" }.count == 60)
     }
   }
 

@@ -41,7 +41,8 @@ public struct DirectSender: Sendable {
 
   /// Sends pushes, and hands over what came of them in groups. Their room in the hub's window is free once `settle` returns.
   ///
-  /// Invalid tokens are told at the end. If too many are, the app gets an alarm, and none is told as dead. The lane stays open: only
+  /// Invalid tokens are told at the end. If too many are, the app gets an alarm, and none is told as dead. A token counts once, however many
+  /// pushes go to it, and not at all if it is known to be dead. The lane stays open: only
   /// refused credentials and a service that cannot be reached close it.
   /// - Parameters:
   ///   - run: waits for room on behalf of one call at a time.
@@ -90,10 +91,18 @@ public struct DirectSender: Sendable {
     var answered = 0
     var hasAccepted = false
     var refusal: String?
-    /// Tokens that it reported as invalid without a date.
+    /// Pushes to tokens that it reported as invalid without a date.
     var invalid: [DirectOutcome] = []
-    /// How many tokens are of another app.
-    var foreign = 0
+    /// Tokens of which it said something. Of these, those that it reported as invalid without a date, or as another app's.
+    var tokens: Set<String> = []
+    var suspects: Set<String> = []
+
+    mutating func count(_ push: DirectPush, isSuspect: Bool) {
+      answered += 1
+      guard !push.isToDeadToken else { return }
+      tokens.insert(push.token)
+      if isSuspect { suspects.insert(push.token) }
+    }
   }
 
   private func send(
@@ -154,6 +163,7 @@ public struct DirectSender: Sendable {
   ) -> DirectOutcome? {
     report.service.record(outcome.verdict)
     var told = DirectOutcome(index: index, form: form, result: .accepted)
+    var isOfOther = false
     switch outcome.verdict {
     case .accepted: report.hasAccepted = true
     case .retry(let after, let reason):
@@ -170,17 +180,17 @@ public struct DirectSender: Sendable {
     case .tokenInvalid(.wrongApp, _, let reason):
       // The credentials are those of another app: no token is dead by that.
       told.result = .retry(after: max(delay(push, nil), Self.refusedDelay), reason: reason.forLedger)
-      report.foreign += 1
-    case .tokenInvalid(_, let since?, let reason):
-      told.result = .tokenDead(reason: reason.forLedger, after: delay(push, nil), since: since)
-    case .tokenInvalid(_, nil, let reason):
+      isOfOther = true
+    case .tokenInvalid(_, let since, let reason):
       told.result = .tokenDead(
-        reason: reason.forLedger, after: delay(push, nil), since: outcome.sentAt ?? dispatcher.now())
-      report.answered += 1
-      report.invalid.append(told)
-      return nil
+        reason: reason.forLedger, after: delay(push, nil), since: since ?? outcome.sentAt ?? dispatcher.now())
+      if since == nil, !push.isToDeadToken {
+        report.count(push, isSuspect: true)
+        report.invalid.append(told)
+        return nil
+      }
     }
-    report.answered += 1
+    report.count(push, isSuspect: isOfOther)
     return told
   }
 
@@ -196,8 +206,8 @@ public struct DirectSender: Sendable {
     _ reports: [SliceReport], of target: DirectTarget, _ settle: @Sendable ([DirectOutcome]) async -> Void
   ) async {
     var invalid = reports.flatMap(\.invalid)
-    let suspect = invalid.count + reports.reduce(0) { $0 + $1.foreign }
-    let answered = reports.reduce(0) { $0 + $1.answered }
+    let suspect = reports.reduce(into: Set()) { $0.formUnion($1.suspects) }.count
+    let answered = reports.reduce(into: Set()) { $0.formUnion($1.tokens) }.count
     let breaker = CircuitBreaker(
       share: dispatcher.settings.circuitBreakerShare, evidence: dispatcher.settings.circuitBreakerEvidence)
     if breaker.opens(at: suspect, of: answered) {
@@ -206,7 +216,7 @@ public struct DirectSender: Sendable {
         invalid[index].result = .refused(reason: reason)
       }
       let reason =
-        "\(suspect) of \(answered) pushes to \(target.account.service) came back with invalid tokens at once; none of these is "
+        "\(suspect) of \(answered) tokens came back from \(target.account.service) as invalid at once; none of these is "
         + "taken for dead. Are the app's id and credentials right?"
       dispatcher.logger.warning(
         "too many invalid tokens: none of these is taken for dead",
@@ -285,12 +295,15 @@ public struct DirectPush: Sendable {
   public var forms: [RenderedMessage]
   /// How often it was sent before.
   public var attempts: Int
+  /// Whether the token is known to be dead, so that another refusal says nothing of the app.
+  public var isToDeadToken: Bool
 
-  public init(token: String, id: UUID, forms: [RenderedMessage], attempts: Int) {
+  public init(token: String, id: UUID, forms: [RenderedMessage], attempts: Int, isToDeadToken: Bool = false) {
     self.token = token
     self.id = id
     self.forms = forms
     self.attempts = attempts
+    self.isToDeadToken = isToDeadToken
   }
 }
 
