@@ -290,6 +290,40 @@ import Wire
     }
   }
 
+  @Test func `A notification that is too large for its service opens no lane that refused credentials closed`()
+    async throws
+  {
+    try await withDatasync { datasync in
+      for number in 1...20 { try await datasync.subscribe("phone\(number)", "/n", .value) }
+      datasync.fcm.rule(.any, .refuse(.permissionDenied(project: "acme-shop")))
+      try await datasync.put("/n", "1")
+      let clock = SteerableClock()
+      try await datasync.withRunner(clock: clock) {
+        try await datasync.untilAlarm()
+        try await datasync.untilScanned()
+        let first = datasync.fcm.requests.count
+        // Its path alone is longer than a message.
+        let path = (1...8).map { "/\(String(repeating: "\($0)", count: 700))" }.joined()
+        try await datasync.subscribe("big", path, .value)
+        try await datasync.put(path, "1")
+        try await datasync.query(
+          "UPDATE datasync_due SET due_at = '-infinity' WHERE pending IS NOT NULL AND attempts = 0")
+        try await datasync.query(
+          """
+          UPDATE datasync_due SET due_at = now() WHERE subscription_id IN (
+            SELECT subscription_id FROM datasync_subscription WHERE target <> 'big')
+          """)
+        try await datasync.query("UPDATE push_app SET alarm = NULL, alarm_at = NULL")
+        clock.advance(by: .seconds(60))
+        // The next push may try at once, and is refused.
+        try await datasync.untilAlarm()
+        try await datasync.untilScanned()
+        #expect(try await datasync.outcomes() == ["failed MessageTooBig"])
+        #expect(datasync.fcm.requests.count == first + 1)
+      }
+    }
+  }
+
   @Test(.timeLimit(.minutes(5)), arguments: [true, false])
   func `An accepted check of the credentials opens a lane that refused ones closed`(isByTheHub: Bool) async throws {
     try await withDatasync { datasync in

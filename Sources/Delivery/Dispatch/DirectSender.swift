@@ -120,8 +120,12 @@ public struct DirectSender: Sendable {
         requests.append(request)
         sent.append((index, form))
       case (let form, .refused(let verdict)):
+        // The service was not asked: that says nothing of it, nor of its tokens.
+        var own = SliceReport()
         let outcome = PushOutcome(index: index, verdict: verdict, sentAt: nil)
-        if let outcome = result(of: outcome, pushes[index], index, form, &report) { settled.append(outcome) }
+        if let outcome = result(of: outcome, pushes[index], index, form, &own) { settled.append(outcome) }
+        report.refusal = report.refusal ?? own.refusal
+        report.invalid += own.invalid
       }
     }
     if !settled.isEmpty { await settle(settled) }
