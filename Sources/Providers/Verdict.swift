@@ -23,6 +23,16 @@ public enum Verdict: Sendable, Hashable {
   case uncertain(reason: String)
 }
 
+extension Verdict {
+  /// Whether the push did not leave since its account has as many on their way as it may have: nothing was tried.
+  public var lacksRoom: Bool {
+    self == .unsent(reason: Self.tooManyAtStrangers) || self == .unsent(reason: Self.tooManyOrigins)
+  }
+
+  static let tooManyAtStrangers = "TooManyAtStrangers"
+  static let tooManyOrigins = "TooManyOrigins"
+}
+
 /// Why a token is invalid, in terms that all push services share.
 public enum InvalidTokenCause: Sendable, Hashable {
   /// It is no token, or none any more.

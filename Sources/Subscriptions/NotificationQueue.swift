@@ -54,7 +54,7 @@ struct NotificationQueue: Sendable {
       case done
       /// It is sent again after `delay`.
       case retry
-      /// It is sent again once its lane is open. No attempt is counted.
+      /// It is sent again after `delay`, once its lane is open. No attempt is counted.
       case blocked
       /// The subscription ends, and is told so; if it was made again after `since`, it is `retry` instead.
       case revoke
@@ -305,8 +305,8 @@ struct NotificationQueue: Sendable {
              attempts = CASE WHEN fate.next = 'blocked' THEN d.attempts WHEN fate.is_tried_again THEN d.attempts + 1 ELSE 0 END,
              first_failed_at = CASE WHEN fate.next = 'blocked' THEN d.first_failed_at
                                     WHEN fate.is_tried_again THEN least(d.first_failed_at, fate.moment) END,
-             due_at = CASE WHEN fate.is_tried_again THEN fate.due
-                           WHEN fate.next IN ('blocked', 'revoke') OR d.pending IS NOT NULL THEN fate.moment
+             due_at = CASE WHEN fate.is_tried_again OR fate.next = 'blocked' THEN fate.due
+                           WHEN fate.next = 'revoke' OR d.pending IS NOT NULL THEN fate.moment
                            ELSE d.expires_at END
         FROM fate
        WHERE d.customer_id = $1::bigint AND d.subscription_id = fate.subscription_id AND NOT fate.goes)

@@ -192,12 +192,12 @@ public struct NotificationRunner: Service {
       return true
     }
     let target = dispatcher.webhooks(of: lane.customer, token: destination.headers?.values.first)
-    await sender.withRun { run in
+    // Where the customer's other webhooks have all places, what else is due here waits, too.
+    return await sender.withRun { run in
       await send(batch, of: lane, to: target, in: run, queue) { claimed in
         destination.destinationUris[claimed.attempts % destination.destinationUris.count].uri
       }
     }
-    return true
   }
 
   /// What becomes of a notification to a webhook that is disabled, or that there is none of any more.
@@ -221,11 +221,13 @@ public struct NotificationRunner: Service {
     return dispatcher.target(app, opened)
   }
 
+  /// - Returns: whether all could be tried.
+  @discardableResult
   private func send(
     _ batch: NotificationQueue.Batch, of lane: NotificationQueue.Lane, to target: DirectTarget,
     in run: DirectSender.Run,
     _ queue: NotificationQueue, address: (NotificationQueue.Claimed) -> String = \.target, hasRoom: () -> Void = {}
-  ) async {
+  ) async -> Bool {
     var pushes: [DirectPush] = []
     var messages = NotificationMessages(lane: lane, vault: vault)
     var sent: [(claimed: NotificationQueue.Claimed, events: [DatasyncEvent])] = []
@@ -253,6 +255,7 @@ public struct NotificationRunner: Service {
     await write(nothing, of: lane, queue)
     let items = sent
     let claim = ClaimTerm(batch.leaseEnd)
+    let isBlocked = Mutex(false)
     await withTaskGroup(of: Void.self) { group in
       group.addTask {
         let ids = items.map(\.claimed.id)
@@ -263,10 +266,12 @@ public struct NotificationRunner: Service {
         }
       }
       await sender.send(pushes, to: target, in: run, while: { claim.end > .now }, hasRoom: hasRoom) { outcomes in
+        if outcomes.contains(where: \.isBlocked) { isBlocked.withLock { $0 = true } }
         await settle(outcomes.map { ($0, items[$0.index].claimed, items[$0.index].events) }, of: lane, queue)
       }
       group.cancelAll()
     }
+    return isBlocked.withLock { !$0 }
   }
 
   private func settle(
@@ -328,9 +333,9 @@ public struct NotificationRunner: Service {
       (settlement.outcome, settlement.reason) = (isLast ? "failed" : "revoked", isLast ? reason : "unregistered_device")
       settlement.next = isLast ? .remove : .revoke
       (settlement.delay, settlement.since) = (delay, since)
-    case .blocked(let reason):
-      // Nothing was tried: the lane's alarm tells why.
-      settlement.next = .blocked
+    case .blocked(let delay, let reason):
+      // Nothing was tried. Where a lane is closed, its alarm tells why.
+      (settlement.next, settlement.delay) = (.blocked, delay)
       settlement.reason = reason
     }
     return settlement

@@ -63,7 +63,7 @@ public struct DirectSender: Sendable {
     }
     let held = pushes.indices.dropFirst(admitted.count)
     if !held.isEmpty {
-      await settle(held.map { DirectOutcome(index: $0, form: 0, result: .blocked(reason: "LaneClosed")) })
+      await settle(held.map { DirectOutcome(index: $0, form: 0, result: .blocked(after: .zero, reason: "LaneClosed")) })
     }
     let window = run.window
     let size = max(1, min(dispatcher.settings.slice, dispatcher.window.share))
@@ -173,13 +173,17 @@ public struct DirectSender: Sendable {
     case .retry(let after, let reason):
       told.result = .retry(after: delay(push, after), reason: reason.forLedger)
     case .unsent(let reason):
-      told.result = .retry(after: delay(push, nil), reason: reason.forLedger)
+      told.result =
+        outcome.verdict.lacksRoom
+        ? .blocked(
+          after: retrySchedule.lengthenedDelay(after: 1, jitter: dispatcher.random()), reason: reason.forLedger)
+        : .retry(after: delay(push, nil), reason: reason.forLedger)
       return told
     case .uncertain(let reason): told.result = .uncertain(after: delay(push, nil), reason: reason.forLedger)
     case .payloadRefused(let reason): told.result = .refused(reason: reason.forLedger)
     case .credentialsRefused(let reason):
       report.refusal = reason.forLedger
-      told.result = .blocked(reason: reason.forLedger)
+      told.result = .blocked(after: .zero, reason: reason.forLedger)
       return told
     case .tokenInvalid(.wrongApp, _, let reason):
       // The credentials are those of another app: no token is dead by that.
@@ -323,8 +327,8 @@ public struct DirectOutcome: Sendable, Equatable {
     case tokenDead(reason: String, after: Duration, since: Date)
     /// It will never be accepted.
     case refused(reason: String)
-    /// It can be sent when its lane is open again.
-    case blocked(reason: String)
+    /// Nothing was tried. It can be sent after that time, when its lane is open again.
+    case blocked(after: Duration, reason: String)
   }
 
   /// The push's index in what was sent.
@@ -332,4 +336,7 @@ public struct DirectOutcome: Sendable, Equatable {
   /// The index of the form that was sent.
   public var form: Int
   public var result: Result
+
+  /// Whether nothing was tried.
+  public var isBlocked: Bool { if case .blocked = result { true } else { false } }
 }

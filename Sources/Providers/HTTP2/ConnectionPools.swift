@@ -100,12 +100,12 @@ final class ConnectionPools: Sendable {
       key.isOfStranger = !isTrusted(origin)
       let lease = key.isOfStranger ? lease(upTo: requests.count, of: account) : nil
       let allowed = requests.prefix(lease?.count ?? requests.count)
-      outcomes.postpone(requests.dropFirst(allowed.count), "TooManyAtStrangers")
+      outcomes.postpone(requests.dropFirst(allowed.count), Verdict.tooManyAtStrangers)
       if allowed.isEmpty { continue }
       if let pool = pool(key, origin, { service(origin) }) {
         pool.enqueue(Array(allowed), refused: [], outcomes, lease, deadline: deadline(of: key), while: isWanted)
       } else {
-        outcomes.postpone(allowed, "TooManyOrigins")
+        outcomes.postpone(allowed, Verdict.tooManyOrigins)
       }
     }
     return stream

@@ -1,0 +1,67 @@
+import Delivery
+import Foundation
+import Postgres
+import Providers
+import Registry
+import Support
+import Synchronization
+import Testing
+import Wire
+
+@testable import Subscriptions
+
+/// Notifications for which a customer has no place at strangers' addresses.
+@Suite struct WebhookRoomTests {
+  @Test func `A push for which there is no place was not tried`() async throws {
+    try await withDatasync { datasync in
+      var settings = PushServiceSettings(datasync.bench.simulator, isPatient: false)
+      settings.strangerTimeout = .milliseconds(100)
+      try await withProvider(settings) { services in
+        let dispatcher = datasync.bench.dispatcher(TestHub(), services: services)
+        // All at once: so the first have all places.
+        let pushes = (0..<70).map { _ in
+          DirectPush(
+            token: "https://hooks.invalid/", id: UUID(), forms: [RenderedMessage(literalData: [:], alert: [])],
+            attempts: 5)
+        }
+        let told = Mutex<[DirectOutcome]>([])
+        let sender = DirectSender(dispatcher)
+        await sender.withRun { run in
+          await sender.send(pushes, to: dispatcher.webhooks(of: datasync.bench.customer, token: nil), in: run) {
+            outcomes in told.withLock { $0 += outcomes }
+          }
+        }
+        let blocked = told.withLock { $0.filter(\.isBlocked) }
+        #expect(told.withLock { $0.count } == 70 && blocked.count == 6)
+        for outcome in blocked {
+          guard case .blocked(let delay, "TooManyAtStrangers") = outcome.result else {
+            Issue.record("\(outcome)")
+            continue
+          }
+          #expect(delay >= .seconds(1) && delay <= .milliseconds(1500))
+        }
+      }
+    }
+  }
+
+  @Test func `What was not tried waits, and has as much time as before`() async throws {
+    try await withDatasync { datasync in
+      try await datasync.subscribe("phone", "/n", .value)
+      try await datasync.put("/n", "1")
+      try await datasync.query(
+        "UPDATE datasync_due SET attempts = 3, first_failed_at = now() - interval '3 hours' WHERE customer_id > 0")
+      let (pool, lane) = (datasync.bench.pool, datasync.lane)
+      let queue = NotificationQueue(database: pool, run: UUID(), lease: .seconds(600))
+      let items = try await queue.take(lane, upTo: 10, from: pool, vault: datasync.bench.vault).items
+      try await queue.settle(items.map { .init(id: $0.claimed.id, next: .blocked, delay: .seconds(60)) }, of: lane)
+      let rows = try await datasync.query(
+        """
+        SELECT attempts = 3 AND first_failed_at < now() - interval '2 hours' AND due_at > now() AND lease_until IS NULL
+          FROM datasync_due WHERE customer_id > 0
+        """
+      ).map { try $0.decode(Bool.self) }
+      #expect(rows == [true])
+      #expect(try await datasync.outcomes() == [])
+    }
+  }
+}
