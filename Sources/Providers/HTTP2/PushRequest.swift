@@ -9,6 +9,8 @@ public struct PushRequest: Sendable {
   var recipients: [Recipient] = []
   /// Whether the message has changed for which app the push is, so that a refusal of that is the message's.
   var hasOwnTopic = false
+  /// Whether the message has named a sender that is not the account's, so that a refusal of that is the message's.
+  var hasOwnSender = false
   /// Where it goes, if each device has an address of its own.
   var origin: ServiceAddress?
   /// What its body is encrypted from; nil if it is not encrypted.

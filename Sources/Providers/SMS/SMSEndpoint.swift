@@ -64,7 +64,7 @@ private struct SMSServiceDescription: ServiceDescription {
     switch account.provider {
     case .cm where isVoice: ResponseClassification(cmVoice: response)
     case .cm: ResponseClassification(cm: response, to: request, at: now())
-    case .twilio: ResponseClassification(twilio: response, at: now())
+    case .twilio: ResponseClassification(twilio: response, to: request, at: now())
     case .http(let template): ResponseClassification(response, by: template)
     }
   }

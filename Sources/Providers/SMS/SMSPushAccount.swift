@@ -38,6 +38,7 @@ struct SMSPushAccount: PushAccount {
         case .http(let template): template.request(sms, path: address.path)
         }
       if sms.text.isCut { request.reductions = .alertShortened }
+      request.hasOwnSender = sms.from != account.sender
       return .request(request)
     }
   }

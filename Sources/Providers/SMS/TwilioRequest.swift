@@ -80,10 +80,11 @@ enum TwilioCode: Int64, CaseIterable {
     return "\(rawValue) \(words)"
   }
 
-  /// The table. A country that is not enabled is the message's fault: others go on.
+  /// The table. A country that is not enabled is the message's fault, and so is a sender that the message named: others go on.
   /// - Parameter now: an opt-out is certain as of now, so that it says nothing about other numbers.
-  func verdict(retryAfter: Duration?, at now: Date) -> Verdict {
+  func verdict(hasOwnSender: Bool, retryAfter: Duration?, at now: Date) -> Verdict {
     switch self {
+    case .senderMissing where hasOwnSender, .senderNotYours where hasOwnSender: .payloadRefused(reason: word)
     case .authenticationFailed, .notFound, .senderMissing, .senderNotYours, .trialLimit:
       .credentialsRefused(reason: word)
     case .tooManyRequests: .retry(after: retryAfter, reason: word)
@@ -96,14 +97,15 @@ enum TwilioCode: Int64, CaseIterable {
 
 extension ResponseClassification {
   /// The code counts before the HTTP status.
-  init(twilio response: ServiceResponse, at now: Date) {
+  init(twilio response: ServiceResponse, to request: PushRequest, at now: Date) {
     if [200, 201, 202].contains(response.status) {
       self.init(verdict: .accepted)
       return
     }
     let code = (try? JSONValue(json: response.body))?["code"]?.int
     if let known = code.flatMap(TwilioCode.init(rawValue:)) {
-      self.init(verdict: known.verdict(retryAfter: response.retryAfter, at: now), reason: known.word)
+      let verdict = known.verdict(hasOwnSender: request.hasOwnSender, retryAfter: response.retryAfter, at: now)
+      self.init(verdict: verdict, reason: known.word)
     } else {
       self.init(smsStatus: response, code.map { "\($0)" })
     }

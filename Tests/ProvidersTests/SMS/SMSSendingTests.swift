@@ -171,6 +171,20 @@ import Wire
     }
   }
 
+  @Test(arguments: [(21603, "21603 sender missing"), (21606, "21606 sender is not the account's")])
+  func `A sender that a message names is the message's fault, and the account's own is the account's`(
+    code: Int, reason: String
+  ) async throws {
+    try await withAPNs { simulator, services in
+      simulator.sms.rule(.any, .refuse(.message(code)))
+      let twilio = services.twilio(simulator)
+      #expect(await twilio.smsVerdicts(of: [(Self.number, "Hi")], from: "Wrong") == [.payloadRefused(reason: reason)])
+      #expect(
+        await twilio.smsVerdicts(of: [(Self.number, "Hi")], from: "+15005550006")
+          == [.credentialsRefused(reason: reason)])
+    }
+  }
+
   @Test func `Twilio gets number, sender, text and where to report it`() async throws {
     try await withAPNs { simulator, services in
       let account = services.twilio(simulator)
@@ -331,10 +345,12 @@ extension PushServices {
 
 extension PushAccount {
   /// Sends each text to its number, and returns the verdicts in their order.
-  func smsVerdicts(of pushes: [(number: String, text: String)]) async -> [Verdict?] {
+  /// - Parameter sender: as the messages name it.
+  func smsVerdicts(of pushes: [(number: String, text: String)], from sender: String? = nil) async -> [Verdict?] {
     var verdicts = [Verdict?](repeating: nil, count: pushes.count)
     let requests = pushes.enumerated().compactMap { index, push -> PushRequest? in
-      let message = RenderedMessage(alert: JSONText.quoted(push.text))
+      var message = RenderedMessage(alert: JSONText.quoted(push.text))
+      if let sender { message.overrides = ["sms": ["from": .string(sender)]] }
       let outgoing = OutgoingPush(token: push.number, id: pushID(sendout: 1, push: Int64(index + 1)), message: message)
       if case .request(let request) = prepare(outgoing) { return request }
       return nil
