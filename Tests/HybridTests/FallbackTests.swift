@@ -353,6 +353,32 @@ import Wire
     }
   }
 
+  @Test func `A delivery report that comes before the outcome of its SMS stays, and a push outdoes it`() async throws {
+    try await withHybridBench { hybrid in
+      try await hybrid.addNumbers(2)
+      hybrid.simulator.apns.rule(.any, .refuse(status: 503, reason: "ServiceUnavailable"))
+      try await hybrid.send(hybrid.message(1, channels: [.sms]), hybrid.message(2, channels: [.push]))
+      _ = try await hybrid.until { rows in
+        rows.allSatisfy { ($0.sms ?? $0.pushes[0]) == "waiting ServiceUnavailable" }
+      }
+      let streams = try await hybrid.bench.database.query(
+        "SELECT h.sendout_id, h.push_nos[1]::int8 FROM hybrid_message h ORDER BY h.sendout_id")
+      for row in streams {
+        let (sendout, push) = try row.decode(Int64.self, Int64.self)
+        let id = UpdateID(SendoutID(sendout), PushNumber(push))
+        #expect(
+          try await HybridLedger(hybrid.bench.pool).report(hybrid.bench.customer, [id], areDelivered: false) == [])
+        try await hybrid.bench.makeDue(SendoutKey(hybrid.bench.customer, SendoutID(sendout)))
+      }
+      hybrid.simulator.apns.removeRules()
+      try await hybrid.bench.withHubs {
+        let rows = try await hybrid.until { rows in rows.allSatisfy { ($0.sms ?? $0.pushes[0]) == "accepted" } }
+        #expect(
+          rows.map { ($0.sms == nil ? "push " : "SMS ") + $0.status }.sorted() == ["SMS Failed", "push Accepted"])
+      }
+    }
+  }
+
   @Test func `Each status of a message whose app has an address is kept for its customer, once`() async throws {
     try await withHybridBench(statusURL: "https://example.com/status") { hybrid in
       try await hybrid.addNumbers(2)

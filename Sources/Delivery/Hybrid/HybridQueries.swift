@@ -306,7 +306,8 @@ enum HybridSettlement {
     told AS (
       UPDATE hybrid_message AS h
          SET unsettled = h.unsettled - e.pushes,
-             status = CASE WHEN h.status IN ('Delivered', 'Cancelled') THEN h.status
+             -- A delivery report may come before the outcome of its SMS is written, and knows more.
+             status = CASE WHEN h.status IN ('Delivered', 'Cancelled') OR h.status = 'Failed' AND NOT e.is_pushed THEN h.status
                            WHEN e.is_accepted OR h.status = 'Accepted' THEN 'Accepted'
                            WHEN h.unsettled > e.pushes OR e.is_uncertain THEN h.status
                            WHEN e.is_rejected THEN 'Rejected' ELSE 'Failed' END,
