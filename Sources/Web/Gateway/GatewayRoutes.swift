@@ -29,6 +29,8 @@ public struct GatewayRoutes: RouteSet {
       routes.fastPath(.post, path.description, answer: sendFromCaches)
     }
     routes.get(Self.paths[0], use: sendQuery)
+    // As CM's gateway does.
+    routes.refuseOtherMethods(at: Self.paths[0].description, with: .nothing)
   }
 
   private func send(_ request: Request, _ context: WebRequestContext) async throws -> Response {

@@ -4,7 +4,7 @@ public import Wire
 /// Why a request was refused or failed: a status and one sentence for the client, without any value it sent.
 public struct HTTPErrorResponse: Error, Sendable, Equatable {
   public var status: HTTPResponse.Status
-  /// The text of `{"error":"…"}`; names the field it is about.
+  /// The text of `{"error":"…"}`; names the field it is about. Empty for a reply without a body.
   public var sentence: String
   public var headers: HTTPFields
 

@@ -30,8 +30,9 @@ public enum JSONReply {
     return try encoder.encode(body)
   }
 
-  /// `{"error":"…"}`.
+  /// `{"error":"…"}`, or nothing if the error says nothing.
   static func make(_ error: HTTPErrorResponse) -> Response {
+    if error.sentence.isEmpty { return Response(status: error.status, headers: error.headers) }
     let body = (try? encode(ErrorReply(error: error.sentence))) ?? Data(#"{"error":"refused"}"#.utf8)
     return make(error.status, bytes: ByteBuffer(bytes: body), headers: error.headers)
   }

@@ -21,7 +21,7 @@ public final class RouteTable: RouterMethods {
   private(set) var fastRoutes: [FastRoutes.Route] = []
   private var directories: Set<String> = []
   private var pagePaths: Set<String> = []
-  private var strictPaths: Set<String> = []
+  private var strictPaths: [String: StrictRefusal] = [:]
   private var treePaths: [RouterPath] = []
   private var steps: [(Router<WebRequestContext>) -> Void] = []
 
@@ -42,9 +42,14 @@ public final class RouteTable: RouterMethods {
   /// Lets pages of any site use PUT at a path.
   public func openToPages(_ path: RouterPath) { pagePaths.insert(path.description) }
 
+  /// What a 400 says in place of a 405.
+  public enum StrictRefusal: Sendable { case sentence, nothing }
+
   /// Answers methods that a path has no route for with 400 in place of 405, where a foreign protocol wants that.
   /// - Parameter path: a route's pattern.
-  public func refuseOtherMethods(at path: String) { strictPaths.insert(RouterPath(path).description) }
+  public func refuseOtherMethods(at path: String, with refusal: StrictRefusal = .sentence) {
+    strictPaths[RouterPath(path).description] = refusal
+  }
 
   /// Adds a route for all paths that begin with one. It reads what is behind it by itself, also where that is no usual path.
   /// - Parameter path: such as `/datasync/v2/{app}/data`; the route is listed as `…/{path}`.
@@ -129,7 +134,7 @@ struct RoutePaths: Sendable {
   /// Patterns at which pages of any site may use PUT.
   let pagePaths: Set<String>
   /// Patterns at which another method is a 400.
-  let strictPaths: Set<String>
+  let strictPaths: [String: RouteTable.StrictRefusal]
   /// Patterns below which every path has a route.
   let treePaths: [RouterPath]
 
@@ -169,8 +174,11 @@ struct RoutePaths: Sendable {
     let methods = methods(at: path)
     if methods.isEmpty { return nil }
     let refusal = HTTPErrorResponse.methodNotAllowed(methods)
-    let isStrict = entries(at: path).contains { strictPaths.contains($0.path.description) }
-    return isStrict ? .badRequest(refusal.sentence) : refusal
+    switch entries(at: path).lazy.compactMap({ strictPaths[$0.path.description] }).first {
+    case nil: return refusal
+    case .sentence: return .badRequest(refusal.sentence)
+    case .nothing: return .badRequest("")
+    }
   }
 
   private func entries(at path: String) -> [RouteTable.Entry] {
