@@ -74,6 +74,10 @@ public enum HybridRefusal: Int, Error, Hashable {
   case suppressed = 402
   /// The customer has no provider of SMS, and the message could go by nothing else.
   case noProvider = 403
+  /// The hub could not accept it, though it has others of the request. Nothing of it is sent.
+  case unavailable = 500
+  /// Whether it is accepted is not known.
+  case outcomeUnknown = 999
 }
 
 /// What became of a message, in the words of phones.

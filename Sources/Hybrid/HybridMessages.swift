@@ -33,9 +33,11 @@ public final class HybridMessages: Sendable {
   }
 
   /// Accepts messages. Those that are accepted are committed once this returns, and on their way.
+  ///
+  /// Once some are committed, the failure of others is their refusal: who hears that nothing was done sends all of them again.
   /// - Parameter allOrNothing: whether one refusal refuses all; then the others have the first refusal too.
   /// - Returns: what became of each, in their order.
-  /// - Throws: `SendoutError.streamEnded`; what `DatabaseUnavailable` recognizes. Then some may be committed.
+  /// - Throws: `SendoutError.streamEnded`; what `DatabaseUnavailable` recognizes. Then nothing is committed, or the outcome is unknown.
   public func accept(
     _ customer: CustomerID, _ messages: [HybridMessage], allOrNothing: Bool
   ) async throws -> [HybridAcceptance] {
@@ -55,21 +57,55 @@ public final class HybridMessages: Sendable {
       }
     }
     if allOrNothing {
-      if refusal == nil { refusal = try await suppression(customer, routes, messages) }
+      if refusal == nil { refusal = try await prepare(customer, routes, messages) }
       if let refusal { return messages.map { _ in .refused(refusal) } }
     }
-    var later: [(number: PhoneNumber, reference: String?, text: String)] = []
+    var later: [LaterSMS] = []
+    var accepted = 0
+    var failures: [any Error] = []
     for (route, indices) in routes {
-      let accepted = try await accept(customer, indices.map { messages[$0] }, by: route)
-      for (index, answer) in zip(indices, accepted) {
-        answers[index] = answer
-        guard route.isSMSOnly, case .accepted = answer else { continue }
-        later.append((messages[index].number, messages[index].reference, messages[index].text))
+      let results = await accept(customer, indices.map { messages[$0] }, by: route)
+      for (index, result) in zip(indices, results) {
+        switch result {
+        case .success(let answer):
+          answers[index] = answer
+          guard case .accepted = answer else { continue }
+          accepted += 1
+          if route.isSMSOnly {
+            later.append((messages[index].number, messages[index].reference, messages[index].text))
+          }
+        case .failure(let error):
+          answers[index] = .refused(DatabaseUnavailable(error) == .outcomeUnknown ? .outcomeUnknown : .unavailable)
+          failures.append(error)
+        }
       }
     }
-    // What is committed is answered as accepted: a repetition would send it twice. At worst a password arrives by push, too.
-    if !later.isEmpty { try? await HybridLedger(database).withdraw(customer, later) }
+    if !later.isEmpty { await withdraw(customer, later) }
+    if accepted == 0, let first = failures.first {
+      throw failures.first { DatabaseUnavailable($0) == .outcomeUnknown } ?? first
+    }
+    // A number may have opted out meanwhile.
+    if allOrNothing, accepted > 0, accepted < messages.count {
+      throw PostgresError.unknownOutcome(statement: "message.accept_hybrid")
+    }
     return answers
+  }
+
+  private typealias LaterSMS = (number: PhoneNumber, reference: String?, text: String)
+
+  /// Withdraws passwords that SMS stand in for. These are committed, so while the database is away it is tried again, as long as a password
+  /// lives.
+  private func withdraw(_ customer: CustomerID, _ later: [LaterSMS]) async {
+    let ledger = HybridLedger(database)
+    do { try await ledger.withdraw(customer, later) } catch {
+      guard DatabaseUnavailable(error) != nil else { return }
+      Task {
+        for _ in 1...Self.passwordLifetime {
+          guard (try? await Task.sleep(for: .seconds(1))) != nil else { return }
+          if (try? await ledger.withdraw(customer, later)) != nil { return }
+        }
+      }
+    }
   }
 
   /// Records what a device says of pushes. Only `Delivered`, or a moment of reading, confirms messages; then their fallbacks are
@@ -161,36 +197,54 @@ public final class HybridMessages: Sendable {
   /// How long a one-time password is good for, in seconds.
   private static let passwordLifetime: Int32 = 30
 
-  /// A refusal because of numbers that have opted out of SMS.
-  private func suppression(
+  /// Finds what would refuse some of the messages, and registers their unknown numbers, before any is accepted.
+  /// - Returns: a refusal because of numbers that have opted out of SMS.
+  private func prepare(
     _ customer: CustomerID, _ routes: [HybridRoute: [Int]], _ messages: [HybridMessage]
   ) async throws -> HybridRefusal? {
+    var unknown: [(numbers: Set<PhoneNumber>, sms: PushApp?)] = []
     for (route, indices) in routes {
-      guard let fallback = route.traits.fallback else { continue }
-      let numbers = indices.map { messages[$0].number }
-      if try await !HybridLedger(database).suppressed(customer, numbers, in: fallback).isEmpty { return .suppressed }
+      let obstacles = try await HybridLedger(database).obstacles(
+        customer, indices.map { messages[$0].number }, in: route.traits.fallback)
+      if !obstacles.suppressed.isEmpty { return .suppressed }
+      unknown.append((obstacles.unknown, route.sms))
     }
+    for (numbers, sms) in unknown { try await register(customer, numbers, in: sms) }
     return nil
   }
 
   private func accept(
     _ customer: CustomerID, _ messages: [HybridMessage], by route: HybridRoute
-  ) async throws -> [HybridAcceptance] {
-    func accept(_ messages: [HybridMessage]) async throws -> [Acceptance] {
-      try await self.messages.accept(customer, messages, to: route.apps, route.traits) { order($0, by: route) }
+  ) async -> [Result<HybridAcceptance, any Error>] {
+    func accept(_ messages: [HybridMessage]) async -> [Result<Acceptance, any Error>] {
+      do {
+        return try await self.messages.acceptEach(customer, messages, to: route.apps, route.traits) {
+          order($0, by: route)
+        }
+      } catch {
+        return messages.map { _ in .failure(error) }
+      }
     }
-    var acceptances = try await accept(messages)
-    let unknown = acceptances.indices.filter { if case .addresseeUnknown = acceptances[$0] { true } else { false } }
-    if !unknown.isEmpty, let sms = route.sms {
-      try await register(customer, Set(unknown.map { messages[$0].number }), in: sms)
-      let again = try await accept(unknown.map { messages[$0] })
-      for (index, acceptance) in zip(unknown, again) { acceptances[index] = acceptance }
+    var results = await accept(messages)
+    let unknown = results.indices.filter {
+      if case .success(.addresseeUnknown) = results[$0] { true } else { false }
     }
-    return zip(messages, acceptances).map { message, acceptance in
-      switch acceptance {
-      case .accepted: .accepted(parts: message.parts)
-      case .suppressed: .refused(.suppressed)
-      case .addresseeUnknown, .repeated: .refused(.noProvider)
+    if !unknown.isEmpty {
+      do {
+        try await register(customer, Set(unknown.map { messages[$0].number }), in: route.sms)
+        let again = await accept(unknown.map { messages[$0] })
+        for (index, result) in zip(unknown, again) { results[index] = result }
+      } catch {
+        for index in unknown { results[index] = .failure(error) }
+      }
+    }
+    return zip(messages, results).map { message, result in
+      result.map { acceptance in
+        switch acceptance {
+        case .accepted: .accepted(parts: message.parts)
+        case .suppressed: .refused(.suppressed)
+        case .addresseeUnknown, .repeated: .refused(.noProvider)
+        }
       }
     }
   }
@@ -207,8 +261,23 @@ public final class HybridMessages: Sendable {
       reference: message.reference, expiresAt: lifetime.map { now.addingTimeInterval(Double($0)) })
   }
 
-  /// Makes numbers contacts with a device that gets SMS.
-  private func register(_ customer: CustomerID, _ numbers: Set<PhoneNumber>, in sms: PushApp) async throws {
+  /// Most numbers that are registered at a time: a statement takes as many, and a customer's registrations have little more room.
+  private static let portion = 256
+
+  /// Makes numbers contacts, with a device that gets SMS if there is an app of those.
+  private func register(_ customer: CustomerID, _ numbers: Set<PhoneNumber>, in sms: PushApp?) async throws {
+    let numbers = Array(numbers)
+    for start in stride(from: 0, to: numbers.count, by: Self.portion) {
+      let portion = numbers[start..<min(start + Self.portion, numbers.count)]
+      if let sms {
+        try await register(customer, portion, in: sms)
+      } else {
+        try await Contacts(database).add(customer, originalIDs: portion.map(\.international))
+      }
+    }
+  }
+
+  private func register(_ customer: CustomerID, _ numbers: ArraySlice<PhoneNumber>, in sms: PushApp) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in numbers {
         var body = PushDevicesBody()

@@ -40,13 +40,14 @@ struct HybridBench: Sendable {
   /// - Parameters:
   ///   - sendsItself: false leaves what it accepts to other hubs.
   ///   - appsLive: how long it remembers apps.
+  ///   - registrations: nil for one of its own.
   static func hub(
     _ bench: SendingBench, _ dispatcher: Dispatcher? = nil, confirmationTime: Duration, sendsItself: Bool = true,
-    appsLive: Duration = .seconds(5)
+    appsLive: Duration = .seconds(5), registrations: RegistrationBatcher? = nil
   ) -> (MessageDispatcher, HybridMessages) {
     let dispatcher = dispatcher ?? bench.dispatcher()
     let messages = MessageDispatcher(dispatcher, sendsItself: sendsItself)
-    let registrations = RegistrationBatcher(bench.pool)
+    let registrations = registrations ?? RegistrationBatcher(bench.pool)
     let apps = PushAppCache(bench.pool, timeToLive: appsLive)
     let service = MessageService(
       bench.pool, dispatcher: dispatcher, messages: messages, apps: apps,

@@ -37,13 +37,20 @@ public struct HybridLedger: Sendable {
     return ids.indices.filter { !places.contains(Int64($0 + 1)) }.map { ids[$0] }
   }
 
-  /// Which of these numbers have opted out of SMS, as the devices of the app say.
-  public func suppressed(
-    _ customer: CustomerID, _ numbers: [PhoneNumber], in app: PushAppID
-  ) async throws -> Set<PhoneNumber> {
+  /// Which of these numbers have opted out of SMS, and which are no contacts yet, or have no device in the app.
+  /// - Parameter app: that of the fallback; nil if there is none, so that every contact will do.
+  public func obstacles(
+    _ customer: CustomerID, _ numbers: [PhoneNumber], in app: PushAppID?
+  ) async throws -> (suppressed: Set<PhoneNumber>, unknown: Set<PhoneNumber>) {
     let rows = try await database.query(
-      HybridQueries.suppressed, customer.rawValue, numbers.map(\.international), app.rawValue)
-    return Set(try rows.compactMap { PhoneNumber(try $0.decode(String.self)) })
+      HybridQueries.obstacles, customer.rawValue, numbers.map(\.international), app?.rawValue)
+    var (suppressed, unknown): (Set<PhoneNumber>, Set<PhoneNumber>) = ([], [])
+    for row in rows {
+      let (text, isSuppressed) = try row.decode(String.self, Bool.self)
+      guard let number = PhoneNumber(text) else { continue }
+      if isSuppressed { suppressed.insert(number) } else { unknown.insert(number) }
+    }
+    return (suppressed, unknown)
   }
 
   /// Withdraws the one-time passwords of the last minute to the same numbers with the same references or texts: they are not tried

@@ -7,7 +7,7 @@ import Wire
 /// Locks are taken in one order, so that none deadlocks: batches, those of fallbacks among them, then pushes, then messages, then
 /// fallbacks. Of several rows the lowest number comes first.
 enum HybridQueries {
-  static let all: [Statement] = [accept.reading(RecipientColumns(.all)), suppressed, confirm, withdraw]
+  static let all: [Statement] = [accept.reading(RecipientColumns(.all)), obstacles, confirm, withdraw]
 
   /// Accepts messages to numbers, as `MessageQueries.accept` does others: `$2` to `$7` are the same, `$8` are message numbers, `$9` the
   /// original ids of the numbers' contacts, `$10` to `$12` bodies, seconds to live and references. There are at most `$13` pushes for
@@ -110,18 +110,21 @@ enum HybridQueries {
            CASE WHEN $22::float8 IS NULL THEN 'infinity' ELSE now() + make_interval(secs => $22::float8) END AS due
     """
 
-  /// Which of the numbers with the original ids `$2` have opted out of SMS, by their devices of the app `$3`.
-  static let suppressed = Statement(
-    "hybrid.suppressed", .read,
+  /// Which of the numbers with the original ids `$2` `accept` would not take with the fallback's app `$3`, or NULL, and whether that is
+  /// because they have opted out of SMS.
+  static let obstacles = Statement(
+    "hybrid.obstacles", .read,
     """
-    SELECT named.original_id
+    SELECT named.original_id, d.device_id IS NOT NULL
       FROM unnest($2::text[]) AS named (original_id)
-     CROSS JOIN LATERAL (SELECT contact_id FROM contact
-                          WHERE customer_id = $1::bigint AND original_id = named.original_id LIMIT 1) AS c
-     CROSS JOIN LATERAL (SELECT invalidation_type FROM device
-                          WHERE customer_id = $1::bigint AND contact_id = c.contact_id AND push_app_id = $3::bigint
-                          ORDER BY device_id LIMIT 1) AS d
-     WHERE d.invalidation_type = \(InvalidationType.optedOut.rawValue)
+      LEFT JOIN LATERAL (SELECT contact_id FROM contact
+                          WHERE customer_id = $1::bigint AND original_id = named.original_id LIMIT 1) AS c ON true
+      LEFT JOIN LATERAL (SELECT device_id, invalidation_type FROM device
+                          WHERE $3::bigint IS NOT NULL
+                            AND customer_id = $1::bigint AND contact_id = c.contact_id AND push_app_id = $3::bigint
+                          ORDER BY device_id LIMIT 1) AS d ON true
+     WHERE c.contact_id IS NULL OR $3::bigint IS NOT NULL AND d.device_id IS NULL
+        OR d.invalidation_type = \(InvalidationType.optedOut.rawValue)
     """)
 
   /// Records what a device or a provider says of pushes: sendouts `$2`, push numbers `$3`. Those of other numbers than `$4` or other

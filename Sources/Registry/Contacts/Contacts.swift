@@ -67,6 +67,11 @@ public struct Contacts: Sendable {
     return contact
   }
 
+  /// Adds contacts without devices and fields, where there are none yet.
+  public func add(_ customer: CustomerID, originalIDs: [String]) async throws {
+    try await database.query(ContactQueries.add, customer.rawValue, originalIDs)
+  }
+
   /// Merges properties into those of a contact, key by key, as a registration does; null removes a key.
   /// - Parameter properties: a flat JSON object.
   /// - Returns: whether the customer has such a contact.
@@ -127,5 +132,14 @@ enum ContactQueries {
     SELECT EXISTS (SELECT FROM contact WHERE customer_id = $1::bigint AND original_id = $2::text)
     """)
 
-  static let all: [Statement] = [find, findMany, mergeProperties]
+  /// In the order of registrations, so that none waits for the other in a circle.
+  static let add = Statement(
+    "contact.add", .write,
+    """
+    INSERT INTO contact (customer_id, original_id)
+    SELECT $1::bigint, named.original_id FROM unnest($2::text[]) AS named (original_id) ORDER BY named.original_id COLLATE "C"
+    ON CONFLICT (customer_id, original_id) DO NOTHING
+    """)
+
+  static let all: [Statement] = [find, findMany, add, mergeProperties]
 }

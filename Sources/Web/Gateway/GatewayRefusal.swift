@@ -37,6 +37,8 @@ enum GatewayRefusal: Error, Sendable, Equatable {
     case .refused(.fieldInvalid): "A field is invalid."
     case .refused(.suppressed): "The number has opted out."
     case .refused(.noProvider): "The customer has no SMS provider, and the message could go by nothing else."
+    case .refused(.unavailable): "The hub could not accept this message, so send it again."
+    case .refused(.outcomeUnknown): "The hub lost its database connection. Whether the message is accepted is unknown."
     }
   }
 

@@ -300,6 +300,35 @@ import Wire
     }
   }
 
+  @Test(arguments: ["PUT", "DELETE", "PATCH"])
+  func `Another method gets a 400 with nothing`(method: String) async throws {
+    try await withGateway { gateway in
+      let reply = try await gateway.server.send(method, "/gateway.ashx")
+      #expect(reply.status == 400 && reply.body.isEmpty)
+    }
+  }
+
+  @Test func `A failure after a part is committed is never answered as if nothing was done`() async throws {
+    try await withGateway { gateway in
+      try await gateway.bench.database.query(
+        "ALTER TABLE hybrid_message ADD CONSTRAINT no_boom CHECK (body <> 'boom')")
+      let many = (0..<300).map { gateway.message(text: $0 == 299 ? "boom" : "Hello") }
+      let reply = try await gateway.post(gateway.json(many.joined(separator: ",")))
+      #expect(reply.status == 200)
+      let codes = try #require(try reply.json.array("messages")?.map { $0.integer("messageErrorCode") })
+      #expect(codes == Array(repeating: 0, count: 256) + Array(repeating: 500, count: 44))
+      let xml = (0..<300).map { number in
+        """
+        <MSG><FROM>Company</FROM><TO>0031600000001</TO><BODY>\(number == 299 ? "boom" : "Hello")</BODY>\
+        <APPKEY>\(Gateway.appKey)</APPKEY></MSG>
+        """
+      }
+      let unknown = try await gateway.post(gateway.xml(xml.joined()), type: "application/xml")
+      #expect(unknown.status == 503 && unknown.text.hasSuffix("Whether this was done is unknown."), "\(unknown.text)")
+      #expect(try await gateway.countMessages() == 512)
+    }
+  }
+
   @Test func `A key that is used too often waits, on both ways`() async throws {
     try await withDatabase { database in
       let customer = try await Customers(database.pool).add(name: "ACME").id
@@ -387,8 +416,10 @@ import Wire
   }
 
   @Test func `What another room refuses has its code and a text in both forms`() {
-    for refusal in [HybridRefusal.appKeyUnknown, .senderInvalid, .textInvalid, .fieldInvalid, .suppressed, .noProvider]
-    {
+    for refusal in [
+      HybridRefusal.appKeyUnknown, .senderInvalid, .textInvalid, .fieldInvalid, .suppressed, .noProvider, .unavailable,
+      .outcomeUnknown,
+    ] {
       #expect(GatewayRefusal.refused(refusal).code == refusal.rawValue)
       #expect(!GatewayRefusal.refused(refusal).details.isEmpty && !GatewayRefusal.refused(refusal).xmlText.isEmpty)
     }

@@ -18,7 +18,8 @@ enum GatewayOperations {
 
         Codes: 101 the product token opens no gateway, 103 the app key is unknown, 201 not all messages were created, 202 the request \
         is not well-formed, 203 there are no messages or too many, 301 `from`, 302 `to`, 303 a number, 304 the text, 305 another \
-        field, 402 the number has opted out, 403 there is no SMS provider, 500 the hub or its database is overloaded or away.
+        field, 402 the number has opted out, 403 there is no SMS provider, 500 the hub or its database is overloaded or away, 999 whether the message was accepted is \
+        unknown. A request fails as a whole with 500 only where none of its messages was accepted, or that is unknown.
 
         Limits: a body has 4 MiB, a request \(GatewayRequest.maximumMessages) messages with \(GatewayRequest.maximumRecipients) \
         numbers each and \(GatewayRequest.maximumTotal) in all, and a text 4096 bytes; a longer one is cut. XML may be nested 20 \
