@@ -37,7 +37,9 @@ public struct GatewayRoutes: RouteSet {
     // Until the body is there, its type has to do.
     var form = Form(type: request.headers[.contentType])
     do {
-      return try await room.withBody(of: request, upTo: GatewayRequest.maximumBytes) { bytes in
+      return try await room.withBody(
+        of: request, from: context.clientAddress.client, upTo: GatewayRequest.maximumBytes
+      ) { bytes in
         form = Form(bytes)
         let gateway: GatewayRequest
         do throws(GatewayProblem) { gateway = try form.read(bytes) } catch { return form.reply(error) }
@@ -149,31 +151,49 @@ public struct GatewayRoutes: RouteSet {
   }
 }
 
+/// How much memory bodies take, and whose are still coming. A client that sends its bodies slowly leaves room for others.
+struct BodyShares {
+  /// Most bytes of all bodies together, and of those that one client has begun to send.
+  static let (all, one) = (256 * 1024 * 1024, 16 * 1024 * 1024)
+  private var taken = 0
+  private var coming: [IPAddress: Int] = [:]
+
+  /// - Returns: whether there is room for further bytes of a client's body.
+  mutating func take(_ bytes: Int, of client: IPAddress) -> Bool {
+    guard taken + bytes <= Self.all, coming[client, default: 0] + bytes <= Self.one else { return false }
+    taken += bytes
+    coming[client, default: 0] += bytes
+    return true
+  }
+
+  /// The body has come, or broken off. It takes memory until `giveBack`.
+  mutating func end(_ bytes: Int, of client: IPAddress) {
+    let left = coming[client, default: 0] - bytes
+    coming[client] = left > 0 ? left : nil
+  }
+
+  mutating func giveBack(_ bytes: Int) { taken -= bytes }
+}
+
 /// Bounds the memory of bodies that are read before anybody knows whose they are.
 private final class BodyRoom: Sendable {
-  /// Bytes of all of them together.
-  private static let size = 256 * 1024 * 1024
-  private let taken = Mutex(0)
+  private let shares = Mutex(BodyShares())
 
   /// Reads a body, and keeps its place until `use` has ended.
   /// - Throws: `HTTPErrorResponse`: 413 when the body is larger than `limit`, 400 when it breaks off, 503 without room.
   func withBody(
-    of request: Request, upTo limit: Int, _ use: (ByteBuffer) async throws -> Response
+    of request: Request, from client: IPAddress, upTo limit: Int, _ use: (ByteBuffer) async throws -> Response
   ) async throws -> Response {
     if let length = request.headers[.contentLength], UInt64(length).map({ $0 > UInt64(limit) }) ?? true {
       throw HTTPErrorResponse.tooLarge(limit: limit)
     }
     var body = ByteBuffer()
     var size = 0
-    defer { taken.withLock { $0 -= size } }
+    defer { shares.withLock { $0.giveBack(size) } }
     do {
+      defer { shares.withLock { $0.end(size, of: client) } }
       for try await chunk in request.body {
-        let hasRoom = taken.withLock { taken in
-          guard taken + chunk.readableBytes <= Self.size else { return false }
-          taken += chunk.readableBytes
-          return true
-        }
-        guard hasRoom else { throw HTTPErrorResponse.busy }
+        guard shares.withLock({ $0.take(chunk.readableBytes, of: client) }) else { throw HTTPErrorResponse.busy }
         size += chunk.readableBytes
         guard size <= limit else { throw HTTPErrorResponse.tooLarge(limit: limit) }
         body.writeImmutableBuffer(chunk)

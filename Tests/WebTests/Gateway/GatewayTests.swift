@@ -356,6 +356,24 @@ import Wire
   }
 }
 
+@Suite struct BodySharesTests {
+  @Test func `A client whose bodies are slow to come leaves room for others, and has room again once they have`() throws
+  {
+    let clients = try (0...16).map { try #require(IPAddress("192.0.2.\($0)")) }
+    var shares = BodyShares()
+    func take(_ bytes: Int, _ client: Int) -> Bool { shares.take(bytes, of: clients[client]) }
+    #expect(take(BodyShares.one, 0) && !take(1, 0) && take(1, 1))
+    shares.end(BodyShares.one, of: clients[0])
+    shares.giveBack(1)
+    shares.end(1, of: clients[1])
+    // Those that have come still take memory.
+    for client in 1...15 { #expect(take(BodyShares.one, client)) }
+    #expect(!take(1, 16))
+    shares.giveBack(BodyShares.one)
+    #expect(take(BodyShares.one, 0))
+  }
+}
+
 /// What the gateway makes of each field, before anything is asked of the database.
 @Suite struct GatewayCheckTests {
   private let now = Date(timeIntervalSince1970: 1_700_000_000)
