@@ -68,6 +68,8 @@ enum RegisterQueries {
   /// Retires the valid devices that each contact of `$2` has too many of, those registered the longest time ago, in the name
   /// of its key in `$3`. Returns rows of devices as `registerAndTell` does.
   ///
+  /// Telephone numbers make no way: an SMS is what is left when phones fail, and a number registers once only.
+  ///
   /// What another hub adds meanwhile is not counted. The next device counts all. Only what still is as it was seen makes way:
   /// a device that moved or was registered anew meanwhile is somebody's latest one.
   static let retireSurplus = Statement(
@@ -79,6 +81,8 @@ enum RegisterQueries {
       CROSS JOIN LATERAL (
         SELECT device_id, registered_at FROM device
         WHERE customer_id = $1::bigint AND contact_id = c.contact_id AND invalidated_at IS NULL
+          AND push_app_id <> ALL (ARRAY(
+            SELECT push_app_id FROM push_app WHERE customer_id = $1::bigint AND app_type = \(AppType.sms.rawValue)))
         ORDER BY registered_at DESC, device_id DESC OFFSET (\(devicesPerContact))
       ) d
     ), retired AS (
@@ -326,7 +330,8 @@ enum RegisterQueries {
     WHERE kind IS NOT NULL
     """
 
-  /// The known contacts that got a further device and may have too many by now, or were erased since they were looked up.
+  /// The known contacts that got a further device and may have too many by now, or were erased since they were looked up. Telephone numbers
+  /// count here, since it costs less; `retireSurplus` leaves them out.
   ///
   /// This stands for a foreign key, which would look after new contacts too, one by one. Whoever erases a contact locks
   /// its row first and deletes its devices then. So either this waits for that and finds the contact gone, or it is the other way
