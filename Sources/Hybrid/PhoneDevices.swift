@@ -16,33 +16,56 @@ struct PhoneDevices: Sendable {
   }
 
   /// Makes the phone the device that it should be, and no other.
+  ///
+  /// Another request may change the registration meanwhile, and see no device that this one is about to register. So what is registered
+  /// counts only if the registration still is as it was read; else it is undone, and settled again.
   /// - Parameter again: whether to register even what is registered already, as its token may have been retired.
   func settle(
     _ registration: PhoneRegistration, _ app: HybridApp, again: Bool = false
   ) async throws -> PhoneRegistration {
-    let pushApp = try await pushApp(app, registration.platform)
-    let wanted = pushApp == nil ? nil : registration.wantedDevice
-    guard wanted != registration.device || again && wanted != nil, let pushApp else { return registration }
-    if let device = registration.device, device != wanted {
-      var body = Self.body(device, registration, pushApp)
-      body.deviceInfo[0].invalidationType = .byAppOrUser
-      do {
-        try await Devices(database).invalidate(app.customer, try Invalidation(body, apps: [pushApp]))
-      } catch RegistryError.deviceUnknown {
-        // Its token is another contact's by now.
+    guard let pushApp = try await pushApp(app, registration.platform) else { return registration }
+    var (registration, again) = (registration, again)
+    for _ in 1...Self.mostTries {
+      let wanted = registration.wantedDevice
+      guard wanted != registration.device || again && wanted != nil else { return registration }
+      if let device = registration.device, device != wanted { try await invalidate(device, registration, app, pushApp) }
+      if let wanted {
+        let body = Self.body(wanted, registration, pushApp)
+        try await registrations.register(
+          app.customer, try Registration(body, apps: [pushApp]), returnsContact: false)
+      }
+      let settled = try await database.query(
+        PhoneRegistrationQueries.setDevice, app.customer.rawValue, registration.id, app.appID, wanted?.number.digits,
+        wanted?.token, registration.number?.digits, registration.status.rawValue, registration.pushToken,
+        registration.isSandbox, registration.wantsNotifications, registration.device?.number.digits,
+        registration.device?.token)
+      if let row = settled.first { return try PhoneRegistration(row) }
+      let found = try await database.query(
+        PhoneRegistrationQueries.find, app.customer.rawValue, registration.id, app.appID)
+      guard let row = found.first else { throw HybridError.deviceUnknown }
+      registration = try PhoneRegistration(row)
+      again = false
+      if let wanted, wanted != registration.wantedDevice, wanted != registration.device {
+        try await invalidate(wanted, registration, app, pushApp)
       }
     }
-    if let wanted {
-      let body = Self.body(wanted, registration, pushApp)
-      try await registrations.register(
-        app.customer, try Registration(body, apps: [pushApp]), returnsContact: false)
+    // Whoever changes it all the time settles it, too.
+    return registration
+  }
+
+  /// How often a registration is settled that others change meanwhile.
+  private static let mostTries = 5
+
+  private func invalidate(
+    _ device: PhoneRegistration.PhoneDevice, _ registration: PhoneRegistration, _ app: HybridApp, _ pushApp: PushApp
+  ) async throws {
+    var body = Self.body(device, registration, pushApp)
+    body.deviceInfo[0].invalidationType = .byAppOrUser
+    do {
+      try await Devices(database).invalidate(app.customer, try Invalidation(body, apps: [pushApp]))
+    } catch RegistryError.deviceUnknown {
+      // Its token is another contact's by now.
     }
-    guard wanted != registration.device else { return registration }
-    let rows = try await database.query(
-      PhoneRegistrationQueries.setDevice, app.customer.rawValue, registration.id, app.appID, wanted?.number.digits,
-      wanted?.token)
-    guard let row = rows.first else { throw HybridError.deviceUnknown }
-    return try PhoneRegistration(row)
   }
 
   private static func body(

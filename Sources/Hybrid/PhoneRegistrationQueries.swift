@@ -97,6 +97,7 @@ enum PhoneRegistrationQueries {
 
   static let setDevice = Statement(
     "hybrid_registration.set_device", .write,
+  /// Only of a registration that still is as `$6` to `$12` say, since the device follows from that.
     "UPDATE hybrid_registration SET device_number = $4::text, device_token = $5::text WHERE \(one) RETURNING \(columns)"
   )
 
