@@ -5,7 +5,7 @@ import Postgres
 enum PhoneRegistrationQueries {
   static let all: [Statement] = [
     find, add, change, issuePIN, tryPIN, called, setDevice, noteSignature, takeRate, waitForRate, takeAppRate,
-    waitForAppRate, forgetRates, forgetSignatures, forgetEvents,
+    waitForAppRate, remove, forgetUnverified, forgetRates, forgetSignatures, forgetEvents,
   ]
 
   private static let columns = """
@@ -34,7 +34,8 @@ enum PhoneRegistrationQueries {
     """
     UPDATE hybrid_registration
     SET push_token = coalesce($4::text, push_token), sandbox = coalesce($5::bool, sandbox),
-      notifications = coalesce($6::bool, notifications), user_agent = $7::text
+      notifications = coalesce($6::bool, notifications), user_agent = $7::text,
+      changed_at = now()
     WHERE \(one)
     RETURNING \(columns)
     """)
@@ -46,7 +47,8 @@ enum PhoneRegistrationQueries {
     WITH issued AS (
       UPDATE hybrid_registration
       SET number = $4::text, status = 'WaitingForPin', verified_at = NULL, pin_nonce = $5::bytea, pin_hash = $6::bytea,
-        pin_expires_at = now() + make_interval(secs => $7::int4), pin_tries = 0
+        pin_expires_at = now() + make_interval(secs => $7::int4), pin_tries = 0,
+        changed_at = now()
       WHERE \(one)
       RETURNING \(columns)
     ),
@@ -95,11 +97,16 @@ enum PhoneRegistrationQueries {
     RETURNING event_no
     """)
 
+  /// Only of a registration that still is as `$6` to `$12` say, since the device follows from that.
   static let setDevice = Statement(
     "hybrid_registration.set_device", .write,
-  /// Only of a registration that still is as `$6` to `$12` say, since the device follows from that.
-    "UPDATE hybrid_registration SET device_number = $4::text, device_token = $5::text WHERE \(one) RETURNING \(columns)"
-  )
+    """
+    UPDATE hybrid_registration SET device_number = $4::text, device_token = $5::text
+    WHERE \(one) AND number IS NOT DISTINCT FROM $6::text AND status = $7::text AND push_token IS NOT DISTINCT FROM $8::text
+      AND sandbox = $9::bool AND notifications = $10::bool
+      AND device_number IS NOT DISTINCT FROM $11::text AND device_token IS NOT DISTINCT FROM $12::text
+    RETURNING \(columns)
+    """)
 
   /// Gives the hash of the body that the signature `$3` came with first.
   static let noteSignature = Statement(
@@ -150,6 +157,17 @@ enum PhoneRegistrationQueries {
     """
     SELECT ceil(extract(epoch FROM spent - (now() - sent_at[1]) + interval '1 hour' / $3::int4 - interval '1 hour'))::int8
     FROM hybrid_pin_rate WHERE customer_id = $1::bigint AND subject = $2::text
+    """)
+
+  static let remove = Statement(
+    "hybrid_registration.remove", .write, "DELETE FROM hybrid_registration WHERE \(one)")
+
+  /// Those without a verified number that nobody has changed for 30 days.
+  static let forgetUnverified = Statement(
+    "hybrid_registration.forget_unverified", .write,
+    """
+    DELETE FROM hybrid_registration
+    WHERE customer_id = $1::bigint AND status <> 'PinVerified' AND device_token IS NULL AND changed_at < now() - interval '30 days'
     """)
 
   static let forgetRates = Statement(

@@ -32,11 +32,15 @@ public struct PhoneRegistrations: Sendable {
   }
 
   /// Registers a phone, and sends a PIN if it gives its number. A verification code has no meaning yet.
-  /// - Throws: `HybridError.invalid`, `.signatureReused`, `.tooManyPINs`, `.noSMS`: nothing is registered then, but where the number has
-  ///   opted out of SMS.
+  /// - Throws: `HybridError.invalid`, `.signatureReused`, `.tooManyPINs`, `.noSMS`: nothing is registered then.
   public func add(_ request: PhoneRequest, _ body: DeviceRegistrationBody) async throws -> PhoneRegistration {
-    // Phones that have no DeviceID yet share their signatures of one second, and with them nothing can be taken over.
-    if request.device != nil { try await checkSignature(request) }
+    // Phones that have no DeviceID yet share their signatures of one second, and with them nothing can be taken over. Unknown ids leave no
+    // signature behind.
+    if let id = request.device {
+      let known = try await database.query(
+        PhoneRegistrationQueries.find, request.app.customer.rawValue, id, request.app.appID)
+      if known.first != nil { try await checkSignature(request) }
+    }
     let change = try await checked(body, request)
     let number = change.number
     if number != nil { try await verification.checkSMS(request.app.customer) }
@@ -51,7 +55,14 @@ public struct PhoneRegistrations: Sendable {
       return (waiting, nonce)
     }
     if let nonce, let number {
-      try await verification.send(PINSource(added.id, nonce: nonce), to: number, request.app)
+      do {
+        try await verification.send(PINSource(added.id, nonce: nonce), to: number, request.app)
+      } catch {
+        // The phone never learns its id, and registers anew.
+        _ = try? await database.query(
+          PhoneRegistrationQueries.remove, request.app.customer.rawValue, added.id, request.app.appID)
+        throw error
+      }
     }
     return added
   }
@@ -106,11 +117,15 @@ public struct PhoneRegistrations: Sendable {
       try await find(app, device), of: app, number: text, language: language, address: address)
   }
 
-  /// Deletes what is of no use any more: rates and signatures after a day, and events after `days`; nil for never.
+  /// Deletes what is of no use any more: rates and signatures after a day, registrations without a verified number after 30 days, and
+  /// events after `days`; nil for never.
   public static func forgetExpired(
     _ customer: CustomerID, eventsAfterDays days: Int32?, in database: any Querying
   ) async throws {
-    for statement in [PhoneRegistrationQueries.forgetRates, PhoneRegistrationQueries.forgetSignatures] {
+    for statement in [
+      PhoneRegistrationQueries.forgetRates, PhoneRegistrationQueries.forgetSignatures,
+      PhoneRegistrationQueries.forgetUnverified,
+    ] {
       try await database.query(statement, customer.rawValue)
     }
     if let days { try await database.query(PhoneRegistrationQueries.forgetEvents, customer.rawValue, days) }

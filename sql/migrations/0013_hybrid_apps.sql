@@ -55,6 +55,7 @@ CREATE TABLE hybrid_registration (
   device_number   text,
   device_token    text,
   created_at      timestamptz NOT NULL DEFAULT now(),
+  changed_at      timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (customer_id, registration_id),
   FOREIGN KEY (customer_id, app_id) REFERENCES hybrid_app,
   CONSTRAINT hybrid_registration_numbered CHECK (number IS NOT NULL OR status = 'Unverified'),
@@ -79,6 +80,7 @@ COMMENT ON COLUMN hybrid_registration.pin_tries       IS 'Codes that were tried 
 COMMENT ON COLUMN hybrid_registration.device_number   IS 'The number whose contact has this phone as a device; NULL for none.';
 COMMENT ON COLUMN hybrid_registration.device_token    IS 'The token of that device.';
 COMMENT ON COLUMN hybrid_registration.created_at      IS 'When the phone registered.';
+COMMENT ON COLUMN hybrid_registration.changed_at      IS 'When it last changed its registration, or got a PIN. Without a verified number it is deleted 30 days later.';
 
 CREATE TABLE hybrid_pin_rate (
   customer_id bigint        NOT NULL,

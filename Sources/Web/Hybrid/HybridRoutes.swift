@@ -31,7 +31,8 @@ public struct HybridRoutes: RouteSet {
 
   private func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let caller = try await caller(request)
-    let registration = try await Self.notFoundIfUnknown { try await phones.find(caller.app, try caller.requiredDevice) }
+    let device = try caller.requiredDevice
+    let registration = try await Self.notFoundIfUnknown { try await phones.find(caller.app, device) }
     return reply(registration, caller)
   }
 
@@ -79,9 +80,8 @@ public struct HybridRoutes: RouteSet {
   }
 
   private func list(_ caller: Caller, _ query: ODataQuery) async throws -> Response {
-    let (found, count) = try await Self.notFoundIfUnknown {
-      try await messages.list(caller.app, try caller.requiredDevice, query)
-    }
+    let device = try caller.requiredDevice
+    let (found, count) = try await Self.notFoundIfUnknown { try await messages.list(caller.app, device, query) }
     var writer = JSONWriter(capacity: 64 + 512 * found.count)
     writer.open("[")
     for message in found { message.write(query.members, to: &writer) }
@@ -156,7 +156,7 @@ public struct HybridRoutes: RouteSet {
     }
   }
 
-  /// CM's documents have 404 where something is asked for, and 400 elsewhere.
+  /// CM's documents have 404 for an unknown phone where something is asked for, and 400 elsewhere, as for a DeviceID that is none.
   private static func notFoundIfUnknown<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
     do { return try await body() } catch HybridError.deviceUnknown { throw HTTPErrorResponse.deviceNotFound }
   }

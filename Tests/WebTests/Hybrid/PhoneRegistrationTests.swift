@@ -66,6 +66,83 @@ import Wire
     }
   }
 
+  @Test func `However many phones a number has, it keeps its SMS`() async throws {
+    try await withPhoneServer { phones in
+      try await phones.database.query("UPDATE customer SET devices_per_contact = 1")
+      let tokens = ["ab", "cd"].map { String(repeating: $0, count: 32) }
+      for token in tokens {
+        var phone = phones.phone()
+        phone.userAgent = "ios"
+        try await phone.register(#"{"Msisdn":"0031612345678","PushToken":"\#(token)"}"#)
+        _ = try await phone.put(#"{"VerificationCode":"\#(try await phones.pin("0031612345678"))"}"#)
+      }
+      let valid = try await phones.database.query(
+        "SELECT token FROM device WHERE invalidated_at IS NULL ORDER BY token")
+      #expect(try valid.map { try $0.decode(String.self) } == ["+31612345678", tokens[1]])
+    }
+  }
+
+  /// Has a statement run as soon as a device with that token is registered, as another request would.
+  private func onDevice(_ token: String, _ phones: PhoneServer, run statement: String) async throws {
+    for statement in [
+      "CREATE FUNCTION meanwhile() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \(statement); RETURN NULL; END $$",
+      """
+      CREATE TRIGGER meanwhile AFTER INSERT ON device FOR EACH ROW WHEN (NEW.token = '\(token)')
+      EXECUTE FUNCTION meanwhile()
+      """,
+    ] { try await phones.database.query(statement) }
+  }
+
+  @Test func `Notifications that are turned off while a phone's number is verified stay off`() async throws {
+    try await withPhoneServer { phones in
+      let token = String(repeating: "ab", count: 32)
+      try await onDevice(token, phones, run: "UPDATE hybrid_registration SET notifications = false")
+      var phone = phones.phone()
+      phone.userAgent = "ios"
+      try await phone.register(#"{"Msisdn":"0031612345678","PushToken":"\#(token)"}"#)
+      let reply = try await phone.put(#"{"VerificationCode":"\#(try await phones.pin("0031612345678"))"}"#)
+      #expect(try reply.json["RegisteredForPushNotification"] == false)
+      #expect(try await devices(phones) == ["0031612345678 \(token) production invalid"])
+    }
+  }
+
+  @Test func `A token that comes while its phone changes the number is not registered for the number before`()
+    async throws
+  {
+    try await withPhoneServer { phones in
+      let tokens = ["ab", "cd"].map { String(repeating: $0, count: 32) }
+      var phone = phones.phone()
+      phone.userAgent = "ios"
+      try await phone.register(#"{"Msisdn":"0031612345678","PushToken":"\#(tokens[0])"}"#)
+      _ = try await phone.put(#"{"VerificationCode":"\#(try await phones.pin("0031612345678"))"}"#)
+      try await onDevice(
+        tokens[1], phones,
+        run: """
+          UPDATE hybrid_registration SET number = '31687654321', status = 'WaitingForPin', verified_at = NULL,
+            device_number = NULL, device_token = NULL
+          """)
+      let reply = try await phone.put(#"{"PushToken":"\#(tokens[1])"}"#)
+      #expect(
+        try reply.json.string("Msisdn") == "0031687654321" && reply.json["RegisteredForPushNotification"] == false)
+      #expect(try await devices(phones) == tokens.map { "0031612345678 \($0) production invalid" })
+    }
+  }
+
+  @Test func `A number that has opted out leaves no registration, and an unknown DeviceID no signature`() async throws {
+    try await withPhoneServer { phones in
+      _ = try await phones.phone(verified: "0031612345678")
+      try await phones.database.query(
+        "UPDATE device SET invalidated_at = now(), invalidation_type = -1 WHERE token = '+31612345678'")
+      try await phones.database.query("DELETE FROM hybrid_signature")
+      var phone = phones.phone()
+      #expect(try await phone.register(#"{"Msisdn":"0031612345678"}"#).status == 409)
+      #expect(try await phones.database.query("SELECT FROM hybrid_registration").count == 1)
+      phone.deviceID = UUID().uuidString
+      #expect(try await phone.register().status == 200)
+      #expect(try await phones.database.query("SELECT FROM hybrid_signature").isEmpty)
+    }
+  }
+
   @Test func `A PIN has five tries, however many come at once`() async throws {
     try await withPhoneServer { phones in
       var phone = phones.phone()
@@ -270,11 +347,11 @@ import Wire
         phone.deviceID = nil
         #expect(try await phone.register().json.string("Platform") == platform, "\(agent)")
       }
-      for id in [nil, "x", UUID().uuidString] {
+      for (id, unknown) in [(nil, 400), ("x", 400), (UUID().uuidString, 404)] as [(String?, Int)] {
         phone.deviceID = id
         for (method, path, json, status) in [
-          ("GET", "/v1.0/deviceregistrations", nil, 404), ("PUT", "/v1.0/deviceregistrations", "{}", 400),
-          ("GET", "/v1.0/messages", nil, 404),
+          ("GET", "/v1.0/deviceregistrations", nil, unknown), ("PUT", "/v1.0/deviceregistrations", "{}", 400),
+          ("GET", "/v1.0/messages", nil, unknown),
           ("PUT", "/v1.0/messages", #"{"UpdateID":"70000000001","Status":"Delivered"}"#, 400),
           ("POST", "/v1.0/voiceotp/requestcode", #"{"msisdn":"0031612345678"}"#, 400),
         ] as [(String, String, String?, Int)] {
@@ -424,6 +501,21 @@ import Wire
       #expect(try await count() == [0, 0, 2])
       try await PhoneRegistrations.forgetExpired(phones.customer, eventsAfterDays: 1, in: pool)
       #expect(try await count() == [0, 0, 0])
+    }
+  }
+
+  @Test func `A registration without a verified number is deleted after 30 days without a change`() async throws {
+    try await withPhoneServer { phones in
+      let verified = try await phones.phone(verified: "0031612345678")
+      var (changed, unused) = (phones.phone(), phones.phone())
+      try await changed.register()
+      try await unused.register()
+      try await phones.database.query("UPDATE hybrid_registration SET changed_at = changed_at - interval '31 days'")
+      #expect(try await changed.put(#"{"PushToken":"aa"}"#).status == 200)
+      try await PhoneRegistrations.forgetExpired(phones.customer, eventsAfterDays: nil, in: phones.database.pool)
+      for (phone, status) in [(verified, 200), (changed, 200), (unused, 404)] {
+        #expect(try await phone.send("GET", "/v1.0/deviceregistrations").status == status)
+      }
     }
   }
 
