@@ -243,6 +243,36 @@ import Wire
     }
   }
 
+  @Test func `Outcomes of a claimed batch are written while a cancellation still works through the others`() async throws {
+    try await withFrozen(20, batchSize: 10) { bench, key in
+      let ledger = ledger(bench, key)
+      let batch = try #require(try await claim(ledger))
+      let (locked, lock) = AsyncStream.makeStream(of: Void.self)
+      let (settled, settle) = AsyncStream.makeStream(of: Void.self)
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask {
+          try await bench.pool.transaction { other in
+            _ = try await other.query(
+              Statement("test.lock", .write, "SELECT FROM push WHERE push_no = 20 FOR UPDATE"))
+            lock.yield()
+            for await _ in settled { break }
+          }
+        }
+        for await _ in locked { break }
+        group.addTask { try await bench.pool.transaction { try await Ledger($0).cancel(key) } }
+        try await waitUntil {
+          try await bench.database.query("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")[0]
+            .decode(Int.self) == 1
+        }
+        try await ledger.settle(accepted(batch.pushes))
+        settle.yield()
+        try await group.waitForAll()
+      }
+      #expect(
+        try await bench.show(key).counts == SendoutCounts(audience: 20, sent: 10, accepted: 10, cancelled: 10))
+    }
+  }
+
   @Test func `Uncertain pushes of a cancelled sendout stay uncertain, whatever the policy`() async throws {
     try await withFrozen(10, batchSize: 10) { bench, key in
       let dead = ledger(bench, key)

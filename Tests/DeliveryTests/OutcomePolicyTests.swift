@@ -32,6 +32,22 @@ import Wire
       timeout: delay == nil ? nil : RetrySchedule().timeout, cause: state == .accepted ? nil : cause)
   }
 
+  @Test func `Pushes without an answer say nothing for their push service, and ten of them without any answer against it`() {
+    let lost = Verdict.uncertain(reason: "RequestTimeout")
+    func finding(_ verdicts: [Verdict], _ evidence: OutageEvidence = .anyFailure) -> ServiceAvailability.Finding {
+      var service = ServiceAvailability()
+      var slice = PreparedBatch.Slice(environment: .production)
+      slice.pushes = verdicts.map { _ in push }
+      let outcomes = verdicts.enumerated().map { PushOutcome(index: $0.offset, verdict: $0.element, sentAt: noon) }
+      service.record(OutcomePartition(outcomes, slice, outcomePolicy()))
+      return service.finding(by: evidence)
+    }
+    #expect(finding(Array(repeating: lost, count: 9)) == .unknown)
+    #expect(finding(Array(repeating: lost, count: 10)) == .unavailable(reason: "RequestTimeout", wish: .zero))
+    #expect(finding(Array(repeating: lost, count: 10), .answers) == .unknown)
+    #expect(finding(Array(repeating: lost, count: 10) + [.accepted]) == .available)
+  }
+
   @Test func `Accepted pushes and refused payloads are final`() {
     #expect(settlement(.accepted) == written(.accepted))
     #expect(settlement(.payloadRefused(reason: "BadTopic")) == written(.failed, "BadTopic", .payloadRefused))

@@ -38,10 +38,10 @@ import Testing
         #expect(listed.contains(name) || Self.commands.contains(name), "\(name) in \(file.lastPathComponent)")
       }
     }
-    // These build names: the first five list their statements, the last one listens.
+    // These build names: the first six list their statements, the last one listens.
     #expect(
       places == [
-        "FreezeQueries.swift", "HistoryQueries.swift", "BatchQueries.swift", "MessageQueries.swift",
+        "FreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift", "BatchQueries.swift", "MessageQueries.swift",
         "ReportQueries.swift",
         "Listener.swift",
       ])

@@ -102,7 +102,7 @@ public final class MessageDispatcher: Service {
     let messages = items.flatMap(\.messages)
     let lanes = allLanes.flatMap { $0.takesMore(of: stream) ? $0 : nil }
     let active = dispatcher.streams.active(stream.key)
-    var numbers = active.numbers.withLock { $0 }
+    var (numbers, verifications) = active.reserved.withLock { $0 }
     if numbers?.suffice(for: messages.count, devicesEach: 50) != true { numbers = try await stream.reserve() }
     guard var numbers else { preconditionFailure("a stream without numbers") }
     let ledger = MessageLedger(
@@ -114,10 +114,11 @@ public final class MessageDispatcher: Service {
     var marked = 0
     defer { dispatcher.window.giveBack(ofMessages: ledger.room - marked) }
     // Whatever happens, numbers that may be used are not used again.
-    active.numbers.withLock { $0 = nil }
+    active.reserved.withLock { $0.numbers = nil }
     let (acceptances, batches) = try await ledger.accept(messages, &numbers)
-    let left = numbers
-    active.numbers.withLock { $0 = left }
+    active.reserved.withLock { [left = numbers] in
+      if $0.verifications == verifications { $0.numbers = left }
+    }
     active.wrote(
       acceptances.reduce(0) { count, acceptance in
         if case .accepted(_, let pushes) = acceptance { count + pushes.count } else { count }
@@ -213,7 +214,8 @@ public struct MessageStream: Sendable {
 final class ActiveStreams: Sendable {
   final class Active: Sendable {
     let run = RunID()
-    let numbers = Mutex<StreamNumbers?>(nil)
+    /// The numbers that are left, and how often they were dropped: those that a statement has in hand are dropped with them.
+    let reserved = Mutex<(numbers: StreamNumbers?, verifications: Int)>((nil, 0))
     private let pushes = Atomic(0)
 
     /// Tells the planner whenever this hub's pushes of the stream have doubled. Plans are made once, and one that was made for an empty
@@ -241,7 +243,7 @@ final class ActiveStreams: Sendable {
   /// - Parameter key: nil for all.
   func forgetNumbers(of key: SendoutKey?) {
     let all = streams.withLock { streams in key.map { [streams[$0]].compactMap(\.self) } ?? Array(streams.values) }
-    for (active, _) in all { active.numbers.withLock { $0 = nil } }
+    for (active, _) in all { active.reserved.withLock { $0 = (nil, $0.verifications + 1) } }
   }
 
   /// Forgets streams that had no message for so long that their lanes have ended: each day has new ones.

@@ -1,0 +1,71 @@
+import Delivery
+import Foundation
+import Postgres
+import Registry
+import Support
+import Testing
+import Wire
+
+@testable import Sendouts
+
+@Suite struct StreamEndTests {
+  /// A hub's own service, and what sends its messages.
+  private func service(_ bench: SendingBench, _ dispatcher: Dispatcher, sendsItself: Bool) -> MessageService {
+    MessageService(
+      bench.pool, dispatcher: dispatcher, messages: MessageDispatcher(dispatcher, sendsItself: sendsItself),
+      apps: PushAppCache(bench.pool), credentials: PushCredentialVault(bench.pool, vault: bench.vault),
+      registrations: RegistrationBatcher(bench.pool))
+  }
+
+  private let request = MessageRequest(
+    appId: SendingBench.appID, to: MessageTarget(originalId: "user1@example.com"), message: MessageBody(alert: "x"))
+
+  @Test(arguments: [SendoutVerb.pause, .cancel])
+  func `A stream that ended accepts nothing more, and what a hub accepted before it heard so does not stay`(
+    verb: SendoutVerb
+  ) async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(1)
+      let hub = TestHub()
+      let dispatcher = bench.dispatcher(hub)
+      let runner = SendoutRunner(
+        bench.pool, dispatcher: dispatcher, vault: bench.vault, settings: hub.runner, logger: hub.logger)
+      let service = service(bench, dispatcher, sendsItself: true)
+      // It runs nothing that would tell it.
+      let deaf = self.service(bench, bench.dispatcher(), sendsItself: false)
+      var request = request
+      request.wait = 30
+      let first = try await deaf.send(bench.customer, self.request)
+      let key = SendoutKey(bench.customer, first.message.messageId.sendout)
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await runner.run() }
+        #expect(try await service.send(bench.customer, request).message.pushes[0].state == .accepted)
+        _ = try await bench.sendouts.apply(verb, to: key.sendout, of: bench.customer)
+        try await waitUntil {
+          do {
+            _ = try await service.send(bench.customer, self.request)
+            return false
+          } catch SendoutError.streamEnded(key.sendout) {
+            return true
+          }
+        }
+        let late = try await deaf.send(bench.customer, self.request).message
+        func state() async throws -> PushState {
+          try await deaf.find(bench.customer, late.messageId).pushes[0].state
+        }
+        if verb == .cancel {
+          try await waitUntil { try await state() == .cancelled }
+        } else {
+          try await waitUntil {
+            try await bench.database.query("SELECT count(*) FROM push_batch WHERE state = 'held'")[0].decode(Int.self)
+              == 1
+          }
+          _ = try await bench.sendouts.resume(bench.customer, key.sendout)
+          try await waitUntil { try await state() == .accepted }
+          #expect(try await service.send(bench.customer, request).message.pushes[0].state == .accepted)
+        }
+        group.cancelAll()
+      }
+    }
+  }
+}
