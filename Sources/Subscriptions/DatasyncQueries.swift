@@ -10,8 +10,8 @@ package enum SubscriptionsStatements {
 /// What begins with a path is looked for in the index by the first 500 characters, between `lower` and `upper` (`DataTree.Range`).
 enum DatasyncQueries {
   static let all: [Statement] = [
-    enable, list, lock, lockAlone, share, settings, saveSettings, denormalized, sizes, leaves, page, present, known,
-    remove, put, match,
+    enable, list, lock, lockAlone, lengthenClaims, share, shareKey, isFree, settings, saveSettings, denormalized, sizes,
+    leaves, page, present, known, remove, put, match,
   ]
 
   static let enable = Statement(
@@ -25,20 +25,57 @@ enum DatasyncQueries {
     "datasync.list", .read,
     "SELECT app_id, created_at FROM datasync_app WHERE customer_id = $1::bigint ORDER BY app_id")
 
+  /// Locks the app's row, and fails after two seconds: a large write may have it for much longer, and who waits holds one of the few
+  /// connections that transactions of all customers share.
+  private static func brief(_ lock: String) -> String {
+    """
+    WITH limited AS MATERIALIZED (
+      SELECT current_setting('lock_timeout') AS former, set_config('lock_timeout', '2s', true)),
+    held AS MATERIALIZED (
+      SELECT limited.former FROM limited CROSS JOIN datasync_app AS app
+       WHERE app.customer_id = $1::bigint AND app.app_id = $2::text
+         \(lock) OF app)
+    SELECT set_config('lock_timeout', former, true) FROM held
+    """
+  }
+
   /// Locks the tree against other writes until the transaction ends. Subscriptions are locked after it, in the order of their numbers.
-  static let lock = Statement(
-    "datasync.lock", .write,
-    "SELECT 1 FROM datasync_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR NO KEY UPDATE")
+  static let lock = Statement("datasync.lock", .write, brief("FOR NO KEY UPDATE"))
 
   /// Locks the tree against whatever waits for its subscriptions, too: a write that matches several times locks them in no order.
+  /// Tells since when.
   static let lockAlone = Statement(
     "datasync.lock_alone", .write,
-    "SELECT 1 FROM datasync_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR UPDATE")
+    """
+    WITH app AS MATERIALIZED (
+      SELECT FROM datasync_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR UPDATE)
+    SELECT clock_timestamp() FROM app
+    """)
+
+  /// Lengthens all claims that were valid when the write got the tree for itself at `$3`, by `$4` seconds: no hub could extend or settle them
+  /// since. What was accepted meanwhile would be sent again.
+  static let lengthenClaims = Statement(
+    "datasync.lengthen_claims", .write,
+    """
+    WITH claim AS MATERIALIZED (
+      SELECT subscription_id, lease_until + make_interval(secs => $4::float8) AS lease_until FROM datasync_due
+       WHERE customer_id = $1::bigint AND app_id = $2::text AND lease_until > $3::timestamptz
+       ORDER BY subscription_id
+         FOR NO KEY UPDATE)
+    UPDATE datasync_due AS d SET lease_until = claim.lease_until FROM claim
+     WHERE d.customer_id = $1::bigint AND d.subscription_id = claim.subscription_id
+    """)
 
   /// Keeps the tree as it is until the transaction ends. Subscriptions are locked after it.
-  static let share = Statement(
-    "datasync.share", .write,
-    "SELECT 1 FROM datasync_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR SHARE")
+  static let share = Statement("datasync.share", .write, brief("FOR SHARE"))
+
+  /// Keeps writes that have the tree for themselves out until the transaction ends. Subscriptions are locked after it.
+  static let shareKey = Statement("datasync.share_key", .write, brief("FOR KEY SHARE"))
+
+  /// Fails while a write has the tree for itself.
+  static let isFree = Statement(
+    "datasync.is_free", .write,
+    "SELECT 1 FROM datasync_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR KEY SHARE NOWAIT")
 
   static let settings = Statement(
     "datasync.settings", .read,

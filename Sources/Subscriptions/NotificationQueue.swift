@@ -94,8 +94,11 @@ struct NotificationQueue: Sendable {
   /// tells the difference from the state that the one before told, and what changes later is noted for the next. Nor are the settings of
   /// webhooks changed in between: nothing goes to one that was switched off before the claim. Without a master key that opens them nothing
   /// is claimed.
+  /// - Throws: `PostgresError` with `ServerError.lockNotAvailable` while a large write has the tree for itself.
   func take(_ lane: Lane, upTo limit: Int, from pool: Pool, vault: Vault) async throws -> Batch {
-    try await pool.transaction { database in
+    // Asked first on a shared connection: the app's lanes would wait on all those that transactions have.
+    try await pool.query(DatasyncQueries.isFree, lane.customer.rawValue, lane.app)
+    return try await pool.transaction { database in
       let queue = NotificationQueue(database: database, run: run, lease: lease)
       var asked = ContinuousClock.now
       try await database.query(Self.planOnce)
@@ -186,11 +189,14 @@ struct NotificationQueue: Sendable {
   // Those that wait for what is due lock it in the order of its subscriptions' numbers, as `datasync.match` does. Before it they lock the
   // subscriptions that may end, in the same order. Before all of these they share the app's row, which a write that matches several times
   // has for itself (`DatasyncQueries.lockAlone`). So none of them deadlocks.
+  //
+  // Such a write can take long, and statements of other customers may wait behind these on the same connection. So these do not wait for
+  // it: they fail, and are repeated. Their claims last longer by as much.
 
-  /// Shares the app's row, as `tree`.
-  static let tree = """
+  /// Shares the app's row, as `tree`, or fails.
+  private static let tree = """
     tree AS MATERIALIZED (
-      SELECT FROM datasync_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR KEY SHARE)
+      SELECT FROM datasync_app WHERE customer_id = $1::bigint AND app_id = $2::text FOR KEY SHARE NOWAIT)
     """
 
   static let all: [Statement] = [planOnce, dueLanes, claimDue, settleClaimed, extendClaims, revokeTarget, pruneLog]

@@ -132,6 +132,8 @@ public struct NotificationRunner: Service {
         let isSent = lane.webhook == nil ? try await sendToService(lane, isStopped) : try await sendToWebhook(lane)
         guard isSent else { return }
       }
+    } catch PostgresError.server(let error) where error.sqlState == ServerError.lockNotAvailable {
+      // A large write has the tree for itself. What is due is found again.
     } catch {
       if !Task.isCancelled {
         logger.warning(

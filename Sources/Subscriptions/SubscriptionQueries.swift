@@ -2,7 +2,8 @@ import Postgres
 
 /// Statements on `datasync_subscription` that requests need. `$1` is the customer, `$2` the app.
 ///
-/// What locks both subscriptions and what is due of them locks the subscriptions first, and either in the order of their numbers.
+/// Those that change something come after `datasync.share_key` in a transaction. What locks both subscriptions and what is due of them locks
+/// the subscriptions first, and either in the order of their numbers.
 enum SubscriptionQueries {
   static let all: [Statement] = [hold, renew, add, list, seal, remove, notify]
 
@@ -14,11 +15,10 @@ enum SubscriptionQueries {
   static let hold = Statement(
     "subscription.hold", .write,
     """
-    WITH \(NotificationQueue.tree)
-    SELECT 1 FROM tree CROSS JOIN datasync_subscription AS s
+    SELECT 1 FROM datasync_subscription AS s
      WHERE s.customer_id = $1::bigint AND s.app_id = $2::text AND s.path_key = $3::bytea AND s.target_key = $4::bytea
        AND s.event = $5::text
-       FOR UPDATE OF s
+       FOR UPDATE
     """)
 
   /// Prepares what is due of the subscription with the key `$3`, `$4`, `$5` for new settings. What is pending stays, unless it has ended:
@@ -26,11 +26,10 @@ enum SubscriptionQueries {
   static let renew = Statement(
     "subscription.renew", .write,
     """
-    WITH \(NotificationQueue.tree),
-    held AS MATERIALIZED (
+    WITH held AS MATERIALIZED (
       SELECT d.subscription_id,
              d.revoked IS NOT NULL OR s.expires_at <= now() OR d.pending IS NULL AND d.sending IS NULL AS is_over
-        FROM tree CROSS JOIN datasync_subscription AS s
+        FROM datasync_subscription AS s
         JOIN datasync_due AS d ON d.customer_id = $1::bigint AND d.subscription_id = s.subscription_id
        WHERE s.customer_id = $1::bigint AND s.app_id = $2::text AND s.path_key = $3::bytea AND s.target_key = $4::bytea
          AND s.event = $5::text

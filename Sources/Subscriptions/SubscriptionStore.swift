@@ -45,6 +45,7 @@ public struct SubscriptionStore: Sendable {
     return try await pool.transaction { [vault] database in
       do {
         let (place, targetKey) = (Bytes(TreeChange.key(path.stored)), Bytes(TreeChange.key("\(service)|\(target)")))
+        try await database.query(DatasyncQueries.shareKey, customer.rawValue, app)
         for statement in [SubscriptionQueries.hold, SubscriptionQueries.renew] {
           try await database.query(statement, customer.rawValue, app, place, targetKey, request.event.rawValue)
         }
@@ -78,10 +79,12 @@ public struct SubscriptionStore: Sendable {
   /// Ends a subscription; its device is not told.
   /// - Throws: `SubscriptionsError.subscriptionUnknown`.
   public func remove(_ customer: CustomerID, app: String, _ id: SubscriptionID) async throws -> SubscriptionReply {
-    guard let row = try await pool.query(SubscriptionQueries.remove, customer.rawValue, app, id.rawValue).first else {
-      throw SubscriptionsError.subscriptionUnknown(id)
+    try await pool.transaction { database in
+      try await database.query(DatasyncQueries.shareKey, customer.rawValue, app)
+      guard let row = try await database.query(SubscriptionQueries.remove, customer.rawValue, app, id.rawValue).first
+      else { throw SubscriptionsError.subscriptionUnknown(id) }
+      return try SubscriptionReply(row)
     }
-    return try SubscriptionReply(row)
   }
 
   // MARK: Checks

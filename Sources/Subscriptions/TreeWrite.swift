@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Postgres
 import Registry
 import Wire
@@ -82,6 +83,10 @@ struct TreeWrite {
     try await removeStale()
     let changed = stale + leafAbove + touched + written.keys
     if !changed.isEmpty { try await finish(written, changed) }
+    if let alone {
+      try await database.query(
+        DatasyncQueries.lengthenClaims, customer.rawValue, app, alone.since, (.now - alone.asked) / .seconds(1))
+    }
     return told
   }
 
@@ -129,13 +134,15 @@ struct TreeWrite {
     }
   }
 
-  /// Whether others wait for this write before they lock subscriptions.
-  private var isAlone = false
+  /// Since when nobody else locks subscriptions.
+  private var alone: (asked: ContinuousClock.Instant, since: Date)?
 
   /// Removes leaves, and notes it at and below the places that are written. What becomes of those above is known at the end.
   private mutating func removePortion() async throws {
-    if !isAlone { try await database.query(DatasyncQueries.lockAlone, customer.rawValue, app) }
-    isAlone = true
+    if alone == nil {
+      let asked = ContinuousClock.now
+      alone = (asked, try await database.query(DatasyncQueries.lockAlone, customer.rawValue, app)[0].decode(Date.self))
+    }
     try await remove(stale)
     let gone = TreeChange.places(stale)
     before.formUnion(gone.intersection(newPlaces))

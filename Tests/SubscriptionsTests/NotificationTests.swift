@@ -539,7 +539,7 @@ import Wire
   }
 
   @Test(arguments: Lock.allCases, [false, true])
-  func `Outcomes, claims and revocations wait for a write of the same subscriptions, and none of them deadlocks`(
+  func `Outcomes, claims and revocations come after a write of the same subscriptions, and none of them deadlocks`(
     lock: Lock, isInPortions: Bool
   ) async throws {
     try await withDatasync { datasync in
@@ -564,7 +564,7 @@ import Wire
               .put(.null), lane.customer, app: lane.app, at: .root)
           }
           try await datasync.bench.database.someoneWaits(as: observer)
-          let other = Task {
+          @Sendable func run() async throws {
             switch lock {
             case .settle:
               try await queue.settle([.init(id: ids[0], next: .remove), .init(id: ids[1], next: .done)], of: lane)
@@ -572,6 +572,18 @@ import Wire
             case .revoke: try await queue.revoke("phone", of: lane, reason: "x", before: .distantFuture)
             }
           }
+          // For a write that has the tree for itself nothing waits on a connection that others share.
+          if isInPortions {
+            let error = await #expect(throws: PostgresError.self) { try await run() }
+            guard case .server(let error)? = error else { throw CancellationError() }
+            #expect(error.sqlState == ServerError.lockNotAvailable)
+            let after = Task {
+              _ = try await write.value
+              try await run()
+            }
+            return (write, after)
+          }
+          let other = Task { try await run() }
           try await datasync.bench.database.someoneWaits(2, as: observer)
           return (write, other)
         }
@@ -580,6 +592,92 @@ import Wire
       }
       #expect(try await DataTree(pool).value(lane.customer, app: lane.app, at: .root) == .null)
       #expect(try await datasync.subscriptionCount() == (lock == .settle ? 1 : 2))
+    }
+  }
+
+  @Test func `Claims last longer by as much as a write had the tree for itself`() async throws {
+    try await withDatasync { datasync in
+      for path in ["/a", "/b"] {
+        try await datasync.subscribe("phone", path, .value)
+        try await datasync.put(path, "1")
+      }
+      let (pool, lane) = (datasync.bench.pool, datasync.lane)
+      let queue = NotificationQueue(database: pool, run: UUID(), lease: .seconds(600))
+      let batch = try await queue.take(lane, upTo: 10, from: pool, vault: datasync.bench.vault)
+      let ids = batch.items.sorted { $0.claimed.path < $1.claimed.path }.map(\.claimed.id)
+      try await datasync.bench.database.withPool { observer in
+        let write = try await pool.transaction { database in
+          // What the write locks first, once it has the tree for itself.
+          _ = try await database.query(
+            Statement("test.hold", .write, "SELECT FROM datasync_due WHERE subscription_id = $1 FOR UPDATE"),
+            ids[0].rawValue)
+          let write = Task {
+            try await DataTree(pool, portion: 1).write(.put(.null), lane.customer, app: lane.app, at: .root)
+          }
+          try await datasync.bench.database.someoneWaits(as: observer)
+          let lease =
+            "UPDATE datasync_due SET lease_until = clock_timestamp() + interval '0.1 s' WHERE subscription_id = "
+          _ = try await database.query(Statement("test.lease", .write, "\(lease) $1"), ids[0].rawValue)
+          try await datasync.query("\(lease) \(ids[1])")
+          try await waitUntil {
+            try await datasync.query(
+              "SELECT FROM datasync_due WHERE lease_until > now() AND subscription_id = \(ids[1])"
+            ).isEmpty
+          }
+          return write
+        }
+        _ = try await write.value
+      }
+      // They are still this hub's.
+      #expect(try await queue.extend(ids, of: lane))
+      try await queue.settle(ids.map { .init(id: $0, next: .done, outcome: "accepted") }, of: lane)
+      #expect(try await datasync.outcomes() == ["accepted", "accepted"])
+      let left = try await datasync.query("SELECT FROM datasync_due WHERE lease_until IS NOT NULL").count
+      #expect(left == 0)
+    }
+  }
+
+  @Test func `While a write has a tree for itself, other apps go on, and then each notification is settled once`()
+    async throws
+  {
+    try await withDatasync { datasync in
+      for number in 1...30 { try await datasync.subscribe("phone\(number)", "/n", .value) }
+      datasync.fcm.rule(.any, .ignore)
+      defer { datasync.fcm.answerIgnored() }
+      try await datasync.put("/n", "1")
+      try await datasync.bench.database.withPool { observer in
+        try await datasync.withRunner(2) {
+          try await waitUntil { datasync.fcm.requests.count >= 30 }
+          try await observer.transaction { database in
+            _ = try await database.query(
+              DatasyncQueries.lockAlone, datasync.bench.customer.rawValue, SendingBench.appID)
+            datasync.fcm.removeRules()
+            datasync.fcm.answerIgnored()
+            // The last statement of some connection: outcomes were to be written.
+            try await waitUntil {
+              try await !datasync.query(
+                "SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%AS oldest, since%'"
+              ).isEmpty
+            }
+            // Settles what is due of another app.
+            for _ in 1...3 { try await datasync.untilScanned() }
+            let store = datasync.store
+            await #expect(throws: PostgresError.self) {
+              try await store.addUnchecked(
+                datasync.bench.customer, SendingBench.appID,
+                SubscriptionRequest(path: "/m", event: .value, deviceToken: "new", service: .fcm))
+            }
+            // Whoever waits has a connection of its own.
+            let waiting = try await datasync.query(
+              "SELECT query FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            ).map { try $0.decode(String.self) }
+            #expect(waiting.allSatisfy { !$0.contains("hub_id = ") })
+          }
+          try await datasync.untilIdle()
+        }
+      }
+      #expect(datasync.fcm.requests.count == 30)
+      #expect(try await datasync.outcomes() == Array(repeating: "accepted", count: 30))
     }
   }
 
