@@ -8,6 +8,7 @@ public import Wire
 /// transaction. Writes of an app follow each other.
 public struct DataTree: Sendable {
   private let pool: Pool
+  private let turns = TreeTurns()
 
   /// Most bytes of a value that is written, and of its JSON.
   public static let longestValue = 1 << 20
@@ -108,7 +109,9 @@ public struct DataTree: Sendable {
   public func write(
     _ write: Write, _ customer: CustomerID, app: String, at path: DatasyncPath
   ) async throws -> Int {
-    let told = try await pool.transaction { try await self.write(write, customer, app: app, at: path, $0) }
+    let told = try await turns.withTurn(customer, app) {
+      try await pool.transaction { try await self.write(write, customer, app: app, at: path, $0) }
+    }
     if told > 0 {
       // The write stands. Hubs look for what is due by themselves, too.
       _ = try? await pool.query(SubscriptionQueries.notify, NotificationQueue.channel, "\(customer)")

@@ -68,6 +68,32 @@ import Wire
     }
   }
 
+  @Test func `Writes that wait for a tree hold no connections, and one that is cancelled leaves`() async throws {
+    try await withTree { database, tree, customer in
+      try await database.withPool { other in
+        let writes = try await other.transaction { held in
+          _ = try await held.query(DatasyncQueries.lock, customer.rawValue, "app")
+          let writes = (0..<20).map { number in
+            Task {
+              try await tree.write(
+                .put(.integer(Int64(number))), customer, app: "app", at: try DatasyncPath(text: "/n/\(number)"))
+            }
+          }
+          try await database.someoneWaits(as: other)
+          // Some of them wait for their turn.
+          for write in writes.suffix(10) { write.cancel() }
+          for write in writes.suffix(10) { _ = await write.result }
+          let status = await database.pool.status
+          #expect(status.transactionsWaiting == 0 && status.dedicatedConnections < 4)
+          return writes.prefix(10)
+        }
+        for write in writes { _ = await write.result }
+      }
+      try await tree.write(.put(true), customer, app: "app", at: try DatasyncPath(text: "/last"))
+      #expect(try await tree.value(customer, app: "app", at: try DatasyncPath(text: "/last")) == true)
+    }
+  }
+
   @Test func `The rows that a PATCH reads grow with the children that it names, no faster`() async throws {
     try await withTree { database, tree, customer in
       try await database.query(
