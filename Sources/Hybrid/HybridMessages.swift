@@ -13,18 +13,13 @@ public final class HybridMessages: Sendable {
   private let hybridApps: HybridAppCache
   private let registrations: RegistrationBatcher
   private let confirmationTime: Duration
-  private let now: @Sendable () -> Date
 
-  /// - Parameters:
-  ///   - confirmationTime: how long a critical message waits for a device before it goes by SMS.
-  ///   - now: the clock by which validity is counted.
+  /// - Parameter confirmationTime: how long a critical message waits for a device before it goes by SMS.
   public init(
     _ database: any Querying, messages: MessageService, apps: PushAppCache, hybridApps: HybridAppCache,
-    registrations: RegistrationBatcher, confirmationTime: Duration = .seconds(30),
-    now: @escaping @Sendable () -> Date = { Date() }
+    registrations: RegistrationBatcher, confirmationTime: Duration = .seconds(30)
   ) {
     self.confirmationTime = confirmationTime
-    self.now = now
     self.database = database
     self.messages = messages
     self.apps = apps
@@ -250,7 +245,7 @@ public final class HybridMessages: Sendable {
   }
 
   private func order(_ message: HybridMessage, by route: HybridRoute) -> NumberMessage {
-    let now = now()
+    let now = messages.now()
     var lifetime = message.expiresAt.map { Int32(clamping: Int($0.timeIntervalSince(now).rounded(.up))) }
     if route.kind == .otp, !route.isSMSOnly { lifetime = min(lifetime ?? .max, Self.passwordLifetime) }
     return NumberMessage(

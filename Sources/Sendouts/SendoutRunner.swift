@@ -100,9 +100,10 @@ public struct SendoutRunner: Service {
   }
 
   /// Adds a task for every sendout that has something to do now. Its statements do not depend on how many customers there are.
-  /// - Parameter isThorough: also looks for sendouts that are done and do not say so.
+  /// - Parameter isThorough: also looks for sendouts that are done and do not say so, and asks for the database's time.
   private func scan(_ tasks: SendoutTasks, isThorough: Bool) async {
     do {
+      if isThorough { try await worker.dispatcher.setClock() }
       for (key, lane, isUrgent) in try await Ledger(pool).due() {
         // What is due to a push service that is away waits until that may be tried again.
         if isUrgent {

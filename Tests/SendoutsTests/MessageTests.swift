@@ -3,6 +3,7 @@ import Delivery
 import Foundation
 import Postgres
 import Registry
+import Sendouts
 import Simulator
 import Support
 import Testing
@@ -81,6 +82,37 @@ import Wire
       #expect(pushes.map(\.state) == [.skipped, .skipped, .accepted])
       #expect(pushes.map(\.reason) == ["device_reassigned", "device_invalidated", nil])
       #expect(bench.simulator.apns.requests.map(\.token) == [bench.token(3)])
+    }
+  }
+
+  @Test(arguments: [7200.0, -7200.0])
+  func `A hub whose clock is wrong by hours sends what is valid, and nothing that has expired`(lead: Double) async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(2)
+      func send() async throws -> SendoutKey {
+        let reply = try await bench.sendouts.create(
+          bench.customer,
+          SendoutRequest(
+            name: "Offer", appId: SendingBench.appID, audience: .all, message: MessageBody(alert: "x", ttl: 3600)))
+        let key = SendoutKey(bench.customer, reply.sendoutId)
+        try await bench.pool.transaction { transaction in
+          _ = try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: .all)
+        }
+        return key
+      }
+      let (valid, expired) = try await (send(), send())
+      try await bench.database.query(
+        """
+        UPDATE sendout SET state = 'running', frozen_at = now(),
+               started_at = CASE WHEN sendout_id = $1::bigint THEN now() ELSE now() - interval '90 minutes' END
+        """, valid.sendout.rawValue)
+      try await bench.withHubs(1, { $0.now = { Date(timeIntervalSinceNow: lead) } }) {
+        for key in [valid, expired] { try await bench.until(key, .finished) }
+      }
+      #expect(try await bench.show(valid).counts?.accepted == 2)
+      #expect(try await bench.pushes(expired).allSatisfy { $0.state == .failed && $0.reason?.contains("expired") == true })
+      let expiry = try #require(bench.simulator.apns.requests.first?.header("apns-expiration").flatMap(Double.init))
+      #expect(abs(expiry - Date().timeIntervalSince1970 - 3600) < 1800)
     }
   }
 

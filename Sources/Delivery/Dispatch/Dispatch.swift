@@ -307,7 +307,8 @@ final class Dispatch: Sendable {
     for await answers in app.account.send(slice.requests, to: slice.environment, while: isOurs) {
       let outcomes = answers.map {
         PushOutcome(
-          index: slice.requested[$0.index], verdict: patient($0.verdict), sentAt: $0.sentAt, reductions: $0.reductions)
+          index: slice.requested[$0.index], verdict: patient($0.verdict), sentAt: $0.sentAt.map(dispatcher.clock.date),
+          reductions: $0.reductions)
       }
       for outcome in outcomes { isUnanswered[outcome.index] = false }
       let partition = OutcomePartition(outcomes, slice, run.outcomePolicy)

@@ -19,7 +19,7 @@ public struct Dispatcher: Sendable {
   let links: PublicLinks
   let settings: DispatchSettings
   let logger: Logger
-  let now: @Sendable () -> Date
+  let clock: ServerClock
   let random: @Sendable () -> Double
   let laneStatus: LaneStatus
   let waits = MessageWaits()
@@ -28,7 +28,7 @@ public struct Dispatcher: Sendable {
   let streams = ActiveStreams()
 
   /// - Parameters:
-  ///   - now: the clock by which pushes are dated and expire.
+  ///   - now: this machine's clock. Pushes are dated and expire by the database's, once `setClock` has asked for it.
   ///   - clock: by which closed lanes are tried again; no change of the time of day moves it.
   ///   - random: 0 to 1, for the jitter of retries.
   public init(
@@ -45,9 +45,15 @@ public struct Dispatcher: Sendable {
     window = HubWindow(settings.window)
     laneStatus = LaneStatus(clock: clock)
     self.logger = logger
-    self.now = now
+    self.clock = ServerClock(now)
     self.random = random
   }
+
+  /// The time by the database's clock.
+  public func now() -> Date { clock.now() }
+
+  /// Asks the database for its time.
+  public func setClock() async throws { try await clock.set(by: database) }
 
   /// Whether something may be sent to a lane now, as far as this hub knows: its push service is not known to be away.
   public func isOpen(_ lane: Lane, of customer: CustomerID) -> Bool {

@@ -4,7 +4,7 @@ package import Postgres
 /// sendout. Batches are locked before pushes everywhere, so these never deadlock with each other.
 enum LedgerQueries {
   static let all: [Statement] = [
-    hold, resume, cancel, cancelUnclaimed, due, requeueLost, remainingWork, lanes, counts, pushes, pushesOfContact,
+    hold, resume, cancel, cancelUnclaimed, moment, due, requeueLost, remainingWork, lanes, counts, pushes, pushesOfContact,
   ]
 
   /// Unclaimed batches are held now, claimed ones when they are released. Locks the batches it changes.
@@ -62,6 +62,8 @@ enum LedgerQueries {
       \(BatchQueries.cancelPushes(of: "stopped"))
       """)
   }
+
+  static let moment = Statement("ledger.moment", .read, "SELECT clock_timestamp()")
 
   /// What any hub may do now, of all customers: lanes with batches to claim. True for what does not wait until a lane opens: batches with a
   /// message that has expired, and claimed batches whose lease has.

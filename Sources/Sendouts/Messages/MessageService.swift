@@ -22,7 +22,6 @@ public final class MessageService: Sendable {
   let apps: PushAppCache
   let credentials: PushCredentialVault
   let registrations: RegistrationBatcher
-  let now: @Sendable () -> Date
   /// Permits for each customer's lists, so that no customer waits for another.
   private let lists = Mutex<[CustomerID: AsyncSemaphore]>([:])
   /// Most lists of a customer that are being accepted at a time.
@@ -75,8 +74,7 @@ public final class MessageService: Sendable {
 
   public init(
     _ pool: Pool, dispatcher: Dispatcher, messages: MessageDispatcher, apps: PushAppCache,
-    credentials: PushCredentialVault, registrations: RegistrationBatcher,
-    now: @escaping @Sendable () -> Date = { Date() }
+    credentials: PushCredentialVault, registrations: RegistrationBatcher
   ) {
     database = pool
     self.dispatcher = dispatcher
@@ -84,8 +82,10 @@ public final class MessageService: Sendable {
     self.apps = apps
     self.credentials = credentials
     self.registrations = registrations
-    self.now = now
   }
+
+  /// The time by the database's clock.
+  public func now() -> Date { dispatcher.now() }
 
   /// Accepts a list with a permit, once few of the customer's pushes wait to be sent. Before that its messages are not compiled, which takes
   /// most of its memory. A push service that is slow holds a list up for `longestWait`, the wait for the permit included.

@@ -1,4 +1,5 @@
 public import Delivery
+public import Foundation
 public import Logging
 public import Providers
 public import Sendouts
@@ -11,6 +12,8 @@ public struct TestHub: Sendable {
   /// Share of each back-off: 0 tries again at once.
   public var jitter = 0.0
   public var logger = TestServer.logger
+  /// Its machine's time of day.
+  public var now: @Sendable () -> Date = { Date() }
   /// By which closed lanes are tried again.
   public var clock: @Sendable () -> ContinuousClock.Instant = { .now }
 
@@ -29,7 +32,7 @@ extension SendingBench {
     let jitter = hub.jitter
     return Dispatcher(
       pool, services: services ?? self.services, links: links, settings: hub.dispatch, logger: hub.logger,
-      clock: hub.clock, random: { jitter })
+      now: hub.now, clock: hub.clock, random: { jitter })
   }
 
   public func runner(_ hub: TestHub = TestHub(), services: PushServices? = nil) -> SendoutRunner {

@@ -1,0 +1,30 @@
+import FoundationEssentials
+import Postgres
+import Synchronization
+
+/// The time of day by the database's clock, which all hubs share: one whose own clock is wrong neither fails pushes as expired nor takes a
+/// token for dead that was registered again.
+final class ServerClock: Sendable {
+  /// By how many seconds the database's clock is ahead.
+  private let lead = Mutex(0.0)
+  private let hubClock: @Sendable () -> Date
+  /// Longest answer that says enough of the moment at which it was given.
+  private static let longestAnswer = Duration.milliseconds(100)
+
+  /// - Parameter hubClock: this machine's.
+  init(_ hubClock: @escaping @Sendable () -> Date) { self.hubClock = hubClock }
+
+  func now() -> Date { date(hubClock()) }
+
+  /// A moment of this machine's clock.
+  func date(_ moment: Date) -> Date { moment.addingTimeInterval(lead.withLock(\.self)) }
+
+  /// Asks the database for its time. After an answer that was slow, the last one counts.
+  func set(by database: any Querying) async throws {
+    let (start, asked) = (ContinuousClock.now, hubClock())
+    let moment = try await database.query(LedgerQueries.moment)[0].decode(Date.self)
+    let took = ContinuousClock.now - start
+    guard took <= Self.longestAnswer else { return }
+    lead.withLock { $0 = moment.timeIntervalSince(asked) - took.inSeconds / 2 }
+  }
+}
