@@ -119,6 +119,7 @@ public struct SendoutRunner: Service {
         }
       }
     } catch {
+      if DatabaseUnavailable(error) != nil { worker.dispatcher.noteOutage() }
       if !Task.isCancelled {
         logger.warning("could not scan for sendouts, retrying later", metadata: ["error": "\(error)"])
       }

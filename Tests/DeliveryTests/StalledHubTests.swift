@@ -45,6 +45,28 @@ import Wire
     }
   }
 
+  @Test func `After an outage of the database, hubs have time to write outcomes before their batches are requeued`()
+    async throws
+  {
+    try await withSendingBench { bench in
+      try await bench.addDevices(3)
+      let key = try await bench.send("Hello")
+      try await bench.pool.transaction { transaction in
+        _ = try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: .all)
+      }
+      let ledger = BatchLedger(
+        database: bench.pool, key: key, lane: bench.lane, run: RunID(), lease: .seconds(3600))
+      _ = try #require(try await ledger.claim())
+      try await bench.endLeases()
+      var hub = TestHub()
+      hub.dispatch.graceAfterOutage = .seconds(3600)
+      let dispatcher = bench.dispatcher(hub)
+      dispatcher.noteOutage()
+      #expect(try await dispatcher.requeueLost(key, .resend).batches == 0)
+      #expect(try await bench.dispatcher(hub).requeueLost(key, .resend).batches == 1)
+    }
+  }
+
   @Test func `A lease is valid until its end, unless it was extended or is another claim's`() {
     let leases = Leases()
     let claim = Claim(batch: 1, ordinal: 1), again = Claim(batch: 1, ordinal: 2)

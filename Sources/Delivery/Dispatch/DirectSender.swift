@@ -191,7 +191,8 @@ public struct DirectSender: Sendable {
       isOfOther = true
     case .tokenInvalid(_, let since, let reason):
       told.result = .tokenDead(
-        reason: reason.forLedger, after: delay(push, nil), since: since ?? outcome.sentAt.map(dispatcher.clock.date) ?? dispatcher.now())
+        reason: reason.forLedger, after: delay(push, nil),
+        since: since ?? outcome.sentAt.map(dispatcher.clock.date) ?? dispatcher.now())
       if since == nil, !push.isToDeadToken {
         report.count(push, isSuspect: true)
         report.invalid.append(told)

@@ -94,14 +94,19 @@ public struct Dispatcher: Sendable {
       account: services.account(appID: app.appID, of: app.customer, kind: app.kind, credentials: credentials))
   }
 
-  /// Requeues batches whose lease has expired, as after a hub was killed. After an outage that was longer than a lease, this hub's own
-  /// outcomes are written first: whoever got a push already gets it once.
+  /// The database was away a moment ago. Leases may have ended meanwhile of hubs that are there and know outcomes, so they get time to
+  /// write these.
+  public func noteOutage() { unwritten.waitForOthers(until: .now + settings.graceAfterOutage) }
+
+  /// Requeues batches whose lease has expired, as after a hub was killed. After an outage that was longer than a lease, hubs write their
+  /// outcomes first: whoever got a push already gets it once.
   /// - Parameter fallback: the app whose pushes alone the policy is about; nil for all.
   /// - Returns: how many batches there were, and how many of their pushes may have left.
   public func requeueLost(
     _ key: SendoutKey, _ policy: UncertainPolicy, of fallback: PushAppID? = nil
   ) async throws -> (batches: Int, pushes: Int) {
-    try await Ledger(database).requeueLost(key, policy, of: fallback, except: unwritten.batches(of: key))
+    guard !unwritten.waitsForOthers else { return (0, 0) }
+    return try await Ledger(database).requeueLost(key, policy, of: fallback, except: unwritten.batches(of: key))
   }
 
   /// Sends what can be claimed of one lane of a sendout now, and returns when all that this hub has claimed is settled and
@@ -261,6 +266,8 @@ public struct DispatchSettings: Sendable {
   public var slice = 100
   /// How long a claim is valid without being extended. After it, any hub may continue with the pushes of a killed one.
   public var lease: Duration = .seconds(10)
+  /// How long hubs have after the database was away to write outcomes that they know, more than the longest pause before they try again.
+  public var graceAfterOutage: Duration = .seconds(5)
   /// How often claims are extended.
   public var extendEvery: Duration = .seconds(2)
   /// Batches that a dispatch sends before others that wait have their turn.

@@ -61,10 +61,17 @@ final class OutcomeWriter: Sendable {
   func cancel() { batcher.cancel() }
 }
 
-/// The batches of which this hub knows outcomes that are not written yet, as while the database is away.
+/// The batches of which this hub knows outcomes that are not written yet, as while the database is away; and until when others may have such
+/// batches, too.
 final class UnwrittenOutcomes: Sendable {
+  private let othersEnd = Mutex(ContinuousClock.now)
   /// How many additions of each batch are not written.
   private let additions = Mutex<[SendoutKey: [Int32: Int]]>([:])
+
+  /// Whether other hubs may know outcomes that are not written yet.
+  var waitsForOthers: Bool { .now < othersEnd.withLock(\.self) }
+
+  func waitForOthers(until end: ContinuousClock.Instant) { othersEnd.withLock { $0 = max($0, end) } }
 
   func batches(of sendout: SendoutKey) -> [Int32] { additions.withLock { $0[sendout].map { Array($0.keys) } ?? [] } }
 
