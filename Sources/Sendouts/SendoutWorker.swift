@@ -34,14 +34,23 @@ struct SendoutWorker: Sendable {
     case .running: return try await send(sendout, task, &consecutiveFailures)
     case .draft, .paused, .cancelled, .finished:
       try await requeueLost(sendout)
-      // A hub may have accepted messages of a stream before it heard that this has ended.
       guard sendout.isStream else { return .done }
-      switch sendout.state {
-      case .finished: return try await send(sendout, task, &consecutiveFailures)
-      case .paused: try await Ledger(pool).hold(sendout.key)
-      default: try await pool.transaction { try await Ledger($0).cancel(sendout.key) }
-      }
+      if sendout.state == .finished { return try await send(sendout, task, &consecutiveFailures) }
+      try await end(sendout.key)
       return .done
+    }
+  }
+
+  /// Holds or cancels what a hub accepted in a stream before it heard that this was paused or cancelled.
+  private func end(_ stream: SendoutKey) async throws {
+    try await pool.transaction { database in
+      let row = try await database.query(SendoutQueries.lock, stream.customer.rawValue, stream.sendout.rawValue).first
+      // Somebody may have resumed it meanwhile.
+      switch try row.map(Sendout.init)?.state {
+      case .paused: try await Ledger(database).hold(stream)
+      case .cancelled: try await Ledger(database).cancel(stream)
+      default: break
+      }
     }
   }
 

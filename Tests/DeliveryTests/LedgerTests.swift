@@ -243,7 +243,9 @@ import Wire
     }
   }
 
-  @Test func `Outcomes of a claimed batch are written while a cancellation still works through the others`() async throws {
+  @Test func `Outcomes of a claimed batch are written while a cancellation still works through the others`()
+    async throws
+  {
     try await withFrozen(20, batchSize: 10) { bench, key in
       let ledger = ledger(bench, key)
       let batch = try #require(try await claim(ledger))

@@ -32,7 +32,7 @@ import Wire
       timeout: delay == nil ? nil : RetrySchedule().timeout, cause: state == .accepted ? nil : cause)
   }
 
-  @Test func `Pushes without an answer say nothing for their push service, and ten of them without any answer against it`() {
+  @Test func `Pushes without an answer say nothing for their push service, and ten alone speak against it`() {
     let lost = Verdict.uncertain(reason: "RequestTimeout")
     func finding(_ verdicts: [Verdict], _ evidence: OutageEvidence = .anyFailure) -> ServiceAvailability.Finding {
       var service = ServiceAvailability()

@@ -41,7 +41,8 @@ import Testing
     // These build names: the first six list their statements, the last one listens.
     #expect(
       places == [
-        "FreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift", "BatchQueries.swift", "MessageQueries.swift",
+        "FreezeQueries.swift", "HistoryQueries.swift", "LedgerQueries.swift", "BatchQueries.swift",
+        "MessageQueries.swift",
         "ReportQueries.swift",
         "Listener.swift",
       ])

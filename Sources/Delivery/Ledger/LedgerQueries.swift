@@ -4,7 +4,8 @@ package import Postgres
 /// sendout. Batches are locked before pushes everywhere, so these never deadlock with each other.
 enum LedgerQueries {
   static let all: [Statement] = [
-    hold, resume, cancel, cancelUnclaimed, moment, due, requeueLost, remainingWork, lanes, counts, pushes, pushesOfContact,
+    hold, resume, cancel, cancelUnclaimed, moment, due, requeueLost, remainingWork, lanes, counts, pushes,
+    pushesOfContact,
   ]
 
   /// Unclaimed batches are held now, claimed ones when they are released. Locks the batches it changes.
