@@ -70,7 +70,7 @@ COMMENT ON COLUMN hybrid_report.attempts    IS 'How often a hub began to post it
 COMMENT ON COLUMN hybrid_report.not_before  IS 'Earliest moment of the next attempt. A hub that begins one moves it ahead, so that no other posts it meanwhile.';
 
 -- Each part joins contact itself: the planner then goes from the contact to the part's own index, and a query for one
--- customer is routable on Citus. Pushes of sendouts and of messages have an index each.
+-- customer is routable on Citus. Pushes of sendouts and of messages have an index each, and so a part.
 CREATE VIEW report.contact_timeline AS
   SELECT c.customer_id, c.original_id, c.contact_id, d.at, 'device ' || d.kind AS event,
          report.cell(d.reason) AS detail, d.device_id, NULL::bigint AS sendout_id
@@ -80,19 +80,34 @@ CREATE VIEW report.contact_timeline AS
   SELECT c.customer_id, c.original_id, c.contact_id, coalesce(p.settled_at, p.sent_at),
          CASE WHEN a.app_type = 10 THEN 'SMS ' ELSE 'push ' END || p.state, report.cell(p.reason), p.device_id, p.sendout_id
     FROM contact c
-    JOIN (SELECT * FROM push WHERE message_no IS NULL UNION ALL SELECT * FROM push WHERE message_no IS NOT NULL) p
-      ON p.customer_id = c.customer_id AND p.contact_id = c.contact_id
+    JOIN push p ON p.customer_id = c.customer_id AND p.contact_id = c.contact_id
     LEFT JOIN device d ON d.customer_id = p.customer_id AND d.device_id = p.device_id
     LEFT JOIN push_app a ON a.customer_id = d.customer_id AND a.push_app_id = d.push_app_id
-   WHERE coalesce(p.settled_at, p.sent_at) IS NOT NULL
+   WHERE coalesce(p.settled_at, p.sent_at) IS NOT NULL AND p.message_no IS NULL
+  UNION ALL
+  SELECT c.customer_id, c.original_id, c.contact_id, coalesce(p.settled_at, p.sent_at),
+         CASE WHEN a.app_type = 10 THEN 'SMS ' ELSE 'push ' END || p.state, report.cell(p.reason), p.device_id, p.sendout_id
+    FROM contact c
+    JOIN push p ON p.customer_id = c.customer_id AND p.contact_id = c.contact_id
+    LEFT JOIN device d ON d.customer_id = p.customer_id AND d.device_id = p.device_id
+    LEFT JOIN push_app a ON a.customer_id = d.customer_id AND a.push_app_id = d.push_app_id
+   WHERE coalesce(p.settled_at, p.sent_at) IS NOT NULL AND p.message_no IS NOT NULL
   UNION ALL
   SELECT c.customer_id, c.original_id, c.contact_id, o.at,
          CASE WHEN o.reader = 'person' THEN 'push opened' ELSE 'push fetched by a machine' END, o.via, p.device_id,
          o.sendout_id
     FROM contact c
-    JOIN (SELECT * FROM push WHERE message_no IS NULL UNION ALL SELECT * FROM push WHERE message_no IS NOT NULL) p
-      ON p.customer_id = c.customer_id AND p.contact_id = c.contact_id
+    JOIN push p ON p.customer_id = c.customer_id AND p.contact_id = c.contact_id
     JOIN open_event o ON o.customer_id = p.customer_id AND o.sendout_id = p.sendout_id AND o.push_no = p.push_no
+   WHERE p.message_no IS NULL
+  UNION ALL
+  SELECT c.customer_id, c.original_id, c.contact_id, o.at,
+         CASE WHEN o.reader = 'person' THEN 'push opened' ELSE 'push fetched by a machine' END, o.via, p.device_id,
+         o.sendout_id
+    FROM contact c
+    JOIN push p ON p.customer_id = c.customer_id AND p.contact_id = c.contact_id
+    JOIN open_event o ON o.customer_id = p.customer_id AND o.sendout_id = p.sendout_id AND o.push_no = p.push_no
+   WHERE p.message_no IS NOT NULL
   UNION ALL
   SELECT c.customer_id, c.original_id, c.contact_id, e.at, e.event, e.detail, NULL, h.sendout_id
     FROM contact c
