@@ -8,7 +8,14 @@ public import Wire
 /// transaction. Writes of an app follow each other.
 public struct DataTree: Sendable {
   private let pool: Pool
-  private let turns = TreeTurns()
+  /// Lets one write of each tree at a time have a connection. Writes of a tree follow each other anyway, and those that wait would hold
+  /// the few connections that transactions of all customers share.
+  private let turns = KeyedSemaphore<Tree>(1)
+
+  private struct Tree: Hashable {
+    let customer: CustomerID
+    let app: String
+  }
 
   /// Most bytes of a value that is written, and of its JSON.
   public static let longestValue = 1 << 20
@@ -109,7 +116,7 @@ public struct DataTree: Sendable {
   public func write(
     _ write: Write, _ customer: CustomerID, app: String, at path: DatasyncPath
   ) async throws -> Int {
-    let told = try await turns.withTurn(customer, app) {
+    let told = try await turns.withPermit(Tree(customer: customer, app: app)) {
       try await pool.transaction { try await self.write(write, customer, app: app, at: path, $0) }
     }
     if told > 0 {

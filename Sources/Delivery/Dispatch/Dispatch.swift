@@ -68,9 +68,11 @@ final class Dispatch: Sendable {
       do {
         let (settled, isMarked) = try await ledger.settle(settlements, marking: successors?.mark)
         leases.settled(settled)
-        waits.settled(ledger.key, settlements)
+        let wasAwaited = waits.settled(ledger.key, settlements)
         window.release(room, to: successors, isMarked: isMarked)
-        if isStream, waits.isEmpty, hubWindow.isHalfFree { try? await Task.sleep(for: Self.pauseBetweenWrites) }
+        if isStream, !wasAwaited, waits.isEmpty, hubWindow.isHalfFree {
+          try? await Task.sleep(for: Self.pauseBetweenWrites)
+        }
       } catch {
         if !Task.isCancelled, !Self.isRetryable(error, "write outcomes", logger) {
           window.close(.unavailable(reason: "the hub failed to write outcomes", after: nil))

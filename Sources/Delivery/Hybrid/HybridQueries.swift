@@ -110,8 +110,8 @@ enum HybridQueries {
            CASE WHEN $22::float8 IS NULL THEN 'infinity' ELSE now() + make_interval(secs => $22::float8) END AS due
     """
 
-  /// Which of the numbers with the original ids `$2` `accept` would not take with the fallback's app `$3`, or NULL, and whether that is
-  /// because they have opted out of SMS.
+  /// Which numbers `accept` would not take, and whether that is because they have opted out of SMS. `$2` are the original ids of their
+  /// contacts. `$3` is the fallback's app, or NULL.
   static let obstacles = Statement(
     "hybrid.obstacles", .read,
     """

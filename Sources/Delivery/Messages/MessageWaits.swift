@@ -103,9 +103,11 @@ final class MessageWaits: Sendable {
   var isEmpty: Bool { waits.withLock(\.isEmpty) }
 
   /// Outcomes were written.
-  func settled(_ sendout: SendoutKey, _ settlements: [Settlement]) {
-    guard !isEmpty else { return }
-    tell(
+  /// - Returns: whether somebody waited for some of them.
+  @discardableResult
+  func settled(_ sendout: SendoutKey, _ settlements: [Settlement]) -> Bool {
+    guard !isEmpty else { return false }
+    return tell(
       sendout,
       settlements.map { ($0.push, PushVerdict(state: $0.state, reason: $0.reason, cause: $0.cause)) })
   }
@@ -115,11 +117,16 @@ final class MessageWaits: Sendable {
     tell(sendout, pushes.map { ($0, PushVerdict(state: .queued, reason: reason, cause: .credentialsRefused)) })
   }
 
-  private func tell(_ sendout: SendoutKey, _ verdicts: [(PushNumber, PushVerdict)]) {
+  @discardableResult
+  private func tell(_ sendout: SendoutKey, _ verdicts: [(PushNumber, PushVerdict)]) -> Bool {
+    var isAwaited = false
     for (push, verdict) in verdicts {
       let key = Key(sendout: sendout, push: push)
       // After a final verdict there is no other, and the caller may have left before it could be told what to remove.
-      waits.withLock { verdict.isFinal ? $0.removeValue(forKey: key) : $0[key] }?.record(push, verdict)
+      guard let wait = waits.withLock({ verdict.isFinal ? $0.removeValue(forKey: key) : $0[key] }) else { continue }
+      wait.record(push, verdict)
+      isAwaited = true
     }
+    return isAwaited
   }
 }

@@ -3,7 +3,6 @@ public import Delivery
 public import FoundationEssentials
 public import Postgres
 public import Registry
-import Synchronization
 public import Wire
 
 /// Accepts single messages and tells what became of them.
@@ -23,7 +22,7 @@ public final class MessageService: Sendable {
   let credentials: PushCredentialVault
   let registrations: RegistrationBatcher
   /// Permits for each customer's lists, so that no customer waits for another.
-  private let lists = Mutex<[CustomerID: AsyncSemaphore]>([:])
+  private let lists = KeyedSemaphore<CustomerID>(MessageService.mostLists)
   /// Most lists of a customer that are being accepted at a time.
   private static let mostLists = 8
   /// How long a list waits at most for earlier pushes of its customer to be sent.
@@ -92,13 +91,7 @@ public final class MessageService: Sendable {
   /// - Throws: what `accept` throws; `CancellationError` when the task is cancelled while it waits.
   func withListPermit<Answer>(_ customer: CustomerID, _ accept: () async throws -> Answer) async throws -> Answer {
     let end = ContinuousClock.now + Self.longestWait
-    let permits = lists.withLock { lists in
-      if let permits = lists[customer] { return permits }
-      let permits = AsyncSemaphore(Self.mostLists)
-      lists[customer] = permits
-      return permits
-    }
-    return try await permits.withPermit {
+    return try await lists.withPermit(customer) {
       await messages.waitForRoom(customer, until: end)
       try Task.checkCancellation()
       return try await accept()

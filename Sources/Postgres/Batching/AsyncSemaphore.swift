@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Limits how many tasks run something at the same time; the others wait in order.
-final class AsyncSemaphore: Sendable {
+package final class AsyncSemaphore: Sendable {
   private struct State {
     var free: Int
     var waiting: [(id: Int, continuation: CheckedContinuation<Void, any Error>)] = []
@@ -10,14 +10,14 @@ final class AsyncSemaphore: Sendable {
 
   private let state: Mutex<State>
 
-  init(_ permits: Int) { state = Mutex(State(free: permits)) }
+  package init(_ permits: Int) { state = Mutex(State(free: permits)) }
 
   /// Whether tasks wait for a permit.
-  var hasWaiters: Bool { state.withLock { !$0.waiting.isEmpty } }
+  package var hasWaiters: Bool { state.withLock { !$0.waiting.isEmpty } }
 
   /// Runs `body` with a permit.
   /// - Throws: `CancellationError` when the task is cancelled while it waits.
-  func withPermit<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
+  package func withPermit<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
     try await acquire()
     defer { release() }
     return try await body()
@@ -63,5 +63,31 @@ final class AsyncSemaphore: Sendable {
       return state.waiting.remove(at: index).continuation
     }
     found?.resume(throwing: CancellationError())
+  }
+}
+
+/// A semaphore for each key, for as long as somebody uses it.
+package final class KeyedSemaphore<Key: Hashable & Sendable>: Sendable {
+  private let permits: Int
+  private let semaphores = Mutex<[Key: (semaphore: AsyncSemaphore, users: Int)]>([:])
+
+  /// - Parameter permits: of each key.
+  package init(_ permits: Int) { self.permits = permits }
+
+  /// Runs `body` with a permit of the key.
+  /// - Throws: `CancellationError` when the task is cancelled while it waits.
+  package func withPermit<Answer>(_ key: Key, _ body: () async throws -> Answer) async throws -> Answer {
+    let semaphore = semaphores.withLock { [permits] semaphores in
+      let (semaphore, users) = semaphores[key] ?? (AsyncSemaphore(permits), 0)
+      semaphores[key] = (semaphore, users + 1)
+      return semaphore
+    }
+    defer {
+      semaphores.withLock { semaphores in
+        semaphores[key]?.users -= 1
+        if semaphores[key]?.users == 0 { semaphores[key] = nil }
+      }
+    }
+    return try await semaphore.withPermit(body)
   }
 }

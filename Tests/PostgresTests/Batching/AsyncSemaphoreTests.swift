@@ -1,9 +1,8 @@
+import Postgres
 import Synchronization
 import Testing
 
-@testable import Sendouts
-
-@Suite struct TurnstileTests {
+@Suite struct AsyncSemaphoreTests {
   private final class Count: Sendable {
     let inside = Mutex((now: 0, most: 0))
 
