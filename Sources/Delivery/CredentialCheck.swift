@@ -67,6 +67,7 @@ extension MessageTemplate {
     if let problem = overrides.flatMap(PushServices.problem(in:)) {
       throw .invalid(field: "message.overrides.\(problem.field)", problem: problem.problem)
     }
+    guard !types.isEmpty else { return }
     let message = rendered(for: PageContext())
     for type in types {
       if case let (bytes, limit) = PushServices.payloadSize(of: message, for: type), bytes <= limit { continue }

@@ -3,13 +3,32 @@ import Delivery
 import Foundation
 import Postgres
 import Registry
-import Sendouts
+@testable import Sendouts
 import Simulator
 import Support
 import Testing
 import Wire
 
 @Suite struct MessageTests {
+  @Test func `A short message fits every push service, whatever it says`() throws {
+    let shapes: [(String) -> MessageBody] = [
+      { MessageBody(verbatim: true, alert: $0) }, { MessageBody(verbatim: true, alert: "x", info: $0) },
+      { MessageBody(verbatim: true, alert: "x", sound: $0, category: $0) },
+      { MessageBody(verbatim: true, silent: true, fields: ["a": .string($0)]) },
+      { MessageBody(verbatim: true, silent: true, fields: ["a": [["b": .string($0)]]]) },
+    ]
+    let texts = (1...0x7f).map { String(Unicode.Scalar($0 as UInt8)) } + ["é", "\u{2028}", "😀"]
+    for shape in shapes {
+      for text in texts {
+        let (one, two) = (shape(text).json.utf8.count, shape(text + text).json.utf8.count)
+        let count = 1 + (MessageService.CompiledMessage.fitsEverywhere - one) / (two - one)
+        let message = shape(String(repeating: text, count: count))
+        #expect(message.json.utf8.count <= MessageService.CompiledMessage.fitsEverywhere)
+        try MessageTemplate(message).checkForm(for: AppType.allCases)
+      }
+    }
+  }
+
   @Test func `A push names its recipient and links to its own page`() async throws {
     try await withSendingBench { bench in
       let devices = try await bench.addDevices(2)

@@ -90,9 +90,29 @@ public final class MessageDispatcher: Service {
   /// How many messages a statement accepts at most. Of a longer request so many wait at a time, and others take turns with it.
   private static let slice = 256
 
-  /// Ends waiting for the verdicts on a message.
-  public func stopWaiting(for pushes: [PushNumber], of stream: SendoutKey) {
-    dispatcher.waits.remove(stream, pushes)
+  /// Waits for the verdicts on a message's pushes, for at most so long.
+  /// - Returns: what is known by then.
+  public func verdicts(
+    _ wait: MessageWait, on pushes: [PushNumber], of stream: SendoutKey, within limit: Duration
+  ) async -> [PushNumber: PushVerdict] {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        verdicts(wait, on: pushes, of: stream, within: limit) { continuation.resume(returning: $0) }
+      }
+    } onCancel: {
+      wait.end()
+    }
+  }
+
+  /// The same without a task.
+  public func verdicts(
+    _ wait: MessageWait, on pushes: [PushNumber], of stream: SendoutKey, within limit: Duration,
+    _ answer: @escaping @Sendable ([PushNumber: PushVerdict]) -> Void
+  ) {
+    dispatcher.waits.verdicts(wait, within: limit) { [waits = dispatcher.waits] verdicts in
+      waits.remove(stream, pushes)
+      answer(verdicts)
+    }
   }
 
   private static func accept(

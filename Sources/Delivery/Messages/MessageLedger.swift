@@ -12,7 +12,7 @@ public struct NewMessage: Sendable {
     case device(app: PushAppID, DeviceToken, owner: String? = nil)
   }
 
-  public let to: Addressee
+  public var to: Addressee
   public let content: MessageContent
   /// The message as JSON, as it is stored.
   let body: String
@@ -21,7 +21,7 @@ public struct NewMessage: Sendable {
   public let reference: String?
   let repetitionKey: RepetitionKey?
   /// Whoever waits for the verdicts of its pushes.
-  let wait: MessageWait?
+  public let wait: MessageWait?
   /// When it is due; `nil` for now.
   let deliverAt: Date?
   /// Of a message to a telephone number.

@@ -12,12 +12,14 @@ public struct PushVerdict: Sendable, Equatable {
 
 /// Waits for the verdicts on a message's pushes.
 public final class MessageWait: Sendable {
+  typealias Verdicts = [PushNumber: PushVerdict]
+
   private struct State {
     /// Pushes without a final verdict.
     var open: Set<PushNumber> = []
-    var verdicts: [PushNumber: PushVerdict] = [:]
+    var verdicts: Verdicts = [:]
     var isExpecting = false
-    var waiter: CheckedContinuation<Void, Never>?
+    var waiter: (@Sendable (Verdicts) -> Void)?
     var isOver = false
     var isDone: Bool { isOver || isExpecting && open.isEmpty }
   }
@@ -29,56 +31,35 @@ public final class MessageWait: Sendable {
   public init(endsWhenRefused: Bool = false) { self.endsWhenRefused = endsWhenRefused }
 
   func expect(_ pushes: [PushNumber]) {
-    state.withLock { state in
+    change { state in
       state.open = Set(pushes)
       state.isExpecting = true
     }
   }
 
-  /// Waits until every push has its verdict, for at most so long.
-  /// - Returns: what is known by then.
-  public func verdicts(within limit: Duration) async -> [PushNumber: PushVerdict] {
-    if let verdicts = state.withLock({ $0.isDone ? $0.verdicts : nil }) { return verdicts }
-    let timeout = Task {
-      try? await Task.sleep(for: limit)
-      self.end()
-    }
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let isDone = state.withLock { state in
-          if state.isDone { return true }
-          state.waiter = continuation
-          return false
-        }
-        if isDone { continuation.resume() }
-      }
-    } onCancel: {
-      end()
-    }
-    timeout.cancel()
-    return state.withLock(\.verdicts)
-  }
+  /// Calls once every push has its verdict, or the wait is over.
+  /// - Parameter waiter: gets what is known by then, on any thread. There is one for each wait.
+  fileprivate func whenDone(_ waiter: @escaping @Sendable (Verdicts) -> Void) { change { $0.waiter = waiter } }
 
   func record(_ push: PushNumber, _ verdict: PushVerdict) {
-    let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
+    change { state in
+      guard state.verdicts[push]?.isFinal != true else { return }
       state.verdicts[push] = verdict
       // One that waits for another attempt may have its verdict in time.
       let isOpen = !verdict.isFinal
       if !isOpen || endsWhenRefused && verdict.cause == .credentialsRefused { state.open.remove(push) }
-      guard state.open.isEmpty else { return nil }
-      defer { state.waiter = nil }
-      return state.waiter
     }
-    waiter?.resume()
   }
 
-  private func end() {
-    let waiter = state.withLock { state in
-      state.isOver = true
-      defer { state.waiter = nil }
-      return state.waiter
+  func end() { change { $0.isOver = true } }
+
+  private func change(_ body: (inout State) -> Void) {
+    let told = state.withLock { state -> (waiter: @Sendable (Verdicts) -> Void, verdicts: Verdicts)? in
+      body(&state)
+      guard state.isDone, let waiter = state.waiter.take() else { return nil }
+      return (waiter, state.verdicts)
     }
-    waiter?.resume()
+    if let told { told.waiter(told.verdicts) }
   }
 }
 
@@ -89,7 +70,48 @@ final class MessageWaits: Sendable {
     let push: PushNumber
   }
 
+  private struct Limits {
+    var ends: [ObjectIdentifier: (wait: MessageWait, end: ContinuousClock.Instant)] = [:]
+    var isWatched = false
+  }
+
   private let waits = Mutex<[Key: MessageWait]>([:])
+  /// When those end that are being waited for. One task ends them all: a timer for each took a twentieth of a hub's time.
+  private let limits = Mutex(Limits())
+  /// How late a wait may end.
+  private static let accuracy = Duration.milliseconds(50)
+
+  /// Waits for the verdicts on a message's pushes, for at most so long.
+  /// - Parameter answer: gets what is known by then, on any thread.
+  func verdicts(
+    _ wait: MessageWait, within limit: Duration, _ answer: @escaping @Sendable ([PushNumber: PushVerdict]) -> Void
+  ) {
+    limits.withLock { limits in
+      limits.ends[ObjectIdentifier(wait)] = (wait, .now + limit)
+      if !limits.isWatched { Task { await self.endLate() } }
+      limits.isWatched = true
+    }
+    wait.whenDone { verdicts in
+      self.limits.withLock { $0.ends[ObjectIdentifier(wait)] = nil }
+      answer(verdicts)
+    }
+    if limit <= .zero { wait.end() }
+  }
+
+  /// Ends waits whose time is up, as long as there are any.
+  private func endLate() async {
+    while true {
+      try? await Task.sleep(for: Self.accuracy)
+      let late = limits.withLock { limits -> [MessageWait]? in
+        limits.isWatched = !limits.ends.isEmpty
+        guard limits.isWatched else { return nil }
+        let now = ContinuousClock.now
+        return limits.ends.values.filter { $0.end <= now }.map(\.wait)
+      }
+      guard let late else { return }
+      for wait in late { wait.end() }
+    }
+  }
 
   func add(_ wait: MessageWait, _ sendout: SendoutKey, _ pushes: [PushNumber]) {
     waits.withLock { waits in for push in pushes { waits[Key(sendout: sendout, push: push)] = wait } }
@@ -119,14 +141,16 @@ final class MessageWaits: Sendable {
 
   @discardableResult
   private func tell(_ sendout: SendoutKey, _ verdicts: [(PushNumber, PushVerdict)]) -> Bool {
-    var isAwaited = false
+    var awaited: [(wait: MessageWait, push: PushNumber, verdict: PushVerdict)] = []
     for (push, verdict) in verdicts {
       let key = Key(sendout: sendout, push: push)
       // After a final verdict there is no other, and the caller may have left before it could be told what to remove.
       guard let wait = waits.withLock({ verdict.isFinal ? $0.removeValue(forKey: key) : $0[key] }) else { continue }
-      wait.record(push, verdict)
-      isAwaited = true
+      awaited.append((wait, push, verdict))
     }
-    return isAwaited
+    guard !awaited.isEmpty else { return false }
+    // Further outcomes are written meanwhile.
+    Task { [awaited] in for (wait, push, verdict) in awaited { wait.record(push, verdict) } }
+    return true
   }
 }

@@ -37,12 +37,49 @@ extension MessageService {
   /// Once a verdict is returned, the message is in the ledger, but for one to a dead token. Passing failures are tried again meanwhile.
   /// What has no verdict in time is `.unavailable`, and goes on by its time to live.
   /// - Parameter limit: how long to wait at most.
-  /// - Throws: `SendoutError.appWithoutCredentials`, `.streamEnded`; `RegistryError.invalid`; `ContentError`; what `DatabaseUnavailable`
-  ///   recognizes.
+  /// - Returns: or fails with `SendoutError.appWithoutCredentials`, `.streamEnded`; `RegistryError.invalid`; `ContentError`; what
+  ///   `DatabaseUnavailable` recognizes.
   public func send(
     _ customer: CustomerID, _ message: DeviceMessage, within limit: Duration
-  ) async throws -> DeviceVerdict {
-    try await send(customer, within: limit, needsPermit: false) { [message] }[0].get()
+  ) async -> Result<DeviceVerdict, any Error> {
+    let deadline = ContinuousClock.now + limit
+    return await verdicts(customer, await accept(customer, [message]), until: deadline)[0]
+  }
+
+  /// As the other `send`, without a task, for a message that can be accepted without looking anything up.
+  /// - Parameter answer: called once, from any thread.
+  /// - Returns: `false`, having done nothing, if the caches do not have all that is needed.
+  /// - Throws: what it fails with as above, before anything is done.
+  public func send(
+    _ customer: CustomerID, _ message: DeviceMessage, within limit: Duration,
+    _ answer: @escaping @Sendable (Result<DeviceVerdict, any Error>) -> Void
+  ) throws -> Bool {
+    let deadline = ContinuousClock.now + limit
+    let apps = try SendoutRules.sendable([message.app], areCalls: true)
+    guard let stream = streams.cached(streamName(customer, apps, nil, nil)) else { return false }
+    let order = try order(message, apps, stream, 0)
+    messages.accept(order.new, in: stream.stream) { acceptance in
+      guard case .success(.accepted(let number, let pushes)) = acceptance, let push = pushes.first?.number else {
+        // The token has to be registered, or the message was not accepted.
+        return self.finish(customer, order, acceptance, until: deadline, answer)
+      }
+      let key = stream.stream.key
+      self.messages.verdicts(order.wait, on: [push], of: key, within: deadline - .now) { told in
+        if let verdict = Self.verdict(told[push]) { return answer(.success(verdict)) }
+        Task { answer(await self.lateVerdict(customer, MessageID(key.sendout, number), told[push])) }
+      }
+    }
+    return true
+  }
+
+  private func finish(
+    _ customer: CustomerID, _ order: DeviceOrder, _ acceptance: Result<Acceptance, any Error>,
+    until deadline: ContinuousClock.Instant, _ answer: @escaping @Sendable (Result<DeviceVerdict, any Error>) -> Void
+  ) {
+    Task {
+      let acceptances = await self.registered(customer, [order], [acceptance]).map(\.1)
+      answer(await self.verdicts(customer, acceptances, until: deadline)[0])
+    }
   }
 
   /// The same of a list. Nothing of what was read is left while verdicts are waited for.
@@ -103,10 +140,15 @@ extension MessageService {
   }
 
   private func order(_ customer: CustomerID, _ message: DeviceMessage, _ index: Int) async throws -> DeviceOrder {
-    let compiled = try CompiledMessage(message.message, types: [message.app.type])
     let apps = try SendoutRules.sendable([message.app], areCalls: true)
+    return try order(message, apps, try await stream(customer, apps, template: nil, nil), index)
+  }
+
+  private func order(
+    _ message: DeviceMessage, _ apps: [PushApp], _ stream: OpenStream, _ index: Int
+  ) throws -> DeviceOrder {
+    let compiled = try CompiledMessage(message.message, types: [message.app.type])
     try compiled.check(for: apps)
-    let stream = try await stream(customer, apps, template: nil, nil)
     var content = stream.traits.content(message.message, compiled.template)
     content.expiresAt = MessageContent.expiry(of: compiled.template.ttl, from: now())
     let wait = MessageWait(endsWhenRefused: true)
@@ -118,8 +160,16 @@ extension MessageService {
 
   /// Accepts messages of one stream.
   private func accept(_ customer: CustomerID, _ orders: [DeviceOrder]) async -> [(Int, DeviceAcceptance)] {
+    await registered(customer, orders, await messages.acceptEach(orders.map(\.new), in: orders[0].stream.stream))
+  }
+
+  /// Makes devices of tokens that are not known yet, and accepts their messages.
+  /// - Parameter acceptances: what became of all messages, in their order.
+  private func registered(
+    _ customer: CustomerID, _ orders: [DeviceOrder], _ first: [Result<Acceptance, any Error>]
+  ) async -> [(Int, DeviceAcceptance)] {
     let stream = orders[0].stream.stream
-    var acceptances = await messages.acceptEach(orders.map(\.new), in: stream)
+    var acceptances = first
     var refused: [Int: Result<DeviceVerdict, any Error>] = [:]
     let unknown = acceptances.indices.filter { place in
       switch acceptances[place] {
@@ -132,7 +182,13 @@ extension MessageService {
     if !unknown.isEmpty {
       refused = await register(customer, unknown.map { ($0, orders[$0]) })
       let known = unknown.filter { refused[$0] == nil }
-      for (place, acceptance) in zip(known, await messages.acceptEach(known.map { orders[$0].new }, in: stream)) {
+      // Whoever has the devices by now: a call can ring several accounts of a softphone at once.
+      let again = known.map { place in
+        var message = orders[place].new
+        message.to = .device(app: orders[place].message.app.id, orders[place].message.token)
+        return message
+      }
+      for (place, acceptance) in zip(known, await messages.acceptEach(again, in: stream)) {
         acceptances[place] = acceptance
       }
     }
@@ -157,8 +213,8 @@ extension MessageService {
         switch acceptance {
         case .ended(let result): results.append(result)
         case .accepted(let id, let push, let wait):
-          let told = await wait.verdicts(within: max(.zero, deadline - .now))[push]
-          messages.stopWaiting(for: [push], of: SendoutKey(customer, id.sendout))
+          let told = await messages.verdicts(
+            wait, on: [push], of: SendoutKey(customer, id.sendout), within: deadline - .now)[push]
           let verdict = Self.verdict(told)
           results.append(.success(verdict ?? .refused(.unavailable, reason: told?.reason)))
           if verdict == nil { lookUps.addTask { (place, await self.lateVerdict(customer, id, told)) } }

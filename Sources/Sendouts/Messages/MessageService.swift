@@ -48,16 +48,20 @@ public final class MessageService: Sendable {
       let template = try MessageTemplate(message, mayNamePIN: mayNamePIN)
       self.template = template
       json = message.json
+      let mayBeTooLarge = json.utf8.count > Self.fitsEverywhere
       problems = Dictionary(
         uniqueKeysWithValues: types.compactMap { type in
           do throws(ContentError) {
-            try template.checkForm(for: [type])
+            try template.checkForm(for: mayBeTooLarge ? [type] : [])
             return nil
           } catch {
             return (type, error)
           }
         })
     }
+
+    /// A message of so many bytes of JSON fits every push service: WNS' XML makes the most of them, twelve times as many of an apostrophe.
+    static let fitsEverywhere = 320
 
     func check(for apps: [PushApp]) throws {
       for app in apps { if let problem = problems[app.type] { throw problem } }
@@ -121,7 +125,7 @@ public final class MessageService: Sendable {
     return try await send(customer, order, nil).message
   }
 
-  /// A message that can be accepted without looking anything up: it is to a contact, due now, and nobody waits for verdicts.
+  /// A message that can be accepted without looking anything up: it is to a contact, and due now.
   public struct ReadyMessage: Sendable {
     fileprivate let order: MessageOrder
     fileprivate let ground: Ground
@@ -130,9 +134,9 @@ public final class MessageService: Sendable {
 
   /// - Returns: `nil` if the caches do not have all that is needed, or there is anything to refuse; then `send` is to be called.
   public func ready(_ customer: CustomerID, _ request: MessageRequest, allowed: String? = nil) -> ReadyMessage? {
-    guard request.to.deviceToken == nil, request.wait ?? 0 == 0, request.deliverAt == nil,
+    guard request.to.deviceToken == nil, request.deliverAt == nil,
       let order = try? order(request, allowed), let ground = cachedGround(customer, order),
-      let message = try? message(order, ground, nil, nil)
+      let message = try? message(order, ground, nil, Self.wait(for: order))
     else { return nil }
     return ReadyMessage(order: order, ground: ground, message: message)
   }
@@ -140,14 +144,21 @@ public final class MessageService: Sendable {
   /// As the other `send`, without a task.
   /// - Parameter answer: called once, from any thread.
   public func send(_ ready: ReadyMessage, _ answer: @escaping @Sendable (Result<MessageReply, any Error>) -> Void) {
-    messages.accept(ready.message, in: ready.ground.stream.stream) { acceptance in
-      answer(
-        Result {
-          guard case .accepted(let number, let pushes) = try acceptance.get() else {
-            throw SendoutError.recipientUnknown
-          }
-          return Self.reply(ready.order, ready.ground, number, pushes, [:])
-        })
+    let (order, ground) = (ready.order, ready.ground)
+    messages.accept(ready.message, in: ground.stream.stream) { acceptance in
+      switch acceptance {
+      case .failure(let error): answer(.failure(error))
+      case .success(.accepted(let number, let pushes)):
+        guard let wait = ready.message.wait else {
+          return answer(.success(Self.reply(order, ground, number, pushes, [:])))
+        }
+        self.messages.verdicts(
+          wait, on: pushes.map(\.number), of: ground.stream.stream.key, within: .seconds(order.request.wait ?? 0)
+        ) { verdicts in
+          answer(.success(Self.reply(order, ground, number, pushes, verdicts)))
+        }
+      case .success: answer(.failure(SendoutError.recipientUnknown))
+      }
     }
   }
 
@@ -216,9 +227,7 @@ public final class MessageService: Sendable {
   ) async throws -> (message: MessageReply, isRepeated: Bool) {
     let request = order.request
     let ground = try await ground(customer, order)
-    // A later message may be sent by another hub.
-    let wait = order.deliverAt == nil ? request.wait.flatMap { $0 > 0 ? MessageWait() : nil } : nil
-    let message = try message(order, ground, repetition, wait)
+    let message = try message(order, ground, repetition, Self.wait(for: order))
     if let originalID = order.savedFor, let properties = order.properties {
       if let earlier = try await earlier(customer, repetition) { return (earlier, true) }
       guard try await Contacts(database).merge(customer, originalID: originalID, properties: properties) else {
@@ -227,7 +236,7 @@ public final class MessageService: Sendable {
     }
     switch try await accept(message, in: ground.stream.stream, request, customer, ground.apps) {
     case .accepted(let number, let pushes):
-      let verdicts = try await verdicts(wait, request.wait, ground.stream.stream.key, pushes.map(\.number))
+      let verdicts = await verdicts(message.wait, order, ground, pushes)
       return (Self.reply(order, ground, number, pushes, verdicts), false)
     case .repeated:
       guard let earlier = try await earlier(customer, repetition) else { throw RegistryError.idempotentReplyLost }
@@ -290,12 +299,17 @@ public final class MessageService: Sendable {
     try await registrations.register(customer, registration, returnsContact: false)
   }
 
+  /// A later message may be sent by another hub, so nobody waits for its verdicts.
+  private static func wait(for order: MessageOrder) -> MessageWait? {
+    order.deliverAt == nil && order.request.wait ?? 0 > 0 ? MessageWait() : nil
+  }
+
   private func verdicts(
-    _ wait: MessageWait?, _ seconds: Int?, _ stream: SendoutKey, _ pushes: [PushNumber]
-  ) async throws -> [PushNumber: PushVerdict] {
-    guard let wait, let seconds, !pushes.isEmpty else { return [:] }
-    defer { messages.stopWaiting(for: pushes, of: stream) }
-    return await wait.verdicts(within: .seconds(seconds))
+    _ wait: MessageWait?, _ order: MessageOrder, _ ground: Ground, _ pushes: [(number: PushNumber, app: PushAppID)]
+  ) async -> [PushNumber: PushVerdict] {
+    guard let wait, let seconds = order.request.wait, !pushes.isEmpty else { return [:] }
+    return await messages.verdicts(
+      wait, on: pushes.map(\.number), of: ground.stream.stream.key, within: .seconds(seconds))
   }
 
   /// The message that an earlier request with the same key made; `nil` if there is none.

@@ -90,7 +90,11 @@ public struct MediatorRoutes: RouteSet {
   }
 
   private func reply(to attributes: [String: JSONValue], _ sender: Sender) async throws -> Response {
-    JSONReply.make(bytes: ByteBuffer(bytes: try await verdict(on: attributes, sender).json(inList: false)))
+    Self.reply(try await verdict(on: attributes, sender))
+  }
+
+  private static func reply(_ verdict: SoftphoneVerdict) -> Response {
+    JSONReply.make(bytes: ByteBuffer(bytes: verdict.json(inList: false)))
   }
 
   /// As `send`, for a short request whose key in the path is cached. It is read on the event loop.
@@ -106,8 +110,24 @@ public struct MediatorRoutes: RouteSet {
       return true
     }
     let sender = Sender(customer: access.customer, appID: access.appID)
-    completeLater(answer) { try await reply(to: attributes, sender) }
+    if (try? sendFromCaches(attributes, sender, answer)) != true {
+      completeLater(answer) { try await reply(to: attributes, sender) }
+    }
     return true
+  }
+
+  /// - Returns: `false` if the caches do not know the app.
+  /// - Throws: if the push is refused.
+  private func sendFromCaches(
+    _ attributes: [String: JSONValue], _ sender: Sender, _ answer: @escaping FastCompletion
+  ) throws -> Bool {
+    let push = try SoftphonePush(attributes, isForm: false)
+    guard [nil, push.appID].contains(sender.appID),
+      let app = pushApps.cached(sender.customer, appID: push.appID).flatMap(push.app)
+    else { return false }
+    return try messages.send(sender.customer, try push.message(to: app), within: patience) { result in
+      answer { Self.reply(try Self.verdict(of: result)) }
+    }
   }
 
   /// Takes a list, each push of it by itself, or one push as a list of one. All are accepted together.
@@ -129,7 +149,7 @@ public struct MediatorRoutes: RouteSet {
       return read.accepted.map(\.message)
     }
     for (place, result) in zip(places, results) {
-      do { verdicts[place] = try await Self.verdict(of: result.get) } catch {
+      do { verdicts[place] = try Self.verdict(of: result) } catch {
         verdicts[place] = Self.failed(error, context.logger)
       }
     }
@@ -233,7 +253,7 @@ extension MediatorRoutes {
     switch try await message(attributes, isForm: isForm, sender) {
     case .failure(let refusal): .failed(400, refusal.sentence)
     case .success(let message):
-      try await Self.verdict { try await messages.send(sender.customer, message, within: patience) }
+      try Self.verdict(of: await messages.send(sender.customer, message, within: patience))
     }
   }
 
@@ -265,9 +285,9 @@ extension MediatorRoutes {
   }
 
   /// - Throws: what keeps the hub itself from sending.
-  private static func verdict(of send: () async throws -> DeviceVerdict) async throws -> SoftphoneVerdict {
+  private static func verdict(of result: Result<DeviceVerdict, any Error>) throws -> SoftphoneVerdict {
     do {
-      return SoftphoneVerdict(try await send())
+      return SoftphoneVerdict(try result.get())
     } catch ContentError.invalid(let field, let problem) {
       return .failed(400, "\(field.replacing("message.fields.", with: "")) \(problem).")
     } catch RegistryError.invalid(let field, let problem) {

@@ -67,6 +67,6 @@ extension SoftphonePush {
     }
     return DeviceMessage(
       app: app, token: try DeviceToken(native, type: app.type, field: "DeviceToken"), owner: owner,
-      movesDevice: app.kind == .app && selector != nil, message: try message(for: app))
+      movesDevice: selector != nil, message: try message(for: app))
   }
 }

@@ -306,7 +306,8 @@ extension SoftphoneGateway {
     }
   }
 
-  @Test func `A softphone holds several accounts: the device stays with one, and each push names its own`() async throws
+  @Test func `A softphone holds several accounts: the last one keeps the device, and each push names its own`()
+    async throws
   {
     try await withSoftphoneGateway { gateway in
       for selector in ["acc1", "acc2"] {
@@ -316,7 +317,22 @@ extension SoftphoneGateway {
       }
       let holders = try await gateway.bench.database.query(
         "SELECT original_id FROM contact JOIN device USING (customer_id, contact_id)")
-      #expect(try holders.map { try $0.decode(String.self) } == ["acc1"])
+      #expect(try holders.map { try $0.decode(String.self) } == ["acc2"])
+    }
+  }
+
+  @Test func `Calls to all accounts of a softphone at once are all sent`() async throws {
+    try await withSoftphoneGateway { gateway in
+      let codes = try await withThrowingTaskGroup(of: Int64?.self) { group in
+        for account in 1...20 {
+          let call = gateway.push("NotifyIncomingCall", to: SoftphoneGateway.calls).replacing(
+            "acc1", with: "account\(account)")
+          group.addTask { try await gateway.send("/send", call).json.integer("code") }
+        }
+        return try await group.reduce(into: []) { $0.append($1) }
+      }
+      #expect(codes == Array(repeating: 200, count: 20))
+      #expect(gateway.bench.simulator.apns.count == 20)
     }
   }
 
