@@ -73,7 +73,7 @@ enum SendoutRules {
         throw .invalid(field: "appId", problem: "\(app.appID) is a PushKit AppId, which takes softphones' calls alone")
       }
       if let field = app.missingCredential {
-        throw .appWithoutCredentials(app.id, appID: app.appID, app.type, field: field)
+        throw .appWithoutCredentials(app.customer, app.id, appID: app.appID, app.type, field: field)
       }
     }
     return apps

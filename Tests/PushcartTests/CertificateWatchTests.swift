@@ -22,11 +22,10 @@ import Wire
           certificatePassword: Secret("secret"))))
   }
 
-  @Test func `A certificate's end is a metric, is logged thirty days ahead, and then is an alarm`() async throws {
+  @Test func `A certificate's end is a metric, and is logged thirty days ahead`() async throws {
     try await withSendingBench { bench in
       let end = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + 40 * 86_400).rounded())
       let app = try await addApp(bench, until: end)
-      let apps = PushApps(bench.pool)
       let (log, registry) = (LogCapture(), MetricsRegistry())
       var watch = CertificateWatch(bench.pool, logger: log.logger, metrics: registry)
       func figure() -> String? {
@@ -43,14 +42,8 @@ import Wire
       #expect(log.lines.count == 1 && log.lines[0].contains("com.acme.old"), "\(log.lines)")
       try await watch.check(at: end.addingTimeInterval(-86_400), isLogged: false)
       #expect(log.lines.count == 1)
-      #expect(try await apps.find(bench.customer, app.id)?.alarm == nil)
-
       try await watch.check(at: end.addingTimeInterval(60))
       #expect(figure() == "\(series) -60")
-      let alarm = try #require(try await apps.find(bench.customer, app.id)?.alarm)
-      #expect(alarm.reason.hasPrefix("The productionCertificate expired on "))
-      // The app with a signing key has none.
-      #expect(try await apps.find(bench.customer, bench.app.id)?.alarm == nil)
 
       // A signing key takes the certificate's place.
       let key = APNsCredentials.sample
@@ -58,9 +51,35 @@ import Wire
         bench.customer, app.id,
         PushAppUpdate(
           service: PushServiceFields(teamID: key.teamID, keyID: key.keyID, signingKey: Secret(key.signingKey))))
-      #expect(changed.alarm == nil)
+      #expect(changed.alarm(at: end) == nil)
       try await watch.check(at: end.addingTimeInterval(60))
       #expect(figure() == "\(series) NaN")
+    }
+  }
+
+  @Test func `A certificate's end is an alarm thirty days ahead, which no success clears and a refusal comes before`()
+    async throws
+  {
+    try await withSendingBench { bench in
+      let end = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + 40 * 86_400).rounded())
+      let id = try await addApp(bench, until: end).id
+      let (apps, alarms) = (PushApps(bench.pool), PushAppAlarms(bench.pool))
+      func alarm(_ days: Double) async throws -> PushApp.Alarm? {
+        try await apps.find(bench.customer, id)?.alarm(at: end.addingTimeInterval(-days * 86_400))
+      }
+      #expect(try await alarm(30.01) == nil)
+      for _ in 1...2 {
+        let ahead = try #require(try await alarm(30))
+        #expect(ahead.reason.hasPrefix("The productionCertificate expires on "))
+        #expect(ahead.since == end.addingTimeInterval(-30 * 86_400))
+        #expect(try await alarm(0)?.reason.hasPrefix("The productionCertificate expired on ") == true)
+        try await alarms.raise(bench.customer, id, reason: "TopicDisallowed")
+        #expect(try await alarm(30)?.reason == "TopicDisallowed")
+        // As a sendout that went well does.
+        try await alarms.clear(bench.customer, id)
+      }
+      // The app with a signing key has none.
+      #expect(try await apps.find(bench.customer, bench.app.id)?.alarm(at: end) == nil)
     }
   }
 
@@ -97,6 +116,8 @@ import Wire
           == ["apns_development_certificate", "apns_production_certificate"], "\(added.errors)")
       let warnings = try added.json.array("warnings")
       #expect(warnings?.count == 1 && warnings?[0].text?.hasPrefix("The developmentCertificate expires on ") == true)
+      let alarm = try added.json["alarm"]?.string("reason")
+      #expect(alarm?.hasPrefix("The developmentCertificate expires on ") == true, "\(added.output)")
       let checked = try await pushcart.run(["app", "check", "a.b", "--json"] + customer)
       #expect(try checked.json.array("checks")?.map { $0.string("verdict") } == ["accepted", "accepted"])
       let all = try await pushcart.run("check")

@@ -14,8 +14,13 @@ import Wire
     /// Days that the certificate is valid.
     static let days = 300
 
-    /// - Parameter marks: `1` for the development environment, `2` for production.
-    init(appID: String = "com.acme.app", marks: [Int] = [2]) throws {
+    /// - Parameters:
+    ///   - marks: `1` for the development environment, `2` for production.
+    ///   - topics: the extension that lists topics, as openssl's configuration has it.
+    init(
+      appID: String = "com.acme.app", marks: [Int] = [2],
+      topics: String = "1.2.840.113635.100.6.3.6=ASN1:SEQUENCE:topics"
+    ) throws {
       folder = FileManager.default.temporaryDirectory.appending(path: "p12-\(UUID().uuidString)")
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       let environments = marks.map { "1.2.840.113635.100.6.3.\($0)=ASN1:NULL\n" }.joined()
@@ -28,7 +33,7 @@ import Wire
         UID=\(appID)
         CN=Apple Push Services: \(appID)
         [ext]
-        \(environments)1.2.840.113635.100.6.3.6=ASN1:SEQUENCE:topics
+        \(environments)\(topics)
         [topics]
         a=UTF8:\(appID)
         b=SEQUENCE:app
@@ -132,6 +137,17 @@ import Wire
         #expect(certificate.isForDevelopment && certificate.isForProduction)
       }
     }
+  }
+
+  @Test(arguments: [
+    ("com.acme.app", "UTF8:com.acme.app.voip"), ("com.acme.app", "SEQUENCE:topics"), ("com.acme.app", "NULL"),
+    ("com.acme.app.voip", "NULL"),
+  ])
+  func `The extension for calls alone lets a certificate send them`(appID: String, value: String) throws {
+    let files = try Files(appID: appID, topics: "1.2.840.113635.100.6.3.4=ASN1:\(value)")
+    defer { files.remove() }
+    let file = try read(files.p12(), appID: appID)
+    #expect(file.certificate.topics == (appID == "com.acme.app" ? [appID, "com.acme.app.voip"] : [appID]))
   }
 
   @Test func `Each wrong file is refused with what it is`() async throws {

@@ -67,12 +67,13 @@ import Wire
 
   @Test(arguments: [
     ("", "This is empty"),
-    (#"{"project_info":{"project_id":"x"},"client":[]}"#, "This is a google-services.json, not a service account key"),
+    (#"{"project_info":{"project_id":"x"},"client":[]}"#, "This is a google-services.json"),
     (#"{"installed":{"client_id":"x"}}"#, "This is an OAuth client, not a service account key"),
     (#"{"type":"authorized_user"}"#, "This is a person's sign-in, not a service account key"),
     (#"{"type":"external_account"}"#, "This is a workload identity configuration, which has no private key"),
     (#"{"a":1}"#, "This is a JSON file, but not a service account key"),
-    (#"{"type":"service_account","project_id":"#, "This looks like a key file but is damaged or cut off"),
+    (#"{"type":"service_account","project_id":1}"#, "This is a key file with a part that is no text"),
+    (#"{"type":"service_account","project_id":"#, "This is a JSON file that is damaged or cut off"),
     ("<?xml version=\"1.0\"?><plist/>", "This is a GoogleService-Info.plist or another XML file"),
     ("<!doctype html>", "This is a web page"),
     ("-----BEGIN PRIVATE KEY-----", "This is a key alone, without the account that it belongs to"),

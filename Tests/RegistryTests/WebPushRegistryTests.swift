@@ -66,7 +66,7 @@ import Wire
     ("", "This is empty"), (P256.Signing.PrivateKey().publicKey.pemRepresentation, "This is a public key"),
     (Base64URL.text(Array(browser)), "This is a public key"), ("c2hvcnQ", "This is not 32 bytes of a private key"),
     (P384.Signing.PrivateKey().pemRepresentation, "This is not a private key of P-256"),
-    ("{}", "This is not a private key"),
+    ("{}", "This is a JSON file, but not a private key of P-256"),
     (String(repeating: "a", count: 20_000), "This is too long"),
     (Base64URL.text([UInt8](repeating: 0, count: 32)), "This is not 32"),
   ])

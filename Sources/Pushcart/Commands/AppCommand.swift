@@ -173,10 +173,7 @@ struct AppCommand: AsyncParsableCommand {
 
     func run(in stores: ManagementStores) async throws {
       let app = try await app.find(customer, in: stores)
-      guard let reply = try await stores.check(app) else {
-        let options = HTTPErrorResponse.credentialOptions(of: app.type)
-        throw CommandFailure("App \(app.appID) has no credentials yet: pushcart app update \(app.id) \(options)")
-      }
+      guard let reply = try await stores.check(app) else { throw HTTPErrorResponse.noCredentials(of: app) }
       try options.output.show(reply) { reply in
         var table = TextTable("Environment", "Verdict", "Reason")
         for check in reply.checks { table.add(check.environment.rawValue, check.verdict.rawValue, check.reason) }

@@ -5,12 +5,11 @@ import Postgres
 import Registry
 import Wire
 
-/// Warns of push certificates that expire: by log 30 days ahead, by the app's alarm once they have, and always by the metric
-/// `pushcart_certificate_expiry_seconds`, which is negative then.
+/// Warns of push certificates that expire: by log from 30 days ahead, and always by the metric `pushcart_certificate_expiry_seconds`,
+/// which is negative once they have. Their apps' alarms need no watch (`PushApp.alarm`).
 struct CertificateWatch {
   private let customers: Customers
   private let apps: PushApps
-  private let alarms: PushAppAlarms
   private let logger: Logger
   private let metrics: any MetricsFactory
   /// By customer, app and kind. What vanished reads NaN, since none is removed.
@@ -19,7 +18,6 @@ struct CertificateWatch {
   init(_ database: any Querying, logger: Logger, metrics: any MetricsFactory = MetricsSystem.factory) {
     customers = Customers(database)
     apps = PushApps(database)
-    alarms = PushAppAlarms(database)
     self.logger = logger
     self.metrics = metrics
   }
@@ -34,15 +32,10 @@ struct CertificateWatch {
           let place = ["\(customer.id)", "\(app.id)", certificate.kind.rawValue]
           seen.insert(place)
           meter(place).set(notAfter.timeIntervalSince(now).rounded())
-          guard let warning = certificate.expiryWarning(at: now) else { continue }
-          if isLogged {
-            logger.warning(
-              "a push certificate expires or has expired",
-              metadata: ["customer": "\(customer.id)", "app": "\(app.appID)", "what": "\(warning)"])
-          }
-          if certificate.isExpired(at: now), app.alarm == nil {
-            try await alarms.raise(customer.id, app.id, reason: warning)
-          }
+          guard isLogged, let warning = certificate.expiryWarning(at: now) else { continue }
+          logger.warning(
+            "a push certificate expires or has expired",
+            metadata: ["customer": "\(customer.id)", "app": "\(app.appID)", "what": "\(warning)"])
         }
       }
     }

@@ -71,13 +71,12 @@ struct HuaweiAccountFile {
           + "clientId and clientSecret.")
     }
     guard !file.bytes.allSatisfy({ $0 <= 0x20 }) else { throw refuse("This is empty") }
-    guard file.bytes.count <= SigningKeyFile.maximumLength else { throw refuse("This is too long to be a key file") }
-    let data = Data(file.bytes)
-    guard let fields = try? JSONDecoder().decode(Fields.self, from: data) else {
-      throw refuse("This is not the JSON of a key file, or is damaged or cut off")
+    if let other = ForeignFile(file.bytes), other != .huaweiServiceAccount {
+      throw refuse(other.finding(insteadOf: "a service account key"))
     }
-    guard fields.sub_account != nil else {
-      throw refuse(Self.finding(data) ?? "This is a JSON file, but not a service account key")
+    guard file.bytes.count <= SigningKeyFile.maximumLength else { throw refuse("This is too long to be a key file") }
+    guard let fields = try? JSONDecoder().decode(Fields.self, from: Data(file.bytes)) else {
+      throw refuse("This is not the JSON of a key file")
     }
     func require(_ value: String?, _ name: String) throws(RegistryError) -> String {
       guard let value, !value.isEmpty, value.utf8.count <= 4096, !value.utf8.contains(0) else {
@@ -100,31 +99,6 @@ struct HuaweiAccountFile {
       HuaweiServiceAccount(
         projectID: project, subAccount: subAccount, keyID: keyID, privateKey: key.pkcs8PEMRepresentation))
     fingerprint = Self.digits(SHA256.hash(data: key.publicKey.derRepresentation))
-  }
-
-  /// What a JSON file that people take for one of these is; nil if it is none of them.
-  static func finding(_ file: Data) -> String? {
-    guard let other = try? JSONDecoder().decode(OtherFile.self, from: file) else {
-      return file.first == UInt8(ascii: "{") ? "This is a JSON file that is damaged or cut off" : nil
-    }
-    if other.agcgw != nil || other.app_info != nil {
-      return "This is an agconnect-services.json, which belongs inside the app and signs in nobody"
-    }
-    if other.project_info != nil { return "This is a google-services.json, which belongs inside an app for Firebase" }
-    if other.type == "service_account" {
-      return "This is a Google service account, which belongs to an app of the type Firebase"
-    }
-    if other.sub_account != nil { return "This is a Huawei service account, which belongs into serviceAccount" }
-    return "This is a JSON file"
-  }
-
-  private struct OtherFile: Decodable {
-    struct Anything: Decodable {}
-    var agcgw: Anything?
-    var app_info: Anything?
-    var project_info: Anything?
-    var sub_account: String?
-    var type: String?
   }
 
   private static func digits(_ digest: SHA256.Digest) -> String { Array(digest.prefix(8)).hexDigits }

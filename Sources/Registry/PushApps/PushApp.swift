@@ -23,8 +23,8 @@ public struct PushApp: Sendable, Equatable {
   public let deviceFields: DeviceKeyFields?
   /// What is stored to open its push service, without the secrets themselves.
   public let credentials: [PushCredential]
-  /// Why the app needs somebody's attention; `nil` when all is well.
-  public let alarm: Alarm?
+  /// What sending found; `nil` when all is well. `alarm` has more.
+  let raisedAlarm: Alarm?
   public let createdAt: Date
   /// When the app or one of its credentials last changed; later with each change.
   public let updatedAt: Date
@@ -59,6 +59,18 @@ public struct PushApp: Sendable, Equatable {
     case .web: has(.vapidKey) ? nil : "vapidPrivateKey"
     case .sms: has(.smsAccount) ? nil : "provider"
     }
+  }
+
+  /// Why the app needs somebody's attention; `nil` when all is well.
+  public var alarm: Alarm? { alarm(at: Date()) }
+
+  /// The same at some moment: what sending found, or else the certificate that expires within 30 days. The latter is not stored, so
+  /// no success clears it.
+  public func alarm(at now: Date) -> Alarm? {
+    if let raisedAlarm { return raisedAlarm }
+    let first = certificates.min { $0.notAfter ?? .distantFuture < $1.notAfter ?? .distantFuture }
+    guard let first, let notAfter = first.notAfter, let warning = first.expiryWarning(at: now) else { return nil }
+    return Alarm(reason: warning, since: max(notAfter - PushCredential.expiryNotice, first.updatedAt))
   }
 
   /// What is odd about the app though it may be right, each a sentence.

@@ -199,7 +199,7 @@ extension PushApp {
             updatedAt: dates[index])
         }
       },
-      alarm: alarm.flatMap { reason in alarmAt.map { Alarm(reason: reason, since: $0) } }, createdAt: createdAt,
+      raisedAlarm: alarm.flatMap { reason in alarmAt.map { Alarm(reason: reason, since: $0) } }, createdAt: createdAt,
       updatedAt: updatedAt)
   }
 }

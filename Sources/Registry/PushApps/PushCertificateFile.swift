@@ -47,7 +47,11 @@ struct PushCertificateFile {
     }
     guard file.bytes.count <= Self.maximumLength / 3 * 4 else { throw refuse("This is too long to be a .p12 file") }
     let bytes = Self.decoded(file.bytes)
-    if let finding = Self.finding(otherThanPKCS12: bytes) { throw refuse(finding) }
+    switch ForeignFile(bytes) {
+    case .pkcs12: break
+    case let other?: throw refuse(other.finding(insteadOf: "a .p12 file"))
+    case nil: throw refuse(Self.finding(otherThanPKCS12: bytes))
+    }
     let contents: PKCS12File
     do {
       contents = try PKCS12File(bytes, password: password?.text ?? "")
@@ -121,6 +125,7 @@ extension PushCertificateFile {
     private static let development: ASN1ObjectIdentifier = [1, 2, 840, 113_635, 100, 6, 3, 1]
     private static let production: ASN1ObjectIdentifier = [1, 2, 840, 113_635, 100, 6, 3, 2]
     private static let topics: ASN1ObjectIdentifier = [1, 2, 840, 113_635, 100, 6, 3, 6]
+    private static let voipTopic: ASN1ObjectIdentifier = [1, 2, 840, 113_635, 100, 6, 3, 4]
 
     init(_ certificate: Certificate) {
       func text(_ type: ASN1ObjectIdentifier) -> String? {
@@ -129,14 +134,21 @@ extension PushCertificateFile {
       commonName = String((text(Self.commonName) ?? "").filter { !$0.isNewline }.prefix(200))
       isForDevelopment = certificate.extensions[oid: Self.development] != nil
       isForProduction = certificate.extensions[oid: Self.production] != nil
-      let listed = certificate.extensions[oid: Self.topics].map { Self.texts(in: $0.value) } ?? []
-      let bundleID = text(Self.userID)
-      topics = (bundleID.map { [$0] } ?? []) + listed.filter { $0 != bundleID }
+      var topics: [String] = []
+      if let bundleID = text(Self.userID) { topics.append(bundleID) }
+      if let list = certificate.extensions[oid: Self.topics] { topics += Self.texts(in: list.value) }
+      if let voip = certificate.extensions[oid: Self.voipTopic] {
+        let named = Self.texts(in: voip.value)
+        // It may be no more than a mark. Then the topic is the bundle id's.
+        topics += named.isEmpty ? topics.prefix(1).map { $0.hasSuffix(".voip") ? $0 : "\($0).voip" } : named
+      }
+      self.topics = topics.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
-    /// The topics in a sequence of each topic and the list of what it is for.
+    /// The topics in a sequence of each topic and the list of what it is for, or the only one.
     private static func texts(in value: ArraySlice<UInt8>) -> [String] {
-      guard let node = try? DER.parse(value), case .constructed(let nodes) = node.content else { return [] }
+      guard let node = try? DER.parse(value) else { return [] }
+      let nodes = if case .constructed(let nodes) = node.content { Array(nodes) } else { [node] }
       return nodes.compactMap { node in (try? ASN1UTF8String(derEncoded: node)).map { String($0) } }
     }
   }
@@ -151,18 +163,15 @@ extension PushCertificateFile {
     return Data(base64Encoded: String(text.filter { !$0.isWhitespace })).map { Array($0) } ?? file
   }
 
-  /// What the file is, if it is no .p12 file.
-  private static func finding(otherThanPKCS12 bytes: [UInt8]) -> String? {
+  private static func finding(otherThanPKCS12 bytes: [UInt8]) -> String {
     guard case .wrong(let file) = PEMFile(bytes) else {
       return "This is a signing key (.p8), which belongs into signingKey"
     }
     return switch file {
-    case .pkcs12: nil
     case .empty: "This is empty"
     case .certificate, .certificates: "This is a certificate without its private key"
     case .certificateRequest: "This is a certificate signing request, to which Apple answers with a certificate"
     case .rsaKey, .otherCurve, .lockedKey, .binaryKey: "This is a private key without its certificate"
-    case .serviceAccount: "This is a Google service account, which belongs to an app of the type Firebase"
     case .severalThings: "This is a certificate in PEM form, perhaps with its key, and not a .p12 file"
     case .webPage: "This is a web page, perhaps a sign-in page saved in place of the file"
     default: "This is not a .p12 file"

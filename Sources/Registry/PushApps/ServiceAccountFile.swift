@@ -27,18 +27,6 @@ struct ServiceAccountFile {
     var private_key: String?
   }
 
-  /// What other JSON files of Google's consoles hold.
-  private struct OtherFile: Decodable {
-    struct Anything: Decodable {}
-    var project_info: Anything?
-    var client: Anything?
-    var web: Anything?
-    var installed: Anything?
-    var agcgw: Anything?
-    var app_info: Anything?
-    var sub_account: String?
-  }
-
   private static let field = "serviceAccount"
 
   /// - Throws: `RegistryError.credential`, with a sentence that says what the file is instead.
@@ -51,12 +39,13 @@ struct ServiceAccountFile {
           + "Project settings, Service accounts.")
     }
     guard !file.bytes.allSatisfy({ $0 <= 0x20 }) else { throw refuse("This is empty") }
+    if let other = ForeignFile(file.bytes), other != .googleServiceAccount {
+      throw refuse(other.finding(insteadOf: "a service account key"))
+    }
     guard file.bytes.count <= SigningKeyFile.maximumLength else { throw refuse("This is too long to be a key file") }
-    let data = Data(file.bytes)
-    guard let fields = try? JSONDecoder().decode(Fields.self, from: data) else {
+    guard let fields = try? JSONDecoder().decode(Fields.self, from: Data(file.bytes)) else {
       throw refuse(Self.finding(notJSON: file))
     }
-    guard fields.type == "service_account" else { throw refuse(Self.finding(otherJSON: data, type: fields.type)) }
     func require(_ value: String?, _ name: String) throws(RegistryError) -> String {
       guard let value, !value.isEmpty, value.utf8.count <= 4096, !value.utf8.contains(0) else {
         throw refuse("The key file has no \(name)")
@@ -89,23 +78,6 @@ struct ServiceAccountFile {
     }
   }
 
-  private static func finding(otherJSON data: Data, type: String?) -> String {
-    let other = try? JSONDecoder().decode(OtherFile.self, from: data)
-    if other?.agcgw != nil || other?.app_info != nil {
-      return "This is an agconnect-services.json of Huawei, not a service account key"
-    }
-    if other?.project_info != nil || other?.client != nil {
-      return "This is a google-services.json, not a service account key"
-    }
-    if other?.sub_account != nil {
-      return "This is a Huawei service account, which belongs to an app of the type Huawei"
-    }
-    if other?.web != nil || other?.installed != nil { return "This is an OAuth client, not a service account key" }
-    if type == "authorized_user" { return "This is a person's sign-in, not a service account key" }
-    if type == "external_account" { return "This is a workload identity configuration, which has no private key" }
-    return "This is a JSON file, but not a service account key"
-  }
-
   private static func finding(notJSON file: Secret) -> String {
     guard let text = String(validating: file.bytes, as: UTF8.self) else {
       return "This is a binary file and not a service account key"
@@ -119,7 +91,7 @@ struct ServiceAccountFile {
     if start.hasPrefix("aaaa") || start.hasPrefix("aiza") {
       return "This is a server key of the old FCM interface, which Google has switched off"
     }
-    if start.hasPrefix("{") { return "This looks like a key file but is damaged or cut off" }
+    if start.hasPrefix("{") { return "This is a key file with a part that is no text" }
     if start.count <= 255, start.contains(".json"), !start.contains("\n") {
       return "This is the name of a file and not what the file holds"
     }

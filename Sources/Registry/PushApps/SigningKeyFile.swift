@@ -21,7 +21,14 @@ struct SigningKeyFile {
 
   /// - Throws: `RegistryError.credential`, with a sentence that says what the file is instead.
   init(_ file: Secret, field: String = "signingKey") throws(RegistryError) {
-    func refuse(_ file: KeyFileDiagnosis) -> RegistryError { .credential(field: field, sentence: file.sentence) }
+    func refuse(_ finding: String) -> RegistryError {
+      .credential(
+        field: field,
+        sentence:
+          "\(finding): upload the AuthKey_….p8 file as it was downloaded from Apple's developer account, under Keys.")
+    }
+    func refuse(_ file: KeyFileDiagnosis) -> RegistryError { refuse(file.finding) }
+    if let other = ForeignFile(file.bytes) { throw refuse(other.finding(insteadOf: "a signing key")) }
     guard file.bytes.count <= Self.maximumLength else { throw refuse(.tooLong) }
     let der: [UInt8]
     switch PEMFile(file.bytes) {
@@ -109,7 +116,6 @@ enum PEMFile: Equatable {
   private static func unarmoured(_ file: Substring) -> KeyFileDiagnosis {
     let start = file.prefix(512).lowercased()
     if file.allSatisfy(\.isWhitespace) { return .empty }
-    if start.hasPrefix("{") { return file.contains("service_account") ? .serviceAccount : .json }
     if start.hasPrefix("<!doctype html") || start.hasPrefix("<html") { return .webPage }
     if start.hasPrefix("<") { return start.contains("<html") ? .webPage : .xml }
     if start.hasPrefix("ssh-") || start.hasPrefix("ecdsa-") { return .sshKey }
@@ -125,13 +131,12 @@ enum PEMFile: Equatable {
     guard bytes.count > 8, bytes[0] == 0x30 else { return .notPEM }
     let lengthBytes = bytes[1] & 0x80 == 0 ? 0 : Int(bytes[1] & 0x7F)
     let inside = bytes.dropFirst(2 + lengthBytes)
-    if inside.starts(with: [0x02, 0x01, 0x03]) { return .pkcs12 }
     if inside.starts(with: [0x02, 0x01, 0x00]) || inside.starts(with: [0x02, 0x01, 0x01]) { return .binaryKey }
     return inside.first == 0x30 ? .certificate : .notPEM
   }
 }
 
-/// What somebody may take for the signing key, and what to tell them.
+/// What somebody may take for the signing key.
 enum KeyFileDiagnosis: Equatable {
   case empty
   case tooLong
@@ -139,15 +144,12 @@ enum KeyFileDiagnosis: Equatable {
   case certificate
   case certificateRequest
   case certificates
-  case pkcs12
   case publicKey
   case rsaKey
   case otherCurve(String)
   case lockedKey
   case sshKey
   case binaryKey
-  case serviceAccount
-  case json
   case webPage
   case xml
   case severalThings
@@ -155,12 +157,8 @@ enum KeyFileDiagnosis: Equatable {
   case notPEM
   case damaged
 
-  /// What it is, and which file is wanted instead.
-  var sentence: String {
-    "\(finding): upload the AuthKey_….p8 file as it was downloaded from Apple's developer account, under Keys."
-  }
-
-  private var finding: String {
+  /// What it is, as the beginning of a sentence.
+  var finding: String {
     switch self {
     case .empty: "This is empty"
     case .tooLong: "This is too long to be a signing key"
@@ -168,7 +166,6 @@ enum KeyFileDiagnosis: Equatable {
     case .certificate: "This is a certificate and not a signing key"
     case .certificateRequest: "This is a certificate signing request and not a signing key"
     case .certificates: "This is a bundle of certificates and not a signing key"
-    case .pkcs12: "This is a .p12 file, which holds a push certificate and not a signing key"
     case .publicKey: "This is a public key, and only the private key can sign"
     case .rsaKey: "This is an RSA private key, and APNs takes signatures of a P-256 key only"
     case .otherCurve(let curve):
@@ -176,8 +173,6 @@ enum KeyFileDiagnosis: Equatable {
     case .lockedKey: "This is a private key locked with a password"
     case .sshKey: "This is an SSH key and not a signing key"
     case .binaryKey: "This is a private key in binary (DER) form"
-    case .serviceAccount: "This is a Google service account, which belongs to an app of the type Firebase"
-    case .json: "This is a JSON file and not a signing key"
     case .webPage: "This is a web page, perhaps a sign-in page saved in place of the file"
     case .xml: "This is an XML file and not a signing key"
     case .severalThings: "This holds more than one thing"

@@ -73,7 +73,7 @@ extension MessageService {
     for app in apps {
       guard let opened = try await credentials.credentials(for: app) else {
         throw SendoutError.appWithoutCredentials(
-          app.id, appID: app.appID, app.type, field: app.missingCredential ?? "credentials")
+          app.customer, app.id, appID: app.appID, app.type, field: app.missingCredential ?? "credentials")
       }
       orders.append(dispatcher.order(for: app, opened))
     }

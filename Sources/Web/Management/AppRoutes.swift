@@ -69,7 +69,7 @@ struct AppRoutes: Sendable {
     let access = try await endpoint.authenticate(request)
     let app = try await find(access, try context.number("id"))
     let bytes = try await request.bytes()
-    guard let reply = try await credentials.check(app) else { throw HTTPErrorResponse.noCredentials }
+    guard let reply = try await credentials.check(app) else { throw HTTPErrorResponse.noCredentials(of: app) }
     return try await endpoint.respondOnce(to: request, context, bytes, access) { _ in
       IdempotentEndpoint.Reply(body: reply)
     }

@@ -54,6 +54,13 @@ extension PushAppReply {
   }
 }
 
+extension HTTPErrorResponse {
+  /// The app has nothing to be checked or sent with.
+  public static func noCredentials(of app: PushApp) -> HTTPErrorResponse {
+    noCredentials(app.customer, app.id, appID: app.appID, app.type, field: app.missingCredential ?? "credentials")
+  }
+}
+
 extension PushAppReply.Credential {
   init(_ credential: PushCredential) {
     self.init(

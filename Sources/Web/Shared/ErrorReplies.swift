@@ -82,10 +82,8 @@ public enum ErrorReplies {
     case .triggerUnknown: .notFound("There is no trigger of this number.")
     case .triggerInactive: .conflict("The trigger is inactive and takes no messages. Set its active to true first.")
     case .triggerNameTaken: .conflict("There is a trigger of this name already.")
-    case .appWithoutCredentials(let id, let appID, let type, let field):
-      .conflict(
-        "App \(appID) (\(type.platform)) has no \(field), so nothing can be sent to it. Add it by PATCH /api/v1/apps/\(id), or by "
-          + "pushcart app update \(id) --customer N \(HTTPErrorResponse.credentialOptions(of: type)).")
+    case .appWithoutCredentials(let customer, let id, let appID, let type, let field):
+      .noCredentials(customer, id, appID: appID, type, field: field)
     case .streamEnded: .conflict("The stream of these messages is paused or cancelled.")
     case .wrongState(let sendout, let state, let verb):
       .conflict("Sendout \(sendout) is \(state.rawValue). \(verb.rawValue) is not possible.")

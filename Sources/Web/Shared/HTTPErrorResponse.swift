@@ -62,18 +62,33 @@ extension HTTPErrorResponse {
     return HTTPErrorResponse(.methodNotAllowed, "This path answers \(list).", headers: [.allow: list])
   }
 
-  public static let noCredentials = HTTPErrorResponse.conflict(
-    "The app has no credentials yet: neither signingKey, serviceAccount nor clientSecret. Add one by PATCH first.")
+  /// Nothing can be sent to the app yet: names the commands that add what opens its push service.
+  /// - Parameter field: the credential that it needs.
+  public static func noCredentials(
+    _ customer: CustomerID, _ app: PushAppID, appID: String, _ type: AppType, field: String
+  ) -> HTTPErrorResponse {
+    let path = type == .sms ? "PUT /api/v1/sms" : "PATCH /api/v1/apps/\(app)"
+    let command = type == .sms ? "sms set --customer \(customer)" : "app update \(app) --customer \(customer)"
+    let commands = credentialOptions(of: type).map { "pushcart \(command) \($0)" }
+    return conflict(
+      "App \(appID) (\(type.platform)) has no \(field), so nothing can be sent to it. Add its credentials by \(path), or by "
+        + commands.joined(separator: ", or by ") + ".")
+  }
 
-  /// The command's options for what opens the push service of apps of that platform.
-  public static func credentialOptions(of type: AppType) -> String {
+  /// The command's options for each way to open the push service of apps of that platform.
+  private static func credentialOptions(of type: AppType) -> [String] {
     switch type {
-    case .ios: "--team-id ID --key-id ID --signing-key FILE"
-    case .android, .firebase: "--service-account FILE"
-    case .web: "--vapid-private-key-file FILE"
-    case .huawei: "--client-id ID --client-secret-file FILE"
-    case .windows: "--package-sid SID --client-secret-file FILE"
-    case .sms: "--provider"
+    case .ios:
+      [
+        "--team-id ID --key-id ID --signing-key FILE",
+        "--production-certificate FILE --certificate-password-file FILE",
+      ]
+    case .android, .firebase: ["--service-account FILE"]
+    case .web: ["--vapid-private-key-file FILE"]
+    case .huawei: ["--client-id ID --client-secret-file FILE", "--service-account FILE"]
+    case .windows:
+      ["--package-sid SID --client-secret-file FILE", "--tenant-id ID --client-id ID --client-secret-file FILE"]
+    case .sms: ["--provider cm --product-token-file FILE --sender NAME"]
     }
   }
 

@@ -268,7 +268,8 @@ public struct PushAppReply: APIObject, Equatable {
       "Whether requests with a device key must carry `X-Pushcart-Identity`, to this and every other app of the customer."
     case .deviceFields: "What requests with a device key may write. Absent for everything."
     case .credentials: "The stored credentials, without their secrets."
-    case .alarm: "Why the app needs attention, such as refused credentials. Absent if all is well."
+    case .alarm:
+      "Why the app needs attention, such as refused credentials or a certificate that expires within 30 days. Absent if all is well."
     case .warnings: "What looks odd but may be right, a sentence each."
     case .createdAt: "When the app was added."
     case .updatedAt: "When the app or one of its credentials last changed."

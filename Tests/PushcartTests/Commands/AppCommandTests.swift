@@ -1,10 +1,14 @@
+import ArgumentParser
 import Foundation
 import Providers
 import Registry
 import Simulator
 import Support
 import Testing
+import Web
 import Wire
+
+@testable import Pushcart
 
 @Suite struct AppCommandTests {
   @Test func `A signing key is read from its file and never printed`() async throws {
@@ -64,12 +68,27 @@ import Wire
       let windows = try await pushcart.run("app", "check", "a.c", "--customer", "\(bench.customer)")
       #expect(
         windows.errors
-          == "Error: App a.c has no credentials yet: pushcart app update 3 --package-sid SID --client-secret-file FILE\n"
+          == "Error: App a.c (Windows) has no clientSecret, so nothing can be sent to it. Add its credentials by PATCH "
+          + "/api/v1/apps/3, or by pushcart app update 3 --customer \(bench.customer) --package-sid SID --client-secret-file FILE, or "
+          + "by pushcart app update 3 --customer \(bench.customer) --tenant-id ID --client-id ID --client-secret-file FILE.\n"
       )
       let android = try await pushcart.run("app", "check", "a.b", "--customer", "\(bench.customer)")
       #expect(
         android.errors
-          == "Error: App a.b has no credentials yet: pushcart app update 2 --service-account FILE\n")
+          == "Error: App a.b (Android) has no serviceAccount, so nothing can be sent to it. Add its credentials by PATCH "
+          + "/api/v1/apps/2, or by pushcart app update 2 --customer \(bench.customer) --service-account FILE.\n")
+    }
+  }
+
+  @Test(arguments: AppType.allCases)
+  func `The commands that a refusal names are known to the command line`(type: AppType) throws {
+    let refusal = HTTPErrorResponse.noCredentials(CustomerID(7), PushAppID(3), appID: "a.b", type, field: "x")
+    let commands = refusal.sentence.dropLast().split(separator: ", or by ").dropFirst()
+    #expect(!commands.isEmpty)
+    for command in commands {
+      let words = command.split(separator: " ").map(String.init)
+      #expect(words.first == "pushcart")
+      #expect(throws: Never.self, "\(command)") { try PushcartCommand.parseAsRoot(Array(words.dropFirst())) }
     }
   }
 

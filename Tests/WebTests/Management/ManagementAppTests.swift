@@ -80,10 +80,12 @@ import Wire
       let id = try await managed.addApp(credentials: nil)
       let reply = try await managed.send("POST", "/api/v1/apps/\(id)/check")
       #expect(reply.status == 409)
+      let command = "pushcart app update \(id) --customer \(managed.customer)"
       #expect(
         reply.error
-          == "The app has no credentials yet: neither signingKey, serviceAccount nor clientSecret. Add one by PATCH first."
-      )
+          == "App com.acme.app (iOS) has no signingKey, so nothing can be sent to it. Add its credentials by PATCH /api/v1/apps/\(id), "
+          + "or by \(command) --team-id ID --key-id ID --signing-key FILE, or by \(command) --production-certificate FILE "
+          + "--certificate-password-file FILE.")
     }
   }
 

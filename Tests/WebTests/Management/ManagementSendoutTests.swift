@@ -45,6 +45,17 @@ import Wire
     }
   }
 
+  @Test func `A sendout to an app without credentials is refused with the command that adds them`() async throws {
+    try await withManagementServer { managed in
+      let id = try await managed.addApp(credentials: nil)
+      let reply = try await managed.send("POST", "/api/v1/sendouts", json: draft)
+      #expect(reply.status == 409)
+      let command = "or by pushcart app update \(id) --customer \(managed.customer) "
+      #expect(reply.error?.contains(command + "--team-id ID --key-id ID --signing-key FILE, ") == true, "\(reply.text)")
+      #expect(reply.error?.contains(command + "--production-certificate FILE ") == true, "\(reply.text)")
+    }
+  }
+
   @Test func `An impossible sendout is refused, naming the field`() async throws {
     try await withManagementServer { managed in
       try await managed.addApp()

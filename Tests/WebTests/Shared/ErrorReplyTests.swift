@@ -1,8 +1,10 @@
 import Delivery
 import Postgres
 import Registry
+import Sendouts
 import Testing
 import Web
+import Wire
 
 @Suite struct ErrorReplyTests {
   @Test(arguments: [
@@ -15,5 +17,41 @@ import Web
   ])
   func `Only a database that is away is told to be away`(error: any Error, refusal: HTTPErrorResponse) {
     #expect(ErrorReplies.response(for: error) == refusal)
+  }
+
+  @Test(arguments: [
+    (
+      AppType.ios,
+      [
+        "app update 3 --customer 7 --team-id ID --key-id ID --signing-key FILE",
+        "app update 3 --customer 7 --production-certificate FILE --certificate-password-file FILE",
+      ]
+    ), (.android, ["app update 3 --customer 7 --service-account FILE"]),
+    (.firebase, ["app update 3 --customer 7 --service-account FILE"]),
+    (
+      .huawei,
+      [
+        "app update 3 --customer 7 --client-id ID --client-secret-file FILE",
+        "app update 3 --customer 7 --service-account FILE",
+      ]
+    ),
+    (
+      .windows,
+      [
+        "app update 3 --customer 7 --package-sid SID --client-secret-file FILE",
+        "app update 3 --customer 7 --tenant-id ID --client-id ID --client-secret-file FILE",
+      ]
+    ), (.web, ["app update 3 --customer 7 --vapid-private-key-file FILE"]),
+    (.sms, ["sms set --customer 7 --provider cm --product-token-file FILE --sender NAME"]),
+  ])
+  func `An app without credentials is refused with the commands that add them`(type: AppType, commands: [String]) {
+    let error = SendoutError.appWithoutCredentials(CustomerID(7), PushAppID(3), appID: "a.b", type, field: "thing")
+    let path = type == .sms ? "PUT /api/v1/sms" : "PATCH /api/v1/apps/3"
+    let choices = commands.map { "pushcart \($0)" }.joined(separator: ", or by ")
+    #expect(
+      ErrorReplies.response(for: error)
+        == .conflict(
+          "App a.b (\(type.platform)) has no thing, so nothing can be sent to it. Add its credentials by \(path), or by \(choices)."
+        ))
   }
 }

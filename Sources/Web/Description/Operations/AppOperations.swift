@@ -65,7 +65,8 @@ enum AppOperations {
     errors: [
       unknown,
       .error(
-        "The app has no credentials to check, or they cannot be decrypted.", HTTPErrorResponse.noCredentials,
+        "The app has no credentials to check, or they cannot be decrypted.",
+        HTTPErrorResponse.noCredentials(CustomerID(1), PushAppID(1), appID: "com.acme.app", .ios, field: "signingKey"),
         RegistryError.sealed(what: "push_credential/1/1/apns_signing_key")),
     ])
 

@@ -41,7 +41,7 @@ enum MessageOperations {
         SendoutError.recipientUnknown),
       .error(
         "Nothing can be sent to the app yet.",
-        SendoutError.appWithoutCredentials(PushAppID(1), appID: "com.acme.app", .ios, field: "signingKey")),
+        HTTPErrorResponse.noCredentials(CustomerID(1), PushAppID(1), appID: "com.acme.app", .ios, field: "signingKey")),
     ])
 
   private static let preview = APIOperation(
@@ -49,7 +49,7 @@ enum MessageOperations {
     summary: "Show a message as push services would get it",
     description: """
       Nothing is stored or sent. For each app the reply has the request with its size, and what was left out of a message that is too \
-      large. What signs in is masked, and the links lead to no push.
+      large. What signs in is masked, and the links lead to no push. The body can be that of a message, as it is.
       """,
     requestBody: APIContent(MessagePreviewRequest.example),
     responses: [.ok("The requests.", MessagePreviewReply.example)],

@@ -42,7 +42,7 @@ enum SendoutOperations {
       .error("The app is unknown.", RegistryError.appUnknown(appID: "com.acme.app")),
       .error(
         "Nothing can be sent to the app yet.",
-        SendoutError.appWithoutCredentials(PushAppID(1), appID: "com.acme.app", .ios, field: "signingKey")),
+        HTTPErrorResponse.noCredentials(CustomerID(1), PushAppID(1), appID: "com.acme.app", .ios, field: "signingKey")),
     ])
 
   private static let show = APIOperation(

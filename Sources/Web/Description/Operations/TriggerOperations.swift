@@ -84,7 +84,7 @@ enum TriggerOperations {
       boundElsewhere,
       .error(
         "The trigger is inactive, or nothing can be sent to its apps yet.", SendoutError.triggerInactive(TriggerID(1)),
-        SendoutError.appWithoutCredentials(PushAppID(1), appID: "com.acme.app", .ios, field: "signingKey")),
+        HTTPErrorResponse.noCredentials(CustomerID(1), PushAppID(1), appID: "com.acme.app", .ios, field: "signingKey")),
     ])
 
   private static let id = APIParameter.path("id", .id, "The trigger's `triggerId`.", example: 1)

@@ -1,0 +1,77 @@
+import FoundationEssentials
+import Wire
+
+/// A file that a push service made for some purpose, and somebody gave for another one. Every credential that is refused is looked
+/// at for these first.
+enum ForeignFile: Equatable {
+  case agconnectServices
+  case googleServices
+  case googleServiceAccount
+  case huaweiServiceAccount
+  case oauthClient
+  case personalSignIn
+  case workloadIdentity
+  case otherJSON
+  case damagedJSON
+  /// As bytes, or in base64.
+  case pkcs12
+
+  /// - Returns: nil if the file is neither JSON nor a .p12 file.
+  init?(_ file: [UInt8]) {
+    let text = file.drop { $0 <= 0x20 || [0xEF, 0xBB, 0xBF].contains($0) }
+    if text.first == UInt8(ascii: "{") {
+      self = (try? JSONValue(json: Array(text))).map { Self(json: $0) } ?? .damagedJSON
+    } else if Self.isPKCS12(file) || Self.isPKCS12(Self.base64(text)) {
+      self = .pkcs12
+    } else {
+      return nil
+    }
+  }
+
+  private init(json: JSONValue) {
+    func has(_ names: String...) -> Bool { names.contains { json[$0] != nil } }
+    self =
+      switch json["type"] {
+      case _ where has("sub_account"): .huaweiServiceAccount
+      case "service_account": .googleServiceAccount
+      case "authorized_user": .personalSignIn
+      case "external_account": .workloadIdentity
+      // Huawei's file for apps has a client, too.
+      case _ where has("agcgw", "app_info"): .agconnectServices
+      case _ where has("project_info", "client"): .googleServices
+      case _ where has("web", "installed"): .oauthClient
+      default: .otherJSON
+      }
+  }
+
+  /// DER begins with SEQUENCE, and such a file goes on with its version, which is 3.
+  private static func isPKCS12(_ file: [UInt8]) -> Bool {
+    guard file.count > 8, file[0] == 0x30 else { return false }
+    let lengthBytes = file[1] & 0x80 == 0 ? 0 : Int(file[1] & 0x7F)
+    return file.dropFirst(2 + lengthBytes).starts(with: [0x02, 0x01, 0x03])
+  }
+
+  private static func base64(_ text: ArraySlice<UInt8>) -> [UInt8] {
+    // The letter is that of SEQUENCE.
+    guard text.first == UInt8(ascii: "M") else { return [] }
+    return Data(base64Encoded: Data(text.filter { $0 > 0x20 })).map { Array($0) } ?? []
+  }
+
+  /// What the file is, as the beginning of a sentence.
+  /// - Parameter wanted: with its article, as in `a signing key`.
+  func finding(insteadOf wanted: String) -> String {
+    switch self {
+    case .agconnectServices:
+      "This is an agconnect-services.json of Huawei, which belongs inside the app and signs in nobody"
+    case .googleServices: "This is a google-services.json of Firebase, which belongs inside the app and signs in nobody"
+    case .googleServiceAccount: "This is a Google service account, which belongs into serviceAccount of a Firebase app"
+    case .huaweiServiceAccount: "This is a Huawei service account, which belongs into serviceAccount of a Huawei app"
+    case .oauthClient: "This is an OAuth client, not \(wanted)"
+    case .personalSignIn: "This is a person's sign-in, not \(wanted)"
+    case .workloadIdentity: "This is a workload identity configuration, which has no private key"
+    case .otherJSON: "This is a JSON file, but not \(wanted)"
+    case .damagedJSON: "This is a JSON file that is damaged or cut off"
+    case .pkcs12: "This is a .p12 file, which holds a push certificate and not \(wanted)"
+    }
+  }
+}
