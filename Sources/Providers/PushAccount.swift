@@ -41,7 +41,10 @@ public protocol PushAccount: Sendable {
   /// Asks the service whether it accepts the credentials, without a push to any phone.
   func check(_ environment: PushEnvironment) async -> CredentialVerdict
 
-  /// What to do when the credentials are refused for this reason, as a sentence; nil if no more than the reason is known.
+  /// Reasons for which pushes are not taken though others of the app are, and somebody has to correct the app all the same.
+  var reasonsToWarn: Set<String> { get }
+
+  /// What to do when the credentials or a push are refused for this reason, as a sentence; nil if no more than the reason is known.
   func advice(on reason: String) -> String?
 }
 
@@ -50,7 +53,22 @@ extension PushAccount {
   public var outageEvidence: OutageEvidence { .anyFailure }
   public func shortestDelay(after reason: String) -> Duration { .zero }
   public var exampleToken: String { String(repeating: "0", count: 64) }
+  public var reasonsToWarn: Set<String> { [] }
   public func advice(on reason: String) -> String? { nil }
+
+  /// What to tell people about pushes that were not taken for one of `reasonsToWarn`; nil if there are none.
+  public func warning(on outcomes: [PushOutcome]) -> String? {
+    guard !reasonsToWarn.isEmpty else { return nil }
+    for outcome in outcomes {
+      switch outcome.verdict {
+      case .payloadRefused(let reason), .retry(_, let reason):
+        guard reasonsToWarn.contains(reason) else { continue }
+        return advice(on: reason).map { "\(reason): \($0)" } ?? reason
+      case .accepted, .tokenInvalid, .credentialsRefused, .unsent, .uncertain: continue
+      }
+    }
+    return nil
+  }
 }
 
 /// What says that a push service is away for all pushes of an app.

@@ -43,6 +43,19 @@ import Wire
     }
   }
 
+  @Test func `A device whose token is none of APNs is retired as refused, not for its environment`() async throws {
+    try await withSendingBench { bench in
+      let devices = try await bench.addDevices(2)
+      try await bench.database.query(
+        "UPDATE device SET token = 'dQw4w9WgXcQ:APA91b' WHERE device_id = $1::bigint", devices[1].rawValue)
+      try await bench.withHubs { try await bench.until(try await bench.send(), .finished) }
+      let (_, type, reason) = try await bench.invalidation(devices[1])
+      #expect(type == InvalidationType.refused.rawValue && reason == "BadDeviceToken")
+      #expect(try await bench.invalidation(devices[0]).at == nil)
+      #expect(bench.simulator.apns.count == 1)
+    }
+  }
+
   @Test func `Invalid tokens reported with a date are retired however many they are`() async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(60, prefix: "bb")

@@ -81,6 +81,30 @@ import Wire
     }
   }
 
+  @Test func `Where Firebase cannot sign in to APNs, Apple's phones fail alone, and the app's alarm says what to do`()
+    async throws
+  {
+    try await withSendingBench { bench in
+      let app = try await addApp(bench, contacts: 60) { $0 <= 40 ? "apple-\($0):APA91b" : "android-\($0):APA91b" }
+      func alarm() async throws -> String? {
+        try await PushApps(bench.pool).find(bench.customer, app.id)?.alarm?.reason
+      }
+      bench.simulator.fcm.rule(.token("apple-"), .refuse(.thirdPartyAuth))
+      try await bench.withHubs(1, { $0.dispatch.slice = 10 }) {
+        let key = try await bench.send()
+        let finished = try await bench.until(key, .finished)
+        #expect(finished.counts == SendoutCounts(audience: 60, sent: 60, accepted: 20, failed: 40))
+        let failed = try await bench.pushes(key).filter { $0.state == .failed }
+        #expect(Set(failed.map(\.reason)) == ["THIRD_PARTY_AUTH_ERROR"])
+        #expect(try await bench.invalidation(failed[0].deviceId).at == nil)
+        #expect(try await alarm()?.hasPrefix("THIRD_PARTY_AUTH_ERROR: Firebase's own key for Apple") == true)
+        bench.simulator.fcm.removeRules()
+        try await bench.until(try await bench.send(), .finished)
+        #expect(try await alarm() == nil)
+      }
+    }
+  }
+
   @Test func `A push beyond Google's quota waits a minute where no time is named`() async throws {
     try await withSendingBench { bench in
       _ = try await addApp(bench, contacts: 4)

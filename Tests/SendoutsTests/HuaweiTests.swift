@@ -96,6 +96,23 @@ import Wire
     }
   }
 
+  @Test(arguments: ["80300011", "80300013"])
+  func `A push that asks for what Huawei does not allow the app fails, and the app's alarm says what to do`(
+    code: String
+  ) async throws {
+    try await withSendingBench { bench in
+      let app = try await addApp(bench, contacts: 4)
+      bench.simulator.hms.rule(.prefix("huawei-3"), .refuse(.code(code)))
+      try await bench.withHubs {
+        let key = try await bench.send()
+        let finished = try await bench.until(key, .finished)
+        #expect(finished.counts == SendoutCounts(audience: 4, sent: 4, accepted: 3, failed: 1))
+        let alarm = try await PushApps(bench.pool).find(bench.customer, app.id)?.alarm
+        #expect(alarm?.reason.hasPrefix("\(code): ") == true)
+      }
+    }
+  }
+
   @Test func `A client that Huawei does not know pauses the sendout and raises the app's alarm`() async throws {
     try await withSendingBench { bench in
       let app = try await addApp(bench, contacts: 3)

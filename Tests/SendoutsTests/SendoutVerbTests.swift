@@ -254,7 +254,8 @@ import Wire
     try await withSendingBench { bench in
       let bare = try await PushApps(bench.pool, vault: bench.vault).add(
         bench.customer, NewPushApp(appID: "com.acme.bare", type: .ios, name: "Bare"))
-      let missing = SendoutError.appWithoutCredentials(bare.id, appID: "com.acme.bare", .ios, field: "signingKey")
+      let missing = SendoutError.appWithoutCredentials(
+        bench.customer, bare.id, appID: "com.acme.bare", .ios, field: "signingKey")
       await #expect(throws: missing) {
         try await bench.sendouts.create(
           bench.customer,

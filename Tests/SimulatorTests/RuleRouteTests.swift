@@ -35,12 +35,21 @@ import Wire
       ("apns", #""status":429,"reason":"TooManyRequests""#, ServiceAnswer(429, "TooManyRequests")),
       ("fcm", #""status":404,"reason":"UNREGISTERED""#, ServiceAnswer(404, "UNREGISTERED")),
       ("fcm", #""reason":"QUOTA_EXCEEDED","retryAfter":"60""#, ServiceAnswer(429, "QUOTA_EXCEEDED", retryAfter: "60")),
+      ("fcm", #""reason":"INVALID_ARGUMENT message.data[0].value""#, ServiceAnswer(400, "INVALID_ARGUMENT")),
+      ("fcm", #""reason":"NOT_FOUND""#, ServiceAnswer(404, "NOT_FOUND")),
+      ("fcm", #""reason":"APNS_AUTH_ERROR""#, ServiceAnswer(401, "APNS_AUTH_ERROR")),
+      ("fcm", #""status":502"#, ServiceAnswer(502, nil)),
       ("hms", #""status":200,"reason":"80300007""#, ServiceAnswer(200, "80300007")),
+      ("hms", #""status":404"#, ServiceAnswer(404, nil)),
+      ("hms", #""status":500,"reason":"""#, ServiceAnswer(500, nil)),
       ("hms", #""status":503,"retryAfter":"7""#, ServiceAnswer(503, nil, retryAfter: "7")),
       ("wns", #""status":406,"retryAfter":"9""#, ServiceAnswer(406, nil, retryAfter: "9")),
       ("wns", #""reason":"dropped""#, ServiceAnswer(200, "dropped")),
       ("webpush", #""status":410,"reason":"106""#, ServiceAnswer(410, "106")),
       ("webpush", #""status":429,"retryAfter":"5""#, ServiceAnswer(429, nil, retryAfter: "5")),
+      ("webpush", #""reason":"901""#, ServiceAnswer(502, "901")),
+      ("webpush", #""reason":"BadJwtToken""#, ServiceAnswer(403, nil)),
+      ("webpush", #""status":308"#, ServiceAnswer(308, nil)),
     ])
   func `A rule refuses the requests of its service that match, as often as it says`(
     service: String, refusal: String, answer: ServiceAnswer
@@ -186,6 +195,7 @@ import Wire
 
   @Test(
     arguments: [
+      (#"{"service":"hms","reply":"refuse","status":400}"#, "name several refusals", #"400 \"\", 401 \"\", 403"#),
       (#"{"service":"fcm","reply":"refuse","status":410}"#, "name no refusal", "404 UNREGISTERED"),
       (
         #"{"service":"fcm","reply":"refuse","status":400,"reason":"UNREGISTERED"}"#, "name no refusal",
@@ -198,7 +208,7 @@ import Wire
       (#"{"service":"apns","reply":"refuse","status":200,"reason":"x"}"#, "needs a status", "400 to 599"),
       (#"{"service":"fcm","reply":"accept","environment":"sandbox"}"#, "The member environment", "for fcm"),
       (#"{"service":"wns","reply":"accept","project":"x"}"#, "The member project", "for wns"),
-      (#"{"service":"fcm","reply":"refuse","status":404,"since":1}"#, "The member since", "reply refuse"),
+      (#"{"service":"fcm","reply":"refuse","status":503,"since":1}"#, "The member since", "reply refuse"),
       (#"{"reply":"refuse","status":429,"reason":"x","retryAfter":"1"}"#, "The member retryAfter", "for apns"),
       (#"{"service":"hms","reply":"accept","status":503}"#, "The member status", "reply accept"),
       (#"{"service":"hms","reply":"dance"}"#, "There is no reply dance.", "refuseStream"),
@@ -238,6 +248,7 @@ import Wire
     try expectNamed(SimulatedHMS.self)
     try expectNamed(SimulatedWNS.self)
     try expectNamed(SimulatedWebPush.self)
+    try expectNamed(SimulatedSMS.self)
   }
 
   private func expectNamed<Service: SteerableService>(_ service: Service.Type) throws

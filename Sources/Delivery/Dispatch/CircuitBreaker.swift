@@ -29,7 +29,7 @@ struct LaneAnswers: Sendable, Equatable {
   var isOpen: Bool
 }
 
-// What the outcomes of a whole batch say about the app's credentials and its devices.
+// What outcomes say about the app, its credentials and its devices.
 extension Dispatch {
   /// Retires devices, or stops doing so, by the share of invalid tokens in the batch and in the whole lane.
   /// - Returns: whether all outcomes of the batch can be written.
@@ -83,6 +83,16 @@ extension Dispatch {
   private func wrongTopic(_ invalid: [InvalidToken], of answered: Int) -> String? {
     let foreign = invalid.filter { $0.cause == .wrongApp }
     return foreign.count * 2 > answered ? foreign.first?.reason : nil
+  }
+
+  /// Tells, once in a run, of pushes that are not taken for what is wrong with the app, while others are.
+  func warn(_ warning: String) async {
+    guard !hasWarned.exchange(true, ordering: .relaxed) else { return }
+    logger.warning("some pushes are not taken until the app is corrected", metadata: ["reason": "\(warning)"])
+    let alarms = PushAppAlarms(dispatcher.database)
+    await persistently("raise the app's alarm") {
+      try await alarms.raise(self.order.key.customer, self.app.app, reason: warning)
+    }
   }
 
   private func raiseAlarm(_ invalid: [InvalidToken], _ answers: LaneAnswers) async {

@@ -91,6 +91,8 @@ public struct DirectSender: Sendable {
     var answered = 0
     var hasAccepted = false
     var refusal: String?
+    /// What is wrong with the app, though its lane stays open.
+    var warning: String?
     /// Pushes to tokens that it reported as invalid without a date.
     var invalid: [DirectOutcome] = []
     /// Tokens of which it said something. Of these, those that it reported as invalid without a date, or as another app's.
@@ -132,6 +134,7 @@ public struct DirectSender: Sendable {
     var unanswered = Set(sent.indices)
     for await outcomes in target.account.send(requests, to: .production, while: isWanted) {
       DeliveryMetrics.count(outcomes)
+      report.warning = report.warning ?? target.account.warning(on: outcomes)
       let group = outcomes.compactMap { outcome in
         unanswered.remove(outcome.index)
         let push = sent[outcome.index]
@@ -210,7 +213,8 @@ public struct DirectSender: Sendable {
   /// How long a lane waits whose credentials are refused, before one push tries it again.
   private static let refusedDelay = Duration.seconds(60)
 
-  /// Tells of invalid tokens. If too many are, the app may be at fault: none is told as dead, and the alarm says so.
+  /// Tells of invalid tokens. If too many are, the app may be at fault: none is told as dead, and the alarm says so. It also says what
+  /// else is wrong with the app.
   private func judgeTokens(
     _ reports: [SliceReport], of target: DirectTarget, _ settle: @Sendable ([DirectOutcome]) async -> Void
   ) async {
@@ -233,6 +237,11 @@ public struct DirectSender: Sendable {
       if let lane = target.lane {
         _ = try? await PushAppAlarms(dispatcher.database).raise(lane.customer, lane.lane.app, reason: reason)
       }
+    } else if let lane = target.lane, let warning = reports.compactMap(\.warning).first {
+      dispatcher.logger.warning(
+        "some pushes are not taken until the app is corrected",
+        metadata: ["app": "\(lane.lane.app)", "reason": "\(warning)"])
+      _ = try? await PushAppAlarms(dispatcher.database).raise(lane.customer, lane.lane.app, reason: warning)
     } else if let lane = target.lane, reports.contains(where: \.hasAccepted),
       reports.allSatisfy({ $0.refusal == nil })
     {

@@ -24,6 +24,8 @@ final class Dispatch: Sendable {
   let circuitBreaker: CircuitBreaker
   /// Whether this run has told that the circuit breaker is open.
   let isAlarmed = Atomic(false)
+  /// Whether this run has told of pushes that fail alone although the app is at fault.
+  let hasWarned = Atomic(false)
   private let leases: Leases
   /// Batches that are handed over; `nil` to claim them from the ledger.
   private let source: HandedBatches?
@@ -112,7 +114,7 @@ final class Dispatch: Sendable {
       hasAccepted ? await persistently("read the circuit breaker") { try await ledger.answers().isOpen } : nil
     return DispatchResult(
       end: window.end ?? (hasYielded.load(ordering: .relaxed) ? .yielded : .drained), hasAccepted: hasAccepted,
-      isSuspect: isOpen ?? isAlarmed.load(ordering: .relaxed))
+      isSuspect: (isOpen ?? isAlarmed.load(ordering: .relaxed)) || hasWarned.load(ordering: .relaxed))
   }
 
   private var laneKey: LaneStatus.Key { LaneStatus.Key(customer: order.key.customer, lane: lane) }
@@ -365,6 +367,7 @@ final class Dispatch: Sendable {
     if let settlements = await retire(partition.datedInvalid, of: run) {
       outcomeWriter.add(settlements, room: freed)
     }
+    if let warning = app.account.warning(on: partition.outcomes) { await warn(warning) }
   }
 
   /// Ends the run if its lane's environment refuses the app's credentials; the refused pushes stay queued. The lane of a stream is

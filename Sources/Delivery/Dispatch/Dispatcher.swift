@@ -197,7 +197,7 @@ public struct DispatchResult: Sendable, Equatable {
   public var end: DispatchEnd
   /// Whether the push service accepted pushes.
   public var hasAccepted: Bool
-  /// Whether so many tokens were invalid, on whichever hub, that retirement stopped.
+  /// Whether so many tokens were invalid, on whichever hub, that retirement stopped; or pushes failed for what is wrong with the app.
   public var isSuspect: Bool
   /// False where the lane was closed already.
   public var wasTried: Bool

@@ -82,7 +82,8 @@ extension APNsPush {
   var refusal: Verdict? {
     if token.isEmpty { return ResponseClassification(.missingDeviceToken).verdict }
     guard token.utf8.allSatisfy(Self.isHexDigit) else {
-      return ResponseClassification(.badDeviceToken).verdict
+      // No token of APNs, whatever the environment.
+      return .tokenInvalid(.unregistered, since: nil, reason: APNsReason.badDeviceToken.rawValue)
     }
     if topicHeader.isEmpty { return refusal(of: .missingTopic) }
     guard topicHeader.utf8.allSatisfy(Self.isVisible) else { return refusal(of: .badTopic) }

@@ -26,8 +26,8 @@ extension ResponseClassification {
     case .unregistered: self.init(verdict: .tokenInvalid(.unregistered, since: nil, reason: word))
     // The token belongs to another project.
     case .senderIDMismatch: self.init(verdict: .tokenInvalid(.wrongApp, since: nil, reason: word))
-    // The project's key for APNs or web push is at fault.
-    case .thirdPartyAuth, .apnsAuth: self.init(verdict: .credentialsRefused(reason: word))
+    // Firebase's own key for Apple or web push is at fault. That is no reason to stop the app's Android phones, so this push fails alone.
+    case .thirdPartyAuth, .apnsAuth: self.init(verdict: .payloadRefused(reason: word))
     // Later.
     case .quotaExceeded, .unavailable, .internal, .unspecified:
       self.init(verdict: .retry(after: response.retryAfter, reason: word))
@@ -73,6 +73,10 @@ extension FCMAccount {
   func shortestDelay(after reason: String) -> Duration {
     [FCMErrorCode.quotaExceeded.rawValue, "RESOURCE_EXHAUSTED", "HTTP429"].contains(reason) ? .seconds(60) : .zero
   }
+
+  var reasonsToWarn: Set<String> { Self.warnings }
+
+  private static let warnings = Set([FCMErrorCode.thirdPartyAuth, .apnsAuth].map(\.rawValue))
 
   func advice(on reason: String) -> String? {
     switch reason {

@@ -76,11 +76,19 @@ extension ResponseClassification {
 }
 
 extension HMSAccount {
+  var reasonsToWarn: Set<String> { Self.warnings }
+
+  private static let warnings = Set([HMSCode.noHighPriority, .badReceiptAddress, .signInUnavailable].map(\.rawValue))
+
   func advice(on reason: String) -> String? {
     switch HMSCode(rawValue: reason) {
     case .authenticationFailed, .accessTokenExpired, .signedTokenExpired:
       "Push Kit does not take the account's sign-in: check the hub's clock, and that the account belongs to this app."
     case .noPermission: "Enable Push Kit for the app in AppGallery Connect, under Grow."
+    case .noHighPriority: "Huawei allows the app no priority HIGH: apply for it at Huawei, or leave that override out."
+    case .badReceiptAddress: "The address for receipts is wrong: correct it in AppGallery Connect, under Push Kit."
+    case .signInUnavailable:
+      "Push Kit cannot ask Huawei's sign-in. If that lasts, compare the account with the app's in AppGallery Connect."
     default:
       switch reason {
       case "1101", "1102", "1203":

@@ -41,10 +41,12 @@ extension SimulatedFCM {
 
 extension SimulatedFCM.Refusal: ListedRefusal {
   /// The project of PERMISSION_DENIED is Google's wildcard.
-  static let listed = [
-    invalidToken, thirdPartyAuth, unauthenticated, senderIDMismatch, permissionDenied(project: "-"), unregistered,
-    quotaExceeded(), `internal`, unavailable(),
-  ]
+  static let listed =
+    [
+      invalidToken, badValue(of: "message.token"), badValue(of: "message.data[0].value"), unknownMember,
+      thirdPartyAuth, apnsAuth, unauthenticated, senderIDMismatch, permissionDenied(project: "-"), unregistered,
+      noSuchProject, quotaExceeded(), resourceExhausted, `internal`, unspecified, unavailable(),
+    ] + [408, 413, 502].map { page($0) }
 
   static let listedForTokens = [
     invalidSignature, oauth("invalid_client", "The OAuth client was not found.", status: 401),
@@ -52,14 +54,17 @@ extension SimulatedFCM.Refusal: ListedRefusal {
     `internal`, unavailable(),
   ]
 
-  /// FCM's error code, or the status of Google's APIs where FCM did not see the request, or the token endpoint's error.
+  /// FCM's error code, or the status of Google's APIs where FCM did not see the request, or the token endpoint's error. A field that it
+  /// names follows. A page has none.
   var reason: String {
     let error = (try? JSONDecoder().decode(JSONValue.self, from: Data(body.utf8)))?["error"]
-    if case .array(let details) = error?["details"], let code = details.lazy.compactMap({ $0["errorCode"]?.text }).first
-    {
-      return code
-    }
-    return error?["status"]?.text ?? error?.text ?? ""
+    guard case .array(let details) = error?["details"] else { return error?["status"]?.text ?? error?.text ?? "" }
+    let code = details.lazy.compactMap { $0["errorCode"]?.text }.first ?? error?["status"]?.text
+    let field = details.lazy.compactMap { detail -> String? in
+      guard case .array(let violations) = detail["fieldViolations"] else { return nil }
+      return violations.first?["field"]?.text
+    }.first
+    return [code, field].compactMap(\.self).joined(separator: " ")
   }
 }
 
@@ -73,6 +78,34 @@ extension SimulatedFCM.Refusal {
   /// 401: FCM cannot sign in to APNs or a web push service.
   public static let thirdPartyAuth = fcm(
     401, "UNAUTHENTICATED", "THIRD_PARTY_AUTH_ERROR", "Auth error from APNS or Web Push Service")
+  /// The older name of the same.
+  static let apnsAuth = fcm(401, "UNAUTHENTICATED", "APNS_AUTH_ERROR", "Auth error from APNS")
+  /// 500: no more is known.
+  static let unspecified = fcm(
+    500, "UNKNOWN", "UNSPECIFIED_ERROR", "No more information is available about this error.")
+  /// 404: there is no such project.
+  static let noSuchProject = Self(404, "NOT_FOUND", "Requested entity was not found.")
+  /// 429: a limit of Google's front end, which FCM did not see.
+  static let resourceExhausted = Self(429, "RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota).")
+  /// 400: a member that messages do not have.
+  static let unknownMember = badRequest(
+    [
+      FCMViolation(
+        field: "message", description: "Invalid JSON payload received. Unknown name \"colour\": Cannot find field.")
+    ], isFromFCM: false)
+
+  /// 400: a value that FCM does not take.
+  static func badValue(of field: String) -> Self {
+    badRequest([FCMViolation(field: field, description: "Refused by a rule")], isFromFCM: true)
+  }
+
+  /// A page of one of Google's proxies, which is no JSON.
+  static func page(_ status: Int) -> Self {
+    Self(
+      status: status, body: "<!DOCTYPE html><html lang=en><title>Error \(status)</title>",
+      contentType: "text/html; charset=UTF-8")
+  }
+
   /// 400: a token that FCM never issued.
   public static let invalidToken = fcm(
     400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", "The registration token is not a valid FCM registration token")

@@ -33,6 +33,9 @@ extension SimulatedHMS {
       Self(status: 503, body: "<html>503 Service Temporarily Unavailable</html>", retryAfter: retryAfter)
     }
 
+    /// A page of one of Huawei's front ends, which has no code.
+    static func page(_ status: Int) -> Self { Self(status: status, body: "<html>\(status)</html>") }
+
     static let noSuchAddress = Self(status: 404, body: #"{"error":"service not found"}"#)
 
     /// A refusal of the token endpoint: `{"error":1101,"sub_error":20044,"error_description":"…"}`.
@@ -54,14 +57,14 @@ extension SimulatedHMS {
 extension SimulatedHMS.Refusal: ListedRefusal {
   static let listed =
     usualStatus.keys.sorted().map { code($0) } + [
-      code("80100017"), code("80300002"), allTokensInvalid, code("80300011"), code("80300013"), flowControl(),
-    ]
+      code("80100000"), code("80100017"), code("80300002"), allTokensInvalid, code("80300011"), code("80300013"),
+    ] + [200, 400, 401, 403, 404, 408, 429, 500, 502].map { page($0) } + [flowControl()]
 
   static let listedForTokens = [
     signIn(1101, "invalid client_secret"), signIn(1102, "missing required parameter"), flowControl(),
   ]
 
-  /// The code, or the token endpoint's error; flow control has none.
+  /// The code, or the token endpoint's error; pages and flow control have none.
   var reason: String {
     let json = try? JSONDecoder().decode(JSONValue.self, from: Data(body.utf8))
     if case .integer(let number) = json?["error"] { return String(number) }

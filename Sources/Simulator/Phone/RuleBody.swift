@@ -96,7 +96,7 @@ struct RuleBody: Codable, ClosedBody {
       ("environment", environment != nil && other.environment == nil),
       ("project", project != nil && other.project == nil),
       ("status", status != nil && other.status == nil),
-      ("reason", reason != nil && other.reason == nil),
+      ("reason", reason?.isEmpty == false && other.reason == nil),
       ("since", since != nil && other.since == nil),
       ("retryAfter", retryAfter != nil && other.retryAfter == nil),
     ].first { $0.1 }?.0

@@ -18,7 +18,8 @@ import Wire
 ///   - APNs also has `environment`. It needs a `status` from 400 to 599 and any `reason`; `since` (with 410) is in milliseconds
 ///     since 1970.
 ///   - Other services have the refusals that `ListedRefusal.listed` of each names, and `retryAfter`. `status` or `reason` is enough
-///     where it names a single one. `reason` is FCM's error code, Push Kit's code, what WNS says in a header, Mozilla's `errno`, or the code of CM or Twilio.
+///     where it names a single one, and an empty `reason` names the one that has none. `reason` is FCM's error code and the field that it
+///     names, Push Kit's code, what WNS says in a header, Mozilla's `errno`, Apple's word, Google's sentence, or the code of CM or Twilio.
 ///     FCM also has `project`.
 ///   - Any other member is refused with 400.
 /// - `GET /connections`: how many are open, how many were ever opened, and how many streams were opened beyond the limit.

@@ -104,7 +104,7 @@ extension PrefixMatch: RulePart {
 // MARK: - Services that have only some refusals
 
 protocol ListedRefusal: RulePart {
-  /// All that a rule in JSON can name. No two have the same status and reason.
+  /// All that a rule in JSON can name: whatever the hub's tables tell apart. No two have the same status and reason.
   static var listed: [Self] { get }
   /// The same for token requests; empty for a service that issues no access tokens.
   static var listedForTokens: [Self] { get }
@@ -118,14 +118,18 @@ protocol ListedRefusal: RulePart {
 extension ListedRefusal {
   static var listedForTokens: [Self] { [] }
 
-  /// The one refusal that has the rule's status and reason. One of the two is enough if it names a single one.
+  /// The one refusal that has the rule's status and reason. One of the two is enough if it names a single one. An empty reason names the
+  /// one that has none.
   init(_ rule: RuleBody) throws {
-    let listed = rule.requests == nil ? Self.listed : Self.listedForTokens
+    let listed = Self.listed(for: rule)
     let named = listed.filter { refusal in
       rule.status.map { $0 == refusal.status } ?? true && rule.reason.map { $0 == refusal.reason } ?? true
     }
     guard named.count == 1 else {
-      let all = listed.map { $0.reason.isEmpty ? "\($0.status)" : "\($0.status) \($0.reason)" }
+      let all = listed.map { refusal in
+        let reason = refusal.reason(among: listed)
+        return "\(refusal.status)" + (reason.map { $0.isEmpty ? " \"\"" : " \($0)" } ?? "")
+      }
       let found = named.isEmpty ? "no refusal" : "several refusals"
       throw HTTPError(
         .badRequest,
@@ -138,7 +142,14 @@ extension ListedRefusal {
 
   func describe(in rule: inout RuleBody) {
     rule.status = status
-    rule.reason = reason.isEmpty ? nil : reason
+    rule.reason = reason(among: Self.listed(for: rule))
     rule.retryAfter = retryAfter
+  }
+
+  private static func listed(for rule: RuleBody) -> [Self] { rule.requests == nil ? listed : listedForTokens }
+
+  /// Nil where it has none, and its status names no other.
+  private func reason(among listed: [Self]) -> String? {
+    reason.isEmpty && listed.count { $0.status == status } < 2 ? nil : reason
   }
 }

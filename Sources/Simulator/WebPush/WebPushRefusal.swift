@@ -44,26 +44,43 @@ extension SimulatedWebPush {
       errno(201, status: 503, "Use exponential back-off for retries", retryAfter: retryAfter)
     }
 
+    /// An error of Apple's push service: `{"reason":"BadJwtToken"}`.
+    static func apple(_ word: String, status: Int) -> Self { Self(status: status, body: #"{"reason":"\#(word)"}"#) }
+
+    /// 403: what Google's push service says of a subscription that was made with another key.
+    static let otherKey = Self(
+      status: 403,
+      body: "the VAPID credentials in the authorization header do not correspond to the credentials used to create the "
+        + "subscriptions.")
+
     static func unauthorized(_ message: String) -> Self { errno(109, status: 401, message) }
     static func badEncryption(_ message: String) -> Self { errno(110, status: 400, message) }
 
     private static let words = [
       400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed", 410: "Gone",
-      413: "Payload Too Large", 500: "Internal Server Error", 503: "Service Unavailable",
+      413: "Payload Too Large", 500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable",
     ]
   }
 }
 
 extension SimulatedWebPush.Refusal: ListedRefusal {
-  static let listed = [
-    badEncryption("Refused by a rule"), unauthorized("Refused by a rule"), noSuchEndpoint, noSuchBrowser, unsubscribed,
-    tooLarge, tooMany(), errno(999, status: 500, "Unknown error"), unavailable(),
-  ]
+  static let listed =
+    [101, 108, 110, 111, 112, 113].map { errno($0, status: 400, "Refused by a rule") } + [
+      unauthorized("Refused by a rule"), noSuchEndpoint, noSuchBrowser, errno(105, status: 410, "Endpoint deleted"),
+      unsubscribed, tooLarge, tooMany(), errno(999, status: 500, "Unknown error"),
+    ] + (900...903).map { errno($0, status: 502, "Bridge trouble") } + [
+      unavailable(), errno(202, status: 503, "Try again at once"), apple("VapidPkHashMismatch", status: 400),
+      apple("VapidPkHashMismatch", status: 403), apple("BadJwtToken", status: 403),
+      apple("ExpiredJwtToken", status: 403), otherKey,
+    ] + statuses.map { Self(status: $0, body: "") }
 
-  /// The `errno`; that of proxies is empty.
+  /// Those that come without a word.
+  private static let statuses = [301, 302, 307, 308, 403, 406, 408, 410, 413, 502]
+
+  /// Mozilla's `errno`, Apple's word, or a text in place of JSON.
   var reason: String {
-    let json = try? JSONDecoder().decode(JSONValue.self, from: Data(body.utf8))
-    guard case .integer(let number) = json?["errno"] else { return "" }
-    return String(number)
+    guard let json = try? JSONDecoder().decode(JSONValue.self, from: Data(body.utf8)) else { return body }
+    if case .integer(let number) = json["errno"] { return String(number) }
+    return json["reason"]?.text ?? ""
   }
 }

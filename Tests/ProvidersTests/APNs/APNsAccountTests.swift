@@ -167,6 +167,8 @@ import Wire
       #expect(received.map(\.environment) == [.production, .sandbox])
       #expect(received.allSatisfy { $0.token == "ab01" && $0.payload == APNsPayload.json(push.message) })
       #expect(received.allSatisfy { $0.header("apns-collapse-id") == "s17" })
+      // Without a time to live, Apple's own policy says how long it is stored.
+      #expect(received.allSatisfy { $0.header("apns-expiration") == nil })
       #expect(received.allSatisfy { $0.header("apns-id") == push.id.uuidString.lowercased() })
       #expect(await account.check(.production) == .accepted)
     }
@@ -185,7 +187,7 @@ import Wire
     #expect(verdict(token: "ab") == nil)
     #expect(
       verdict(token: "no token")
-        == .tokenInvalid(.wrongEnvironment, since: nil, reason: "BadDeviceToken"))
+        == .tokenInvalid(.unregistered, since: nil, reason: "BadDeviceToken"))
     #expect(
       verdict(token: "ab", field: String(repeating: "x", count: 4096)) == .payloadRefused(reason: "PayloadTooLarge"))
   }

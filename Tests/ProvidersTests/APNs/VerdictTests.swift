@@ -1,4 +1,6 @@
 import FoundationEssentials
+import Simulator
+import Support
 import Testing
 
 @testable import Providers
@@ -7,7 +9,16 @@ import Testing
 @Suite struct VerdictTests {
   private enum Expected {
     case payload, credentials
-    case token(InvalidTokenCause), retry(Int)
+    case token(InvalidTokenCause), retry(Int?)
+
+    func verdict(_ reason: String, since: Date? = nil) -> Verdict {
+      switch self {
+      case .payload: .payloadRefused(reason: reason)
+      case .token(let cause): .tokenInvalid(cause, since: since, reason: reason)
+      case .credentials: .credentialsRefused(reason: reason)
+      case .retry(let seconds): .retry(after: seconds.map { .seconds($0) }, reason: reason)
+      }
+    }
   }
 
   private static let table: [(status: Int, reason: String, verdict: Expected, recovery: Recovery)] = [
@@ -53,15 +64,43 @@ import Testing
   @Test(arguments: table.indices)
   func `A reason means what the table says`(_ row: Int) {
     let (status, reason, expected, recovery) = Self.table[row]
-    let verdict: Verdict =
-      switch expected {
-      case .payload: .payloadRefused(reason: reason)
-      case .token(let cause): .tokenInvalid(cause, since: nil, reason: reason)
-      case .credentials: .credentialsRefused(reason: reason)
-      case .retry(let seconds): .retry(after: .seconds(seconds), reason: reason)
-      }
     let classification = ResponseClassification(APNsResponse(status: status, reason: reason))
-    #expect(classification == ResponseClassification(verdict: verdict, recovery: recovery, reason: reason))
+    #expect(
+      classification
+        == ResponseClassification(verdict: expected.verdict(reason), recovery: recovery, reason: reason))
+  }
+
+  /// A reason that Apple has not documented, with statuses of each class.
+  private static let unknown: [(status: Int, reason: String, verdict: Expected, recovery: Recovery)] = [
+    (302, "BrandNew", .retry(nil), .none), (400, "BrandNew", .payload, .none), (403, "BrandNew", .payload, .none),
+    (410, "BrandNew", .payload, .none), (418, "BrandNew", .payload, .none), (429, "BrandNew", .payload, .none),
+    (500, "BrandNew", .retry(nil), .none), (503, "BrandNew", .retry(nil), .none),
+  ]
+
+  /// Each row has a key of its own, since what APNs says of a token or a connection counts for the key's next pushes, too.
+  @Test func `Every reason leads to its verdict when APNs gives it, and is tried again where that may help`()
+    async throws
+  {
+    try await withAPNs { simulator, services in
+      let apns = simulator.apns
+      for (row, (status, reason, expected, recovery)) in (Self.table + Self.unknown).enumerated() {
+        let key = APNsCredentials.fresh(keyID: "KEY\(1000 + row)")
+        try apns.trust(teamID: key.teamID, keyID: key.keyID, signingKey: key.signingKey)
+        let (sent, opened) = (apns.count, apns.connectionsOpened)
+        let since = status == 410 ? Date(timeIntervalSince1970: 1_700_000_000.5) : nil
+        apns.rule(.any, .refuse(status: status, reason: reason, since: since))
+        let verdict = expected.verdict(reason, since: since)
+        #expect(await services.verdicts([.sample()], as: key) == [verdict], "\(status) \(reason)")
+        let isTriedAgain = recovery == .newToken || recovery == .newConnection
+        #expect(apns.count - sent == (isTriedAgain ? 2 : 1), "\(status) \(reason)")
+        apns.removeRules()
+        // Without a previous token, nothing is sent for a while.
+        let next: Verdict = recovery == .previousToken ? verdict : .accepted
+        #expect(await services.verdicts([.sample()], as: key) == [next], "\(status) \(reason)")
+        let isOnAnother = isTriedAgain || recovery == .reopen
+        #expect(apns.connectionsOpened - opened == (isOnAnother ? 2 : 1), "\(status) \(reason)")
+      }
+    }
   }
 
   @Test func `Status 200 is accepted whatever the body says`() {

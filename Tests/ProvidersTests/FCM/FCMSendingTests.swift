@@ -31,7 +31,7 @@ import Wire
 
   @Test(arguments: [
     ("fade0400", Verdict.tokenInvalid(.unregistered, since: nil, reason: "INVALID_ARGUMENT")),
-    ("fade0401", .credentialsRefused(reason: "THIRD_PARTY_AUTH_ERROR")),
+    ("fade0401", .payloadRefused(reason: "THIRD_PARTY_AUTH_ERROR")),
     ("fade0403", .tokenInvalid(.wrongApp, since: nil, reason: "SENDER_ID_MISMATCH")),
     ("fade0404", .tokenInvalid(.unregistered, since: nil, reason: "UNREGISTERED")),
     ("fade1429", .retry(after: .seconds(60), reason: "QUOTA_EXCEEDED")),
@@ -195,11 +195,13 @@ import Wire
 
 extension PushServices {
   /// An app's account whose service account the Simulator knows.
-  /// - Parameter project: to send for another project than the account's own.
+  /// - Parameters:
+  ///   - project: to send for another project than the account's own.
+  ///   - clientEmail: nil for the name that all tests share.
   func firebase(
-    _ simulator: PushSimulator, sendingFor project: String? = nil
+    _ simulator: PushSimulator, sendingFor project: String? = nil, clientEmail: String? = nil
   ) throws -> any PushAccount {
-    let account = try SimulatedFCM.ServiceAccount(tokenURL: simulator.googleTokenURL)
+    let account = try SimulatedFCM.ServiceAccount(clientEmail: clientEmail, tokenURL: simulator.googleTokenURL)
     try simulator.fcm.register(account)
     return self.account(
       appID: "com.acme.app", of: CustomerID(1),

@@ -1,4 +1,8 @@
+import FoundationEssentials
+import Simulator
+import Support
 import Testing
+import Wire
 
 @testable import Providers
 
@@ -36,11 +40,9 @@ import Testing
     ),
     (
       FCMResponse(status: 401, errorCode: "THIRD_PARTY_AUTH_ERROR", rpcStatus: "UNAUTHENTICATED"),
-      .credentialsRefused(reason: "THIRD_PARTY_AUTH_ERROR"), .none
+      .payloadRefused(reason: "THIRD_PARTY_AUTH_ERROR"), .none
     ),
-    (
-      FCMResponse(status: 401, errorCode: "APNS_AUTH_ERROR"), .credentialsRefused(reason: "APNS_AUTH_ERROR"), .none
-    ),
+    (FCMResponse(status: 401, errorCode: "APNS_AUTH_ERROR"), .payloadRefused(reason: "APNS_AUTH_ERROR"), .none),
     (
       FCMResponse(status: 403, errorCode: "SENDER_ID_MISMATCH", rpcStatus: "PERMISSION_DENIED"),
       .tokenInvalid(.wrongApp, since: nil, reason: "SENDER_ID_MISMATCH"), .none
@@ -91,6 +93,26 @@ import Testing
     #expect(classification.recovery == recovery)
   }
 
+  /// Each row has an account of its own, since a new access token is not fetched again soon.
+  @Test func `Every row leads to its verdict when FCM answers so, after a new access token where that may help`()
+    async throws
+  {
+    try await withAPNs { simulator, services in
+      let fcm = simulator.fcm
+      for (row, (response, verdict, recovery)) in Self.table.enumerated() where response.status != 200 {
+        let account = try services.firebase(simulator, clientEmail: "push\(row)@acme-shop.iam.gserviceaccount.com")
+        let (sent, tokens) = (fcm.count, fcm.tokenRequestCount)
+        try fcm.rule(.any, .refuse(SimulatedFCM.Refusal(response)))
+        #expect(await account.verdicts(["phone-1:x"]) == [verdict], "\(response)")
+        fcm.removeRules()
+        let attempts = recovery == .newToken ? 2 : 1
+        #expect(fcm.count - sent == attempts, "\(response)")
+        #expect(await account.verdicts(["phone-1:x"]) == [.accepted], "\(response)")
+        #expect(fcm.tokenRequestCount - tokens == attempts, "\(response)")
+      }
+    }
+  }
+
   @Test func `The table has every code`() {
     #expect(
       Set(FCMErrorCode.allCases.map(\.rawValue)).isSubset(of: Set(Self.table.compactMap(\.response.errorCode))))
@@ -131,5 +153,27 @@ import Testing
   ])
   func `Only a response that depends on the account accepts it`(_ verdict: Verdict, _ check: CredentialVerdict) {
     #expect(CredentialVerdict(dryRun: verdict) == check)
+  }
+}
+
+extension SimulatedFCM.Refusal {
+  /// The response as FCM writes it; a page where it says nothing.
+  fileprivate init(_ response: FCMResponse) throws {
+    var error: [String: JSONValue] = [:]
+    error["status"] = response.rpcStatus.map(JSONValue.string)
+    error["message"] = response.message.map(JSONValue.string)
+    var details: [JSONValue] = []
+    if let code = response.errorCode {
+      details.append(["@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": .string(code)])
+    }
+    if !response.fields.isEmpty {
+      let violations = response.fields.map { ["field": .string($0), "description": "…"] as JSONValue }
+      details.append(["@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": .array(violations)])
+    }
+    if !details.isEmpty { error["details"] = .array(details) }
+    let json = try JSONEncoder().encode(["error": error])
+    self.init(
+      status: response.status, body: error.isEmpty ? "<html>" : String(decoding: json, as: UTF8.self),
+      retryAfter: response.retryAfter.map { "\($0.components.seconds)" })
   }
 }

@@ -1,5 +1,6 @@
 import CryptoExtras
 import FoundationEssentials
+import Logging
 import Simulator
 import Support
 import Testing
@@ -206,6 +207,23 @@ import Wire
       "80600003", "81000001",
     ]
     #expect(Set(HMSCode.allCases.map(\.rawValue)) == Set(tested))
+  }
+
+  @Test(arguments: HMSCode.allCases) func `Whoever has refused credentials, or is warned, is told what to do`(
+    code: HMSCode
+  ) throws {
+    let services = try PushServices(PushServiceSettings(), logger: .init(label: "test"))
+    let account = services.account(
+      appID: "com.acme.app", of: CustomerID(1), credentials: .hms(.client(id: "1", secret: "s")))
+    let warnings: [HMSCode] = [.noHighPriority, .badReceiptAddress, .signInUnavailable]
+    let refusals: [HMSCode] = [.authenticationFailed, .accessTokenExpired, .signedTokenExpired, .noPermission]
+    let advice = account.advice(on: code.rawValue)
+    #expect((advice?.hasSuffix(".") == true) == (warnings + refusals).contains(code))
+    let response = HMSResponse(status: 200, code: code.rawValue)
+    let outcome = PushOutcome(
+      index: 0, verdict: ResponseClassification(response, tokens: [[]]).verdict, sentAt: nil)
+    let warning = account.warning(on: [PushOutcome(index: 1, verdict: .accepted, sentAt: nil), outcome])
+    #expect(warning == (warnings.contains(code) ? "\(code.rawValue): \(advice ?? "")" : nil))
   }
 
   @Test func `A partial failure that names no token of the request leaves all of them uncertain`() {
