@@ -49,7 +49,7 @@ public enum SendoutError: Error, Sendable, Hashable {
   /// The customer has a trigger of this name already.
   case triggerNameTaken(String)
   /// Nothing can be sent to the app yet. `field` is the credential that it needs.
-  case appWithoutCredentials(PushAppID, appID: String, AppType, field: String)
+  case appWithoutCredentials(CustomerID, PushAppID, appID: String, AppType, field: String)
   /// The stream was paused or cancelled.
   case streamEnded(SendoutID)
   /// The verb is not possible in the sendout's state.

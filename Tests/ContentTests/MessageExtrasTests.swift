@@ -38,6 +38,21 @@ import Wire
     #expect(try rendered(MessageBody(alert: "x", collapseKey: "{{unknown}}")).collapseKey == nil)
   }
 
+  @Test func `A collapse key that push services do not take is hashed, whether a template makes it or not`() throws {
+    func key(_ text: String, isVerbatim: Bool = false) throws -> String? {
+      try rendered(MessageBody(verbatim: isVerbatim, alert: "x", collapseKey: text)).collapseKey
+    }
+    let limit = String(repeating: "k", count: 64)
+    #expect(try key(limit) == limit)
+    for odd in [limit + "k", "a b", "Lars ä", String(repeating: "ä", count: 33)] {
+      let hash = try #require(try key(odd))
+      #expect(hash.count == 32 && hash.allSatisfy { $0.isHexDigit }, "\(odd)")
+      #expect(try key(odd, isVerbatim: true) == hash)
+    }
+    #expect(try key("Lars ä") == key("{{firstName}} ä"))
+    #expect(try key("Lars ä") != key("Lars ö"))
+  }
+
   @Test func `Texts of overrides are templates, and their names are what is read of the recipient`() throws {
     let body = MessageBody(
       alert: "x",
@@ -70,8 +85,6 @@ import Wire
     (MessageBody(alert: "x", url: "offer"), "message.url"),
     (MessageBody(alert: "x", url: ":x"), "message.url"),
     (MessageBody(alert: "x", url: "https://a b"), "message.url"),
-    (MessageBody(alert: "x", collapseKey: "a b"), "message.collapseKey"),
-    (MessageBody(alert: "x", collapseKey: String(repeating: "k", count: 65)), "message.collapseKey"),
     (MessageBody(alert: "x", ttl: -1), "message.ttl"),
     (MessageBody(alert: "x", ttl: 2_419_201), "message.ttl"),
     (MessageBody(badge: 1, silent: true), "message.silent"),

@@ -233,6 +233,25 @@ import Wire
     }
   }
 
+  @Test func `Where Firebase cannot sign in to APNs, Apple's phones lose the notification alone, with an alarm`()
+    async throws
+  {
+    try await withDatasync { datasync in
+      for name in ["apple", "android"] { try await datasync.subscribe(name, "/n", .value) }
+      datasync.fcm.rule(.token("apple"), .refuse(.thirdPartyAuth))
+      try await datasync.put("/n", "1")
+      try await datasync.withRunner {
+        try await datasync.untilAlarm()
+        try await datasync.untilIdle()
+        #expect(try await datasync.app()?.alarm?.reason.hasPrefix("THIRD_PARTY_AUTH_ERROR: Firebase's own key") == true)
+        datasync.fcm.removeRules()
+        try await datasync.put("/n", "2")
+        try await waitUntil { try await datasync.app()?.alarm == nil }
+      }
+      #expect(datasync.received.mapValues(\.count) == ["apple": 1, "android": 2])
+    }
+  }
+
   @Test func `Refused credentials end nothing: the lane closes with an alarm, and new credentials open it`()
     async throws
   {

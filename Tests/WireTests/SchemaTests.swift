@@ -49,6 +49,19 @@ import Wire
     #expect(fields[0].description == "The name.")
   }
 
+  @Test func `Every field of a message can be in what is previewed, in the same form`() {
+    guard case .object(let message, nil, nil) = MessageRequest.schema.shape,
+      case .object(let preview, nil, nil) = MessagePreviewRequest.schema.shape
+    else {
+      Issue.record("not closed objects")
+      return
+    }
+    #expect(message.map(\.name) == preview.map(\.name))
+    for (sent, shown) in zip(message, preview) where sent.name != "to" {
+      #expect("\(sent.schema.shape)" == "\(shown.schema.shape)", "\(sent.name)")
+    }
+  }
+
   @Test func `A reply has no null, and its optional fields may be absent`() {
     guard case .object(let fields, nil, nil) = AccessKeyReply.schema.shape else {
       Issue.record("not a closed object")

@@ -27,7 +27,9 @@ final class MessageExtras: Sendable {
     image = try text(message.image, "image")
     url = try text(message.url, "url")
     threadID = try text(message.threadId, "threadId")
-    collapseKey = try text(message.collapseKey, "collapseKey")
+    let key = try text(message.collapseKey, "collapseKey")
+    // The same for everybody is hashed once.
+    collapseKey = key?.template.isConstant == true ? try text(message.collapseKey.map(Self.sent), "collapseKey") : key
     let services = message.overrides?.value
     overrides = try Self.overrides(message.overrides, services, isVerbatim)
     constantOverrides = overrides?.value.texts.isEmpty == true ? services : nil
@@ -37,11 +39,6 @@ final class MessageExtras: Sendable {
     }
     if let url, url.template.isConstant, let text = message.url, !Self.isLink(text) {
       throw .invalid(field: "message.url", problem: "is no address such as https://example.com/offer or shop:offer/7")
-    }
-    if let collapseKey, collapseKey.template.isConstant, let key = message.collapseKey, !Self.isCollapseKey(key) {
-      throw .invalid(
-        field: "message.collapseKey",
-        problem: "is longer than \(Self.collapseKeyLimit) bytes, or holds a character other than visible ASCII")
     }
   }
 
@@ -71,7 +68,7 @@ final class MessageExtras: Sendable {
     message.threadID = threadID?.json(context, within: &budget).unlessEmpty
     if let collapseKey {
       let key = collapseKey.render(context, within: &budget)
-      message.collapseKey = key.isEmpty ? nil : Self.isCollapseKey(key) ? key : Self.hash(key)
+      message.collapseKey = key.isEmpty ? nil : Self.sent(key)
     }
     message.overrides = constantOverrides ?? overrides?.value.value(context, within: &budget)
   }
@@ -94,11 +91,12 @@ final class MessageExtras: Sendable {
     }
   }
 
-  private static func isCollapseKey(_ text: String) -> Bool {
-    (1...collapseKeyLimit).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21..<0x7F).contains($0) }
+  /// A collapse key as it is sent: 32 digits stand for one that push services do not take.
+  private static func sent(_ key: String) -> String {
+    let isTaken = key.utf8.count <= collapseKeyLimit && key.utf8.allSatisfy { (0x21..<0x7F).contains($0) }
+    return isTaken ? key : hash(key)
   }
 
-  /// 32 digits that stand for a text that push services do not take.
   private static func hash(_ text: String) -> String {
     SHA256.hash(data: Array(text.utf8)).prefix(16).map { byte in
       String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)

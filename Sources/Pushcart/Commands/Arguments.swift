@@ -63,7 +63,7 @@ extension Page {
 /// A file that is named on the command line.
 struct InputFile {
   let bytes: [UInt8]
-  private let path: String
+  let path: String
 
   /// - Throws: `CommandFailure` that names the file.
   init(_ path: String) throws {

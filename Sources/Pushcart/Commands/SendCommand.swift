@@ -134,7 +134,8 @@ struct MessageOptions: ParsableArguments {
       }
       return try JSONDecoder().decode(MessageOverrides.self, from: Data(file))
     } catch let problem as JSONProblem {
-      throw CommandFailure("The file of --overrides is refused: \(problem.sentence).")
+      let refusal = problem.path.isEmpty ? problem.problem : "is refused: \(problem.sentence)"
+      throw CommandFailure("The file of --overrides \(refusal).")
     }
   }
 }

@@ -11,11 +11,11 @@ struct SimulatorCommand: AsyncParsableCommand {
       "Stand in for APNs, FCM, Push Kit, WNS, Web Push, CM and Twilio, with a page that shows what phones would.",
     discussion: """
       It prints the settings that point a hub at it. PUSHCART_PAGE_FRAME_ANCESTORS lets its phone page show the hub's rich \
-      pages. Without --trust and --service-account it accepts any signing key and any service account. With either it \
-      checks signatures, and refuses all others. The address of FCM serves Google's token endpoint too, and that of Push Kit \
-      Huawei's. That of WNS serves both of Microsoft's, and its channel URIs have the form https://NAME:PORT/?token=TOKEN. \
-      Device tokens that begin with fade0404, \
-      fade0410, fade0429, fade0503 and the like get that error.
+      pages. Without --trust and the other options of trust, anybody may sign in. With one of them it checks signatures and \
+      secrets, and each service refuses those that no option names; Web Push knows no accounts. The address of FCM serves \
+      Google's token endpoint too, and that of Push Kit Huawei's. That of WNS serves both of Microsoft's, and its channel URIs \
+      have the form https://NAME:PORT/?token=TOKEN. Device tokens that begin with fade0404, fade0410, fade0429, fade0503 and \
+      the like get that error.
 
       The port of the phone page takes rules for replies: GET, POST and DELETE /rules. A rule is a JSON object, such as \
       {"service":"fcm","tokenPrefix":"ab","times":1,"reply":"refuse","reason":"UNREGISTERED"}. The service is apns, fcm, hms, \
@@ -28,7 +28,8 @@ struct SimulatorCommand: AsyncParsableCommand {
       GET /connections counts a service's connections. POST /connections gives all of them an order: \
       {"service":"fcm","order":"goAway"}, or cut, answerIgnored, or limitStreams with limit.
 
-      Example: pushcart simulator --ca-file /tmp/simulator-ca.pem --trust TEAM123456/KEY1234567=AuthKey.p8
+      Example: pushcart simulator --ca-file /tmp/simulator-ca.pem --trust TEAM123456/KEY1234567=AuthKey.p8 \
+      --huawei-client 104567891=client-secret.txt
       """)
 
   @Option(help: "File for the certificate that the hub is to trust. Its key is kept beside it.") var caFile =
@@ -52,13 +53,7 @@ struct SimulatorCommand: AsyncParsableCommand {
       valueName: "name"))
   var phoneNames: [String] = []
 
-  @Option(help: ArgumentHelp("Signing key to trust; can be repeated.", valueName: "team/key=file"))
-  var trust: [TrustedSigningKey] = []
-
-  @Option(
-    name: .customLong("service-account"),
-    help: ArgumentHelp("Key file of a Google service account to trust; can be repeated.", valueName: "file"))
-  var serviceAccounts: [String] = []
+  @OptionGroup(title: "Trust") var trust: TrustOptions
 
   @Option(
     help: ArgumentHelp(
@@ -88,7 +83,7 @@ struct SimulatorCommand: AsyncParsableCommand {
     settings.smsStatusURL = smsStatusURL
     settings.phonePort = phonePort
     settings.phoneNames = phoneNames
-    settings.trustsUnknownKeys = trust.isEmpty && serviceAccounts.isEmpty
+    settings.trustsUnknownKeys = trust.isEmpty
     let logger = Logger(label: "simulator")
     settings.apnsRequestsFile = apnsRequests
     let simulator: PushSimulator
@@ -97,16 +92,7 @@ struct SimulatorCommand: AsyncParsableCommand {
     } catch {
       throw CommandFailure("The file \(apnsRequests ?? "") of --apns-requests cannot be written.")
     }
-    for key in trust { try key.register(with: simulator.apns) }
-    for file in serviceAccounts {
-      let text = try InputFile(file).text
-      do {
-        try simulator.fcm.register(keyFile: text)
-      } catch {
-        throw CommandFailure(
-          "The file \(file) is not a service account's key. Give the .json file that Google's console issued.")
-      }
-    }
+    try trust.register(with: simulator)
     try await simulator.start()
     let greeting = Greeting(
       text: """
@@ -128,32 +114,5 @@ private struct Greeting: Service {
   func run() async throws {
     StandardStream.output.write(text)
     try await gracefulShutdown()
-  }
-}
-
-/// A team's signing key that the Simulator checks signatures with: `TEAM/KEY=FILE.p8`.
-struct TrustedSigningKey: ExpressibleByArgument {
-  let teamID: String
-  let keyID: String
-  let file: String
-
-  init?(argument: String) {
-    let sides = argument.split(separator: "=", maxSplits: 1)
-    guard sides.count == 2 else { return nil }
-    let names = sides[0].split(separator: "/", omittingEmptySubsequences: false)
-    guard names.count == 2, names.allSatisfy({ !$0.isEmpty }) else { return nil }
-    teamID = String(names[0])
-    keyID = String(names[1])
-    file = String(sides[1])
-  }
-
-  /// - Throws: `CommandFailure` that names the file.
-  func register(with apns: SimulatedAPNs) throws {
-    let text = try InputFile(file).text
-    do {
-      try apns.trust(teamID: teamID, keyID: keyID, signingKey: text)
-    } catch {
-      throw CommandFailure("The file \(file) is not a signing key. Give the .p8 file that Apple issued.")
-    }
   }
 }

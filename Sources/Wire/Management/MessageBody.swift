@@ -84,15 +84,17 @@ public struct MessageBody: APIRequest, Hashable {
       FieldDescription(
         """
         Seconds after which the message is not sent any more, counted from the moment when it is due, or its sendout is started. \
-        With 0 it is sent once, and a push service that cannot deliver it at once drops it. As the push service has it if absent.
+        With 0 it is sent once, and a push service that cannot deliver it at once drops it. If absent, the service's own default \
+        holds: what APNs stores by its policy, up to about 30 days, four weeks at FCM and one day at Push Kit. WNS gets none, and \
+        Web Push four weeks.
         """,
         limits: 0...Int64(maximumTTL))
     case .priority: "`high` if absent, or `normal` for a silent message."
     case .collapseKey:
       FieldDescription(
         """
-        A later message with the same key replaces this one on the screen. Up to 64 visible characters of ASCII; what a template \
-        makes of others is replaced by its hash.
+        A later message with the same key replaces this one on the screen. A key of more than 64 bytes, or with other than \
+        visible ASCII, is sent as its hash.
         """,
         limits: 1...200)
     case .threadId:
@@ -104,9 +106,9 @@ public struct MessageBody: APIRequest, Hashable {
       """
     case .pushType:
       """
-      The kind of push, for APNs; other services ignore it. The default is `alert`, or `background` if nothing is shown or \
-      heard. `background` allows no alert, badge or sound. An app with certificates alone cannot send `liveactivity` and \
-      `location`.
+      The kind of push at APNs. Of other services WNS alone heeds it: `background` is a raw notification. The default is \
+      `alert`, or `background` if nothing is shown or heard. `background` allows no alert, badge or sound. An app with \
+      certificates alone cannot send `liveactivity` and `location`.
       """
     case .fields: "Further fields for the app. The hub's own fields cannot be replaced."
     case .optionalFields:

@@ -1,4 +1,4 @@
-/// Body of `POST /api/v1/messages/preview`.
+/// Body of `POST /api/v1/messages/preview`. It has every field of `MessageRequest`, so that a message's body is previewed as it is.
 public struct MessagePreviewRequest: APIRequest, Equatable {
   public var appId: String?
   public var appIds: [String]?
@@ -7,10 +7,14 @@ public struct MessagePreviewRequest: APIRequest, Equatable {
   public var message: MessageBody
   public var properties: [String: JSONValue]?
   public var template: String?
+  public var deliverAt: Timestamp?
+  public var reference: String?
+  public var wait: Int?
 
   public init(
     appId: String? = nil, appIds: [String]? = nil, appType: AppType? = nil, to: MessageTarget? = nil,
-    message: MessageBody, properties: [String: JSONValue]? = nil, template: String? = nil
+    message: MessageBody, properties: [String: JSONValue]? = nil, template: String? = nil,
+    deliverAt: Timestamp? = nil, reference: String? = nil, wait: Int? = nil
   ) {
     self.appId = appId
     self.appIds = appIds
@@ -19,10 +23,13 @@ public struct MessagePreviewRequest: APIRequest, Equatable {
     self.message = message
     self.properties = properties
     self.template = template
+    self.deliverAt = deliverAt
+    self.reference = reference
+    self.wait = wait
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case appId, appIds, appType, to, message, properties, template
+    case appId, appIds, appType, to, message, properties, template, deliverAt, reference, wait
   }
   public static let schemaName: String? = "MessagePreviewRequest"
   public static let schemaDescription = "A message that is shown as push services would get it, and not sent."
@@ -40,6 +47,9 @@ public struct MessagePreviewRequest: APIRequest, Equatable {
     case .message: "What the push says."
     case .properties: "What the texts can name, before the contact's own properties."
     case .template: "The name of the rich page's template."
+    case .deliverAt: "Ignored: the request is the one of this moment."
+    case .reference: FieldDescription("Ignored: nothing is stored.", limits: 1...200)
+    case .wait: FieldDescription("Ignored: nothing is sent.", limits: 0...Int64(MessageRequest.maximumWait))
     }
   }
 }

@@ -20,6 +20,7 @@ import Wire
     let sent = try Self.shell(lines[1])
     #expect(sent.integer("sendoutId") == 1 && sent.string("template") == "offer")
     #expect(try Self.shell(lines[2]).integer("sendoutId") == 1)
+    try await expectEveryPhoneLights(first)
     #expect(try Self.shell(lines[3]).integer("errorCode") == 0)
     // The push leaves at once, and the SMS once nobody has confirmed it. The Simulator reports that the SMS is delivered.
     let delivered = """
@@ -116,6 +117,23 @@ import Wire
     #expect(try second.key == key)
     second.process.signal(SIGINT)
     #expect(await second.process.exit() == 0, "\(second.text)")
+  }
+
+  /// The one sendout gets to a phone of each kind, and the phone page shows it there.
+  private func expectEveryPhoneLights(_ demo: RunningDemo) async throws {
+    let accepted = """
+      SELECT string_agg(DISTINCT app_type::text, ' ')
+      FROM push JOIN push_batch USING (customer_id, sendout_id, batch_no) JOIN push_app USING (customer_id, push_app_id)
+      WHERE sendout_id = 1 AND push.state = 'accepted'
+      """
+    try await waitUntil(every: .milliseconds(200)) {
+      let types = try Self.psql(demo, accepted).split(separator: " ").compactMap { Int($0) }
+      return Set(types) == [1, 3, 6, 7, 8]
+    }
+    let page = try Shell.run("curl -sf '\(demo.phoneURL)'").output
+    let phones = page.components(separatedBy: "data-phone=\"").dropFirst()
+    let lit = phones.filter { $0.contains("Hello ") }.map { $0.prefix { $0 != "\"" } }
+    #expect(Set(lit) == ["iphone", "android", "huawei", "windows", "web"], "\(lit)")
   }
 
   /// Commands in the same folder need no settings.

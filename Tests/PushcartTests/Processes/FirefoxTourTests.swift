@@ -10,7 +10,7 @@ import Wire
   {
     let folder = try TemporaryDirectory(named: "firefox-tour")
     defer { folder.remove() }
-    let ports = Port.free(7)
+    let ports = Port.free(9)
     let demo = try await RunningDemo(in: folder.path, ports)
     let site = try demo.phoneURL
     try await Firefox.run(

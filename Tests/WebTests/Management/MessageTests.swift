@@ -53,17 +53,20 @@ import Wire
   @Test func `A message goes to all devices of its contact, and with wait the reply has the verdicts`() async throws {
     try await withServer { server in
       try await server.bench.addDevices(3)
-      let reply = try await server.send(server.message(to: 2, #","wait":30,"reference":"parcel-42""#))
-      #expect(reply.status == 201)
-      let json = try reply.json
-      #expect(json.string("state") == "accepted" && json.string("reference") == "parcel-42")
-      let pushes = try #require(json.array("pushes"))
-      #expect(pushes.map { $0.string("state") } == ["accepted"] && pushes[0].integer("appType") == 1)
-      let received = server.bench.simulator.apns.requests
-      #expect(received.map(\.token) == [server.bench.token(2)])
-      #expect(String(decoding: received[0].payload, as: UTF8.self).contains(#""alert":"Hi N2""#))
-      let shown = try await server.show(try #require(json.string("messageId")))
-      #expect(shown == json)
+      // The second is answered from caches.
+      for count in 1...2 {
+        let reply = try await server.send(server.message(to: 2, #","wait":30,"reference":"parcel-42""#))
+        #expect(reply.status == 201)
+        let json = try reply.json
+        #expect(json.string("state") == "accepted" && json.string("reference") == "parcel-42")
+        let pushes = try #require(json.array("pushes"))
+        #expect(pushes.map { $0.string("state") } == ["accepted"] && pushes[0].integer("appType") == 1)
+        let received = server.bench.simulator.apns.requests
+        #expect(received.map(\.token) == Array(repeating: server.bench.token(2), count: count))
+        #expect(String(decoding: received[0].payload, as: UTF8.self).contains(#""alert":"Hi N2""#))
+        let shown = try await server.show(try #require(json.string("messageId")))
+        #expect(shown == json)
+      }
     }
   }
 
@@ -174,9 +177,13 @@ import Wire
     }
   }
 
-  @Test func `What the push service cannot take now waits in the ledger, and a hub sends it later`() async throws {
+  @Test(arguments: [false, true])
+  func `What the push service cannot take now waits in the ledger, and a hub sends it later`(isCached: Bool)
+    async throws
+  {
     try await withServer { server in
       try await server.bench.addDevices(1)
+      if isCached { _ = try await server.send(server.message(to: 1, #","wait":30,"properties":{"x":1}"#)) }
       server.bench.simulator.apns.rule(.any, .refuse(status: 503, reason: "ServiceUnavailable"), times: 1)
       let reply = try await server.send(server.message(to: 1, #","wait":1,"properties":{"x":1}"#))
       #expect(try reply.json.string("state") == "waiting")
@@ -188,7 +195,7 @@ import Wire
           return try await server.show(id).string("state") == "accepted"
         }
       }
-      #expect(server.bench.simulator.apns.count == 2)
+      #expect(server.bench.simulator.apns.count == (isCached ? 3 : 2))
     }
   }
 
@@ -313,6 +320,24 @@ import Wire
       (shown, received) = (shown.merging(["pushreadurl": nil]), received.merging(["pushreadurl": nil]))
       #expect(shown == received && shown.string("alert") == "Hi N1")
       #expect(request.integer("bytes").map { abs($0 - Int64(sent.payload.count)) < 20 } == true)
+    }
+  }
+
+  @Test func `A message's body is previewed as it is, and then sent`() async throws {
+    try await withServer { server in
+      try await server.bench.addDevices(1)
+      let key = try await AccessKeys(server.bench.pool).make(server.bench.customer, name: "back end", scope: .backend)
+        .token
+      let message = server.message(
+        to: 1, #","appType":1,"properties":{},"deliverAt":"2026-11-20T09:00:00Z","reference":"parcel-42","wait":30"#)
+      let preview = try await server.server.send("POST", "/api/v1/messages/preview", key: key, json: message)
+      #expect(preview.status == 200, "\(preview.text)")
+      #expect(try preview.json.array("requests")?.first?["body"]?.string("alert") == "Hi N1")
+      #expect(try await server.bench.database.query("SELECT 1 FROM message").isEmpty)
+      #expect(try await server.send(message).json.string("state") == "accepted")
+      let wrong = try await server.server.send(
+        "POST", "/api/v1/messages/preview", key: key, json: server.message(to: 1, #","wait":31"#))
+      #expect(wrong.status == 400 && wrong.error?.hasPrefix("wait must be") == true, "\(wrong.text)")
     }
   }
 
