@@ -29,7 +29,7 @@ PATHS = [
     ("hubs", f"sendout of {devices:,} devices by two hubs on one database", "by one hub", ">= 1.0"),
     (
         "delay", f"sendout of {devices:,} devices, replies after 50 ms",
-        "replies at once; both through the same proxy, with 4,000 in flight", ">= 0.8",
+        "replies at once; both through the same proxy, with 6,000 in flight", ">= 0.8",
     ),
     ("message", "single messages, 64 connections, accepted by the push service, no backlog left", "PUT pushdevices, 64 connections", ">= 0.7"),
     ("pnm2", "pushes to softphones, 64 connections, answered with the verdict", "PUT pushdevices, 64 connections", ">= 0.5"),
