@@ -76,7 +76,7 @@ final class MessageWaits: Sendable {
   }
 
   private let waits = Mutex<[Key: MessageWait]>([:])
-  /// When those end that are being waited for. One task ends them all: a timer for each took a twentieth of a hub's time.
+  /// When each wait ends. One task ends them all: a timer for each took a twentieth of a hub's time.
   private let limits = Mutex(Limits())
   /// How late a wait may end.
   private static let accuracy = Duration.milliseconds(50)

@@ -37,8 +37,8 @@ extension MessageService {
   /// Once a verdict is returned, the message is in the ledger, but for one to a dead token. Passing failures are tried again meanwhile.
   /// What has no verdict in time is `.unavailable`, and goes on by its time to live.
   /// - Parameter limit: how long to wait at most.
-  /// - Returns: or fails with `SendoutError.appWithoutCredentials`, `.streamEnded`; `RegistryError.invalid`; `ContentError`; what
-  ///   `DatabaseUnavailable` recognizes.
+  /// - Returns: what became of it. It fails with `SendoutError.appWithoutCredentials`, `.streamEnded`; `RegistryError.invalid`;
+  ///   `ContentError`; what `DatabaseUnavailable` recognizes.
   public func send(
     _ customer: CustomerID, _ message: DeviceMessage, within limit: Duration
   ) async -> Result<DeviceVerdict, any Error> {
