@@ -60,7 +60,7 @@ public final class MessageService: Sendable {
         })
     }
 
-    /// A message of so many bytes of JSON fits every push service. XML for WNS grows most: an apostrophe becomes twelve bytes.
+    /// A message of so many bytes of JSON fits every push service. Twice as many would still do.
     static let fitsEverywhere = 320
 
     func check(for apps: [PushApp]) throws {
