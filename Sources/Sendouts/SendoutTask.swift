@@ -7,7 +7,7 @@ final class SendoutTask: Sendable {
     var isWoken = false
     var isStopped = false
     var sleeper: CheckedContinuation<Void, Never>?
-    var dispatch: StopSignal?
+    var stop: StopSignal?
   }
 
   let key: SendoutKey
@@ -26,13 +26,13 @@ final class SendoutTask: Sendable {
     }
   }
 
-  /// Stops the current dispatch; then the task reads the sendout's state again.
+  /// Stops the current step's dispatch; then the task reads the sendout's state again.
   func interrupt() {
-    state.withLock(\.dispatch)?.stop()
+    state.withLock(\.stop)?.stop()
     wake()
   }
 
-  /// Stops the current dispatch and every later one.
+  /// Stops the current step's dispatch and every later one.
   func stop() {
     state.withLock { $0.isStopped = true }
     interrupt()
@@ -40,15 +40,15 @@ final class SendoutTask: Sendable {
 
   var isStopped: Bool { state.withLock(\.isStopped) }
 
-  /// Runs a dispatch that `interrupt` stops.
-  func dispatching<Result>(_ body: (StopSignal) async throws -> Result) async rethrows -> Result {
+  /// Runs a step; `interrupt` stops its dispatch.
+  func interruptible<Result>(_ body: (StopSignal) async throws -> Result) async rethrows -> Result {
     let signal = StopSignal()
     let isStopped = state.withLock { state in
-      state.dispatch = signal
+      state.stop = signal
       return state.isStopped
     }
     if isStopped { signal.stop() }
-    defer { state.withLock { $0.dispatch = nil } }
+    defer { state.withLock { $0.stop = nil } }
     return try await body(signal)
   }
 

@@ -27,15 +27,22 @@ struct SendoutWorker: Sendable {
 
   /// - Parameter consecutiveFailures: how often in a row the push service was unavailable.
   func step(_ task: SendoutTask, consecutiveFailures: inout Int) async throws -> Next {
+    // A sendout that is paused or cancelled after its state was read must stop a dispatch that has yet to begin, too.
+    try await task.interruptible { stop in try await step(task, stop, &consecutiveFailures) }
+  }
+
+  private func step(_ task: SendoutTask, _ stop: StopSignal, _ consecutiveFailures: inout Int) async throws -> Next {
     guard let sendout = try await find(task.key) else { return .done }
     switch sendout.state {
     case .freezing:
       return try await freeze(sendout.key) ? .continue(after: .zero) : .continue(after: settings.checkEvery)
-    case .running: return try await send(sendout, task, &consecutiveFailures)
+    case .running: return try await send(sendout, stop, &consecutiveFailures)
     case .draft, .paused, .cancelled, .finished:
+      // Whatever brought the task here, this hub may still hold numbers for messages of a stream.
+      if sendout.isStream { dispatcher.verifyStream(sendout.key) }
       try await requeueLost(sendout)
       guard sendout.isStream else { return .done }
-      if sendout.state == .finished { return try await send(sendout, task, &consecutiveFailures) }
+      if sendout.state == .finished { return try await send(sendout, stop, &consecutiveFailures) }
       try await end(sendout.key)
       return .done
     }
@@ -145,12 +152,12 @@ struct SendoutWorker: Sendable {
     }
   }
 
-  private func send(_ sendout: Sendout, _ task: SendoutTask, _ consecutiveFailures: inout Int) async throws -> Next {
+  private func send(_ sendout: Sendout, _ stop: StopSignal, _ consecutiveFailures: inout Int) async throws -> Next {
     try await requeueLost(sendout)
     let ends = try await semaphore.withPermit {
       // Read once there is a permit: others may have sent much of it meanwhile.
       let lanes = try await Ledger(pool).lanes(sendout.key).filter(\.isDue).map(\.lane)
-      return lanes.isEmpty ? LaneEnds() : try await send(sendout, to: lanes, task)
+      return lanes.isEmpty ? LaneEnds() : try await send(sendout, to: lanes, stop)
     }
     for app in ends.healthyApps { try await PushAppAlarms(pool).clear(sendout.key.customer, app) }
     if ends.mustGoOn || ends.unavailable != nil, !sendout.isStream {
@@ -177,7 +184,7 @@ struct SendoutWorker: Sendable {
   }
 
   /// Sends what is due, to all lanes at the same time: one whose push service is slow or away does not hold up another.
-  private func send(_ sendout: Sendout, to lanes: [Lane], _ task: SendoutTask) async throws -> LaneEnds {
+  private func send(_ sendout: Sendout, to lanes: [Lane], _ stop: StopSignal) async throws -> LaneEnds {
     let order = SendoutOrder(
       key: sendout.key,
       content: sendout.isStream ? .ofMessages(sendout.traits) : .same(try sendout.content()),
@@ -185,19 +192,17 @@ struct SendoutWorker: Sendable {
     let apps = try await PushApps(pool, vault: vault).list(sendout.key.customer)
     var readiness: [(Lane, Readiness)] = []
     for lane in lanes { readiness.append((lane, try await appOrder(lane.app, among: apps))) }
-    let results = try await task.dispatching { [readiness] stop in
-      try await withThrowingTaskGroup(of: (Lane, DispatchResult).self) { group in
-        for (lane, readiness) in readiness {
-          group.addTask {
-            switch readiness {
-            case .ready(let app):
-              (lane, await dispatcher.dispatch(order, to: app, lane, stop: stop) { semaphore.hasWaiters })
-            case .notPossible(let reason): (lane, try await dispatcher.refuse(order, lane, reason: reason, stop: stop))
-            }
+    let results = try await withThrowingTaskGroup(of: (Lane, DispatchResult).self) { group in
+      for (lane, readiness) in readiness {
+        group.addTask {
+          switch readiness {
+          case .ready(let app):
+            (lane, await dispatcher.dispatch(order, to: app, lane, stop: stop) { semaphore.hasWaiters })
+          case .notPossible(let reason): (lane, try await dispatcher.refuse(order, lane, reason: reason, stop: stop))
           }
         }
-        return try await group.reduce(into: []) { $0.append($1) }
       }
+      return try await group.reduce(into: []) { $0.append($1) }
     }
     var ends = LaneEnds()
     for (lane, result) in results {

@@ -68,4 +68,35 @@ import Wire
       }
     }
   }
+
+  @Test(arguments: [SendoutVerb.pause, .cancel])
+  func `A hub that has nothing else to do for a stream hears that it ended`(verb: SendoutVerb) async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(1)
+      let hub = TestHub()
+      let dispatcher = bench.dispatcher(hub)
+      let runner = SendoutRunner(
+        bench.pool, dispatcher: dispatcher, vault: bench.vault, settings: hub.runner, logger: hub.logger)
+      let service = service(bench, dispatcher, sendsItself: true)
+      let first = try await service.send(bench.customer, request).message.messageId
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await runner.run() }
+        // It listens once it has dropped the numbers that it reserved before.
+        try await waitUntil {
+          try await service.send(bench.customer, request).message.messageId.number
+            > first.number + StreamNumbers.block.messages - 1
+        }
+        _ = try await bench.sendouts.apply(verb, to: first.sendout, of: bench.customer)
+        try await waitUntil {
+          do {
+            _ = try await service.send(bench.customer, request)
+            return false
+          } catch SendoutError.streamEnded(first.sendout) {
+            return true
+          }
+        }
+        group.cancelAll()
+      }
+    }
+  }
 }
