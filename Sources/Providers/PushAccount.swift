@@ -29,6 +29,9 @@ public protocol PushAccount: Sendable {
     _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]>
 
+  /// Whether each push is encrypted when it is sent, which takes a core longer than all else together.
+  var encryptsEachPush: Bool { get }
+
   /// What says that the service is away for all pushes of the app.
   var outageEvidence: OutageEvidence { get }
 
@@ -50,6 +53,7 @@ public protocol PushAccount: Sendable {
 
 extension PushAccount {
   public var mostRecipients: Int { 1 }
+  public var encryptsEachPush: Bool { false }
   public var outageEvidence: OutageEvidence { .anyFailure }
   public func shortestDelay(after reason: String) -> Duration { .zero }
   public var exampleToken: String { String(repeating: "0", count: 64) }

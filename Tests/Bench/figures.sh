@@ -176,7 +176,8 @@ message_rate() { # message_rate [SCRIPT]
   begun=$(date +%s.%N)
   wrk_rate 64 "$HUB" "${1:-message.lua}" >/dev/null
   until after=$(psql -Atc "$streams") && [ "${after#*|}" = 0 ]; do sleep 0.1; done
-  psql -Atc "SELECT $((${after%|*} - before)) / (extract(epoch FROM max(settled_at)) - $begun) FROM push
+  psql -Atc "SELECT $((${after%|*} - before)) / extract(epoch FROM max(settled_at)
+      - (SELECT min(created_at) FROM message WHERE created_at >= to_timestamp($begun))) FROM push
     JOIN sendout USING (customer_id, sendout_id) WHERE kind = 'stream'"
 }
 

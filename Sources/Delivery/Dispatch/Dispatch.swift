@@ -63,7 +63,10 @@ final class Dispatch: Sendable {
     logger[metadataKey: "environment"] = "\(lane.environment.rawValue)"
     self.logger = logger
     writeAhead = .ofMarks { [ledger] marks in try await ledger.advance(marks) }
-    outcomeWriter = OutcomeWriter(of: order.key, unwritten: dispatcher.unwritten) {
+    // A broadcast's outcomes are many, and would hold up what else passes through the database's thread.
+    outcomeWriter = OutcomeWriter(
+      of: order.key, unwritten: dispatcher.unwritten, on: order.isStream ? dispatcher.database.executor : nil
+    ) {
       [ledger, leases, logger, isStream = order.isStream, waits = dispatcher.waits, hubWindow = dispatcher.window]
       settlements, room in
       let successors = window.successors(of: room)
@@ -265,7 +268,9 @@ final class Dispatch: Sendable {
       }
       for slice in waiting.prefix(grant.count) {
         batch.run.beginSlice()
-        slices.addTask { await self.send(slice, of: batch.run, isMarked: grant.isMarked) }
+        slices.addTask(executorPreference: app.account.encryptsEachPush ? globalConcurrentExecutor : nil) {
+          await self.send(slice, of: batch.run, isMarked: grant.isMarked)
+        }
       }
       waiting = waiting.dropFirst(grant.count)
     }

@@ -20,10 +20,12 @@ final class OutcomeWriter: Sendable {
   /// - Parameters:
   ///   - sendout: of all that is written.
   ///   - unwritten: is told which batches have outcomes, until they are written or never will be.
+  ///   - executor: where outcomes are written; `nil` for anywhere.
   ///   - write: writes outcomes, which hold so much room in the window. It is retried without limit while the database is
   ///     unavailable. Any other error ends the writer.
   init(
     of sendout: SendoutKey? = nil, unwritten: UnwrittenOutcomes = UnwrittenOutcomes(),
+    on executor: (any TaskExecutor)? = nil,
     write: @escaping @Sendable (_ settlements: [Settlement], _ room: Int) async throws -> Void
   ) {
     self.sendout = sendout
@@ -34,7 +36,8 @@ final class OutcomeWriter: Sendable {
     policy.longestPause = .seconds(2)
     policy.endsBatcher = true
     batcher = Batcher(
-      BatchLimits(batchWeight: .max, batchesPerKey: 1, items: .max), full: CancellationError(), onFailure: policy
+      BatchLimits(batchWeight: .max, batchesPerKey: 1, items: .max), full: CancellationError(), onFailure: policy,
+      on: executor
     ) { _, additions in
       let settlements = additions.flatMap(\.settlements)
       if !settlements.isEmpty { try await write(settlements, additions.reduce(0) { $0 + $1.room }) }

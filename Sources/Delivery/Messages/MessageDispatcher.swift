@@ -33,7 +33,7 @@ public final class MessageDispatcher: Service {
     self.lanes = lanes
     batcher = Batcher(
       BatchLimits(batchWeight: Self.slice, batchesPerKey: 1, items: 8192, timeout: .seconds(10)),
-      full: PostgresError.busy("too many messages are waiting already")
+      full: PostgresError.busy("too many messages are waiting already"), on: dispatcher.database.executor
     ) { _, items in
       try await Self.accept(items, dispatcher, sendsItself ? lanes : nil)
     }
@@ -316,7 +316,7 @@ private final class MessageLanes: Sendable {
       if earlier.map({ $0.app.version < app.version }) ?? true {
         earlier?.batches.finish()
         let batches = HandedBatches()
-        let task = Task {
+        let task = Task(executorPreference: dispatcher.database.executor) {
           await withTaskCancellationHandler {
             await self.send(batches, stream, app, batch.lane, run)
             await earlier?.task.value

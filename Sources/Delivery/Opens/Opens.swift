@@ -47,7 +47,7 @@ public final class Opens: Sendable {
 
   public init(_ database: any Querying) {
     let log = OpenLog(database)
-    batcher = .ofOpens { customer, opens in
+    batcher = .ofOpens(on: database.executor) { customer, opens in
       try await log.record(opens, of: customer)
     }
   }
@@ -64,8 +64,13 @@ public final class Opens: Sendable {
 extension Batcher where Item == Open {
   /// Batches opens by customer. The limits let all opens that arrive during a commit share the next one. They admit no more
   /// opens than can be written in a few seconds.
-  package static func ofOpens(_ call: @escaping @Sendable (CustomerID, [Open]) async throws -> [Answer]) -> Batcher {
-    Batcher(BatchLimits(batchWeight: 500, worthAnother: 128, items: 40_000), full: DeliveryError.opensOverflow) {
+  package static func ofOpens(
+    on executor: (any TaskExecutor)? = nil,
+    _ call: @escaping @Sendable (CustomerID, [Open]) async throws -> [Answer]
+  ) -> Batcher {
+    Batcher(
+      BatchLimits(batchWeight: 500, worthAnother: 128, items: 40_000), full: DeliveryError.opensOverflow, on: executor
+    ) {
       try await call(CustomerID($0), $1)
     }
   }

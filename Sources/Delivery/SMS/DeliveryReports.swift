@@ -37,7 +37,8 @@ public final class DeliveryReports: Sendable {
 
   public init(_ database: any Querying) {
     batcher = Batcher(
-      BatchLimits(batchWeight: 500, worthAnother: 128, items: 40_000), full: DeliveryError.reportsOverflow
+      BatchLimits(batchWeight: 500, worthAnother: 128, items: 40_000), full: DeliveryError.reportsOverflow,
+      on: database.executor
     ) { customer, reports in
       try await Self.record(reports, of: CustomerID(customer), in: database)
     }

@@ -49,19 +49,23 @@ package final class Batcher<Item: Sendable, Answer: Sendable>: Sendable {
   private let state: Mutex<State>
   private let full: any Error
   private let policy: FailurePolicy
+  private let executor: (any TaskExecutor)?
   private let call: @Sendable (Int64, [Item]) async throws -> [Answer]
 
   /// - Parameters:
   ///   - full: what an item is refused with that there is no room for.
+  ///   - executor: where the calls run; `nil` for anywhere.
   ///   - call: gives an answer for each item, in their order; what it throws, all of them get. If it gives more or fewer
   ///     answers, nobody knows whose they are, and all get a `ResultCountMismatch`.
   package init(
     _ limits: BatchLimits, full: any Error, onFailure policy: FailurePolicy = FailurePolicy(),
+    on executor: (any TaskExecutor)? = nil,
     call: @escaping @Sendable (_ key: Int64, _ items: [Item]) async throws -> [Answer]
   ) {
     state = Mutex(State(queue: BatchQueue(limits)))
     self.full = full
     self.policy = policy
+    self.executor = executor
     self.call = call
   }
 
@@ -110,7 +114,7 @@ package final class Batcher<Item: Sendable, Answer: Sendable>: Sendable {
   private func begin(_ state: inout State, at now: BatchQueue.Instant) {
     while !state.isCancelled, let batch = state.queue.next(at: now) {
       // Within the lock, as the task's own end removes it.
-      state.calls[batch.id] = Task { await self.drive(batch) }
+      state.calls[batch.id] = Task(executorPreference: executor) { await self.drive(batch) }
     }
     startTimer(&state)
   }

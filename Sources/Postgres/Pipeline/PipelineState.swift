@@ -53,6 +53,8 @@ struct PipelineState {
   var isIdle: Bool { pending.isEmpty && !segmentIsOpen }
   /// Whether results are expected.
   var expectsResults: Bool { !pending.isEmpty }
+  /// Whether a result has come whose end has not.
+  var hasResult: Bool { outcome != nil }
   /// Whether a cancel request may yet hit whatever runs next.
   var cancelIsPending: Bool { cancelRequest.mayHit }
 

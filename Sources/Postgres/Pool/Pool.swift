@@ -50,6 +50,8 @@ public final class Pool: Querying, Service {
     }
   }
 
+  public var executor: (any TaskExecutor)? { reactor }
+
   /// Whether a connection is up now: for `/readyz`.
   public var isReady: Bool { reactor.isUp }
 

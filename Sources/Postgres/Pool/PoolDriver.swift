@@ -34,14 +34,6 @@ final class PoolDriver {
 
   // MARK: The reactor's turns
 
-  func take(_ message: Reactor.Message) {
-    switch message {
-    case .call(let call): enqueue(call)
-    case .cancel(let call): cancel(call)
-    case .perform(let body): body(self)
-    }
-  }
-
   /// Does everything there is to do, after the inbox and before the next wait.
   func work() {
     for case let session? in sessions where session.deadline <= now { session.tick(at: now) }
@@ -89,7 +81,7 @@ final class PoolDriver {
 
   // MARK: Calls
 
-  private func enqueue(_ call: Call) {
+  func enqueue(_ call: Call) {
     call.isTaken = true
     guard call.cancelling == nil else { return call.fail(CancellationError()) }
     if let error = state.enqueue(call, at: now) { turnAway(call, error) }
@@ -107,7 +99,7 @@ final class PoolDriver {
   }
 
   /// The call's task was cancelled.
-  private func cancel(_ call: Call) {
+  func cancel(_ call: Call) {
     guard !call.isFinished else { return }
     if call.isInFlight, let session = call.session {
       session.cancel(call)

@@ -10,9 +10,15 @@ public protocol Querying: Sendable {
   func run(
     _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
   ) async throws -> Rows
+
+  /// Where tasks run best that do little but send statements here and read what comes of them: on the thread that both pass through.
+  /// Each wake-up of another thread takes longer than the work that it is for. `nil` for anywhere.
+  var executor: (any TaskExecutor)? { get }
 }
 
 extension Querying {
+  public var executor: (any TaskExecutor)? { nil }
+
   /// Runs one statement with its parameters, encoded beforehand, within the pool's own limits.
   public func run(_ statement: Statement, _ parameters: ParameterBuffer) async throws -> Rows {
     try await run(statement, parameters, deadline: nil)
@@ -36,6 +42,8 @@ extension Querying {
 private struct TimeLimited: Querying {
   let database: any Querying
   let limit: Duration
+
+  var executor: (any TaskExecutor)? { database.executor }
 
   func run(
     _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?

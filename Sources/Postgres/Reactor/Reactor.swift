@@ -11,11 +11,12 @@ import Synchronization
 /// Tasks post to the inbox and suspend. The thread empties the inbox, hands everything to libpq, writes once for each
 /// connection, and resumes tasks as results arrive. So no task waits in the kernel, a call costs one suspension,
 /// and calls that arrive together leave in one write.
-final class Reactor: Sendable {
+final class Reactor: TaskExecutor {
   enum Message: Sendable {
     case call(Call)
     case cancel(Call)
     case perform(@Sendable (PoolDriver) -> Void)
+    case job(UnownedJob)
   }
 
   private struct Inbox: ~Copyable {
@@ -59,6 +60,12 @@ final class Reactor: Sendable {
     return isAccepted
   }
 
+  /// Runs a task's job among the messages, and elsewhere once the reactor has ended.
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    if !post(.job(job)) { globalConcurrentExecutor.enqueue(job) }
+  }
+
   /// Ends a reactor that was never used.
   /// - Returns: `false` when its thread runs or has run.
   func closeUnused() -> Bool {
@@ -78,7 +85,7 @@ final class Reactor: Sendable {
     while true {
       driver.now = .now
       takeMessages(into: &messages)
-      for message in messages { driver.take(message) }
+      for message in messages { take(message, driver) }
       messages.removeAll(keepingCapacity: true)
       driver.work()
       if driver.isClosed { break }
@@ -86,6 +93,15 @@ final class Reactor: Sendable {
       waitForSockets(driver, &descriptors, milliseconds: wait)
     }
     close(driver)
+  }
+
+  private func take(_ message: Message, _ driver: PoolDriver) {
+    switch message {
+    case .call(let call): driver.enqueue(call)
+    case .cancel(let call): driver.cancel(call)
+    case .perform(let body): body(driver)
+    case .job(let job): job.runSynchronously(on: asUnownedTaskExecutor())
+    }
   }
 
   private func takeMessages(into messages: inout [Message]) {
@@ -128,7 +144,7 @@ final class Reactor: Sendable {
       inbox.isClosed = true
       swap(&inbox.messages, &messages)
     }
-    for message in messages { driver.take(message) }
+    for message in messages { take(message, driver) }
     driver.finish()
   }
 }

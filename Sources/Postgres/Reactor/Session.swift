@@ -151,7 +151,10 @@ final class Session: @unchecked Sendable {
 
   private func readPipeline(at now: MonotonicInstant) {
     while !isLost, pipeline.expectsResults, !connection.isBusy {
-      pipeline.receive(nextResult(), at: now, &actions)
+      let result = nextResult()
+      // Once it has closed the connection, libpq has forgotten what was sent, and says so again and again.
+      if case .end = result, !pipeline.hasResult, !connection.isUp { return lose(connection.errorMessage) }
+      pipeline.receive(result, at: now, &actions)
       perform()
     }
     if isReadOnly, !isLost, pipeline.isIdle { driver.cannotWrite(self) }

@@ -10,6 +10,7 @@ struct WebPushAccount: PushAccount {
   let endpoint: WebPushSender
 
   var service: String { WebPushDescription.name }
+  var encryptsEachPush: Bool { true }
   var environments: [PushEnvironment] { [.production] }
   var outageEvidence: OutageEvidence { .none }
   /// The keys are those of RFC 8291, section 5.

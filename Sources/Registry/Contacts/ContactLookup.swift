@@ -16,7 +16,7 @@ public final class ContactLookup: Sendable {
   public init(_ database: any Querying, limit: Int = 8192) {
     batcher = Batcher(
       BatchLimits(batchWeight: 256, worthAnother: 16, items: limit),
-      full: PostgresError.busy("too many lookups are waiting already")
+      full: PostgresError.busy("too many lookups are waiting already"), on: database.executor
     ) { customer, questions in
       try await Self.contacts(CustomerID(customer), questions, in: database)
     }

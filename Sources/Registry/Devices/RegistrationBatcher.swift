@@ -40,7 +40,8 @@ public final class RegistrationBatcher: Sendable {
       BatchLimits(
         batchWeight: Self.maximumDevices, worthAnother: Self.maximumDevices, items: limits.requests,
         timeout: limits.timeout, stallsAfter: .milliseconds(500)),
-      full: PostgresError.busy("too many registrations are waiting already"), onFailure: .ofRegistrations
+      full: PostgresError.busy("too many registrations are waiting already"), onFailure: .ofRegistrations,
+      on: database.executor
     ) { customer, requests in
       let results = try await RegisterBatch(CustomerID(customer), requests).run(on: limited)
       statistics.registered(requests.reduce(0) { $0 + $1.registration.devices.count })

@@ -1,5 +1,7 @@
+import Foundation
 import Postgres
 import Support
+import Synchronization
 import Testing
 
 @Suite struct LossTests {
@@ -184,6 +186,47 @@ import Testing
         }
       }
       #expect(outcomes.values.contains(.lost) || outcomes.values.contains(.unknown))
+    }
+  }
+
+  /// The reactor's thread is held up, so that it writes to a connection that the server has closed behind a result. libpq then forgets
+  /// what it has sent, and says without end that there is no further result.
+  @Test func `A connection that ended behind an unread result is noticed`() async throws {
+    try await withDatabase { database in
+      try await database.withPool({ $0.sharedConnections = 1 }) { pool in
+        let pid = try await pool.query(Statement("test.pid", .read, "SELECT pg_backend_pid()"))[0].decode(Int.self)
+        let slow = Statement("test.slow", .write, "SELECT pg_sleep(0.5)")
+        let gate = Gate()
+        async let first: Void = { _ = try? await pool.query(slow) }()
+        try await database.waits(untilRunning: 1, like: "%pg_sleep(0.5)%")
+        // While the thread waits here, what follows gathers, to be taken in one turn.
+        async let held: Void = Task(executorPreference: pool.executor) { gate.wait(for: 1) }.value
+        try await waitUntil { gate.isWaiting }
+        async let turn: Void = Task(executorPreference: pool.executor) { gate.wait(for: 2) }.value
+        try await Task.sleep(for: .milliseconds(20))
+        async let second: Void = { _ = try? await pool.query(slow) }()
+        try await Task.sleep(for: .milliseconds(20))
+        gate.open(1)
+        let state = "SELECT count(*) FROM pg_stat_activity WHERE pid = \(pid)"
+        try await waitUntil { try await database.query(state + " AND state = 'idle'")[0].decode(Int.self) == 1 }
+        try await database.query("SELECT pg_terminate_backend(\(pid))")
+        try await waitUntil { try await database.query(state)[0].decode(Int.self) == 0 }
+        gate.open(2)
+        _ = await (first, held, turn, second)
+        #expect(try await pool.query(Statement("test.one", .read, "SELECT 1::int8"))[0].decode(Int.self) == 1)
+      }
+    }
+  }
+
+  /// Holds up threads until it is opened far enough.
+  private final class Gate: Sendable {
+    private let level = Atomic(0)
+    private let waiting = Atomic(false)
+    var isWaiting: Bool { waiting.load(ordering: .acquiring) }
+    func open(_ level: Int) { self.level.store(level, ordering: .releasing) }
+    func wait(for level: Int) {
+      waiting.store(true, ordering: .releasing)
+      while self.level.load(ordering: .acquiring) < level { usleep(1000) }
     }
   }
 
