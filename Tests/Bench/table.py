@@ -72,7 +72,7 @@ server = subprocess.run(["psql", "-Atc", "SHOW server_version"], capture_output=
 settings = f"{'LARGE=1 ' if is_large else ''}SECONDS_EACH={seconds} ROUNDS={rounds}"
 print("# Figures\n")
 print(f"`{settings} make bench` on {datetime.date.today()}: {os.cpu_count()} cores ({cpu()}) shared by hub, PostgreSQL {server},")
-print(f"sink and load generator; {rounds} rounds, yardstick and hub in turns; medians, a second unless it says ms. Only the ratio says")
+print(f"sink and load generator; {rounds} rounds, of p99 three times as many, yardstick and hub in turns; medians, a second unless it says ms. Only the ratio says")
 print("anything: both columns move with the machine. `>=` is the least ratio to reach, `<=` the most.\n")
 print("| path | yardstick | yardstick | hub | ratio | to reach |")
 print("|---|---|---:|---:|---:|---:|")

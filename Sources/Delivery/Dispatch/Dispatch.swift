@@ -268,6 +268,7 @@ final class Dispatch: Sendable {
       }
       for slice in waiting.prefix(grant.count) {
         batch.run.beginSlice()
+        // All cores encrypt. The rest stays where the run's own task is.
         slices.addTask(executorPreference: app.account.encryptsEachPush ? globalConcurrentExecutor : nil) {
           await self.send(slice, of: batch.run, isMarked: grant.isMarked)
         }

@@ -316,6 +316,7 @@ private final class MessageLanes: Sendable {
       if earlier.map({ $0.app.version < app.version }) ?? true {
         earlier?.batches.finish()
         let batches = HandedBatches()
+        // What it sends comes from the database's thread, and its outcomes go there.
         let task = Task(executorPreference: dispatcher.database.executor) {
           await withTaskCancellationHandler {
             await self.send(batches, stream, app, batch.lane, run)

@@ -10,7 +10,8 @@ import Synchronization
 ///
 /// Tasks post to the inbox and suspend. The thread empties the inbox, hands everything to libpq, writes once for each
 /// connection, and resumes tasks as results arrive. So no task waits in the kernel, a call costs one suspension,
-/// and calls that arrive together leave in one write.
+/// and calls that arrive together leave in one write. Tasks may also run on the thread, between its messages: each of their calls then
+/// wakes no thread.
 final class Reactor: TaskExecutor {
   enum Message: Sendable {
     case call(Call)
