@@ -20,6 +20,23 @@ import Wire
   private let request = MessageRequest(
     appId: SendingBench.appID, to: MessageTarget(originalId: "user1@example.com"), message: MessageBody(alert: "x"))
 
+  /// Sends messages until they are refused because their stream has ended.
+  private func refusal(of stream: SendoutID, by service: MessageService, _ bench: SendingBench) async throws {
+    try await waitUntil {
+      do {
+        _ = try await service.send(bench.customer, request)
+        return false
+      } catch SendoutError.streamEnded(stream) {
+        return true
+      }
+    }
+  }
+
+  /// What sends sendouts beside a dispatcher.
+  private func runner(_ bench: SendingBench, _ hub: TestHub, _ dispatcher: Dispatcher) -> SendoutRunner {
+    SendoutRunner(bench.pool, dispatcher: dispatcher, vault: bench.vault, settings: hub.runner, logger: hub.logger)
+  }
+
   @Test(arguments: [SendoutVerb.pause, .cancel])
   func `A stream that ended accepts nothing more, and what a hub accepted before it heard so does not stay`(
     verb: SendoutVerb
@@ -28,8 +45,7 @@ import Wire
       try await bench.addDevices(1)
       let hub = TestHub()
       let dispatcher = bench.dispatcher(hub)
-      let runner = SendoutRunner(
-        bench.pool, dispatcher: dispatcher, vault: bench.vault, settings: hub.runner, logger: hub.logger)
+      let runner = runner(bench, hub, dispatcher)
       let service = service(bench, dispatcher, sendsItself: true)
       // It runs nothing that would tell it.
       let deaf = self.service(bench, bench.dispatcher(), sendsItself: false)
@@ -41,14 +57,7 @@ import Wire
         group.addTask { try await runner.run() }
         #expect(try await service.send(bench.customer, request).message.pushes[0].state == .accepted)
         _ = try await bench.sendouts.apply(verb, to: key.sendout, of: bench.customer)
-        try await waitUntil {
-          do {
-            _ = try await service.send(bench.customer, self.request)
-            return false
-          } catch SendoutError.streamEnded(key.sendout) {
-            return true
-          }
-        }
+        try await refusal(of: key.sendout, by: service, bench)
         let late = try await deaf.send(bench.customer, self.request).message
         func state() async throws -> PushState {
           try await deaf.find(bench.customer, late.messageId).pushes[0].state
@@ -75,8 +84,7 @@ import Wire
       try await bench.addDevices(1)
       let hub = TestHub()
       let dispatcher = bench.dispatcher(hub)
-      let runner = SendoutRunner(
-        bench.pool, dispatcher: dispatcher, vault: bench.vault, settings: hub.runner, logger: hub.logger)
+      let runner = runner(bench, hub, dispatcher)
       let service = service(bench, dispatcher, sendsItself: true)
       let first = try await service.send(bench.customer, request).message.messageId
       try await withThrowingTaskGroup(of: Void.self) { group in
@@ -87,14 +95,7 @@ import Wire
             > first.number + StreamNumbers.block.messages - 1
         }
         _ = try await bench.sendouts.apply(verb, to: first.sendout, of: bench.customer)
-        try await waitUntil {
-          do {
-            _ = try await service.send(bench.customer, request)
-            return false
-          } catch SendoutError.streamEnded(first.sendout) {
-            return true
-          }
-        }
+        try await refusal(of: first.sendout, by: service, bench)
         group.cancelAll()
       }
     }

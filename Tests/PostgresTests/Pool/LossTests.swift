@@ -199,7 +199,7 @@ import Testing
         let gate = Gate()
         async let first: Void = { _ = try? await pool.query(slow) }()
         try await database.waits(untilRunning: 1, like: "%pg_sleep(0.5)%")
-        // While the thread waits here, what follows gathers, to be taken in one turn.
+        // While the thread waits here, what follows gathers, to be taken in one turn. The pauses keep its order.
         async let held: Void = Task(executorPreference: pool.executor) { gate.wait(for: 1) }.value
         try await waitUntil { gate.isWaiting }
         async let turn: Void = Task(executorPreference: pool.executor) { gate.wait(for: 2) }.value
