@@ -29,6 +29,10 @@ extension Verdict {
     self == .unsent(reason: Self.tooManyAtStrangers) || self == .unsent(reason: Self.tooManyOrigins)
   }
 
+  /// Whether the push did not leave since nobody wanted it any more.
+  public var isUnwanted: Bool { self == .unsent(reason: Self.unwanted) }
+
+  static let unwanted = "Cancelled"
   static let tooManyAtStrangers = "TooManyAtStrangers"
   static let tooManyOrigins = "TooManyOrigins"
 }

@@ -24,8 +24,7 @@ public struct SendoutRunner: Service {
     self.logger = logger
     worker = SendoutWorker(
       pool: pool, dispatcher: dispatcher, vault: vault, credentials: PushCredentialVault(pool, vault: vault),
-      settings: settings, semaphore: AsyncSemaphore(settings.sendoutsAtOnce),
-      freezes: AsyncSemaphore(settings.freezesAtOnce), logger: logger)
+      settings: settings, freezes: CustomerPermits(settings.freezesAtOnce), logger: logger)
   }
 
   public func run() async throws {
@@ -106,11 +105,8 @@ public struct SendoutRunner: Service {
       if isThorough { try await worker.dispatcher.setClock() }
       for (key, lane, isUrgent) in try await Ledger(pool).due() {
         // What is due to a push service that is away waits until that may be tried again.
-        if isUrgent {
-          tasks.add(key)?.wake()
-        } else if worker.dispatcher.isOpen(lane, of: key.customer) {
-          tasks.add(key)
-        }
+        guard isUrgent || worker.dispatcher.isOpen(lane, of: key.customer) else { continue }
+        if let task = tasks.add(key), !task.isSending(lane) { task.wake() }
       }
       for statement in isThorough ? [SendoutQueries.freezing, SendoutQueries.settled] : [SendoutQueries.freezing] {
         for row in try await pool.query(statement) {
@@ -148,9 +144,8 @@ public struct SendoutRunner: Service {
 
 /// How the runner works. The defaults are for production; tests choose smaller values.
 public struct RunnerSettings: Sendable {
-  /// Most sendouts that this hub sends at the same time; others wait. Each holds a few thousand pushes in memory.
-  public var sendoutsAtOnce = 8
-  /// Most audiences that this hub freezes at the same time. Each keeps one of the pool's connections for transactions.
+  /// Most audiences that this hub freezes at the same time, half of them of one customer. Each keeps one of the pool's connections for
+  /// transactions.
   public var freezesAtOnce = 2
   /// How often the ledger is asked what is due, which finds sendouts whose notification was missed, too.
   public var scanEvery: Duration = .seconds(1)

@@ -4,6 +4,8 @@ import Synchronization
 /// The task that works on a sendout on this hub, as others wake and stop it.
 final class SendoutTask: Sendable {
   private struct State {
+    /// Lanes that are being sent.
+    var lanes: Set<Lane> = []
     var isWoken = false
     var isStopped = false
     var sleeper: CheckedContinuation<Void, Never>?
@@ -40,6 +42,13 @@ final class SendoutTask: Sendable {
 
   var isStopped: Bool { state.withLock(\.isStopped) }
 
+  func isSending(_ lane: Lane) -> Bool { state.withLock { $0.lanes.contains(lane) } }
+
+  /// - Returns: false if the lane is being sent already.
+  func begin(_ lane: Lane) -> Bool { state.withLock { $0.lanes.insert(lane).inserted } }
+
+  func end(_ lane: Lane) { state.withLock { _ = $0.lanes.remove(lane) } }
+
   /// Runs a step; `interrupt` stops its dispatch.
   func interruptible<Result>(_ body: (StopSignal) async throws -> Result) async rethrows -> Result {
     let signal = StopSignal()
@@ -63,11 +72,18 @@ final class SendoutTask: Sendable {
     _ = takeWake()
   }
 
-  private func sleepUntilWoken() async {
+  /// Sleeps until woken, or until the task is cancelled.
+  func sleepUntilWoken() async {
     await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in wake { $0.sleeper = continuation } }
+      await withCheckedContinuation { continuation in
+        let isOver = state.withLock { state in
+          if !state.isWoken, !Task.isCancelled { state.sleeper = continuation }
+          return state.isWoken || Task.isCancelled
+        }
+        if isOver { continuation.resume() }
+      }
     } onCancel: {
-      wake()
+      state.withLock { $0.sleeper.take() }?.resume()
     }
   }
 

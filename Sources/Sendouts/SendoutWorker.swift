@@ -20,9 +20,8 @@ struct SendoutWorker: Sendable {
   let vault: Vault
   let credentials: PushCredentialVault
   let settings: RunnerSettings
-  let semaphore: AsyncSemaphore
-  /// Freezes have a limit of their own: each keeps a connection for as long as it takes.
-  let freezes: AsyncSemaphore
+  /// Each freeze keeps a connection for as long as it takes.
+  let freezes: CustomerPermits
   let logger: Logger
 
   /// - Parameter consecutiveFailures: how often in a row the push service was unavailable.
@@ -35,14 +34,14 @@ struct SendoutWorker: Sendable {
     guard let sendout = try await find(task.key) else { return .done }
     switch sendout.state {
     case .freezing:
-      return try await freeze(sendout.key) ? .continue(after: .zero) : .continue(after: settings.checkEvery)
-    case .running: return try await send(sendout, stop, &consecutiveFailures)
+      return try await freeze(sendout.key, stop) ? .continue(after: .zero) : .continue(after: settings.checkEvery)
+    case .running: return try await send(sendout, task, stop, &consecutiveFailures)
     case .draft, .paused, .cancelled, .finished:
       // Whatever brought the task here, this hub may still hold numbers for messages of a stream.
       if sendout.isStream { dispatcher.verifyStream(sendout.key) }
       try await requeueLost(sendout)
       guard sendout.isStream else { return .done }
-      if sendout.state == .finished { return try await send(sendout, stop, &consecutiveFailures) }
+      if sendout.state == .finished { return try await send(sendout, task, stop, &consecutiveFailures) }
       try await end(sendout.key)
       return .done
     }
@@ -73,9 +72,11 @@ struct SendoutWorker: Sendable {
   /// Writes the audience into the ledger, in one transaction. It does not lock the sendout: a pause or a cancellation meanwhile is
   /// recorded at once, and obeyed when the freeze commits.
   /// - Returns: `false` if another hub is doing it.
-  private func freeze(_ key: SendoutKey) async throws -> Bool {
+  private func freeze(_ key: SendoutKey, _ stop: StopSignal) async throws -> Bool {
+    guard let permit = await freezes.acquire(key.customer, until: stop) else { return true }
+    defer { withExtendedLifetime(permit) {} }
     do {
-      return try await freezes.withPermit { try await freezeNow(key) }
+      return try await freezeNow(key)
     } catch is CancelledMeanwhile {
       logger.info("sendout cancelled during its freeze", metadata: ["sendout": "\(key)"])
       return true
@@ -141,7 +142,7 @@ struct SendoutWorker: Sendable {
     mutating func add(_ lane: Lane, _ result: DispatchResult, settlesRefused: Bool = false) {
       switch result.end {
       case .drained: break
-      case .yielded, .stopped: mustGoOn = true
+      case .stopped: mustGoOn = true
       case .refused(let reason): refusals.append(Refusal(lane: lane, reason: reason, isSettled: settlesRefused))
       case .unavailable(let reason, let after):
         unavailable = (unavailable?.after ?? .seconds(3600)) < (after ?? .zero) ? unavailable : (reason, after)
@@ -152,13 +153,11 @@ struct SendoutWorker: Sendable {
     }
   }
 
-  private func send(_ sendout: Sendout, _ stop: StopSignal, _ consecutiveFailures: inout Int) async throws -> Next {
+  private func send(
+    _ sendout: Sendout, _ task: SendoutTask, _ stop: StopSignal, _ consecutiveFailures: inout Int
+  ) async throws -> Next {
     try await requeueLost(sendout)
-    let ends = try await semaphore.withPermit {
-      // Read once there is a permit: others may have sent much of it meanwhile.
-      let lanes = try await Ledger(pool).lanes(sendout.key).filter(\.isDue).map(\.lane)
-      return lanes.isEmpty ? LaneEnds() : try await send(sendout, to: lanes, stop)
-    }
+    let ends = try await sendLanes(of: sendout, task, stop)
     for app in ends.healthyApps { try await PushAppAlarms(pool).clear(sendout.key.customer, app) }
     if ends.mustGoOn || ends.unavailable != nil, !sendout.isStream {
       for refusal in ends.refusals {
@@ -183,32 +182,72 @@ struct SendoutWorker: Sendable {
     return sendout.isStream ? .done : try await halt(sendout, ends.refusals)
   }
 
-  /// Sends what is due, to all lanes at the same time: one whose push service is slow or away does not hold up another.
-  private func send(_ sendout: Sendout, to lanes: [Lane], _ stop: StopSignal) async throws -> LaneEnds {
+  private enum LaneEvent: Sendable {
+    case ended(Lane, DispatchResult)
+    case woken
+  }
+
+  /// Sends what is due, each lane by itself: one whose push service is slow or away does not hold up another, nor one that becomes due
+  /// meanwhile, as a fallback does.
+  private func sendLanes(of sendout: Sendout, _ task: SendoutTask, _ stop: StopSignal) async throws -> LaneEnds {
     let order = SendoutOrder(
       key: sendout.key,
       content: sendout.isStream ? .ofMessages(sendout.traits) : .same(try sendout.content()),
       onUncertain: sendout.onUncertain, isHybrid: sendout.isHybrid, fallback: sendout.fallback)
-    let apps = try await PushApps(pool, vault: vault).list(sendout.key.customer)
-    var readiness: [(Lane, Readiness)] = []
-    for lane in lanes { readiness.append((lane, try await appOrder(lane.app, among: apps))) }
-    let results = try await withThrowingTaskGroup(of: (Lane, DispatchResult).self) { group in
-      for (lane, readiness) in readiness {
-        group.addTask {
-          switch readiness {
-          case .ready(let app):
-            (lane, await dispatcher.dispatch(order, to: app, lane, stop: stop) { semaphore.hasWaiters })
-          case .notPossible(let reason): (lane, try await dispatcher.refuse(order, lane, reason: reason, stop: stop))
-          }
+    return try await withThrowingTaskGroup(of: LaneEvent.self) { group in
+      var ends = LaneEnds()
+      var running = try await startLanes(of: order, task, stop, &group, except: ends)
+      if running > 0 { group.addTask { await Self.wake(of: task) } }
+      while running > 0, let event = try await group.next() {
+        switch event {
+        case .ended(let lane, let result):
+          running -= 1
+          ends.add(lane, result, settlesRefused: order.hasFallback(besides: lane.app))
+        case .woken where stop.isStopped: break
+        case .woken:
+          _ = task.takeWake()
+          running += try await startLanes(of: order, task, stop, &group, except: ends)
+          group.addTask { await Self.wake(of: task) }
         }
       }
-      return try await group.reduce(into: []) { $0.append($1) }
+      group.cancelAll()
+      return ends
     }
-    var ends = LaneEnds()
-    for (lane, result) in results {
-      ends.add(lane, result, settlesRefused: order.hasFallback(besides: lane.app))
+  }
+
+  private static func wake(of task: SendoutTask) async -> LaneEvent {
+    await task.sleepUntilWoken()
+    return .woken
+  }
+
+  /// Starts the lanes that have something due and are not being sent.
+  /// - Parameter ends: of this step; a lane that refused the app's credentials is not tried again in it.
+  /// - Returns: how many it started.
+  private func startLanes(
+    of order: SendoutOrder, _ task: SendoutTask, _ stop: StopSignal,
+    _ group: inout ThrowingTaskGroup<LaneEvent, any Error>,
+    except ends: LaneEnds
+  ) async throws -> Int {
+    let refused = Set(ends.refusals.map(\.lane))
+    let lanes = try await Ledger(pool).lanes(order.key).filter { $0.isDue && !refused.contains($0.lane) }.map(\.lane)
+      .filter { !task.isSending($0) }
+    guard !lanes.isEmpty else { return 0 }
+    var started = 0
+    let apps = try await PushApps(pool, vault: vault).list(order.key.customer)
+    for lane in lanes {
+      let readiness = try await appOrder(lane.app, among: apps)
+      guard task.begin(lane) else { continue }
+      started += 1
+      group.addTask {
+        defer { task.end(lane) }
+        switch readiness {
+        case .ready(let app): return .ended(lane, await dispatcher.dispatch(order, to: app, lane, stop: stop))
+        case .notPossible(let reason):
+          return .ended(lane, try await dispatcher.refuse(order, lane, reason: reason, stop: stop))
+        }
+      }
     }
-    return ends
+    return started
   }
 
   /// Requeues batches of hubs that stopped without releasing them.

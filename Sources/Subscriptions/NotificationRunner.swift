@@ -147,7 +147,8 @@ public struct NotificationRunner: Service {
   /// each shares the app's row, and a write of the tree comes in between.
   /// - Returns: whether there may be more.
   private func sendToService(_ lane: NotificationQueue.Lane, _ isStopped: StopSignal) async throws -> Bool {
-    try await sender.withRun { run in
+    guard let first = try await target(of: lane) else { return false }
+    return try await sender.withRun(to: first) { run in
       await withTaskGroup(of: Void.self) { group in
         var isSent = false
         do {
@@ -195,7 +196,7 @@ public struct NotificationRunner: Service {
     }
     let target = dispatcher.webhooks(of: lane.customer, token: destination.headers?.values.first)
     // Where the customer's other webhooks have all places, what else is due here waits, too.
-    return await sender.withRun { run in
+    return await sender.withRun(to: target) { run in
       await send(batch, of: lane, to: target, in: run, queue) { claimed in
         destination.destinationUris[claimed.attempts % destination.destinationUris.count].uri
       }

@@ -18,7 +18,8 @@ import Wire
         _ = try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: .all)
       }
       let database = CountingDatabase(bench.pool)
-      let dispatcher = Dispatcher(database, services: bench.services, links: bench.links, logger: TestServer.logger)
+      let dispatcher = Dispatcher(
+        database, services: bench.services, links: bench.links, settings: TestHub().dispatch, logger: TestServer.logger)
       let result = await dispatcher.dispatch(
         try bench.order(key, MessageBody(alert: "Hello")), to: try await bench.appOrder(dispatcher), bench.lane)
       #expect(result.end == .drained)

@@ -1,3 +1,4 @@
+import Providers
 import Registry
 import Support
 import Testing
@@ -6,7 +7,7 @@ import Wire
 @testable import Delivery
 
 @Suite struct LaneStatusTests {
-  let key = LaneStatus.Key(customer: CustomerID(1), lane: Lane(app: PushAppID(1), isSandbox: false))
+  let key = LaneKey(customer: CustomerID(1), lane: Lane(app: PushAppID(1), isSandbox: false))
   let clock = SteerableClock()
 
   @Test func `A closed lane is tried by one caller when its delay is over, and opens for all when that succeeds`() {
@@ -50,7 +51,7 @@ import Wire
   @Test func `Another lane stays open`() {
     let lanes = LaneStatus(clock: { [clock] in clock.now })
     lanes.close(key, .unavailable(reason: "x"))
-    let sandbox = LaneStatus.Key(customer: key.customer, lane: Lane(app: key.lane.app, isSandbox: true))
+    let sandbox = LaneKey(customer: key.customer, lane: Lane(app: PushAppID(1), isSandbox: true))
     #expect(lanes.admit(sandbox) == .open)
   }
 
@@ -70,5 +71,29 @@ import Wire
     #expect(lanes.close(key, .refused(reason: "another")).isNews)
     lanes.open(key)
     #expect(lanes.close(key, refused).isNews)
+  }
+
+  @Test func `Single messages that lose a push each close a lane as one slice does, and an answer makes up for them`() {
+    let lanes = LaneStatus(clock: { [clock] in clock.now })
+    var lost = ServiceAvailability()
+    lost.record(.uncertain(reason: "RequestTimeout"))
+    var answered = ServiceAvailability()
+    answered.record(.accepted)
+    for _ in 1...9 { #expect(lanes.record(lost, key, by: .anyFailure) == nil) }
+    lanes.record(answered, key, by: .anyFailure)
+    for _ in 1...9 { #expect(lanes.record(lost, key, by: .anyFailure) == nil) }
+    #expect(lanes.admit(key) == .open)
+    #expect(lanes.record(lost, key, by: .anyFailure)?.reason == "RequestTimeout")
+    #expect(lanes.admit(key) == .closed(reason: .unavailable(reason: "RequestTimeout"), delay: .seconds(1)))
+  }
+
+  @Test func `What was seen of a service more than a minute ago says nothing`() {
+    let lanes = LaneStatus(clock: { [clock] in clock.now })
+    var lost = ServiceAvailability()
+    lost.record(.uncertain(reason: "RequestTimeout"))
+    for _ in 1...9 { lanes.record(lost, key, by: .anyFailure) }
+    clock.advance(by: .seconds(61))
+    #expect(lanes.record(lost, key, by: .anyFailure) == nil)
+    #expect(lanes.admit(key) == .open)
   }
 }

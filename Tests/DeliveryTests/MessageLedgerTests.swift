@@ -96,7 +96,7 @@ import Wire
       }
       bench.simulator.apns.removeRules()
       bench.simulator.apns.answerIgnored()
-      await messages.end()
+      await messages.end(sendsRest: true)
       #expect(try await bench.ledger.counts(key).accepted == 30)
       #expect(bench.simulator.apns.count == 30)
     }
@@ -198,7 +198,7 @@ import Wire
       #expect(pushes == 60 && left > 0 && left <= 20)
       bench.simulator.apns.removeRules()
       bench.simulator.apns.answerIgnored()
-      await messages.end()
+      await messages.end(sendsRest: true)
       #expect(try await bench.ledger.counts(key).accepted == 60)
     }
   }
@@ -214,7 +214,7 @@ import Wire
       let stream = try await messageStream(bench, dispatcher, stream(bench))
       let messages = MessageDispatcher(dispatcher)
       let all = try (1...2000).map { try message(to: "user\($0)@example.com") }
-      _ = try await messages.accept(all, in: stream)
+      _ = await messages.acceptEach(all, in: stream)
       let hasRoom = Flag()
       await withTaskGroup(of: Void.self) { group in
         group.addTask {
@@ -228,7 +228,7 @@ import Wire
         bench.simulator.apns.removeRules()
         bench.simulator.apns.answerIgnored()
       }
-      await messages.end()
+      await messages.end(sendsRest: true)
       #expect(hasRoom.isSet)
     }
   }

@@ -12,7 +12,7 @@ import Wire
 
   private final class Record: Sendable {
     let written = Mutex<[[Int64]]>([])
-    let room = Mutex(0)
+    let rooms = Mutex<[Room]>([])
 
     /// - Returns: whether it was the first statement.
     func write(_ settlements: [Settlement]) -> Bool {
@@ -27,19 +27,19 @@ import Wire
     let record = Record()
     let (entered, enter) = AsyncStream.makeStream(of: Void.self)
     let (gate, open) = AsyncStream.makeStream(of: Void.self)
-    let outcomeWriter = OutcomeWriter { settlements, room in
-      record.room.withLock { $0 += room }
+    let outcomeWriter = OutcomeWriter { settlements, rooms in
+      record.rooms.withLock { $0 += rooms }
       guard record.write(settlements) else { return }
       enter.yield()
       for await _ in gate { break }
     }
-    outcomeWriter.add([settlement(1)], room: 1)
+    outcomeWriter.add([settlement(1)], room: Room(places: 1, count: 1))
     for await _ in entered { break }
-    for push in 2...4 { outcomeWriter.add([settlement(Int64(push))], room: 2) }
+    for push in 2...4 { outcomeWriter.add([settlement(Int64(push))], room: Room(places: push, count: push % 2)) }
     open.finish()
     #expect(await outcomeWriter.flush())
     #expect(record.written.withLock(\.self) == [[1], [2, 3, 4]])
-    #expect(record.room.withLock(\.self) == 7)
+    #expect(record.rooms.withLock(\.self) == [Room(places: 1, count: 1), Room(places: 3, count: 1)])
   }
 
   @Test func `A batch has unwritten outcomes until they are written, or never will be`() async {
@@ -53,8 +53,8 @@ import Wire
       for await _ in gate { break }
     }
     #expect(unwritten.batches(of: sendout).isEmpty)
-    outcomeWriter.add([settlement(1)], room: 1)
-    outcomeWriter.add([settlement(2)], room: 1)
+    outcomeWriter.add([settlement(1)])
+    outcomeWriter.add([settlement(2)])
     #expect(unwritten.batches(of: sendout) == [0] && unwritten.batches(of: failing).isEmpty)
     open.finish()
     #expect(await outcomeWriter.flush())
@@ -62,7 +62,7 @@ import Wire
     let other = OutcomeWriter(of: failing, unwritten: unwritten) { _, _ in
       throw Refused()
     }
-    other.add([settlement(1)], room: 1)
+    other.add([settlement(1)])
     #expect(await !other.flush())
     #expect(unwritten.batches(of: failing).isEmpty)
   }
@@ -74,9 +74,9 @@ import Wire
       _ = record.write(settlements)
       throw Refused()
     }
-    outcomeWriter.add([settlement(1)], room: 1)
+    outcomeWriter.add([settlement(1)])
     #expect(await !outcomeWriter.flush())
-    outcomeWriter.add([settlement(2)], room: 1)
+    outcomeWriter.add([settlement(2)])
     #expect(await !outcomeWriter.flush())
     #expect(record.written.withLock(\.self) == [[1]])
   }
@@ -89,7 +89,7 @@ import Wire
       enter.yield()
       throw PostgresError.unavailable("away")
     }
-    outcomeWriter.add([settlement(1)], room: 1)
+    outcomeWriter.add([settlement(1)])
     for await _ in entered.prefix(3) {}
     outcomeWriter.cancel()
     #expect(await !outcomeWriter.flush())

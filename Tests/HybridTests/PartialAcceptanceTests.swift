@@ -32,15 +32,15 @@ import Wire
     try await hybrid.bench.database.query("ALTER TABLE hybrid_message ADD CONSTRAINT no_boom CHECK (body <> 'boom')")
   }
 
-  @Test func `A failure after some messages are committed is told of the others alone`() async throws {
+  @Test func `A message that the database refuses is told so alone`() async throws {
     try await withHybridBench { hybrid in
       try await hybrid.addNumbers(1)
       try await refuseText(hybrid)
       let messages = (1...300).map { hybrid.message(1, $0 == 299 ? "boom" : "Hello") }
       let answers = try await hybrid.messages.accept(hybrid.bench.customer, messages, allOrNothing: false)
-      #expect(answers.prefix(256).allSatisfy { $0 == .accepted(parts: 1) })
-      #expect(answers.dropFirst(256).allSatisfy { $0 == .refused(.unavailable) })
-      #expect(try await hybrid.rows().count == 256)
+      #expect(answers[298] == .refused(.unavailable))
+      #expect(answers.count { $0 == .accepted(parts: 1) } == 299)
+      #expect(try await hybrid.rows().count == 299)
       // Nobody hears that nothing was done.
       let unknown = await #expect(throws: PostgresError.self) {
         try await hybrid.messages.accept(hybrid.bench.customer, messages, allOrNothing: true)

@@ -42,7 +42,7 @@ import Wire
         let unreachable = try await client.send(trigger: 1, to: name)
         #expect(unreachable.contains("no valid device"))
       }
-      await messages.end()
+      await messages.end(sendsRest: true)
       #expect(bench.simulator.apns.requests.count == 1)
     }
   }

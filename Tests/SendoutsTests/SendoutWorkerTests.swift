@@ -13,7 +13,7 @@ import Wire
     SendoutWorker(
       pool: bench.pool, dispatcher: bench.dispatcher(), vault: bench.vault,
       credentials: PushCredentialVault(bench.pool, vault: bench.vault), settings: RunnerSettings(),
-      semaphore: AsyncSemaphore(1), freezes: AsyncSemaphore(1), logger: TestServer.logger)
+      freezes: CustomerPermits(1), logger: TestServer.logger)
   }
 
   @Test func `A hub waits a moment before it asks again for batches that others have locked`() async throws {

@@ -26,10 +26,9 @@ import Wire
         }
         let told = Mutex<[DirectOutcome]>([])
         let sender = DirectSender(dispatcher)
-        await sender.withRun { run in
-          await sender.send(pushes, to: dispatcher.webhooks(of: datasync.bench.customer, token: nil), in: run) {
-            outcomes in told.withLock { $0 += outcomes }
-          }
+        let target = dispatcher.webhooks(of: datasync.bench.customer, token: nil)
+        await sender.withRun(to: target) { run in
+          await sender.send(pushes, to: target, in: run) { outcomes in told.withLock { $0 += outcomes } }
         }
         let blocked = told.withLock { $0.filter(\.isBlocked) }
         #expect(told.withLock { $0.count } == 70 && blocked.count == 6)

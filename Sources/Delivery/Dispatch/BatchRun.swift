@@ -17,28 +17,42 @@ final class BatchRun: Sendable {
     /// Slices that have not ended, and one for the task that starts them.
     var running = 1
     var hasSent = false
+    var preparedAt = ContinuousClock.now
   }
 
   let claim: Claim
   let outcomePolicy: OutcomePolicy
   /// Whether some of its pushes were tried before.
   let isRetry: Bool
-  /// How many of its pushes may have left because its write-ahead mark is committed already. They hold their room until its end.
-  let markedCount: Int
+  /// Whether its write-ahead mark is committed already.
+  let isMarked: Bool
+  /// The room of its pushes that may have left by a mark that was committed with them. They hold it until the batch's end.
+  let marked: Room
+  /// Of a stream, what its pushes' messages say, by their numbers.
+  let contents: [Int32: MessageContent]
+  /// Its memory, if it was handed over.
+  private let memory: HandoverBudget.Part?
   private let state = Mutex(State())
 
-  init(_ batch: ClaimedBatch, _ outcomePolicy: OutcomePolicy) {
+  init(
+    _ batch: ClaimedBatch, _ outcomePolicy: OutcomePolicy, marked: Room = Room(), memory: HandoverBudget.Part? = nil
+  ) {
     claim = batch.claim
     self.outcomePolicy = outcomePolicy
     isRetry = batch.isRetry
-    markedCount = batch.markedCount
+    isMarked = batch.isMarked
+    contents = batch.contents
+    self.marked = marked
+    self.memory = memory
   }
-
-  /// Whether its write-ahead mark is committed already.
-  var isMarked: Bool { markedCount > 0 }
 
   /// The room in the run's window that so many of its pushes take.
   func room(_ count: Int) -> Int { isMarked ? 0 : count }
+
+  /// When its recipients were read.
+  var preparedAt: ContinuousClock.Instant { state.withLock(\.preparedAt) }
+
+  func markPrepared(at moment: ContinuousClock.Instant = .now) { state.withLock { $0.preparedAt = moment } }
 
   func beginSlice() {
     state.withLock { state in

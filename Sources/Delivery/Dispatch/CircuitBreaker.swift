@@ -39,13 +39,13 @@ extension Dispatch {
     guard let mayRetire = await mayRetire(invalid, of: answered, run) else { return false }
     if mayRetire {
       guard let settlements = await retire(invalid, of: run) else { return false }
-      outcomeWriter.add(settlements, room: 0)
+      outcomeWriter.add(settlements)
     } else if let reason = wrongTopic(invalid, of: answered) {
       // None of them can be accepted before somebody corrects the app.
       await refuse(invalid.map(\.push), reason, in: lane.environment, of: run)
     } else {
       outcomeWriter.add(
-        invalid.map { run.outcomePolicy.settlement(of: $0, deviceIsKept: false, isBelieved: false) }, room: 0)
+        invalid.map { run.outcomePolicy.settlement(of: $0, deviceIsKept: false, isBelieved: false) })
     }
     return !result.isIncomplete
   }

@@ -17,8 +17,8 @@ public struct DirectSender: Sendable {
 
   /// How many pushes may be sent to a target now: none while its lane is closed, and one that tries whether it can be opened.
   public func room(for target: DirectTarget, upTo limit: Int) -> Int {
-    guard let lane = target.lane else { return limit }
-    return dispatcher.laneStatus.room(lane, upTo: limit)
+    if dispatcher.window.isSilent(target.key) { return 0 }
+    return target.isOfService ? dispatcher.laneStatus.room(target.key, upTo: limit) : limit
   }
 
   /// Opens a customer's lanes that are closed, as after an app got other credentials.
@@ -33,8 +33,10 @@ public struct DirectSender: Sendable {
     let window: SendWindow
   }
 
-  public func withRun<Answer>(_ body: (Run) async throws -> Answer) async rethrows -> Answer {
-    let run = Run(window: SendWindow(dispatcher.window))
+  public func withRun<Answer>(
+    to target: DirectTarget, _ body: (Run) async throws -> Answer
+  ) async rethrows -> Answer {
+    let run = Run(window: SendWindow(dispatcher.window, target.key, isBulk: true))
     defer { run.window.leave() }
     return try await body(run)
   }
@@ -55,7 +57,7 @@ public struct DirectSender: Sendable {
     settle: @escaping @Sendable ([DirectOutcome]) async -> Void
   ) async {
     var admitted = pushes.indices
-    let admission = target.lane.map { dispatcher.laneStatus.admit($0) } ?? .open
+    let admission = target.isOfService ? dispatcher.laneStatus.admit(target.key) : .open
     switch admission {
     case .open: break
     case .probe: admitted = pushes.indices.prefix(1)
@@ -69,11 +71,18 @@ public struct DirectSender: Sendable {
     let size = max(1, min(dispatcher.settings.slice, dispatcher.window.share))
     let reports = await withTaskGroup(of: SliceReport.self) { group in
       for start in stride(from: 0, to: admitted.count, by: size) {
-        guard await window.acquire(min(size, admitted.count - start)) else { break }
+        guard let room = await window.acquire(min(size, admitted.count - start)) else {
+          // Its push service does not answer, or the hub stops.
+          await settle(
+            (start..<admitted.count).map {
+              DirectOutcome(index: $0, form: 0, result: .blocked(after: .seconds(1), reason: "NoAnswer"))
+            })
+          break
+        }
         let slice = start..<min(start + size, admitted.count)
         group.addTask {
           let report = await send(pushes, slice, to: target, while: isWanted, settle)
-          window.release(slice.count)
+          window.release([room])
           return report
         }
       }
@@ -81,7 +90,7 @@ public struct DirectSender: Sendable {
       return await group.reduce(into: []) { $0.append($1) }
     }
     await judgeTokens(reports, of: target, settle)
-    if let lane = target.lane { await judge(reports, of: lane, target.account, wasProbe: admission == .probe) }
+    if target.isOfService { await judge(reports, of: target, wasProbe: admission == .probe) }
   }
 
   /// What a slice says of the lane.
@@ -233,50 +242,44 @@ public struct DirectSender: Sendable {
         + "taken for dead. Are the app's id and credentials right?"
       dispatcher.logger.warning(
         "too many invalid tokens: none of these is taken for dead",
-        metadata: ["app": "\(target.lane.map { "\($0.lane.app)" } ?? "-")", "reason": "\(reason)"])
-      if let lane = target.lane {
-        _ = try? await PushAppAlarms(dispatcher.database).raise(lane.customer, lane.lane.app, reason: reason)
+        metadata: ["app": "\(target.key.lane.map { "\($0.app)" } ?? "-")", "reason": "\(reason)"])
+      if let lane = target.key.lane {
+        _ = try? await PushAppAlarms(dispatcher.database).raise(target.key.customer, lane.app, reason: reason)
       }
-    } else if let lane = target.lane, let warning = reports.compactMap(\.warning).first {
+    } else if let lane = target.key.lane, let warning = reports.compactMap(\.warning).first {
       dispatcher.logger.warning(
         "some pushes are not taken until the app is corrected",
-        metadata: ["app": "\(lane.lane.app)", "reason": "\(warning)"])
-      _ = try? await PushAppAlarms(dispatcher.database).raise(lane.customer, lane.lane.app, reason: warning)
-    } else if let lane = target.lane, reports.contains(where: \.hasAccepted),
+        metadata: ["app": "\(lane.app)", "reason": "\(warning)"])
+      _ = try? await PushAppAlarms(dispatcher.database).raise(target.key.customer, lane.app, reason: warning)
+    } else if let lane = target.key.lane, reports.contains(where: \.hasAccepted),
       reports.allSatisfy({ $0.refusal == nil })
     {
-      _ = try? await PushAppAlarms(dispatcher.database).clear(lane.customer, lane.lane.app)
+      _ = try? await PushAppAlarms(dispatcher.database).clear(target.key.customer, lane.app)
     }
     if !invalid.isEmpty { await settle(invalid) }
   }
 
   /// Opens or closes the lane by what came of all pushes. A service that puts pushes off does not close it, since each push has a
   /// back-off of its own.
-  private func judge(
-    _ reports: [SliceReport], of lane: LaneStatus.Key, _ account: any PushAccount, wasProbe: Bool
-  ) async {
+  private func judge(_ reports: [SliceReport], of target: DirectTarget, wasProbe: Bool) async {
+    let key = target.key
     if let refusal = reports.compactMap(\.refusal).first {
-      dispatcher.laneStatus.close(lane, .refused(reason: refusal), wish: Self.refusedDelay)
-      _ = try? await PushAppAlarms(dispatcher.database).raise(lane.customer, lane.lane.app, reason: refusal)
+      dispatcher.laneStatus.close(key, .refused(reason: refusal), wish: Self.refusedDelay)
+      if let lane = key.lane {
+        _ = try? await PushAppAlarms(dispatcher.database).raise(key.customer, lane.app, reason: refusal)
+      }
       return
     }
-    var hasEnded = false
     for report in reports {
-      switch report.service.finding(by: account.outageEvidence) {
-      case .available:
-        dispatcher.laneStatus.open(lane)
-        hasEnded = true
-      case .unavailable(let reason, let wish) where wasProbe || report.answered == 0:
-        dispatcher.laneStatus.close(lane, .unavailable(reason: reason), wish: wish)
-        hasEnded = true
-      case .unavailable, .unknown: break
-      }
+      dispatcher.laneStatus.record(
+        report.service, key, by: target.account.outageEvidence, isEnough: wasProbe || report.answered == 0)
     }
-    guard wasProbe, !hasEnded else { return }
+    // A probe that neither opened nor closed the lane.
+    guard wasProbe, dispatcher.laneStatus.isProbing(key) else { return }
     if reports.contains(where: { $0.answered > 0 }) {
-      dispatcher.laneStatus.close(lane, .unavailable(reason: "NotAccepted"))
+      dispatcher.laneStatus.close(key, .unavailable(reason: "NotAccepted"))
     } else {
-      dispatcher.laneStatus.endProbe(lane)
+      dispatcher.laneStatus.endProbe(key)
     }
   }
 }
@@ -284,8 +287,10 @@ public struct DirectSender: Sendable {
 /// Where pushes of a room above go: an app's account at its push service, or the addresses of webhooks.
 public struct DirectTarget: Sendable {
   let account: any PushAccount
-  /// Nil where no push service is in between.
-  let lane: LaneStatus.Key?
+  let key: LaneKey
+
+  /// Whether a push service is in between, which can be away as a whole.
+  var isOfService: Bool { key.lane != nil }
 }
 
 extension Dispatcher {
@@ -293,13 +298,14 @@ extension Dispatcher {
   public func target(_ app: PushApp, _ credentials: PushServiceCredentials) -> DirectTarget {
     DirectTarget(
       account: order(for: app, credentials).account,
-      lane: LaneStatus.Key(customer: app.customer, lane: Lane(app: app.id, isSandbox: false)))
+      key: LaneKey(customer: app.customer, lane: Lane(app: app.id, isSandbox: false)))
   }
 
   /// A customer's webhooks.
   /// - Parameter token: the value of their header.
   public func webhooks(of customer: CustomerID, token: String?) -> DirectTarget {
-    DirectTarget(account: services.webhooks(of: customer, token: token), lane: nil)
+    DirectTarget(
+      account: services.webhooks(of: customer, token: token), key: LaneKey(customer: customer, lane: nil))
   }
 }
 

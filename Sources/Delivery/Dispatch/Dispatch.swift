@@ -10,7 +10,8 @@ import Wire
 ///
 /// One task claims and prepares batches, one ahead of the batch that is being sent. Each slice of a batch has a task that sends it
 /// and takes its outcomes. One task extends leases, and the outcome writer writes what comes in. The window bounds how many pushes
-/// of this hub are between being sent and being written; the run's part of it is closed when no more may leave.
+/// of this hub are between being sent and being written, and gives the lane's runs their turns; the run's part of it is closed when no
+/// more may leave.
 final class Dispatch: Sendable {
   let dispatcher: Dispatcher
   let order: SendoutOrder
@@ -30,15 +31,14 @@ final class Dispatch: Sendable {
   /// Batches that are handed over; `nil` to claim them from the ledger.
   private let source: HandedBatches?
   private let hasAccepted = Atomic(false)
-  private let hasYielded = Atomic(false)
-  private let claimed = Atomic(0)
+  private let stop: StopSignal
   /// Whether a claim had no reply, so that this run may own a batch that it does not know.
   private let hasLostClaim = Atomic(false)
   let logger: Logger
 
   init(
     _ dispatcher: Dispatcher, _ order: SendoutOrder, _ app: AppOrder, _ lane: Lane, source: HandedBatches? = nil,
-    run: RunID = RunID()
+    run: RunID = RunID(), stop: StopSignal = StopSignal()
   ) {
     let settings = dispatcher.settings
     self.dispatcher = dispatcher
@@ -46,11 +46,13 @@ final class Dispatch: Sendable {
     self.app = app
     self.lane = lane
     self.source = source
+    self.stop = stop
     leases = source?.leases ?? Leases()
     ledger = BatchLedger(
       database: dispatcher.database, key: order.key, lane: lane, run: run, lease: settings.lease,
       isHybrid: order.isHybrid)
-    let window = SendWindow(dispatcher.window)
+    let window = SendWindow(
+      dispatcher.window, LaneKey(customer: order.key.customer, lane: lane), isBulk: !order.isStream)
     self.window = window
     preparation = Preparation(
       order: order, app: app, links: dispatcher.links, sliceSize: min(settings.slice, dispatcher.window.share),
@@ -68,13 +70,13 @@ final class Dispatch: Sendable {
       of: order.key, unwritten: dispatcher.unwritten, on: order.isStream ? dispatcher.database.executor : nil
     ) {
       [ledger, leases, logger, isStream = order.isStream, waits = dispatcher.waits, hubWindow = dispatcher.window]
-      settlements, room in
-      let successors = window.successors(of: room)
+      settlements, rooms in
+      let successors = window.successors(of: rooms)
       do {
         let (settled, isMarked) = try await ledger.settle(settlements, marking: successors?.mark)
         leases.settled(settled)
         let wasAwaited = waits.settled(ledger.key, settlements)
-        window.release(room, to: successors, isMarked: isMarked)
+        window.release(rooms, to: successors, isMarked: isMarked)
         if isStream, !wasAwaited, waits.isEmpty, hubWindow.isHalfFree {
           try? await Task.sleep(for: Self.pauseBetweenWrites)
         }
@@ -92,23 +94,26 @@ final class Dispatch: Sendable {
   /// costs most of what writing many does.
   private static let pauseBetweenWrites = Duration.milliseconds(4)
 
-  func run(until stop: StopSignal, shouldYield: @escaping @Sendable () -> Bool) async -> DispatchResult {
+  func run() async -> DispatchResult {
     defer { window.leave() }
-    let admission = dispatcher.laneStatus.admit(laneKey, triesRefused: !order.isStream)
-    if case .closed(let reason, let delay) = admission { return await settleClosed(reason, delay, until: stop) }
-    stop.onStop { [window] in window.close(.stopped) }
-    await withTaskCancellationHandler {
-      await withTaskGroup(of: Void.self) { group in
-        group.addTask { await self.keepLeases() }
-        await withDiscardingTaskGroup { slices in await self.sendLoop(&slices, shouldYield) }
-        _ = await outcomeWriter.flush()
-        await self.releaseLostClaims()
-        if case .refused(let reason) = window.end { await self.settleRefused(reason, until: stop) }
-        group.cancelAll()
+    let admission = dispatcher.admit(laneKey, triesRefused: !order.isStream)
+    if case .closed(let reason, let delay) = admission { return await settleClosed(reason, delay) }
+    await stop.whileRunning {
+      await withTaskCancellationHandler {
+        await withTaskGroup(of: Void.self) { group in
+          group.addTask { await self.keepLeases() }
+          await withDiscardingTaskGroup { slices in await self.sendLoop(&slices) }
+          _ = await outcomeWriter.flush()
+          await self.releaseLostClaims()
+          if case .refused(let reason) = window.end { await self.settleRefused(reason) }
+          group.cancelAll()
+        }
+      } onCancel: {
+        outcomeWriter.cancel()
+        writeAhead.cancel()
       }
-    } onCancel: {
-      outcomeWriter.cancel()
-      writeAhead.cancel()
+    } onStop: { [window] in
+      window.close(.stopped)
     }
     if admission == .probe { dispatcher.laneStatus.endProbe(laneKey) }
     // Another hub may have opened the circuit breaker: then the app's alarm stays.
@@ -116,21 +121,20 @@ final class Dispatch: Sendable {
     let isOpen =
       hasAccepted ? await persistently("read the circuit breaker") { try await ledger.answers().isOpen } : nil
     return DispatchResult(
-      end: window.end ?? (hasYielded.load(ordering: .relaxed) ? .yielded : .drained), hasAccepted: hasAccepted,
+      end: window.end ?? .drained, hasAccepted: hasAccepted,
       isSuspect: (isOpen ?? isAlarmed.load(ordering: .relaxed)) || hasWarned.load(ordering: .relaxed))
   }
 
-  private var laneKey: LaneStatus.Key { LaneStatus.Key(customer: order.key.customer, lane: lane) }
+  private var laneKey: LaneKey { LaneKey(customer: order.key.customer, lane: lane) }
 
-  /// Settles what must not wait until the lane opens. Of messages that are handed over, it takes the next batch.
-  private func settleClosed(_ reason: ClosureReason, _ delay: Duration, until stop: StopSignal) async -> DispatchResult
-  {
+  /// Settles what must not wait until the lane opens. Messages that are handed over go back to the ledger.
+  private func settleClosed(_ reason: ClosureReason, _ delay: Duration) async -> DispatchResult {
     let closed = ClosedLane(dispatcher, order, reason, ledger)
     if let source {
-      if let handed = await source.next() {
+      while let handed = source.takeWaiting() {
         await persistently("release a batch") { try await closed.settle(handed.batch, isNew: true) }
         leases.remove(handed.batch.claim)
-        dispatcher.window.giveBack(ofMessages: handed.batch.markedCount)
+        dispatcher.window.release(handed.marked)
       }
     } else {
       await persistently("settle pushes of a closed lane") { try await closed.settleDue(until: stop) }
@@ -139,7 +143,7 @@ final class Dispatch: Sendable {
   }
 
   /// Settles what is left for a lane that has just refused the app's credentials.
-  private func settleRefused(_ reason: String, until stop: StopSignal) async {
+  private func settleRefused(_ reason: String) async {
     guard order.hasFallback(besides: lane.app) else { return }
     let closed = ClosedLane(dispatcher, order, .refused(reason: reason), ledger)
     await persistently("settle pushes of a closed lane") { try await closed.settleDue(until: stop) }
@@ -147,25 +151,28 @@ final class Dispatch: Sendable {
 
   // MARK: Claiming and sending
 
-  private func sendLoop(_ slices: inout DiscardingTaskGroup, _ shouldYield: @escaping @Sendable () -> Bool) async {
-    var next = await claimNext(shouldYield)
+  private func sendLoop(_ slices: inout DiscardingTaskGroup) async {
+    var next = await claimNext()
     while let batch = next {
-      async let following = claimNext(shouldYield)
+      async let following = claimNext()
       await send(batch, &slices)
       next = await following
     }
   }
 
-  /// The next batch, claimed and prepared; `nil` when there is none now, the window is closed, or it is the turn of others.
-  private func claimNext(_ shouldYield: @Sendable () -> Bool) async -> PreparedBatch? {
-    if claimed.load(ordering: .relaxed) >= dispatcher.settings.turn, shouldYield() {
-      hasYielded.store(true, ordering: .relaxed)
-      return nil
-    }
+  /// The next batch, claimed and prepared; `nil` when there is none now, or the window is closed.
+  private func claimNext() async -> PreparedBatch? {
     if let source { return await nextHanded(source) }
-    guard window.end == nil, var batch = await claim() else { return nil }
-    claimed.add(1, ordering: .relaxed)
-    let run = BatchRun(batch, dispatcher.outcomePolicy(of: order, for: lane.app))
+    guard window.end == nil, let permit = await dispatcher.permits.acquire(order.key.customer, until: stop),
+      window.end == nil, var prepared = await claimAndPrepare()
+    else { return nil }
+    prepared.permit = permit
+    return prepared
+  }
+
+  private func claimAndPrepare() async -> PreparedBatch? {
+    guard var batch = await claim() else { return nil }
+    var run = BatchRun(batch, dispatcher.outcomePolicy(of: order, for: lane.app))
     guard
       let pushes = await persistently("read a batch", { [batch] in try await self.ledger.pushes(of: batch) })
     else { return nil }
@@ -181,8 +188,9 @@ final class Dispatch: Sendable {
         return nil
       }
       batch.contents = contents
+      run = BatchRun(batch, run.outcomePolicy)
     }
-    guard let prepared = await prepare(batch, run) else {
+    guard let prepared = await prepare(batch.pushes, of: run) else {
       await release(run)
       return nil
     }
@@ -191,13 +199,13 @@ final class Dispatch: Sendable {
 
   /// Reads what the message names of the recipients, for so many at a time that their bytes are bounded: a contact can have 64 KiB of
   /// properties.
-  private func prepare(_ batch: ClaimedBatch, _ run: BatchRun) async -> PreparedBatch? {
+  private func prepare(_ all: [QueuedPush], of run: BatchRun) async -> PreparedBatch? {
     let devices = Devices(dispatcher.database)
-    let fields = preparation.recipientFields(batch)
+    let fields = preparation.recipientFields(run.contents)
     let atOnce = Self.maximumRecipientsSize / fields.maximumSize
-    var prepared = PreparedBatch(run: run, slices: [], settlements: [])
-    for start in stride(from: 0, to: batch.pushes.count, by: atOnce) {
-      let pushes = batch.pushes[start..<min(start + atOnce, batch.pushes.count)]
+    var prepared = PreparedBatch(run: run)
+    for start in stride(from: 0, to: all.count, by: atOnce) {
+      let pushes = all[start..<min(start + atOnce, all.count)]
       guard
         let recipients = await persistently(
           "load recipients",
@@ -205,25 +213,35 @@ final class Dispatch: Sendable {
             try await devices.recipients(self.order.key.customer, pushes.compactMap(\.device), with: fields)
           })
       else { return nil }
-      await preparation.prepare(pushes, of: batch, for: recipients, into: &prepared)
+      await preparation.prepare(pushes, for: recipients, into: &prepared)
     }
+    run.markPrepared()
     return prepared
   }
 
   /// Most bytes of the recipients that are read at once: some 190 with properties, or 3,000 with a name.
   private static let maximumRecipientsSize = 16 << 20
 
-  /// The next batch that is handed over. One that comes once the window is closed goes back to the ledger.
+  /// The next batch that is handed over. Once the window is closed, all go back to the ledger.
   private func nextHanded(_ source: HandedBatches) async -> PreparedBatch? {
-    guard window.end == nil, let handed = await source.next() else { return nil }
-    let run = BatchRun(handed.batch, dispatcher.outcomePolicy(of: order, for: lane.app))
-    guard window.end == nil else {
+    while let handed = window.end == nil ? await source.next() : source.takeWaiting() {
+      let run = BatchRun(
+        handed.batch, dispatcher.outcomePolicy(of: order, for: lane.app), marked: handed.marked, memory: handed.memory)
+      guard window.end == nil else {
+        await release(run)
+        continue
+      }
+      var prepared = PreparedBatch(run: run)
+      if handed.readAt + dispatcher.settings.recipientAge > .now {
+        await preparation.prepare(handed.batch.pushes[...], for: handed.recipients, into: &prepared)
+        run.markPrepared(at: handed.readAt)
+        return prepared
+      }
+      // It has waited for others: its recipients may have changed.
+      if let prepared = await prepare(handed.batch.pushes, of: run) { return prepared }
       await release(run)
-      return nil
     }
-    var prepared = PreparedBatch(run: run, slices: [], settlements: [])
-    await preparation.prepare(handed.batch.pushes[...], of: handed.batch, for: handed.recipients, into: &prepared)
-    return prepared
+    return nil
   }
 
   /// Claims the next batch. If the reply to a claim is lost, what it claimed is released first.
@@ -255,22 +273,22 @@ final class Dispatch: Sendable {
   /// Starts a task for each slice of a batch, as long as the window is open. What is not started stays queued.
   private func send(_ batch: PreparedBatch, _ slices: inout DiscardingTaskGroup) async {
     let count = batch.run.room(min(batch.settlements.count, dispatcher.window.share))
-    if await window.acquire(count) { outcomeWriter.add(batch.settlements, room: count) }
+    if let room = await window.acquire(count) { outcomeWriter.add(batch.settlements, room: room) }
     var waiting = batch.slices[...]
     while !waiting.isEmpty {
       let needs = waiting.map {
-        SliceNeed(room: room(of: $0, batch.run).held, last: $0.pushes[$0.pushes.count - 1].number)
+        SliceNeed(room: room(of: $0, batch.run).held.count, last: $0.pushes[$0.pushes.count - 1].number)
       }
       guard let grant = await window.acquire(needs, of: batch.run.claim) else { break }
       guard leases.holds(batch.run.claim) else {
-        window.release(grant.room)
+        window.release([grant.room])
         break
       }
       for slice in waiting.prefix(grant.count) {
         batch.run.beginSlice()
         // All cores encrypt. The rest stays where the run's own task is.
         slices.addTask(executorPreference: app.account.encryptsEachPush ? globalConcurrentExecutor : nil) {
-          await self.send(slice, of: batch.run, isMarked: grant.isMarked)
+          await self.send(slice, of: batch.run, in: grant)
         }
       }
       waiting = waiting.dropFirst(grant.count)
@@ -301,39 +319,69 @@ final class Dispatch: Sendable {
 
   // MARK: Taking outcomes
 
-  private func send(_ slice: PreparedBatch.Slice, of run: BatchRun, isMarked: Bool?) async {
-    var room = room(of: slice, run)
-    guard await mayLeave(slice, of: run, isMarked: isMarked) else {
-      window.release(room.held)
+  /// Sends a slice once its write-ahead mark is committed.
+  private func send(_ slice: PreparedBatch.Slice, of run: BatchRun, in grant: SliceGrant) async {
+    var room = room(of: slice, run, in: grant)
+    guard await mayLeave(slice, of: run, isMarked: grant.isMarked) else {
+      window.release([room.held])
       return await endSlice(of: run)
     }
-    var isUnanswered = [Bool](repeating: true, count: slice.pushes.count)
+    guard run.preparedAt + dispatcher.settings.recipientAge < .now else {
+      await send(slice, of: run, &room)
+      return await endSlice(of: run)
+    }
+    // It waited: its messages may have expired meanwhile, and its tokens may be other contacts'.
+    guard let again = await prepare(slice.pushes, of: run), !Task.isCancelled else {
+      window.release([room.held])
+      return await endSlice(of: run)
+    }
+    outcomeWriter.add(again.settlements, room: room.answered(again.settlements.count))
+    for slice in again.slices { await send(slice, of: run, &room) }
+    await endSlice(of: run)
+  }
+
+  private func send(_ slice: PreparedBatch.Slice, of run: BatchRun, _ room: inout SliceRoom) async {
+    var isOpen = [Bool](repeating: true, count: slice.pushes.count)
     var service = ServiceAvailability()
-    let isOurs = { @Sendable [leases] in leases.holds(run.claim) }
+    let isOurs = { @Sendable [leases, stop] in leases.holds(run.claim) && !stop.isStopped }
+    var end = ContinuousClock.now + dispatcher.settings.connectTimeout
+    if let expiry = slice.expiresAt { end = min(end, .now + .seconds(expiry.timeIntervalSince(dispatcher.now()))) }
+    let isWanted = { @Sendable [end] in isOurs() && .now < end }
     if !slice.refused.isEmpty {
-      for outcome in slice.refused { isUnanswered[outcome.index] = false }
+      for outcome in slice.refused { isOpen[outcome.index] = false }
       await take(OutcomePartition(slice.refused, slice, run.outcomePolicy), in: slice.environment, of: run, &room)
     }
-    for await answers in app.account.send(slice.requests, to: slice.environment, while: isOurs) {
-      let outcomes = answers.map {
-        PushOutcome(
-          index: slice.requested[$0.index], verdict: patient($0.verdict), sentAt: $0.sentAt.map(dispatcher.clock.date),
-          reductions: $0.reductions)
+    for await answers in app.account.send(slice.requests, to: slice.environment, while: isWanted) {
+      var outcomes: [PushOutcome] = []
+      for answer in answers {
+        let index = slice.requested[answer.index]
+        isOpen[index] = false
+        if answer.verdict.isUnwanted, !isWanted() {
+          // It stays queued, and its batch is released. If nothing hindered it but the way there, that says something of the service.
+          window.release([room.answered(1)])
+          if isOurs(), slice.expiresAt.map({ $0 > dispatcher.now() }) ?? true {
+            service.record(.unsent(reason: "NoConnection"))
+          }
+          continue
+        }
+        outcomes.append(
+          PushOutcome(
+            index: index, verdict: patient(answer.verdict), sentAt: answer.sentAt.map(dispatcher.clock.date),
+            reductions: answer.reductions))
       }
-      for outcome in outcomes { isUnanswered[outcome.index] = false }
+      guard !outcomes.isEmpty else { continue }
       let partition = OutcomePartition(outcomes, slice, run.outcomePolicy)
       service.record(partition)
       await take(partition, in: slice.environment, of: run, &room)
     }
     guard !Task.isCancelled else { return }
-    let missing = slice.pushes.indices.filter { isUnanswered[$0] }.map {
+    let missing = slice.pushes.indices.filter { isOpen[$0] }.map {
       PushOutcome(index: $0, verdict: .uncertain(reason: "NoOutcome"), sentAt: dispatcher.now())
     }
     if !missing.isEmpty {
       await take(OutcomePartition(missing, slice, run.outcomePolicy), in: slice.environment, of: run, &room)
     }
     if slice.environment == lane.environment, isOurs() { judge(service) }
-    await endSlice(of: run)
   }
 
   /// The verdict with the least delay that the service wants.
@@ -345,18 +393,15 @@ final class Dispatch: Sendable {
 
   /// Opens or closes the lane by what came of a slice.
   private func judge(_ service: ServiceAvailability) {
-    switch service.finding(by: app.account.outageEvidence) {
-    case .available: dispatcher.laneStatus.open(laneKey)
-    case .unknown: break
-    case .unavailable(let reason, let wish):
-      let closing = dispatcher.laneStatus.close(laneKey, .unavailable(reason: reason), wish: wish)
+    if let (reason, closing) = dispatcher.laneStatus.record(service, laneKey, by: app.account.outageEvidence) {
       window.close(.unavailable(reason: reason, after: closing.delay))
     }
   }
 
   /// The room of a slice before any of its pushes is answered.
-  private func room(of slice: PreparedBatch.Slice, _ run: BatchRun) -> SliceRoom {
-    SliceRoom(of: slice.pushes.count, limit: run.room(dispatcher.window.share))
+  private func room(of slice: PreparedBatch.Slice, _ run: BatchRun, in grant: SliceGrant? = nil) -> SliceRoom {
+    SliceRoom(
+      of: slice.pushes.count, limit: run.room(dispatcher.window.share), places: grant?.room.places ?? 0)
   }
 
   private func take(
@@ -367,7 +412,7 @@ final class Dispatch: Sendable {
     outcomeWriter.add(partition.settlements, room: room.answered(partition.settlements.count))
     // Invalid tokens without a date wait for the rest of their batch, which must not wait for them.
     run.count(answered: partition.answered, invalid: partition.undatedInvalid)
-    window.release(room.answered(partition.refused.count + partition.undatedInvalid.count))
+    window.release([room.answered(partition.refused.count + partition.undatedInvalid.count)])
     if let reason = partition.refusalReason { await refuse(partition.refused, reason, in: environment, of: run) }
     let freed = room.answered(partition.datedInvalid.count)
     if let settlements = await retire(partition.datedInvalid, of: run) {
@@ -393,7 +438,7 @@ final class Dispatch: Sendable {
     }
     guard !isOfLane || run.outcomePolicy.hasFallback else { return }
     outcomeWriter.add(
-      pushes.map { run.outcomePolicy.settlement(of: $0, blockedBy: .refused(reason: reason)) }, room: 0)
+      pushes.map { run.outcomePolicy.settlement(of: $0, blockedBy: .refused(reason: reason)) })
   }
 
   /// Retires the devices of invalid tokens.
@@ -431,7 +476,7 @@ final class Dispatch: Sendable {
     let isComplete = await evaluate(result, of: run)
     let isWritten = await outcomeWriter.flush() && isComplete
     guard isWritten || !run.mayHaveSent else {
-      dispatcher.window.giveBack(ofMessages: run.markedCount)
+      dispatcher.window.release(run.marked)
       return leases.abandon(run.claim)
     }
     await release(run)
@@ -443,7 +488,7 @@ final class Dispatch: Sendable {
       await persistently("release a batch") { try await self.ledger.release(run.claim) }
     }
     leases.remove(run.claim)
-    dispatcher.window.giveBack(ofMessages: run.markedCount)
+    dispatcher.window.release(run.marked)
   }
 
   // MARK: The database

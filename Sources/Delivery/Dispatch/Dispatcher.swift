@@ -24,6 +24,8 @@ public struct Dispatcher: Sendable {
   let laneStatus: LaneStatus
   let waits = MessageWaits()
   let window: HubWindow
+  let permits: CustomerPermits
+  let handover: HandoverBudget
   let unwritten = UnwrittenOutcomes()
   let streams = ActiveStreams()
 
@@ -42,7 +44,9 @@ public struct Dispatcher: Sendable {
     self.services = services
     self.links = links
     self.settings = settings
-    window = HubWindow(settings.window)
+    window = HubWindow(settings.window, patience: settings.patience)
+    permits = CustomerPermits(settings.batchesInMemory)
+    handover = HandoverBudget()
     laneStatus = LaneStatus(clock: clock)
     self.logger = logger
     self.clock = ServerClock(now)
@@ -55,20 +59,30 @@ public struct Dispatcher: Sendable {
   /// Asks the database for its time.
   public func setClock() async throws { try await clock.set(by: database) }
 
-  /// Whether something may be sent to a lane now, as far as this hub knows: its push service is not known to be away.
+  /// Whether something may be sent to a lane now, as far as this hub knows: its push service is not known to be away, and answers.
   public func isOpen(_ lane: Lane, of customer: CustomerID) -> Bool {
-    laneStatus.mayTry(LaneStatus.Key(customer: customer, lane: lane))
+    let key = LaneKey(customer: customer, lane: lane)
+    return laneStatus.mayTry(key) && !window.isSilent(key)
   }
 
-  /// Asks the database before further messages are accepted in a stream: it may have been paused or cancelled.
+  /// Asks to send to a lane. One whose push service does not answer counts as closed.
+  /// - Parameter triesRefused: whether a lane whose credentials are refused counts as open, as for a sendout that somebody has resumed.
+  func admit(_ key: LaneKey, triesRefused: Bool = false) -> LaneStatus.Admission {
+    window.isSilent(key)
+      ? .closed(reason: .unavailable(reason: "NoAnswer"), delay: .seconds(1))
+      : laneStatus.admit(key, triesRefused: triesRefused)
+  }
+
+  /// Asks the database before further messages are accepted in a stream: it may have been paused or cancelled. What waits here of it goes
+  /// back to the ledger.
   /// - Parameter key: nil for all streams.
-  public func verifyStream(_ key: SendoutKey?) { streams.forgetNumbers(of: key) }
+  public func verifyStream(_ key: SendoutKey?) { streams.stop(key) }
 
   /// Closes a lane that refuses the app's credentials, or has none. It is tried again with the back-off of an unavailable one, or once the
   /// app changes. That is logged once for each closing.
   /// - Returns: whether the app's alarm is to be raised: once for each try.
   public func closeRefused(_ lane: Lane, of customer: CustomerID, _ reason: String) -> Bool {
-    let closing = laneStatus.close(LaneStatus.Key(customer: customer, lane: lane), .refused(reason: reason))
+    let closing = laneStatus.close(LaneKey(customer: customer, lane: lane), .refused(reason: reason))
     if closing.isNews {
       logger.error(
         "nothing can be sent to an app until it is corrected",
@@ -114,12 +128,10 @@ public struct Dispatcher: Sendable {
   ///
   /// After `stop` it claims and sends nothing more, and waits for pushes in flight. When its task is cancelled it drops
   /// everything, as a killed hub does, and leaves its claims to their leases.
-  /// - Parameter shouldYield: asked after some batches; if true, the rest is left for a later call.
   public func dispatch(
-    _ order: SendoutOrder, to app: AppOrder, _ lane: Lane, stop: StopSignal = StopSignal(),
-    shouldYield: @escaping @Sendable () -> Bool = { false }
+    _ order: SendoutOrder, to app: AppOrder, _ lane: Lane, stop: StopSignal = StopSignal()
   ) async -> DispatchResult {
-    await Dispatch(self, order, app, lane).run(until: stop, shouldYield: shouldYield)
+    await Dispatch(self, order, app, lane, stop: stop).run()
   }
 
   /// The same for an app without credentials that open: nothing is sent. In a stream, what has a fallback fails at once, what has expired
@@ -214,8 +226,6 @@ public struct DispatchResult: Sendable, Equatable {
 public enum DispatchEnd: Sendable, Equatable {
   /// Nothing can be claimed for now; `Ledger.remainingWork` tells whether there is work for later.
   case drained
-  /// Others have their turn; there may be more to claim.
-  case yielded
   /// It was told to stop.
   case stopped
   /// The app's credentials are refused, or there are none: nothing can be sent until somebody corrects them.
@@ -228,31 +238,39 @@ public enum DispatchEnd: Sendable, Equatable {
 /// Tells a dispatch to stop claiming and sending; it still waits for pushes in flight.
 public final class StopSignal: Sendable {
   private struct State {
-    var isStopped = false
-    var handlers: [@Sendable () -> Void] = []
+    var lastID = 0
+    var handlers: [Int: @Sendable () -> Void] = [:]
   }
+  private let hasStopped = Atomic(false)
   private let state = Mutex(State())
 
   public init() {}
 
-  public var isStopped: Bool { state.withLock(\.isStopped) }
+  public var isStopped: Bool { hasStopped.load(ordering: .acquiring) }
 
   public func stop() {
     let handlers = state.withLock { state in
-      defer { state.handlers = [] }
-      state.isStopped = true
+      defer { state.handlers = [:] }
+      hasStopped.store(true, ordering: .releasing)
       return state.handlers
     }
-    for handler in handlers { handler() }
+    for handler in handlers.values { handler() }
   }
 
-  /// Calls `handler` once: when stopped, or now if already stopped.
-  func onStop(_ handler: @escaping @Sendable () -> Void) {
-    let isStopped = state.withLock { state in
-      if !state.isStopped { state.handlers.append(handler) }
-      return state.isStopped
+  /// Runs `body`, and calls `handler` once if the signal is stopped meanwhile, or was before.
+  func whileRunning<Answer: Sendable>(
+    _ body: () async -> Answer, onStop handler: @escaping @Sendable () -> Void
+  ) async -> Answer {
+    let id = state.withLock { state -> Int? in
+      guard !isStopped else { return nil }
+      state.lastID += 1
+      state.handlers[state.lastID] = handler
+      return state.lastID
     }
-    if isStopped { handler() }
+    if id == nil { handler() }
+    let answer = await body()
+    if let id { state.withLock { $0.handlers[id] = nil } }
+    return answer
   }
 }
 
@@ -260,8 +278,16 @@ public final class StopSignal: Sendable {
 public struct DispatchSettings: Sendable {
   /// Most pushes of this hub in flight, of all sendouts, lanes and single messages: marked as possibly sent, and their outcome not
   /// written yet. So many are uncertain after a crash, and those whose tokens were reported as invalid without a date and wait for the
-  /// rest of their batch.
+  /// rest of their batch. Pushes that have had no answer for longer than `patience` come on top: a fifth of it for each lane.
   public var window = 500
+  /// How long a push that is not answered counts for the window. After it, it counts for its lane alone.
+  public var patience: Duration = .seconds(1)
+  /// How old what is known of a recipient may be when a push leaves. After it, the recipient is read again.
+  public var recipientAge: Duration = .seconds(1)
+  /// How long a push may wait for a connection before it goes back to the ledger.
+  public var connectTimeout: Duration = .seconds(3)
+  /// Most batches of the ledger that this hub has in memory before they are sent; a customer has half of them at most.
+  public var batchesInMemory = 16
   /// Most pushes sent in one call; a fifth of the window at most.
   public var slice = 100
   /// How long a claim is valid without being extended. After it, any hub may continue with the pushes of a killed one.
@@ -270,8 +296,6 @@ public struct DispatchSettings: Sendable {
   public var graceAfterOutage: Duration = .seconds(5)
   /// How often claims are extended.
   public var extendEvery: Duration = .seconds(2)
-  /// Batches that a dispatch sends before others that wait have their turn.
-  public var turn = 8
   public var retrySchedule = RetrySchedule()
   /// Share of invalid tokens above which no device is retired any more: see `CircuitBreaker`.
   public var circuitBreakerShare = 0.2

@@ -109,6 +109,20 @@ struct ServiceAvailability: Sendable {
     }
   }
 
+  /// Adds what was seen of the same service before.
+  mutating func add(_ before: ServiceAvailability) {
+    answered += before.answered
+    postponed += before.postponed
+    wish = max(wish, before.wish)
+    reason = reason ?? before.reason
+    unsentReason = unsentReason ?? before.unsentReason
+    lost += before.lost
+    lostReason = lostReason ?? before.lostReason
+  }
+
+  /// Whether some pushes were put off or lost.
+  var isEvidence: Bool { postponed > 0 || lost > 0 }
+
   func finding(by evidence: OutageEvidence) -> Finding {
     if answered > postponed { return .available }
     if evidence != .none, answered >= Self.evidence, let reason { return .unavailable(reason: reason, wish: wish) }

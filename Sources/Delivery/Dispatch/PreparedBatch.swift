@@ -22,9 +22,12 @@ struct PreparedBatch: Sendable {
 
     /// Pushes that leave once and are not put off, by their index in `pushes`.
     var leavingOnce: Set<Int> = []
+    /// When the first of its messages expires; `nil` for never.
+    private(set) var expiresAt: Date?
 
     mutating func append(_ push: QueuedPush, _ prepared: PreparedPush, isOnce: Bool) {
       if isOnce { leavingOnce.insert(pushes.count) }
+      if let expiry = push.messageExpiresAt { expiresAt = min(expiresAt ?? expiry, expiry) }
       switch prepared {
       case .request(let request):
         if requests.last?.sharesRequest(with: request) != true { distinctRequests += 1 }
@@ -38,30 +41,36 @@ struct PreparedBatch: Sendable {
   }
 
   var run: BatchRun
-  var slices: [Slice]
-  var settlements: [Settlement]
+  var slices: [Slice] = []
+  var settlements: [Settlement] = []
+  /// Held until all slices have begun, if it was claimed from the ledger.
+  var permit: CustomerPermit?
 }
 
 /// The room that a slice takes in its run's window: one for each push, and never more than `HubWindow.share`. So a request that stands for
 /// many pushes takes no more room than as many requests as a slice can have.
 struct SliceRoom {
+  private let places: Int
   private var unanswered: Int
   private let limit: Int
 
-  /// - Parameter limit: 0 if the pushes have their room already.
-  init(of pushes: Int, limit: Int) {
+  /// - Parameters:
+  ///   - limit: 0 if the pushes have their room already.
+  ///   - places: of which the slice has its room.
+  init(of pushes: Int, limit: Int, places: Int = 0) {
+    self.places = places
     unanswered = pushes
     self.limit = limit
   }
 
   /// What the pushes take that are not answered yet.
-  var held: Int { min(unanswered, limit) }
+  var held: Room { Room(places: places, count: min(unanswered, limit)) }
 
   /// - Returns: the room that so many answers make free.
-  mutating func answered(_ count: Int) -> Int {
-    let before = held
+  mutating func answered(_ count: Int) -> Room {
+    let before = held.count
     unanswered -= count
-    return before - held
+    return Room(places: places, count: before - held.count)
   }
 }
 
@@ -73,19 +82,17 @@ struct Preparation: Sendable {
   let sliceSize: Int
   let now: @Sendable () -> Date
 
-  /// What the batch's pushes may name of their recipients.
-  func recipientFields(_ batch: ClaimedBatch) -> RecipientFields {
+  /// What pushes may name of their recipients.
+  /// - Parameter contents: of a stream's messages, by their numbers.
+  func recipientFields(_ contents: [Int32: MessageContent]) -> RecipientFields {
     if case .same(let content) = order.content { return RecipientFields(named: content.template.recipientFields) }
-    return batch.contents.values.reduce(into: []) {
-      $0.formUnion(RecipientFields(named: $1.template.recipientFields))
-    }
+    return contents.values.reduce(into: []) { $0.formUnion(RecipientFields(named: $1.template.recipientFields)) }
   }
 
   /// Prepares the next pushes of a batch.
   /// - Parameter recipients: of the devices that still exist, in any order.
   func prepare(
-    _ pushes: ArraySlice<QueuedPush>, of batch: ClaimedBatch, for recipients: [Recipient],
-    into prepared: inout PreparedBatch
+    _ pushes: ArraySlice<QueuedPush>, for recipients: [Recipient], into prepared: inout PreparedBatch
   ) async {
     let recipients = Dictionary(recipients.map { ($0.device.id, $0) }) { first, _ in first }
     for (count, push) in pushes.enumerated() {
@@ -103,7 +110,7 @@ struct Preparation: Sendable {
         prepared.settlements.append(.withoutSending(push, .skipped, reason))
         continue
       }
-      guard let content = content(of: push, in: batch) else {
+      guard let content = content(of: push, prepared.run.contents) else {
         prepared.settlements.append(.withoutSending(push, .skipped, "message_gone"))
         continue
       }
@@ -144,9 +151,9 @@ struct Preparation: Sendable {
     return .withoutSending(push, .failed, MessageContent.reason(expiredAt: content.expiresAt))
   }
 
-  private func content(of push: QueuedPush, in batch: ClaimedBatch) -> MessageContent? {
+  private func content(of push: QueuedPush, _ contents: [Int32: MessageContent]) -> MessageContent? {
     if case .same(let content) = order.content { return content }
-    return push.message.flatMap { batch.contents[$0] }
+    return push.message.flatMap { contents[$0] }
   }
 
   private func outgoing(_ push: QueuedPush, _ recipient: Recipient, _ content: MessageContent) -> OutgoingPush {

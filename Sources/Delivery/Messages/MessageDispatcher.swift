@@ -16,6 +16,9 @@ public final class MessageDispatcher: Service {
   private struct Item: Sendable {
     let messages: [NewMessage]
     let stream: MessageStream
+
+    /// How much of a statement it takes: large messages travel with fewer others.
+    var weight: Int { messages.reduce(0) { $0 + $1.weight } }
   }
 
   private let dispatcher: Dispatcher
@@ -31,9 +34,13 @@ public final class MessageDispatcher: Service {
     self.shutdownTimeout = shutdownTimeout
     let lanes = MessageLanes(dispatcher)
     self.lanes = lanes
+    dispatcher.streams.onStop { [weak lanes] in lanes?.stop($0) }
+    var policy = Batcher<Item, [Acceptance]>.FailurePolicy()
+    policy.concernsSomeItems = { ($0 as? PostgresError)?.isOfData == true }
     batcher = Batcher(
       BatchLimits(batchWeight: Self.slice, batchesPerKey: 1, items: 8192, timeout: .seconds(10)),
-      full: PostgresError.busy("too many messages are waiting already"), on: dispatcher.database.executor
+      full: PostgresError.busy("too many messages are waiting already"), onFailure: policy,
+      on: dispatcher.database.executor
     ) { _, items in
       try await Self.accept(items, dispatcher, sendsItself ? lanes : nil)
     }
@@ -41,7 +48,7 @@ public final class MessageDispatcher: Service {
 
   /// Accepts a message; once this returns, it is committed, and on its way.
   public func accept(_ message: NewMessage, in stream: MessageStream) async throws -> Acceptance {
-    try await batcher.answer(stream.key.sendout.rawValue, Item(messages: [message], stream: stream))[0]
+    try await answer([message], in: stream)[0]
   }
 
   /// The same without a task.
@@ -49,37 +56,60 @@ public final class MessageDispatcher: Service {
     _ message: NewMessage, in stream: MessageStream,
     _ answer: @escaping @Sendable (Result<Acceptance, any Error>) -> Void
   ) {
-    batcher.answer(stream.key.sendout.rawValue, Item(messages: [message], stream: stream)) { acceptances in
+    let item = Item(messages: [message], stream: stream)
+    batcher.answer(stream.key.sendout.rawValue, item, weight: item.weight) { acceptances in
       answer(acceptances.map { $0[0] })
     }
   }
 
-  /// Accepts messages of one stream; once this returns, they are committed, and on their way.
-  /// - Returns: what became of each, in their order.
-  public func accept(_ messages: [NewMessage], in stream: MessageStream) async throws -> [Acceptance] {
-    try await acceptEach(messages, in: stream).map { try $0.get() }
+  private func answer(_ messages: [NewMessage], in stream: MessageStream) async throws -> [Acceptance] {
+    let item = Item(messages: messages, stream: stream)
+    return try await batcher.answer(stream.key.sendout.rawValue, item, weight: item.weight)
   }
 
-  /// The same for callers that tell of each message. Where a part of a long list fails, those before it are on their way, and those behind
-  /// it are not tried.
+  /// Accepts messages of one stream. Those that succeed are committed and on their way once this returns. One that the database refuses
+  /// for what it holds fails alone. Once the database is away, the rest is not tried.
+  /// - Returns: what became of each, in their order.
   public func acceptEach(_ messages: [NewMessage], in stream: MessageStream) async -> [Result<Acceptance, any Error>] {
     var acceptances: [Result<Acceptance, any Error>] = []
-    do {
-      for start in stride(from: 0, to: messages.count, by: Self.slice) {
-        let slice = Array(messages[start..<min(start + Self.slice, messages.count)])
-        acceptances += try await batcher.answer(
-          stream.key.sendout.rawValue, Item(messages: slice, stream: stream), weight: slice.count
-        ).map { .success($0) }
+    var slices = Deque(Self.slices(messages[...]))
+    while let slice = slices.popFirst() {
+      do {
+        acceptances += try await answer(Array(slice), in: stream).map { .success($0) }
+      } catch let error as PostgresError where error.isOfData {
+        guard slice.count > 1 else {
+          acceptances.append(.failure(error))
+          continue
+        }
+        let middle = slice.startIndex + slice.count / 2
+        slices.prepend(contentsOf: [slice[..<middle], slice[middle...]])
+      } catch {
+        acceptances += messages.dropFirst(acceptances.count).map { _ in .failure(error) }
+        return acceptances
       }
-    } catch {
-      acceptances += messages.dropFirst(acceptances.count).map { _ in .failure(error) }
     }
     return acceptances
   }
 
+  /// The parts of a list that one statement each accepts. So many wait at a time, and others take turns with them.
+  private static func slices(_ messages: ArraySlice<NewMessage>) -> [ArraySlice<NewMessage>] {
+    var slices: [ArraySlice<NewMessage>] = []
+    var rest = messages
+    while !rest.isEmpty {
+      var weight = 0
+      let slice = rest.prefix {
+        weight += $0.weight
+        return weight <= Self.slice || weight == $0.weight
+      }
+      slices.append(slice)
+      rest = rest.dropFirst(slice.count)
+    }
+    return slices
+  }
+
   /// Waits while many pushes of a customer's messages wait to be sent, as these take memory, and until `end` at most.
   public func waitForRoom(_ customer: CustomerID, until end: ContinuousClock.Instant) async {
-    while lanes.waiting(of: customer) >= Self.manyWaiting, .now < end {
+    while dispatcher.handover.pushes(of: customer) >= Self.manyWaiting, .now < end {
       guard (try? await Task.sleep(for: .milliseconds(5))) != nil else { return }
     }
   }
@@ -87,7 +117,7 @@ public final class MessageDispatcher: Service {
   /// Pushes enough for the window to stay full meanwhile.
   private static let manyWaiting = 1000
 
-  /// How many messages a statement accepts at most. Of a longer request so many wait at a time, and others take turns with it.
+  /// How many messages of 4 KiB a statement accepts at most.
   private static let slice = 256
 
   /// Waits for the verdicts on a message's pushes, for at most so long.
@@ -120,19 +150,22 @@ public final class MessageDispatcher: Service {
   ) async throws -> [[Acceptance]] {
     let stream = items[0].stream
     let messages = items.flatMap(\.messages)
-    let lanes = allLanes.flatMap { $0.takesMore(of: stream) ? $0 : nil }
+    let lanes = allLanes.flatMap { !$0.isClosed && dispatcher.handover.hasRoom(for: stream.key.customer) ? $0 : nil }
     let active = dispatcher.streams.active(stream.key)
     var (numbers, verifications) = active.reserved.withLock { $0 }
     if numbers?.suffice(for: messages.count, devicesEach: 50) != true { numbers = try await stream.reserve() }
     guard var numbers else { preconditionFailure("a stream without numbers") }
+    // Most contacts have a device or two. What does not fit is marked when the window has room for it.
+    let window = dispatcher.window
+    let room =
+      lanes == nil
+      ? Room()
+      : window.takeForMessages(of: stream.key.customer, in: stream.lanes, upTo: messages.count * 2 + 10)
     let ledger = MessageLedger(
       database: dispatcher.database, key: stream.key, apps: stream.apps.map(\.app),
-      run: lanes == nil ? nil : active.run,
-      lease: dispatcher.settings.lease,
-      // Most contacts have a device or two. What does not fit is marked when the window has room for it.
-      room: lanes == nil ? 0 : dispatcher.window.takeForMessages(upTo: messages.count * 2 + 10), hybrid: stream.hybrid)
-    var marked = 0
-    defer { dispatcher.window.giveBack(ofMessages: ledger.room - marked) }
+      run: lanes == nil ? nil : active.run, lease: dispatcher.settings.lease, room: room.count, hybrid: stream.hybrid)
+    var isAssigned = false
+    defer { if !isAssigned { window.release(room) } }
     // Whatever happens, numbers that may be used are not used again.
     active.reserved.withLock { $0.numbers = nil }
     let (acceptances, batches) = try await ledger.accept(messages, &numbers)
@@ -149,8 +182,14 @@ public final class MessageDispatcher: Service {
       }
     }
     if let lanes {
-      marked = batches.reduce(0) { $0 + $1.batch.markedCount }
-      for batch in batches where !lanes.hand(batch, stream, active.run) { await release(batch, of: ledger, dispatcher) }
+      isAssigned = true
+      let rooms = window.assign(
+        room, to: batches.map { (LaneKey(customer: stream.key.customer, lane: $0.lane), $0.batch.markedCount) })
+      for (var batch, room) in zip(batches, rooms) {
+        batch.marked = room
+        batch.memory = dispatcher.handover.take(batch, of: stream.key.customer)
+        if !lanes.hand(batch, stream, active.run) { await release(batch, of: ledger, dispatcher) }
+      }
     } else if !batches.isEmpty {
       try await stream.notify()
     }
@@ -163,7 +202,7 @@ public final class MessageDispatcher: Service {
 
   /// Leaves a batch to other hubs, as this one has begun to stop.
   private static func release(_ handed: HandedBatch, of ledger: MessageLedger, _ dispatcher: Dispatcher) async {
-    dispatcher.window.giveBack(ofMessages: handed.batch.markedCount)
+    dispatcher.window.release(handed.marked)
     guard let run = ledger.run else { return }
     let batches = BatchLedger(
       database: dispatcher.database, key: ledger.key, lane: handed.lane, run: run, lease: ledger.lease)
@@ -202,9 +241,10 @@ public final class MessageDispatcher: Service {
     }
   }
 
-  /// Sends what is handed over already, and waits for it. What is accepted later is left to other hubs. When the task is cancelled it
-  /// drops all, and leases expire.
-  public func end() async { await lanes.endAll() }
+  /// Gives what has not left back to the ledger, and waits for what is in flight. What is accepted later is left to other hubs. When the
+  /// task is cancelled it drops all, and leases expire.
+  /// - Parameter sendsRest: whether what has not left is sent, however long that takes.
+  public func end(sendsRest: Bool = false) async { await lanes.endAll(sendsRest: sendsRest) }
 }
 
 /// A stream that messages go to: what they have in common, and the apps that they are sent to.
@@ -217,6 +257,13 @@ public struct MessageStream: Sendable {
   let reserve: @Sendable () async throws -> StreamNumbers
   /// Tells every hub that it has something to send.
   let notify: @Sendable () async throws -> Void
+
+  /// Where its messages may go.
+  fileprivate var lanes: [LaneKey] {
+    apps.flatMap { app in
+      [false, true].map { LaneKey(customer: key.customer, lane: Lane(app: app.app, isSandbox: $0)) }
+    }
+  }
 
   public init(
     key: SendoutKey, apps: [AppOrder], hybrid: HybridTraits? = nil, notify: @escaping @Sendable () async throws -> Void,
@@ -259,19 +306,25 @@ final class ActiveStreams: Sendable {
     }
   }
 
-  /// Drops the numbers that are reserved: reserving others shows whether the stream still goes on.
+  /// What stops the lanes of a stream.
+  private let lanes = Mutex<[@Sendable (SendoutKey?) -> Void]>([])
+
+  func onStop(_ handler: @escaping @Sendable (SendoutKey?) -> Void) { lanes.withLock { $0.append(handler) } }
+
+  /// Drops the numbers that are reserved, as reserving others shows whether the stream still goes on, and stops its lanes.
   /// - Parameter key: nil for all.
-  func forgetNumbers(of key: SendoutKey?) {
+  func stop(_ key: SendoutKey?) {
     let all = streams.withLock { streams in key.map { [streams[$0]].compactMap(\.self) } ?? Array(streams.values) }
     for (active, _) in all { active.reserved.withLock { $0 = (nil, $0.verifications + 1) } }
+    for stop in lanes.withLock(\.self) { stop(key) }
   }
 
   /// Forgets streams that had no message for so long that their lanes have ended: each day has new ones.
   func forgetIdle() { streams.withLock { $0 = $0.filter { .now - $0.value.lastUse < .seconds(3600) } } }
 }
 
-/// A task for each lane of each stream that sends what is handed to it.
-private final class MessageLanes: Sendable {
+/// A task for each lane of each stream that sends what is handed to it. The window gives those of a lane their turns.
+final class MessageLanes: Sendable {
   private struct Key: Hashable {
     let sendout: SendoutKey
     let lane: Lane
@@ -280,30 +333,25 @@ private final class MessageLanes: Sendable {
   private struct Running {
     let batches: HandedBatches
     let app: AppOrder
-    let task: Task<Void, Never>
+    let stop: StopSignal
     var lastUse: ContinuousClock.Instant
   }
 
   private struct State {
     var lanes: [Key: Running] = [:]
+    /// All tasks that have not ended, also those that get nothing more.
+    var tasks: [ObjectIdentifier: (task: Task<Void, Never>, batches: HandedBatches)] = [:]
     var isClosed = false
   }
 
   private let dispatcher: Dispatcher
   private let state = Mutex(State())
   private static let idleLimit = Duration.seconds(60)
-  /// Most pushes of a stream that wait in memory. What comes beyond waits in the ledger, and any hub sends it.
-  private static let mostWaiting = 10_000
+
   init(_ dispatcher: Dispatcher) { self.dispatcher = dispatcher }
 
-  /// Whether it takes further messages of a stream.
-  func takesMore(of stream: MessageStream) -> Bool {
-    state.withLock { state in
-      let lanes = stream.apps.flatMap { app in [true, false].map { Lane(app: app.app, isSandbox: $0) } }
-      let waiting = lanes.reduce(0) { $0 + (state.lanes[Key(sendout: stream.key, lane: $1)]?.batches.waiting ?? 0) }
-      return !state.isClosed && waiting < Self.mostWaiting
-    }
-  }
+  /// Whether it takes no further messages.
+  var isClosed: Bool { state.withLock(\.isClosed) }
 
   /// - Returns: whether it is taken.
   func hand(_ batch: HandedBatch, _ stream: MessageStream, _ run: RunID) -> Bool {
@@ -311,52 +359,65 @@ private final class MessageLanes: Sendable {
     return state.withLock { state in
       guard !state.isClosed else { return false }
       let key = Key(sendout: stream.key, lane: batch.lane)
-      let earlier = state.lanes[key]
       // One that began with older credentials sends what it has, and no more.
-      if earlier.map({ $0.app.version < app.version }) ?? true {
-        earlier?.batches.finish()
-        let batches = HandedBatches()
-        // What it sends comes from the database's thread, and its outcomes go there.
-        let task = Task(executorPreference: dispatcher.database.executor) {
-          await withTaskCancellationHandler {
-            await self.send(batches, stream, app, batch.lane, run)
-            await earlier?.task.value
-          } onCancel: {
-            earlier?.task.cancel()
-          }
-        }
-        state.lanes[key] = Running(batches: batches, app: app, task: task, lastUse: .now)
+      if let earlier = state.lanes[key], earlier.app.version < app.version || earlier.stop.isStopped {
+        earlier.batches.finish()
+        state.lanes[key] = nil
       }
-      state.lanes[key]?.lastUse = .now
-      state.lanes[key]?.batches.add(batch)
+      var running = state.lanes[key] ?? begin(stream, app, batch.lane, run, &state)
+      running.lastUse = .now
+      running.batches.add(batch)
+      state.lanes[key] = running
       return true
     }
   }
 
-  /// How many pushes of a customer wait to be sent.
-  func waiting(of customer: CustomerID) -> Int {
-    state.withLock { state in
-      state.lanes.reduce(0) { $0 + ($1.key.sendout.customer == customer ? $1.value.batches.waiting : 0) }
+  private func begin(
+    _ stream: MessageStream, _ app: AppOrder, _ lane: Lane, _ run: RunID, _ state: inout State
+  ) -> Running {
+    let (batches, stop) = (HandedBatches(), StopSignal())
+    // What it sends comes from the database's thread, and its outcomes go there.
+    let task = Task(executorPreference: dispatcher.database.executor) {
+      await self.send(batches, stream, app, lane, run, stop)
+      self.state.withLock { _ = $0.tasks.removeValue(forKey: ObjectIdentifier(batches)) }
     }
+    state.tasks[ObjectIdentifier(batches)] = (task, batches)
+    return Running(batches: batches, app: app, stop: stop, lastUse: .now)
   }
 
   /// How many batches are not settled yet.
-  var held: Int { state.withLock { $0.lanes.values.reduce(0) { $0 + $1.batches.leases.count } } }
+  var held: Int { state.withLock { $0.tasks.values.reduce(0) { $0 + $1.batches.leases.count } } }
 
   private func send(
-    _ batches: HandedBatches, _ stream: MessageStream, _ app: AppOrder, _ lane: Lane, _ run: RunID
+    _ batches: HandedBatches, _ stream: MessageStream, _ app: AppOrder, _ lane: Lane, _ run: RunID, _ stop: StopSignal
   ) async {
     let order = SendoutOrder(
       key: stream.key, content: .ofMessages(nil), onUncertain: stream.hybrid?.onUncertain ?? .resend,
       isHybrid: stream.hybrid != nil, fallback: stream.hybrid?.fallback)
     // Each dispatch lasts until its push service is away, or there is nothing more to come.
     while await batches.hasMore() {
-      let result = await Dispatch(dispatcher, order, app, lane, source: batches, run: run).run(until: StopSignal()) {
-        false
-      }
+      let result = await Dispatch(dispatcher, order, app, lane, source: batches, run: run, stop: stop).run()
       if result.end == .drained, result.hasAccepted, !result.isSuspect {
         _ = try? await PushAppAlarms(dispatcher.database).clear(stream.key.customer, lane.app)
       }
+    }
+  }
+
+  /// Stops the lanes of a stream. What has not left goes back to the ledger.
+  /// - Parameter key: nil for all streams.
+  func stop(_ key: SendoutKey?) {
+    stop { key == nil || $0.sendout == key }
+  }
+
+  private func stop(_ condition: (Key) -> Bool) {
+    let stopped = state.withLock { state in
+      let stopped = state.lanes.filter { condition($0.key) }
+      for key in stopped.keys { state.lanes[key] = nil }
+      return stopped.values
+    }
+    for lane in stopped {
+      lane.stop.stop()
+      lane.batches.finish()
     }
   }
 
@@ -369,16 +430,20 @@ private final class MessageLanes: Sendable {
     for batches in idle { batches.finish() }
   }
 
-  func endAll() async {
-    let all = state.withLock { state in
+  func endAll(sendsRest: Bool) async {
+    let (tasks, lanes) = state.withLock { state in
       state.isClosed = true
-      return Array(state.lanes.values)
+      return (state.tasks.values.map(\.task), state.lanes.values.map(\.batches))
     }
-    for lane in all { lane.batches.finish() }
+    if sendsRest {
+      for batches in lanes { batches.finish() }
+    } else if !Task.isCancelled {
+      stop { _ in true }
+    }
     await withTaskCancellationHandler {
-      for lane in all { await lane.task.value }
+      for task in tasks { await task.value }
     } onCancel: {
-      for lane in all { lane.task.cancel() }
+      for task in tasks { task.cancel() }
     }
   }
 }
@@ -387,7 +452,6 @@ private final class MessageLanes: Sendable {
 final class HandedBatches: Sendable {
   private struct State {
     var batches: Deque<HandedBatch> = []
-    var waitingPushes = 0
     var isFinished = false
     var reader: CheckedContinuation<Bool, Never>?
   }
@@ -395,15 +459,9 @@ final class HandedBatches: Sendable {
   let leases = Leases()
   private let state = Mutex(State())
 
-  /// How many pushes nobody has taken.
-  var waiting: Int { state.withLock(\.waitingPushes) }
-
   func add(_ batch: HandedBatch) {
     leases.add(batch.batch.claim, until: batch.batch.leaseEnd)
-    change { state in
-      state.batches.append(batch)
-      state.waitingPushes += batch.batch.pushes.count
-    }
+    change { $0.batches.append(batch) }
   }
 
   /// There will be no more.
@@ -418,12 +476,11 @@ final class HandedBatches: Sendable {
   /// Waits for a batch and takes it; `nil` at the end.
   func next() async -> HandedBatch? {
     guard await hasMore() else { return nil }
-    return state.withLock { state in
-      let batch = state.batches.popFirst()
-      state.waitingPushes -= batch?.batch.pushes.count ?? 0
-      return batch
-    }
+    return takeWaiting()
   }
+
+  /// Takes a batch if there is one now.
+  func takeWaiting() -> HandedBatch? { state.withLock { $0.batches.popFirst() } }
 
   private func change(_ body: (inout State) -> Void) {
     let resumed = state.withLock { state -> (CheckedContinuation<Bool, Never>, Bool)? in

@@ -27,6 +27,9 @@ public struct NewMessage: Sendable {
   /// Of a message to a telephone number.
   let hybrid: HybridDetails?
 
+  /// How much of a statement it takes, in parts of 4 KiB.
+  var weight: Int { max(1, (body.utf8.count + (content.properties?.utf8.count ?? 0)) >> 12) }
+
   /// What makes a request once only.
   public struct RepetitionKey: Sendable {
     public let key: String
@@ -112,6 +115,11 @@ struct HandedBatch: Sendable {
   let lane: Lane
   var batch: ClaimedBatch
   var recipients: [Recipient] = []
+  /// When they were read.
+  let readAt: ContinuousClock.Instant
+  /// The room of its pushes whose write-ahead mark is committed already.
+  var marked = Room()
+  var memory: HandoverBudget.Part?
 }
 
 /// Writes single messages into the ledger, many with one commit.
@@ -199,8 +207,8 @@ struct MessageLedger: Sendable {
     HandedBatch(
       lane: Lane(app: recipient.device.app, isSandbox: recipient.device.isSandbox),
       batch: ClaimedBatch(
-        claim: Claim(batch: batch, ordinal: 1), range: push...push, pushes: [], isRetry: false, leaseEnd: asked + lease)
-    )
+        claim: Claim(batch: batch, ordinal: 1), range: push...push, pushes: [], isRetry: false, leaseEnd: asked + lease),
+      readAt: asked)
   }
 
   /// - Returns: also the indices of messages that are repeated, if the rows do not say so.

@@ -98,6 +98,14 @@ extension PostgresError {
   }
 }
 
+extension PostgresError {
+  /// Whether PostgreSQL refused the statement for what was in it: classes 22, data exceptions, and 23, violated constraints. Of several
+  /// items in it, only some may be at fault.
+  package var isOfData: Bool {
+    if case .server(let error) = self { ["22", "23"].contains(error.sqlState.prefix(2)) } else { false }
+  }
+}
+
 extension ServerError {
   /// Whether the reason is the server's state and not the statement.
   fileprivate var isPassing: Bool {

@@ -38,7 +38,7 @@ final class PushBatch {
   /// Why its requests may not leave any more; nil if they may.
   var hindrance: String? {
     if let deadline, NIODeadline.now() >= deadline { return "QueueTimeout" }
-    return isWanted() ? nil : "Cancelled"
+    return isWanted() ? nil : Verdict.unwanted
   }
 
   /// Keeps the outcomes of a request's pushes for the next `deliver`.

@@ -131,12 +131,6 @@ extension PostgresError {
     default: false
     }
   }
-
-  /// Whether PostgreSQL refused the statement for what was in it: classes 22, data exceptions, and 23, violated constraints.
-  fileprivate var isOfData: Bool {
-    guard case .server(let error) = self else { return false }
-    return error.sqlState.hasPrefix("22") || error.sqlState.hasPrefix("23")
-  }
 }
 
 /// Has the planner look at the tables anew while they grow.

@@ -24,6 +24,10 @@ public struct TestHub: Sendable {
     runner.checkEvery = .milliseconds(200)
     runner.scanEvery = .milliseconds(500)
     runner.batchSize = 40
+    // Nor is a push service silent, or a recipient read again, only because the machine is slow.
+    dispatch.patience = .seconds(60)
+    dispatch.recipientAge = .seconds(60)
+    dispatch.connectTimeout = .seconds(60)
   }
 }
 

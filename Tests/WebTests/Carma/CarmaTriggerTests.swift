@@ -76,7 +76,7 @@ import Wire
         #expect(added.status == 201, "\(added.text)")
         try await body(triggers)
       }
-      await messages.end()
+      await messages.end(sendsRest: true)
     }
   }
 

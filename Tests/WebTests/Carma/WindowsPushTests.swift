@@ -60,7 +60,7 @@ import Wire
         #expect(sent.status == 201, "\(sent)")
         #expect(try sent.json.string("state") == "accepted")
       }
-      await messages.end()
+      await messages.end(sendsRest: true)
       let toast = try #require(bench.simulator.wns.requests.first)
       #expect(toast.channel == bench.simulator.channel("win-1") && toast.texts == ["Hi Robin <&>", "More"])
       let response = try await HTTPClient.shared.execute(

@@ -71,7 +71,7 @@ import Wire
         let contract = try await APIContract()
         try await body(Gateway(bench: bench, server: server, contract: contract, token: token))
       }
-      await messages.end()
+      await messages.end(sendsRest: true)
     }
   }
 

@@ -46,7 +46,7 @@ import Wire
       try await withTestWebServer(try whole.routes) { server in
         try await body(MessageServer(bench: bench, server: server, key: key))
       }
-      await messages.end()
+      await messages.end(sendsRest: true)
     }
   }
 

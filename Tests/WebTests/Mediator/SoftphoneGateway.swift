@@ -84,6 +84,6 @@ func withSoftphoneGateway(
         try await body(SoftphoneGateway(bench: bench, server: server, key: key))
       }
     }
-    await messages.end()
+    await messages.end(sendsRest: true)
   }
 }

@@ -1,3 +1,4 @@
+import Providers
 import Registry
 import Synchronization
 import Wire
@@ -12,11 +13,6 @@ import Wire
 /// While a lane is closed nothing of it is sent, so its backlog stays as it is in the ledger; `ClosedLane` settles what must not wait.
 /// After the delay one run may try it; the others wait for what comes of that. The delay doubles with each failure.
 final class LaneStatus: Sendable {
-  struct Key: Hashable {
-    let customer: CustomerID
-    let lane: Lane
-  }
-
   private enum State {
     case closed(reason: ClosureReason, until: ContinuousClock.Instant, failures: Int)
     case probing(reason: ClosureReason, until: ContinuousClock.Instant, failures: Int)
@@ -24,7 +20,9 @@ final class LaneStatus: Sendable {
 
   private let clock: @Sendable () -> ContinuousClock.Instant
   /// Lanes that are not open.
-  private let states = Mutex<[Key: State]>([:])
+  private let states = Mutex<[LaneKey: State]>([:])
+  /// What was seen of lanes whose push service answered nothing since, and from when on.
+  private let evidence = Mutex<[LaneKey: (service: ServiceAvailability, since: ContinuousClock.Instant)]>([:])
 
   init(clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) { self.clock = clock }
 
@@ -34,6 +32,8 @@ final class LaneStatus: Sendable {
   private static let longestWish = Duration.seconds(15 * 60)
   /// After so long without a result, another run may probe.
   private static let probeTimeout = Duration.seconds(60)
+  /// How long what was seen of a push service counts: what single messages lose within a minute closes a lane as what one slice loses.
+  private static let evidenceLife = Duration.seconds(60)
 
   enum Admission: Equatable {
     case open
@@ -54,7 +54,7 @@ final class LaneStatus: Sendable {
 
   /// Asks to send to a lane.
   /// - Parameter triesRefused: whether a lane whose credentials are refused counts as open, as for a sendout that somebody has resumed.
-  func admit(_ key: Key, triesRefused: Bool = false) -> Admission {
+  func admit(_ key: LaneKey, triesRefused: Bool = false) -> Admission {
     let now = clock()
     return states.withLock { states in
       switch states[key] {
@@ -69,7 +69,7 @@ final class LaneStatus: Sendable {
   }
 
   /// Whether `admit` would let a caller in.
-  func mayTry(_ key: Key) -> Bool {
+  func mayTry(_ key: LaneKey) -> Bool {
     let now = clock()
     return states.withLock { states in
       switch states[key] {
@@ -80,7 +80,7 @@ final class LaneStatus: Sendable {
   }
 
   /// How many pushes `admit` would let in: all, one that probes, or none.
-  func room(_ key: Key, upTo limit: Int) -> Int {
+  func room(_ key: LaneKey, upTo limit: Int) -> Int {
     let now = clock()
     return states.withLock { states in
       switch states[key] {
@@ -88,6 +88,11 @@ final class LaneStatus: Sendable {
       case .closed(_, let until, _), .probing(_, let until, _): until <= now ? min(1, limit) : 0
       }
     }
+  }
+
+  /// Whether the lane is being tried.
+  func isProbing(_ key: LaneKey) -> Bool {
+    states.withLock { if case .probing = $0[key] { true } else { false } }
   }
 
   /// Opens all lanes of a customer, as after its credentials changed.
@@ -98,7 +103,7 @@ final class LaneStatus: Sendable {
   }
 
   /// The caller that probed had nothing to send: the next one may probe at once.
-  func endProbe(_ key: Key) {
+  func endProbe(_ key: LaneKey) {
     let now = clock()
     states.withLock { states in
       guard case .probing(let reason, _, let failures) = states[key] else { return }
@@ -109,7 +114,7 @@ final class LaneStatus: Sendable {
   /// Closes a lane.
   /// - Parameter wish: how long the push service asks to wait.
   @discardableResult
-  func close(_ key: Key, _ reason: ClosureReason, wish: Duration = .zero) -> Closing {
+  func close(_ key: LaneKey, _ reason: ClosureReason, wish: Duration = .zero) -> Closing {
     let now = clock()
     return states.withLock { states in
       let failures: Int
@@ -130,6 +135,34 @@ final class LaneStatus: Sendable {
     }
   }
 
+  /// Opens or closes a lane by what came of some of its pushes, together with what came of others shortly before.
+  /// - Parameter isEnough: whether a finding of an outage closes the lane.
+  /// - Returns: what closing it came to, and why; `nil` if it was not closed.
+  @discardableResult
+  func record(
+    _ service: ServiceAvailability, _ key: LaneKey, by kind: OutageEvidence, isEnough: Bool = true
+  ) -> (reason: String, closing: Closing)? {
+    let now = clock()
+    let finding = evidence.withLock { evidence in
+      var seen = service
+      if let before = evidence[key], before.since + Self.evidenceLife > now { seen.add(before.service) }
+      let finding = service.finding(by: kind) == .available ? .available : seen.finding(by: kind)
+      if finding == .unknown, seen.isEvidence {
+        evidence[key] = (seen, evidence[key].map { $0.since + Self.evidenceLife > now ? $0.since : now } ?? now)
+      } else {
+        evidence[key] = nil
+      }
+      return finding
+    }
+    switch finding {
+    case .available: open(key)
+    case .unavailable(let reason, let wish) where isEnough:
+      return (reason, close(key, .unavailable(reason: reason), wish: wish))
+    case .unavailable, .unknown: break
+    }
+    return nil
+  }
+
   /// A push of the lane was answered, so its push service is available.
-  func open(_ key: Key) { states.withLock { _ = $0.removeValue(forKey: key) } }
+  func open(_ key: LaneKey) { states.withLock { _ = $0.removeValue(forKey: key) } }
 }
