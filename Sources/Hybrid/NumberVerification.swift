@@ -89,7 +89,7 @@ struct NumberVerification: Sendable {
       registration.pinTries < PINs.maximumTries,
       try text.map({ try Self.number($0, field: "msisdn") == number }) ?? true
     else { throw HybridError.noPIN }
-    try await pool.transaction { [self] transaction in
+    try await pool.transaction(of: app.customer.rawValue, locks: .brief) { [self] transaction in
       let rows = try await transaction.query(
         PhoneRegistrationQueries.called, app.customer.rawValue, registration.id, app.appID, Bytes(nonce))
       guard !rows.isEmpty else { throw HybridError.noPIN }

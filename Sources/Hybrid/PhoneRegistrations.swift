@@ -44,7 +44,8 @@ public struct PhoneRegistrations: Sendable {
     let change = try await checked(body, request)
     let number = change.number
     if number != nil { try await verification.checkSMS(request.app.customer) }
-    let (added, nonce) = try await pool.transaction { [self] transaction in
+    let (added, nonce) = try await pool.transaction(of: request.app.customer.rawValue, locks: .brief) {
+      [self] transaction in
       let app = request.app
       let added = try PhoneRegistration(
         try await transaction.query(
@@ -95,7 +96,7 @@ public struct PhoneRegistrations: Sendable {
       }
     } else if let number = change.number, newNumber != nil || current.status != .pinVerified {
       try await verification.checkSMS(request.app.customer)
-      let (waiting, nonce) = try await pool.transaction { [self] in
+      let (waiting, nonce) = try await pool.transaction(of: app.customer.rawValue, locks: .brief) { [self] in
         try await verification.issue(id, number, request, $0)
       }
       current = waiting

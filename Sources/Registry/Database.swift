@@ -11,6 +11,8 @@ public enum DatabaseUnavailable: Sendable, Equatable {
   case nothingDone
   /// Nothing was done: the database is there, but had too much to do, or others were in the way.
   case tooSlow
+  /// Nothing was done: others have locked what it needs.
+  case locked
   /// It may have been done or not.
   case outcomeUnknown
 
@@ -20,6 +22,7 @@ public enum DatabaseUnavailable: Sendable, Equatable {
     switch error {
     case .unknownOutcome: self = .outcomeUnknown
     case .timedOut, .busy: self = .tooSlow
+    case .server(let error) where error.sqlState == ServerError.lockNotAvailable: self = .locked
     case .server(let error) where Self.crowded.contains(error.sqlState): self = .tooSlow
     default:
       guard error.isPassing else { return nil }

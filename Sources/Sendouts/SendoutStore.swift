@@ -39,10 +39,13 @@ public struct SendoutStore: Sendable {
   }
 
   private func atomically<Answer: Sendable>(
-    _ body: @escaping @Sendable (any Querying) async throws -> Answer
+    _ customer: CustomerID, _ body: @escaping @Sendable (any Querying) async throws -> Answer
   ) async throws -> Answer {
     switch place {
-    case .pool(let pool): try await pool.transaction(limit: Ledger.wholeSendoutLimit) { try await body($0) }
+    case .pool(let pool):
+      try await pool.transaction(
+        of: customer.rawValue, limit: Ledger.wholeSendoutLimit, isLong: false, locks: .brief
+      ) { try await body($0) }
     case .transaction(let transaction): try await body(transaction)
     }
   }
@@ -58,7 +61,7 @@ public struct SendoutStore: Sendable {
     // Compiled only as a check: every hub compiles its own.
     let message = try MessageTemplate(request.message)
     try SendoutRules.checkLink(message, beside: request.template)
-    return try await atomically { database in
+    return try await atomically(customer) { database in
       let apps = try await PushApps(database).resolveAll(customer, appIDs: appIDs, type: request.appType)
       let served = try SendoutRules.sendable(apps)
       try message.checkForm(for: served.map(\.type))
@@ -113,13 +116,14 @@ public struct SendoutStore: Sendable {
     try await counted(.cancel, sendout, customer)
   }
 
-  /// Starts, pauses, resumes or cancels a sendout. It waits for no freeze: one that is under way obeys when it ends.
+  /// Starts, pauses, resumes or cancels a sendout. It waits for no freeze: one that is under way obeys when it ends. Nor does it wait for
+  /// long while something else has the sendout's row (`LockWait.brief`).
   /// - Returns: the sendout as it is now, without counts, and the state it was in before.
   public func apply(
     _ verb: SendoutVerb, to sendout: SendoutID, of customer: CustomerID
   ) async throws -> (before: SendoutState, sendout: SendoutReply) {
     let key = SendoutKey(customer, sendout)
-    return try await atomically { database in
+    return try await atomically(customer) { database in
       let (customer, number) = (key.customer.rawValue, key.sendout.rawValue)
       guard let row = try await database.query(SendoutQueries.lock, customer, number).first else {
         throw SendoutError.sendoutUnknown(key.sendout)

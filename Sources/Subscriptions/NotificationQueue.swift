@@ -98,7 +98,7 @@ struct NotificationQueue: Sendable {
   func take(_ lane: Lane, upTo limit: Int, from pool: Pool, vault: Vault) async throws -> Batch {
     // Asked first on a shared connection: the app's lanes would wait on all those that transactions have.
     try await pool.query(DatasyncQueries.isFree, lane.customer.rawValue, lane.app)
-    return try await pool.transaction { database in
+    return try await pool.transaction(of: lane.customer.rawValue) { database in
       let queue = NotificationQueue(database: database, run: run, lease: lease)
       var asked = ContinuousClock.now
       try await database.query(Self.planOnce)

@@ -42,7 +42,7 @@ public struct SubscriptionStore: Sendable {
   ) async throws -> SubscriptionReply {
     let path = try DatasyncPath(text: request.path)
     let flags = try Self.flags(request)
-    return try await pool.transaction { [vault] database in
+    return try await pool.transaction(of: customer.rawValue, locks: .brief) { [vault] database in
       do {
         let (place, targetKey) = (Bytes(TreeChange.key(path.stored)), Bytes(TreeChange.key("\(service)|\(target)")))
         try await database.query(DatasyncQueries.shareKey, customer.rawValue, app)
@@ -79,7 +79,7 @@ public struct SubscriptionStore: Sendable {
   /// Ends a subscription; its device is not told.
   /// - Throws: `SubscriptionsError.subscriptionUnknown`.
   public func remove(_ customer: CustomerID, app: String, _ id: SubscriptionID) async throws -> SubscriptionReply {
-    try await pool.transaction { database in
+    try await pool.transaction(of: customer.rawValue, locks: .brief) { database in
       try await database.query(DatasyncQueries.shareKey, customer.rawValue, app)
       guard let row = try await database.query(SubscriptionQueries.remove, customer.rawValue, app, id.rawValue).first
       else { throw SubscriptionsError.subscriptionUnknown(id) }

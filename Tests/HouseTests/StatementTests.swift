@@ -50,7 +50,8 @@ import Testing
 
   /// Commands that read no customer's table.
   private static let commands: Set<String> = [
-    "transaction.begin", "transaction.commit", "transaction.rollback", "database.exists", "database.create",
+    "transaction.begin", "transaction.limit_locks", "transaction.commit", "transaction.rollback", "database.exists",
+    "database.create",
   ]
 
   @Test func `PostgreSQL accepts every statement`() async throws {

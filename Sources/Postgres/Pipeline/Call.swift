@@ -33,6 +33,9 @@ final class Call: @unchecked Sendable {
   let role: Role
   /// How long it may run before the client has it cancelled, if the server has not done so by itself.
   let limit: Duration?
+  /// The customer whom it serves: a tenant's statement compares `customer_id` with `$1`. 0 for any other, which serves the hub itself or
+  /// several customers.
+  let flow: Int64
   /// When the caller is answered at the latest, whatever has become of the call.
   let deadline: MonotonicInstant
   var continuation: UnsafeContinuation<Rows, any Error>?
@@ -58,6 +61,8 @@ final class Call: @unchecked Sendable {
   var isInFlight = false
   /// Whether it was sent again because the prepared statement was stale.
   var wasReprepared = false
+  /// Where it waits in the pool, and which shared connection it holds.
+  var place = FlowPlace()
   private(set) var isFinished = false
 
   init(
@@ -69,6 +74,7 @@ final class Call: @unchecked Sendable {
     self.role = role
     self.limit = limit
     self.deadline = deadline
+    flow = statement.isTenants ? parameters.firstInteger : 0
   }
 
   func succeed(_ result: ResultBox) {
@@ -86,6 +92,11 @@ final class Call: @unchecked Sendable {
     if let continuation = continuation.take() { return continuation.resume(throwing: error) }
     completion.take()?(.failure(error))
   }
+}
+
+extension Call: FlowMember {
+  /// A statement costs something without parameters, too.
+  var cost: Int { 256 + parameters.bytes.count }
 }
 
 // MARK: - What an error means for the call that met it

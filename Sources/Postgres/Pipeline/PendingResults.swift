@@ -28,6 +28,14 @@ struct PendingResults {
     }
   }
 
+  /// The flow of the call that the server is at. It may keep results until the next Sync, so that is certain only if all calls
+  /// before that are of one flow.
+  var flowAtHead: Int64? {
+    guard let flow = headCall?.flow else { return nil }
+    let other = firstCallBeforeSync { $0.flow != flow }
+    return other == nil ? flow : nil
+  }
+
   /// Every call that awaits a result, in order.
   var calls: [Call] { queue.compactMap { if case .execute(let call, _) = $0 { call } else { nil } } }
 

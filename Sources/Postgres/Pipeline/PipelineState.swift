@@ -49,6 +49,8 @@ struct PipelineState {
       callsInFlight: callsInFlight, bytesInFlight: bytesInFlight,
       headSince: pending.isEmpty ? .distantFuture : pending.since)
   }
+  /// Whose statement the server is at, if that is certain; see `PendingResults`.
+  var flowAtHead: Int64? { pending.flowAtHead }
   /// Whether nothing is pending, so that the connection may change its mode or be leased to somebody else.
   var isIdle: Bool { pending.isEmpty && !segmentIsOpen }
   /// Whether results are expected.

@@ -21,23 +21,23 @@ final class Lease: Sendable {
 
   /// Runs one statement.
   /// - Parameters:
-  ///   - prelude: a statement sent in front, under the same Sync, whose result is ignored.
+  ///   - preludes: statements sent in front, under the same Sync, whose results are ignored.
   ///   - isLast: whether nothing but the release may follow.
   ///   - isCancellable: whether the end of the task cancels the statement on the server.
   ///   - deadline: when the caller is answered at the latest.
   @discardableResult
   func run(
     _ statement: Statement, _ parameters: ParameterBuffer = ParameterBuffer(), role: Call.Role,
-    after prelude: Statement? = nil, isLast: Bool = false, isCancellable: Bool = true,
+    after preludes: [Statement] = [], isLast: Bool = false, isCancellable: Bool = true,
     deadline: MonotonicInstant = .distantFuture
   ) async throws -> Rows {
     let call = Call(statement, parameters, role: role, limit: limit, deadline: deadline)
-    let first = prelude.map { Call($0, ParameterBuffer(), role: .begin, limit: limit) }
+    let first = preludes.map { Call($0, ParameterBuffer(), role: .begin, limit: limit) }
     let (session, id) = (session, id)
     return try await reactor.run(call, isCancellable: isCancellable) { driver in
       call.isTaken = true
       guard id == session.leaseID else { return call.fail(PostgresError.leaseOver(statement.name)) }
-      if let first { session.send(first, at: driver.now) }
+      for prelude in first { session.send(prelude, at: driver.now) }
       if call.cancelling != nil || call.deadline <= driver.now {
         call.fail(call.cancelling != nil ? CancellationError() : call.deadlineError)
         session.endSegment()
@@ -99,13 +99,27 @@ extension Reactor {
 /// A caller that waits for a lease.
 ///
 /// `@unchecked Sendable`: set up by the caller, handed over through the inbox's lock, then used on the reactor's thread alone.
-final class ConnectionWaiter: @unchecked Sendable {
+final class ConnectionWaiter: @unchecked Sendable, FlowMember {
+  /// Whose transaction it is; 0 for the hub's own.
+  let flow: Int64
+  /// Whether the connection may be held for long, as by a freeze or a COPY.
+  let isLong: Bool
   var continuation: UnsafeContinuation<Lease, any Error>?
+  /// Where it waits in the pool, and which connection it holds.
+  var place = FlowPlace()
   var expires = MonotonicInstant.distantFuture
   /// Whether the reactor has taken it from the inbox: a cancellation can overtake it there.
   var isTaken = false
   private(set) var isCancelled = false
   private(set) var isFinished = false
+
+  init(flow: Int64 = 0, isLong: Bool = false) {
+    self.flow = flow
+    self.isLong = isLong
+  }
+
+  /// A turn.
+  var cost: Int { FlowTable<ConnectionWaiter>.turn }
 
   func finish(_ outcome: Result<Lease, any Error>) {
     guard !isFinished else { return }

@@ -87,16 +87,22 @@ public final class Pool: Querying, Service {
 
   /// Runs `body` between BEGIN and COMMIT on a connection of its own; rolls back when it throws or is cancelled.
   ///
-  /// - Parameter limit: how long each statement may run before it is cancelled from here, when that is longer than usual;
-  ///   the server's own `statement_timeout` is the body's to set.
+  /// Customers take turns for connections, and each has a share of them (`PoolState.Shares`).
+  /// - Parameters:
+  ///   - customer: whose transaction it is; `nil` for the hub's own, which has no share to keep to.
+  ///   - limit: how long each statement may run before it is cancelled from here, when that is longer than usual;
+  ///     the server's own `statement_timeout` is the body's to set.
+  ///   - isLong: whether it takes long as a rule, and so leaves some connections to short ones; by default, whether it has a limit.
+  ///   - locks: how long what others have locked is waited for.
   /// - Throws: what `body` throws; `PostgresError.unknownOutcome` when the connection was lost while COMMIT was under way;
   ///   any other error means that the transaction had no effect.
   public func transaction<Answer: Sendable>(
-    limit: Duration? = nil, _ body: @Sendable (Transaction) async throws -> Answer
+    of customer: Int64? = nil, limit: Duration? = nil, isLong: Bool? = nil, locks: LockWait = .unlimited,
+    _ body: @Sendable (Transaction) async throws -> Answer
   ) async throws -> Answer {
-    var lease = try await leaseConnection()
+    var lease = try await leaseConnection(of: customer, isLong: isLong ?? (limit != nil))
     if let limit { lease = lease.limited(to: limit) }
-    let transaction = Transaction(lease)
+    let transaction = Transaction(lease, locks)
     let answer: Answer
     do {
       answer = try await body(transaction)
@@ -116,7 +122,7 @@ public final class Pool: Querying, Service {
   /// - Throws: what `chunks` throws; `PostgresError`; `CancellationError`.
   public func copyIn<Chunks: AsyncSequence & Sendable>(_ sql: String, _ chunks: Chunks) async throws -> Int
   where Chunks.Element == [UInt8] {
-    let lease = try await leaseConnection()
+    let lease = try await leaseConnection(isLong: true)
     defer { lease.release() }
     return try await lease.copyIn(sql, chunks, isWithinTransaction: false)
   }
@@ -128,8 +134,9 @@ public final class Pool: Querying, Service {
   public func notifications(on channels: [String]) -> Notifications { Notifications(self, channels) }
 
   /// A connection of the caller's own.
-  func leaseConnection() async throws -> Lease {
-    let waiter = ConnectionWaiter()
+  /// - Parameter isLong: whether it may be held for long.
+  func leaseConnection(of customer: Int64? = nil, isLong: Bool = false) async throws -> Lease {
+    let waiter = ConnectionWaiter(flow: customer ?? 0, isLong: isLong)
     return try await withTaskCancellationHandler {
       try await withUnsafeThrowingContinuation { continuation in
         waiter.continuation = continuation
@@ -149,6 +156,15 @@ public final class Pool: Querying, Service {
   func unsubscribe(_ subscription: Subscription) {
     _ = reactor.post(.perform { $0.listener.remove(subscription) })
   }
+}
+
+/// How long a transaction waits for what others have locked.
+public enum LockWait: Sendable {
+  /// As long as its statements may run.
+  case unlimited
+  /// Two seconds for each lock; then it fails with `ServerError.lockNotAvailable`. It is for requests: who waits holds one of the few
+  /// connections that there are, and the client can repeat what it asked for.
+  case brief
 }
 
 /// A snapshot of what a pool is doing.

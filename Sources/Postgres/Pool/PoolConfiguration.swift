@@ -6,8 +6,9 @@ public struct PoolConfiguration: Sendable {
   public var connectionString: String
   /// Connections shared by statements outside transactions. The first is opened at once, the others when they are needed.
   public var sharedConnections = 4
-  /// Connections for transactions and COPY, each leased to one at a time; opened when first needed.
-  public var dedicatedConnections = 4
+  /// Connections for transactions and COPY, each leased to one at a time; opened when first needed. A customer has a third of them
+  /// for its short transactions, and one for a long one.
+  public var dedicatedConnections = 6
   /// How long opening one connection may take, once the host's name is resolved: the system's resolver has time limits of its
   /// own. A failed attempt is repeated, after growing delays, for as long as the pool lives.
   public var connectTimeout: Duration = .seconds(5)

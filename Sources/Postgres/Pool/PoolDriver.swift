@@ -37,7 +37,13 @@ final class PoolDriver {
   /// Does everything there is to do, after the inbox and before the next wait.
   func work() {
     for case let session? in sessions where session.deadline <= now { session.tick(at: now) }
-    for case let session? in sessions { state.connections[session.id].load = session.load }
+    for case let session? in sessions {
+      let load = session.load
+      state.connections[session.id].load = load
+      if load.isLong(at: now), state.connections[session.id].phase == .shared, let flow = session.pipeline.flowAtHead {
+        state.keepsBusy(flow, at: now)
+      }
+    }
     state.needsListener = listener.isNeeded
     while let action = state.next(at: now) { perform(action) }
     for session in unflushed {
@@ -59,7 +65,9 @@ final class PoolDriver {
   private func perform(_ action: PoolState.Action) {
     switch action {
     case .open(let id, let purpose): open(id, purpose)
-    case .send(let call, let id): session(id).send(call, at: now)
+    case .send(let call, let id):
+      session(id).send(call, at: now)
+      if !call.isInFlight { left(call) }
     case .lease(let id, let waiter): lease(session(id), to: waiter)
     case .turnAway(let call, let error): turnAway(call, error)
     case .refuse(let waiter, let error): refuse(waiter, error)
@@ -86,6 +94,9 @@ final class PoolDriver {
     guard call.cancelling == nil else { return call.fail(CancellationError()) }
     if let error = state.enqueue(call, at: now) { turnAway(call, error) }
   }
+
+  /// A call is no longer in flight.
+  func left(_ call: Call) { state.left(call, at: now) }
 
   /// A call that certainly had no effect is to be sent again.
   func resend(_ call: Call) {
@@ -265,7 +276,7 @@ final class PoolDriver {
     }
     return PoolStatus(
       sharedConnections: state.count(.shared), dedicatedConnections: state.count(.idle) + state.count(.leased),
-      statementsInFlight: inFlight, statementsWaiting: state.calls.count, transactionsWaiting: state.waiters.count,
+      statementsInFlight: inFlight, statementsWaiting: state.calls.count, transactionsWaiting: state.waiting,
       failedAttempts: state.backoff.failures)
   }
 

@@ -1,5 +1,3 @@
-import DequeModule
-
 /// What a pool decides, without its connections: it takes events and gives actions.
 ///
 /// The pool: **running** → **draining** (takes nothing new, finishes what it has) → **closed**.
@@ -17,6 +15,9 @@ import DequeModule
 /// `PipelineState`, which may hand it back: → waiting (`requeue`).
 ///
 /// A waiter, who wants a connection: **waiting** → **leased** (`next`), or turned away (`next`).
+///
+/// Connections are shared by customer (`FlowTable`): those that wait take turns, and each customer has a share of every kind, so
+/// that one that sends much, or what takes long, leaves others theirs (`Shares`).
 ///
 /// After a failure to connect, connections are opened one at a time, and later with each failure, until the server answers.
 struct PoolState {
@@ -53,18 +54,55 @@ struct PoolState {
     fileprivate(set) var phase = Phase.closed
     /// Whether the server has answered on it: a proxy may open connections to nowhere.
     fileprivate(set) var isProven = false
+    /// Calls in flight on it of flows that keep connections busy for long.
+    fileprivate(set) var slowCalls = 0
+    /// Who leases it.
+    fileprivate var holder: ConnectionWaiter?
     /// How busy it is. The driver sets it once a turn.
     var load = ConnectionLoad()
   }
 
+  /// How many connections one customer may use at a time, of each kind.
+  struct Shares {
+    /// Shared connections with statements of one customer: all but one.
+    let pipelines: Int
+    /// Shared connections with statements of all customers whose statements take long: all but one.
+    let allSlowPipelines: Int
+    /// Short transactions of one customer.
+    let transactions: Int
+    /// Long transactions of one customer.
+    let longTransactions: Int
+    /// Long transactions of all: what is left is for short ones alone.
+    let allLongTransactions: Int
+
+    init(_ configuration: PoolConfiguration) {
+      let (shared, dedicated) = (configuration.sharedConnections, configuration.dedicatedConnections)
+      pipelines = max(1, shared - 1)
+      allSlowPipelines = max(1, shared - 1)
+      transactions = max(1, dedicated / 3)
+      allLongTransactions = max(1, dedicated - transactions)
+      longTransactions = max(1, allLongTransactions / 2)
+    }
+  }
+
   private let configuration: PoolConfiguration
+  let shares: Shares
   private let hungAfter: Int64
   private(set) var phase = Phase.running
   var connections: [Connection]
   /// Calls for the shared connections.
-  private(set) var calls = CallQueue()
-  /// Callers that wait for a connection of their own; first come, first served.
-  private(set) var waiters: Deque<ConnectionWaiter> = []
+  private(set) var calls: FlowTable<Call>
+  /// Callers that wait for a connection of their own, for a short time.
+  private(set) var waiters: FlowTable<ConnectionWaiter>
+  /// Those that may have it for long.
+  private(set) var longWaiters: FlowTable<ConnectionWaiter>
+  /// Whether a long one has the next turn: both kinds take turns.
+  private var longIsNext = false
+  /// Connections that are leased for long.
+  private var longLeases = 0
+  /// What has waited too long, and is to be turned away.
+  private var lateCalls: [Call] = []
+  private var lateWaiters: [ConnectionWaiter] = []
   private(set) var backoff = ReconnectBackoff()
   /// Whether anybody listens to notifications.
   var needsListener = false
@@ -82,12 +120,19 @@ struct PoolState {
 
   /// By how much a call may outlive its deadline, so that many deadlines in a row are looked at together.
   private static let deadlineAccuracy = Duration.milliseconds(10)
+  /// How long a customer leaves a connection to others after a statement of its took long. Others of it may wait that long for their
+  /// turn.
+  private static let slowFor = Duration.seconds(10)
 
   init(_ configuration: PoolConfiguration) {
     self.configuration = configuration
     hungAfter = configuration.hungAfter.wholeNanoseconds
     let most = configuration.sharedConnections + configuration.dedicatedConnections + 1
     connections = Array(repeating: Connection(), count: most)
+    shares = Shares(configuration)
+    calls = FlowTable(connections: most)
+    waiters = FlowTable(connections: most)
+    longWaiters = FlowTable(connections: most)
   }
 
   /// Connections that are in this phase now.
@@ -113,19 +158,36 @@ struct PoolState {
     calls.appendAgain(call)
   }
 
+  /// A call is no longer in flight. If it comes back, that is said before `requeue`.
+  mutating func left(_ call: Call, at now: MonotonicInstant) {
+    let time = now.nanoseconds - call.sentAt.nanoseconds
+    if let id = calls.leave(call, after: time), call.place.isSlow { connections[id].slowCalls -= 1 }
+  }
+
+  /// The server has been at a statement of this customer for long, on a shared connection.
+  mutating func keepsBusy(_ customer: Int64, at now: MonotonicInstant) {
+    if customer != 0 { calls.markSlow(customer, until: now.advanced(by: Self.slowFor)) }
+  }
+
   /// There is a deadline then, of a call that waits or is in flight.
   mutating func watch(_ deadline: MonotonicInstant) { earliestDeadline = min(earliestDeadline, deadline) }
+
+  /// Callers that wait for a connection of their own.
+  var waiting: Int { waiters.count + longWaiters.count }
 
   /// A caller wants a connection.
   /// - Returns: why the caller is turned away, if that is so.
   mutating func enqueue(_ waiter: ConnectionWaiter, at now: MonotonicInstant) -> PostgresError? {
     guard phase == .running else { return .shutDown }
-    if waiters.count >= configuration.queueLimit { removeFinished(at: now) }
-    guard waiters.count < configuration.queueLimit else {
-      return .busy("\(configuration.queueLimit) transactions are waiting already")
+    if waiting >= configuration.queueLimit { removeFinished(at: now) }
+    // A customer leaves room to others.
+    let mostOfFlow = waiter.flow == 0 ? configuration.queueLimit : max(1, configuration.queueLimit / 2)
+    let ofFlow = waiters.count(of: waiter.flow) + longWaiters.count(of: waiter.flow)
+    guard waiting < configuration.queueLimit, ofFlow < mostOfFlow else {
+      return .busy("\(min(waiting, mostOfFlow)) transactions are waiting already")
     }
     waiter.expires = now.advanced(by: configuration.queueTimeout)
-    waiters.append(waiter)
+    if waiter.isLong { longWaiters.append(waiter) } else { waiters.append(waiter) }
     return nil
   }
 
@@ -160,11 +222,29 @@ struct PoolState {
   }
 
   /// The connection is gone, for any other reason.
-  mutating func closed(_ id: ConnectionID) { connections[id] = Connection() }
+  mutating func closed(_ id: ConnectionID) {
+    giveBack(id)
+    // What was in flight on it says itself that it is so no longer.
+    let slowCalls = connections[id].slowCalls
+    connections[id] = Connection()
+    connections[id].slowCalls = slowCalls
+  }
 
   /// A leased connection comes back, fit for another lease.
   mutating func returned(_ id: ConnectionID) {
+    giveBack(id)
     if connections[id].phase == .leased { connections[id].phase = .idle }
+  }
+
+  /// Ends the lease, if there is one.
+  private mutating func giveBack(_ id: ConnectionID) {
+    guard let holder = connections[id].holder.take() else { return }
+    if holder.isLong {
+      longWaiters.leave(holder)
+      longLeases -= 1
+    } else {
+      waiters.leave(holder)
+    }
   }
 
   // MARK: The end
@@ -180,9 +260,11 @@ struct PoolState {
     phase = .closed
     defer {
       calls.removeAll { _ in true }
-      waiters.removeAll()
+      waiters.removeAll { _ in true }
+      longWaiters.removeAll { _ in true }
+      (lateCalls, lateWaiters) = ([], [])
     }
-    return (calls.all, Array(waiters))
+    return (calls.all + lateCalls, waiters.all + longWaiters.all + lateWaiters)
   }
 
   // MARK: What to do
@@ -204,7 +286,7 @@ struct PoolState {
   /// When `next` will have something to do though no event occurs.
   var wakeTime: MonotonicInstant {
     var next = min(calls.expires, max(earliestDeadline, deadlinesPassedUntil))
-    if let waiter = waiters.first { next = min(next, waiter.expires) }
+    next = min(next, waiters.expires, longWaiters.expires)
     if let purpose = neededPurpose { next = min(next, opensNotBefore(purpose)) }
     return next
   }
@@ -230,55 +312,71 @@ struct PoolState {
   }
 
   private mutating func expire(at now: MonotonicInstant) -> Action? {
-    while let call = calls.popExpired(at: now) {
-      if !call.isFinished { return .turnAway(call, .unavailable(timeoutReason)) }
-    }
-    while let waiter = waiters.first, waiter.isFinished || waiter.expires <= now {
-      waiters.removeFirst()
-      if !waiter.isFinished { return .refuse(waiter, .unavailable(timeoutReason)) }
-    }
+    lateCalls += calls.removeExpired(at: now)
+    lateWaiters += waiters.removeExpired(at: now)
+    lateWaiters += longWaiters.removeExpired(at: now)
+    if let call = lateCalls.popLast() { return .turnAway(call, .unavailable(timeoutReason)) }
+    if let waiter = lateWaiters.popLast() { return .refuse(waiter, .unavailable(timeoutReason)) }
     return nil
   }
 
   private mutating func dispatch(at now: MonotonicInstant) -> Action? {
-    while let call = calls.first {
-      if call.isFinished {
-        calls.removeFirst()
-        continue
+    var passed = 0
+    while passed < max(1, calls.waitingFlows), let call = calls.next() {
+      let (best, anyHasRoom) = leastLoaded(for: call, at: now)
+      guard anyHasRoom else { return nil }
+      if let id = best, isWorthSending(to: id, at: now) {
+        calls.take(for: id, at: now)
+        connections[id].load.add(call, at: now)
+        if call.place.isSlow { connections[id].slowCalls += 1 }
+        return .send(call, id)
       }
-      guard let id = leastLoaded(at: now) else { return nil }
-      if connections[id].load.callsInFlight > 0 {
-        wantsAnotherShared = true
-        // Better to wait for a connection that is about to be there than behind a statement of unknown length.
-        if connections[id].load.isSlow(at: now), mayHaveAnotherShared { return nil }
-      }
-      calls.removeFirst()
-      connections[id].load.add(call, at: now)
-      return .send(call, id)
+      // Its flow has its share, or waits for a connection to be opened; others need not wait.
+      calls.pass()
+      passed += 1
     }
     return nil
   }
 
-  /// The shared connection that has least to do. Not one whose server seems to hang: what waits can still be turned away, and
-  /// what was sent cannot.
-  private func leastLoaded(at now: MonotonicInstant) -> ConnectionID? {
+  /// It is better to wait for a connection that is about to be there than behind a statement of unknown length.
+  private mutating func isWorthSending(to id: ConnectionID, at now: MonotonicInstant) -> Bool {
+    guard connections[id].load.callsInFlight > 0 else { return true }
+    wantsAnotherShared = true
+    return !(connections[id].load.isSlow(at: now) && mayHaveAnotherShared)
+  }
+
+  /// The shared connection that has least to do, of those that the call's flow may use. Not one whose server seems to hang: what waits
+  /// can still be turned away, and what was sent cannot. Rather none that is slow, or has statements of those that are.
+  private func leastLoaded(for call: Call, at now: MonotonicInstant) -> (best: ConnectionID?, anyHasRoom: Bool) {
     var best: ConnectionID?
     var least = Int.max
+    var anyHasRoom = false
+    let isSlow = calls.isSlow(call, at: now)
+    let isCustomers = call.flow != 0
+    let hasShare = isCustomers && calls.connections(of: call) >= shares.pipelines
+    let slowOnesHaveTheirs =
+      isSlow && connections.count { $0.phase == .shared && $0.slowCalls > 0 } >= shares.allSlowPipelines
     for id in connections.indices where connections[id].phase == .shared {
       let load = connections[id].load
       guard load.hasRoom, load.timeAtHead(at: now) <= hungAfter else { continue }
-      let count = load.callsInFlight + (load.isSlow(at: now) ? ConnectionLoad.mostCalls : 0)
+      anyHasRoom = true
+      if hasShare, !calls.holds(call, on: id) { continue }
+      if isCustomers, !calls.hasWindow(call, on: id) { continue }
+      if slowOnesHaveTheirs, connections[id].slowCalls == 0 { continue }
+      var count = load.callsInFlight
+      if load.isSlow(at: now) || (!isSlow && connections[id].slowCalls > 0) { count += ConnectionLoad.mostCalls }
       guard count < least else { continue }
       (best, least) = (id, count)
       if count == 0 { break }
     }
-    return best
+    return (best, anyHasRoom)
   }
 
-  /// Calls beyond the queue's limit, once the connections have taken what they can: the last to arrive.
+  /// Calls beyond the queue's limit, once the connections have taken what they can: the last to arrive of the customer that has most
+  /// waiting.
   private mutating func turnAwaySurplus(at now: MonotonicInstant) -> Action? {
     if calls.count > configuration.queueLimit { removeFinished(at: now) }
-    while calls.count > configuration.queueLimit, let call = calls.popLast() {
+    while calls.count > configuration.queueLimit, let call = calls.popSurplus() {
       if !call.isFinished {
         return .turnAway(call, .busy("\(configuration.queueLimit) statements are waiting already"))
       }
@@ -292,18 +390,34 @@ struct PoolState {
     finishedRemovedUntil = now.advanced(by: Self.deadlineAccuracy)
     calls.removeAll(where: \.isFinished)
     waiters.removeAll(where: \.isFinished)
+    longWaiters.removeAll(where: \.isFinished)
   }
 
   private mutating func lease() -> Action? {
-    while let waiter = waiters.first {
-      if waiter.isFinished {
-        waiters.removeFirst()
-        continue
-      }
-      guard let id = connections.firstIndex(where: { $0.phase == .idle }) else { return nil }
-      waiters.removeFirst()
-      connections[id].phase = .leased
-      return .lease(id, waiter)
+    guard !waiters.isEmpty || !longWaiters.isEmpty else { return nil }
+    let id = connections.firstIndex { $0.phase == .idle }
+    let longHaveTheirs = longLeases >= shares.allLongTransactions
+    let long = longHaveTheirs ? nil : Self.next(of: &longWaiters, share: shares.longTransactions)
+    let short = Self.next(of: &waiters, share: shares.transactions)
+    guard let id, let waiter = longIsNext ? long ?? short : short ?? long else { return nil }
+    if waiter.isLong {
+      longWaiters.take(for: id)
+      longLeases += 1
+    } else {
+      waiters.take(for: id)
+    }
+    longIsNext = !waiter.isLong
+    connections[id].phase = .leased
+    connections[id].holder = waiter
+    return .lease(id, waiter)
+  }
+
+  /// The first whose customer has not got its share.
+  private static func next(of waiters: inout FlowTable<ConnectionWaiter>, share: Int) -> ConnectionWaiter? {
+    for _ in 0..<max(1, waiters.waitingFlows) {
+      guard let waiter = waiters.next() else { return nil }
+      if waiter.flow == 0 || waiters.connections(of: waiter) < share { return waiter }
+      waiters.pass()
     }
     return nil
   }
@@ -341,10 +455,11 @@ struct PoolState {
   }
 
   private var needsDedicated: Bool {
-    guard !waiters.isEmpty else { return false }
+    guard !waiters.isEmpty || !longWaiters.isEmpty else { return false }
     let free = count(.idle) + count(.opening(.dedicated))
     guard free + count(.leased) < configuration.dedicatedConnections else { return false }
-    return waiters.count > free && waiters.lazy.filter { !$0.isFinished }.prefix(free + 1).count > free
+    if waiters.hasUnfinished(moreThan: free) { return true }
+    return longLeases < shares.allLongTransactions && longWaiters.hasUnfinished(moreThan: free)
   }
 
   /// Whether another shared connection is about to be there, or will be opened now.
@@ -354,7 +469,7 @@ struct PoolState {
   }
 
   private var isDone: Bool {
-    calls.isEmpty && waiters.isEmpty
+    calls.isEmpty && waiters.isEmpty && longWaiters.isEmpty && lateCalls.isEmpty && lateWaiters.isEmpty
       && !connections.contains { $0.phase == .leased || ($0.phase == .shared && $0.load.callsInFlight > 0) }
   }
 

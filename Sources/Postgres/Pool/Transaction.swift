@@ -6,23 +6,29 @@ public final class Transaction: Querying {
   private enum State { case fresh, begun, ended }
 
   private let lease: Lease
+  /// What stands in front of its first statement.
+  private let preludes: [Statement]
   private let state = Mutex(State.fresh)
 
   private static let begin = Statement("transaction.begin", .write, "BEGIN")
+  private static let limitLocks = Statement("transaction.limit_locks", .write, "SET LOCAL lock_timeout = '2s'")
   private static let commit = Statement("transaction.commit", .write, "COMMIT")
   private static let rollback = Statement("transaction.rollback", .write, "ROLLBACK")
 
-  init(_ lease: Lease) { self.lease = lease }
+  init(_ lease: Lease, _ locks: LockWait = .unlimited) {
+    self.lease = lease
+    preludes = locks == .brief ? [Self.begin, Self.limitLocks] : [Self.begin]
+  }
 
   /// Runs one statement, encoded beforehand. Call `query` instead.
   public func run(
     _ statement: Statement, _ parameters: ParameterBuffer, deadline: ContinuousClock.Instant?
   ) async throws -> Rows {
     try parameters.validate(for: statement)
-    // BEGIN is sent with the first statement and shares its Sync, which saves a round trip.
+    // BEGIN is sent with the first statement and shares its Sync, which saves a round trip. So is what limits its locks.
     let isFresh = try enter(statement.name)
     return try await lease.run(
-      statement, parameters, role: .within, after: isFresh ? Self.begin : nil, deadline: .init(deadline))
+      statement, parameters, role: .within, after: isFresh ? preludes : [], deadline: .init(deadline))
   }
 
   /// COPY … FROM STDIN within this transaction, while no other of its statements runs.
@@ -42,7 +48,8 @@ public final class Transaction: Querying {
   }
 
   private func beginIfFresh(_ statement: String) async throws {
-    if try enter(statement) { _ = try await lease.run(Self.begin, role: .within, isCancellable: false) }
+    guard try enter(statement) else { return }
+    for prelude in preludes { try await lease.run(prelude, role: .within, isCancellable: false) }
   }
 
   /// Whether this is the transaction's first statement.

@@ -202,16 +202,20 @@ final class Session: @unchecked Sendable {
     case .deallocate(let plan): sent(connection.sendDeallocate(name: plan.name))
     case .sync: sent(connection.sync())
     case .succeed(let call, let result):
+      driver.left(call)
       call.meter?.succeeded(call, at: driver.now)
       call.succeed(result)
     case .fail(let call, let error):
+      driver.left(call)
       call.meter?.failed(call, error, at: driver.now)
       if case PostgresError.server(let error) = error, error.sqlState == ServerError.readOnlyTransaction {
         isReadOnly = true
       }
       call.fail(error)
     case .giveUp(let call, let error): call.fail(error)
-    case .resend(let call): driver.resend(call)
+    case .resend(let call):
+      driver.left(call)
+      driver.resend(call)
     case .requestCancel: requestCancel()
     case .close(let why): close(why)
     }

@@ -18,6 +18,8 @@ public struct Statement: Sendable {
   public let effect: Effect
   /// One statement, parameters written `$1`, `$2`, ….
   public let sql: String
+  /// Whether it is of a tenant's table: then its first parameter is the customer, whose turn it takes in the pool.
+  let isTenants: Bool
 
   /// - Parameters:
   ///   - name: unique in the process, at most 63 bytes (longer names are truncated by PostgreSQL).
@@ -26,6 +28,7 @@ public struct Statement: Sendable {
     self.name = name
     self.effect = effect
     self.sql = sql
+    isTenants = sql.contains("customer_id")
   }
 }
 

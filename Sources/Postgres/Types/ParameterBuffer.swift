@@ -8,6 +8,12 @@ public struct ParameterBuffer: Sendable {
 
   package var count: Int { types.count }
 
+  /// The first parameter, if it is a bigint; else 0.
+  var firstInteger: Int64 {
+    guard types.first == PostgresType.int8.rawValue, lengths[0] == 8 else { return 0 }
+    return bytes.withUnsafeBytes { Int64(bigEndian: $0.loadUnaligned(as: Int64.self)) }
+  }
+
   /// - Parameter capacity: about how many bytes there will be.
   package init(capacity: Int = 0) { bytes.reserveCapacity(capacity) }
 

@@ -93,7 +93,7 @@ struct ManagementStores: Sendable {
   func change<Answer: Sendable>(
     _ customer: CustomerID, _ work: @escaping @Sendable (ManagementChange) async throws -> Answer
   ) async throws -> Answer {
-    try await pool.transaction(limit: Ledger.wholeSendoutLimit) {
+    try await pool.transaction(of: customer.rawValue, limit: Ledger.wholeSendoutLimit, locks: .brief) {
       try await work(ManagementChange($0, customer: customer, actor: Self.actor))
     }
   }

@@ -32,7 +32,8 @@ extension Setting {
   static let databaseConnections = Setting(
     "database-connections", "connections that requests share; reports have two of their own", fallback: "4")
   static let databaseTransactions = Setting(
-    "database-transactions", "connections for transactions, opened when needed", fallback: "4")
+    "database-transactions", "connections for transactions, opened when needed; a customer has a third of them",
+    fallback: "6")
   static let masterKey = Setting(
     "master-key", "32 random bytes in base64 that seal the credentials: openssl rand -base64 32",
     isSecret: true)

@@ -24,7 +24,7 @@ public struct IdempotentReplies: Sendable {
   }
 
   /// Runs `body` in one transaction together with the note that it ran. A repetition of the request, while it runs or later, gets
-  /// the same reply and runs nothing. When `body` throws, nothing is noted and a repetition runs again.
+  /// the same reply and runs nothing. It waits for two seconds while it runs (`LockWait.brief`). When `body` throws, nothing is noted and a repetition runs again.
   /// - Parameters:
   ///   - actor: who makes the request.
   ///   - key: the header's value, 1 to 255 characters; `nil` when there was none, so that every request runs.
@@ -39,7 +39,8 @@ public struct IdempotentReplies: Sendable {
   ) async throws -> StoredReply {
     guard let key else { return try await change(customer, by: actor, limit: limit, body) }
     let checked = try TextRule("Idempotency-Key", maximum: 255).require(key)
-    return try await pool.transaction(limit: limit) { transaction in
+    return try await pool.transaction(of: customer.rawValue, limit: limit, isLong: false, locks: .brief) {
+      transaction in
       let request = IdempotentRequest(customer: customer, key: checked, fingerprint: fingerprint, vault: vault)
       let change = ManagementChange(transaction, customer: customer, actor: actor)
       let reply = try await request.once(in: transaction) { try await body(change) }
@@ -55,7 +56,7 @@ public struct IdempotentReplies: Sendable {
     _ customer: CustomerID, by actor: ChangeAuthor, limit: Duration? = nil,
     _ body: @escaping @Sendable (ManagementChange) async throws -> Answer
   ) async throws -> Answer {
-    try await pool.transaction(limit: limit) {
+    try await pool.transaction(of: customer.rawValue, limit: limit, isLong: false, locks: .brief) {
       let change = ManagementChange($0, customer: customer, actor: actor)
       let answer = try await body(change)
       try await change.holdKey()

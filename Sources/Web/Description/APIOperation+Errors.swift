@@ -20,7 +20,7 @@ extension APIOperation {
   private var commonErrors: [APIResponse] {
     switch tag {
     case .gateway, .pages, .operations: []
-    default: invalidRequest + unauthorized + unreadableBody + idempotencyConflict + unavailable
+    default: invalidRequest + unauthorized + unreadableBody + idempotencyConflict + locked + unavailable
     }
   }
 
@@ -73,6 +73,18 @@ extension APIOperation {
         RegistryError.idempotentReplyLost),
       .error(
         "The Idempotency-Key was used for another request within 24 hours.", RegistryError.idempotencyKeyReused),
+    ]
+  }
+
+  /// Changes wait for locks of others for two seconds.
+  private var locked: [APIResponse] {
+    switch (method, security) {
+    case (.get, _): return []
+    case (_, .mac), (_, .key(.admin)), (_, .key(.datasync)): break
+    default: return []
+    }
+    return [
+      .error("Something else is changing the same. Nothing was done: repeat the request.", HTTPErrorResponse.locked)
     ]
   }
 

@@ -29,6 +29,7 @@ public enum ErrorReplies {
     switch error {
     case .nothingDone: .unavailable
     case .tooSlow: .busy
+    case .locked: .locked
     case .outcomeUnknown: .outcomeUnknown
     }
   }

@@ -54,6 +54,9 @@ extension HTTPErrorResponse {
       .tooManyRequests, "There are too many requests. Try again later.", headers: [.retryAfter: "\(seconds)"])
   }
 
+  /// Of a client that does not take its reply. Nobody reads it.
+  static let tooSlow = HTTPErrorResponse(.requestTimeout, "The reply was not taken in time.")
+
   public static let notJSON = HTTPErrorResponse(
     .unsupportedMediaType, "The body must be JSON, sent as Content-Type: application/json.")
 
@@ -95,6 +98,10 @@ extension HTTPErrorResponse {
   /// The database cannot be reached: nothing was done.
   public static let unavailable = HTTPErrorResponse(
     .serviceUnavailable, "The hub cannot reach its database. Try again in a moment.", headers: [.retryAfter: "2"])
+
+  /// Others have locked for long what is to be changed: nothing was done.
+  public static let locked = conflict(
+    "Something else is changing this at the moment. Nothing was done: repeat the request in a moment.")
 
   /// The hub or its database is overloaded: nothing was done.
   public static let busy = HTTPErrorResponse(

@@ -26,6 +26,10 @@ import Testing
     Call(Self.one, ParameterBuffer(), role: .read, deadline: deadline)
   }
 
+  private static let tenants = Statement("test.tenants", .read, "SELECT 1 FROM device WHERE customer_id = $1::bigint")
+
+  private func call(of customer: Int64) -> Call { Call(Self.tenants, ParameterBuffer(customer), role: .read) }
+
   /// What is to be done now. What is turned away is finished, as the driver does it.
   private mutating func actions() -> [String] {
     var all: [String] = []
@@ -64,6 +68,19 @@ import Testing
     #expect(actions() == ["open 0 shared"])
     state.opened(0)
     #expect(state.proved(0) == false)
+  }
+
+  /// A state with all shared connections open and idle, at the first numbers.
+  private mutating func openAllShared() {
+    openShared()
+    while true {
+      // One of two is sent behind the other.
+      for _ in 0..<2 { #expect(state.enqueue(call(), at: now) == nil) }
+      _ = actions()
+      guard let id = state.connections.firstIndex(where: { $0.phase == .opening(.shared) }) else { break }
+      state.opened(id)
+    }
+    for id in state.connections.indices { state.connections[id].load = ConnectionLoad() }
   }
 
   // MARK: Connections
@@ -292,6 +309,125 @@ import Testing
     #expect(actions() == ["open 1 dedicated"])
   }
 
+  // MARK: Customers
+
+  @Test func `The customer of a tenant's statement is its first parameter, if that is a bigint`() {
+    func flow(_ parameters: ParameterBuffer, of statement: Statement = Self.tenants) -> Int64 {
+      Call(statement, parameters, role: .read).flow
+    }
+    #expect(flow(ParameterBuffer(Int64(7), "x")) == 7 && flow(ParameterBuffer(Int64(-1))) == -1)
+    #expect(flow(ParameterBuffer()) == 0 && flow(ParameterBuffer("7")) == 0)
+    #expect(flow(ParameterBuffer([Int64(7)])) == 0 && flow(ParameterBuffer(Int64?.none)) == 0)
+    #expect(flow(ParameterBuffer(Int64(7)), of: Self.one) == 0)
+  }
+
+  @Test mutating func `Customers take turns, however many calls one of them has waiting`() {
+    var calls = FlowTable<Call>(connections: 1)
+    for _ in 0..<100 { calls.append(call(of: 1)) }
+    for _ in 0..<3 { calls.append(call(of: 2)) }
+    var sent: [Int64] = []
+    while let next = calls.next() {
+      sent.append(next.flow)
+      calls.take(for: 0, at: now)
+      #expect(calls.leave(next) == 0 && calls.leave(next) == nil)
+    }
+    #expect(sent.count == 103 && calls.isEmpty)
+    // A turn is some 15 small calls.
+    #expect(sent.prefix(20).count { $0 == 2 } == 3)
+  }
+
+  @Test func `What is answered soon widens a flow's window, and what is not narrows it`() {
+    var window = FlowWindow()
+    for _ in 0..<1000 { window.answered(after: 1_000_000, isLast: false) }
+    #expect(window.size == FlowWindow.most)
+    window.answered(after: 1_000_000, isLast: true)
+    #expect(window.size == 2 * FlowWindow.resting)
+    for _ in 0..<1000 { window.answered(after: 300_000_000, isLast: false) }
+    #expect(window.size == FlowWindow.least)
+    window.answered(after: 1_000_000, isLast: true)
+    window.close()
+    #expect(window.size == FlowWindow.least)
+  }
+
+  @Test mutating func `A customer's calls leave a shared connection to others`() {
+    var configuration = Self.configuration()
+    configuration.sharedConnections = 3
+    state = PoolState(configuration)
+    openAllShared()
+    for _ in 0..<12 { #expect(state.enqueue(call(of: 1), at: now) == nil) }
+    #expect(Set(actions()) == ["send 0", "send 1"])
+    #expect(state.enqueue(call(of: 2), at: now) == nil)
+    #expect(actions() == ["send 2"])
+  }
+
+  @Test mutating func `Customers whose statements take long have few in flight, and leave a connection to others`() {
+    var configuration = Self.configuration()
+    configuration.sharedConnections = 4
+    state = PoolState(configuration)
+    openAllShared()
+    for customer in Int64(1)...3 {
+      // Known to the pool.
+      #expect(state.enqueue(call(of: customer), at: now) == nil)
+      _ = actions()
+      state.keepsBusy(customer, at: now)
+    }
+    for id in 0...3 { state.connections[id].load = ConnectionLoad() }
+    for customer in Int64(1)...3 {
+      for _ in 0..<20 { #expect(state.enqueue(call(of: customer), at: now) == nil) }
+    }
+    var connections: [Int64: Set<Int>] = [:]
+    var count: [Int64: Int] = [:]
+    while let action = state.next(at: now) {
+      guard case .send(let call, let id) = action else { continue }
+      connections[call.flow, default: []].insert(id)
+      count[call.flow, default: 0] += 1
+    }
+    #expect(connections.values.allSatisfy { $0.count <= 3 })
+    #expect(count.values.allSatisfy { $0 <= 3 * FlowWindow.least })
+    #expect(connections.values.reduce(into: Set()) { $0.formUnion($1) }.count <= 3)
+    #expect(state.enqueue(call(of: 4), at: now) == nil)
+    let free = Set(0...3).subtracting(connections.values.joined())
+    #expect(actions() == free.map { "send \($0)" })
+  }
+
+  @Test mutating func `Long transactions leave connections to short ones, and customers to each other`() {
+    var configuration = Self.configuration()
+    configuration.dedicatedConnections = 6
+    state = PoolState(configuration)
+    openShared()
+    for customer in [Int64(1), 1, 1, 2, 3, 4, 5] {
+      #expect(state.enqueue(ConnectionWaiter(flow: customer, isLong: true), at: now) == nil)
+    }
+    func leases() -> Int {
+      while let id = state.connections.firstIndex(where: { $0.phase == .opening(.dedicated) }) { state.opened(id) }
+      var count = 0
+      while true {
+        let done = actions()
+        count += done.count { $0.hasPrefix("lease") }
+        guard let id = state.connections.firstIndex(where: { $0.phase == .opening(.dedicated) }) else { return count }
+        state.opened(id)
+      }
+    }
+    // No more than leave a third of the connections to short ones.
+    #expect(leases() == 4)
+    #expect(state.longWaiters.count == 3)
+    for _ in 0..<3 { #expect(state.enqueue(ConnectionWaiter(flow: 1), at: now) == nil) }
+    #expect(leases() == 2)
+    #expect(state.waiters.count == 1)
+  }
+
+  @Test mutating func `A customer that fills the queue is turned away before others`() {
+    openShared()
+    for _ in 0..<128 { #expect(state.enqueue(call(), at: now) == nil) }
+    _ = actions()
+    let many = (0..<250).map { _ in call(of: 1) }
+    let few = (0..<20).map { _ in call(of: 2) }
+    for call in many + few { #expect(state.enqueue(call, at: now) == nil) }
+    _ = actions()
+    #expect(state.calls.count == 200)
+    #expect(few.allSatisfy { !$0.isFinished })
+  }
+
   // MARK: The end
 
   @Test mutating func `A pool that drains takes nothing new and closes once all is done`() {
@@ -341,7 +477,7 @@ private struct RandomRun {
   private var opening: Set<PoolState.ConnectionID> = []
   private var shared: [PoolState.ConnectionID: [Call]] = [:]
   private var idle: Set<PoolState.ConnectionID> = []
-  private var leased: Set<PoolState.ConnectionID> = []
+  private var leased: [PoolState.ConnectionID: ConnectionWaiter] = [:]
   private var listening: Set<PoolState.ConnectionID> = []
   private var purposes: [PoolState.ConnectionID: PoolState.Purpose] = [:]
   /// All calls that the pool has taken and that are not over.
@@ -374,7 +510,8 @@ private struct RandomRun {
     case 84..<88: calls.randomElement(using: &random)?.fail(CancellationError())
     case 88..<90: state.needsListener = .random(using: &random)
     case 90..<92: handBack()
-    case 92..<93 where Int.random(in: 0..<10, using: &random) == 0:
+    case 92..<94: state.keepsBusy(someCustomer(), at: now)
+    case 94..<95 where Int.random(in: 0..<10, using: &random) == 0:
       isDraining = true
       state.drain()
     default: now = now.advanced(by: .milliseconds(Int.random(in: 1...100, using: &random)))
@@ -389,14 +526,14 @@ private struct RandomRun {
     for _ in 0..<10_000 where !isClosed {
       while !opening.isEmpty { finishOpening() }
       for id in shared.keys {
-        for call in shared[id] ?? [] { call.fail(CancellationError()) }
+        for call in shared[id] ?? [] { leave(call) }
         shared[id] = []
       }
-      for id in leased {
+      for id in leased.keys {
         idle.insert(id)
         state.returned(id)
       }
-      leased = []
+      leased = [:]
       settle()
       if !isClosed, opening.isEmpty { now = max(now, min(state.wakeTime, now.advanced(by: .milliseconds(100)))) }
     }
@@ -406,12 +543,24 @@ private struct RandomRun {
 
   // MARK: Events
 
+  /// 0 for none.
+  private mutating func someCustomer() -> Int64 { .random(in: 0...4, using: &random) }
+
+  /// A call's result has come.
+  private mutating func leave(_ call: Call) {
+    call.fail(CancellationError())
+    state.left(call, at: now)
+  }
+
   private mutating func enqueueCalls() {
+    let customer = someCustomer()
     for _ in 0..<Int.random(in: 1...40, using: &random) {
       let hasDeadline = Bool.random(using: &random)
       let deadline = now.advanced(by: .milliseconds(Int.random(in: 0...1000, using: &random)))
       let call = Call(
-        Statement("test", .read, ""), ParameterBuffer(), role: .read, deadline: hasDeadline ? deadline : .distantFuture)
+        Statement("test", .read, "customer_id"), customer == 0 ? ParameterBuffer() : ParameterBuffer(customer),
+        role: .read,
+        deadline: hasDeadline ? deadline : .distantFuture)
       if state.enqueue(call, at: now) == nil {
         calls.append(call)
         require(!isDraining, "a call was taken while draining")
@@ -420,7 +569,7 @@ private struct RandomRun {
   }
 
   private mutating func enqueueWaiter() {
-    let waiter = ConnectionWaiter()
+    let waiter = ConnectionWaiter(flow: someCustomer(), isLong: .random(using: &random))
     if state.enqueue(waiter, at: now) == nil { waiters.append(waiter) }
     if Int.random(in: 0..<5, using: &random) == 0 {
       waiter.isTaken = true
@@ -448,13 +597,13 @@ private struct RandomRun {
     guard let id = shared.keys.sorted().randomElement(using: &random) else { return }
     _ = state.proved(id)
     let count = Int.random(in: 0...(shared[id]?.count ?? 0), using: &random)
-    for call in shared[id]?.prefix(count) ?? [] { call.fail(CancellationError()) }
+    for call in shared[id]?.prefix(count) ?? [] { leave(call) }
     shared[id]?.removeFirst(count)
   }
 
   private mutating func release() {
-    guard let id = leased.sorted().randomElement(using: &random) else { return }
-    leased.remove(id)
+    guard let id = leased.keys.sorted().randomElement(using: &random) else { return }
+    leased[id] = nil
     if Bool.random(using: &random) {
       idle.insert(id)
       state.returned(id)
@@ -464,12 +613,12 @@ private struct RandomRun {
   }
 
   private mutating func lose() {
-    let all = Array(shared.keys) + Array(idle) + Array(leased) + Array(listening)
+    let all = Array(shared.keys) + Array(idle) + Array(leased.keys) + Array(listening)
     guard let id = all.sorted().randomElement(using: &random) else { return }
-    for call in shared[id] ?? [] { call.fail(CancellationError()) }
+    for call in shared[id] ?? [] { leave(call) }
     shared[id] = nil
     idle.remove(id)
-    leased.remove(id)
+    leased[id] = nil
     listening.remove(id)
     if state.connections[id].isProven { state.closed(id) } else { _ = state.failed(id, "lost", at: now, jitter: 0.5) }
   }
@@ -477,6 +626,7 @@ private struct RandomRun {
   /// A call that was sent comes back unrun.
   private mutating func handBack() {
     guard let id = shared.keys.sorted().randomElement(using: &random), let call = shared[id]?.popLast() else { return }
+    state.left(call, at: now)
     if !call.isFinished { state.requeue(call, at: now) }
   }
 
@@ -510,8 +660,9 @@ private struct RandomRun {
       require(shared[id]?.count ?? 0 <= ConnectionLoad.mostCalls, "too many on one connection")
     case .lease(let id, let waiter):
       require(idle.remove(id) != nil, "leased what is not idle")
-      require(waiter === waiters.first { !$0.isFinished }, "leased out of turn")
-      leased.insert(id)
+      let first = waiters.first { !$0.isFinished && $0.flow == waiter.flow && $0.isLong == waiter.isLong }
+      require(waiter === first, "leased out of turn")
+      leased[id] = waiter
       waiter.finish(.failure(CancellationError()))
     case .turnAway(let call, let error):
       require(!call.isFinished, "a call that is over was turned away")
@@ -533,7 +684,7 @@ private struct RandomRun {
   }
 
   private func isUsed(_ id: PoolState.ConnectionID) -> Bool {
-    opening.contains(id) || shared[id] != nil || idle.contains(id) || leased.contains(id) || listening.contains(id)
+    opening.contains(id) || shared[id] != nil || idle.contains(id) || leased[id] != nil || listening.contains(id)
   }
 
   private func isInFlight(_ call: Call) -> Bool { shared.values.contains { $0.contains { $0 === call } } }
@@ -551,6 +702,42 @@ private struct RandomRun {
     guard !isClosed else { return }
     let wakeTime = state.wakeTime
     require(calls.allSatisfy { isInFlight($0) || wakeTime <= $0.expires }, "a call waits for ever")
-    require(waiters.isEmpty || (idle.isEmpty && wakeTime < .distantFuture), "a waiter waits in vain")
+    require(waiters.isEmpty || wakeTime < .distantFuture, "a waiter waits for ever")
+    require(idle.isEmpty || waiters.allSatisfy { !hasRoom(for: $0) }, "a waiter waits in vain")
+    checkShares()
   }
+
+  private func leases(of customer: Int64, isLong: Bool) -> Int {
+    leased.values.count { $0.flow == customer && $0.isLong == isLong }
+  }
+
+  private func hasRoom(for waiter: ConnectionWaiter) -> Bool {
+    let ofCustomer = leases(of: waiter.flow, isLong: waiter.isLong)
+    let share = waiter.isLong ? state.shares.longTransactions : state.shares.transactions
+    if waiter.isLong, leased.values.count(where: \.isLong) >= state.shares.allLongTransactions { return false }
+    return waiter.flow == 0 || ofCustomer < share
+  }
+
+  /// Nobody has more than its share, and nobody who has less waits while a connection has nothing to do.
+  private mutating func checkShares() {
+    require(
+      leased.values.count(where: \.isLong) <= state.shares.allLongTransactions, "too many long transactions")
+    let isAnyFree = shared.contains { $1.isEmpty && state.connections[$0].phase == .shared }
+    for customer in Int64(1)...4 {
+      require(
+        leases(of: customer, isLong: false) <= state.shares.transactions
+          && leases(of: customer, isLong: true) <= state.shares.longTransactions,
+        "a customer has too many transactions")
+      let connections = shared.values.count { $0.contains { $0.flow == customer } }
+      require(connections <= state.shares.pipelines, "a customer has too many shared connections")
+      if isAnyFree, calls.contains(where: { $0.flow == customer && !isInFlight($0) }) {
+        require(
+          connections >= state.shares.pipelines || slowOnesWait, "a call waits in vain"
+        )
+      }
+    }
+  }
+
+  /// Whether connections are kept from customers whose statements take long.
+  private var slowOnesWait: Bool { state.connections.contains { $0.slowCalls > 0 } }
 }

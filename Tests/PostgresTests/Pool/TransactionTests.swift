@@ -112,7 +112,7 @@ import Testing
     try await withDatabase { database in
       let lease = try await database.pool.leaseConnection()
       let commit = Statement("transaction.commit", .write, "COMMIT")
-      try await lease.run(Self.add, ParameterBuffer("in time"), role: .within, after: Statement("b", .write, "BEGIN"))
+      try await lease.run(Self.add, ParameterBuffer("in time"), role: .within, after: [Statement("b", .write, "BEGIN")])
       try await lease.run(commit, role: .commit, isLast: true)
       await #expect(throws: PostgresError.self) {
         try await lease.run(Self.add, ParameterBuffer("late"), role: .within)

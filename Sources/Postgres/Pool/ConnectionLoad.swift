@@ -1,51 +1,3 @@
-import DequeModule
-
-/// Calls that wait for a shared connection. Those that were sent and never ran come first, as they have waited longest. Within
-/// both kinds the order is that of their arrival, and so of their expiry.
-struct CallQueue {
-  private var again: Deque<Call> = []
-  private var fresh: Deque<Call> = []
-
-  var isEmpty: Bool { again.isEmpty && fresh.isEmpty }
-  var count: Int { again.count + fresh.count }
-  var first: Call? { again.first ?? fresh.first }
-  var all: [Call] { Array(again) + Array(fresh) }
-
-  /// When the first of them will have waited too long.
-  var expires: MonotonicInstant { min(again.first?.expires ?? .distantFuture, fresh.first?.expires ?? .distantFuture) }
-
-  /// Whether more than so many of them are not over. Looks no further than it must.
-  func hasUnfinished(moreThan limit: Int) -> Bool {
-    func unfinished(_ calls: Deque<Call>) -> Int { calls.lazy.filter { !$0.isFinished }.prefix(limit + 1).count }
-    guard count > limit else { return false }
-    let sentBefore = unfinished(again)
-    return sentBefore > limit || sentBefore + unfinished(fresh) > limit
-  }
-
-  mutating func append(_ call: Call) { fresh.append(call) }
-  mutating func appendAgain(_ call: Call) { again.append(call) }
-
-  mutating func removeFirst() {
-    if again.popFirst() == nil { fresh.removeFirst() }
-  }
-
-  /// The last to arrive.
-  mutating func popLast() -> Call? { fresh.popLast() ?? again.popLast() }
-
-  /// - Parameter isOver: sees each call once.
-  mutating func removeAll(where isOver: (Call) -> Bool) {
-    again.removeAll(where: isOver)
-    fresh.removeAll(where: isOver)
-  }
-
-  /// Removes one that is finished, or has waited too long.
-  mutating func popExpired(at now: MonotonicInstant) -> Call? {
-    if let call = again.first, call.isFinished || call.expires <= now { return again.popFirst() }
-    if let call = fresh.first, call.isFinished || call.expires <= now { return fresh.popFirst() }
-    return nil
-  }
-}
-
 /// How busy a connection is.
 struct ConnectionLoad: Equatable {
   /// Calls sent and not yet answered.
@@ -62,6 +14,8 @@ struct ConnectionLoad: Equatable {
   static let mostBytes = 1 << 20
   /// What statements take as a rule, at most, in nanoseconds. 20 ms: a slow commit on a spinning disk.
   private static let usualTime: Int64 = 20_000_000
+  /// What takes longer, in nanoseconds, shows that its customer sends statements that keep others waiting.
+  private static let longTime: Int64 = 250_000_000
 
   /// Whether it can take another call.
   var hasRoom: Bool { callsInFlight < Self.mostCalls && bytesInFlight < Self.mostBytes }
@@ -69,6 +23,8 @@ struct ConnectionLoad: Equatable {
   func timeAtHead(at now: MonotonicInstant) -> Int64 { now.nanoseconds - headSince.nanoseconds }
   /// Whether the server has been at one statement for longer than usual.
   func isSlow(at now: MonotonicInstant) -> Bool { timeAtHead(at: now) > Self.usualTime }
+  /// Whether the server has been at one statement for so long that its customer's others get fewer connections.
+  func isLong(at now: MonotonicInstant) -> Bool { timeAtHead(at: now) > Self.longTime }
 
   mutating func add(_ call: Call, at now: MonotonicInstant) {
     if callsInFlight == 0 { headSince = now }
