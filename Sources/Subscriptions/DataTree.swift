@@ -8,9 +8,18 @@ public import Wire
 /// transaction. Writes of an app follow each other.
 public struct DataTree: Sendable {
   private let pool: Pool
+  /// For large values, which may take long to read.
+  private let reading: any Querying
   /// Lets one write of each tree at a time have a connection. Writes of a tree follow each other anyway, and those that wait would hold
   /// the few connections that transactions of all customers share.
   private let turns = KeyedSemaphore<Tree>(1)
+
+  /// Lets one large value of each customer be read at a time; a few others of it may wait.
+  private let largeReads = KeyedSemaphore<CustomerID>(1, mostWaiting: 8)
+  /// Of all customers one: it takes a processor for up to a second, and twenty times the memory of its reply.
+  private let largeRead = AsyncSemaphore(1)
+  /// Large values that are being read, or are on their way to clients.
+  private let largeReplies = ByteBudget<CustomerID>(key: 16 << 20, all: 64 << 20)
 
   private struct Tree: Hashable {
     let customer: CustomerID
@@ -26,13 +35,18 @@ public struct DataTree: Sendable {
   /// Most bytes of these leaves, and of their paths from the place that is read: as many as a value that is written has.
   public static let longestRead = longestValue + DatasyncLeaves.longestPaths
 
+  /// Values with more leaves, or more bytes, are large.
+  public static let (fewLeaves, fewBytes) = (1000, 256 << 10)
+
   /// Most leaves that a write removes at a time.
   private let portion: Int
 
-  public init(_ pool: Pool) { self.init(pool, portion: 1000) }
+  /// - Parameter reading: for large values, so that they do not hold up others; the pool itself if `nil`.
+  public init(_ pool: Pool, reading: (any Querying)? = nil) { self.init(pool, reading: reading, portion: 1000) }
 
-  init(_ pool: Pool, portion: Int) {
+  init(_ pool: Pool, reading: (any Querying)? = nil, portion: Int) {
     self.pool = pool
+    self.reading = reading ?? pool
     self.portion = portion
   }
 
@@ -44,15 +58,38 @@ public struct DataTree: Sendable {
     case patch([String: JSONValue])
   }
 
+  /// A value that was read, in JSON.
+  public struct Reading: Sendable {
+    public let json: [UInt8]
+    /// Of a large value the memory that it takes: to be held until it has been sent.
+    public let memory: ByteReservation?
+  }
+
   /// The value at a place; null if there is none.
-  /// - Throws: `SubscriptionsError.valueTooLarge`, before it is read; `.invalid` for a path that is not in Unicode's form NFC.
-  public func value(_ customer: CustomerID, app: String, at path: DatasyncPath) async throws -> JSONValue {
+  ///
+  /// Large ones are read on connections of their own, one of a customer at a time, and their replies have a budget by customer.
+  /// - Throws: `SubscriptionsError.valueTooLarge`, before it is read; `.invalid` for a path that is not in Unicode's form NFC; what
+  ///   `DatabaseUnavailable` recognizes when the customer reads too much already.
+  public func read(_ customer: CustomerID, app: String, at path: DatasyncPath) async throws -> Reading {
     try await Self.requireNormalized([path.stored], pool)
-    let size = try await Self.sizes(pool, customer, app, of: [path.stored], upTo: Self.mostLeaves + 1)[0]
-    guard size.leaves <= Self.mostLeaves, size.valueBytes + size.pathBytes <= Self.longestRead else {
+    let size = try await Self.sizes(pool, customer, app, of: [path.stored], upTo: Self.fewLeaves + 1)[0]
+    if size.leaves <= Self.fewLeaves, size.bytes <= Self.fewBytes {
+      let value = try await Self.values(pool, customer, app, at: [path.stored], most: Self.mostPlaces)[0]
+      return Reading(json: value.json, memory: nil)
+    }
+    return try await largeReads.withPermit(customer) {
+      try await largeRead.withPermit { try await readLarge(customer, app: app, at: path) }
+    }
+  }
+
+  private func readLarge(_ customer: CustomerID, app: String, at path: DatasyncPath) async throws -> Reading {
+    let size = try await Self.sizes(reading, customer, app, of: [path.stored], upTo: Self.mostLeaves + 1)[0]
+    guard size.leaves <= Self.mostLeaves, size.bytes <= Self.longestRead else {
       throw SubscriptionsError.valueTooLarge(leaves: Self.mostLeaves, bytes: Self.longestRead)
     }
-    return try await Self.values(pool, customer, app, at: [path.stored], most: Self.mostPlaces)[0]
+    let memory = try largeReplies.reserve(size.bytes, for: customer)
+    let value = try await Self.values(reading, customer, app, at: [path.stored], most: Self.mostPlaces)[0]
+    return Reading(json: value.json, memory: memory)
   }
 
   /// - Throws: `SubscriptionsError.notNormalized`.
@@ -72,6 +109,8 @@ public struct DataTree: Sendable {
     var valueBytes: Int
     /// Of their paths from the place.
     var pathBytes: Int
+
+    var bytes: Int { valueBytes + pathBytes }
   }
 
   /// The sizes of places, in their order.
@@ -117,7 +156,9 @@ public struct DataTree: Sendable {
     _ write: Write, _ customer: CustomerID, app: String, at path: DatasyncPath
   ) async throws -> Int {
     let told = try await turns.withPermit(Tree(customer: customer, app: app)) {
-      try await pool.transaction { try await self.write(write, customer, app: app, at: path, $0) }
+      try await pool.transaction(of: customer.rawValue) {
+        try await self.write(write, customer, app: app, at: path, $0)
+      }
     }
     if told > 0 {
       // The write stands. Hubs look for what is due by themselves, too.

@@ -25,6 +25,25 @@ import Wire
     }
   }
 
+  @Test func `A large value is read on connections of its own, and its memory is released`() async throws {
+    try await withTree { database, tree, customer in
+      let members = (1...1500).map { ("n\($0)", JSONValue.integer(Int64($0))) }
+      let value = JSONValue.object(Dictionary(uniqueKeysWithValues: members))
+      try await tree.write(.put(value), customer, app: "app", at: .root)
+      try await database.withPool { other in
+        let reader = DataTree(database.pool, reading: other)
+        _ = try await reader.value(customer, app: "app", at: try DatasyncPath(text: "/n7"))
+        #expect(await other.status.sharedConnections == 0)
+        for _ in 1...20 {
+          let reading = try await reader.read(customer, app: "app", at: .root)
+          #expect(reading.memory != nil)
+          #expect(try JSONValue(json: reading.json) == value)
+        }
+        #expect(await other.status.sharedConnections > 0)
+      }
+    }
+  }
+
   @Test func `A removal of any size tells whom it concerns, and leaves what stands beside`() async throws {
     try await withTree { database, tree, customer in
       func write(_ path: String, _ json: String) async throws {
@@ -222,5 +241,12 @@ import Wire
       try await database.query("INSERT INTO datasync_app (customer_id, app_id) VALUES (1, 'app')")
       try await body(database, DataTree(database.pool), customer)
     }
+  }
+}
+
+extension DataTree {
+  /// What is read, as a value.
+  func value(_ customer: CustomerID, app: String, at path: DatasyncPath) async throws -> JSONValue {
+    try JSONValue(json: try await read(customer, app: app, at: path).json)
   }
 }

@@ -69,16 +69,25 @@ package final class AsyncSemaphore: Sendable {
 /// A semaphore for each key, for as long as somebody uses it.
 package final class KeyedSemaphore<Key: Hashable & Sendable>: Sendable {
   private let permits: Int
+  private let mostWaiting: Int
   private let semaphores = Mutex<[Key: (semaphore: AsyncSemaphore, users: Int)]>([:])
 
-  /// - Parameter permits: of each key.
-  package init(_ permits: Int) { self.permits = permits }
+  /// - Parameters:
+  ///   - permits: of each key.
+  ///   - mostWaiting: how many may wait for a permit of one key.
+  package init(_ permits: Int, mostWaiting: Int = .max) {
+    self.permits = permits
+    self.mostWaiting = mostWaiting
+  }
 
   /// Runs `body` with a permit of the key.
-  /// - Throws: `CancellationError` when the task is cancelled while it waits.
+  /// - Throws: `CancellationError` when the task is cancelled while it waits; `PostgresError.busy` when too many wait already.
   package func withPermit<Answer>(_ key: Key, _ body: () async throws -> Answer) async throws -> Answer {
-    let semaphore = semaphores.withLock { [permits] semaphores in
+    let semaphore = try semaphores.withLock { [permits, mostWaiting] semaphores in
       let (semaphore, users) = semaphores[key] ?? (AsyncSemaphore(permits), 0)
+      guard users - permits < mostWaiting else {
+        throw PostgresError.busy("\(mostWaiting) requests are waiting already")
+      }
       semaphores[key] = (semaphore, users + 1)
       return semaphore
     }

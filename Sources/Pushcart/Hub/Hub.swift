@@ -183,7 +183,8 @@ struct Hub: Sendable {
       gateway: GatewayRoutes(authenticator: authenticator, messages: hybridMessages),
       geoIP: GeoIPRoutes(countries: settings.countries, authenticate: hybrid.authenticate),
       datasync: DatasyncRoutes(
-        authenticator: authenticator, tree: DataTree(pool), subscriptions: SubscriptionStore(pool, vault: vault),
+        authenticator: authenticator, tree: DataTree(pool, reading: parts.reportPool),
+        subscriptions: SubscriptionStore(pool, vault: vault),
         webhooks: WebhookStore(pool, vault: vault), rule: settings.pushServices.endpoints.webhook,
         replies: IdempotentReplies(pool, vault: vault)),
       management: ManagementRoutes(

@@ -58,7 +58,8 @@ public struct DatasyncRoutes: RouteSet {
 
   private func read(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let (access, app) = try await access(request, context)
-    return Self.reply(try await tree.value(access.customer, app: app, at: try Self.path(request)))
+    let value = try await tree.read(access.customer, app: app, at: try Self.path(request))
+    return JSONReply.make(bytes: ByteBuffer(bytes: value.json), holding: value.memory)
   }
 
   private func put(_ request: Request, _ context: WebRequestContext) async throws -> Response {

@@ -15,6 +15,24 @@ public enum JSONReply {
     return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: bytes))
   }
 
+  /// From bytes that are JSON already, and what holds their memory. They are sent at the client's pace, and a client that takes more
+  /// than a minute for them is disconnected.
+  static func make(bytes: ByteBuffer, holding memory: (any AnyObject & Sendable)?) -> Response {
+    var response = make(bytes: bytes)
+    guard let memory else { return response }
+    response.body = ResponseBody(contentLength: bytes.readableBytes) { writer in
+      let end = ContinuousClock.now + .seconds(60)
+      var bytes = bytes
+      while let part = bytes.readSlice(length: min(bytes.readableBytes, 16384)), part.readableBytes > 0 {
+        guard ContinuousClock.now < end else { throw HTTPErrorResponse.tooSlow }
+        try await writer.write(part)
+      }
+      try await writer.finish(nil)
+      withExtendedLifetime(memory) {}
+    }
+    return response
+  }
+
   /// From an `Encodable`, keys sorted, dates in ISO 8601.
   public static func make(_ status: HTTPResponse.Status = .ok, _ body: some Encodable, headers: HTTPFields = [:]) throws
     -> Response

@@ -47,4 +47,30 @@ import Testing
     try await first.value
     #expect(try await third.value == 3)
   }
+
+  @Test func `No more wait for a key's permit than may, and other keys are open`() async throws {
+    let semaphore = KeyedSemaphore<Int>(1, mostWaiting: 1)
+    let (gate, open) = AsyncStream.makeStream(of: Void.self)
+    let (entered, enter) = AsyncStream.makeStream(of: Void.self)
+    let tasks = (1...2).map { _ in
+      Task {
+        try await semaphore.withPermit(1) {
+          enter.yield()
+          for await _ in gate { break }
+        }
+      }
+    }
+    for await _ in entered { break }
+    // The other one may not have come yet: then this one waits in its place, or it is refused.
+    let third = Task { try await semaphore.withPermit(1) {} }
+    #expect(try await semaphore.withPermit(2) { 2 } == 2)
+    open.yield()
+    open.yield()
+    let refused = [await tasks[0].result, await tasks[1].result, await third.result].count { result in
+      guard case .failure(PostgresError.busy) = result else { return false }
+      return true
+    }
+    #expect(refused <= 1)
+    #expect(try await semaphore.withPermit(1) { 1 } == 1)
+  }
 }

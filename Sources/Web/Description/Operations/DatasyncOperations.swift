@@ -41,7 +41,11 @@ enum DatasyncOperations {
 
   private static let read = APIOperation(
     method: .get, path: dataPath, id: "readValue", tag: .datasync, security: .key(.datasync), summary: "Read a value",
-    description: "`null` if there is none. A path has at most 32 names of at most 768 bytes, in Unicode's form NFC.",
+    description: """
+      `null` if there is none. A path has at most 32 names of at most 768 bytes, in Unicode's form NFC. Values of more than \
+      \(DataTree.fewLeaves) leaves or \(DataTree.fewBytes / 1024) KiB are read one at a time, and their replies are to be taken within a \
+      minute.
+      """,
     parameters: dataParameters, responses: [.ok("The value.", value)],
     errors: [
       .error(
