@@ -21,36 +21,76 @@ public struct PhoneMessages: Sendable {
 
   private let database: any Querying
   private let confirm: Confirm
+  /// Of each phone one request at a time that filters or orders.
+  private let turns = KeyedSemaphore<UUID>(1)
 
   public init(_ pool: Pool, confirm: @escaping Confirm) {
     database = pool.limited(to: .seconds(4))
     self.confirm = confirm
   }
 
+  /// Filters and orders choose among the newest messages (`ODataQuery.mostConsidered`), here, and in a limited number of steps.
   /// - Returns: the messages in the order that was asked for, and how many the filter finds if that was.
   /// - Throws: `HybridError.deviceUnknown`, `.invalid`.
   public func list(
     _ app: HybridApp, _ device: UUID, _ query: ODataQuery
   ) async throws -> (messages: [PhoneMessageReply], count: Int64?) {
+    if query.filter.condition == nil, query.order.isEmpty {
+      let (messages, _) = try await read(app, device, query, limit: query.limit, offset: query.offset)
+      guard query.wantsCount else { return (messages.map(\.reply), nil) }
+      let counted = try await database.query(
+        PhoneMessageQueries.count, app.customer.rawValue, device, app.appID)
+      return (messages.map(\.reply), try counted.first?.decode(Int64.self) ?? 0)
+    }
+    return try await turns.withPermit(device) {
+      let found = try await chosen(app, device, query)
+      return (
+        found.dropFirst(query.offset).prefix(query.limit).map(\.reply), query.wantsCount ? Int64(found.count) : nil
+      )
+    }
+  }
+
+  /// What the filter finds, in the order that was asked for. Without an order and a count only as many are looked at as it takes.
+  private func chosen(_ app: HybridApp, _ device: UUID, _ query: ODataQuery) async throws -> [PhoneMessage] {
+    let most = ODataQuery.mostConsidered
+    let wanted = query.order.isEmpty && !query.wantsCount ? min(query.offset + query.limit, most) : most
+    var (messages, moments) = try await read(app, device, query, limit: wanted, offset: 0)
+    var evaluation = ODataEvaluation(moments: moments)
+    var found = try Self.found(query, messages, &evaluation)
+    if wanted < most, messages.count == wanted, found.count < wanted {
+      (messages, _) = try await read(app, device, query, limit: most, offset: 0)
+      found = try Self.found(query, messages, &evaluation)
+    }
+    return query.order.isEmpty ? found : PhoneMessage.sorted(found, by: query.order)
+  }
+
+  private static func found(
+    _ query: ODataQuery, _ messages: [PhoneMessage], _ evaluation: inout ODataEvaluation
+  ) throws -> [PhoneMessage] {
+    guard let condition = query.filter.condition else { return messages }
     do {
-      let rows = try await database.run(PhoneMessageQueries.list(query), parameters(app, device, query))
-      guard !rows.isEmpty else { throw HybridError.deviceUnknown }
-      let messages = try rows.compactMap { try PhoneMessageReply($0) }
-      guard query.wantsCount else { return (messages, nil) }
-      let counted = try await database.run(PhoneMessageQueries.count(query), parameters(app, device, query))
-      return (messages, try counted.first?.decode(Int64.self) ?? 0)
-    } catch let error as PostgresError {
-      // Class 22: a number that is too large, or a date that is not in PostgreSQL's calendar.
-      guard case .server(let error) = error, error.sqlState.hasPrefix("22") else { throw error }
+      return try messages.filter { try evaluation.finds(condition, $0) }
+    } catch ODataFailure.tooMuchWork {
+      throw HybridError.invalid(
+        field: "$filter", problem: "takes too much work: use fewer functions, or name a DateTime after which to look")
+    } catch ODataFailure.tooLarge {
       throw HybridError.invalid(field: "$filter", problem: "has a value that cannot be computed with")
     }
   }
 
-  private func parameters(_ app: HybridApp, _ device: UUID, _ query: ODataQuery) -> ParameterBuffer {
-    var parameters = ParameterBuffer(
-      app.customer.rawValue, device, app.appID, query.limit, query.offset, app.clockZone)
-    for parameter in query.filter.parameters { parameters.append(parameter) }
-    return parameters
+  /// Reads messages, the newest first, and the moments of the filter.
+  /// - Throws: `HybridError.deviceUnknown`.
+  private func read(
+    _ app: HybridApp, _ device: UUID, _ query: ODataQuery, limit: Int, offset: Int
+  ) async throws -> ([PhoneMessage], [PostgresTimestamp]) {
+    let moments = query.filter.moments
+    let bounds = query.filter.condition?.bounds
+    let (lower, upper) = (bounds?.lower.map { moments[$0] }, bounds?.upper.map { moments[$0] })
+    let rows = try await database.query(
+      PhoneMessageQueries.list, app.customer.rawValue, device, app.appID, Int64(limit), Int64(offset), app.clockZone,
+      moments.map(\.sql), moments.map(\.hasZone), lower?.sql, lower?.hasZone, upper?.sql, upper?.hasZone)
+    guard !rows.isEmpty else { throw HybridError.deviceUnknown }
+    return (try rows.compactMap { try PhoneMessage($0) }, try rows[0].column(9, as: [PostgresTimestamp]?.self) ?? [])
   }
 
   /// Notes what a phone says of messages. What is not its own, or unknown, changes nothing.
@@ -81,69 +121,51 @@ public struct PhoneMessages: Sendable {
 
 /// Statements that read a phone's messages. `$1` is the customer, `$2` the registration and `$3` its app.
 enum PhoneMessageQueries {
-  /// The lists that have a filter are of one name: each text is a plan of its own.
-  static let all: [Statement] = [sample.map(list), sample.map(count), phone].compactMap { $0 }
+  static let all: [Statement] = [list, count, phone]
 
-  /// One of every function and operator, so that tests prepare all SQL that a filter can become.
-  private static let sample = try? ODataQuery([
-    (
-      "$filter",
-      """
-      (substringof('a',Body) or startswith(Sender,'b') and not endswith(trim(tolower(toupper(Body))),'c')) \
-      and length(replace(concat(Body,Sender),'x','y')) add indexof(Body,'z') sub 1 gt -2 mul 3L div 4.5 mod 5 \
-      and substring(substring(Body,1),1,2) ne null and DateTime gt datetime'2016-01-01T12:00' \
-      and DateTime lt datetimeoffset'2036-01-01T12:00:00+01:00' and ID ne guid'00000000-0000-0000-0000-000000000000' \
-      and year(DateTime) ge month(DateTime) add day(DateTime) add hour(DateTime) add minute(DateTime) \
-      add second(DateTime) and round(1.5) eq floor(2.5) and ceiling(0.5) le 1 and UpdateID ne Status and Recipient ge ''
-      """
-    ), ("$orderby", "UpdateID desc"),
-  ])
-
-  /// The number of a filter's first parameter. The one before is the phones' clock zone.
-  static let firstOfFilter = 7
-  /// Of the columns `v`.
-  static let updateID = "(v.sendout_id::numeric * 10000000000 + v.push_nos[1])::text"
-
-  /// The phone's messages as `v`. Moments are cut to milliseconds, as replies show them.
   private static let messages = """
-    SELECT h.message_guid, h.sendout_id, h.message_no, '00' || h.number AS recipient, h.sender, h.body,
-           date_trunc('milliseconds', h.created_at) AS moment, h.status, h.push_nos
-    FROM hybrid_message h
+    hybrid_message h
     WHERE h.customer_id = $1::bigint AND h.number = r.number AND h.app_id = $3::text AND h.created_at >= r.verified_at
     """
   private static let registration =
     "r.customer_id = $1::bigint AND r.registration_id = $2::uuid AND r.app_id = $3::text"
 
-  /// One row without a message if there is none; no row if there is no such phone. `$4` and `$5` are the limit and what is skipped,
-  /// `$6` is the clock zone.
-  static func list(_ query: ODataQuery) -> Statement {
-    Statement(
-      "phone_message.list", .read,
-      """
-      SELECT v.message_guid, v.sendout_id, v.push_nos, v.recipient, v.sender, v.body, v.moment, v.status
-      FROM hybrid_registration r
-      LEFT JOIN LATERAL (
-        SELECT * FROM (\(messages)) AS v WHERE \(query.filter.sql) AND $6::text IS NOT NULL
-        ORDER BY \(query.order) LIMIT $4::bigint OFFSET $5::bigint
-      ) AS v ON true
-      WHERE \(registration)
-      ORDER BY \(query.order)
-      """)
+  /// A moment as a phone writes it, in a clock zone unless it names its own. NULL for none.
+  private static func moment(_ text: String, hasZone: String, zone: String) -> String {
+    "CASE WHEN \(hasZone) THEN \(text)::timestamptz ELSE \(text)::timestamp AT TIME ZONE \(zone) END"
   }
 
-  /// How many messages the filter finds.
-  static func count(_ query: ODataQuery) -> Statement {
-    Statement(
-      "phone_message.count", .read,
-      """
-      SELECT v.count FROM hybrid_registration r
-      LEFT JOIN LATERAL (
-        SELECT count(*) FROM (\(messages)) AS v
-        WHERE \(query.filter.sql) AND $4::bigint IS NOT NULL AND $5::bigint IS NOT NULL AND $6::text IS NOT NULL
-      ) AS v ON true
-      WHERE \(registration)
-      """)
-  }
+  /// The newest messages; one row without a message if there is none; no row if there is no such phone. `$4` and `$5` are the limit and
+  /// what is skipped, `$6` is the clock zone. `$9` with `$10` and `$11` with `$12` are bounds of their moments. The rows have the
+  /// moments `$7` with `$8`, too. Moments are cut to milliseconds, as replies show them.
+  static let list = Statement(
+    "phone_message.list", .read,
+    """
+    SELECT v.message_guid, v.sendout_id, v.message_no, v.push_nos, v.recipient, v.sender, v.body, v.moment, v.status,
+           (SELECT array_agg(\(moment("literal.moment", hasZone: "literal.has_zone", zone: "$6::text")) ORDER BY literal.number)
+              FROM unnest($7::text[], $8::bool[]) WITH ORDINALITY AS literal (moment, has_zone, number))
+    FROM hybrid_registration r
+    LEFT JOIN LATERAL (
+      SELECT h.message_guid, h.sendout_id, h.message_no, '00' || h.number AS recipient, h.sender, h.body, h.created_at,
+             date_trunc('milliseconds', h.created_at) AS moment, h.status, h.push_nos
+      FROM \(messages)
+        AND h.created_at >= coalesce(\(moment("$9::text", hasZone: "$10::bool", zone: "$6::text")), '-infinity')
+        AND h.created_at < coalesce(
+              \(moment("$11::text", hasZone: "$12::bool", zone: "$6::text")) + interval '1 millisecond', 'infinity')
+      ORDER BY h.created_at DESC, h.sendout_id DESC, h.message_no DESC LIMIT $4::bigint OFFSET $5::bigint
+    ) AS v ON true
+    WHERE \(registration)
+    ORDER BY v.created_at DESC, v.sendout_id DESC, v.message_no DESC
+    """)
+
+  /// How many messages there are.
+  static let count = Statement(
+    "phone_message.count", .read,
+    """
+    SELECT v.count FROM hybrid_registration r
+    LEFT JOIN LATERAL (SELECT count(*) FROM \(messages)) AS v ON true
+    WHERE \(registration)
+    """)
 
   /// The phone's number if it is verified, and the moment `$4`, which is in the clock zone `$5`, or says its own if that is NULL.
   static let phone = Statement(
@@ -155,15 +177,67 @@ enum PhoneMessageQueries {
     """)
 }
 
-extension PhoneMessageReply {
+/// A message of a phone as filters and orders see it.
+struct PhoneMessage: Sendable {
+  let reply: PhoneMessageReply
+  /// Microseconds since 2000, in whole milliseconds.
+  let moment: Int64
+  let sendout: SendoutID
+  let number: Int32
+
+  /// - Returns: nil for `DateTime`, and for the `UpdateID` of a message without pushes.
+  func text(of property: PhoneMessageReply.Member) -> [UInt8]? {
+    switch property {
+    case .id: Array(reply.id.utf8)
+    case .updateID: reply.updateIDs.first.map { Array($0.utf8) }
+    case .recipient: Array(reply.recipient.utf8)
+    case .sender: Array(reply.sender.utf8)
+    case .body: Array(reply.body.utf8)
+    case .status: Array(reply.status.utf8)
+    case .dateTime, .updateIDs: nil
+    }
+  }
+
+  /// Texts in the order of their bytes; what has no value comes last, and first where the order is descending.
+  static func sorted(_ messages: [PhoneMessage], by order: [ODataQuery.Order]) -> [PhoneMessage] {
+    struct Entry {
+      let message: PhoneMessage
+      let texts: [[UInt8]?]
+    }
+    let entries = messages.map { message in
+      Entry(message: message, texts: order.map { message.text(of: $0.property) })
+    }
+    return entries.sorted { left, right in
+      for (index, order) in order.enumerated() {
+        if order.property == .dateTime {
+          guard left.message.moment != right.message.moment else { continue }
+          return (left.message.moment < right.message.moment) != order.isDescending
+        }
+        guard left.texts[index] != right.texts[index] else { continue }
+        guard let one = left.texts[index], let other = right.texts[index] else {
+          return (right.texts[index] == nil) != order.isDescending
+        }
+        return one.lexicographicallyPrecedes(other) != order.isDescending
+      }
+      return (left.message.sendout.rawValue, left.message.number) < (
+        right.message.sendout.rawValue, right.message.number
+      )
+    }.map(\.message)
+  }
+}
+
+extension PhoneMessage {
   /// - Returns: nil for a row without a message.
-  fileprivate init?(_ row: Row) throws {
+  init?(_ row: Row) throws {
     guard let id = try row.column(0, as: UUID?.self) else { return nil }
     let sendout = SendoutID(try row.column(1))
-    let pushes: [Int32] = try row.column(2)
-    self.init(
+    let pushes: [Int32] = try row.column(3)
+    let reply = PhoneMessageReply(
       id: id.text, updateIDs: pushes.map { UpdateID(sendout, PushNumber(Int64($0))).description },
-      recipient: try row.column(3), sender: try row.column(4), body: try row.column(5),
-      dateTime: Timestamp(try row.column(6)), status: try row.column(7))
+      recipient: try row.column(4), sender: try row.column(5), body: try row.column(6),
+      dateTime: Timestamp(try row.column(7)), status: try row.column(8))
+    self.init(
+      reply: reply, moment: try row.column(7, as: PostgresTimestamp.self).microseconds, sendout: sendout,
+      number: try row.column(2))
   }
 }

@@ -3,17 +3,25 @@ public import Wire
 /// The options of `GET /v1.0/messages` (OData v3, "URL Conventions", section 5; protocol notes, section 11).
 public struct ODataQuery: Sendable {
   private(set) var filter = ODataFilter()
-  /// Of the columns `v`, with what makes it unambiguous.
-  private(set) var order = "v.moment DESC, v.sendout_id DESC, v.message_no DESC"
+  /// Properties by which messages are ordered; none for the newest first.
+  private(set) var order: [Order] = []
   private(set) var limit = Self.mostMessages
-  private(set) var offset: Int64 = 0
+  private(set) var offset = 0
   /// What is shown of each message, in the order of replies.
   public private(set) var members = PhoneMessageReply.Member.allCases
   /// Whether to count all messages that the filter finds.
   public private(set) var wantsCount = false
 
+  /// A property by which messages are ordered.
+  struct Order: Sendable {
+    let property: PhoneMessageReply.Member
+    let isDescending: Bool
+  }
+
   /// Most messages of one reply.
-  public static let mostMessages: Int64 = 1000
+  public static let mostMessages = 1000
+  /// Most messages, the newest, among which a phone can choose by a filter or an order.
+  public static let mostConsidered = 2000
 
   /// Reads the options. Those without a `$` are ignored, and so is `$expand`: messages have nothing to expand.
   /// - Parameter options: names and values, decoded.
@@ -25,7 +33,7 @@ public struct ODataQuery: Sendable {
       switch name {
       case "$filter":
         do throws(ODataProblem) {
-          filter = try ODataFilter(value, firstParameter: PhoneMessageQueries.firstOfFilter)
+          filter = try ODataFilter(value)
         } catch {
           throw HybridError.invalid(field: name, problem: "is wrong: character \(error.position + 1) \(error.problem)")
         }
@@ -48,35 +56,32 @@ public struct ODataQuery: Sendable {
     }
   }
 
-  private static func count(_ text: String, _ name: String) throws -> Int64 {
+  private static func count(_ text: String, _ name: String) throws -> Int {
     guard !text.isEmpty, text.utf8.count <= 9, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-      let count = Int64(text)
+      let count = Int(text)
     else { throw HybridError.invalid(field: name, problem: "must be a whole number from 0 to 999999999") }
     return count
   }
 
-  private static func order(_ text: String) throws -> String {
-    let columns: [String: String] = [
-      "ID": "v.message_guid", "UpdateID": PhoneMessageQueries.updateID, "Recipient": "v.recipient",
-      "Sender": "v.sender COLLATE \"C\"", "Body": "v.body COLLATE \"C\"", "DateTime": "v.moment",
-      "Status": "v.status COLLATE \"C\"",
-    ]
+  private static func order(_ text: String) throws -> [Order] {
     let terms = try text.split(separator: ",", omittingEmptySubsequences: false).map { term in
       let words = term.split { $0 == " " || $0 == "+" }
-      guard let first = words.first, let column = columns[String(first)], words.count <= 2,
+      guard let first = words.first, let property = PhoneMessageReply.Member(rawValue: String(first)),
+        property != .updateIDs, words.count <= 2,
         words.count == 1 || words[1] == "asc" || words[1] == "desc"
       else {
         throw HybridError.invalid(
           field: "$orderby",
           problem: "must be properties, each with asc, desc or neither, as in DateTime desc,Sender; known are "
-            + columns.keys.sorted().joined(separator: ", "))
+            + PhoneMessageReply.Member.comparableNames)
       }
-      return words.count == 2 && words[1] == "desc" ? "\(column) DESC" : column
+      return Order(property: property, isDescending: words.count == 2 && words[1] == "desc")
     }
-    guard terms.count <= columns.count else {
-      throw HybridError.invalid(field: "$orderby", problem: "names more than \(columns.count) properties")
+    let most = PhoneMessageReply.Member.comparable.count
+    guard terms.count <= most else {
+      throw HybridError.invalid(field: "$orderby", problem: "names more than \(most) properties")
     }
-    return terms.joined(separator: ", ") + ", v.sendout_id, v.message_no"
+    return terms
   }
 
   private static func members(_ text: String) throws -> [PhoneMessageReply.Member] {

@@ -5,8 +5,7 @@ struct ODataToken: Sendable, Equatable {
     case text(String)
     /// As it was written, without a suffix.
     case number(String, isWhole: Bool)
-    /// As PostgreSQL reads it, with an offset or without a zone.
-    case moment(String, hasZone: Bool)
+    case moment(PhoneMoment)
     /// In lower-case letters.
     case guid(String)
     case open, close, comma, minus
@@ -117,7 +116,7 @@ struct ODataLexer {
       guard let moment = PhoneMoment(literal) else {
         throw ODataProblem(problem: "begins no date such as datetime'2016-05-22T18:02:45.427'", position: start)
       }
-      return .moment(moment.sql, hasZone: moment.hasZone)
+      return .moment(moment)
     case "guid":
       let literal = try quoted().lowercased()
       guard Self.isGUID(literal) else { throw ODataProblem(problem: "begins no GUID", position: start) }

@@ -106,7 +106,8 @@ enum HybridOperations {
     description: """
       The messages to this app and the phone's number since the phone verified it, those that went by SMS too; the newest first, \
       1000 at most. The options are those of OData v3. `$filter` takes its operators and functions over ID, UpdateID, Recipient, \
-      Sender, Body, DateTime and Status. A date without a zone is in the app's clock zone.
+      Sender, Body, DateTime and Status. A date without a zone is in the app's clock zone. A filter or an order chooses among the newest \
+      \(ODataQuery.mostConsidered) that the filter's dates leave. A filter that takes too much work is refused.
       """,
     parameters: [
       device, userAgent,
