@@ -126,7 +126,9 @@ let package = Package(
     room("Subscriptions", imports: ["Registry", "Delivery", "Postgres", "Wire", crypto, lifecycle, logging]),
     room(
       "Hybrid",
-      imports: ["Registry", "Content", "Delivery", "Sendouts", "Postgres", "Wire", crypto, lifecycle, logging]),
+      imports: [
+        "Registry", "Content", "Delivery", "Providers", "Sendouts", "Postgres", "Wire", crypto, lifecycle, logging,
+      ]),
 
     // 5th floor
     room(

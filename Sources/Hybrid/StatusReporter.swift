@@ -2,6 +2,7 @@ import Delivery
 import Foundation
 public import Logging
 public import Postgres
+import Providers
 public import ServiceLifecycle
 import Synchronization
 public import Wire
@@ -14,7 +15,7 @@ public import Wire
 /// Reports are committed together with the statuses. A hub that begins one moves its next attempt a minute ahead. If it is killed, another
 /// posts it then: a report can come twice, and none is lost.
 public struct StatusReporter: Service {
-  /// Posts JSON to an address. Returns nil if it was taken; else why not.
+  /// Posts JSON to an address. Returns nil if it was taken; else why not, as in `Verdict.noPlace` if nothing was tried.
   public typealias Post = @Sendable (_ json: [UInt8], _ to: PushEndpoint, _ of: CustomerID) async -> String?
 
   /// Addresses that are posted to at the same time; each gets 16 reports at a time.
@@ -83,7 +84,7 @@ public struct StatusReporter: Service {
     return count
   }
 
-  /// Posts up to 16 reports: a customer has 64 places at its addresses, and the others are to find some free.
+  /// Posts up to 16 reports: a customer has 128 places at its addresses, and the others are to find some free.
   /// - Returns: whether any was taken, so that further ones can be.
   private func postSome(to address: StatusAddress) async -> Bool {
     let reports = HybridReports(database)
@@ -112,7 +113,10 @@ public struct StatusReporter: Service {
         try await reports.end(report, of: customer)
         return true
       }
-      let delay = Self.delay(after: report.attempts) * Double.random(in: 0.5...1)
+      // Where the customer has no place now, its address was not asked.
+      let delay =
+        problem == Verdict.noPlace
+        ? Self.delayWithoutPlace : Self.delay(after: report.attempts) * Double.random(in: 0.5...1)
       try await reports.postpone(report, of: customer, for: delay)
       logger.info(
         "status report not taken, posted again later",
@@ -139,6 +143,8 @@ public struct StatusReporter: Service {
       return await group.next() ?? nil
     }
   }
+
+  private static let delayWithoutPlace = Duration.seconds(5)
 
   /// Half a minute, doubled with each attempt up to six hours.
   static func delay(after attempts: Int) -> Duration { .seconds(min(30 << min(attempts - 1, 10), 6 * 3600)) }

@@ -44,7 +44,8 @@ public protocol PushAccount: Sendable {
   /// Asks the service whether it accepts the credentials, without a push to any phone.
   func check(_ environment: PushEnvironment) async -> CredentialVerdict
 
-  /// Reasons for which pushes are not taken though others of the app are, and somebody has to correct the app all the same.
+  /// First words of reasons for which pushes are not taken though others of the app are, and somebody has to correct the app all the
+  /// same.
   var reasonsToWarn: Set<String> { get }
 
   /// What to do when the credentials or a push are refused for this reason, as a sentence; nil if no more than the reason is known.
@@ -65,8 +66,8 @@ extension PushAccount {
     guard !reasonsToWarn.isEmpty else { return nil }
     for outcome in outcomes {
       switch outcome.verdict {
-      case .payloadRefused(let reason), .retry(_, let reason):
-        guard reasonsToWarn.contains(reason) else { continue }
+      case .payloadRefused(let reason), .retry(_, let reason, _), .waitsForCorrection(let reason):
+        guard reasonsToWarn.contains(String(reason.prefix { $0 != " " })) else { continue }
         return advice(on: reason).map { "\(reason): \($0)" } ?? reason
       case .accepted, .tokenInvalid, .credentialsRefused, .unsent, .uncertain: continue
       }

@@ -25,9 +25,13 @@ public struct PushServiceSettings: Sendable {
   public var overtakenTimeout: Duration = .seconds(10)
   /// How long pushes wait while none is answered, before they come back `unsent`.
   public var queueTimeout: Duration = .seconds(30)
-  /// How long an origin that nobody but a client has named may take for a response, and pushes may wait for it. They hold room that
-  /// others need.
+  /// How long an address that a customer, an app or a device has named may take for a response, and how long requests that hold places
+  /// may wait to leave.
   public var strangerTimeout: Duration = .seconds(10)
+  /// How long a request waits for a place at such an address.
+  public var placeTimeout: Duration = .seconds(1)
+  /// Most connections that the hub has to such addresses at a time. They have a budget of their own, so that they leave clients theirs.
+  public var namedConnections = 1024
   /// How many connections may fail in a row before waiting pushes come back `unsent`. From then on they do with every further
   /// failure.
   public var connectAttempts = 5
@@ -62,6 +66,14 @@ extension PushServiceSettings {
       settings: TimeAmount(connectTimeout), request: TimeAmount(requestTimeout),
       overtaken: TimeAmount(overtakenTimeout), trust: TimeAmount(pingBeforeUse), idle: TimeAmount(pingWhenIdle),
       silence: TimeAmount(pingWhenWaiting), ping: TimeAmount(pingTimeout))
+  }
+
+  /// Half of the connections are the first ones to an origin, so that none keeps another from its first.
+  var quotas: Quotas.Limits {
+    var limits = Quotas.Limits()
+    limits.allOrigins = max(2, namedConnections / 2)
+    limits.allConnections = max(2, namedConnections / 2)
+    return limits
   }
 
   var pool: PoolSettings {

@@ -68,13 +68,14 @@ public final class PushServices: Service {
       APNsAccount(
         topic: appID, takesCalls: kind == .pushkit,
         signIn: .certificates(customer, development: development, production: production), endpoint: apns)
-    case .fcm(let credentials): FCMAccount(credentials: credentials, endpoint: fcm)
-    case .hms(let credentials): HMSAccount(credentials: credentials, endpoint: hms)
-    case .wns(let credentials): WNSAccount(credentials: credentials, endpoint: wns, rule: windows)
-    case .webPush(let credentials): WebPushAccount(credentials: credentials, endpoint: webPush)
+    case .fcm(let credentials): FCMAccount(customer: customer, credentials: credentials, endpoint: fcm)
+    case .hms(let credentials): HMSAccount(customer: customer, credentials: credentials, endpoint: hms)
+    case .wns(let credentials):
+      WNSAccount(customer: customer, credentials: credentials, endpoint: wns, rule: windows)
+    case .webPush(let credentials): WebPushAccount(customer: customer, credentials: credentials, endpoint: webPush)
     case .sms(let account):
       SMSPushAccount(
-        account: account, statusURL: smsStatusURL(customer), endpoint: sms,
+        customer: customer, account: account, statusURL: smsStatusURL(customer), endpoint: sms,
         pin: { [pin] number, source in pin(customer, number, source) })
     }
   }
@@ -123,8 +124,12 @@ public final class PushServices: Service {
     }
   }
 
-  /// Lets accounts sign in at once that were refused a moment ago, as after an accepted check of their credentials by another process.
-  public func forgetRefusals() { for service in [fcm, hms, wns] { service.tokens.forgetRefusals() } }
+  /// An app of the customer has changed, or its credentials were accepted by a check of another process. Accounts that were refused a moment
+  /// ago may sign in at once, and connections that may be of replaced credentials are closed once their requests have ended.
+  public func credentialsChanged(of customer: CustomerID) {
+    for service in [fcm, hms, wns] { service.tokens.forgetRefusals() }
+    pools.close(of: customer)
+  }
 
   /// Closes the connections of accounts that have sent nothing for an hour, and drops their tokens.
   func closeIdle() {

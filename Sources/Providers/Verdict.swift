@@ -8,8 +8,9 @@ public import FoundationEssentials
 public enum Verdict: Sendable, Hashable {
   /// The service accepted the push. It does not tell whether a phone shows it.
   case accepted
-  /// Not delivered; may be tried again after `after` (nil: after the caller's own delay).
-  case retry(after: Duration?, reason: String)
+  /// Not delivered; may be tried again after `after` (nil: after the caller's own delay). Unless that `appliesToService`, it says nothing
+  /// of other pushes.
+  case retry(after: Duration?, reason: String, appliesToService: Bool = false)
   /// The token reaches no device of this app. Its device may be retired unless the token was registered again after `since`; nil
   /// stands for the moment the request was sent.
   case tokenInvalid(InvalidTokenCause, since: Date?, reason: String)
@@ -17,24 +18,42 @@ public enum Verdict: Sendable, Hashable {
   case payloadRefused(reason: String)
   /// The app's key, certificate, team or topic is refused, as it will be for every further push.
   case credentialsRefused(reason: String)
+  /// Refused until somebody corrects what the app has at the service for such devices. Other pushes of the app are taken.
+  case waitsForCorrection(reason: String)
   /// Certainly not processed: it never left, or the service said so. It can be sent again without risk.
   case unsent(reason: String)
-  /// It left and was not answered: it may have been delivered, and the caller's policy decides.
-  case uncertain(reason: String)
+  /// It may have been delivered. If it was not answered, the caller's policy decides. If it was, and the answer tells neither, it is not
+  /// sent again.
+  case uncertain(reason: String, isAnswered: Bool = false)
 }
 
 extension Verdict {
-  /// Whether the push did not leave since its account has as many on their way as it may have: nothing was tried.
-  public var lacksRoom: Bool {
-    self == .unsent(reason: Self.tooManyAtStrangers) || self == .unsent(reason: Self.tooManyOrigins)
-  }
+  /// Whether the push did not leave since its customer has as many on their way, or as many connections, as it may have: nothing was
+  /// tried, and that says nothing of the service.
+  public var lacksRoom: Bool { self == .unsent(reason: Self.noPlace) || self == .unsent(reason: Self.tooManyOrigins) }
 
   /// Whether the push did not leave since nobody wanted it any more.
   public var isUnwanted: Bool { self == .unsent(reason: Self.unwanted) }
 
   static let unwanted = "Cancelled"
-  static let tooManyAtStrangers = "TooManyAtStrangers"
+  /// The reason of a push for which no place was free in time.
+  public static let noPlace = "NoPlace"
   static let tooManyOrigins = "TooManyOrigins"
+
+  /// Put off by a response. Its `retry-after` is about the service as a whole if the service is unavailable (RFC 9110, section 15.6.4).
+  static func putOff(_ reason: String, by response: some StatusBearing, wholeServiceAt statuses: Set<Int> = [503])
+    -> Verdict
+  {
+    .retry(
+      after: response.retryAfter, reason: reason,
+      appliesToService: response.retryAfter != nil && statuses.contains(response.status))
+  }
+}
+
+/// A response with a status and perhaps a time to wait.
+protocol StatusBearing {
+  var status: Int { get }
+  var retryAfter: Duration? { get }
 }
 
 /// Why a token is invalid, in terms that all push services share.

@@ -132,11 +132,8 @@ struct SendoutWorker: Sendable {
     /// Whether some lane was tried: one that is closed already is no news.
     var wasTried = false
     var mustGoOn = false
-    private var acceptedApps: Set<PushAppID> = []
-    private var suspectApps: Set<PushAppID> = []
-
-    /// Apps whose pushes were accepted while nothing was wrong in any of their lanes.
-    var healthyApps: Set<PushAppID> { acceptedApps.subtracting(suspectApps) }
+    /// Lanes whose pushes were accepted while nothing was wrong.
+    var healthy: [Lane] = []
 
     /// - Parameter settlesRefused: whether pushes that are refused fail.
     mutating func add(_ lane: Lane, _ result: DispatchResult, settlesRefused: Bool = false) {
@@ -148,8 +145,7 @@ struct SendoutWorker: Sendable {
         unavailable = (unavailable?.after ?? .seconds(3600)) < (after ?? .zero) ? unavailable : (reason, after)
       }
       if result.wasTried { wasTried = true }
-      if result.hasAccepted { acceptedApps.insert(lane.app) }
-      if result.isSuspect || result.end != .drained { suspectApps.insert(lane.app) }
+      if result.hasAccepted, !result.isSuspect, result.end == .drained { healthy.append(lane) }
     }
   }
 
@@ -158,10 +154,13 @@ struct SendoutWorker: Sendable {
   ) async throws -> Next {
     try await requeueLost(sendout)
     let ends = try await sendLanes(of: sendout, task, stop)
-    for app in ends.healthyApps { try await PushAppAlarms(pool).clear(sendout.key.customer, app) }
+    for lane in ends.healthy {
+      try await PushAppAlarms(pool).clear(sendout.key.customer, lane.app, isSandbox: lane.isSandbox)
+    }
     if ends.mustGoOn || ends.unavailable != nil, !sendout.isStream {
       for refusal in ends.refusals {
-        try await PushAppAlarms(pool).raise(sendout.key.customer, refusal.lane.app, reason: refusal.reason)
+        try await PushAppAlarms(pool).raise(
+          sendout.key.customer, refusal.lane.app, isSandbox: refusal.lane.isSandbox, reason: refusal.reason)
       }
     }
     if ends.mustGoOn { return .continue(after: .zero) }
@@ -298,7 +297,8 @@ struct SendoutWorker: Sendable {
         try await database.query(SendoutQueries.notify, key.description)
       }
       for refusal in refusals {
-        try await PushAppAlarms(database).raise(key.customer, refusal.lane.app, reason: refusal.reason)
+        try await PushAppAlarms(database).raise(
+          key.customer, refusal.lane.app, isSandbox: refusal.lane.isSandbox, reason: refusal.reason)
       }
       return false
     }

@@ -179,8 +179,8 @@ public struct NotificationRunner: Service {
 
   private func newQueue() -> NotificationQueue { NotificationQueue(database: pool, run: UUID(), lease: settings.lease) }
 
-  /// Most notifications to a webhook that are claimed at once. A customer has 64 places at strangers' addresses, and its others are to find
-  /// some free while one does not answer.
+  /// Most notifications to a webhook that are claimed at once. A customer has 128 places at addresses that it named, and its others are to
+  /// find some free while one does not answer.
   private static let mostOfWebhook = 16
 
   /// Sends what is due to one of an app's webhooks.

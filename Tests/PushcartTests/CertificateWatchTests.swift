@@ -73,10 +73,10 @@ import Wire
         #expect(ahead.reason.hasPrefix("The productionCertificate expires on "))
         #expect(ahead.since == end.addingTimeInterval(-30 * 86_400))
         #expect(try await alarm(0)?.reason.hasPrefix("The productionCertificate expired on ") == true)
-        try await alarms.raise(bench.customer, id, reason: "TopicDisallowed")
+        try await alarms.raise(bench.customer, id, isSandbox: false, reason: "TopicDisallowed")
         #expect(try await alarm(30)?.reason == "TopicDisallowed")
         // As a sendout that went well does.
-        try await alarms.clear(bench.customer, id)
+        try await alarms.clear(bench.customer, id, isSandbox: false)
       }
       // The app with a signing key has none.
       #expect(try await apps.find(bench.customer, bench.app.id)?.alarm(at: end) == nil)
@@ -116,7 +116,7 @@ import Wire
           == ["apns_development_certificate", "apns_production_certificate"], "\(added.errors)")
       let warnings = try added.json.array("warnings")
       #expect(warnings?.count == 1 && warnings?[0].text?.hasPrefix("The developmentCertificate expires on ") == true)
-      let alarm = try added.json["alarm"]?.string("reason")
+      let alarm = try added.json["sandboxAlarm"]?.string("reason")
       #expect(alarm?.hasPrefix("The developmentCertificate expires on ") == true, "\(added.output)")
       let checked = try await pushcart.run(["app", "check", "a.b", "--json"] + customer)
       #expect(try checked.json.array("checks")?.map { $0.string("verdict") } == ["accepted", "accepted"])

@@ -154,7 +154,7 @@ import Wire
       await #expect(throws: RegistryError.pushAppUnknown(app.id)) {
         try await apps.update(other, app.id, PushAppUpdate(name: "Mine"))
       }
-      try await PushAppAlarms(database.pool).raise(other, app.id, reason: "x")
+      try await PushAppAlarms(database.pool).raise(other, app.id, isSandbox: false, reason: "x")
       #expect(try await apps.find(acme, app.id) == app)
       await #expect(throws: RegistryError.customerUnknown(CustomerID(4711))) {
         try await apps.add(CustomerID(4711), .ios())
@@ -168,17 +168,17 @@ import Wire
       let apps = PushApps(database.pool, vault: try .fresh())
       let alarms = PushAppAlarms(database.pool)
       let app = try await apps.add(customer, .ios())
-      try await alarms.raise(customer, app.id, reason: "InvalidProviderToken")
+      try await alarms.raise(customer, app.id, isSandbox: false, reason: "InvalidProviderToken")
       let raised = try #require(try await apps.find(customer, app.id)?.alarm)
-      try await alarms.raise(customer, app.id, reason: "BadTopic")
+      try await alarms.raise(customer, app.id, isSandbox: false, reason: "BadTopic")
       #expect(try await apps.find(customer, app.id)?.alarm == .init(reason: "BadTopic", since: raised.since))
       #expect(try await apps.update(customer, app.id, PushAppUpdate(name: "x")).alarm != nil)
       #expect(
         try await apps.update(
           customer, app.id, PushAppUpdate(service: PushServiceFields(signingKey: NewPushApp.ios().service.signingKey))
         ).alarm == nil)
-      try await alarms.raise(customer, app.id, reason: "BadTopic")
-      try await alarms.clear(customer, app.id)
+      try await alarms.raise(customer, app.id, isSandbox: false, reason: "BadTopic")
+      try await alarms.clear(customer, app.id, isSandbox: false)
       #expect(try await apps.find(customer, app.id)?.alarm == nil)
     }
   }

@@ -70,7 +70,8 @@ import Wire
         let paused = try await hurried(bench, key, .paused)
         #expect(paused.haltReason == "BadEnvironmentKeyIdInToken")
         #expect(paused.counts?.accepted == 100 && paused.counts?.sent == 100)
-        #expect(try await bench.currentApp()?.alarm?.reason == "BadEnvironmentKeyIdInToken")
+        #expect(try await bench.currentApp()?.sandboxAlarm?.reason == "BadEnvironmentKeyIdInToken")
+        #expect(try await bench.currentApp()?.alarm == nil)
 
         try trust([.production, .sandbox])
         try await bench.sendouts.resume(bench.customer, key.sendout)
@@ -78,7 +79,7 @@ import Wire
         #expect(finished.counts == SendoutCounts(audience: 180, sent: 180, accepted: 180))
         #expect(try await bench.pushes(key).allSatisfy { $0.attempts == 1 && $0.resentBecause == nil })
         // Nothing is wrong with the app any more, and nobody had to say so.
-        #expect(try await bench.currentApp()?.alarm == nil)
+        #expect(try await bench.currentApp()?.sandboxAlarm == nil)
       }
     }
   }

@@ -15,7 +15,8 @@ import Wire
   @Test func `A push for which there is no place was not tried`() async throws {
     try await withDatasync { datasync in
       var settings = PushServiceSettings(datasync.bench.simulator, isPatient: false)
-      settings.strangerTimeout = .milliseconds(100)
+      settings.strangerTimeout = .milliseconds(400)
+      settings.placeTimeout = .milliseconds(10)
       try await withProvider(settings) { services in
         let dispatcher = datasync.bench.dispatcher(TestHub(), services: services)
         // All at once: so the first have all places.
@@ -33,7 +34,7 @@ import Wire
         let blocked = told.withLock { $0.filter(\.isBlocked) }
         #expect(told.withLock { $0.count } == 70 && blocked.count == 6)
         for outcome in blocked {
-          guard case .blocked(let delay, "TooManyAtStrangers") = outcome.result else {
+          guard case .blocked(let delay, "NoPlace") = outcome.result else {
             Issue.record("\(outcome)")
             continue
           }

@@ -97,6 +97,8 @@ extension PushServiceSettings {
     reconnectDelay = .milliseconds(1)
     connectTimeout = .seconds(600)
     requestTimeout = .seconds(600)
+    strangerTimeout = .seconds(600)
+    placeTimeout = .seconds(600)
     queueTimeout = .seconds(600)
     connectAttempts = 100
     overtakenTimeout = .seconds(600)

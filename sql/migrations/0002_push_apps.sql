@@ -14,6 +14,8 @@ CREATE TABLE push_app (
   device_fields     text[],
   alarm       text,
   alarm_at    timestamptz,
+  sandbox_alarm    text,
+  sandbox_alarm_at timestamptz,
   created_at  timestamptz NOT NULL DEFAULT now(),
   updated_at  timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (customer_id, push_app_id),
@@ -33,6 +35,8 @@ COMMENT ON COLUMN push_app.identity_required IS 'Whether requests with a device 
 COMMENT ON COLUMN push_app.device_fields     IS 'Contact fields and properties that a device key may write; NULL for all.';
 COMMENT ON COLUMN push_app.alarm       IS 'Why the app needs attention: refused credentials, or too many invalid tokens at once. NULL when all is well.';
 COMMENT ON COLUMN push_app.alarm_at    IS 'When the alarm was raised.';
+COMMENT ON COLUMN push_app.sandbox_alarm    IS 'The same as alarm, of the sandbox of its push service.';
+COMMENT ON COLUMN push_app.sandbox_alarm_at IS 'When the sandbox''s alarm was raised.';
 COMMENT ON COLUMN push_app.created_at  IS 'When the app was added.';
 COMMENT ON COLUMN push_app.updated_at  IS 'When the app or one of its credentials last changed.';
 

@@ -91,7 +91,8 @@ extension Dispatch {
     logger.warning("some pushes are not taken until the app is corrected", metadata: ["reason": "\(warning)"])
     let alarms = PushAppAlarms(dispatcher.database)
     await persistently("raise the app's alarm") {
-      try await alarms.raise(self.order.key.customer, self.app.app, reason: warning)
+      try await alarms.raise(
+        self.order.key.customer, self.app.app, isSandbox: self.lane.isSandbox, reason: warning)
     }
   }
 
@@ -108,7 +109,8 @@ extension Dispatch {
       "too many invalid tokens: retirement stopped for this environment", metadata: ["reason": "\(reason)"])
     let alarms = PushAppAlarms(dispatcher.database)
     await persistently("raise the app's alarm") {
-      try await alarms.raise(self.order.key.customer, self.app.app, reason: reason)
+      try await alarms.raise(
+        self.order.key.customer, self.app.app, isSandbox: self.lane.isSandbox, reason: reason)
     }
   }
 }

@@ -23,7 +23,7 @@ public struct DirectSender: Sendable {
 
   /// Opens a customer's lanes that are closed, as after an app got other credentials.
   public func reopen(_ customer: CustomerID) {
-    dispatcher.services.forgetRefusals()
+    dispatcher.services.credentialsChanged(of: customer)
     dispatcher.laneStatus.reopen(customer)
   }
 
@@ -182,7 +182,7 @@ public struct DirectSender: Sendable {
     var isOfOther = false
     switch outcome.verdict {
     case .accepted: report.hasAccepted = true
-    case .retry(let after, let reason):
+    case .retry(let after, let reason, _):
       told.result = .retry(after: delay(push, after), reason: reason.forLedger)
     case .unsent(let reason):
       told.result =
@@ -191,8 +191,14 @@ public struct DirectSender: Sendable {
           after: retrySchedule.lengthenedDelay(after: 1, jitter: dispatcher.random()), reason: reason.forLedger)
         : .retry(after: delay(push, nil), reason: reason.forLedger)
       return told
-    case .uncertain(let reason): told.result = .uncertain(after: delay(push, nil), reason: reason.forLedger)
+    case .uncertain(let reason, let isAnswered):
+      // What was answered is not sent again.
+      told.result =
+        isAnswered
+        ? .refused(reason: reason.forLedger) : .uncertain(after: delay(push, nil), reason: reason.forLedger)
     case .payloadRefused(let reason): told.result = .refused(reason: reason.forLedger)
+    case .waitsForCorrection(let reason):
+      told.result = .retry(after: max(delay(push, nil), Self.refusedDelay), reason: reason.forLedger)
     case .credentialsRefused(let reason):
       report.refusal = reason.forLedger
       told.result = .blocked(after: .zero, reason: reason.forLedger)
@@ -244,17 +250,20 @@ public struct DirectSender: Sendable {
         "too many invalid tokens: none of these is taken for dead",
         metadata: ["app": "\(target.key.lane.map { "\($0.app)" } ?? "-")", "reason": "\(reason)"])
       if let lane = target.key.lane {
-        _ = try? await PushAppAlarms(dispatcher.database).raise(target.key.customer, lane.app, reason: reason)
+        _ = try? await PushAppAlarms(dispatcher.database).raise(
+          target.key.customer, lane.app, isSandbox: lane.isSandbox, reason: reason)
       }
     } else if let lane = target.key.lane, let warning = reports.compactMap(\.warning).first {
       dispatcher.logger.warning(
         "some pushes are not taken until the app is corrected",
         metadata: ["app": "\(lane.app)", "reason": "\(warning)"])
-      _ = try? await PushAppAlarms(dispatcher.database).raise(target.key.customer, lane.app, reason: warning)
+      _ = try? await PushAppAlarms(dispatcher.database).raise(
+        target.key.customer, lane.app, isSandbox: lane.isSandbox, reason: warning)
     } else if let lane = target.key.lane, reports.contains(where: \.hasAccepted),
       reports.allSatisfy({ $0.refusal == nil })
     {
-      _ = try? await PushAppAlarms(dispatcher.database).clear(target.key.customer, lane.app)
+      _ = try? await PushAppAlarms(dispatcher.database).clear(
+        target.key.customer, lane.app, isSandbox: lane.isSandbox)
     }
     if !invalid.isEmpty { await settle(invalid) }
   }
@@ -266,7 +275,8 @@ public struct DirectSender: Sendable {
     if let refusal = reports.compactMap(\.refusal).first {
       dispatcher.laneStatus.close(key, .refused(reason: refusal), wish: Self.refusedDelay)
       if let lane = key.lane {
-        _ = try? await PushAppAlarms(dispatcher.database).raise(key.customer, lane.app, reason: refusal)
+        _ = try? await PushAppAlarms(dispatcher.database).raise(
+          key.customer, lane.app, isSandbox: lane.isSandbox, reason: refusal)
       }
       return
     }

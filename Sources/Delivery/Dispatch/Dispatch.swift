@@ -386,9 +386,10 @@ final class Dispatch: Sendable {
 
   /// The verdict with the least delay that the service wants.
   private func patient(_ verdict: Verdict) -> Verdict {
-    guard case .retry(let after, let reason) = verdict else { return verdict }
+    guard case .retry(let after, let reason, let appliesToService) = verdict else { return verdict }
     let shortest = app.account.shortestDelay(after: reason)
-    return shortest > after ?? .zero ? .retry(after: shortest, reason: reason) : verdict
+    return shortest > after ?? .zero
+      ? .retry(after: shortest, reason: reason, appliesToService: appliesToService) : verdict
   }
 
   /// Opens or closes the lane by what came of a slice.
@@ -408,7 +409,9 @@ final class Dispatch: Sendable {
     _ partition: OutcomePartition, in environment: PushEnvironment, of run: BatchRun, _ room: inout SliceRoom
   ) async {
     DeliveryMetrics.count(partition.outcomes)
-    if partition.outcomes.contains(where: { $0.verdict == .accepted }) { hasAccepted.store(true, ordering: .relaxed) }
+    if environment == lane.environment, partition.outcomes.contains(where: { $0.verdict == .accepted }) {
+      hasAccepted.store(true, ordering: .relaxed)
+    }
     outcomeWriter.add(partition.settlements, room: room.answered(partition.settlements.count))
     // Invalid tokens without a date wait for the rest of their batch, which must not wait for them.
     run.count(answered: partition.answered, invalid: partition.undatedInvalid)
@@ -432,7 +435,7 @@ final class Dispatch: Sendable {
       if order.isStream, dispatcher.closeRefused(lane, of: order.key.customer, reason) {
         let alarms = PushAppAlarms(dispatcher.database)
         await persistently("raise the app's alarm") {
-          try await alarms.raise(order.key.customer, app.app, reason: reason)
+          try await alarms.raise(order.key.customer, app.app, isSandbox: lane.isSandbox, reason: reason)
         }
       }
     }

@@ -67,8 +67,8 @@ extension Verdict {
   fileprivate var reason: String {
     switch self {
     case .accepted: "accepted"
-    case .retry(_, let reason), .tokenInvalid(_, _, let reason), .payloadRefused(let reason),
-      .credentialsRefused(let reason), .unsent(let reason), .uncertain(let reason):
+    case .retry(_, let reason, _), .tokenInvalid(_, _, let reason), .payloadRefused(let reason),
+      .credentialsRefused(let reason), .waitsForCorrection(let reason), .unsent(let reason), .uncertain(let reason, _):
       reason
     }
   }

@@ -142,7 +142,8 @@ public struct Dispatcher: Sendable {
   ) async throws -> DispatchResult {
     if order.isStream {
       if closeRefused(lane, of: order.key.customer, reason) {
-        try await PushAppAlarms(database).raise(order.key.customer, lane.app, reason: reason)
+        try await PushAppAlarms(database).raise(
+          order.key.customer, lane.app, isSandbox: lane.isSandbox, reason: reason)
       }
       let ledger = BatchLedger(
         database: database, key: order.key, lane: lane, run: RunID(), lease: settings.lease, isHybrid: order.isHybrid)

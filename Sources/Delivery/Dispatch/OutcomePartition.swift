@@ -19,7 +19,7 @@ struct OutcomePartition: Sendable {
   /// Pushes that it did not answer though they left, and why.
   var lost = 0
   var lostReason: String?
-  /// Of these, pushes that it put off, and the longest time that it asked for.
+  /// Of these, pushes that it put off, and the longest time that it asked for of all pushes, not of one alone.
   var postponed = 0
   var longestWish = Duration.zero
   var postponementReason: String?
@@ -28,9 +28,9 @@ struct OutcomePartition: Sendable {
     self.outcomes = outcomes
     for outcome in outcomes {
       let push = slice.pushes[outcome.index]
-      if case .retry(let after, let reason) = outcome.verdict {
+      if case .retry(let after, let reason, let appliesToService) = outcome.verdict {
         postponed += 1
-        longestWish = max(longestWish, after ?? .zero)
+        if appliesToService { longestWish = max(longestWish, after ?? .zero) }
         postponementReason = reason
       }
       switch outcomePolicy.action(
@@ -41,7 +41,7 @@ struct OutcomePartition: Sendable {
           settlement.reason = outcome.reductions.union(slice.reduced[outcome.index] ?? []).words
         }
         settlements.append(settlement)
-        if case .uncertain(let reason) = outcome.verdict {
+        if case .uncertain(let reason, isAnswered: false) = outcome.verdict {
           lost += 1
           lostReason = reason.forLedger
         } else {
@@ -52,7 +52,8 @@ struct OutcomePartition: Sendable {
         answered += 1
       case .unsent(let settlement):
         settlements.append(settlement)
-        unsentReason = settlement.reason
+        // That its customer has no place says nothing of the service.
+        if !outcome.verdict.lacksRoom { unsentReason = settlement.reason }
       case .refused(let reason):
         refused.append(push)
         refusalReason = reason
@@ -67,7 +68,7 @@ struct ServiceAvailability: Sendable {
     /// It looked at a push.
     case available
     case unknown
-    /// No push was sent, none was answered, or all were put off: `wish` is the longest time that it asked for.
+    /// No push was sent, none was answered, or all were put off: `wish` is the longest time that it asked for of all pushes.
     case unavailable(reason: String, wish: Duration)
   }
 
@@ -95,15 +96,16 @@ struct ServiceAvailability: Sendable {
   /// The same of an outcome that no ledger has.
   mutating func record(_ verdict: Verdict) {
     switch verdict {
+    case .unsent where verdict.lacksRoom: break
     case .unsent(let reason): unsentReason = reason.forLedger
     case .credentialsRefused: break
-    case .uncertain(let reason):
+    case .uncertain(let reason, isAnswered: false):
       lost += 1
       lostReason = reason.forLedger
-    case .retry(let after, let why):
+    case .retry(let after, let why, let appliesToService):
       answered += 1
       postponed += 1
-      wish = max(wish, after ?? .zero)
+      if appliesToService { wish = max(wish, after ?? .zero) }
       reason = why.forLedger
     default: answered += 1
     }
@@ -152,7 +154,7 @@ enum DeliveryMetrics {
     case .retry: 1
     case .tokenInvalid: 2
     case .payloadRefused: 3
-    case .credentialsRefused: 4
+    case .credentialsRefused, .waitsForCorrection: 4
     case .unsent: 5
     case .uncertain: 6
     }

@@ -74,10 +74,10 @@ struct OutcomePolicy: Sendable {
     of outcome: PushOutcome, for push: QueuedPush, in environment: PushEnvironment, isOnce: Bool = false
   ) -> OutcomeAction {
     switch outcome.verdict {
-    case .retry(_, let reason) where isOnce: .settled(settled(.failed, push, outcome, reason, .unavailable))
-    case .uncertain(let reason) where isOnce: .settled(settled(.uncertain, push, outcome, reason, .unavailable))
+    case .retry(_, let reason, _) where isOnce: .settled(settled(.failed, push, outcome, reason, .unavailable))
+    case .uncertain(let reason, _) where isOnce: .settled(settled(.uncertain, push, outcome, reason, .unavailable))
     case .accepted: .settled(settled(.accepted, push, outcome))
-    case .retry(let after, let reason):
+    case .retry(let after, let reason, _):
       .settled(retry(push, outcome, reason, atLeast: after ?? .zero, finally: .failed))
     case .tokenInvalid(let cause, let since, let reason):
       .invalid(
@@ -86,8 +86,13 @@ struct OutcomePolicy: Sendable {
           isDated: since != nil, moment: since ?? outcome.sentAt ?? now()))
     case .payloadRefused(let reason): .settled(settled(.failed, push, outcome, reason, .payloadRefused))
     case .credentialsRefused(let reason): .refused(reason: reason.forLedger)
+    case .waitsForCorrection(let reason):
+      .settled(correction(of: push, outcome, reason.forLedger, isOnce: isOnce))
+    case .unsent(let reason) where outcome.verdict.lacksRoom: .unsent(withoutPlace(push, reason))
     case .unsent(let reason): .unsent(settlement(of: push, blockedBy: .unavailable(reason: reason.forLedger)))
-    case .uncertain(let reason):
+    // An answer that tells nothing is an answer.
+    case .uncertain(let reason, isAnswered: true): .settled(settled(.uncertain, push, outcome, reason, .unavailable))
+    case .uncertain(let reason, isAnswered: false):
       switch policy {
       case .skip: .settled(settled(.uncertain, push, outcome, reason, .unavailable))
       case .resend: .settled(retry(push, outcome, reason, finally: .uncertain))
@@ -125,6 +130,27 @@ struct OutcomePolicy: Sendable {
       settlement.delay = delay
       settlement.timeout = retrySchedule.timeout
     }
+    return settlement
+  }
+
+  /// What is written of a push for which its customer has no place at the moment. Nothing was tried, so it waits as long as its message lasts.
+  private func withoutPlace(_ push: QueuedPush, _ reason: String) -> Settlement {
+    var settlement = Settlement(push: push.number, batch: push.batch, state: .waiting, left: false)
+    settlement.reason = reason.forLedger
+    settlement.cause = .unavailable
+    settlement.delay = wait(of: push, retrySchedule.lengthenedDelay(after: 1, jitter: jitter))
+    return settlement
+  }
+
+  /// What is written of a push that waits until people correct something about the app. It is tried again after a minute, two, four, up to
+  /// a quarter of an hour, and does not expire before its message. Where it has a fallback, it fails instead.
+  private func correction(
+    of push: QueuedPush, _ outcome: PushOutcome, _ reason: String, isOnce: Bool
+  ) -> Settlement {
+    var settlement = settled(hasFallback || isOnce ? .failed : .waiting, push, outcome, reason, .credentialsRefused)
+    guard settlement.state == .waiting else { return settlement }
+    let delay = retrySchedule.delay(after: push.attempts + 1, jitter: jitter, atLeast: Self.refusedDelay)
+    settlement.delay = wait(of: push, delay)
     return settlement
   }
 

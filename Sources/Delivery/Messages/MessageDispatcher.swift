@@ -398,7 +398,8 @@ final class MessageLanes: Sendable {
     while await batches.hasMore() {
       let result = await Dispatch(dispatcher, order, app, lane, source: batches, run: run, stop: stop).run()
       if result.end == .drained, result.hasAccepted, !result.isSuspect {
-        _ = try? await PushAppAlarms(dispatcher.database).clear(stream.key.customer, lane.app)
+        _ = try? await PushAppAlarms(dispatcher.database).clear(
+          stream.key.customer, lane.app, isSandbox: lane.isSandbox)
       }
     }
   }

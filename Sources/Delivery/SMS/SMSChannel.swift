@@ -78,12 +78,13 @@ public struct SMSChannel: Sendable {
   ) async throws -> CallResult {
     guard let account = try await account(of: customer)?.account else { return .noProvider }
     let call = VoiceCall(to: number, text: text, code: code, language: language)
-    switch await services.call(call, as: account) {
+    switch await services.call(call, as: account, of: customer) {
     case nil: return .noProvider
     case .accepted: return .placed
-    case .tokenInvalid(_, _, let reason), .payloadRefused(let reason), .credentialsRefused(let reason):
+    case .tokenInvalid(_, _, let reason), .payloadRefused(let reason), .credentialsRefused(let reason),
+      .waitsForCorrection(let reason):
       return .refused(reason: reason)
-    case .retry(_, let reason), .unsent(let reason), .uncertain(let reason): return .unavailable(reason: reason)
+    case .retry(_, let reason, _), .unsent(let reason), .uncertain(let reason, _): return .unavailable(reason: reason)
     }
   }
 }

@@ -48,12 +48,9 @@ struct APNsAccount: PushAccount {
     if case .object(let headers) = headers, let header = request.override(headers) {
       return .refused(.payloadRefused(reason: "BadOverride \(header)"))
     }
-    // The type may be that of the override.
-    if headers?["apns-priority"] == nil { request.priority = request.pushType.fixedPriority ?? request.priority }
-    let limit = request.pushType.payloadLimit
-    var message = push.message
-    if request.pushType != type { message.pushType = request.pushType }
-    let fitted = message.fitted { message in
+    if headers?["apns-priority"] == nil { request.priority = type.fixedPriority ?? request.priority }
+    let limit = type.payloadLimit
+    let fitted = push.message.fitted { message in
       let json = APNsPayload.json(message)
       return json.count <= limit ? json : nil
     }
@@ -82,8 +79,16 @@ struct APNsAccount: PushAccount {
   func send(
     _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
+    send(requests, to: environment, question: nil, while: isWanted)
+  }
+
+  private func send(
+    _ requests: [PushRequest], to environment: PushEnvironment, question: UUID?,
+    while isWanted: @escaping @Sendable () -> Bool
+  ) -> AsyncStream<[PushOutcome]> {
     switch signIn {
-    case .token(let owner): return endpoint.send(requests, to: environment, as: owner, while: isWanted)
+    case .token(let owner):
+      return endpoint.send(requests, to: environment, as: owner, question: question, while: isWanted)
     case .certificates(let customer, _, _):
       guard let certificate = signIn.certificate(for: environment) else {
         return AsyncStream { continuation in
@@ -94,7 +99,8 @@ struct APNsAccount: PushAccount {
           continuation.finish()
         }
       }
-      return endpoint.send(requests, to: environment, with: certificate, of: customer, while: isWanted)
+      return endpoint.send(
+        requests, to: environment, with: certificate, of: customer, question: question, while: isWanted)
     }
   }
 
@@ -109,10 +115,8 @@ struct APNsAccount: PushAccount {
       payload: [])
     probe.hasWholeTopic = takesCalls
     if case .credentialsRefused(let reason) = probe.refusal { return .refused(reason: reason) }
-    for await outcomes in send([probe.request], to: environment, while: { true }) {
-      for outcome in outcomes { return CredentialVerdict(apns: outcome.verdict) }
-    }
-    return .unreachable(reason: "Cancelled")
+    let verdict = await endpoint.answer { send([probe.request], to: environment, question: $0, while: { true }) }
+    return verdict.map(CredentialVerdict.init(apns:)) ?? .unreachable(reason: "Cancelled")
   }
 }
 
@@ -130,7 +134,8 @@ extension CredentialVerdict {
     case .accepted, .tokenInvalid: self = .accepted
     case .payloadRefused(let reason) where reason == APNsReason.payloadEmpty.rawValue: self = .accepted
     case .credentialsRefused(let reason): self = .refused(reason: reason)
-    case .payloadRefused(let reason), .retry(_, let reason), .unsent(let reason), .uncertain(let reason):
+    case .payloadRefused(let reason), .retry(_, let reason, _), .unsent(let reason), .uncertain(let reason, _),
+      .waitsForCorrection(let reason):
       self = .unreachable(reason: reason)
     }
   }

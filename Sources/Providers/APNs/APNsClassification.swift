@@ -11,15 +11,17 @@ extension ResponseClassification {
     }
     if let reason = response.reason.flatMap(APNsReason.init(rawValue:)) {
       self.init(reason, timestamp: response.timestamp)
-      if case .retry(let after, let reason) = verdict {
-        verdict = .retry(after: Self.longer(after, response.retryAfter), reason: reason)
+      if case .retry(let after, let reason, _) = verdict {
+        verdict = .retry(
+          after: Self.longer(after, response.retryAfter), reason: reason,
+          appliesToService: response.status == 503 && response.retryAfter != nil)
       }
       return
     }
     let reason = response.reason ?? "HTTP\(response.status)"
     self.init(
       verdict: response.status / 100 == 4
-        ? .payloadRefused(reason: reason) : .retry(after: response.retryAfter, reason: reason),
+        ? .payloadRefused(reason: reason) : .putOff(reason, by: response),
       reason: response.reason.map { _ in "other" })
   }
 

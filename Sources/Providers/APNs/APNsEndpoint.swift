@@ -27,14 +27,15 @@ struct APNsEndpoint: Sendable {
     return address
   }
 
+  /// - Parameter question: see `PoolKey`.
   func send(
     _ requests: [PushRequest], refused: [PushOutcome] = [], to environment: PushEnvironment,
-    as owner: TokenOwner, while isWanted: @escaping @Sendable () -> Bool
+    as owner: TokenOwner, question: UUID? = nil, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
     let address = address(of: environment)
     let key = PoolKey(
       service: APNsDescription.label, environment: environment, customer: owner.customer,
-      credentials: owner.credentials.shared)
+      credentials: owner.credentials.shared, question: question)
     return pools.send(
       requests, refused: refused, through: key, to: address,
       APNsDescription(owner: owner, tokens: tokens), while: isWanted)
@@ -43,7 +44,7 @@ struct APNsEndpoint: Sendable {
   /// Sends on connections that sign in with the certificate, and need no token.
   func send(
     _ requests: [PushRequest], to environment: PushEnvironment, with certificate: PushCertificate,
-    of customer: CustomerID, while isWanted: @escaping @Sendable () -> Bool
+    of customer: CustomerID, question: UUID? = nil, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
     let address = address(of: environment)
     let key = PoolKey(
@@ -51,10 +52,13 @@ struct APNsEndpoint: Sendable {
       credentials: environment == .sandbox
         ? .apnsCertificates(development: certificate, production: nil)
         : .apnsCertificates(development: nil, production: certificate),
-      certificate: certificate)
+      certificate: certificate, question: question)
     return pools.send(
       requests, through: key, to: address, APNsDescription(owner: nil, tokens: tokens), while: isWanted)
   }
+
+  /// See `ConnectionPools.answer`.
+  func answer(_ send: (UUID) -> AsyncStream<[PushOutcome]>) async -> Verdict? { await pools.answer(send) }
 
   /// Drops the provider tokens of all other keys.
   func removeTokens(except credentials: Set<PushServiceCredentials>) {
@@ -73,8 +77,8 @@ struct APNsDescription: ServiceDescription {
 
   var name: String { Self.name }
   var label: String { Self.label }
-  /// With token authentication, APNs allows one stream until it has accepted a token.
-  var startsWithOneStream: Bool { owner != nil }
+  /// With token authentication, APNs allows one stream until it has accepted a token. A certificate may be refused as well.
+  var startsWithOneStream: Bool { true }
 
   func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
     guard let owner else { return .available(Authorization(value: nil)) }

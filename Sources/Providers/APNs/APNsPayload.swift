@@ -45,8 +45,10 @@ enum APNsPayload {
 }
 
 extension RenderedMessage {
-  /// The push type at APNs: unless the message names one, `background` for what is neither shown nor heard.
+  /// The push type at APNs: that of an override, or else of the message. Unless it names one, `background` for what is neither shown nor
+  /// heard.
   var apnsPushType: PushType {
-    pushType ?? (isSilent || alert == nil && badge == nil && sound == nil ? .background : .alert)
+    let overridden = override("apns")?["headers"]?["apns-push-type"]?.text.flatMap(PushType.init(rawValue:))
+    return overridden ?? pushType ?? (isSilent || alert == nil && badge == nil && sound == nil ? .background : .alert)
   }
 }

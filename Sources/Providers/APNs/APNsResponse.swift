@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// A response of APNs.
-struct APNsResponse: Hashable, Sendable {
+struct APNsResponse: Hashable, Sendable, StatusBearing {
   var status: Int
   /// The reason in the JSON body; nil if there is none.
   var reason: String?

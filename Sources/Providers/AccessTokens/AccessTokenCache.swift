@@ -65,7 +65,7 @@ struct AccessTokenCache: Sendable {
     guard isFetching else { return }
     isFetching = false
     var delay = Self.failureInterval
-    if case .retry(let after?, _) = verdict { delay = max(delay, TimeInterval(after.components.seconds)) }
+    if case .retry(let after?, _, _) = verdict { delay = max(delay, TimeInterval(after.components.seconds)) }
     failure = (verdict.ofWaiting, now.addingTimeInterval(delay))
   }
 
@@ -87,15 +87,16 @@ extension Verdict {
   /// The verdict on a push that waits for the token, from that on the request for the token.
   fileprivate var ofWaiting: Verdict {
     switch self {
-    case .uncertain(let reason): .unsent(reason: reason)
+    case .uncertain(let reason, _): .unsent(reason: reason)
     case .accepted: .retry(after: nil, reason: "NoAccessToken")
-    case .retry, .tokenInvalid, .payloadRefused, .credentialsRefused, .unsent: self
+    case .retry, .tokenInvalid, .payloadRefused, .credentialsRefused, .waitsForCorrection, .unsent: self
     }
   }
 
   /// The same, where a retry waits for so many seconds.
   fileprivate func postponed(by seconds: TimeInterval) -> Verdict {
-    guard case .retry(_, let reason) = self else { return self }
-    return .retry(after: .seconds(Int64(seconds.rounded(.up))), reason: reason)
+    guard case .retry(_, let reason, let appliesToService) = self else { return self }
+    return .retry(
+      after: .seconds(Int64(seconds.rounded(.up))), reason: reason, appliesToService: appliesToService)
   }
 }

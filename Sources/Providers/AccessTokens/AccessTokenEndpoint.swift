@@ -73,7 +73,7 @@ struct AccessTokenDescription: ServiceDescription {
 }
 
 /// A response of a token endpoint (RFC 6749, sections 5.1 and 5.2).
-struct AccessTokenResponse: Sendable {
+struct AccessTokenResponse: Sendable, StatusBearing {
   var status: Int
   var token: AccessTokenCache.AccessToken?
   /// Such as `invalid_grant`; Huawei's errors are numbers, such as `1101`.
@@ -112,14 +112,17 @@ struct AccessTokenResponse: Sendable {
 
 extension ResponseClassification {
   /// The table of token endpoints: they refuse the account for good with 4xx, and anything else passes with time.
+  ///
+  /// Without a token nothing can be sent, so whatever wait they ask for applies to the service.
   init(_ response: AccessTokenResponse) {
     let word = response.error ?? "HTTP\(response.status)"
+    let later = Verdict.putOff(word, by: response, wholeServiceAt: [response.status])
     switch response.status {
     case 200:
       self.init(verdict: response.token == nil ? .retry(after: nil, reason: "NoAccessToken") : .accepted)
-    case 408, 429: self.init(verdict: .retry(after: response.retryAfter, reason: word))
+    case 408, 429: self.init(verdict: later)
     case 400..<500: self.init(verdict: .credentialsRefused(reason: word))
-    default: self.init(verdict: .retry(after: response.retryAfter, reason: word))
+    default: self.init(verdict: later)
     }
     let documented = ["invalid_grant", "invalid_client", "unauthorized_client", "invalid_request", "invalid_scope"]
     reason = response.error.map { documented.contains($0) ? $0 : "other" }

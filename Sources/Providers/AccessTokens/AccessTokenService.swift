@@ -3,7 +3,7 @@ import Wire
 
 /// A push service to which accounts sign in with access tokens: where they send, their tokens, and what its responses mean.
 ///
-/// Each account has connections of its own, and one token.
+/// Each account of a customer has connections of its own, and one token.
 struct AccessTokenService: Sendable {
   /// For people, such as `FCM`.
   let name: String
@@ -26,11 +26,14 @@ struct AccessTokenService: Sendable {
   var now: Date { pools.now() }
 
   /// See `PushAccount.send`.
+  /// - Parameter question: see `PoolKey`.
   func send(
-    _ requests: [PushRequest], as credentials: PushServiceCredentials, while isWanted: @escaping @Sendable () -> Bool
+    _ requests: [PushRequest], as credentials: PushServiceCredentials, of customer: CustomerID, question: UUID? = nil,
+    while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
-    let key = PoolKey(service: label, environment: .production, credentials: credentials)
-    func description(_ address: ServiceAddress) -> AccessTokenServiceDescription {
+    let key = PoolKey(
+      service: label, environment: .production, customer: customer, credentials: credentials, question: question)
+    let description = { @Sendable (address: ServiceAddress) in
       AccessTokenServiceDescription(service: self, address: address, credentials: credentials)
     }
     if let address { return pools.send(requests, through: key, to: address, description(address), while: isWanted) }
@@ -38,12 +41,11 @@ struct AccessTokenService: Sendable {
   }
 
   /// The verdict on a single request, which is no push. Somebody asks for it, so an account that was refused signs in again.
-  func verdict(on request: PushRequest, as credentials: PushServiceCredentials) async -> Verdict? {
+  func verdict(
+    on request: PushRequest, as credentials: PushServiceCredentials, of customer: CustomerID
+  ) async -> Verdict? {
     tokens.forgetRefusals { $0 == credentials }
-    for await outcomes in send([request], as: credentials, while: { true }) {
-      for outcome in outcomes { return outcome.verdict }
-    }
-    return nil
+    return await pools.answer { send([request], as: credentials, of: customer, question: $0, while: { true }) }
   }
 
   /// Drops the access tokens of all other accounts.
@@ -91,7 +93,8 @@ extension CredentialVerdict {
     switch verdict {
     case .accepted, .tokenInvalid: self = .accepted
     case .credentialsRefused(let reason): self = .refused(reason: reason)
-    case .payloadRefused(let reason), .retry(_, let reason), .unsent(let reason), .uncertain(let reason):
+    case .payloadRefused(let reason), .retry(_, let reason, _), .unsent(let reason), .uncertain(let reason, _),
+      .waitsForCorrection(let reason):
       self = .unreachable(reason: reason)
     case nil: self = .unreachable(reason: "Cancelled")
     }

@@ -88,13 +88,13 @@ final class AccessTokens: Sendable {
       if case .token(let token) = grant { receive(token) }
       return .accepted
     }
-    let key = PoolKey(service: endpoint.label, environment: .production, credentials: credentials)
     let description = AccessTokenDescription(endpoint: endpoint, receive: receive)
-    for await outcomes in pools.send(
-      [request], through: key, to: endpoint.address(for: credentials), description, while: { true })
-    {
-      for outcome in outcomes { return outcome.verdict }
+    // A token lasts for an hour, and nothing else is asked of the endpoint meanwhile.
+    let verdict = await pools.answer { question in
+      let key = PoolKey(
+        service: endpoint.label, environment: .production, credentials: credentials, question: question)
+      return pools.send([request], through: key, to: endpoint.address(for: credentials), description, while: { true })
     }
-    return .unsent(reason: "NoAccessToken")
+    return verdict ?? .unsent(reason: "NoAccessToken")
   }
 }

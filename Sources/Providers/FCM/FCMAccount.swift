@@ -6,6 +6,7 @@ import Wire
 /// FCM has one environment, so pushes to the sandbox go the same way. It has no name of ours for a push: a push that is sent twice is
 /// two messages, of which the later one replaces the earlier on the screen.
 struct FCMAccount: PushAccount {
+  let customer: CustomerID
   let credentials: GoogleServiceAccount
   let endpoint: AccessTokenService
   /// Four weeks in seconds, the most that FCM takes.
@@ -44,7 +45,7 @@ struct FCMAccount: PushAccount {
   func send(
     _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
-    endpoint.send(requests, as: .fcm(credentials), while: isWanted)
+    endpoint.send(requests, as: .fcm(credentials), of: customer, while: isWanted)
   }
 
   /// Sends a dry run to a well-formed token that no device has. FCM checks the access token and the project first, so a word about
@@ -52,7 +53,7 @@ struct FCMAccount: PushAccount {
   func check(_ environment: PushEnvironment) async -> CredentialVerdict {
     if case .credentialsRefused(let reason) = projectRefusal { return .refused(reason: reason) }
     return CredentialVerdict(
-      dryRun: await endpoint.verdict(on: request(FCMPayload.dryRun), as: .fcm(credentials)))
+      dryRun: await endpoint.verdict(on: request(FCMPayload.dryRun), as: .fcm(credentials), of: customer))
   }
 
   /// All headers but the length are the same for every push of the project.

@@ -26,11 +26,11 @@ extension ResponseClassification {
     case .unregistered: self.init(verdict: .tokenInvalid(.unregistered, since: nil, reason: word))
     // The token belongs to another project.
     case .senderIDMismatch: self.init(verdict: .tokenInvalid(.wrongApp, since: nil, reason: word))
-    // Firebase's own key for Apple or web push is at fault. That is no reason to stop the app's Android phones, so this push fails alone.
-    case .thirdPartyAuth, .apnsAuth: self.init(verdict: .payloadRefused(reason: word))
+    // Firebase's own key for Apple or web push is at fault. That is no reason to stop the app's Android phones.
+    case .thirdPartyAuth, .apnsAuth: self.init(verdict: .waitsForCorrection(reason: word))
     // Later.
     case .quotaExceeded, .unavailable, .internal, .unspecified:
-      self.init(verdict: .retry(after: response.retryAfter, reason: word))
+      self.init(verdict: .putOff(word, by: response))
     }
     reason = word
   }
@@ -42,9 +42,9 @@ extension ResponseClassification {
     case 401: self.init(verdict: .credentialsRefused(reason: word), recovery: .newToken)
     // The API is disabled or a role is missing; or the project does not exist.
     case 403, 404: self.init(verdict: .credentialsRefused(reason: word))
-    case 408, 429: self.init(verdict: .retry(after: response.retryAfter, reason: word))
+    case 408, 429: self.init(verdict: .putOff(word, by: response))
     case 400..<500: self.init(verdict: .payloadRefused(reason: word))
-    default: self.init(verdict: .retry(after: response.retryAfter, reason: word))
+    default: self.init(verdict: .putOff(word, by: response))
     }
     reason = Self.documented.contains(word) ? word : "other"
   }

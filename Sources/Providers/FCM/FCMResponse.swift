@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// A response of FCM.
-struct FCMResponse: Hashable, Sendable {
+struct FCMResponse: Hashable, Sendable, StatusBearing {
   var status: Int
   /// The `errorCode` of the detail of type `FcmError`.
   var errorCode: String?

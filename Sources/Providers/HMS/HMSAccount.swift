@@ -6,6 +6,7 @@ import Wire
 /// Push Kit has one environment, so pushes to the sandbox go the same way. It has no name of ours for a push: a push that is sent twice
 /// is two messages, of which the later one replaces the earlier on the screen.
 struct HMSAccount: PushAccount {
+  let customer: CustomerID
   let credentials: HuaweiAccount
   let endpoint: AccessTokenService
   /// Fifteen days in seconds, the most that Push Kit takes.
@@ -43,7 +44,7 @@ struct HMSAccount: PushAccount {
   func send(
     _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
-    endpoint.send(Self.joined(requests, path: path), as: .hms(credentials), while: isWanted)
+    endpoint.send(Self.joined(requests, path: path), as: .hms(credentials), of: customer, while: isWanted)
   }
 
   /// Sends a dry run to a token that no device has. Push Kit checks the access token and the app first, so a word about the token, or
@@ -52,7 +53,7 @@ struct HMSAccount: PushAccount {
     let opening = HMSPayload.opening(RenderedMessage(), validateOnly: true)
     let probe = Self.unsent(opening, to: "pushcart-credential-check-" + String(repeating: "0", count: 104))
     return CredentialVerdict(
-      dryRun: await endpoint.verdict(on: Self.joined([probe], path: path)[0], as: .hms(credentials)))
+      dryRun: await endpoint.verdict(on: Self.joined([probe], path: path)[0], as: .hms(credentials), of: customer))
   }
 
   /// Where messages go: clients have their app's address, service accounts their project's.

@@ -39,21 +39,17 @@ extension ResponseClassification {
           ? .tokenInvalid(.unregistered, since: nil, reason: word) : .credentialsRefused(reason: word))
     // Later.
     case .tooManyTopicJobs, .signInUnavailable, .internalError:
-      self.init(verdict: .retry(after: response.retryAfter, reason: word))
+      self.init(verdict: .putOff(word, by: response))
     }
     reason = code == .success ? nil : word
   }
 
-  /// All tokens were accepted but those that the response names.
+  /// All tokens were accepted but those that the response names, unless it counts none as accepted. Nothing is sent again: that would
+  /// reach those once more that were accepted.
   private init(partial response: HMSResponse, _ tokens: [[UInt8]]) {
     let word = HMSCode.partialFailure.rawValue
-    guard let illegal = response.illegalTokens.map({ Set($0.map(JSONText.quoted)) }), !illegal.isDisjoint(with: tokens)
-    else {
-      // Some failed, and nobody knows which.
-      self.init(verdict: .uncertain(reason: word))
-      return
-    }
-    self.init(verdict: .accepted)
+    let illegal = Set((response.illegalTokens ?? []).map(JSONText.quoted))
+    self.init(verdict: response.accepted == 0 ? .payloadRefused(reason: word) : .accepted)
     for (place, token) in tokens.enumerated() where illegal.contains(token) {
       exceptions[place] = .tokenInvalid(.unregistered, since: nil, reason: word)
     }
@@ -63,13 +59,13 @@ extension ResponseClassification {
     let word = response.code ?? "HTTP\(response.status)"
     switch response.status {
     // No code says that it was accepted, and none that it was not.
-    case 200..<300: self.init(verdict: .uncertain(reason: word))
+    case 200..<300: self.init(verdict: .uncertain(reason: word, isAnswered: true))
     case 401: self.init(verdict: .credentialsRefused(reason: word), recovery: .newToken)
     // The account has no access; or the address names no app.
     case 403, 404: self.init(verdict: .credentialsRefused(reason: word))
-    case 408, 429: self.init(verdict: .retry(after: response.retryAfter, reason: word))
+    case 408, 429: self.init(verdict: .putOff(word, by: response))
     case 400..<500: self.init(verdict: .payloadRefused(reason: word))
-    default: self.init(verdict: .retry(after: response.retryAfter, reason: word))
+    default: self.init(verdict: .putOff(word, by: response))
     }
     reason = "other"
   }

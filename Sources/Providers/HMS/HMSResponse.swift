@@ -1,16 +1,21 @@
 import FoundationEssentials
 
 /// A response of Push Kit.
-struct HMSResponse: Hashable, Sendable {
+struct HMSResponse: Hashable, Sendable, StatusBearing {
   var status: Int
   /// Such as `80000000`; nil if the body has none.
   var code: String?
   /// After a partial failure, the tokens that are invalid; nil if the response does not name them.
   var illegalTokens: [String]?
+  /// After a partial failure, how many tokens got the message; nil if the response does not say so.
+  var accepted: Int?
   /// The header `retry-after`, which Huawei does not document.
   var retryAfter: Duration?
 
-  init(status: Int, code: String? = nil, illegalTokens: [String]? = nil, retryAfter: Duration? = nil) {
+  init(
+    status: Int, code: String? = nil, illegalTokens: [String]? = nil, accepted: Int? = nil, retryAfter: Duration? = nil
+  ) {
+    self.accepted = accepted
     self.status = status
     self.code = code
     self.illegalTokens = illegalTokens
@@ -23,7 +28,9 @@ struct HMSResponse: Hashable, Sendable {
     guard let body = try? JSONDecoder().decode(Body.self, from: Data(response.body)) else { return }
     code = body.code
     // A JSON text inside the JSON.
-    illegalTokens = body.msg.flatMap { try? JSONDecoder().decode(Report.self, from: Data($0.utf8)) }?.illegal_tokens
+    let report = body.msg.flatMap { try? JSONDecoder().decode(Report.self, from: Data($0.utf8)) }
+    illegalTokens = report?.illegal_tokens
+    accepted = report?.success
   }
 
   private struct Body: Decodable {
@@ -32,6 +39,7 @@ struct HMSResponse: Hashable, Sendable {
   }
 
   private struct Report: Decodable {
+    var success: Int?
     var illegal_tokens: [String]?
   }
 }

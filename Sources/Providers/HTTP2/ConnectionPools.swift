@@ -10,38 +10,33 @@ import Wire
 struct PoolKey: Hashable, Sendable {
   var service: String
   var environment: PushEnvironment
-  /// Nil if all customers with these credentials share the connections.
+  /// Nil for what belongs to no customer alone.
   var customer: CustomerID?
   /// Nil where nobody signs in.
   var credentials: PushServiceCredentials?
   /// What its connections sign in with, for services that take a certificate in TLS.
   var certificate: PushCertificate?
-  /// Where to, for an account whose devices have addresses of their own.
+  /// Where to, if a customer, an app or a device has named it.
   var origin: ServiceAddress?
-  /// Whether nobody but a client has named the origin, so that it may be anybody's.
-  var isOfStranger = false
+  /// Tells the connections of a single question, which are closed once it is answered.
+  var question: UUID?
 }
 
-/// All pools of connections. They open connections when needed, and are closed when nothing was sent for an hour, as after an app
-/// got other credentials.
+/// All pools of connections. They open connections when needed. They are closed when nothing was sent for an hour, when their customer's
+/// apps change, and those of a single question once it is answered.
 final class ConnectionPools: Sendable {
   private struct Pools {
     var byKey: [PoolKey: BoundPool] = [:]
-    /// How many pushes of each account are at strangers' origins, or wait for these.
-    var atStrangers: [PoolKey: Int] = [:]
+    /// Pools that are closed once their last request has ended.
+    var closing: [UUID: BoundPool] = [:]
     var isShutDown = false
   }
 
-  /// Most origins that an account has connections to at a time, of strangers and of others. Clients name them, so they could be any
-  /// number.
-  static let mostOrigins = 64
-  /// Most pushes of an account that are at strangers' origins at a time. Each holds room in the hub's window until it ends, which a
-  /// stranger can put off.
-  static let mostAtStrangers = 64
   /// Seconds without a push after which a pool is closed: longer than any push stays in it.
   private static let idleLimit: TimeInterval = 3600
 
   let now: @Sendable () -> Date
+  let quotas: Quotas
   private let settings: PushServiceSettings
   private let tls: NIOSSLContext
   /// The same, offering HTTP/1.1, too.
@@ -54,6 +49,7 @@ final class ConnectionPools: Sendable {
     self.settings = settings
     self.logger = logger
     self.now = now
+    quotas = Quotas(settings.quotas)
     group = MultiThreadedEventLoopGroup.singleton
     tls = try NIOSSLContext.pushService(caFile: settings.caFile)
     tlsOfHTTP1 = try NIOSSLContext.pushService(caFile: settings.caFile, allowsHTTP1: true)
@@ -74,70 +70,93 @@ final class ConnectionPools: Sendable {
 
   /// Sends each of `requests` to its own origin, by connections that the account shares with nobody; see `PushAccount.send`.
   ///
-  /// An account has connections to `mostOrigins` at a time. Idle ones are closed to make room. While all of them work, requests to
-  /// further origins come back as `unsent`. Strangers' origins have to answer within `strangerTimeout`, and get `mostAtStrangers` pushes at
-  /// a time; others come back as `unsent`.
+  /// A customer has connections to `Quotas.Limits.origins` at a time. Idle ones are closed to make room. While all of them work, requests
+  /// to further origins come back as `unsent`. An origin has to answer within `strangerTimeout`. Where requests need places, they wait
+  /// for these for `placeTimeout`, and come back as `unsent` if none comes free.
   /// - Parameters:
   ///   - account: the key of the pools, without an origin.
-  ///   - isTrusted: whether the operator or we know whose an origin is.
+  ///   - need: where requests need places, and at which of the customer's addresses.
   ///   - service: what is behind an origin, for a pool that does not exist yet.
   func send(
-    _ requests: [PushRequest], toOriginsOf account: PoolKey, where isTrusted: (ServiceAddress) -> Bool = { _ in true },
-    _ service: (ServiceAddress) -> any ServiceDescription, while isWanted: @escaping @Sendable () -> Bool
+    _ requests: [PushRequest], toOriginsOf account: PoolKey, places need: PlaceNeed = .none,
+    _ service: @escaping @Sendable (ServiceAddress) -> any ServiceDescription,
+    while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
     let (stream, outcomes) = OutcomeStream.make(count: requests.reduce(0) { $0 + $1.outcomeCount })
-    var byOrigin: [ServiceAddress: [PushRequest]] = [:]
+    var groups: [Destination: [PushRequest]] = [:]
     for (index, request) in requests.enumerated() {
       guard let origin = request.origin else { preconditionFailure("a request without an origin") }
       var request = request
       // Its index is another among those of its origin.
       if request.recipients.isEmpty { request.recipients = [.init(token: [], index: index)] }
-      byOrigin[origin, default: []].append(request)
+      groups[Destination(origin: origin, address: need.address(of: request, at: origin)), default: []].append(request)
     }
-    for (origin, requests) in byOrigin {
+    for (destination, requests) in groups {
+      let origin = destination.origin
       var key = account
       key.origin = origin
-      key.isOfStranger = !isTrusted(origin)
-      let lease = key.isOfStranger ? lease(upTo: requests.count, of: account) : nil
-      let allowed = requests.prefix(lease?.count ?? requests.count)
-      outcomes.postpone(requests.dropFirst(allowed.count), Verdict.tooManyAtStrangers)
-      if allowed.isEmpty { continue }
-      if let pool = pool(key, origin, { service(origin) }) {
-        pool.enqueue(Array(allowed), refused: [], outcomes, lease, deadline: deadline(of: key), while: isWanted)
-      } else {
-        outcomes.postpone(allowed, Verdict.tooManyOrigins)
+      let enqueue = { @Sendable [key] (requests: [PushRequest], lease: PlaceLease?) in
+        guard let pool = self.pool(key, origin, { service(origin) }) else {
+          return outcomes.postpone(requests, Verdict.tooManyOrigins)
+        }
+        let deadline = lease.map { _ in NIODeadline.now() + TimeAmount(self.settings.strangerTimeout) }
+        pool.enqueue(requests, refused: [], outcomes, lease, deadline: deadline, while: isWanted)
+      }
+      guard let address = destination.address else {
+        enqueue(requests, nil)
+        continue
+      }
+      // Whoever gets places takes the next requests.
+      let next = Mutex(0)
+      let take = { @Sendable (count: Int) in
+        next.withLock { next in
+          defer { next += count }
+          return Array(requests[next..<next + count])
+        }
+      }
+      quotas.take(
+        requests.count, of: account.customer, at: address, patience: TimeAmount(settings.placeTimeout), on: group.next()
+      ) { lease in
+        enqueue(take(lease.count), lease)
+      } giveUp: { count in
+        outcomes.postpone(take(count), Verdict.noPlace)
       }
     }
     return stream
   }
 
-  private func deadline(of key: PoolKey) -> NIODeadline? {
-    key.isOfStranger ? .now() + TimeAmount(settings.strangerTimeout) : nil
+  /// The requests of a call that share connections, and an address whose places they take.
+  private struct Destination: Hashable {
+    let origin: ServiceAddress
+    /// Nil if they need no places.
+    let address: String?
   }
 
-  /// Takes places for pushes at strangers' origins, which come free with the lease's end.
-  private func lease(upTo count: Int, of account: PoolKey) -> StrangerLease {
-    let taken = pools.withLock { pools in
-      let taken = min(count, Self.mostAtStrangers - pools.atStrangers[account, default: 0])
-      pools.atStrangers[account, default: 0] += taken
-      return taken
-    }
-    return StrangerLease(count: taken) { [weak self] in
-      self?.pools.withLock { pools in
-        let left = pools.atStrangers[account, default: 0] - taken
-        pools.atStrangers[account] = left > 0 ? left : nil
+  /// The verdict on a single request, by connections that are closed afterwards.
+  /// - Parameter send: is given what tells these connections, as `PoolKey.question`.
+  /// - Returns: nil if the task was cancelled.
+  func answer(_ send: (UUID) -> AsyncStream<[PushOutcome]>) async -> Verdict? {
+    let question = UUID()
+    defer {
+      for pool in pools.withLock({ pools in Self.remove(from: &pools) { $0.question == question } }) {
+        _ = pool.shutDown()
+        pool.closeConnections()
       }
     }
+    for await outcomes in send(question) {
+      for outcome in outcomes { return outcome.verdict }
+    }
+    return nil
   }
 
-  /// - Returns: a pool whose use has begun; nil if its account has connections to too many other origins.
+  /// - Returns: a pool whose use has begun; nil if its customer has connections to too many other origins.
   private func pool(
     _ key: PoolKey, _ address: ServiceAddress, _ service: () -> any ServiceDescription
   ) -> BoundPool? {
     let now = now()
     return pools.withLock { pools in
       if pools.byKey[key] == nil {
-        guard key.origin == nil || Self.makeRoom(for: key, in: &pools) else { return nil }
+        guard key.origin == nil || makeRoom(for: key, in: &pools) else { return nil }
         let loop = group.next()
         let pool = BoundPool(
           loop: loop, box: .makeBoxSendingValue(makePool(key, address, service(), on: loop), eventLoop: loop),
@@ -155,20 +174,19 @@ final class ConnectionPools: Sendable {
     }
   }
 
-  /// Closes the account's idle pool that was used the longest time ago, if it has as many as it can have.
+  /// Closes the customer's idle pool that was used the longest time ago, if it has as many as it can have; or one of another customer, if
+  /// all have.
   /// - Returns: whether there is room for another.
-  private static func makeRoom(for key: PoolKey, in pools: inout Pools) -> Bool {
-    let others = pools.byKey.filter { other, _ in
-      guard other.origin != nil else { return false }
-      var other = other
-      other.origin = key.origin
-      return other == key
+  private func makeRoom(for key: PoolKey, in pools: inout Pools) -> Bool {
+    let named = pools.byKey.filter { $0.key.origin != nil }
+    let own = named.filter { $0.key.customer == key.customer }
+    let most = quotas.limits.origins
+    if own.count < most, own.count < quotas.limits.allOrigins - named.count { return true }
+    func idle(_ pools: [PoolKey: BoundPool]) -> PoolKey? {
+      pools.filter(\.value.use.isIdle).min { $0.value.lastUse < $1.value.lastUse }?.key
     }
-    guard others.count >= mostOrigins else { return true }
-    let idle = others.filter(\.value.use.isIdle).min { $0.value.lastUse < $1.value.lastUse }
-    guard let idle else { return false }
-    pools.byKey[idle.key] = nil
-    _ = idle.value.shutDown()
+    guard let longest = idle(own) ?? (own.count < most ? idle(named) : nil) else { return false }
+    _ = pools.byKey.removeValue(forKey: longest)?.shutDown()
     return true
   }
 
@@ -182,13 +200,11 @@ final class ConnectionPools: Sendable {
     if key.origin != nil, logger.logLevel > .debug { logger.logLevel = max(logger.logLevel, .error) }
     var pool = settings.pool
     var timeouts = settings.timeouts
-    if key.isOfStranger {
+    if key.origin != nil {
       let limit = TimeAmount(settings.strangerTimeout)
       timeouts.request = min(timeouts.request, limit)
       timeouts.settings = min(timeouts.settings, limit)
-      pool.queueTimeout = min(pool.queueTimeout, limit)
     }
-    if let limit = service.longestRequest { timeouts.request = min(timeouts.request, TimeAmount(limit)) }
     pool.http1Size = service.http1Connections
     var tls = service.http1Connections > 0 ? tlsOfHTTP1 : tls
     if let certificate = key.certificate {
@@ -203,8 +219,8 @@ final class ConnectionPools: Sendable {
       service,
       connector: HTTP2Connector(
         address: address, tls: tls, connectTimeout: TimeAmount(settings.connectTimeout),
-        resolver: service.mayBePrivate ? .system : key.isOfStranger ? .publicOfStrangers : .public),
-      timeouts: timeouts, settings: pool, loop: loop,
+        resolver: key.origin == nil ? .system : .named(by: key.customer, mayBePrivate: service.mayBePrivate)),
+      quotas: key.origin == nil ? nil : (quotas, key.customer), timeouts: timeouts, settings: pool, loop: loop,
       metrics: ProviderMetrics(service: service.label, environment: key.environment), logger: logger, now: now)
   }
 }
@@ -212,6 +228,27 @@ final class ConnectionPools: Sendable {
 // MARK: - Closing
 
 extension ConnectionPools {
+  private static func remove(from pools: inout Pools, where isMeant: (PoolKey) -> Bool) -> [BoundPool] {
+    let removed = pools.byKey.filter { isMeant($0.key) }
+    for key in removed.keys { pools.byKey[key] = nil }
+    return Array(removed.values)
+  }
+
+  /// Closes the connections of a customer, whose apps may have got other credentials. Requests that they work on go on.
+  func close(of customer: CustomerID) {
+    let closing = pools.withLock { pools in
+      let closing = Self.remove(from: &pools) { $0.customer == customer && $0.question == nil }.map { (UUID(), $0) }
+      for (id, pool) in closing { pools.closing[id] = pool }
+      return closing
+    }
+    for (id, pool) in closing {
+      pool.use.onceIdle { [weak self] in
+        _ = pool.shutDown()
+        self?.pools.withLock { _ = $0.closing.removeValue(forKey: id) }
+      }
+    }
+  }
+
   /// Closes the pools that have sent nothing for an hour.
   /// - Returns: the credentials of the others.
   func closeIdle() -> Set<PushServiceCredentials> {
@@ -229,7 +266,7 @@ extension ConnectionPools {
   func shutDown() async {
     let open = pools.withLock { pools in
       pools.isShutDown = true
-      return Array(pools.byKey.values)
+      return Array(pools.byKey.values) + pools.closing.values
     }
     await withDiscardingTaskGroup { group in
       for pool in open {
@@ -242,7 +279,24 @@ extension ConnectionPools {
 
   /// Closes all connections now. Requests that wait for their responses are uncertain.
   func closeConnections() {
-    for pool in pools.withLock({ Array($0.byKey.values) }) { pool.closeConnections() }
+    for pool in pools.withLock({ Array($0.byKey.values) + $0.closing.values }) { pool.closeConnections() }
+  }
+}
+
+/// Where requests need places, and which of a customer's addresses these are counted at.
+enum PlaceNeed: Sendable {
+  case none
+  /// At origins that are not trusted, for which the customer has a share of its places each.
+  case origins(where: @Sendable (ServiceAddress) -> Bool)
+  /// Everywhere: each path of an origin is another receiver.
+  case paths
+
+  fileprivate func address(of request: PushRequest, at origin: ServiceAddress) -> String? {
+    switch self {
+    case .none: nil
+    case .origins(let isMeant): isMeant(origin) ? origin.origin : nil
+    case .paths: origin.origin + (request.headers[":path"] ?? "/")
+    }
   }
 }
 
@@ -255,7 +309,7 @@ private struct BoundPool {
 
   /// - Parameter outcomes: where those of all requests go. The pool's use ends with the last of them.
   func enqueue(
-    _ requests: [PushRequest], refused: [PushOutcome], _ outcomes: OutcomeStream, _ lease: StrangerLease? = nil,
+    _ requests: [PushRequest], refused: [PushOutcome], _ outcomes: OutcomeStream, _ lease: PlaceLease? = nil,
     deadline: NIODeadline? = nil, while isWanted: @escaping @Sendable () -> Bool
   ) {
     let (box, use) = (box, use)

@@ -73,6 +73,12 @@ final class HTTP2Connection: ChannelInboundHandler {
     return true
   }
 
+  /// A response shows that the service takes the credentials.
+  func proven() { state.proven() }
+
+  /// Whether the service is still to show that it takes the credentials.
+  var isUnproven: Bool { state.phase == .authenticating }
+
   /// Takes no more pushes, and closes when the open ones are answered.
   func retire() {
     perform(state.retire())

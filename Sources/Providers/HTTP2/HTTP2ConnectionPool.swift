@@ -2,6 +2,7 @@ import DequeModule
 import FoundationEssentials
 import Logging
 import NIOCore
+import Wire
 
 /// The connections of one account to one address, and the pushes that wait for them. The pool and its connections belong to one
 /// event loop, so nothing is locked.
@@ -14,6 +15,10 @@ final class HTTP2ConnectionPool {
   var isPlain: Bool { connector.address.isPlain }
   private let clock: @Sendable () -> Date
   private let connector: HTTP2Connector
+  /// Counts its connections beside the first; nil where these are not counted.
+  private let quotas: (quotas: Quotas, customer: CustomerID?)?
+  /// Connections that are counted.
+  private var counted: Set<Int> = []
   private let timeouts: HTTP2ConnectionTimeouts
   private let loop: any EventLoop
   private let metrics: ProviderMetrics
@@ -37,13 +42,15 @@ final class HTTP2ConnectionPool {
   private static let slice = 128
 
   init(
-    _ service: any ServiceDescription, connector: HTTP2Connector, timeouts: HTTP2ConnectionTimeouts,
-    settings: PoolSettings, loop: any EventLoop, metrics: ProviderMetrics, logger: Logger,
+    _ service: any ServiceDescription, connector: HTTP2Connector,
+    quotas: (quotas: Quotas, customer: CustomerID?)? = nil, timeouts: HTTP2ConnectionTimeouts, settings: PoolSettings,
+    loop: any EventLoop, metrics: ProviderMetrics, logger: Logger,
     now: @escaping @Sendable () -> Date
   ) {
     self.service = service
     clock = now
     self.connector = connector
+    self.quotas = quotas
     self.timeouts = timeouts
     self.loop = loop
     self.metrics = metrics
@@ -148,7 +155,11 @@ extension HTTP2ConnectionPool {
         status: response.status, reason: classification.reason ?? "", after: now.timeIntervalSince(sentAt))
       answerCount += 1
       state.answered(on: connection.serial, now: .now())
+      let isRefusal = if case .credentialsRefused = classification.verdict { true } else { false }
+      if !isRefusal { connection.proven() }
+      let isUnproven = connection.isUnproven
       apply(classification, job, sentAt: sentAt, on: connection)
+      if isRefusal, isUnproven { refuseRest(of: job, classification.verdict) }
     case .notProcessed(let reason):
       metrics.notProcessed()
       resend(job, reason: reason)
@@ -156,6 +167,22 @@ extension HTTP2ConnectionPool {
       metrics.lost()
       finish(job, .uncertain(reason: reason), sentAt)
     }
+  }
+
+  /// A fresh connection's answer refused the account: what waits of the same call need not leave to learn that. Nothing is known of pushes
+  /// that name a topic or sender of their own, nor while the refused one is tried again.
+  private func refuseRest(of refused: PushJob, _ verdict: Verdict) {
+    let isRetried = queue.contains { $0.batch === refused.batch && $0.index == refused.index }
+    guard !isRetried, !refused.request.hasOwnTopic, !refused.request.hasOwnSender else { return }
+    var kept: Deque<PushJob> = []
+    while let job = queue.popFirst() {
+      if job.batch === refused.batch, !job.request.hasOwnTopic, !job.request.hasOwnSender {
+        finish(job, verdict)
+      } else {
+        kept.append(job)
+      }
+    }
+    queue = kept
   }
 
   private func resend(_ job: PushJob, reason: String) {
@@ -228,6 +255,7 @@ extension HTTP2ConnectionPool {
 
   private func closed(_ serial: Int, reason: String) {
     guard connections.removeValue(forKey: serial) != nil else { return }
+    if counted.remove(serial) != nil, let quotas { quotas.quotas.closeConnection(of: quotas.customer) }
     metrics.connectionClosed()
     state.closed(serial, reason: reason, jitter: .random(in: 0...1), now: .now())
     logger.info("\(service.name) connection closed", metadata: ["connection": "\(serial)", "reason": "\(reason)"])
@@ -247,6 +275,11 @@ extension HTTP2ConnectionPool {
   }
 
   private func open(_ serial: Int) {
+    // Its customer has many already, so what waits takes its turn on those that there are.
+    if let quotas, !connections.isEmpty {
+      guard quotas.quotas.openConnection(of: quotas.customer) else { return state.forget(serial) }
+      counted.insert(serial)
+    }
     let connection = HTTP2Connection(serial, pool: self, timeouts: timeouts, window: window)
     connections[serial] = connection
     metrics.connectionOpened()

@@ -5,13 +5,14 @@ import NIOCore
 /// to do.
 ///
 /// ```
-/// connecting ── SETTINGS ─▶ authenticating ── first response ─▶ open
+/// connecting ── SETTINGS ─▶ authenticating ── proven ─▶ open
 ///     │                           │                             │
 ///     └───────────────────────────┴── GOAWAY, retire, last stream id used ──▶ draining ── last response ─▶ closed
 /// ```
 ///
 /// - connecting: the preface is sent; nothing else leaves before the server's SETTINGS.
-/// - authenticating: one request at a time, as APNs allows until it has accepted a token. Other services skip this phase.
+/// - authenticating: one request at a time, as APNs allows until it has accepted a token. A response that refuses the credentials does not
+///   end it. Other services skip this phase.
 /// - open: as many streams as the server allows at the moment.
 /// - draining: no new request; responses are still awaited.
 /// - closed: no request is open.
@@ -129,6 +130,11 @@ extension HTTP2ConnectionState {
   /// The socket is being closed: no more requests. Open ones end with it.
   mutating func close() {
     if phase != .closed { phase = .draining }
+  }
+
+  /// A response shows that the service takes the connection's credentials.
+  mutating func proven() {
+    if phase == .authenticating { phase = .open }
   }
 
   /// No more requests on this connection; it closes when the open ones are answered.
@@ -296,7 +302,6 @@ extension HTTP2ConnectionState {
     if window < .max { window += 1 }
     timeoutsInARow = 0
     overtaking.answered(stream)
-    if phase == .authenticating { phase = .open }
     let settled = HTTP2ConnectionAction.settle(open.request, .answered(open.response), sentAt: open.sentAt)
     if open.isSent { return [settled] + closeIfDone() }
     // Answered before it was sent completely: the rest need not be sent.

@@ -16,15 +16,23 @@ struct HTTP2Connector: Sendable {
   let tls: NIOSSLContext
   let connectTimeout: TimeAmount
   /// How the host's name is looked up.
-  enum NameResolver { case system, `public`, publicOfStrangers }
+  enum NameResolver: Sendable {
+    case system
+    /// By `PublicResolver`, for what a customer, one of its apps or a device named.
+    case named(by: CustomerID?, mayBePrivate: Bool)
+  }
   var resolver = NameResolver.system
 
   /// Resolves the name, connects and adds the connection's handlers. Fails when no address answers; later errors, such as in the
   /// TLS handshake, are reported to the connection.
   func connect(_ connection: HTTP2Connection, on loop: any EventLoop) -> EventLoopFuture<Void> {
     let bound = NIOLoopBound(connection, eventLoop: loop)
+    var names: PublicResolver?
+    if case .named(let customer, let mayBePrivate) = resolver {
+      names = PublicResolver(loop: loop, .shared, for: customer, mayBePrivate: mayBePrivate)
+    }
     return ClientBootstrap(group: loop)
-      .resolver(resolver == .system ? nil : PublicResolver(loop: loop, isOfStranger: resolver == .publicOfStrangers))
+      .resolver(names)
       .connectTimeout(connectTimeout)
       .channelOption(.tcpOption(.tcp_nodelay), value: 1)
       .channelOption(.writeBufferWaterMark, value: .init(low: 128 << 10, high: 512 << 10))

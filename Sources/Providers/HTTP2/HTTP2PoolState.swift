@@ -107,6 +107,9 @@ struct HTTP2PoolState {
     return retire([serial])
   }
 
+  /// A connection is not opened, since there may be no more now.
+  mutating func forget(_ serial: Int) { entries[serial] = nil }
+
   /// The service responded to a push, so connections work.
   mutating func answered(on serial: Int, now: NIODeadline) {
     entries[serial]?.answers += 1

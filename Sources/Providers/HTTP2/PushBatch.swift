@@ -7,17 +7,17 @@ final class PushBatch {
   let requests: [PushRequest]
   private let outcomes: OutcomeStream
   private let use: PoolUse
-  /// Ends with the batch.
-  private let lease: StrangerLease?
+  /// The places of its requests, which each gives back with its outcome.
+  private let lease: PlaceLease?
   /// When requests that have not left come back as `unsent`; nil for never.
   private let deadline: NIODeadline?
   private let isWanted: @Sendable () -> Bool
   private var pending: [PushOutcome] = []
-  private var missing: Int
+  private var settled = 0
 
   /// - Parameter use: of its pool, which the caller has begun; it ends with the batch.
   init(
-    _ requests: [PushRequest], outcomes: OutcomeStream, use: PoolUse, lease: StrangerLease? = nil,
+    _ requests: [PushRequest], outcomes: OutcomeStream, use: PoolUse, lease: PlaceLease? = nil,
     deadline: NIODeadline? = nil, while isWanted: @escaping @Sendable () -> Bool
   ) {
     self.lease = lease
@@ -26,7 +26,6 @@ final class PushBatch {
     self.outcomes = outcomes
     self.use = use
     self.isWanted = isWanted
-    missing = requests.reduce(0) { $0 + $1.outcomeCount }
   }
 
   // Also if its reader was cancelled, when some requests have no outcome.
@@ -46,6 +45,7 @@ final class PushBatch {
   /// - Returns: whether they are the first ones kept.
   func settle(_ job: PushJob, _ verdict: Verdict, except exceptions: [Int: Verdict] = [:], sentAt: Date?) -> Bool {
     let isFirst = pending.isEmpty
+    settled += 1
     let recipients = requests[job.index].recipients
     let reductions = job.smaller?.reductions ?? []
     if recipients.isEmpty {
@@ -62,9 +62,9 @@ final class PushBatch {
   /// Yields the outcomes kept.
   func deliver() {
     guard !pending.isEmpty else { return }
-    missing -= pending.count
-    // Before anybody hears of the last one, and sends more.
-    if missing == 0 { lease?.end() }
+    // Before anybody hears of them, and sends more.
+    lease?.end(settled)
+    settled = 0
     outcomes.yield(pending)
     pending = []
   }
@@ -109,31 +109,36 @@ extension OutcomeStream {
   }
 }
 
-/// Places of pushes at strangers' origins.
-final class StrangerLease: Sendable {
-  let count: Int
-  private let release: @Sendable () -> Void
-  private let hasEnded = Atomic(false)
-
-  init(count: Int, release: @escaping @Sendable () -> Void) {
-    self.count = count
-    self.release = release
-  }
-
-  deinit { end() }
-
-  /// Gives the places back, once.
-  func end() {
-    if !hasEnded.exchange(true, ordering: .acquiringAndReleasing) { release() }
-  }
-}
-
 /// Counts the batches that a pool works on.
 final class PoolUse: Sendable {
-  private let count = Atomic(0)
-  var isIdle: Bool { count.load(ordering: .relaxed) == 0 }
-  func begin() { count.add(1, ordering: .relaxed) }
-  func end() { count.subtract(1, ordering: .relaxed) }
+  private struct State {
+    var count = 0
+    var onceIdle: (@Sendable () -> Void)?
+  }
+
+  private let state = Mutex(State())
+
+  var isIdle: Bool { state.withLock { $0.count == 0 } }
+  func begin() { state.withLock { $0.count += 1 } }
+
+  func end() {
+    let action = state.withLock { state -> (@Sendable () -> Void)? in
+      state.count -= 1
+      guard state.count == 0 else { return nil }
+      defer { state.onceIdle = nil }
+      return state.onceIdle
+    }
+    action?()
+  }
+
+  /// Calls `action` once no batch is left. None may begin any more.
+  func onceIdle(_ action: @escaping @Sendable () -> Void) {
+    let isIdle = state.withLock { state in
+      if state.count > 0 { state.onceIdle = action }
+      return state.count == 0
+    }
+    if isIdle { action() }
+  }
 }
 
 /// One request of a batch, and what happened to it so far.

@@ -4,7 +4,7 @@ protocol ServiceDescription: Sendable {
   var name: String { get }
   /// The dimension `service` of its metrics.
   var label: String { get }
-  /// Whether a connection sends one request and waits for its response before it sends more.
+  /// Whether a connection sends one request at a time until an answer shows that the service takes its credentials.
   var startsWithOneStream: Bool { get }
   /// Most connections of a pool that speak HTTP/1.1, which takes one request at a time; 0 if the service is to speak HTTP/2.
   var http1Connections: Int { get }
@@ -12,8 +12,6 @@ protocol ServiceDescription: Sendable {
   var responseHeaders: [String] { get }
   /// Most bytes of a response's body that are kept; of a longer one nothing is.
   var longestBody: Int { get }
-  /// How long a response may take at most; nil for what the settings say.
-  var longestRequest: Duration? { get }
   /// Whether its address may be a private one: not if clients name it.
   var mayBePrivate: Bool { get }
 
@@ -41,7 +39,6 @@ extension ServiceDescription {
   var mayBePrivate: Bool { true }
   /// Reasons and access tokens are short.
   var longestBody: Int { 16 << 10 }
-  var longestRequest: Duration? { nil }
 }
 
 /// The header `authorization` of a request; never logged. A request without one has nil.
@@ -59,7 +56,7 @@ enum AvailableAuthorization: Sendable {
 }
 
 /// A response as it came.
-struct ServiceResponse: Hashable, Sendable {
+struct ServiceResponse: Hashable, Sendable, StatusBearing {
   var status: Int
   var body: [UInt8] = []
   /// The header `retry-after`.

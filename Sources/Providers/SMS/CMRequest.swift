@@ -116,7 +116,7 @@ enum CMCode: Int64, CaseIterable {
     // The account is at fault.
     case .authenticationFailed, .balanceInsufficient, .keyIncorrect: .credentialsRefused(reason: word)
     // Which messages were sent is in the messages' own codes.
-    case .notAllSent: .uncertain(reason: word)
+    case .notAllSent: .uncertain(reason: word, isAnswered: true)
     // The message is at fault.
     case .requestMalformed, .messagesIncorrect, .senderInvalid, .recipientInvalid, .bodyInvalid, .fieldInvalid, .spam,
       .rejected:
@@ -142,7 +142,7 @@ extension ResponseClassification {
     }
     guard case .array(let messages) = body?["messages"], !messages.isEmpty else { return }
     // What the reply does not name may have been sent.
-    verdict = .uncertain(reason: "NoWordOfMessage")
+    verdict = .uncertain(reason: "NoWordOfMessage", isAnswered: true)
     var verdicts: [String: Verdict] = [:]
     for message in messages {
       guard let reference = message["reference"]?.text else { continue }
@@ -156,7 +156,7 @@ extension ResponseClassification {
         case (let known?, _): known.verdict(retryAfter: response.retryAfter, at: now)
         case (nil, true): .accepted
         case (nil, false): .payloadRefused(reason: "\(code)")
-        case (nil, nil): .uncertain(reason: "\(code)")
+        case (nil, nil): .uncertain(reason: "\(code)", isAnswered: true)
         }
     }
     for (place, recipient) in request.recipients.enumerated() {

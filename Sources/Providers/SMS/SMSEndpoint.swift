@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Wire
 
-/// How all accounts of SMS send, and make calls. Each has connections of its own.
+/// How all accounts of SMS send, and make calls. Each of a customer has connections of its own.
 struct SMSEndpoint: Sendable {
   let pools: ConnectionPools
   /// Where accounts may send to.
@@ -14,26 +14,35 @@ struct SMSEndpoint: Sendable {
   func address(_ url: String?) -> SMSAddress? { url.flatMap { try? SMSAddress(url: $0, rule) } }
 
   /// See `PushAccount.send`.
-  /// - Parameter isVoice: whether the requests are calls.
+  /// - Parameters:
+  ///   - isVoice: whether the requests are calls.
+  ///   - question: see `PoolKey`.
   func send(
-    _ requests: [PushRequest], to address: SMSAddress, as account: SMSAccount, isVoice: Bool = false,
-    while isWanted: @escaping @Sendable () -> Bool
+    _ requests: [PushRequest], to address: SMSAddress, as account: SMSAccount, of customer: CustomerID,
+    isVoice: Bool = false, question: UUID? = nil, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
-    let key = PoolKey(service: isVoice ? "voice" : "sms", environment: .production, credentials: .sms(account))
+    let key = PoolKey(
+      service: isVoice ? "voice" : "sms", environment: .production, customer: customer, credentials: .sms(account),
+      question: question)
     let now = pools.now
+    let requests = requests.map { request in
+      var request = request
+      request.origin = ServiceAddress(address)
+      return request
+    }
     return pools.send(
-      requests, through: key, to: ServiceAddress(address),
-      SMSServiceDescription(account: account, address: address, isVoice: isVoice, now: now), while: isWanted)
+      requests, toOriginsOf: key, places: .origins { _ in true },
+      { _ in SMSServiceDescription(account: account, address: address, isVoice: isVoice, now: now) }, while: isWanted)
   }
 
   /// The verdict on a single request, which is no message.
   func verdict(
-    on request: PushRequest, to address: SMSAddress, as account: SMSAccount, isVoice: Bool = false
+    on request: PushRequest, to address: SMSAddress, as account: SMSAccount, of customer: CustomerID,
+    isVoice: Bool = false
   ) async -> Verdict? {
-    for await outcomes in send([request], to: address, as: account, isVoice: isVoice, while: { true }) {
-      for outcome in outcomes { return outcome.verdict }
+    await pools.answer {
+      send([request], to: address, as: account, of: customer, isVoice: isVoice, question: $0, while: { true })
     }
-    return nil
   }
 }
 
@@ -50,7 +59,6 @@ private struct SMSServiceDescription: ServiceDescription {
   var http1Connections: Int { 16 }
   /// CM answers each of a thousand messages.
   var longestBody: Int { 1 << 20 }
-  var longestRequest: Duration? { if case .http = account.provider { .seconds(10) } else { nil } }
   /// Customers name the address.
   var mayBePrivate: Bool { address.mayBePrivate }
 
@@ -81,13 +89,20 @@ extension ResponseClassification {
     let word = word ?? "HTTP\(response.status)"
     switch response.status {
     // Nothing says that it was accepted, and nothing that it was not.
-    case 200..<300: self.init(verdict: .uncertain(reason: word))
+    case 200..<300: self.init(verdict: .uncertain(reason: word, isAnswered: true))
     // The sign-in is refused, or the address is not the provider's.
     case 300..<400, 401, 403, 404, 405: self.init(verdict: .credentialsRefused(reason: word))
-    case 408, 425, 429: self.init(verdict: .retry(after: response.retryAfter, reason: word))
+    case 408, 425, 429: self.init(verdict: .ofSMS(word, response))
     case 400..<500: self.init(verdict: .payloadRefused(reason: word))
-    default: self.init(verdict: .retry(after: response.retryAfter, reason: word))
+    default: self.init(verdict: .ofSMS(word, response))
     }
     reason = "other"
+  }
+}
+
+extension Verdict {
+  /// Put off by a provider of SMS. 429 and 503 are about the customer's account as a whole.
+  static func ofSMS(_ word: String, _ response: ServiceResponse) -> Verdict {
+    putOff(word, by: response, wholeServiceAt: [429, 503])
   }
 }

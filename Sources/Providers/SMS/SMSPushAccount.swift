@@ -6,6 +6,7 @@ import Wire
 /// CM takes up to 1,000 messages in a request and answers each for itself. Twilio, and providers with a request of their own form,
 /// take one. None has a key that makes a repeated request harmless.
 struct SMSPushAccount: PushAccount {
+  let customer: CustomerID
   let account: SMSAccount
   /// Where the provider is told to post its status reports; nil for nowhere.
   let statusURL: String?
@@ -70,9 +71,9 @@ struct SMSPushAccount: PushAccount {
     guard let address = endpoint.address(account.url) else { return AsyncStream { $0.finish() } }
     if case .cm(let productToken) = account.provider {
       let joined = CMRequest.joined(requests, productToken: productToken, path: address.path)
-      return endpoint.send(joined, to: address, as: account, while: isWanted)
+      return endpoint.send(joined, to: address, as: account, of: customer, while: isWanted)
     }
-    return endpoint.send(requests, to: address, as: account, while: isWanted)
+    return endpoint.send(requests, to: address, as: account, of: customer, while: isWanted)
   }
 
   /// CM is asked to send nothing to nobody: it checks the product token first. Twilio shows the account itself. Other providers
@@ -82,13 +83,14 @@ struct SMSPushAccount: PushAccount {
     switch account.provider {
     case .cm(let productToken):
       let verdict = await endpoint.verdict(
-        on: CMRequest.probe(productToken: productToken, path: address.path), to: address, as: account)
+        on: CMRequest.probe(productToken: productToken, path: address.path), to: address, as: account,
+        of: customer)
       // It has read the token, and found no message.
       if case .payloadRefused = verdict { return .accepted }
       return CredentialVerdict(dryRun: verdict)
     case .twilio(let accountSID, _):
       let probe = TwilioRequest.account(accountSID)
-      return CredentialVerdict(dryRun: await endpoint.verdict(on: probe, to: address, as: account))
+      return CredentialVerdict(dryRun: await endpoint.verdict(on: probe, to: address, as: account, of: customer))
     case .http:
       return .unasked(reason: "only a message to somebody would tell, since its requests have a form of their own")
     }

@@ -75,7 +75,7 @@ extension ResponseClassification {
   init(_ response: ServiceResponse, by template: SMSRequestTemplate) {
     let status = response.status
     if template.temporaryStatuses?.contains(status) ?? ([408, 425, 429].contains(status) || status >= 500) {
-      self.init(verdict: .retry(after: response.retryAfter, reason: "HTTP\(status)"))
+      self.init(verdict: .ofSMS("HTTP\(status)", response))
     } else if template.successStatuses?.contains(status) ?? (200..<300).contains(status) {
       self.init(verdict: template.accepts(response.body) ? .accepted : .payloadRefused(reason: "NotAccepted"))
     } else if [401, 403].contains(status) {

@@ -87,7 +87,7 @@ enum TwilioCode: Int64, CaseIterable {
     case .senderMissing where hasOwnSender, .senderNotYours where hasOwnSender: .payloadRefused(reason: word)
     case .authenticationFailed, .notFound, .senderMissing, .senderNotYours, .trialLimit:
       .credentialsRefused(reason: word)
-    case .tooManyRequests: .retry(after: retryAfter, reason: word)
+    case .tooManyRequests: .retry(after: retryAfter, reason: word, appliesToService: retryAfter != nil)
     case .numberInvalid, .noMobileNumber: .tokenInvalid(.unregistered, since: nil, reason: word)
     case .optedOut: .tokenInvalid(.optedOut, since: now, reason: word)
     case .countryNotEnabled, .bodyMissing, .numberMissing, .notRoutable, .bodyTooLong: .payloadRefused(reason: word)

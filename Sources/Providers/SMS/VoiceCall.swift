@@ -32,7 +32,7 @@ public struct VoiceCall: Sendable {
 extension PushServices {
   /// Makes a call.
   /// - Returns: the provider's verdict; nil if the account makes no calls, or its address is not allowed.
-  public func call(_ call: VoiceCall, as account: SMSAccount) async -> Verdict? {
+  public func call(_ call: VoiceCall, as account: SMSAccount, of customer: CustomerID) async -> Verdict? {
     guard let address = sms.address(account.voiceURL) else { return nil }
     let request: PushRequest
     switch account.provider {
@@ -42,7 +42,8 @@ extension PushServices {
         to: call.to, from: account.sender, twiml: Self.twiml(call), path: address.path)
     case .http: return nil
     }
-    return await sms.verdict(on: request, to: address, as: account, isVoice: true) ?? .unsent(reason: "Cancelled")
+    return await sms.verdict(on: request, to: address, as: account, of: customer, isVoice: true)
+      ?? .unsent(reason: "Cancelled")
   }
 
   /// Said twice.

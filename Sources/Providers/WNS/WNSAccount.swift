@@ -5,6 +5,7 @@ import Wire
 ///
 /// A device's token is the channel URI that pushes to it go to. WNS has one environment, so pushes to the sandbox go the same way.
 struct WNSAccount: PushAccount {
+  let customer: CustomerID
   let credentials: WindowsAccount
   let endpoint: AccessTokenService
   let rule: EndpointRule
@@ -78,7 +79,7 @@ struct WNSAccount: PushAccount {
   func send(
     _ requests: [PushRequest], to environment: PushEnvironment, while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
-    endpoint.send(requests, as: .wns(credentials), while: isWanted)
+    endpoint.send(requests, as: .wns(credentials), of: customer, while: isWanted)
   }
 
   /// Fetches an access token, which no push needs to be sent for. WNS itself cannot be asked without a channel.

@@ -3,6 +3,10 @@ extension ResponseClassification {
   /// The table (Microsoft, "Push notification service request and response headers"). Other statuses go by their class.
   init(_ response: WNSResponse) {
     let word = "HTTP\(response.status)"
+    // The app is throttled, or WNS is away: that applies to all of its channels.
+    let later = Verdict.retry(
+      after: response.continueAfter, reason: word,
+      appliesToService: response.continueAfter != nil && [406, 429, 503].contains(response.status))
     switch response.status {
     case 200..<300:
       self.init(taken: response)
@@ -13,11 +17,10 @@ extension ResponseClassification {
     case 403: self.init(verdict: .tokenInvalid(.wrongApp, since: nil, reason: word))
     // The channel is unknown, or has expired.
     case 404, 410: self.init(verdict: .tokenInvalid(.unregistered, since: nil, reason: word))
-    // The app is throttled.
-    case 406, 408, 429: self.init(verdict: .retry(after: response.continueAfter, reason: word))
+    case 406, 408, 429: self.init(verdict: later)
     // The request is wrong: its headers, method (405) or size (413).
     case 400..<500: self.init(verdict: .payloadRefused(reason: word))
-    default: self.init(verdict: .retry(after: response.continueAfter, reason: word))
+    default: self.init(verdict: later)
     }
     reason = Self.documentedStatuses.contains(response.status) ? word : "other"
   }

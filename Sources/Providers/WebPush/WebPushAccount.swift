@@ -6,6 +6,7 @@ import Wire
 ///
 /// Each device has an address of its own, which the browser's push service made and the browser named. Web Push has one environment.
 struct WebPushAccount: PushAccount {
+  let customer: CustomerID
   let credentials: VAPIDKey
   let endpoint: WebPushSender
 
@@ -79,7 +80,7 @@ struct WebPushAccount: PushAccount {
     for index in requests.indices {
       if let source = requests[index].source { requests[index].body = source.encrypt() }
     }
-    return endpoint.send(requests, as: credentials, while: isWanted)
+    return endpoint.send(requests, as: credentials, of: customer, while: isWanted)
   }
 
   /// Nobody can be asked: each browser's push service checks the key with the subscriptions that were made with it. That the key can
@@ -88,6 +89,15 @@ struct WebPushAccount: PushAccount {
     guard (try? endpoint.signer(credentials).authorization(for: "https://push.example.com", now: endpoint.now)) != nil
     else { return .refused(reason: "PrivateKeyUnusable") }
     return .unasked(reason: "the key can sign, but push services of browsers check it only with a push")
+  }
+
+  var reasonsToWarn: Set<String> { [WebPushDescription.tokenRefused] }
+
+  func advice(on reason: String) -> String? {
+    guard reason.hasPrefix(WebPushDescription.tokenRefused) else { return nil }
+    return
+      "Push services of browsers do not take the app's VAPID key: compare it with the one that pages subscribe with, and check the "
+      + "hub's clock."
   }
 
   private static func invalid(_ reason: String) -> Verdict { .tokenInvalid(.unregistered, since: nil, reason: reason) }
@@ -141,7 +151,7 @@ struct WebPushAccount: PushAccount {
   }
 }
 
-/// How all accounts of Web Push send. Each has connections of its own to each origin.
+/// How all accounts of Web Push send. Each of a customer has connections of its own to each origin.
 struct WebPushSender: Sendable {
   let settings: WebPushSettings
   let rule: EndpointRule
@@ -161,12 +171,14 @@ struct WebPushSender: Sendable {
   }
 
   func send(
-    _ requests: [PushRequest], as credentials: VAPIDKey, while isWanted: @escaping @Sendable () -> Bool
+    _ requests: [PushRequest], as credentials: VAPIDKey, of customer: CustomerID,
+    while isWanted: @escaping @Sendable () -> Bool
   ) -> AsyncStream<[PushOutcome]> {
     let key = PoolKey(
-      service: WebPushDescription.label, environment: .production, credentials: .webPush(credentials))
+      service: WebPushDescription.label, environment: .production, customer: customer,
+      credentials: .webPush(credentials))
     return pools.send(
-      requests, toOriginsOf: key, where: { rule.isTrusted($0.host, $0.port) },
+      requests, toOriginsOf: key, places: .origins { [rule] in !rule.isTrusted($0.host, $0.port) },
       { WebPushDescription($0, try? signer(credentials), rule, now: pools.now) }, while: isWanted)
   }
 }

@@ -31,10 +31,10 @@ extension ResponseClassification {
       self.init(verdict: .payloadRefused(reason: word))
     case .tooLarge: self.init(verdict: .payloadRefused(reason: word), recovery: .smaller)
     // The app's token is refused, or the subscription was made with another key. A new token may be accepted.
-    case .badVAPID: self.init(verdict: .retry(after: response.retryAfter, reason: word), recovery: .newToken)
+    case .badVAPID: self.init(verdict: .putOff(word, by: response), recovery: .newToken)
     // Later.
     case .backOff, .tryAgain, .bridgeError, .bridgeUnavailable, .bridgeTimeout, .bridgeRefusal, .unknown:
-      self.init(verdict: .retry(after: response.retryAfter, reason: word))
+      self.init(verdict: .putOff(word, by: response))
     }
     reason = word
   }
@@ -53,13 +53,13 @@ extension ResponseClassification {
   private init(status response: WebPushResponse) {
     let word = response.reason ?? "HTTP\(response.status)"
     switch response.status {
-    case 401, 403: self.init(verdict: .retry(after: response.retryAfter, reason: word), recovery: .newToken)
+    case 401, 403: self.init(verdict: .putOff(word, by: response), recovery: .newToken)
     case 404, 410: self.init(verdict: .tokenInvalid(.unregistered, since: nil, reason: word))
     case 413: self.init(verdict: .payloadRefused(reason: word), recovery: .smaller)
-    case 406, 408, 429: self.init(verdict: .retry(after: response.retryAfter, reason: word))
+    case 406, 408, 429: self.init(verdict: .putOff(word, by: response))
     // A redirect is not followed: it could lead anywhere.
     case 300..<500: self.init(verdict: .payloadRefused(reason: word))
-    default: self.init(verdict: .retry(after: response.retryAfter, reason: word))
+    default: self.init(verdict: .putOff(word, by: response))
     }
     reason = "other"
   }

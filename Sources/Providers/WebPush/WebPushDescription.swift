@@ -16,7 +16,14 @@ final class WebPushDescription: ServiceDescription {
     var token: (authorization: Authorization, madeAt: Date)?
     /// When a token was last dropped because it was refused.
     var refusedAt: Date?
+    /// Paths of subscriptions for which the token was refused, since the last push that was accepted.
+    var refusedPaths: Set<String> = []
   }
+
+  /// Refusals of the token for fewer subscriptions say more about these than about the app's key: one can be made with another key.
+  private static let evidence = 5
+  /// The first word of a refusal that is probably the app's fault.
+  static let tokenRefused = "TokenRefused"
 
   private let origin: ServiceAddress
   private let signer: VAPIDSigner?
@@ -57,12 +64,28 @@ final class WebPushDescription: ServiceDescription {
   func classification(of response: ServiceResponse, to request: PushRequest) -> ResponseClassification {
     var classification = ResponseClassification(WebPushResponse(response))
     // A stranger's server says something of its own push alone.
-    if case .tokenInvalid(.wrongApp, let since, let reason) = classification.verdict,
-      !rule.isTrusted(origin.host, origin.port)
-    {
+    let isTrusted = rule.isTrusted(origin.host, origin.port)
+    switch classification.verdict {
+    case .tokenInvalid(.wrongApp, let since, let reason) where !isTrusted:
       classification.verdict = .tokenInvalid(.unregistered, since: since, reason: reason)
+    case .retry(let after, let reason, let appliesToService)
+    where isTrusted && classification.recovery == .newToken && isRefusedByAll(request):
+      classification.verdict = .retry(
+        after: after, reason: "\(Self.tokenRefused) \(reason)", appliesToService: appliesToService)
+    case .accepted: state.withLock { $0.refusedPaths = [] }
+    default: break
     }
     return classification
+  }
+
+  /// Notes that the token was refused.
+  /// - Returns: whether so many subscriptions were refused, and none accepted in between, that the app's key is at fault.
+  private func isRefusedByAll(_ request: PushRequest) -> Bool {
+    let path = request.headers[":path"] ?? ""
+    return state.withLock { state in
+      if state.refusedPaths.count < Self.evidence { state.refusedPaths.insert(path) }
+      return state.refusedPaths.count >= Self.evidence
+    }
   }
 
   /// The token was refused, so another is made; unless the last one was refused too, within a minute: then no token helps.

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// A response of a browser's push service. Each has a form of its own: Mozilla's is JSON with a number, Apple's JSON with a word, and
 /// Google's a sentence.
-struct WebPushResponse: Hashable, Sendable {
+struct WebPushResponse: Hashable, Sendable, StatusBearing {
   var status: Int
   /// Mozilla's number, as in `103`.
   var errno: Int?

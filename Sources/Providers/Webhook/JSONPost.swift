@@ -15,14 +15,15 @@ extension PushServices {
     let key = PoolKey(service: WebhookDescription.label, environment: .production, customer: customer)
     let outcomes = pools.send(
       [PushRequest(headers: headers, body: json, origin: ServiceAddress(endpoint))], toOriginsOf: key,
-      where: { rule.isListed($0.host, $0.port) },
+      places: .paths,
       { WebhookDescription(mayBePrivate: rule.isListed($0.host, $0.port)) }, while: { true })
     var answer: String? = "NoOutcome"
     for await outcome in outcomes.compactMap(\.first) {
       switch outcome.verdict {
       case .accepted: answer = nil
-      case .retry(_, let reason), .tokenInvalid(_, _, let reason), .payloadRefused(let reason),
-        .credentialsRefused(let reason), .unsent(let reason), .uncertain(let reason):
+      case .retry(_, let reason, _), .tokenInvalid(_, _, let reason), .payloadRefused(let reason),
+        .credentialsRefused(let reason), .waitsForCorrection(let reason), .unsent(let reason),
+        .uncertain(let reason, _):
         answer = reason
       }
     }

@@ -43,8 +43,8 @@ struct WebhookAccount: PushAccount {
     let key = PoolKey(
       service: WebhookDescription.label, environment: .production, customer: customer, credentials: nil)
     return pools.send(
-      requests, toOriginsOf: key, where: { rule.isTrusted($0.host, $0.port) },
-      { WebhookDescription(mayBePrivate: rule.isListed($0.host, $0.port)) }, while: isWanted)
+      requests, toOriginsOf: key, places: .paths,
+      { [rule] in WebhookDescription(mayBePrivate: rule.isListed($0.host, $0.port)) }, while: isWanted)
   }
 
   func check(_ environment: PushEnvironment) async -> CredentialVerdict {
@@ -61,8 +61,9 @@ struct WebhookDescription: ServiceDescription {
 
   var name: String { Self.name }
   var label: String { Self.label }
-  var startsWithOneStream: Bool { true }
-  var http1Connections: Int { 8 }
+  /// One webhook of an origin that does not answer must not keep the others waiting.
+  var startsWithOneStream: Bool { false }
+  var http1Connections: Int { 64 }
 
   func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
     .available(Authorization(value: nil))
@@ -73,7 +74,7 @@ struct WebhookDescription: ServiceDescription {
     let word = "HTTP\(response.status)"
     return switch response.status {
     case 200..<300: ResponseClassification(verdict: .accepted)
-    case 408, 429, 500...: ResponseClassification(verdict: .retry(after: response.retryAfter, reason: word))
+    case 408, 429, 500...: ResponseClassification(verdict: .putOff(word, by: response))
     default: ResponseClassification(verdict: .payloadRefused(reason: word))
     }
   }

@@ -81,7 +81,8 @@ struct AppCommand: AsyncParsableCommand {
         for app in page.items {
           table.add(
             "\(app.pushAppId)", app.appId, app.appType.name, app.kind.rawValue, app.name, app.teamId, app.keyId,
-            app.alarm?.reason)
+            [app.alarm?.reason, app.sandboxAlarm.map { "sandbox: \($0.reason)" }].compactMap(\.self)
+              .joined(separator: "; "))
         }
         return table.text(empty: "Customer \(customer) has no apps.")
       }

@@ -41,16 +41,18 @@ struct Hub: Sendable {
     let signer = LinkSigner(try await linkKeys.load())
     let smsAddresses = try await SMSStatusAddresses.load(pool, vault: vault, publicURL: settings.publicURL)
     let pins = try await PINs.load(pool, vault: vault)
+    OpenFiles.raiseLimit()
+    var pushServices = settings.pushServices
+    pushServices.namedConnections = OpenFiles.forNamedAddresses
     let parts = HubParts(
       pool: pool, reportPool: reportPool, vault: vault, links: PublicLinks(base: settings.publicURL, signer: signer),
       signer: signer,
       services: try PushServices(
-        settings.pushServices, tokens: ProviderTokenVault(pool.limited(to: .seconds(4)), vault: vault), logger: logger,
+        pushServices, tokens: ProviderTokenVault(pool.limited(to: .seconds(4)), vault: vault), logger: logger,
         smsStatusURL: smsAddresses.url, pin: pins.pin),
       smsAddresses: smsAddresses, readiness: Readiness(pool, migrator),
       settings: settings, logger: logger)
     let caches = RegistryCaches(pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps)
-    OpenFiles.raiseLimit()
     try await serve(
       first + [
         pool, reportPool, caches, LinkRefresh(pool, linkKeys, signer, logger: logger), parts.accessKeys.usage,

@@ -8,7 +8,7 @@
 enum OpenFiles {
   /// No hub needs more, and some systems allow numbers for which the kernel's tables would be huge.
   private static let most: rlim_t = 1 << 18
-  /// Reserved for the hub's own connections, to the database and the push services, and for files.
+  /// Reserved for the hub's own connections, to the database and to push services that the operator names, and for files.
   private static let own = 256
 
   #if canImport(Glibc)
@@ -20,8 +20,11 @@ enum OpenFiles {
   /// The current limit.
   static var limit: Int { Int(min(read().rlim_cur, most)) }
 
+  /// The limit of connections to addresses that customers, apps and devices name, so that these leave enough for clients.
+  static var forNamedAddresses: Int { min(1024, limit / 8) }
+
   /// The limit of client connections, which leaves the hub enough to reach its database.
-  static var forClients: Int { max(limit - own, limit / 2) }
+  static var forClients: Int { max(limit - own - forNamedAddresses, limit / 2) }
 
   /// Raises the soft limit to the hard limit. The usual soft limit of 1024 is too low for phones that keep connections open.
   static func raiseLimit() {

@@ -25,6 +25,8 @@ public struct PushApp: Sendable, Equatable {
   public let credentials: [PushCredential]
   /// What sending found; `nil` when all is well. `alarm` has more.
   let raisedAlarm: Alarm?
+  /// The same in the sandbox.
+  let raisedSandboxAlarm: Alarm?
   public let createdAt: Date
   /// When the app or one of its credentials last changed; later with each change.
   public let updatedAt: Date
@@ -64,13 +66,18 @@ public struct PushApp: Sendable, Equatable {
   /// Why the app needs somebody's attention; `nil` when all is well.
   public var alarm: Alarm? { alarm(at: Date()) }
 
-  /// The same at some moment: what sending found, or else the certificate that expires within 30 days. The latter is not stored, so
-  /// no success clears it.
-  public func alarm(at now: Date) -> Alarm? {
-    if let raisedAlarm { return raisedAlarm }
-    let first = certificates.min { $0.notAfter ?? .distantFuture < $1.notAfter ?? .distantFuture }
-    guard let first, let notAfter = first.notAfter, let warning = first.expiryWarning(at: now) else { return nil }
-    return Alarm(reason: warning, since: max(notAfter - PushCredential.expiryNotice, first.updatedAt))
+  /// The same of its push service's sandbox. Each environment has an alarm of its own, so that no success of one ends the other's.
+  public var sandboxAlarm: Alarm? { alarm(at: Date(), isSandbox: true) }
+
+  /// The same at some moment: what sending found, or else the environment's certificate that expires within 30 days. The latter is not
+  /// stored, so no success clears it.
+  public func alarm(at now: Date, isSandbox: Bool = false) -> Alarm? {
+    if let raised = isSandbox ? raisedSandboxAlarm : raisedAlarm { return raised }
+    let kind = isSandbox ? PushCredential.Kind.apnsDevelopmentCertificate : .apnsProductionCertificate
+    guard let certificate = certificates.first(where: { $0.kind == kind }), let notAfter = certificate.notAfter,
+      let warning = certificate.expiryWarning(at: now)
+    else { return nil }
+    return Alarm(reason: warning, since: max(notAfter - PushCredential.expiryNotice, certificate.updatedAt))
   }
 
   /// What is odd about the app though it may be right, each a sentence.

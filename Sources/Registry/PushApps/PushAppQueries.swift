@@ -7,7 +7,8 @@ enum PushAppQueries {
   /// The app's own columns, then its credentials as five arrays of one order. `$1` is the customer.
   private static let columns = """
     app.push_app_id, app.customer_id, app.app_id, app.app_type, app.kind, app.name, app.team_id, app.key_id,
-    app.contact, app.identity_required, app.device_fields, app.alarm, app.alarm_at, app.created_at, app.updated_at,
+    app.contact, app.identity_required, app.device_fields, app.alarm, app.alarm_at, app.sandbox_alarm,
+    app.sandbox_alarm_at, app.created_at, app.updated_at,
     \(credentials("kind")), \(credentials("fingerprint")), \(credentials("account")), \(credentials("not_after")),
     \(credentials("updated_at"))
     """
@@ -63,6 +64,9 @@ enum PushAppQueries {
         contact = coalesce($8::text, contact),
         alarm = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND cardinality($9::text[]) = 0 THEN alarm END,
         alarm_at = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND cardinality($9::text[]) = 0 THEN alarm_at END,
+        sandbox_alarm = CASE WHEN $4::text IS NULL AND $5::text IS NULL AND cardinality($9::text[]) = 0 THEN sandbox_alarm END,
+        sandbox_alarm_at =
+          CASE WHEN $4::text IS NULL AND $5::text IS NULL AND cardinality($9::text[]) = 0 THEN sandbox_alarm_at END,
         updated_at = greatest(
           now(), (updated_at AT TIME ZONE 'UTC' + interval '1 microsecond') AT TIME ZONE 'UTC')
       WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
@@ -150,19 +154,28 @@ enum PushAppQueries {
       AND credential.customer_id = $1::bigint AND credential.kind NOT IN ('identity_secret', 'previous_identity_secret')
     """)
 
-  /// Locks the app's row. An alarm raised before keeps its moment.
+  /// Locks the app's row. `$4` tells the sandbox's alarm from production's. An alarm raised before keeps its moment.
   static let raiseAlarm = Statement(
     "push_app.raise_alarm", .write,
     """
-    UPDATE push_app SET alarm = $3::text, alarm_at = least(alarm_at, now())
+    UPDATE push_app SET
+      alarm = CASE WHEN $4::bool THEN alarm ELSE $3::text END,
+      alarm_at = CASE WHEN $4::bool THEN alarm_at ELSE least(alarm_at, now()) END,
+      sandbox_alarm = CASE WHEN $4::bool THEN $3::text ELSE sandbox_alarm END,
+      sandbox_alarm_at = CASE WHEN $4::bool THEN least(sandbox_alarm_at, now()) ELSE sandbox_alarm_at END
     WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
     """)
 
+  /// `$3` tells the sandbox's alarm from production's.
   static let clearAlarm = Statement(
     "push_app.clear_alarm", .write,
     """
-    UPDATE push_app SET alarm = NULL, alarm_at = NULL
-    WHERE customer_id = $1::bigint AND push_app_id = $2::bigint AND alarm IS NOT NULL
+    UPDATE push_app SET
+      alarm = CASE WHEN $3::bool THEN alarm END, alarm_at = CASE WHEN $3::bool THEN alarm_at END,
+      sandbox_alarm = CASE WHEN NOT $3::bool THEN sandbox_alarm END,
+      sandbox_alarm_at = CASE WHEN NOT $3::bool THEN sandbox_alarm_at END
+    WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
+      AND CASE WHEN $3::bool THEN sandbox_alarm ELSE alarm END IS NOT NULL
     """)
 
   static let all: [Statement] = [
@@ -175,14 +188,15 @@ extension PushApp {
   init(_ row: Row) throws {
     let (
       id, customer, appID, type, kind, name, teamID, keyID, contact, identityRequired, deviceFields, alarm, alarmAt,
-      createdAt,
+      sandboxAlarm, sandboxAlarmAt, createdAt,
       updatedAt, kinds, prints, accounts, ends, dates
     ) =
       try row.decode(
         Int64.self, Int64.self, String.self, Int16.self, String.self, String.self, String?.self, String?.self,
         String?.self,
         Bool.self,
-        [String]?.self, String?.self, Date?.self, Date.self, Date.self, [String].self, [String].self, [String?].self,
+        [String]?.self, String?.self, Date?.self, String?.self, Date?.self, Date.self, Date.self, [String].self,
+        [String].self, [String?].self,
         [Date?].self, [Date].self)
     guard let type = AppType(rawValue: type) else {
       throw PostgresError.decoding(statement: "push_app", column: "app_type", .format("no platform: \(type)"))
@@ -199,7 +213,8 @@ extension PushApp {
             updatedAt: dates[index])
         }
       },
-      raisedAlarm: alarm.flatMap { reason in alarmAt.map { Alarm(reason: reason, since: $0) } }, createdAt: createdAt,
-      updatedAt: updatedAt)
+      raisedAlarm: alarm.flatMap { reason in alarmAt.map { Alarm(reason: reason, since: $0) } },
+      raisedSandboxAlarm: sandboxAlarm.flatMap { reason in sandboxAlarmAt.map { Alarm(reason: reason, since: $0) } },
+      createdAt: createdAt, updatedAt: updatedAt)
   }
 }

@@ -159,7 +159,7 @@ extension [PushApp] {
   }
 }
 
-/// Says which apps need somebody's attention.
+/// Says which apps need somebody's attention, apart for their push service's production and its sandbox.
 public struct PushAppAlarms: Sendable {
   private let database: any Querying
 
@@ -167,12 +167,12 @@ public struct PushAppAlarms: Sendable {
 
   /// Marks the app as in need of attention. An alarm raised before gets the new reason and keeps its moment.
   /// - Parameter reason: a sentence for people, or the push service's own word.
-  public func raise(_ customer: CustomerID, _ app: PushAppID, reason: String) async throws {
-    try await database.query(PushAppQueries.raiseAlarm, customer.rawValue, app.rawValue, reason)
+  public func raise(_ customer: CustomerID, _ app: PushAppID, isSandbox: Bool, reason: String) async throws {
+    try await database.query(PushAppQueries.raiseAlarm, customer.rawValue, app.rawValue, reason, isSandbox)
   }
 
-  /// Says that all is well again.
-  public func clear(_ customer: CustomerID, _ app: PushAppID) async throws {
-    try await database.query(PushAppQueries.clearAlarm, customer.rawValue, app.rawValue)
+  /// Says that all is well again in this environment.
+  public func clear(_ customer: CustomerID, _ app: PushAppID, isSandbox: Bool) async throws {
+    try await database.query(PushAppQueries.clearAlarm, customer.rawValue, app.rawValue, isSandbox)
   }
 }

@@ -49,7 +49,9 @@ extension PushAppReply {
       vapidPublicKey: app.vapidPublicKey, contact: app.contact, identity: app.identityRequired ? .required : .off,
       deviceFields: app.deviceFields?.names,
       credentials: app.credentials.map { Credential($0) },
-      alarm: app.alarm.map { Alarm(reason: $0.reason, since: Timestamp($0.since)) }, warnings: app.warnings,
+      alarm: app.alarm.map { Alarm(reason: $0.reason, since: Timestamp($0.since)) },
+      sandboxAlarm: app.sandboxAlarm.map { Alarm(reason: $0.reason, since: Timestamp($0.since)) },
+      warnings: app.warnings,
       createdAt: Timestamp(app.createdAt), updatedAt: Timestamp(app.updatedAt))
   }
 }

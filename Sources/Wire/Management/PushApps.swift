@@ -205,6 +205,7 @@ public struct PushAppReply: APIObject, Equatable {
   public var deviceFields: [String]?
   public var credentials: [Credential]
   public var alarm: Alarm?
+  public var sandboxAlarm: Alarm?
   public var warnings: [String]
   public var createdAt: Timestamp
   public var updatedAt: Timestamp
@@ -213,7 +214,7 @@ public struct PushAppReply: APIObject, Equatable {
     pushAppId: PushAppID, appId: String, appType: AppType, kind: PushAppKind = .app, name: String,
     teamId: String? = nil, keyId: String? = nil, vapidPublicKey: String? = nil, contact: String? = nil,
     identity: IdentityMode = .off, deviceFields: [String]? = nil,
-    credentials: [Credential] = [], alarm: Alarm? = nil,
+    credentials: [Credential] = [], alarm: Alarm? = nil, sandboxAlarm: Alarm? = nil,
     warnings: [String] = [], createdAt: Timestamp,
     updatedAt: Timestamp
   ) {
@@ -230,6 +231,7 @@ public struct PushAppReply: APIObject, Equatable {
     self.deviceFields = deviceFields
     self.credentials = credentials
     self.alarm = alarm
+    self.sandboxAlarm = sandboxAlarm
     self.warnings = warnings
     self.createdAt = createdAt
     self.updatedAt = updatedAt
@@ -238,7 +240,7 @@ public struct PushAppReply: APIObject, Equatable {
   public enum CodingKeys: String, CodingKey, CaseIterable {
     case pushAppId, appId, appType, kind, name, teamId, keyId, vapidPublicKey, contact, identity, deviceFields,
       credentials,
-      alarm, warnings,
+      alarm, sandboxAlarm, warnings,
       createdAt,
       updatedAt
   }
@@ -270,6 +272,7 @@ public struct PushAppReply: APIObject, Equatable {
     case .credentials: "The stored credentials, without their secrets."
     case .alarm:
       "Why the app needs attention, such as refused credentials or a certificate that expires within 30 days. Absent if all is well."
+    case .sandboxAlarm: "The same of the push service's sandbox. iOS only. Absent if all is well there."
     case .warnings: "What looks odd but may be right, a sentence each."
     case .createdAt: "When the app was added."
     case .updatedAt: "When the app or one of its credentials last changed."

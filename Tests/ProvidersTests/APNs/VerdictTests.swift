@@ -129,6 +129,15 @@ import Testing
     #expect(classification.reason == answer.reason.map { _ in "other" })
   }
 
+  @Test func `What 503 asks for applies to the service, and Apple's advice to the push alone`() {
+    let advised = ResponseClassification(APNsResponse(status: 503, reason: "ServiceUnavailable"))
+    #expect(advised.verdict == .retry(after: .seconds(900), reason: "ServiceUnavailable"))
+    let asked = APNsResponse(status: 503, reason: "ServiceUnavailable", retryAfter: .seconds(1000))
+    #expect(
+      ResponseClassification(asked).verdict
+        == .retry(after: .seconds(1000), reason: "ServiceUnavailable", appliesToService: true))
+  }
+
   @Test(arguments: [(30, 60), (90, 90)])
   func `The longer wait wins`(_ asked: Int, _ waited: Int) {
     let answer = APNsResponse(status: 429, reason: "TooManyRequests", retryAfter: .seconds(asked))

@@ -31,12 +31,12 @@ import Wire
 
   @Test(arguments: [
     ("fade0400", Verdict.tokenInvalid(.unregistered, since: nil, reason: "INVALID_ARGUMENT")),
-    ("fade0401", .payloadRefused(reason: "THIRD_PARTY_AUTH_ERROR")),
+    ("fade0401", .waitsForCorrection(reason: "THIRD_PARTY_AUTH_ERROR")),
     ("fade0403", .tokenInvalid(.wrongApp, since: nil, reason: "SENDER_ID_MISMATCH")),
     ("fade0404", .tokenInvalid(.unregistered, since: nil, reason: "UNREGISTERED")),
     ("fade1429", .retry(after: .seconds(60), reason: "QUOTA_EXCEEDED")),
     ("fade0500", .retry(after: nil, reason: "INTERNAL")),
-    ("fade1503", .retry(after: .seconds(1), reason: "UNAVAILABLE")),
+    ("fade1503", .retry(after: .seconds(1), reason: "UNAVAILABLE", appliesToService: true)),
   ])
   func `A refusal is reported as its verdict`(_ token: String, _ verdict: Verdict) async throws {
     try await withAPNs { simulator, services in
@@ -137,7 +137,7 @@ import Wire
       let account = try services.firebase(simulator)
       #expect(
         await account.verdicts(["phone-1:x", "phone-2:x"])
-          == Array(repeating: .retry(after: .seconds(90), reason: "HTTP503"), count: 2))
+          == Array(repeating: .retry(after: .seconds(90), reason: "HTTP503", appliesToService: true), count: 2))
       #expect(await account.check(.production) == .unreachable(reason: "HTTP503"))
       #expect(simulator.fcm.tokenRequestCount == 1)
     }

@@ -40,9 +40,9 @@ import Wire
     ),
     (
       FCMResponse(status: 401, errorCode: "THIRD_PARTY_AUTH_ERROR", rpcStatus: "UNAUTHENTICATED"),
-      .payloadRefused(reason: "THIRD_PARTY_AUTH_ERROR"), .none
+      .waitsForCorrection(reason: "THIRD_PARTY_AUTH_ERROR"), .none
     ),
-    (FCMResponse(status: 401, errorCode: "APNS_AUTH_ERROR"), .payloadRefused(reason: "APNS_AUTH_ERROR"), .none),
+    (FCMResponse(status: 401, errorCode: "APNS_AUTH_ERROR"), .waitsForCorrection(reason: "APNS_AUTH_ERROR"), .none),
     (
       FCMResponse(status: 403, errorCode: "SENDER_ID_MISMATCH", rpcStatus: "PERMISSION_DENIED"),
       .tokenInvalid(.wrongApp, since: nil, reason: "SENDER_ID_MISMATCH"), .none
@@ -67,7 +67,7 @@ import Wire
     (FCMResponse(status: 500, errorCode: "INTERNAL"), .retry(after: nil, reason: "INTERNAL"), .none),
     (
       FCMResponse(status: 503, errorCode: "UNAVAILABLE", retryAfter: .seconds(7)),
-      .retry(after: .seconds(7), reason: "UNAVAILABLE"), .none
+      .retry(after: .seconds(7), reason: "UNAVAILABLE", appliesToService: true), .none
     ),
     (
       FCMResponse(status: 500, errorCode: "UNSPECIFIED_ERROR"), .retry(after: nil, reason: "UNSPECIFIED_ERROR"), .none

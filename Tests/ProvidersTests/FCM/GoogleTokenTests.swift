@@ -83,7 +83,7 @@ import Wire
   func `Anything else is retried`(_ status: Int, _ reason: String) {
     #expect(
       ResponseClassification(response(status, "", retryAfter: .seconds(9))).verdict
-        == .retry(after: .seconds(9), reason: reason))
+        == .retry(after: .seconds(9), reason: reason, appliesToService: true))
   }
 
   @Test(arguments: [

@@ -183,7 +183,10 @@ import Wire
       (429, .retry(after: .seconds(7), reason: "89999999"), .retry(after: .seconds(7), reason: "HTTP429")),
       (500, .retry(after: .seconds(7), reason: "89999999"), .retry(after: .seconds(7), reason: "HTTP500")),
       (502, .retry(after: .seconds(7), reason: "89999999"), .retry(after: .seconds(7), reason: "HTTP502")),
-      (503, .retry(after: .seconds(7), reason: "89999999"), .retry(after: .seconds(7), reason: "HTTP503")),
+      (
+        503, .retry(after: .seconds(7), reason: "89999999", appliesToService: true),
+        .retry(after: .seconds(7), reason: "HTTP503", appliesToService: true)
+      ),
     ] as [(Int, Verdict, Verdict)])
   func `A code that is unknown, or a body without one, goes by the HTTP status`(
     status: Int, withCode: Verdict, without: Verdict
@@ -226,12 +229,26 @@ import Wire
     #expect(warning == (warnings.contains(code) ? "\(code.rawValue): \(advice ?? "")" : nil))
   }
 
-  @Test func `A partial failure that names no token of the request leaves all of them uncertain`() {
+  @Test func `After a partial failure what is not named was accepted, unless none was`() {
     let tokens = ["a", "b"].map(JSONText.quoted)
     for illegal in [nil, [], ["c"]] as [[String]?] {
-      let response = HMSResponse(status: 200, code: "80100000", illegalTokens: illegal)
-      #expect(ResponseClassification(response, tokens: tokens).verdict == .uncertain(reason: "80100000"))
+      for (accepted, verdict) in [
+        (nil, .accepted), (1, .accepted), (2, .accepted), (0, .payloadRefused(reason: "80100000")),
+      ] as [(Int?, Verdict)] {
+        let response = HMSResponse(status: 200, code: "80100000", illegalTokens: illegal, accepted: accepted)
+        let classification = ResponseClassification(response, tokens: tokens)
+        #expect(classification.verdict == verdict && classification.exceptions.isEmpty)
+      }
     }
+    let body = #"{"code":"80100000","msg":"{\"success\":1,\"failure\":0,\"illegal_tokens\":[]}","requestId":"1"}"#
+    let response = HMSResponse(ServiceResponse(status: 200, body: Array(body.utf8)))
+    #expect(response == HMSResponse(status: 200, code: "80100000", illegalTokens: [], accepted: 1))
+  }
+
+  @Test func `An answer without a code of Huawei's is an answer, so nothing is sent again`() {
+    let response = HMSResponse(ServiceResponse(status: 200, body: Array("<html>".utf8)))
+    #expect(
+      ResponseClassification(response, tokens: []).verdict == .uncertain(reason: "HTTP200", isAnswered: true))
   }
 }
 

@@ -23,6 +23,7 @@ import Testing
     state.settings(maxConcurrentStreams: limit)
     let stream = begin(&state, 0)
     _ = state.head(stream, status: 200, retryAfter: nil, isEnd: true)
+    state.proven()
     return state
   }
 
@@ -60,7 +61,7 @@ import Testing
     #expect(state.room == 1)
   }
 
-  @Test func `A new connection sends one request and waits for its response, whatever the server allows`() {
+  @Test func `A new connection sends one request at a time until one shows that the credentials are taken`() {
     var state = state()
     state.settings(maxConcurrentStreams: 1000)
     let stream = begin(&state, 7)
@@ -68,6 +69,8 @@ import Testing
     #expect(state.room == 0)
     #expect(
       endings(state.head(1, status: 200, retryAfter: nil, isEnd: true)) == [7: .answered(ServiceResponse(status: 200))])
+    #expect(state.room == 1)
+    state.proven()
     #expect(state.room == 1000)
     #expect(begin(&state, 8) == 3)
   }
@@ -103,6 +106,7 @@ import Testing
     state.settings(maxConcurrentStreams: nil)
     let stream = begin(&state, 1)
     _ = state.head(stream, status: 410, retryAfter: nil, isEnd: true)
+    state.proven()
     #expect(state.room == 100)
   }
 

@@ -111,7 +111,7 @@ import Testing
     try await withAPNs { simulator, apns in
       simulator.apns.rule(.nth(1), .resetStream)
       let verdicts = await apns.verdicts([.sample()])
-      guard case .uncertain(let reason) = verdicts[0] else {
+      guard case .uncertain(let reason, isAnswered: false) = verdicts[0] else {
         Issue.record("\(verdicts)")
         return
       }

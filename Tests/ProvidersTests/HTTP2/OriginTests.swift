@@ -35,7 +35,8 @@ import Wire
   }
 
   private static let account = PoolKey(
-    service: "echo", environment: .production, credentials: .hms(.client(id: "1", secret: "s")))
+    service: "echo", environment: .production, customer: CustomerID(1), credentials: .hms(.client(id: "1", secret: "s"))
+  )
 
   private static func pools(
     _ simulator: PushSimulator, configure: (inout PushServiceSettings) -> Void = { _ in }
@@ -93,7 +94,7 @@ import Wire
   @Test func `Idle connections make room for further origins`() async throws {
     try await withSimulator { simulator in
       let pools = try Self.pools(simulator) { $0.connectAttempts = 1 }
-      let deaf = (0..<ConnectionPools.mostOrigins).map { _ in ClosedPort() }
+      let deaf = (0..<pools.quotas.limits.origins).map { _ in ClosedPort() }
       let first = try #require(ServiceAddress(url: simulator.fcmURL))
       let answered = Verdict.payloadRefused(reason: "\(first.authority): 404")
       let refused = await Self.verdicts(try deaf.map(Self.origin), through: pools)
@@ -106,16 +107,16 @@ import Wire
   @Test func `While an account's connections to other origins all work, a further one has to wait`() async throws {
     try await withSimulator { simulator in
       let pools = try Self.pools(simulator) { $0.connectAttempts = .max }
-      let deaf = (0..<ConnectionPools.mostOrigins).map { _ in ClosedPort() }
+      let deaf = (0..<pools.quotas.limits.origins).map { _ in ClosedPort() }
       let further = try #require(ServiceAddress(url: simulator.fcmURL))
       let sending = pools.send(
         try deaf.map { Self.request(to: try Self.origin($0)) }, toOriginsOf: Self.account, { Echo(origin: $0) },
         while: { true })
       let refused = Verdict.unsent(reason: "TooManyOrigins")
       #expect(await Self.verdicts([further], through: pools) == [refused])
-      // Another account is not concerned.
+      // Another customer is not concerned.
       var other = Self.account
-      other.credentials = .hms(.client(id: "2", secret: "s"))
+      other.customer = CustomerID(2)
       let others = pools.send(
         [Self.request(to: further)], toOriginsOf: other, { Echo(origin: $0) }, while: { true })
       for await outcomes in others {
@@ -126,21 +127,58 @@ import Wire
     }
   }
 
-  @Test func `Strangers' origins get few pushes of an account at a time, and have to answer soon`() async throws {
+  @Test func `An address gets half of a customer's places, and what finds none in time comes back`() async throws {
     try await withSimulator { simulator in
-      let pools = try Self.pools(simulator) { $0.strangerTimeout = .milliseconds(100) }
+      let pools = try Self.pools(simulator) {
+        $0.strangerTimeout = .milliseconds(400)
+        $0.placeTimeout = .milliseconds(10)
+      }
       let silent = ClosedPort()
       let origin = try Self.origin(silent)
-      let most = ConnectionPools.mostAtStrangers
+      let most = pools.quotas.limits.places / 2
       for _ in 1...2 {
         var verdicts: [Verdict] = []
         let requests = Array(repeating: Self.request(to: origin), count: most + 5)
         for await outcomes in pools.send(
-          requests, toOriginsOf: Self.account, where: { _ in false }, { Echo(origin: $0) }, while: { true })
+          requests, toOriginsOf: Self.account, places: .origins { _ in true }, { Echo(origin: $0) }, while: { true })
         { verdicts += outcomes.map(\.verdict) }
-        #expect(verdicts.count { $0 == .unsent(reason: "TooManyAtStrangers") } == 5)
+        #expect(verdicts.count { $0 == .unsent(reason: "NoPlace") } == 5)
         #expect(verdicts.allSatisfy { if case .unsent = $0 { true } else { false } } && verdicts.count == most + 5)
+        #expect(pools.quotas.places(of: CustomerID(1)) == 0)
       }
+      await pools.shutDown()
+    }
+  }
+
+  @Test func `What waits for a place gets the first that comes free`() async throws {
+    try await withSimulator { simulator in
+      let pools = try Self.pools(simulator) { $0.placeTimeout = .seconds(600) }
+      let origin = try #require(ServiceAddress(url: simulator.fcmURL))
+      let requests = Array(repeating: Self.request(to: origin), count: 500)
+      var verdicts: [Verdict] = []
+      for await outcomes in pools.send(
+        requests, toOriginsOf: Self.account, places: .origins { _ in true }, { Echo(origin: $0) }, while: { true })
+      { verdicts += outcomes.map(\.verdict) }
+      #expect(verdicts == Array(repeating: .payloadRefused(reason: "\(origin.authority): 404"), count: 500))
+      #expect(pools.quotas.places(of: CustomerID(1)) == 0)
+      await pools.shutDown()
+    }
+  }
+
+  @Test func `A single question leaves no connection open`() async throws {
+    try await withSimulator { simulator in
+      let pools = try Self.pools(simulator)
+      let origin = try #require(ServiceAddress(url: simulator.fcmURL))
+      for _ in 1...3 {
+        let verdict = await pools.answer { question in
+          var key = Self.account
+          key.question = question
+          return pools.send([Self.request(to: origin)], toOriginsOf: key, { Echo(origin: $0) }, while: { true })
+        }
+        #expect(verdict == .payloadRefused(reason: "\(origin.authority): 404"))
+      }
+      #expect(simulator.fcm.connectionsOpened == 3)
+      try await waitUntil { simulator.fcm.openConnections == 0 }
       await pools.shutDown()
     }
   }

@@ -38,7 +38,8 @@ import Wire
       (102, .credentialsRefused(reason: "102 balance insufficient")),
       (103, .credentialsRefused(reason: "103 API key incorrect")),
       (202, .payloadRefused(reason: "202 request malformed")), (203, .payloadRefused(reason: "203 messages incorrect")),
-      (201, .uncertain(reason: "201 not all sent")), (500, .retry(after: nil, reason: "500 internal error")),
+      (201, .uncertain(reason: "201 not all sent", isAnswered: true)),
+      (500, .retry(after: nil, reason: "500 internal error")),
       (999, .retry(after: nil, reason: "999 unknown error")), (888, .payloadRefused(reason: "888")),
     ] as [(Int, Verdict)])
   func `Each code that CM gives a whole request has its verdict`(code: Int, verdict: Verdict) async throws {
@@ -77,10 +78,12 @@ import Wire
 
   @Test(
     arguments: [
-      (200, .uncertain(reason: "HTTP200")), (302, .credentialsRefused(reason: "HTTP302")),
+      (200, .uncertain(reason: "HTTP200", isAnswered: true)), (302, .credentialsRefused(reason: "HTTP302")),
       (400, .payloadRefused(reason: "HTTP400")), (401, .credentialsRefused(reason: "HTTP401")),
-      (404, .credentialsRefused(reason: "HTTP404")), (429, .retry(after: .seconds(7), reason: "HTTP429")),
-      (500, .retry(after: .seconds(7), reason: "HTTP500")), (503, .retry(after: .seconds(7), reason: "HTTP503")),
+      (404, .credentialsRefused(reason: "HTTP404")),
+      (429, .retry(after: .seconds(7), reason: "HTTP429", appliesToService: true)),
+      (500, .retry(after: .seconds(7), reason: "HTTP500")),
+      (503, .retry(after: .seconds(7), reason: "HTTP503", appliesToService: true)),
     ] as [(Int, Verdict)])
   func `A reply without a code goes by its status`(status: Int, verdict: Verdict) async throws {
     try await withAPNs { simulator, services in
@@ -288,7 +291,7 @@ import Wire
         to: try #require(PhoneNumber("0031612345678")), text: "{{pin}}", code: "1234", language: nil)
       let caller = SMSAccount(
         provider: .cm(productToken: "sesame-cm"), url: simulator.cmURL, voiceURL: simulator.cmVoiceURL, sender: "Acme")
-      #expect(await services.call(call, as: caller) == nil)
+      #expect(await services.call(call, as: caller, of: CustomerID(1)) == nil)
       #expect(simulator.sms.requests.isEmpty && simulator.sms.calls.isEmpty)
     }
   }
@@ -339,7 +342,8 @@ extension PushServices {
     let account = SMSAccount(
       provider: .twilio(accountSID: "AC123", authToken: authToken), url: simulator.twilioURL("AC123"),
       sender: "+15005550006")
-    return SMSPushAccount(account: account, statusURL: "https://hub.example/sms/status/1-token", endpoint: sms)
+    return SMSPushAccount(
+      customer: CustomerID(1), account: account, statusURL: "https://hub.example/sms/status/1-token", endpoint: sms)
   }
 }
 

@@ -101,20 +101,20 @@ import Wire
       let cm = SMSAccount(
         provider: .cm(productToken: "sesame-cm"), url: simulator.cmURL, voiceURL: simulator.cmVoiceURL,
         sender: "31201234567")
-      #expect(await services.call(call, as: cm) == .accepted)
+      #expect(await services.call(call, as: cm, of: CustomerID(1)) == .accepted)
       let twilio = SMSAccount(
         provider: .twilio(accountSID: "AC123", authToken: "sesame"), url: simulator.twilioURL("AC123"),
         voiceURL: simulator.twilioVoiceURL("AC123"), sender: "+31201234567")
-      #expect(await services.call(call, as: twilio) == .accepted)
+      #expect(await services.call(call, as: twilio, of: CustomerID(1)) == .accepted)
       let calls = simulator.sms.calls
       #expect(calls.map(\.text) == ["Uw <code> is . 1 2 3 4", "Uw <code> is 1, 2, 3, 4."])
       #expect(calls.allSatisfy { $0.language == "nl-NL" && $0.to == "31612345678" })
       var silent = cm
       silent.voiceURL = nil
-      #expect(await services.call(call, as: silent) == nil)
+      #expect(await services.call(call, as: silent, of: CustomerID(1)) == nil)
       var wrong = cm
       wrong.provider = .cm(productToken: "wrong")
-      #expect(await services.call(call, as: wrong) == .credentialsRefused(reason: "HTTP401"))
+      #expect(await services.call(call, as: wrong, of: CustomerID(1)) == .credentialsRefused(reason: "HTTP401"))
     }
   }
 }

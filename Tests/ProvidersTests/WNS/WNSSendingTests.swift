@@ -95,11 +95,14 @@ import Wire
       (.status(404), .tokenInvalid(.unregistered, since: nil, reason: "HTTP404")),
       (.status(405), .payloadRefused(reason: "HTTP405")),
       (.status(406), .retry(after: nil, reason: "HTTP406")),
-      (.status(406, continueAfter: "30"), .retry(after: .seconds(30), reason: "HTTP406")),
+      (.status(406, continueAfter: "30"), .retry(after: .seconds(30), reason: "HTTP406", appliesToService: true)),
       (.status(410), .tokenInvalid(.unregistered, since: nil, reason: "HTTP410")),
       (.status(413), .payloadRefused(reason: "HTTP413")), (.status(500), .retry(after: nil, reason: "HTTP500")),
       (.status(503), .retry(after: nil, reason: "HTTP503")),
-      (.init(status: 503, headers: ["retry-after": "9"]), .retry(after: .seconds(9), reason: "HTTP503")),
+      (
+        .init(status: 503, headers: ["retry-after": "9"]),
+        .retry(after: .seconds(9), reason: "HTTP503", appliesToService: true)
+      ),
       (.taken("dropped"), .payloadRefused(reason: "dropped")),
       (.taken("dropped", header: "x-wns-status"), .payloadRefused(reason: "dropped")),
       (.taken("channelThrottled", continueAfter: "7"), .retry(after: .seconds(7), reason: "channelthrottled")),
@@ -228,7 +231,7 @@ import Wire
         headers.add("content-length", "1")
         let verdict = await service.verdict(
           on: PushRequest(headers: headers, body: [1], origin: origin),
-          as: .wns(.package(sid: Self.sid, secret: "acme-secret")))
+          as: .wns(.package(sid: Self.sid, secret: "acme-secret")), of: CustomerID(1))
         #expect(
           verdict
             == (isCalled ? .accepted : .unsent(reason: "AddressNotAllowed")))

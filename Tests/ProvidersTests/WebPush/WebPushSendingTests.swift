@@ -84,8 +84,8 @@ import Wire
     ("fade0410", .tokenInvalid(.unregistered, since: nil, reason: "errno106")),
     ("fade0413", .payloadRefused(reason: "errno104")), ("fade0429", .retry(after: nil, reason: "HTTP429")),
     ("fade0500", .retry(after: nil, reason: "errno999")),
-    ("fade0503", .retry(after: .seconds(120), reason: "errno201")),
-    ("fade1503", .retry(after: .seconds(1), reason: "errno201")),
+    ("fade0503", .retry(after: .seconds(120), reason: "errno201", appliesToService: true)),
+    ("fade1503", .retry(after: .seconds(1), reason: "errno201", appliesToService: true)),
   ])
   func `A refusal by the test token is reported as its verdict`(_ name: String, _ verdict: Verdict) async throws {
     try await Self.withBrowsers { _, account, browser in
@@ -99,7 +99,9 @@ import Wire
     func errno(_ number: Int, _ status: Int) -> Refusal { .errno(number, status: status, "…", retryAfter: "7") }
     func word(_ word: String, _ status: Int) -> Refusal { Refusal(status: status, body: #"{"reason":"\#(word)"}"#) }
     func gone(_ reason: String) -> Verdict { .tokenInvalid(.unregistered, since: nil, reason: reason) }
-    func later(_ reason: String) -> Verdict { .retry(after: .seconds(7), reason: reason) }
+    func later(_ reason: String, _ status: Int = 500) -> Verdict {
+      .retry(after: .seconds(7), reason: reason, appliesToService: status == 503)
+    }
     var table: [(Refusal, Verdict)] = []
     for number in [101, 108, 110, 111, 112, 113] {
       table.append((errno(number, 400), .payloadRefused(reason: "errno\(number)")))
@@ -107,8 +109,8 @@ import Wire
     table += [
       (errno(104, 413), .payloadRefused(reason: "errno104")), (errno(102, 404), gone("errno102")),
       (errno(103, 410), gone("errno103")), (errno(105, 410), gone("errno105")), (errno(106, 410), gone("errno106")),
-      (errno(109, 401), later("errno109")), (errno(201, 503), later("errno201")),
-      (errno(202, 503), later("errno202")), (errno(999, 500), later("errno999")),
+      (errno(109, 401), later("errno109")), (errno(201, 503), later("errno201", 503)),
+      (errno(202, 503), later("errno202", 503)), (errno(999, 500), later("errno999")),
     ]
     for number in 900...903 { table.append((errno(number, 502), later("errno\(number)"))) }
     for status in [400, 403] {
@@ -135,7 +137,7 @@ import Wire
     }
     for status in [404, 410] { table.append((Refusal(status: status, body: ""), gone("HTTP\(status)"))) }
     for status in [406, 408, 429, 500, 502, 503, 504, 599] {
-      table.append((Refusal(status: status, body: "", retryAfter: "7"), later("HTTP\(status)")))
+      table.append((Refusal(status: status, body: "", retryAfter: "7"), later("HTTP\(status)", status)))
     }
     table += [
       (word("NewWord", 400), .payloadRefused(reason: "NewWord")), (errno(777, 404), gone("HTTP404")),
@@ -279,7 +281,7 @@ import Wire
       let pools = try ConnectionPools(settings, logger: quiet, now: { Date() })
       let rule = settings.endpoints.webPush
       let account = WebPushAccount(
-        credentials: .sample(Self.key, contact: "mailto:a@acme.com"),
+        customer: CustomerID(1), credentials: .sample(Self.key, contact: "mailto:a@acme.com"),
         endpoint: WebPushSender(settings.webPush, rule, pools))
       let signer = try account.endpoint.signer(account.credentials)
       let token = simulator.webPush.subscription(
@@ -290,7 +292,7 @@ import Wire
       let key = PoolKey(service: "webpush", environment: .production, credentials: .webPush(account.credentials))
       var verdicts: [Verdict] = []
       let outcomes = pools.send(
-        Array(repeating: request, count: 50), toOriginsOf: key, where: { _ in false },
+        Array(repeating: request, count: 50), toOriginsOf: key, places: .origins { _ in true },
         { WebPushDescription($0, signer, rule, now: { Date() }) }, while: { true })
       for await outcomes in outcomes { verdicts += outcomes.map(\.verdict) }
       #expect(verdicts.count == 50)
