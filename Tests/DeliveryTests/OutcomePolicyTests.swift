@@ -48,6 +48,61 @@ import Wire
     #expect(finding(Array(repeating: lost, count: 10) + [.accepted]) == .available)
   }
 
+  @Test func `A wait closes the lane for as long as it applies to the service, and no place says nothing of it`() {
+    func finding(_ verdicts: [Verdict]) -> ServiceAvailability.Finding {
+      var (service, told) = (ServiceAvailability(), ServiceAvailability())
+      var slice = PreparedBatch.Slice(environment: .production)
+      slice.pushes = verdicts.map { _ in push }
+      let outcomes = verdicts.enumerated().map { PushOutcome(index: $0.offset, verdict: $0.element, sentAt: noon) }
+      service.record(OutcomePartition(outcomes, slice, outcomePolicy()))
+      for verdict in verdicts { told.record(verdict) }
+      #expect(service.finding(by: .anyFailure) == told.finding(by: .anyFailure))
+      return service.finding(by: .anyFailure)
+    }
+    let put = Array(repeating: Verdict.retry(after: nil, reason: "HTTP503"), count: 29)
+    let advised = Verdict.retry(after: .seconds(900), reason: "ServiceUnavailable")
+    #expect(finding(put + [advised]) == .unavailable(reason: "ServiceUnavailable", wish: .zero))
+    let asked = Verdict.retry(after: .seconds(60), reason: "HTTP503", appliesToService: true)
+    #expect(finding(put + [advised, asked]) == .unavailable(reason: "HTTP503", wish: .seconds(60)))
+    #expect(finding(Array(repeating: .unsent(reason: Verdict.noPlace), count: 30)) == .unknown)
+    #expect(finding([.uncertain(reason: "HTTP200", isAnswered: true)]) == .available)
+  }
+
+  @Test func `A push without a place waits, however long, and counts no attempt`() {
+    var push = push
+    push.messageExpiresAt = nil
+    let none = PushOutcome(index: 0, verdict: .unsent(reason: Verdict.noPlace), sentAt: nil)
+    guard case .unsent(let settlement) = outcomePolicy().action(of: none, for: push, in: .production) else {
+      Issue.record("it was sent")
+      return
+    }
+    #expect(settlement.state == .waiting && !settlement.left && settlement.timeout == nil)
+    #expect(settlement.delay.map { $0 >= .seconds(1) && $0 <= .milliseconds(1500) } == true)
+  }
+
+  @Test func `A push that waits for a correction does not expire, and fails where another stands in for it`() {
+    let verdict = Verdict.waitsForCorrection(reason: "THIRD_PARTY_AUTH_ERROR")
+    func settled(_ policy: OutcomePolicy, isOnce: Bool = false) -> Settlement? {
+      guard
+        case .settled(let settlement) = policy.action(of: outcome(verdict), for: push, in: .production, isOnce: isOnce)
+      else { return nil }
+      return settlement
+    }
+    let waiting = settled(outcomePolicy())
+    #expect(waiting?.state == .waiting && waiting?.cause == .credentialsRefused && waiting?.timeout == nil)
+    #expect(waiting?.delay.map { $0 >= .seconds(60) } == true)
+    #expect(settled(outcomePolicy(), isOnce: true)?.state == .failed)
+    var policy = outcomePolicy()
+    policy.hasFallback = true
+    #expect(settled(policy)?.state == .failed)
+  }
+
+  @Test func `What was answered is never sent again`() {
+    for policy in [UncertainPolicy.skip, .resend] {
+      #expect(settlement(.uncertain(reason: "X", isAnswered: true), nil, policy) == written(.uncertain, "X"))
+    }
+  }
+
   @Test func `Accepted pushes and refused payloads are final`() {
     #expect(settlement(.accepted) == written(.accepted))
     #expect(settlement(.payloadRefused(reason: "BadTopic")) == written(.failed, "BadTopic", .payloadRefused))

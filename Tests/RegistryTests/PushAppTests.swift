@@ -183,6 +183,27 @@ import Wire
     }
   }
 
+  @Test func `Production's success does not end the sandbox's alarm, nor the other way round`() async throws {
+    try await withDatabase { database in
+      let customer = try await database.customer()
+      let apps = PushApps(database.pool, vault: try .fresh())
+      let alarms = PushAppAlarms(database.pool)
+      let app = try await apps.add(customer, .ios())
+      try await alarms.raise(customer, app.id, isSandbox: true, reason: "BadEnvironmentKeyInToken")
+      let raised = try #require(try await apps.find(customer, app.id)?.sandboxAlarm)
+      try await alarms.clear(customer, app.id, isSandbox: false)
+      try await alarms.raise(customer, app.id, isSandbox: false, reason: "BadTopic")
+      #expect(try await apps.find(customer, app.id)?.sandboxAlarm == raised)
+      try await alarms.clear(customer, app.id, isSandbox: true)
+      let left = try #require(try await apps.find(customer, app.id))
+      #expect(left.sandboxAlarm == nil && left.alarm?.reason == "BadTopic")
+      try await alarms.raise(customer, app.id, isSandbox: true, reason: "BadTopic")
+      let key = PushAppUpdate(service: PushServiceFields(signingKey: NewPushApp.ios().service.signingKey))
+      let renewed = try await apps.update(customer, app.id, key)
+      #expect(renewed.alarm == nil && renewed.sandboxAlarm == nil)
+    }
+  }
+
   struct Refused: CustomTestStringConvertible {
     let field: String
     let app: NewPushApp

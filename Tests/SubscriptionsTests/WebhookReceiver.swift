@@ -24,6 +24,7 @@ final class WebhookReceiver: Sendable {
     var requests: [Request] = []
     var answers: [Answer] = []
     var isSilent = false
+    var silentPath: String?
     var connections: [any Channel] = []
   }
 
@@ -43,10 +44,13 @@ final class WebhookReceiver: Sendable {
   /// Answers nothing from now on, until it stops.
   func fallSilent() { state.withLock { $0.isSilent = true } }
 
+  /// Answers nothing at this path from now on, until it stops.
+  func fallSilent(at path: String) { state.withLock { $0.silentPath = path } }
+
   private func take(_ request: Request) -> Answer {
     state.withLock { state in
       state.requests.append(request)
-      if state.isSilent { return .silence }
+      if state.isSilent || state.silentPath.map({ request.line == "POST \($0)" }) == true { return .silence }
       return state.answers.isEmpty ? .status(204) : state.answers.removeFirst()
     }
   }

@@ -96,6 +96,28 @@ import Wire
     }
   }
 
+  @Test func `A webhook that does not answer holds up no other at the same origin`() async throws {
+    try await withWebhook { datasync, hook in
+      hook.receiver.fallSilent(at: "/silent")
+      try await hook.save(hook.receiver.url + "/quick", beside: ["silent": hook.receiver.url + "/silent"])
+      for number in 1...80 { try await hook.subscribe("/n/\(number)", "silent") }
+      try await hook.subscribe("/n")
+      try await datasync.put("/n", "{\((1...80).map { "\"\($0)\":1" }.joined(separator: ","))}")
+      func quick() -> Int { hook.receiver.requests.count { $0.line == "POST /quick" } }
+      try await hook.withRunner {
+        // As many as are claimed at once.
+        try await waitUntil { hook.receiver.requests.count - quick() == 16 && quick() > 0 }
+        for number in 1...3 {
+          let before = quick()
+          try await datasync.put("/n/1", "\(number + 1)")
+          try await waitUntil { quick() > before }
+        }
+        #expect(try await Set(datasync.outcomes()) == ["accepted"])
+        await hook.receiver.stop()
+      }
+    }
+  }
+
   @Test func `A value of many leaves below long names is told as long as its JSON fits`() async throws {
     try await withWebhook { datasync, hook in
       try await hook.save(hook.receiver.url)

@@ -46,6 +46,9 @@ import Wire
     #expect(payload(RenderedMessage(pushType: .voip)) == #"{"aps":{},"source":"carma"}"#)
     let call = PushServices.payloadSize(of: RenderedMessage(pushType: .voip), for: .ios)
     #expect(call.limit == 5120)
+    var overridden = RenderedMessage(alert: text("Call"))
+    overridden.overrides = ["apns": ["headers": ["apns-push-type": "voip"]]]
+    #expect(PushServices.payloadSize(of: overridden, for: .ios).limit == 5120)
   }
 
   @Test func `A silent message shows nothing, and an image and a thread have their members`() {

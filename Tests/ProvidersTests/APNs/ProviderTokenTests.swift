@@ -141,6 +141,19 @@ import Wire
       simulator.apns.rule(.any, .refuse(status: status, reason: reason))
       #expect(Set(await apns.verdicts(APNsPush.samples(100))) == [.credentialsRefused(reason: reason)])
       #expect(simulator.apns.connectionsOpened == 2)
+      // Once on each connection.
+      #expect(simulator.apns.count == 2)
+    }
+  }
+
+  @Test func `Where all pushes are refused, one of each call leaves on a fresh connection`() async throws {
+    try await withAPNs { simulator, apns in
+      simulator.apns.rule(.any, .refuse(status: 403, reason: "InvalidProviderToken"))
+      #expect(
+        Set(await apns.verdicts(APNsPush.samples(400))) == [.credentialsRefused(reason: "InvalidProviderToken")])
+      #expect(simulator.apns.count <= 2)
+      simulator.apns.removeRules()
+      #expect(Set(await apns.verdicts(APNsPush.samples(400))) == [.accepted])
     }
   }
 

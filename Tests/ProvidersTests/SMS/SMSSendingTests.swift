@@ -228,6 +228,52 @@ import Wire
     }
   }
 
+  @Test func `A hundred accounts that are checked, and some that sent, leave no connection open`() async throws {
+    try await withAPNs { simulator, services in
+      for number in 1...100 {
+        let account = services.cm(simulator, productToken: number % 2 == 0 ? "sesame-cm" : "wrong \(number)")
+        #expect(
+          await account.check(.production)
+            == (number % 2 == 0 ? .accepted : .refused(reason: "101 authentication failed")))
+      }
+      try await waitUntil { simulator.sms.openConnections == 0 }
+      #expect(await services.cm(simulator).smsVerdicts(of: [(Self.number, "Hi")]) == [.accepted])
+      #expect(simulator.sms.openConnections == 1)
+      services.credentialsChanged(of: CustomerID(2))
+      #expect(await services.cm(simulator).smsVerdicts(of: [(Self.number, "Hi")]) == [.accepted])
+      #expect(simulator.sms.openConnections == 1)
+      services.credentialsChanged(of: CustomerID(1))
+      try await waitUntil { simulator.sms.openConnections == 0 }
+    }
+  }
+
+  @Test func `A provider that does not answer has its customer's places, and nobody else's`() async throws {
+    try await withAPNs(provider: { $0.placeTimeout = .milliseconds(10) }) { simulator, services in
+      let silent = services.twilio(simulator)
+      simulator.sms.rule(.prefix("31600"), .ignore)
+      var requests: [PushRequest] = []
+      for number in 0..<600 {
+        let push = OutgoingPush(
+          token: "+31600\(100_000 + number)", id: pushID(sendout: 1, push: Int64(number)),
+          message: RenderedMessage(alert: JSONText.quoted("Hi")))
+        guard case .request(let request) = silent.prepare(push) else { throw CancellationError() }
+        requests.append(request)
+      }
+      let outcomes = silent.send(requests, to: .production, while: { true })
+      var without = 0
+      for await group in outcomes {
+        #expect(group.allSatisfy { $0.verdict == .unsent(reason: Verdict.noPlace) })
+        without += group.count
+        if without == 600 - 64 { break }
+      }
+      let account = SMSAccount(provider: .cm(productToken: "sesame-cm"), url: simulator.cmURL, sender: "Acme")
+      simulator.sms.register(productToken: "sesame-cm")
+      let other = services.account(appID: "sms", of: CustomerID(2), credentials: .sms(account))
+      #expect(await other.smsVerdicts(of: [(Self.number, "Hi")]) == [.accepted])
+      simulator.sms.answerIgnored()
+    }
+  }
+
   @Test func `A provider on this machine can speak http`() async throws {
     try await withAPNs(simulator: { $0.smsIsPlain = true }) { simulator, services in
       #expect(simulator.smsURL.hasPrefix("http://"))

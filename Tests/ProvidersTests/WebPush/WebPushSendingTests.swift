@@ -301,6 +301,31 @@ import Wire
     }
   }
 
+  @Test func `A token that a known service refuses for all browsers is told as the app's fault, and one browser's is not`()
+    async throws
+  {
+    try await Self.withBrowsers { simulator, account, browser in
+      func send(_ names: ClosedRange<Int>) async -> [Verdict?] {
+        await Self.verdicts(account, names.map { Self.push(browser("b\($0)-")) })
+      }
+      let refused = SimulatedWebPush.Refusal(status: 401, body: "<html>")
+      let (late, told) = (
+        Verdict.retry(after: nil, reason: "HTTP401"), Verdict.retry(after: nil, reason: "TokenRefused HTTP401")
+      )
+      simulator.webPush.rule(.prefix("b1-"), .refuse(refused))
+      for _ in 1...6 { #expect(await send(1...1) == [late]) }
+      simulator.webPush.removeRules()
+      simulator.webPush.rule(.any, .refuse(refused))
+      let verdicts = await send(1...30)
+      #expect(verdicts.allSatisfy { $0 == late || $0 == told } && verdicts.count { $0 == told } >= 26)
+      let outcomes = verdicts.enumerated().map { PushOutcome(index: $0.offset, verdict: $0.element ?? late, sentAt: nil) }
+      #expect(account.warning(on: outcomes)?.hasPrefix("TokenRefused HTTP401: Push services of browsers") == true)
+      #expect(account.warning(on: [PushOutcome(index: 0, verdict: late, sentAt: nil)]) == nil)
+      simulator.webPush.removeRules()
+      #expect(await send(1...30).allSatisfy { $0 == .accepted })
+    }
+  }
+
   @Test func `A subscription at a host that a list no longer names gets nothing, and its device stays`() async throws {
     try await Self.withBrowsers { _, account, _ in
       let browser = Array(P256.KeyAgreement.PrivateKey().publicKey.x963Representation)
