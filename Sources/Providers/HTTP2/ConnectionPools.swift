@@ -32,6 +32,8 @@ final class ConnectionPools: Sendable {
     var isShutDown = false
   }
 
+  /// Most connections of HTTP/2 to an origin whose receivers are not all to be trusted to answer.
+  private static let mostWhenFull = 8
   /// Seconds without a push after which a pool is closed: longer than any push stays in it.
   private static let idleLimit: TimeInterval = 3600
 
@@ -206,6 +208,10 @@ final class ConnectionPools: Sendable {
       timeouts.settings = min(timeouts.settings, limit)
     }
     pool.http1Size = service.http1Connections
+    if service.opensAnotherWhenFull {
+      pool.opensAnotherWhenFull = true
+      pool.size = max(pool.size, Self.mostWhenFull)
+    }
     var tls = service.http1Connections > 0 ? tlsOfHTTP1 : tls
     if let certificate = key.certificate {
       do {

@@ -89,11 +89,11 @@ struct HTTP2PoolState {
     return min(waitingSince + settings.queueTimeout, notBefore ?? .distantFuture)
   }
 
-  /// With HTTP/2 another connection is useful only for a backlog. With HTTP/1.1 each has one request, and what waits finds none free.
+  /// With HTTP/2 another connection is useful only for a backlog, unless others may not be answered. With HTTP/1.1 each has one request, and what waits finds none free.
   private func wanted(for waiting: Int, _ current: [Entry]) -> Int {
     current.contains { !$0.hasStreams }
       ? min(settings.http1Size, current.count + waiting)
-      : min(settings.size, max(1, current.count + waiting / 256))
+      : min(settings.size, max(1, current.count + (settings.opensAnotherWhenFull ? 1 : waiting / 256)))
   }
 
   /// A connection may take requests: the server's SETTINGS are here, or the handshake chose HTTP/1.1.
@@ -171,6 +171,8 @@ struct PoolSettings: Sendable {
   var size: Int
   /// Most connections, while they speak HTTP/1.1.
   var http1Size = 0
+  /// Whether what waits behind the requests of all connections gets another one.
+  var opensAnotherWhenFull = false
   var queueTimeout: TimeAmount
   /// Connections that may fail in a row before waiting pushes are returned.
   var attempts: Int

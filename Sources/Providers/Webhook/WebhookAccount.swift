@@ -64,6 +64,7 @@ struct WebhookDescription: ServiceDescription {
   /// One webhook of an origin that does not answer must not keep the others waiting.
   var startsWithOneStream: Bool { false }
   var http1Connections: Int { 64 }
+  var opensAnotherWhenFull: Bool { true }
 
   func authorization(whenReady: @escaping @Sendable () -> Void) -> AvailableAuthorization {
     .available(Authorization(value: nil))

@@ -46,6 +46,22 @@ import Testing
     #expect(pool.ready == [1, 2, 3])
   }
 
+  @Test func `What waits behind receivers that may not answer gets another connection`() {
+    var pool = HTTP2PoolState(
+      PoolSettings(
+        size: 2, opensAnotherWhenFull: true, queueTimeout: .seconds(30), attempts: 4, reconnect: .seconds(1),
+        reconnectLimit: .seconds(60)))
+    #expect(pool.review(waiting: 1, now: start) == [.open(1)])
+    #expect(pool.opened(1).isEmpty)
+    #expect(pool.review(waiting: 0, now: start).isEmpty)
+    #expect(pool.review(waiting: 1, now: start) == [.open(2)])
+    // The customer may have no more now.
+    pool.forget(2)
+    #expect(pool.review(waiting: 1, now: start) == [.open(3)])
+    #expect(pool.opened(3).isEmpty)
+    #expect(pool.review(waiting: 1, now: start).isEmpty)
+  }
+
   @Test func `Each loss doubles the delay, up to the limit, and a response resets it`() {
     var pool = pool(attempts: 100)
     var now = start

@@ -301,7 +301,8 @@ import Wire
     }
   }
 
-  @Test func `A token that a known service refuses for all browsers is told as the app's fault, and one browser's is not`()
+  @Test
+  func `A token that a known service refuses for all browsers is told as the app's fault, and one browser's is not`()
     async throws
   {
     try await Self.withBrowsers { simulator, account, browser in
@@ -318,7 +319,9 @@ import Wire
       simulator.webPush.rule(.any, .refuse(refused))
       let verdicts = await send(1...30)
       #expect(verdicts.allSatisfy { $0 == late || $0 == told } && verdicts.count { $0 == told } >= 26)
-      let outcomes = verdicts.enumerated().map { PushOutcome(index: $0.offset, verdict: $0.element ?? late, sentAt: nil) }
+      let outcomes = verdicts.enumerated().map {
+        PushOutcome(index: $0.offset, verdict: $0.element ?? late, sentAt: nil)
+      }
       #expect(account.warning(on: outcomes)?.hasPrefix("TokenRefused HTTP401: Push services of browsers") == true)
       #expect(account.warning(on: [PushOutcome(index: 0, verdict: late, sentAt: nil)]) == nil)
       simulator.webPush.removeRules()
