@@ -84,7 +84,7 @@ public struct StatusReporter: Service {
     return count
   }
 
-  /// Posts up to 16 reports: a customer has 128 places at its addresses, and the others are to find some free.
+  /// Posts up to 16 reports: a customer has 128 places at such addresses, and the others are to find some free.
   /// - Returns: whether any was taken, so that further ones can be.
   private func postSome(to address: StatusAddress) async -> Bool {
     let reports = HybridReports(database)

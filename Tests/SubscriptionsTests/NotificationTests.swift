@@ -254,6 +254,20 @@ import Wire
     }
   }
 
+  @Test func `Connections of an app close at once when it gets other credentials`() async throws {
+    try await withDatasync { datasync in
+      try await datasync.subscribe("phone", "/n", .value)
+      try await datasync.put("/n", "1")
+      try await datasync.withRunner {
+        try await waitUntil { datasync.received["phone"]?.count == 1 && datasync.fcm.openConnections > 0 }
+        try await datasync.renewCredentials()
+        try await waitUntil { datasync.fcm.openConnections == 0 }
+        try await datasync.put("/n", "2")
+        try await waitUntil { datasync.received["phone"]?.count == 2 }
+      }
+    }
+  }
+
   @Test func `Refused credentials end nothing: the lane closes with an alarm, and new credentials open it`()
     async throws
   {

@@ -20,6 +20,9 @@ struct PoolKey: Hashable, Sendable {
   var origin: ServiceAddress?
   /// Tells the connections of a single question, which are closed once it is answered.
   var question: UUID?
+
+  /// Whose share of places, connections and look-ups it takes.
+  var holder: QuotaHolder { QuotaHolder(customer: customer, service: service) }
 }
 
 /// All pools of connections. They open connections when needed. They are closed when nothing was sent for an hour, when their customer's
@@ -72,7 +75,7 @@ final class ConnectionPools: Sendable {
 
   /// Sends each of `requests` to its own origin, by connections that the account shares with nobody; see `PushAccount.send`.
   ///
-  /// A customer has connections to `Quotas.Limits.origins` at a time. Idle ones are closed to make room. While all of them work, requests
+  /// A service of a customer has connections to `Quotas.Limits.origins` at a time. Idle ones are closed to make room. While all of them work, requests
   /// to further origins come back as `unsent`. An origin has to answer within `strangerTimeout`. Where requests need places, they wait
   /// for these for `placeTimeout`, and come back as `unsent` if none comes free.
   /// - Parameters:
@@ -98,6 +101,8 @@ final class ConnectionPools: Sendable {
       var key = account
       key.origin = origin
       let enqueue = { @Sendable [key] (requests: [PushRequest], lease: PlaceLease?) in
+        // Nobody waits for them any more.
+        if outcomes.isCancelled { return }
         guard let pool = self.pool(key, origin, { service(origin) }) else {
           return outcomes.postpone(requests, Verdict.tooManyOrigins)
         }
@@ -117,7 +122,7 @@ final class ConnectionPools: Sendable {
         }
       }
       quotas.take(
-        requests.count, of: account.customer, at: address, patience: TimeAmount(settings.placeTimeout), on: group.next()
+        requests.count, of: account.holder, at: address, patience: TimeAmount(settings.placeTimeout), on: group.next()
       ) { lease in
         enqueue(take(lease.count), lease)
       } giveUp: { count in
@@ -176,12 +181,12 @@ final class ConnectionPools: Sendable {
     }
   }
 
-  /// Closes the customer's idle pool that was used the longest time ago, if it has as many as it can have; or one of another customer, if
-  /// all have.
+  /// Closes the holder's idle pool that was used the longest time ago, if it has as many as it can have; or one of another holder, if all
+  /// have.
   /// - Returns: whether there is room for another.
   private func makeRoom(for key: PoolKey, in pools: inout Pools) -> Bool {
     let named = pools.byKey.filter { $0.key.origin != nil }
-    let own = named.filter { $0.key.customer == key.customer }
+    let own = named.filter { $0.key.holder == key.holder }
     let most = quotas.limits.origins
     if own.count < most, own.count < quotas.limits.allOrigins - named.count { return true }
     func idle(_ pools: [PoolKey: BoundPool]) -> PoolKey? {
@@ -225,8 +230,8 @@ final class ConnectionPools: Sendable {
       service,
       connector: HTTP2Connector(
         address: address, tls: tls, connectTimeout: TimeAmount(settings.connectTimeout),
-        resolver: key.origin == nil ? .system : .named(by: key.customer, mayBePrivate: service.mayBePrivate)),
-      quotas: key.origin == nil ? nil : (quotas, key.customer), timeouts: timeouts, settings: pool, loop: loop,
+        resolver: key.origin == nil ? .system : .named(by: key.holder, mayBePrivate: service.mayBePrivate)),
+      quotas: key.origin == nil ? nil : (quotas, key.holder), timeouts: timeouts, settings: pool, loop: loop,
       metrics: ProviderMetrics(service: service.label, environment: key.environment), logger: logger, now: now)
   }
 }

@@ -2,7 +2,6 @@ import DequeModule
 import FoundationEssentials
 import Logging
 import NIOCore
-import Wire
 
 /// The connections of one account to one address, and the pushes that wait for them. The pool and its connections belong to one
 /// event loop, so nothing is locked.
@@ -16,7 +15,7 @@ final class HTTP2ConnectionPool {
   private let clock: @Sendable () -> Date
   private let connector: HTTP2Connector
   /// Counts its connections beside the first; nil where these are not counted.
-  private let quotas: (quotas: Quotas, customer: CustomerID?)?
+  private let quotas: (quotas: Quotas, holder: QuotaHolder)?
   /// Connections that are counted.
   private var counted: Set<Int> = []
   private let timeouts: HTTP2ConnectionTimeouts
@@ -43,7 +42,7 @@ final class HTTP2ConnectionPool {
 
   init(
     _ service: any ServiceDescription, connector: HTTP2Connector,
-    quotas: (quotas: Quotas, customer: CustomerID?)? = nil, timeouts: HTTP2ConnectionTimeouts, settings: PoolSettings,
+    quotas: (quotas: Quotas, holder: QuotaHolder)? = nil, timeouts: HTTP2ConnectionTimeouts, settings: PoolSettings,
     loop: any EventLoop, metrics: ProviderMetrics, logger: Logger,
     now: @escaping @Sendable () -> Date
   ) {
@@ -255,7 +254,7 @@ extension HTTP2ConnectionPool {
 
   private func closed(_ serial: Int, reason: String) {
     guard connections.removeValue(forKey: serial) != nil else { return }
-    if counted.remove(serial) != nil, let quotas { quotas.quotas.closeConnection(of: quotas.customer) }
+    if counted.remove(serial) != nil, let quotas { quotas.quotas.closeConnection(of: quotas.holder) }
     metrics.connectionClosed()
     state.closed(serial, reason: reason, jitter: .random(in: 0...1), now: .now())
     logger.info("\(service.name) connection closed", metadata: ["connection": "\(serial)", "reason": "\(reason)"])
@@ -277,7 +276,7 @@ extension HTTP2ConnectionPool {
   private func open(_ serial: Int) {
     // Its customer has many already, so what waits takes its turn on those that there are.
     if let quotas, !connections.isEmpty {
-      guard quotas.quotas.openConnection(of: quotas.customer) else { return state.forget(serial) }
+      guard quotas.quotas.openConnection(of: quotas.holder) else { return state.forget(serial) }
       counted.insert(serial)
     }
     let connection = HTTP2Connection(serial, pool: self, timeouts: timeouts, window: window)

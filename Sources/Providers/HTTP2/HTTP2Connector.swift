@@ -19,7 +19,7 @@ struct HTTP2Connector: Sendable {
   enum NameResolver: Sendable {
     case system
     /// By `PublicResolver`, for what a customer, one of its apps or a device named.
-    case named(by: CustomerID?, mayBePrivate: Bool)
+    case named(by: QuotaHolder, mayBePrivate: Bool)
   }
   var resolver = NameResolver.system
 
@@ -28,8 +28,8 @@ struct HTTP2Connector: Sendable {
   func connect(_ connection: HTTP2Connection, on loop: any EventLoop) -> EventLoopFuture<Void> {
     let bound = NIOLoopBound(connection, eventLoop: loop)
     var names: PublicResolver?
-    if case .named(let customer, let mayBePrivate) = resolver {
-      names = PublicResolver(loop: loop, .shared, for: customer, mayBePrivate: mayBePrivate)
+    if case .named(let holder, let mayBePrivate) = resolver {
+      names = PublicResolver(loop: loop, .shared, for: holder, mayBePrivate: mayBePrivate)
     }
     return ClientBootstrap(group: loop)
       .resolver(names)

@@ -12,7 +12,7 @@ import Wire
 
 /// Looks up names that customers, apps and devices name.
 ///
-/// A look-up blocks its thread for as long as the name's servers like. So a customer has few at a time, and some threads are left for
+/// A look-up blocks its thread for as long as the name's servers like. So a holder has few at a time, and some threads are left for
 /// others whatever it names. Whoever asks waits for `patience` at most; the thread is counted until it is free again.
 final class LookUps: Sendable {
   /// A look-up that has not ended.
@@ -39,20 +39,20 @@ final class LookUps: Sendable {
   }
 
   private struct State {
-    var running: SharedCount<CustomerID?>
-    var waiting: [CustomerID?: Deque<Job>] = [:]
+    var running: SharedCount<QuotaHolder>
+    var waiting: [QuotaHolder: Deque<Job>] = [:]
 
-    /// The look-ups that may begin now, of each customer in turn.
-    mutating func begin() -> [(CustomerID?, Job)] {
-      var begun: [(CustomerID?, Job)] = []
-      for customer in waiting.keys.sorted(by: { running.held(by: $0) < running.held(by: $1) }) {
-        while let job = waiting[customer]?.first, job.isOver || running.room(for: customer) > 0 {
-          waiting[customer]?.removeFirst()
+    /// The look-ups that may begin now, of each holder in turn.
+    mutating func begin() -> [(QuotaHolder, Job)] {
+      var begun: [(QuotaHolder, Job)] = []
+      for holder in waiting.keys.sorted(by: { running.held(by: $0) < running.held(by: $1) }) {
+        while let job = waiting[holder]?.first, job.isOver || running.room(for: holder) > 0 {
+          waiting[holder]?.removeFirst()
           guard !job.isOver else { continue }
-          _ = running.take(upTo: 1, for: customer)
-          begun.append((customer, job))
+          _ = running.take(upTo: 1, for: holder)
+          begun.append((holder, job))
         }
-        if waiting[customer]?.isEmpty == true { waiting[customer] = nil }
+        if waiting[holder]?.isEmpty == true { waiting[holder] = nil }
       }
       return begun
     }
@@ -60,9 +60,9 @@ final class LookUps: Sendable {
 
   /// All hubs of a process share its threads.
   static let shared = LookUps(threads: 32)
-  /// Most look-ups of a customer at a time: of a name there are two, one for each family of addresses.
+  /// Most look-ups of a holder at a time: of a name there are two, one for each family of addresses.
   static let most = 4
-  /// Most look-ups of a customer that wait.
+  /// Most look-ups of a holder that wait.
   private static let mostWaiting = 256
 
   private let threads: NIOThreadPool
@@ -84,7 +84,7 @@ final class LookUps: Sendable {
 
   /// The addresses of a family that a name has; none if it cannot be looked up in time.
   func addresses(
-    of host: String, _ port: Int, _ family: CInt, for customer: CustomerID?, on loop: any EventLoop
+    of host: String, _ port: Int, _ family: CInt, for holder: QuotaHolder, on loop: any EventLoop
   ) -> EventLoopFuture<[SocketAddress]> {
     // What is an address already needs no thread.
     if let address = try? SocketAddress(ipAddress: host, port: port) {
@@ -93,8 +93,8 @@ final class LookUps: Sendable {
     let promise = loop.makePromise(of: [SocketAddress].self)
     let job = Job(host, port, family, promise)
     let isTaken = state.withLock { state in
-      guard state.waiting[customer, default: []].count < Self.mostWaiting else { return false }
-      state.waiting[customer, default: []].append(job)
+      guard state.waiting[holder, default: []].count < Self.mostWaiting else { return false }
+      state.waiting[holder, default: []].append(job)
       return true
     }
     guard isTaken else {
@@ -108,10 +108,10 @@ final class LookUps: Sendable {
   }
 
   private func beginWaiting() {
-    for (customer, job) in state.withLock({ $0.begin() }) {
+    for (holder, job) in state.withLock({ $0.begin() }) {
       threads.submit { [self] _ in
         job.end(resolve(job.host, job.port, job.family))
-        state.withLock { $0.running.release(1, of: customer) }
+        state.withLock { $0.running.release(1, of: holder) }
         beginWaiting()
       }
     }

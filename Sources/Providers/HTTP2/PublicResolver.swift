@@ -19,13 +19,13 @@ final class PublicResolver: Resolver, Sendable {
 
   private let loop: any EventLoop
   private let lookUps: LookUps
-  private let customer: CustomerID?
+  private let holder: QuotaHolder
   private let mayBePrivate: Bool
 
-  init(loop: any EventLoop, _ lookUps: LookUps, for customer: CustomerID?, mayBePrivate: Bool) {
+  init(loop: any EventLoop, _ lookUps: LookUps, for holder: QuotaHolder, mayBePrivate: Bool) {
     self.loop = loop
     self.lookUps = lookUps
-    self.customer = customer
+    self.holder = holder
     self.mayBePrivate = mayBePrivate
   }
 
@@ -35,7 +35,7 @@ final class PublicResolver: Resolver, Sendable {
   func cancelQueries() {}
 
   private func query(_ host: String, _ port: Int, _ family: CInt) -> EventLoopFuture<[SocketAddress]> {
-    let found = lookUps.addresses(of: host, port, family, for: customer, on: loop)
+    let found = lookUps.addresses(of: host, port, family, for: holder, on: loop)
     if mayBePrivate { return found }
     return found.flatMapThrowing { found in
       let allowed = found.filter(\.isPublic)

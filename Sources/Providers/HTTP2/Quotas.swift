@@ -44,6 +44,14 @@ struct SharedCount<Holder: Hashable & Sendable>: Sendable {
   var isEmpty: Bool { used == 0 }
 }
 
+/// Who uses addresses that others name: a customer, apart for each service. So what devices name for Web Push takes nothing from the
+/// customer's SMS.
+struct QuotaHolder: Hashable, Sendable {
+  var customer: CustomerID?
+  /// As `PoolKey.service`.
+  var service: String
+}
+
 /// What customers take at addresses that they, their apps or devices name: places, which are requests in flight, and connections.
 ///
 /// Whoever names an address can let it hang. So a customer has a bounded share of both, and within it each of its addresses has one, too.
@@ -51,11 +59,11 @@ final class Quotas: Sendable {
   struct Limits: Sendable {
     /// Most places of a customer. One address gets half of them.
     var places = 128
-    /// Most places of all customers.
+    /// Most places of all holders.
     var allPlaces = 1024
     /// Most connections of a customer beside the first to each origin.
     var connections = 64
-    /// Most such connections of all customers.
+    /// Most such connections of all holders.
     var allConnections = 512
     /// Most origins that a customer has connections to.
     var origins = 64
@@ -72,39 +80,39 @@ final class Quotas: Sendable {
   }
 
   private struct State {
-    var customers: SharedCount<CustomerID?>
-    var addresses: [CustomerID?: SharedCount<String>] = [:]
-    var connections: SharedCount<CustomerID?>
-    var waiting: [CustomerID?: [Waiter]] = [:]
+    var holders: SharedCount<QuotaHolder>
+    var addresses: [QuotaHolder: SharedCount<String>] = [:]
+    var connections: SharedCount<QuotaHolder>
+    var waiting: [QuotaHolder: [Waiter]] = [:]
     var lastWaiter = 0
 
-    mutating func take(upTo count: Int, of customer: CustomerID?, at address: String, _ limits: Limits) -> Int {
-      var own = addresses[customer] ?? SharedCount(most: limits.places, total: limits.places)
-      let taken = customers.take(upTo: min(count, own.room(for: address)), for: customer)
+    mutating func take(upTo count: Int, of holder: QuotaHolder, at address: String, _ limits: Limits) -> Int {
+      var own = addresses[holder] ?? SharedCount(most: limits.places, total: limits.places)
+      let taken = holders.take(upTo: min(count, own.room(for: address)), for: holder)
       guard own.take(upTo: taken, for: address) > 0 else { return 0 }
-      addresses[customer] = own
+      addresses[holder] = own
       return taken
     }
 
-    mutating func release(_ count: Int, of customer: CustomerID?, at address: String) {
-      customers.release(count, of: customer)
-      addresses[customer]?.release(count, of: address)
-      if addresses[customer]?.isEmpty == true { addresses[customer] = nil }
+    mutating func release(_ count: Int, of holder: QuotaHolder, at address: String) {
+      holders.release(count, of: holder)
+      addresses[holder]?.release(count, of: address)
+      if addresses[holder]?.isEmpty == true { addresses[holder] = nil }
     }
 
-    /// Gives what is free to those that wait, the customer that has the least first.
-    mutating func grants(_ limits: Limits) -> [(waiter: Waiter, customer: CustomerID?, count: Int)] {
-      var grants: [(Waiter, CustomerID?, Int)] = []
-      for customer in waiting.keys.sorted(by: { customers.held(by: $0) < customers.held(by: $1) }) {
-        guard var waiters = waiting[customer], customers.room(for: customer) > 0 else { continue }
+    /// Gives what is free to those that wait, the one that has the least first.
+    mutating func grants(_ limits: Limits) -> [(waiter: Waiter, holder: QuotaHolder, count: Int)] {
+      var grants: [(Waiter, QuotaHolder, Int)] = []
+      for holder in waiting.keys.sorted(by: { holders.held(by: $0) < holders.held(by: $1) }) {
+        guard var waiters = waiting[holder], holders.room(for: holder) > 0 else { continue }
         for index in waiters.indices {
-          let count = take(upTo: waiters[index].count, of: customer, at: waiters[index].address, limits)
+          let count = take(upTo: waiters[index].count, of: holder, at: waiters[index].address, limits)
           guard count > 0 else { continue }
           waiters[index].count -= count
-          grants.append((waiters[index], customer, count))
+          grants.append((waiters[index], holder, count))
         }
         waiters.removeAll { $0.count == 0 }
-        waiting[customer] = waiters.isEmpty ? nil : waiters
+        waiting[holder] = waiters.isEmpty ? nil : waiters
       }
       return grants
     }
@@ -117,12 +125,12 @@ final class Quotas: Sendable {
     self.limits = limits
     state = Mutex(
       State(
-        customers: SharedCount(most: limits.places, total: limits.allPlaces),
+        holders: SharedCount(most: limits.places, total: limits.allPlaces),
         connections: SharedCount(most: limits.connections, total: limits.allConnections)))
   }
 
-  /// How many places a customer holds.
-  func places(of customer: CustomerID?) -> Int { state.withLock { $0.customers.held(by: customer) } }
+  /// How many places are held.
+  func places(of holder: QuotaHolder) -> Int { state.withLock { $0.holders.held(by: holder) } }
 
   /// How many connections all customers hold beside the first to each origin.
   var furtherConnections: Int { state.withLock { $0.connections.used } }
@@ -134,48 +142,48 @@ final class Quotas: Sendable {
   ///   - grant: called with places, perhaps several times and from any thread.
   ///   - giveUp: called at most once, with how many were not to be had in time.
   func take(
-    _ count: Int, of customer: CustomerID?, at address: String, patience: TimeAmount, on loop: any EventLoop,
+    _ count: Int, of holder: QuotaHolder, at address: String, patience: TimeAmount, on loop: any EventLoop,
     grant: @escaping @Sendable (PlaceLease) -> Void, giveUp: @escaping @Sendable (Int) -> Void
   ) {
     let (taken, waiter) = state.withLock { state -> (Int, Int?) in
       // Who waits already comes first.
-      let isFirst = state.waiting[customer]?.contains { $0.address == address } != true
-      let taken = isFirst ? state.take(upTo: count, of: customer, at: address, limits) : 0
+      let isFirst = state.waiting[holder]?.contains { $0.address == address } != true
+      let taken = isFirst ? state.take(upTo: count, of: holder, at: address, limits) : 0
       guard taken < count else { return (taken, nil) }
       state.lastWaiter += 1
-      state.waiting[customer, default: []].append(
+      state.waiting[holder, default: []].append(
         Waiter(id: state.lastWaiter, address: address, count: count - taken, grant: grant))
       return (taken, state.lastWaiter)
     }
-    if taken > 0 { grant(PlaceLease(taken, of: customer, at: address, in: self)) }
+    if taken > 0 { grant(PlaceLease(taken, of: holder, at: address, in: self)) }
     guard let waiter else { return }
     loop.scheduleTask(in: patience) {
       let left = self.state.withLock { state -> Int in
-        guard let index = state.waiting[customer]?.firstIndex(where: { $0.id == waiter }) else { return 0 }
-        let left = state.waiting[customer]?.remove(at: index).count ?? 0
-        if state.waiting[customer]?.isEmpty == true { state.waiting[customer] = nil }
+        guard let index = state.waiting[holder]?.firstIndex(where: { $0.id == waiter }) else { return 0 }
+        let left = state.waiting[holder]?.remove(at: index).count ?? 0
+        if state.waiting[holder]?.isEmpty == true { state.waiting[holder] = nil }
         return left
       }
       if left > 0 { giveUp(left) }
     }
   }
 
-  fileprivate func release(_ count: Int, of customer: CustomerID?, at address: String) {
+  fileprivate func release(_ count: Int, of holder: QuotaHolder, at address: String) {
     let grants = state.withLock { state in
-      state.release(count, of: customer, at: address)
+      state.release(count, of: holder, at: address)
       return state.waiting.isEmpty ? [] : state.grants(limits)
     }
-    for (waiter, customer, count) in grants {
-      waiter.grant(PlaceLease(count, of: customer, at: waiter.address, in: self))
+    for (waiter, holder, count) in grants {
+      waiter.grant(PlaceLease(count, of: holder, at: waiter.address, in: self))
     }
   }
 
-  /// - Returns: whether the customer may open a further connection to an origin; `closeConnection` gives it back.
-  func openConnection(of customer: CustomerID?) -> Bool {
-    state.withLock { $0.connections.take(upTo: 1, for: customer) > 0 }
+  /// - Returns: whether the holder may open a further connection to an origin; `closeConnection` gives it back.
+  func openConnection(of holder: QuotaHolder) -> Bool {
+    state.withLock { $0.connections.take(upTo: 1, for: holder) > 0 }
   }
 
-  func closeConnection(of customer: CustomerID?) { state.withLock { $0.connections.release(1, of: customer) } }
+  func closeConnection(of holder: QuotaHolder) { state.withLock { $0.connections.release(1, of: holder) } }
 }
 
 /// Places that somebody holds. What is not given back before ends with it.
@@ -184,10 +192,10 @@ final class PlaceLease: Sendable {
   private let left: Mutex<Int>
   private let release: @Sendable (Int) -> Void
 
-  fileprivate init(_ count: Int, of customer: CustomerID?, at address: String, in quotas: Quotas) {
+  fileprivate init(_ count: Int, of holder: QuotaHolder, at address: String, in quotas: Quotas) {
     self.count = count
     left = Mutex(count)
-    release = { [weak quotas] in quotas?.release($0, of: customer, at: address) }
+    release = { [weak quotas] in quotas?.release($0, of: holder, at: address) }
   }
 
   deinit { end(count) }

@@ -144,7 +144,7 @@ import Wire
         { verdicts += outcomes.map(\.verdict) }
         #expect(verdicts.count { $0 == .unsent(reason: "NoPlace") } == 5)
         #expect(verdicts.allSatisfy { if case .unsent = $0 { true } else { false } } && verdicts.count == most + 5)
-        #expect(pools.quotas.places(of: CustomerID(1)) == 0)
+        #expect(pools.quotas.places(of: Self.account.holder) == 0)
       }
       await pools.shutDown()
     }
@@ -160,7 +160,7 @@ import Wire
         requests, toOriginsOf: Self.account, places: .origins { _ in true }, { Echo(origin: $0) }, while: { true })
       { verdicts += outcomes.map(\.verdict) }
       #expect(verdicts == Array(repeating: .payloadRefused(reason: "\(origin.authority): 404"), count: 500))
-      #expect(pools.quotas.places(of: CustomerID(1)) == 0)
+      #expect(pools.quotas.places(of: Self.account.holder) == 0)
       await pools.shutDown()
     }
   }

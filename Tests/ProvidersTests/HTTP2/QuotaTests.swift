@@ -15,6 +15,10 @@ import Wire
 
 /// What customers take at addresses that they name.
 @Suite struct QuotaTests {
+  private static func holder(_ customer: Int64) -> QuotaHolder {
+    QuotaHolder(customer: CustomerID(customer), service: "webhook")
+  }
+
   private static let loop = MultiThreadedEventLoopGroup.singleton.next()
 
   @Test func `Nobody has more than its share, nor more than it leaves free`() {
@@ -60,7 +64,7 @@ import Wire
     let leases = Mutex<[PlaceLease]>([])
     func take(_ count: Int, _ customer: Int64, _ address: String) -> Int {
       let taken = Mutex(0)
-      quotas.take(count, of: CustomerID(customer), at: address, patience: .hours(1), on: Self.loop) { lease in
+      quotas.take(count, of: Self.holder(customer), at: address, patience: .hours(1), on: Self.loop) { lease in
         taken.withLock { $0 += lease.count }
         leases.withLock { $0.append(lease) }
       } giveUp: { _ in
@@ -77,16 +81,16 @@ import Wire
     let quotas = Quotas(.init(places: 4, allPlaces: 64))
     let first = Mutex<PlaceLease?>(nil)
     let (outcomes, told) = AsyncStream.makeStream(of: Int.self)
-    quotas.take(2, of: nil, at: "a", patience: .hours(1), on: Self.loop) { lease in
+    quotas.take(2, of: Self.holder(1), at: "a", patience: .hours(1), on: Self.loop) { lease in
       first.withLock { $0 = lease }
     } giveUp: { _ in
     }
     // Its lease ends with the closure.
-    quotas.take(3, of: nil, at: "a", patience: .seconds(600), on: Self.loop) {
+    quotas.take(3, of: Self.holder(1), at: "a", patience: .seconds(600), on: Self.loop) {
       told.yield($0.count)
     } giveUp: { _ in
     }
-    quotas.take(1, of: nil, at: "a", patience: .zero, on: Self.loop) { _ in
+    quotas.take(1, of: Self.holder(1), at: "a", patience: .zero, on: Self.loop) { _ in
     } giveUp: {
       told.yield(-$0)
     }
@@ -97,7 +101,7 @@ import Wire
     first.withLock { $0 = nil }
     #expect(await iterator.next() == 1)
     #expect(await iterator.next() == 1)
-    #expect(quotas.places(of: nil) == 0)
+    #expect(quotas.places(of: Self.holder(1)) == 0)
   }
 
   @Test func `Names that a customer's resolver does not answer take nobody else's threads`() async throws {
@@ -107,15 +111,15 @@ import Wire
       return (try? [SocketAddress(ipAddress: "192.0.2.1", port: port)]) ?? []
     }
     let loop = Self.loop
-    let slow = (1...20).map { lookUps.addresses(of: "slow\($0)", 443, AF_INET, for: CustomerID(1), on: loop) }
-    let found = try await lookUps.addresses(of: "quick", 443, AF_INET, for: CustomerID(2), on: loop).get()
+    let slow = (1...20).map { lookUps.addresses(of: "slow\($0)", 443, AF_INET, for: Self.holder(1), on: loop) }
+    let found = try await lookUps.addresses(of: "quick", 443, AF_INET, for: Self.holder(2), on: loop).get()
     #expect(found.count == 1)
     // Those that ask are told in time, whatever their threads do.
     for one in slow { #expect(try await one.get().isEmpty) }
-    #expect(try await lookUps.addresses(of: "192.0.2.7", 443, AF_INET, for: CustomerID(1), on: loop).get().count == 1)
+    #expect(try await lookUps.addresses(of: "192.0.2.7", 443, AF_INET, for: Self.holder(1), on: loop).get().count == 1)
     isReleased.store(true, ordering: .releasing)
     try await waitUntil {
-      try await lookUps.addresses(of: "quick", 443, AF_INET, for: CustomerID(1), on: loop).get().count == 1
+      try await lookUps.addresses(of: "quick", 443, AF_INET, for: Self.holder(1), on: loop).get().count == 1
     }
   }
 }
