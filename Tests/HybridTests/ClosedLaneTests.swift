@@ -22,7 +22,7 @@ import Wire
 
   @Test func `A password ends with its life while its push service is away, and that is reported`() async throws {
     try await withHybridBench(statusURL: "https://example.com/status") { hybrid in
-      // So many that are put off close the lane, for the 15 minutes that APNs is to be left alone.
+      // So many that are put off close the lane. Each waits for the 15 minutes that Apple asks for, or as long as it lives.
       try await hybrid.addNumbers(20)
       hybrid.simulator.apns.rule(.token("aa"), Self.unavailable)
       try await Self.leave((1...20).map { hybrid.message($0, kind: .otp) }, to: hybrid)

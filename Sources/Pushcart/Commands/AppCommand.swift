@@ -81,8 +81,7 @@ struct AppCommand: AsyncParsableCommand {
         for app in page.items {
           table.add(
             "\(app.pushAppId)", app.appId, app.appType.name, app.kind.rawValue, app.name, app.teamId, app.keyId,
-            [app.alarm?.reason, app.sandboxAlarm.map { "sandbox: \($0.reason)" }].compactMap(\.self)
-              .joined(separator: "; "))
+            app.alarms)
         }
         return table.text(empty: "Customer \(customer) has no apps.")
       }
@@ -278,5 +277,13 @@ struct AppName: ExpressibleByArgument {
       return try await stores.apps.resolve(customer, appID: parts[0], type: type)
     }
     return try await stores.apps.resolve(customer, appID: text)
+  }
+}
+
+extension PushAppReply {
+  /// Its alarms for people; nil if all is well.
+  fileprivate var alarms: String? {
+    let reasons = [alarm?.reason, sandboxAlarm.map { "sandbox: \($0.reason)" }].compactMap(\.self)
+    return reasons.isEmpty ? nil : reasons.joined(separator: "; ")
   }
 }
