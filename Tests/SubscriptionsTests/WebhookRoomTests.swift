@@ -16,7 +16,7 @@ import Wire
     try await withDatasync { datasync in
       var settings = PushServiceSettings(datasync.bench.simulator, isPatient: false)
       settings.strangerTimeout = .milliseconds(400)
-      settings.placeTimeout = .milliseconds(10)
+      settings.placeTimeout = .zero
       try await withProvider(settings) { services in
         let dispatcher = datasync.bench.dispatcher(TestHub(), services: services)
         // All at once: so the first have all places.

@@ -211,6 +211,7 @@ final class ConnectionPools: Sendable {
       let limit = TimeAmount(settings.strangerTimeout)
       timeouts.request = min(timeouts.request, limit)
       timeouts.settings = min(timeouts.settings, limit)
+      pool.queueTimeout = min(pool.queueTimeout, limit)
     }
     pool.http1Size = service.http1Connections
     if service.opensAnotherWhenFull {

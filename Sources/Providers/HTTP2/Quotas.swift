@@ -137,7 +137,7 @@ final class Quotas: Sendable {
 
   /// Takes places at an address, now or as they come free.
   /// - Parameters:
-  ///   - patience: how long a place is waited for.
+  ///   - patience: how long a place is waited for; not at all if it is zero.
   ///   - loop: keeps the time.
   ///   - grant: called with places, perhaps several times and from any thread.
   ///   - giveUp: called at most once, with how many were not to be had in time.
@@ -149,14 +149,17 @@ final class Quotas: Sendable {
       // Who waits already comes first.
       let isFirst = state.waiting[holder]?.contains { $0.address == address } != true
       let taken = isFirst ? state.take(upTo: count, of: holder, at: address, limits) : 0
-      guard taken < count else { return (taken, nil) }
+      if taken == count || patience == .zero { return (taken, nil) }
       state.lastWaiter += 1
       state.waiting[holder, default: []].append(
         Waiter(id: state.lastWaiter, address: address, count: count - taken, grant: grant))
       return (taken, state.lastWaiter)
     }
     if taken > 0 { grant(PlaceLease(taken, of: holder, at: address, in: self)) }
-    guard let waiter else { return }
+    guard let waiter else {
+      if taken < count { giveUp(count - taken) }
+      return
+    }
     loop.scheduleTask(in: patience) {
       let left = self.state.withLock { state -> Int in
         guard let index = state.waiting[holder]?.firstIndex(where: { $0.id == waiter }) else { return 0 }

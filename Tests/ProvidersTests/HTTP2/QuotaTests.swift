@@ -77,7 +77,7 @@ import Wire
     #expect(take(100, 2, "a") == 4)
   }
 
-  @Test func `What waits for a place gets it once it is free, and gives up in time`() async {
+  @Test func `What waits for a place gets it once it is free, or gives up`() async {
     let quotas = Quotas(.init(places: 4, allPlaces: 64))
     let first = Mutex<PlaceLease?>(nil)
     let (outcomes, told) = AsyncStream.makeStream(of: Int.self)

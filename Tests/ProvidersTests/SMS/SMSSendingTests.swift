@@ -248,7 +248,7 @@ import Wire
   }
 
   @Test func `A provider that does not answer has its customer's places, and nobody else's`() async throws {
-    try await withAPNs(provider: { $0.placeTimeout = .milliseconds(10) }) { simulator, services in
+    try await withAPNs(provider: { $0.placeTimeout = .zero }) { simulator, services in
       let silent = services.twilio(simulator)
       simulator.sms.rule(.prefix("31600"), .ignore)
       var requests: [PushRequest] = []
