@@ -49,7 +49,7 @@ struct SendoutWorker: Sendable {
 
   /// Holds or cancels what a hub accepted in a stream before it heard that this was paused or cancelled.
   private func end(_ stream: SendoutKey) async throws {
-    try await pool.transaction { database in
+    try await pool.transaction(of: stream.customer.rawValue) { database in
       let row = try await database.query(SendoutQueries.lock, stream.customer.rawValue, stream.sendout.rawValue).first
       // Somebody may have resumed it meanwhile.
       switch try row.map(Sendout.init)?.state {
@@ -84,7 +84,7 @@ struct SendoutWorker: Sendable {
   }
 
   private func freezeNow(_ key: SendoutKey) async throws -> Bool {
-    let frozen: Int? = try await pool.transaction(limit: Ledger.wholeSendoutLimit) { database in
+    let frozen: Int? = try await pool.transaction(of: key.customer.rawValue, limit: Ledger.wholeSendoutLimit) { database in
       guard try await database.query(SendoutQueries.lockFreeze, key.description)[0].decode(Bool.self),
         let row = try await database.query(SendoutQueries.freezable, key.customer.rawValue, key.sendout.rawValue).first
       else { return nil }
@@ -267,7 +267,7 @@ struct SendoutWorker: Sendable {
       guard let due = remaining.nextClaim, due <= settings.checkEvery else { return .done }
       return .continue(after: max(due, Self.shortestWait))
     }
-    let finished = try await pool.transaction { database in
+    let finished = try await pool.transaction(of: key.customer.rawValue) { database in
       let rows = try await database.query(SendoutQueries.finish, key.customer.rawValue, key.sendout.rawValue)
       if !rows.isEmpty { try await database.query(SendoutQueries.notify, key.description) }
       return !rows.isEmpty
@@ -288,7 +288,7 @@ struct SendoutWorker: Sendable {
     let hasOthers = !others.isEmpty
     let apps = try await PushApps(pool).list(key.customer)
     let reason = Self.haltReason(refusals, apps, of: sendout)
-    let isOutdated = try await pool.transaction { database in
+    let isOutdated = try await pool.transaction(of: key.customer.rawValue) { database in
       if !hasOthers {
         let halted = try await database.query(
           SendoutQueries.halt, key.customer.rawValue, key.sendout.rawValue, reason, sendout.stateChanges)
