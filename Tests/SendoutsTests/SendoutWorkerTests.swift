@@ -65,6 +65,8 @@ import Wire
       let bare = try await PushApps(bench.pool, vault: bench.vault).add(
         bench.customer, NewPushApp(appID: "com.acme.bare", type: .ios, name: "Bare"))
       try await bench.database.query(
+        "UPDATE sendout SET push_app_ids = array_append(push_app_ids, $1::bigint)", bare.id.rawValue)
+      try await bench.database.query(
         """
         INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued)
         SELECT customer_id, sendout_id, 1, $1::bigint, false, 11, 11, 1 FROM push_batch WHERE batch_no = 0

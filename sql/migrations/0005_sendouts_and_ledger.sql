@@ -20,6 +20,7 @@ CREATE TABLE sendout (
   fallback_app_id     bigint,
   created_at          timestamptz NOT NULL DEFAULT now(),
   started_at          timestamptz,
+  changed_at          timestamptz,
   frozen_at           timestamptz,
   finished_at         timestamptz,
   expired_at          timestamptz,
@@ -27,7 +28,8 @@ CREATE TABLE sendout (
   next_push           int4        NOT NULL DEFAULT 1,
   next_batch          int4        NOT NULL DEFAULT 0,
   PRIMARY KEY (customer_id, sendout_id),
-  CONSTRAINT sendout_stream_key UNIQUE (customer_id, stream),
+  -- The stream comes first. With the customer first, the planner takes this for as good as the primary key on a new table.
+  CONSTRAINT sendout_stream_key UNIQUE (stream, customer_id),
   CONSTRAINT sendout_hybrid_stream CHECK (is_hybrid OR fallback_app_id IS NULL),
   CONSTRAINT sendout_stream_named CHECK ((kind = 'stream') = (stream IS NOT NULL)),
   FOREIGN KEY (customer_id, template_name, template_version) REFERENCES template,
@@ -46,7 +48,7 @@ COMMENT ON COLUMN sendout.push_app_ids     IS 'The apps it goes to. Apps are nev
 COMMENT ON COLUMN sendout.name             IS 'Display name.';
 COMMENT ON COLUMN sendout.state            IS 'draft -> freezing -> running <-> paused; any of them -> cancelled; running -> finished.';
 COMMENT ON COLUMN sendout.state_changes    IS 'How often it was started, paused, resumed or cancelled. A hub pauses it only in the state that the hub has read.';
-COMMENT ON COLUMN sendout.halt_reason      IS 'Why the hub itself paused it, such as refused credentials.';
+COMMENT ON COLUMN sendout.halt_reason      IS 'Why the hub itself paused or cancelled it, such as refused credentials.';
 COMMENT ON COLUMN sendout.audience         IS '{"all":true}, {"listId":n} or {"originalIds":[…]}.';
 COMMENT ON COLUMN sendout.message          IS 'What its pushes say and how they travel, as the API has it: alert, fields, ttl, overrides and so on. Each text is a Mustache template, unless verbatim is true.';
 COMMENT ON COLUMN sendout.template_name    IS 'Template of the rich page; NULL for none.';
@@ -57,6 +59,7 @@ COMMENT ON COLUMN sendout.is_hybrid        IS 'Of a stream: whether its messages
 COMMENT ON COLUMN sendout.fallback_app_id  IS 'Of such a stream: the app whose pushes, which are SMS, stand in for those of the others; NULL for none. on_uncertain is about its pushes alone: others are resent.';
 COMMENT ON COLUMN sendout.created_at       IS 'When it was created.';
 COMMENT ON COLUMN sendout.started_at       IS 'When it was started.';
+COMMENT ON COLUMN sendout.changed_at       IS 'When it was last started, paused or resumed. What is paused for longer than its retention is cancelled.';
 COMMENT ON COLUMN sendout.frozen_at        IS 'When its audience was written into the ledger.';
 COMMENT ON COLUMN sendout.finished_at      IS 'When its last push settled, or when it was cancelled.';
 COMMENT ON COLUMN sendout.expired_at       IS 'When retention had deleted its pushes, messages and opens; NULL while they are there. Its totals stay, in one settled batch for each lane.';
@@ -73,7 +76,9 @@ CREATE TABLE push_batch (
   last_push   int4        NOT NULL,
   state       text        NOT NULL DEFAULT 'queued' CONSTRAINT push_batch_state_known CHECK (state IN ('queued', 'held', 'claimed', 'settled', 'cancelled')),
   release_to  text        NOT NULL DEFAULT 'queued' CONSTRAINT push_batch_release_to_known CHECK (release_to IN ('queued', 'held', 'cancelled')),
-  not_before  timestamptz NOT NULL DEFAULT '-infinity',
+  not_before  timestamptz NOT NULL DEFAULT now(),
+  due_hour    timestamp   NOT NULL GENERATED ALWAYS AS (date_trunc('hour', not_before AT TIME ZONE 'UTC')) STORED,
+  woken_at    timestamptz,
   expires_at  timestamptz,
   hub_id      uuid,
   claimed_at  timestamptz,
@@ -96,16 +101,22 @@ CREATE TABLE push_batch (
   CONSTRAINT push_batch_counts_all CHECK
     (queued + waiting + accepted + failed + uncertain + skipped + cancelled = last_push - first_push + 1)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
--- A small table of which each row is changed some twenty times within seconds. Only claim and release change what an index holds, so
--- autovacuum has to keep up with two dead entries a batch.
-CREATE INDEX push_batch_queued ON push_batch (customer_id, sendout_id, push_app_id, sandbox, not_before DESC, batch_no)
+-- Each row is changed some twenty times within seconds. Only claim and release change what an index holds, so autovacuum has to keep up
+-- with two dead entries a batch.
+--
+-- Statements ask for batches of one state, and each state that is not final has an index of its own. So none of them reads what is
+-- settled, however much that is. Those of queued batches begin with the lane: it is looked up by itself, however many others wait.
+CREATE INDEX push_batch_queued ON push_batch (customer_id, sendout_id, push_app_id, sandbox, not_before, batch_no)
   WHERE state = 'queued';
-CREATE INDEX push_batch_due ON push_batch (not_before) WHERE state = 'queued';
-CREATE INDEX push_batch_expiring ON push_batch (expires_at) WHERE state = 'queued' AND expires_at IS NOT NULL;
-CREATE INDEX push_batch_claimed ON push_batch (customer_id, sendout_id) WHERE state = 'claimed';
+CREATE INDEX push_batch_expiring ON push_batch (customer_id, sendout_id, push_app_id, sandbox, expires_at, batch_no)
+  WHERE state = 'queued' AND expires_at IS NOT NULL;
+CREATE INDEX push_batch_claimed ON push_batch (customer_id, sendout_id, push_app_id, sandbox, batch_no) WHERE state = 'claimed';
+CREATE INDEX push_batch_held ON push_batch (customer_id, sendout_id) WHERE state = 'held';
+CREATE INDEX push_batch_due ON push_batch (due_hour, customer_id, sendout_id, push_app_id, sandbox) WHERE state = 'queued';
 COMMENT ON TABLE  push_batch             IS 'Batches of the ledger''s pushes: a range of a sendout''s pushes of one app and environment, and their counts by state.';
 COMMENT ON INDEX  push_batch_claimed     IS 'Without lease_until: extending a lease then stays on the row''s page (HOT). Few batches are claimed at a time.';
-COMMENT ON INDEX  push_batch_queued      IS 'In claim order within a lane, an app and an environment: batches due for a retry come before batches never tried.';
+COMMENT ON INDEX  push_batch_queued      IS 'In claim order within a lane, an app and an environment: the oldest due first.';
+COMMENT ON INDEX  push_batch_due         IS 'Lanes by the hours in which their batches are due. Hubs step from one lane of an hour to the next (ledger.due), so batches behind the first of a lane cost nothing, and those of later hours neither.';
 COMMENT ON COLUMN push_batch.customer_id IS 'The customer that owns the sendout.';
 COMMENT ON COLUMN push_batch.sendout_id  IS 'The sendout.';
 COMMENT ON COLUMN push_batch.batch_no    IS '0, 1, 2, … within the sendout.';
@@ -115,7 +126,9 @@ COMMENT ON COLUMN push_batch.first_push  IS 'Its first push. The pushes of a bat
 COMMENT ON COLUMN push_batch.last_push   IS 'Its last push, included.';
 COMMENT ON COLUMN push_batch.state       IS 'queued -> claimed -> settled; queued <-> held while the sendout is paused; queued or held -> cancelled; claimed -> release_to when pushes are left to send, or when its hub is gone.';
 COMMENT ON COLUMN push_batch.release_to  IS 'State after its hub releases it with unsent pushes: queued, or held or cancelled once its sendout is.';
-COMMENT ON COLUMN push_batch.not_before  IS 'Earliest moment of the next claim: when the first of its waiting pushes is due, or its messages are. infinity while none can be due.';
+COMMENT ON COLUMN push_batch.not_before  IS 'Since when it is due, or will be: when it was written, its messages are due, or the first of its waiting pushes is. infinity while none can be due. The oldest is claimed first, and a claim leaves it as it is.';
+COMMENT ON COLUMN push_batch.due_hour    IS 'The hour of not_before, in UTC.';
+COMMENT ON COLUMN push_batch.woken_at    IS 'Of a claimed batch: when a fallback of it became due meanwhile; NULL for none.';
 COMMENT ON COLUMN push_batch.expires_at  IS 'When the first of its messages to telephone numbers expires, or earlier; NULL if none does. Then its push fails, even while its push service is away.';
 COMMENT ON COLUMN push_batch.hub_id      IS 'The hub run that claimed it last. A hub takes a new id each time it starts working on the sendout.';
 COMMENT ON COLUMN push_batch.claimed_at  IS 'When it was last claimed.';

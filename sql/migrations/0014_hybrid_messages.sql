@@ -164,6 +164,6 @@ COMMENT ON COLUMN report.hybrid_share.sms_parts       IS 'How many SMS the texts
 COMMENT ON COLUMN report.hybrid_share.delivered       IS 'Confirmed by a device or a delivery report.';
 COMMENT ON COLUMN report.hybrid_share.read            IS 'Read, as a device said.';
 COMMENT ON COLUMN report.hybrid_share.failed          IS 'Failed or rejected.';
-COMMENT ON COLUMN report.hybrid_share.withdrawn       IS 'Withdrawn by a later SMS.';
+COMMENT ON COLUMN report.hybrid_share.withdrawn       IS 'Withdrawn by a later SMS, or cancelled with their stream.';
 COMMENT ON COLUMN report.hybrid_share.median_seconds  IS 'Seconds from acceptance to delivery that half of those delivered took at most; NULL if none were.';
 COMMENT ON COLUMN report.hybrid_share.slowest_seconds IS 'The same of 95 in 100.';

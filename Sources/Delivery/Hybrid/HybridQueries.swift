@@ -86,7 +86,7 @@ enum HybridQueries {
         SELECT $1::bigint, $2::bigint, batch_no, push_app_id, sandbox, min(push_no), max(push_no),
                count(*) FILTER (WHERE NOT waits), count(*) FILTER (WHERE waits),
                CASE WHEN is_claimed THEN 'claimed' ELSE 'queued' END,
-               CASE WHEN waits THEN moment.due ELSE '-infinity' END, moment.claimed_at + make_interval(secs => min(ttl)),
+               CASE WHEN waits THEN moment.due ELSE moment.claimed_at END, moment.claimed_at + make_interval(secs => min(ttl)),
                CASE WHEN is_claimed THEN $6::uuid END, CASE WHEN is_claimed THEN 1 ELSE 0 END,
                CASE WHEN is_claimed THEN moment.claimed_at END, CASE WHEN is_claimed THEN moment.lease_until END,
                CASE WHEN is_claimed AND (SELECT count(*) FROM numbered WHERE is_claimed) <= $13::int4 THEN max(push_no) ELSE 0 END
@@ -283,6 +283,33 @@ enum HybridSettlement {
     "\(own) || ARRAY(SELECT fallback_batch FROM concerned WHERE fallback_batch IS NOT NULL)"
   }
 
+  /// Counts the cancelled pushes in `pushes` in their messages, whose rows are locked. A message that nothing has become of, and nothing
+  /// more will, is cancelled with them. Pushes of other messages and of sendouts have no such row.
+  static func cancelled(in pushes: String) -> String {
+    """
+    ,
+    stopped_message AS MATERIALIZED (
+      SELECT h.message_no, h.status, w.count
+        FROM (SELECT message_no, count(*)::int2 AS count FROM \(pushes)
+               WHERE message_no IS NOT NULL GROUP BY message_no ORDER BY message_no) AS w
+       CROSS JOIN LATERAL (SELECT h.message_no, h.status FROM hybrid_message h
+                            WHERE h.customer_id = $1::bigint AND h.sendout_id = $2::bigint AND h.message_no = w.message_no
+                            LIMIT 1 FOR NO KEY UPDATE) AS h),
+    told AS (
+      UPDATE hybrid_message AS h
+         SET unsettled = h.unsettled - m.count,
+             status = CASE WHEN h.status = 'Sent' AND h.unsettled = m.count THEN 'Cancelled' ELSE h.status END
+        FROM (SELECT message_no, status, count FROM stopped_message
+               WHERE \(HybridQueries.few("message_no", "count")) OFFSET 0) AS m
+       WHERE h.customer_id = $1::bigint AND h.sendout_id = $2::bigint AND h.message_no = m.message_no
+      RETURNING h.message_no, h.app_id, h.is_reported, h.status, m.status AS status_before),
+    reported AS (
+      INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
+      SELECT $1::bigint, $2::bigint, message_no, status, app_id FROM told WHERE is_reported AND status <> status_before
+      ON CONFLICT DO NOTHING)
+    """
+  }
+
   /// Counts final outcomes in their messages, whose rows are locked, so that of outcomes that are written at the same time one is the
   /// last. A fallback is cancelled once a push is accepted, if it waits for that, and due once all others have failed.
   /// - Parameter own: the batches of the outcomes themselves.
@@ -339,9 +366,9 @@ enum HybridSettlement {
     recounted AS (
       UPDATE push_batch
          SET waiting = push_batch.waiting - c.cancelled, cancelled = push_batch.cancelled + c.cancelled,
-             not_before = CASE WHEN c.due = 0 THEN push_batch.not_before
-                               WHEN push_batch.state = 'claimed' THEN c.now
+             not_before = CASE WHEN c.due = 0 OR push_batch.state = 'claimed' THEN push_batch.not_before
                                ELSE least(push_batch.not_before, c.now) END,
+             woken_at = CASE WHEN c.due > 0 AND push_batch.state = 'claimed' THEN c.now ELSE push_batch.woken_at END,
              state = \(HybridQueries.stateWithout("c.cancelled"))
         FROM (SELECT batch_no, count(*) FILTER (WHERE state = 'cancelled')::int4 AS cancelled,
                      count(*) FILTER (WHERE state = 'waiting')::int4 AS due, now() AS now

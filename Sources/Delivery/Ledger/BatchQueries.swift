@@ -10,10 +10,10 @@ enum BatchQueries {
     claim, claimExpired, pushes, advance, extend, settle, settleHybrid, correct, correctHybrid, release, claimedBy,
   ]
 
-  /// Claims a batch of the lane of app `$5` and environment `$6` for the run `$3`, for `$4` seconds. Its waiting pushes that are due are queued again, and record now why they
-  /// are sent again: nobody is sent a push twice without a reason in the ledger. Locks the batch, and skips batches that
-  /// others have locked.
-  static let claim = claim("batch.claim", orderedBy: "not_before DESC, batch_no")
+  /// Claims the batch of the lane of app `$5` and environment `$6` that has been due for longest, for the run `$3` and for `$4` seconds.
+  /// Its waiting pushes that are due are queued again, and record now why they are sent again: nobody is sent a push twice without a
+  /// reason in the ledger. Locks the batch, and skips batches that others have locked.
+  static let claim = claim("batch.claim", orderedBy: "not_before, batch_no")
 
   /// The same of batches with a message that has expired, but the batches `$7`.
   static let claimExpired = claim(
@@ -41,12 +41,12 @@ enum BatchQueries {
            AND \(pushNumbers("due WHERE waiting > 0"))
         RETURNING 1)
       UPDATE push_batch
-         SET state = 'claimed', hub_id = $3::uuid, claims = claims + 1, not_before = '-infinity', sent_to = due.first_push - 1,
+         SET state = 'claimed', hub_id = $3::uuid, claims = claims + 1, woken_at = NULL, sent_to = due.first_push - 1,
              claimed_at = now(), lease_until = now() + make_interval(secs => $4::float8),
              queued = push_batch.queued + again.count, waiting = push_batch.waiting - again.count
         FROM due, (SELECT count(*)::int4 AS count FROM again) AS again
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
-         AND push_batch.batch_no = due.batch_no
+         AND push_batch.batch_no = (SELECT batch_no FROM due)
       RETURNING push_batch.batch_no, push_batch.claims, push_batch.first_push, push_batch.last_push, again.count > 0
       """)
   }
@@ -217,21 +217,22 @@ enum BatchQueries {
   }
 
   /// Releases the batch `$3` that the run `$4` has claimed in its claim `$5`. It is settled if every push has its outcome.
-  /// Otherwise it can be claimed again: at once if pushes are queued, else when the first is due. A sendout that was paused
-  /// or cancelled meanwhile holds or cancels it. Returns the new state, or nothing if the batch was requeued.
+  /// Otherwise it can be claimed again: at once if pushes are queued, in the place that it had, else when the first is due. A sendout that was paused
+  /// or cancelled meanwhile holds or cancels it. Statuses of messages whose last pushes are cancelled follow. Returns the new state, or
+  /// nothing if the batch was requeued.
   static let release = Statement(
     "batch.release", .write,
     """
     WITH released AS (
       UPDATE push_batch
          SET state = CASE WHEN queued + waiting = 0 THEN 'settled' ELSE release_to END,
-             -- Of a claimed batch it says when a fallback became due meanwhile. Pushes are read as they were before the lock.
-             not_before = CASE WHEN queued > 0 OR waiting = 0 THEN '-infinity'
-                               WHEN push_batch.not_before > '-infinity' THEN push_batch.not_before
+             -- Pushes are read as they were before the lock. Fallbacks that became due meanwhile are in woken_at.
+             not_before = CASE WHEN queued > 0 OR waiting = 0 THEN push_batch.not_before
+                               WHEN woken_at IS NOT NULL THEN woken_at
                                ELSE coalesce((SELECT min(push.not_before) FROM push
                                                WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
                                                  AND push.push_no BETWEEN push_batch.first_push AND push_batch.last_push
-                                                 AND push.state = 'waiting'), '-infinity') END,
+                                                 AND push.state = 'waiting'), push_batch.not_before) END,
              expires_at = CASE WHEN push_batch.expires_at IS NOT NULL AND queued + waiting > 0
                                THEN (SELECT min(m.expires_at) FROM push
                                       CROSS JOIN LATERAL (SELECT expires_at FROM message
@@ -250,14 +251,15 @@ enum BatchQueries {
       UPDATE push
          SET state = 'cancelled', settled_at = now(), not_before = NULL
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('queued', 'waiting')
-         AND \(pushNumbers("released WHERE state = 'cancelled'")))
+         AND \(pushNumbers("released WHERE state = 'cancelled'"))
+      RETURNING message_no)\(HybridSettlement.cancelled(in: "cancelled"))
     SELECT state FROM released
     """)
 
-  /// That a push is of one of these batches, of which there is mostly none. As a list of numbers, it is looked up in the primary key
-  /// whatever the planner thinks of the table. By a join, it read all pushes of a stream each time.
-  private static func pushNumbers(_ batches: String) -> String {
-    "push_no = ANY (ARRAY(SELECT generate_series(first_push, last_push) FROM \(batches)))"
+  /// That a push is of this batch, which mostly is none. As a range of numbers, it is looked up in the primary key whatever the planner
+  /// thinks of the table. By a join, or by a list of numbers on a table that is taken for empty, it read all pushes of a stream each time.
+  private static func pushNumbers(_ batch: String) -> String {
+    "push_no BETWEEN (SELECT first_push FROM \(batch)) AND (SELECT last_push FROM \(batch))"
   }
 
   /// Counts the unsettled pushes of a batch as cancelled where `condition` is true.
@@ -268,7 +270,7 @@ enum BatchQueries {
     """
   }
 
-  /// Cancels the unsettled pushes of the batches in `batches` that are cancelled.
+  /// Cancels the unsettled pushes of the batches in `batches` that are cancelled. Returns the numbers of their messages.
   static func cancelPushes(of batches: String) -> String {
     """
     UPDATE push
@@ -278,6 +280,7 @@ enum BatchQueries {
        AND push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
        AND push.push_no BETWEEN batch.first_push AND batch.last_push
        AND push.state IN ('queued', 'waiting')
+    RETURNING push.message_no
     """
   }
 

@@ -15,7 +15,8 @@ enum BreakerQueries {
     """)
 
   /// Answered pushes and invalid tokens of the lane of app `$3` and environment `$4`, and whether its circuit breaker is open. It looks
-  /// at the last 1000 batches that were sent: a stream has many, of a few pushes each.
+  /// at the last 1000 of its batches that were sent, among the 2000 of the sendout up to the last one that is claimed: a stream has many,
+  /// of a few pushes each. Batches that were never claimed can follow by the thousand, and of other lanes, too; both are left alone.
   static let answers = Statement(
     "breaker.answers", .read,
     """
@@ -24,9 +25,16 @@ enum BreakerQueries {
                     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_app_id = $3::bigint
                       AND sandbox = $4::bool)
       FROM (SELECT accepted, failed, invalid
-              FROM push_batch
-             WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_app_id = $3::bigint AND sandbox = $4::bool
-               AND (sent > 0 OR invalid > 0)
+              FROM (SELECT batch_no, push_app_id, sandbox, sent, accepted, failed, invalid
+                      FROM push_batch
+                     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+                       AND batch_no <= (SELECT batch_no FROM push_batch
+                                         WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+                                           AND push_app_id = $3::bigint AND sandbox = $4::bool AND state = 'claimed'
+                                         ORDER BY batch_no DESC LIMIT 1)
+                     ORDER BY batch_no DESC
+                     LIMIT 2000) AS recent
+             WHERE push_app_id = $3::bigint AND sandbox = $4::bool AND (sent > 0 OR invalid > 0)
              ORDER BY batch_no DESC
              LIMIT 1000) AS last
     """)

@@ -41,7 +41,8 @@ enum LedgerQueries {
        AND state IN ('held', 'claimed')
     """)
 
-  /// Unclaimed pushes are cancelled now. Claimed ones keep their outcome, or are cancelled at release (`BatchQueries.release`).
+  /// Unclaimed pushes are cancelled now. Claimed ones keep their outcome, or are cancelled at release (`BatchQueries.release`). Statuses of
+  /// messages to telephone numbers whose last pushes are cancelled follow, and so do their reports.
   static let cancel = cancel("ledger.cancel", "'queued', 'held', 'claimed'")
 
   /// The same of those that are not claimed. A million take seconds, in which outcomes of claimed batches must not wait for a lock.
@@ -59,8 +60,9 @@ enum LedgerQueries {
           FROM batch
          WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_batch.batch_no = batch.batch_no
            AND state IN (\(states))
-        RETURNING state, first_push, last_push)
-      \(BatchQueries.cancelPushes(of: "stopped"))
+        RETURNING state, first_push, last_push),
+      cancelled AS (\(BatchQueries.cancelPushes(of: "stopped")))\(HybridSettlement.cancelled(in: "cancelled"))
+      SELECT count(*) FROM cancelled
       """)
   }
 
@@ -68,24 +70,63 @@ enum LedgerQueries {
 
   /// What any hub may do now, of all customers: lanes with batches to claim. True for what does not wait until a lane opens: batches with a
   /// message that has expired, and claimed batches whose lease has.
-  /// The one question that is asked again and again, so it goes by the indexes of due moments, whatever number of customers there is.
+  /// This question is asked again and again, so it costs by the lanes that have something due, however many batches they have. It steps
+  /// through `push_batch_due`, which has the lanes of each hour in order, from one lane to the next, up to this hour.
   static let due = Statement(
     "ledger.due", .read,
     """
-    SELECT DISTINCT customer_id, sendout_id, push_app_id, sandbox, false
-      FROM push_batch WHERE state = 'queued' AND not_before <= now()
+    WITH RECURSIVE step AS (
+      (SELECT b.due_hour, b.customer_id, b.sendout_id, b.push_app_id, b.sandbox
+         FROM push_batch AS b
+        WHERE b.state = 'queued' AND b.due_hour <= now() AT TIME ZONE 'UTC'
+        ORDER BY 1, 2, 3, 4, 5 LIMIT 1)
+      UNION ALL
+      SELECT next.*
+        FROM step
+       CROSS JOIN LATERAL (
+         SELECT b.due_hour, b.customer_id, b.sendout_id, b.push_app_id, b.sandbox
+           FROM push_batch AS b
+          WHERE b.state = 'queued' AND b.due_hour <= now() AT TIME ZONE 'UTC'
+            AND (b.due_hour, b.customer_id, b.sendout_id, b.push_app_id, b.sandbox)
+                > (step.due_hour, step.customer_id, step.sendout_id, step.push_app_id, step.sandbox)
+          ORDER BY 1, 2, 3, 4, 5 LIMIT 1) AS next),
+    lane AS MATERIALIZED (SELECT DISTINCT customer_id, sendout_id, push_app_id, sandbox FROM step)
+    SELECT lane.*, false FROM lane CROSS JOIN LATERAL (\(first(orderedBy: "b.not_before"))) AS due
     UNION ALL
-    SELECT DISTINCT customer_id, sendout_id, push_app_id, sandbox, true
-      FROM push_batch WHERE state = 'queued' AND not_before <= now() AND expires_at <= now()
+    SELECT lane.*, true FROM lane
+     CROSS JOIN LATERAL (\(first("AND b.expires_at <= now()", orderedBy: "b.expires_at"))) AS due
     UNION ALL
     SELECT DISTINCT customer_id, sendout_id, push_app_id, sandbox, true
       FROM push_batch WHERE state = 'claimed' AND lease_until < now()
     """)
 
+  /// A batch of `lane` that is due, if there is one. The order says which index leads to it, whatever is known of the table.
+  private static func first(_ condition: String = "", orderedBy order: String) -> String {
+    """
+    SELECT FROM push_batch AS b
+     WHERE b.customer_id = lane.customer_id AND b.sendout_id = lane.sendout_id AND b.push_app_id = lane.push_app_id
+       AND b.sandbox = lane.sandbox AND b.state = 'queued' AND b.not_before <= now() \(condition)
+     ORDER BY \(order) LIMIT 1
+    """
+  }
+
+  /// Every lane that the sendout can have, with its queued batch that is due first; NULL for none.
+  private static let laneHeads = """
+    (SELECT app.push_app_id, environment.sandbox
+       FROM sendout
+      CROSS JOIN LATERAL unnest(push_app_ids) AS app (push_app_id)
+      CROSS JOIN (VALUES (false), (true)) AS environment (sandbox)
+      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint) AS lane
+      LEFT JOIN LATERAL (SELECT not_before FROM push_batch
+                          WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_app_id = lane.push_app_id
+                            AND sandbox = lane.sandbox AND state = 'queued'
+                          ORDER BY not_before LIMIT 1) AS head ON true
+    """
+
   /// Requeues claimed batches whose lease has expired, but the batches `$4`. Their queued pushes up to the write-ahead mark are
   /// uncertain: the policy `$3` says whether they are sent again (`resend`) or not (`skip`). With the app `$5` of a fallback it is about
   /// pushes to that alone, and others are sent again. The others never left. In a cancelled sendout the
-  /// former stay uncertain, whatever the policy, and the latter are cancelled. Returns how many batches there were, and how many
+  /// former stay uncertain, whatever the policy, and the latter are cancelled, with the statuses of their messages. Returns how many batches there were, and how many
   /// uncertain pushes.
   static let requeueLost = Statement(
     "ledger.requeue_lost", .write,
@@ -96,7 +137,8 @@ enum LedgerQueries {
         FROM push_batch
        WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'claimed' AND lease_until < now()
          AND batch_no <> ALL ($4::int4[])
-       ORDER BY batch_no
+       -- As in push_batch_claimed. It waits for no lock of a batch, so their order does not matter.
+       ORDER BY push_app_id, sandbox, batch_no
          FOR NO KEY UPDATE SKIP LOCKED),
     unanswered AS (
       UPDATE push
@@ -115,7 +157,8 @@ enum LedgerQueries {
        WHERE lost.release_to = 'cancelled'
          AND push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
          AND push.push_no BETWEEN lost.first_push AND lost.last_push
-         AND (push.state = 'waiting' OR push.state = 'queued' AND push.push_no > lost.sent_to)),
+         AND (push.state = 'waiting' OR push.state = 'queued' AND push.push_no > lost.sent_to)
+      RETURNING push.message_no)\(HybridSettlement.cancelled(in: "unsent")),
     rest AS (
       SELECT lost.batch_no, coalesce(count.uncertain, 0) AS uncertain, coalesce(count.firsts, 0) AS firsts, due.due
         FROM lost
@@ -129,9 +172,9 @@ enum LedgerQueries {
     released AS (
       UPDATE push_batch
          SET state = CASE WHEN queued - rest.uncertain + waiting = 0 THEN 'settled' ELSE release_to END,
-             not_before = CASE WHEN queued - rest.uncertain > 0 THEN '-infinity'
-                               WHEN push_batch.not_before > '-infinity' THEN push_batch.not_before
-                               ELSE coalesce(rest.due, '-infinity') END,
+             not_before = CASE WHEN queued - rest.uncertain > 0 THEN push_batch.not_before
+                               WHEN woken_at IS NOT NULL THEN woken_at
+                               ELSE coalesce(rest.due, push_batch.not_before) END,
              uncertain = push_batch.uncertain + rest.uncertain, sent = sent + rest.firsts,
              cancelled = CASE WHEN release_to = 'cancelled' THEN cancelled + queued - rest.uncertain + waiting
                               ELSE cancelled END,
@@ -139,7 +182,7 @@ enum LedgerQueries {
              waiting = CASE WHEN release_to = 'cancelled' THEN 0 ELSE waiting END
         FROM rest
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
-         AND push_batch.batch_no = rest.batch_no
+         AND push_batch.batch_no = rest.batch_no AND push_batch.state = 'claimed'
       RETURNING 1)
     SELECT (SELECT count(*) FROM released), (SELECT count(*) FROM unanswered)
     """)
@@ -149,10 +192,8 @@ enum LedgerQueries {
   static let remainingWork = Statement(
     "ledger.remaining_work", .read,
     """
-    SELECT (SELECT extract(epoch FROM least(greatest(not_before, now()), now() + interval '1 day') - now())::float8
-              FROM push_batch
-             WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'queued'
-             ORDER BY not_before LIMIT 1),
+    SELECT (SELECT extract(epoch FROM least(greatest(min(head.not_before), now()), now() + interval '1 day') - now())::float8
+              FROM \(laneHeads) HAVING min(head.not_before) IS NOT NULL),
            (SELECT extract(epoch FROM greatest(lease_until, now()) - now())::float8
               FROM push_batch
              WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state = 'claimed'
@@ -165,11 +206,13 @@ enum LedgerQueries {
   static let lanes = Statement(
     "ledger.lanes", .read,
     """
-    SELECT push_app_id, sandbox, coalesce(bool_or(state = 'queued' AND not_before <= now()), false)
-      FROM push_batch
-     WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('queued', 'claimed')
-     GROUP BY push_app_id, sandbox
-     ORDER BY push_app_id, sandbox
+    SELECT lane.push_app_id, lane.sandbox, coalesce(head.not_before <= now(), false)
+      FROM \(laneHeads)
+     WHERE head.not_before IS NOT NULL
+        OR EXISTS (SELECT FROM push_batch
+                    WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND push_app_id = lane.push_app_id
+                      AND sandbox = lane.sandbox AND state = 'claimed')
+     ORDER BY lane.push_app_id, lane.sandbox
     """)
 
   static let counts = Statement(
@@ -207,6 +250,23 @@ enum LedgerQueries {
            ) AS push
      ORDER BY push_no
     """)
+}
+
+/// What other rooms ask of batches within their own statements.
+package enum PushBatchCondition {
+  /// Whether a sendout has a batch that is not settled. Each state that is not final has an index, so it does not matter how many are.
+  /// - Parameters:
+  ///   - customer: the sendout's customer, as SQL.
+  ///   - sendout: its number, as SQL.
+  package static func isUnsettled(_ customer: String, _ sendout: String) -> String {
+    let batch =
+      "SELECT b.batch_no FROM push_batch AS b WHERE b.customer_id = \(customer) AND b.sendout_id = \(sendout) AND b.state"
+    return """
+      coalesce((\(batch) = 'queued' ORDER BY b.push_app_id, b.sandbox, b.not_before LIMIT 1),
+               (\(batch) = 'claimed' ORDER BY b.push_app_id, b.sandbox, b.batch_no LIMIT 1),
+               (\(batch) = 'held' LIMIT 1)) IS NOT NULL
+      """
+  }
 }
 
 /// Every statement of this room, so that a test can prepare each of them on a real server.

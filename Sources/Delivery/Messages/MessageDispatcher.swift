@@ -153,7 +153,7 @@ public final class MessageDispatcher: Service {
     let lanes = allLanes.flatMap { !$0.isClosed && dispatcher.handover.hasRoom(for: stream.key.customer) ? $0 : nil }
     let active = dispatcher.streams.active(stream.key)
     var (numbers, verifications) = active.reserved.withLock { $0 }
-    if numbers?.suffice(for: messages.count, devicesEach: 50) != true { numbers = try await stream.reserve() }
+    if numbers?.suffice(for: messages.count) != true { numbers = try await stream.reserve() }
     guard var numbers else { preconditionFailure("a stream without numbers") }
     // Most contacts have a device or two. What does not fit is marked when the window has room for it.
     let window = dispatcher.window

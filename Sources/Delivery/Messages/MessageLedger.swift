@@ -91,13 +91,13 @@ public struct StreamNumbers: Sendable {
     self.batchesLeft = batchesLeft
   }
 
-  /// Reserved at a time. Messages that are due at moments of their own each have batches of their own, so there are as many of
-  /// these as of pushes.
-  public static let block = (messages: Int32(10_000), pushes: Int32(100_000), batches: Int32(100_000))
+  /// Reserved at a time, for the most devices of a few thousand messages, and for a hundred thousand of fewer. Messages that are due at
+  /// moments of their own each have batches of their own, so there are as many of these as of pushes.
+  public static let block = (messages: Int32(100_000), pushes: Int32(1_000_000), batches: Int32(1_000_000))
 
-  /// Whether these are enough for so many messages, whatever number of devices they go to.
-  public func suffice(for messages: Int, devicesEach: Int) -> Bool {
-    messagesLeft >= messages && Int(min(pushesLeft, batchesLeft)) >= messages * devicesEach
+  /// Whether these are enough for so many messages, whatever number of devices they go to: numbers behind them are another hub's.
+  public func suffice(for messages: Int) -> Bool {
+    messagesLeft >= messages && Int(min(pushesLeft, batchesLeft)) >= messages * Device.maximumOfContact
   }
 
   mutating func take(messages: Int, pushes: Int, batches: Int) {
@@ -363,7 +363,7 @@ public struct Messages: Sendable {
   /// Deletes a customer's idempotency keys that are older than 24 hours.
   @discardableResult
   public func forgetExpiredKeys(_ customer: CustomerID) async throws -> Int {
-    try await database.query(MessageQueries.forgetKeys, customer.rawValue).affected
+    try await database.deleteInPortions(MessageQueries.forgetKeys, customer.rawValue)
   }
 
   /// What the message of a push says; `nil` if the push is of no message.

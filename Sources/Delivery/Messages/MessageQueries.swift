@@ -100,7 +100,7 @@ enum MessageQueries {
         INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued, state,
                                 not_before, hub_id, claims, claimed_at, lease_until, sent_to)
         SELECT $1::bigint, $2::bigint, batch_no, push_app_id, sandbox, min(push_no), max(push_no), count(*),
-               CASE WHEN is_claimed THEN 'claimed' ELSE 'queued' END, coalesce(deliver_at, '-infinity'),
+               CASE WHEN is_claimed THEN 'claimed' ELSE 'queued' END, coalesce(deliver_at, batch_moment.claimed_at),
                CASE WHEN is_claimed THEN $6::uuid END, CASE WHEN is_claimed THEN 1 ELSE 0 END,
                CASE WHEN is_claimed THEN batch_moment.claimed_at END, CASE WHEN is_claimed THEN batch_moment.lease_until END,
                CASE WHEN is_claimed AND (SELECT count(*) FROM numbered WHERE is_claimed) <= $8::int4 THEN max(push_no) ELSE 0 END
@@ -197,5 +197,5 @@ enum MessageQueries {
 
   static let forgetKeys = Statement(
     "message.forget_keys", .write,
-    "DELETE FROM message_key WHERE customer_id = $1::bigint AND created_at < now() - interval '24 hours'")
+    Portions.delete(from: "message_key", by: "created_at", before: "now() - interval '24 hours'"))
 }
