@@ -74,7 +74,7 @@ struct HybridReports: Sendable {
 
   /// Deletes what was not taken for 7 days, whether or not there is an address for it.
   func deleteExpired(_ customer: CustomerID) async throws {
-    try await database.query(HybridReportQueries.deleteExpired, customer.rawValue)
+    try await database.deleteInPortions(HybridReportQueries.deleteExpired, customer.rawValue)
   }
 }
 
@@ -144,5 +144,5 @@ enum HybridReportQueries {
   /// Deletes all reports that are 7 days old.
   static let deleteExpired = Statement(
     "hybrid.delete_expired_reports", .write,
-    "DELETE FROM hybrid_report WHERE customer_id = $1::bigint AND created_at < now() - interval '7 days'")
+    Portions.delete(from: "hybrid_report", by: "created_at", before: "now() - interval '7 days'"))
 }

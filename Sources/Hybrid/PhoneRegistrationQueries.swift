@@ -165,21 +165,20 @@ enum PhoneRegistrationQueries {
   /// Those without a verified number that nobody has changed for 30 days.
   static let forgetUnverified = Statement(
     "hybrid_registration.forget_unverified", .write,
-    """
-    DELETE FROM hybrid_registration
-    WHERE customer_id = $1::bigint AND status <> 'PinVerified' AND device_token IS NULL AND changed_at < now() - interval '30 days'
-    """)
+    Portions.delete(
+      from: "hybrid_registration", by: "changed_at", before: "now() - interval '30 days'",
+      "AND status <> 'PinVerified' AND device_token IS NULL"))
 
   static let forgetRates = Statement(
     "hybrid_registration.forget_rates", .write,
-    "DELETE FROM hybrid_pin_rate WHERE customer_id = $1::bigint AND sent_at[1] < now() - interval '1 day'")
+    Portions.delete(from: "hybrid_pin_rate", by: "sent_at[1]", before: "now() - interval '1 day'"))
 
   static let forgetSignatures = Statement(
     "hybrid_registration.forget_signatures", .write,
-    "DELETE FROM hybrid_signature WHERE customer_id = $1::bigint AND at < now() - interval '1 day'")
+    Portions.delete(from: "hybrid_signature", by: "at", before: "now() - interval '1 day'"))
 
   /// Those that are older than `$2` days.
   static let forgetEvents = Statement(
     "hybrid_registration.forget_events", .write,
-    "DELETE FROM hybrid_pin_event WHERE customer_id = $1::bigint AND at < now() - make_interval(days => $2::int4)")
+    Portions.delete(from: "hybrid_pin_event", by: "at", before: "now() - make_interval(days => $2::int4)", limit: "$3"))
 }

@@ -127,9 +127,11 @@ public struct PhoneRegistrations: Sendable {
       PhoneRegistrationQueries.forgetRates, PhoneRegistrationQueries.forgetSignatures,
       PhoneRegistrationQueries.forgetUnverified,
     ] {
-      try await database.query(statement, customer.rawValue)
+      try await database.deleteInPortions(statement, customer.rawValue)
     }
-    if let days { try await database.query(PhoneRegistrationQueries.forgetEvents, customer.rawValue, days) }
+    if let days {
+      try await database.deleteInPortions(PhoneRegistrationQueries.forgetEvents, customer.rawValue, olderThanDays: days)
+    }
   }
 
   // MARK: - Checks

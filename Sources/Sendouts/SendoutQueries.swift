@@ -1,3 +1,4 @@
+import Delivery
 import FoundationEssentials
 package import Postgres
 import Wire
@@ -7,7 +8,7 @@ enum SendoutQueries {
   static let all: [Statement] = [
     create, find, lock, list, change, halt, lockFreeze, freezable, frozen, finish, freezing, settled, notify, stream,
     openStream,
-    reserve,
+    reserve, requireRange,
   ]
 
   private static let columns = """
@@ -20,9 +21,9 @@ enum SendoutQueries {
     "sendout.create", .write,
     """
     INSERT INTO sendout (customer_id, push_app_ids, name, state, audience, message, template_name, template_version,
-                         unknown_ids, on_uncertain, started_at)
+                         unknown_ids, on_uncertain, started_at, changed_at)
     VALUES ($1::bigint, $2::bigint[], $3::text, $4::text, $5::jsonb, $6::jsonb, $7::text, $8::int4, $9::int4, $10::text,
-            CASE WHEN $4::text = 'freezing' THEN now() END)
+            CASE WHEN $4::text = 'freezing' THEN now() END, CASE WHEN $4::text = 'freezing' THEN now() END)
     RETURNING \(columns)
     """)
 
@@ -54,7 +55,7 @@ enum SendoutQueries {
     "sendout.change", .write,
     """
     UPDATE sendout
-       SET state = $3::text, state_changes = state_changes + 1, halt_reason = NULL,
+       SET state = $3::text, state_changes = state_changes + 1, changed_at = now(), halt_reason = NULL,
            template_version = coalesce($4::int4, template_version), started_at = least(started_at, moment.of_start),
            finished_at = moment.of_end
       FROM (SELECT CASE WHEN $3::text = 'freezing' THEN now() END AS of_start,
@@ -70,7 +71,7 @@ enum SendoutQueries {
     "sendout.halt", .write,
     """
     UPDATE sendout
-       SET state = 'paused', state_changes = state_changes + 1, halt_reason = $3::text
+       SET state = 'paused', state_changes = state_changes + 1, changed_at = now(), halt_reason = $3::text
      WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND state IN ('freezing', 'running') AND state_changes = $4::int4
     RETURNING sendout_id
     """)
@@ -120,9 +121,7 @@ enum SendoutQueries {
     """
     SELECT customer_id, sendout_id FROM sendout
      WHERE state = 'running' AND (kind = 'broadcast' OR started_at < now() - interval '30 hours')
-       AND NOT EXISTS (SELECT FROM push_batch
-                        WHERE push_batch.customer_id = sendout.customer_id AND push_batch.sendout_id = sendout.sendout_id
-                          AND push_batch.state IN ('queued', 'held', 'claimed'))
+       AND NOT \(PushBatchCondition.isUnsettled("sendout.customer_id", "sendout.sendout_id"))
     """)
 
   /// The stream `$2`.
@@ -135,12 +134,16 @@ enum SendoutQueries {
     "sendout.open_stream", .write,
     """
     INSERT INTO sendout (customer_id, kind, stream, push_app_ids, name, state, audience, message, template_name,
-                         template_version, started_at, frozen_at, on_uncertain, is_hybrid, fallback_app_id)
+                         template_version, started_at, changed_at, frozen_at, on_uncertain, is_hybrid, fallback_app_id)
     VALUES ($1::bigint, 'stream', $2::text, $3::bigint[], $4::text, 'running', '{"all":true}', '{}', $5::text, $6::int4,
-            now(), now(), $7::text, $8::bool, $9::bigint)
+            now(), now(), now(), $7::text, $8::bool, $9::bigint)
     ON CONFLICT DO NOTHING
     RETURNING \(columns)
     """)
+
+  /// Makes the partitions that the sendout `$1` needs once it has started, unless they are there: a function of the schema's owner. It
+  /// fails with `ServerError.lockNotAvailable` after a second if it has to wait for others.
+  static let requireRange = Statement("sendout.require_range", .write, "SELECT require_sendout_range($1::bigint)")
 
   /// Reserves `$3` numbers of messages, `$4` of pushes and `$5` of batches of a stream. Returns the first of each.
   static let reserve = Statement(

@@ -73,7 +73,10 @@ public struct SendoutStore: Sendable {
         JSONB(request.message.json), template?.name, template?.version, unknown.map(Int32.init),
         (request.onUncertain ?? .resend).rawValue)[0]
       let sendout = try Sendout(row)
-      if sendout.state == .freezing { try await database.query(SendoutQueries.notify, sendout.key.description) }
+      if sendout.state == .freezing {
+        try await database.query(SendoutQueries.requireRange, sendout.key.sendout.rawValue)
+        try await database.query(SendoutQueries.notify, sendout.key.description)
+      }
       return try sendout.reply(apps: served, counts: SendoutCounts())
     }
   }
@@ -142,7 +145,7 @@ public struct SendoutStore: Sendable {
           try await database.query(SendoutQueries.change, customer, number, state.rawValue, template?.version)[0])
         let ledger = Ledger(database)
         switch verb {
-        case .start: break
+        case .start: try await database.query(SendoutQueries.requireRange, number)
         case .pause: try await ledger.hold(key)
         case .resume: try await ledger.resume(key)
         case .cancel: try await ledger.cancel(key)

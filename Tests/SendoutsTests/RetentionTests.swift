@@ -133,6 +133,11 @@ import Wire
         OVERRIDING SYSTEM VALUE VALUES (2, '{1}', 'x', 'finished', '{"all":true}', '{}', now() - interval '20 days')
         """)
       try await bench.database.query("UPDATE sendout SET sendout_id = 50 WHERE customer_id = 2")
+      try await bench.database.query(
+        """
+        INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued, accepted, state)
+        VALUES (2, 50, 0, 1, false, 1, 1, 0, 1, 'settled')
+        """)
       #expect(try await retention(bench, days: 30).run().isEmpty)
       #expect(try await rows(bench, key) == [3, 1, 1])
       try await bench.database.query(
@@ -143,7 +148,7 @@ import Wire
     }
   }
 
-  @Test(arguments: [SendoutState.draft, .freezing, .running, .paused])
+  @Test(arguments: [SendoutState.freezing, .running, .paused])
   func `Nothing goes of a sendout that has not ended`(state: SendoutState) async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(2)
@@ -153,6 +158,52 @@ import Wire
       try await keepFor(1, bench)
       #expect(try await retention(bench, days: 1).run().isEmpty)
       #expect(try await rows(bench, key) == [2, 1, 1])
+    }
+  }
+
+  @Test func `A draft, and a sendout that nobody got, keep no partition`() async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(3)
+      let old = try await ended(bench, daysAgo: 31)
+      _ = try await bench.sendouts.create(
+        bench.customer,
+        SendoutRequest(appId: SendingBench.appID, audience: .all, message: MessageBody(alert: "Hello")))
+      let empty = try await bench.send(audience: .originalIds(["nobody"]))
+      try await bench.withHubs { _ = try await bench.until(empty, .finished) }
+      try await bench.database.query("SELECT setval('sendout_sendout_id_seq', 100)")
+      try await retention(bench, days: 30).makePartitions()
+      #expect(try await retention(bench, days: 30).run().partitions.map(\.name) == ["push_1", "open_event_1"])
+      #expect(try await rows(bench, old) == [0, 0, 0])
+    }
+  }
+
+  @Test func `A sendout that is paused for longer than its retention is cancelled, and one that was resumed is not`()
+    async throws
+  {
+    try await withSendingBench { bench in
+      try await bench.addDevices(2)
+      var keys: [SendoutKey] = []
+      for _ in 0..<3 {
+        let key = try await bench.send()
+        try await bench.pool.transaction { transaction in
+          _ = try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: .all)
+        }
+        try await bench.database.query(
+          "UPDATE sendout SET state = 'running', frozen_at = now() WHERE sendout_id = $1::bigint", key.sendout.rawValue)
+        _ = try await bench.sendouts.pause(bench.customer, key.sendout)
+        keys.append(key)
+      }
+      try await bench.database.query("UPDATE sendout SET changed_at = now() - interval '31 days'")
+      _ = try await bench.sendouts.resume(bench.customer, keys[1].sendout)
+      try await bench.database.query(
+        "UPDATE sendout SET changed_at = now() - interval '29 days' WHERE sendout_id = $1::bigint",
+        keys[2].sendout.rawValue)
+      try await retention(bench, days: 30).run()
+      let ended = try await bench.show(keys[0])
+      #expect(ended.state == .cancelled && ended.counts?.cancelled == 2)
+      #expect(ended.haltReason == "paused for longer than its retention")
+      #expect(try await bench.show(keys[1]).state == .running)
+      #expect(try await bench.show(keys[2]).state == .paused)
     }
   }
 
@@ -194,15 +245,17 @@ import Wire
         SELECT c, n, n, 'registered', now() - make_interval(days => $1::int4)
         FROM generate_series(1, 2) AS c, generate_series(1, 3) AS n
         """
-      for age in [1, 200] as [Int32] { try await bench.database.query(add, age) }
+      for age in [1, 200] as [Int32] {
+        try await bench.database.query("SELECT make_event_month(now() - make_interval(days => $1::int4))", age)
+        try await bench.database.query(add, age)
+      }
       try await keepFor(30, bench)
       #expect(try await retention(bench, days: nil).run().customers.map(\.deviceEvents) == [3])
       let left = "SELECT customer_id::int8, count(*) FROM device_event GROUP BY 1 ORDER BY 1"
       #expect(try await bench.database.query(left).map { try $0.decode(Int.self, Int.self).1 } == [3, 6])
 
       // A month that is past goes whole, once it has expired for both.
-      try await bench.database.query(
-        "SELECT make_partition('device_event', '2020_01', $$FOR VALUES FROM ('2020-01-01+00') TO ('2020-02-01+00')$$)")
+      try await bench.database.query("SELECT make_event_month('2020-01-15Z')")
       #expect(try await retention(bench, days: nil).run().partitions.isEmpty)
       #expect(try await retention(bench, days: 365).run().partitions.map(\.name) == ["device_event_2020_01"])
     }

@@ -1,8 +1,9 @@
 -- Partitions of push, open_event and device_event, so that retention drops whole tables instead of deleting rows.
 --
--- push and open_event have the same ranges of sendout_id: all of their statements name the sendout. device_event has a
--- partition for each month. Ranges are made ahead of need, and a DEFAULT partition takes what has none: no row fails for want
--- of a partition, however long no hub looked after them. Rows stay in DEFAULT until retention deletes them.
+-- push and open_event have the same ranges of sendout_id: all of their statements name the sendout. A sendout that starts has its range
+-- made where that is missing, and a spare one is made ahead; drafts have no rows, and make none. device_event has a partition for each
+-- month, made two months ahead, and before a hub serves. There is no DEFAULT partition: rows in it would have to be moved out, and every
+-- ATTACH would read it while it is locked.
 --
 -- A hub may not change the schema, so it calls these functions, which run as the schema's owner. No statement of theirs waits
 -- longer than a second for a lock: others that need the table would wait behind it. What could not be locked is left to the
@@ -12,17 +13,17 @@ CREATE SCHEMA partitions;
 COMMENT ON SCHEMA partitions IS 'Partitions of the tables in public. Nobody reads or writes them but through those tables.';
 
 CREATE FUNCTION partition_ranges(parent regclass)
-RETURNS TABLE (partition regclass, first_value text, end_value text, known_rows bigint) LANGUAGE sql STABLE AS $$
+RETURNS TABLE (partition regclass, first_value text, end_value text, known_rows bigint) LANGUAGE sql VOLATILE AS $$
   SELECT c.oid::regclass, bound[1], bound[2], greatest(c.reltuples, 0)::bigint
     FROM pg_inherits i
     JOIN pg_class c ON c.oid = i.inhrelid
     LEFT JOIN LATERAL regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''(.*)''\) TO \(''(.*)''\)') AS bound ON true
    WHERE i.inhparent = parent
 $$;
-COMMENT ON FUNCTION partition_ranges IS 'Partitions of a table. A range ends before end_value; that of DEFAULT is NULL.';
+COMMENT ON FUNCTION partition_ranges IS 'Partitions of a table, as they are now. A range ends before end_value.';
 
 -- ATTACH locks the parent against other changes of the schema only, where CREATE TABLE … PARTITION OF would stop all that use
--- it. It locks DEFAULT against everybody and reads it, which is empty unless partitions were made too late.
+-- it.
 --
 -- push: each row is updated once for its outcome and perhaps once for its open. The fill factor leaves room on the page for the
 -- first (HOT), as no index holds what changes; the second finds the room of the first. Rows come by the million at once, a
@@ -43,70 +44,93 @@ END $$;
 REVOKE EXECUTE ON FUNCTION make_partition FROM PUBLIC;
 COMMENT ON FUNCTION make_partition IS 'Makes a partition with its storage parameters: a partitioned table cannot hand down its own.';
 
+-- A range is as wide as a month's sendouts, by those of the last 30 days or of the time since the first. Drafts count: the more numbers
+-- they take, the wider is the next range, so that few ranges hold however many numbers.
+CREATE FUNCTION make_sendout_range(first_id bigint, end_id bigint) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  bound constant text := format('FOR VALUES FROM (%s) TO (%s)', first_id, end_id);
+BEGIN
+  PERFORM make_partition('push', first_id::text, bound), make_partition('open_event', first_id::text, bound);
+  RETURN format('push_%s open_event_%s', first_id, first_id);
+END $$;
+REVOKE EXECUTE ON FUNCTION make_sendout_range FROM PUBLIC;
+COMMENT ON FUNCTION make_sendout_range IS 'Makes the partitions of a range of sendouts. Returns their names.';
+
+CREATE FUNCTION sendout_range_width() RETURNS bigint LANGUAGE sql VOLATILE AS $$
+  SELECT least(greatest(
+           count(*) * 30 / greatest(1, least(30, extract(epoch FROM now() - min(created_at)) / 86400)), 100), 1000000)::bigint
+    FROM sendout WHERE created_at > now() - interval '30 days'
+$$;
+REVOKE EXECUTE ON FUNCTION sendout_range_width FROM PUBLIC;
+COMMENT ON FUNCTION sendout_range_width IS 'How many numbers a new range of sendouts holds.';
+
+-- Of two that start at once in a new range, one makes it, and the other finds it made.
+CREATE FUNCTION require_sendout_range(id bigint) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
+DECLARE
+  first_id bigint;
+  next_id  bigint;
+BEGIN
+  -- Whoever takes a hub over makes no range of numbers that were never given out.
+  IF id > coalesce(pg_sequence_last_value('sendout_sendout_id_seq'), 0) THEN RETURN NULL; END IF;
+  PERFORM FROM partition_ranges('push') AS r WHERE id >= r.first_value::bigint AND id < r.end_value::bigint;
+  IF FOUND THEN RETURN NULL; END IF;
+  PERFORM pg_advisory_xact_lock(5720180220);
+  PERFORM FROM partition_ranges('push') AS r WHERE id >= r.first_value::bigint AND id < r.end_value::bigint;
+  IF FOUND THEN RETURN NULL; END IF;
+  SELECT coalesce(max(r.end_value::bigint) FILTER (WHERE r.end_value::bigint <= id), 1),
+         min(r.first_value::bigint) FILTER (WHERE r.first_value::bigint > id)
+    INTO first_id, next_id FROM partition_ranges('push') AS r;
+  -- What was dropped between two ranges is one range again.
+  RETURN make_sendout_range(first_id, coalesce(next_id, greatest(first_id, id) + sendout_range_width()));
+END $$;
+REVOKE EXECUTE ON FUNCTION require_sendout_range FROM PUBLIC;
+COMMENT ON FUNCTION require_sendout_range IS 'Makes the partitions that a sendout needs which starts, unless they are there. Returns the names of those made, or NULL.';
+
+CREATE FUNCTION make_event_month(at timestamptz) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  month      constant timestamptz := date_trunc('month', at, 'UTC');
+  next_month constant timestamptz := (month AT TIME ZONE 'UTC' + interval '1 month') AT TIME ZONE 'UTC';
+  suffix     constant text := to_char(month AT TIME ZONE 'UTC', 'YYYY_MM');
+BEGIN
+  PERFORM FROM partition_ranges('device_event') AS r WHERE r.first_value::timestamptz = month;
+  IF FOUND THEN RETURN NULL; END IF;
+  PERFORM make_partition('device_event', suffix, format('FOR VALUES FROM (%L) TO (%L)', month, next_month));
+  RETURN 'device_event_' || suffix;
+END $$;
+REVOKE EXECUTE ON FUNCTION make_event_month FROM PUBLIC;
+COMMENT ON FUNCTION make_event_month IS 'Makes the partition of the device events of a month, unless it is there. Returns its name, or NULL.';
+
 CREATE FUNCTION make_partitions() RETURNS TABLE (made text, problem text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
 DECLARE
   last_id  constant bigint := coalesce(pg_sequence_last_value('sendout_sendout_id_seq'), 0);
+  last_first_id bigint;
   first_id bigint;
-  width    bigint;
-  stray    bigint;
-  month    timestamptz;
-  is_late  boolean;
+  ahead    int4;
 BEGIN
   IF NOT pg_try_advisory_xact_lock(5720180220) THEN RETURN; END IF;
 
-  -- Sendouts: one spare range is always ahead of the last number given out. A crash only skips numbers.
-  IF NOT EXISTS (SELECT FROM partition_ranges('push') AS r WHERE r.first_value::bigint > last_id) THEN
-    -- A range is as wide as a month's sendouts, by those of the last 30 days or of the time since the first.
-    SELECT least(greatest(
-             count(*) * 30 / greatest(1, least(30, extract(epoch FROM now() - min(created_at)) / 86400)), 100), 1000000)
-      INTO width FROM sendout WHERE created_at > now() - interval '30 days';
-    SELECT coalesce(max(r.end_value::bigint), 1) INTO first_id FROM partition_ranges('push') AS r;
-    LOOP
-      -- What is in DEFAULT stays there: the range begins behind it.
-      LOOP
-        SELECT max(sendout_id) INTO stray FROM (
-          SELECT sendout_id FROM partitions.push_default WHERE sendout_id >= first_id AND sendout_id < first_id + width
-          UNION ALL
-          SELECT sendout_id FROM partitions.open_event_default WHERE sendout_id >= first_id AND sendout_id < first_id + width
-        ) AS late;
-        EXIT WHEN stray IS NULL;
-        first_id := stray + 1;
-        RETURN QUERY SELECT NULL, format('sendouts up to %s came before their partition was made', stray);
-      END LOOP;
-      BEGIN
-        PERFORM make_partition('push', first_id::text, format('FOR VALUES FROM (%s) TO (%s)', first_id, first_id + width)),
-                make_partition('open_event', first_id::text, format('FOR VALUES FROM (%s) TO (%s)', first_id, first_id + width));
-      EXCEPTION WHEN lock_not_available OR check_violation THEN
-        RETURN QUERY SELECT NULL, format('partition push_%s: %s', first_id, sqlerrm);
-        EXIT;
-      END;
-      RETURN QUERY SELECT format('push_%s', first_id), NULL UNION ALL SELECT format('open_event_%s', first_id), NULL;
-      EXIT WHEN first_id > last_id;
-      -- Many numbers were given out since the last look: those that have no range yet get one at a time, then the spare.
-      first_id := first_id + width;
-    END LOOP;
+  -- Sendouts: a spare range follows the last one that is in use. It also holds the numbers that drafts have taken beyond that.
+  SELECT max(r.first_value::bigint), coalesce(max(r.end_value::bigint), 1)
+    INTO last_first_id, first_id FROM partition_ranges('push') AS r;
+  PERFORM FROM sendout WHERE sendout_id >= last_first_id AND started_at IS NOT NULL LIMIT 1;
+  IF FOUND OR last_first_id IS NULL THEN
+    BEGIN
+      RETURN QUERY SELECT make_sendout_range(first_id, greatest(first_id, last_id + 1) + sendout_range_width()), NULL;
+    EXCEPTION WHEN lock_not_available THEN
+      RETURN QUERY SELECT NULL, format('partition push_%s: %s', first_id, sqlerrm);
+    END;
   END IF;
 
   -- Events of devices: this month and the next two.
-  FOR month IN
-    SELECT (date_trunc('month', now() AT TIME ZONE 'UTC') + make_interval(months => n)) AT TIME ZONE 'UTC'
-      FROM generate_series(0, 2) AS n
-  LOOP
-    CONTINUE WHEN EXISTS (SELECT FROM partition_ranges('device_event') AS r WHERE r.first_value::timestamptz = month);
-    DECLARE
-      next_month constant timestamptz := (month AT TIME ZONE 'UTC' + interval '1 month') AT TIME ZONE 'UTC';
-      suffix     constant text := to_char(month AT TIME ZONE 'UTC', 'YYYY_MM');
+  FOR ahead IN 0..2 LOOP
     BEGIN
-      SELECT EXISTS (SELECT FROM partitions.device_event_default WHERE at >= month AND at < next_month) INTO is_late;
-      IF is_late THEN
-        RETURN QUERY SELECT NULL, format('device events of %s came before their partition was made', suffix);
-      ELSE
-        PERFORM make_partition('device_event', suffix, format('FOR VALUES FROM (%L) TO (%L)', month, next_month));
-        RETURN QUERY SELECT format('device_event_%s', suffix), NULL;
-      END IF;
-    EXCEPTION WHEN lock_not_available OR check_violation THEN
-      RETURN QUERY SELECT NULL, format('partition device_event_%s: %s', suffix, sqlerrm);
+      RETURN QUERY SELECT name, NULL
+        FROM make_event_month((now() AT TIME ZONE 'UTC' + make_interval(months => ahead)) AT TIME ZONE 'UTC') AS name
+       WHERE name IS NOT NULL;
+    EXCEPTION WHEN lock_not_available THEN
+      RETURN QUERY SELECT NULL, format('device events, %s months ahead: %s', ahead, sqlerrm);
     END;
   END LOOP;
 END $$;
@@ -114,7 +138,9 @@ REVOKE EXECUTE ON FUNCTION make_partitions FROM PUBLIC;
 COMMENT ON FUNCTION make_partitions IS 'Makes the partitions that will be needed, one program at a time. Returns those made, and what hinders others.';
 
 -- DROP locks the whole table against everybody until the commit, which is why a call drops the tables of one range only, both or none.
--- DETACH CONCURRENTLY would not, but PostgreSQL refuses it beside a DEFAULT partition.
+-- DETACH CONCURRENTLY would not, but PostgreSQL refuses it within a function.
+--
+-- A range is kept by the sendouts that have rows in it, or may come to have some: not by drafts, nor by those whose rows are gone.
 CREATE FUNCTION drop_expired_partitions(days int4, is_trial boolean) RETURNS TABLE (dropped text, known_rows bigint, problem text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
 DECLARE
@@ -136,7 +162,6 @@ BEGIN
   FOR part IN
     SELECT parent, r.first_value, r.end_value, r.known_rows
       FROM unnest(ARRAY['push', 'device_event']) AS parent, partition_ranges(parent::regclass) AS r
-     WHERE r.end_value IS NOT NULL
   LOOP
     -- A query of its own for each range: Citus cannot join what workers have with the catalog.
     IF part.parent = 'push' THEN
@@ -144,11 +169,12 @@ BEGIN
       end_id := part.end_value;
       CONTINUE WHEN end_id > last_id + 1;
       PERFORM FROM sendout s JOIN customer c ON c.customer_id = s.customer_id
-        WHERE s.sendout_id >= first_id AND s.sendout_id < end_id
-          AND (s.state NOT IN ('finished', 'cancelled') OR least(days, c.retention_days) IS NULL
-               OR s.finished_at >= now() - make_interval(days => least(days, c.retention_days))
+        WHERE s.sendout_id >= first_id AND s.sendout_id < end_id AND s.state <> 'draft' AND s.expired_at IS NULL
+          AND (s.state NOT IN ('finished', 'cancelled')
                OR EXISTS (SELECT FROM push_batch b WHERE b.customer_id = s.customer_id AND b.sendout_id = s.sendout_id
-                             AND b.state IN ('queued', 'held', 'claimed')))
+                             AND (least(days, c.retention_days) IS NULL
+                                  OR s.finished_at >= now() - make_interval(days => least(days, c.retention_days))
+                                  OR b.state IN ('queued', 'held', 'claimed'))))
         LIMIT 1;
       CONTINUE WHEN FOUND;
       names := ARRAY['push_' || part.first_value, 'open_event_' || part.first_value];
@@ -184,8 +210,7 @@ DECLARE
   known bigint;
 BEGIN
   SELECT r.partition, r.known_rows INTO part, known FROM partition_ranges(whole) AS r
-   WHERE coalesce(sendout >= r.first_value::bigint AND sendout < r.end_value::bigint, true)
-   ORDER BY r.first_value IS NULL LIMIT 1;
+   WHERE sendout >= r.first_value::bigint AND sendout < r.end_value::bigint;
   IF (SELECT reltuples FROM pg_class WHERE oid = whole) < new_rows THEN
     EXECUTE format('ANALYZE %s, push_batch, hybrid_message', whole);
   ELSIF known < 10 * new_rows THEN
@@ -198,6 +223,4 @@ END $$;
 REVOKE EXECUTE ON FUNCTION refresh_push_statistics FROM PUBLIC;
 COMMENT ON FUNCTION refresh_push_statistics IS 'Runs ANALYZE on the partition of a sendout, if its new rows are more than a tenth of those known; on the whole table if they are more than all.';
 
-SELECT make_partition('push', 'default', 'DEFAULT'), make_partition('open_event', 'default', 'DEFAULT'),
-       make_partition('device_event', 'default', 'DEFAULT');
 SELECT make_partitions();

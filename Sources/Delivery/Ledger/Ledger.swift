@@ -155,32 +155,35 @@ extension Ledger {
 
 extension Ledger {
   /// Rows that retention deletes with one commit.
-  private static let piece: Int32 = 10_000
+  private static let portion: Int64 = 10_000
 
-  /// Deletes the pushes, opens and messages of a sendout that has ended, piece by piece. Its batches keep the counts.
+  /// Deletes the pushes, opens and messages of a sendout that has ended, in portions. Its batches keep the counts.
   /// - Returns: how many pushes there were.
   public func deleteHistory(of key: SendoutKey) async throws -> Int {
-    let (customer, sendout) = (key.customer.rawValue, key.sendout.rawValue)
-    let (pushes, messages) = try await database.query(HistoryQueries.lastNumbers, customer, sendout)[0].decode(
-      Int32.self, Int32.self)
-    var count = 0
-    for first in stride(from: 1, through: pushes, by: Int(Self.piece)) {
-      let last = first + (Self.piece - 1)
-      try await database.query(HistoryQueries.deleteOpens, customer, sendout, first, last)
-      count += try await database.query(HistoryQueries.deletePushes, customer, sendout, first, last).affected
-    }
-    for first in stride(from: 1, through: messages, by: Int(Self.piece)) {
-      for statement in [HistoryQueries.deleteReports, HistoryQueries.deleteNumbers, HistoryQueries.deleteMessages] {
-        try await database.query(statement, customer, sendout, first, first + (Self.piece - 1))
+    var pushes = 0
+    for statement in HistoryQueries.deletions {
+      var last: Int32? = 0
+      while let after = last {
+        try Task.checkCancellation()
+        let deleted: Int
+        (deleted, last) = try await database.query(
+          statement, key.customer.rawValue, key.sendout.rawValue, after, Self.portion)[0].decode(
+            Int.self, Int32?.self)
+        if statement.name == HistoryQueries.deletePushes.name { pushes += deleted }
       }
     }
-    return count
+    return pushes
   }
 
-  /// Replaces the batches of a sendout whose pushes are deleted by one for each lane, with the same totals. Doing it again
+  /// Replaces the batches of a sendout whose pushes are deleted by one for each lane, with the same totals, in portions. Doing it again
   /// changes nothing.
   public func foldBatches(of key: SendoutKey) async throws {
-    try await database.query(HistoryQueries.foldBatches, key.customer.rawValue, key.sendout.rawValue)
+    var folded = Self.portion
+    while folded >= Self.portion {
+      try Task.checkCancellation()
+      folded = try await database.query(
+        HistoryQueries.foldBatches, key.customer.rawValue, key.sendout.rawValue, Self.portion)[0].decode(Int64.self)
+    }
   }
 }
 

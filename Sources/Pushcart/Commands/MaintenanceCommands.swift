@@ -103,8 +103,8 @@ struct RetentionCommand: AsyncParsableCommand {
     commandName: "retention", abstract: "Delete what is past its retention now, or tell what would go.",
     discussion: """
       Hubs do this every hour. Of sendouts that have ended it deletes pushes, messages and opens, and keeps row and totals. Of \
-      devices it deletes the events. Partitions of which everything has expired are dropped; the rest goes row by row. It can be \
-      stopped and repeated at any time.
+      devices it deletes the events. Partitions of which everything has expired are dropped; the rest goes row by row. A sendout \
+      that is paused for longer than its retention is cancelled. It can be stopped and repeated at any time.
 
       Example: pushcart retention --retention-days 365 --dry-run
       """)

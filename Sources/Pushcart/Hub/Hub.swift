@@ -35,8 +35,9 @@ struct Hub: Sendable {
     let reportPool = Pool(Self.forReports(database), logger: logger)
     let migrator = Migrator(pool, Migration.embedded)
     try await requireSchema(migrator)
-
     let vault = Vault(masterKeys)
+    let housekeeping = Housekeeping(pool, vault: vault, retentionDays: settings.retentionDays, logger: logger)
+    await housekeeping.makePartitions()
     let linkKeys = LinkKeys(pool, vault: vault)
     let signer = LinkSigner(try await linkKeys.load())
     let smsAddresses = try await SMSStatusAddresses.load(pool, vault: vault, publicURL: settings.publicURL)
@@ -61,8 +62,7 @@ struct Hub: Sendable {
       [
         runner(parts), parts.messages, statusReporter(parts),
         NotificationRunner(pool, dispatcher: parts.dispatcher, vault: vault, logger: logger),
-        Housekeeping(pool, vault: vault, retentionDays: settings.retentionDays, logger: logger),
-        parts.readiness,
+        housekeeping, parts.readiness,
       ]
         + servers(try routes(parts, pins), whenListening: whenListening))
   }

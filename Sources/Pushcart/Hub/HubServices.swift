@@ -5,9 +5,10 @@ import Postgres
 import Registry
 import Sendouts
 import ServiceLifecycle
+import Wire
 
-/// Makes partitions every five minutes. Deletes expired idempotency records and keys, and what is past its retention, hourly. Looks
-/// hourly at the ends of push certificates, and warns of them daily.
+/// Makes partitions every five minutes. Deletes expired idempotency records and keys, and what is past its retention, hourly: each customer
+/// by itself, and in portions. Looks hourly at the ends of push certificates, and warns of them daily.
 struct Housekeeping: Service {
   private let customers: Customers
   private let replies: IdempotentReplies
@@ -32,9 +33,9 @@ struct Housekeeping: Service {
       var rounds = 0
       var certificates = CertificateWatch(pool, logger: logger)
       while !Task.isCancelled {
-        await attempt("make partitions") { try await retention.makePartitions() }
+        await makePartitions()
         if rounds % 12 == 0 {
-          await attempt("delete expired idempotency keys") { try await tidy() }
+          await attempt("list customers") { for customer in try await customers.all() { await tidy(customer) } }
           await attempt("delete what is past its retention") { try await retention.run() }
           await attempt("look at push certificates") { try await certificates.check(isLogged: rounds % 288 == 0) }
         }
@@ -44,25 +45,31 @@ struct Housekeeping: Service {
     }
   }
 
+  /// Makes the partitions that will be needed. A hub that has not run for months does so before it serves.
+  func makePartitions() async { await attempt("make partitions") { try await retention.makePartitions() } }
+
   /// If the database is away, the next round does it.
-  private func attempt(_ what: String, _ body: () async throws -> Void) async {
+  private func attempt(_ what: String, of customer: CustomerID? = nil, _ body: () async throws -> Void) async {
     do {
       try await body()
     } catch {
       guard !Task.isCancelled else { return }
-      logger.warning("could not \(what), trying again later", metadata: ["error": "\(error)"])
+      logger.warning(
+        "could not \(what), trying again later",
+        metadata: ["customer": "\(customer.map { "\($0)" } ?? "all")", "error": "\(error)"])
     }
   }
 
-  private func tidy() async throws {
-    for customer in try await customers.all() {
-      try await replies.forgetExpired(customer.id)
-      try await messages.forgetExpiredKeys(customer.id)
-      try await PhoneRegistrations.forgetExpired(
-        customer.id, eventsAfterDays: [retentionDays, customer.settings.retentionDays].compactMap(\.self).min(),
-        in: pool)
-      try await StatusReporter.forgetExpired(customer.id, in: pool)
+  /// Deletes what is too old of one customer. What fails holds up nothing else.
+  private func tidy(_ customer: Customer) async {
+    let id = customer.id
+    let days = [retentionDays, customer.settings.retentionDays].compactMap(\.self).min()
+    await attempt("delete expired replies", of: id) { try await replies.forgetExpired(id) }
+    await attempt("delete expired idempotency keys", of: id) { try await messages.forgetExpiredKeys(id) }
+    await attempt("delete old registrations of phones", of: id) {
+      try await PhoneRegistrations.forgetExpired(id, eventsAfterDays: days, in: pool)
     }
+    await attempt("delete old status reports", of: id) { try await StatusReporter.forgetExpired(id, in: pool) }
   }
 }
 

@@ -70,7 +70,7 @@ public struct IdempotentReplies: Sendable {
   /// Deletes a customer's replies that are older than 24 hours; returns their count.
   @discardableResult
   public func forgetExpired(_ customer: CustomerID) async throws -> Int {
-    try await pool.query(IdempotentReplyQueries.forget, customer.rawValue).affected
+    try await pool.deleteInPortions(IdempotentReplyQueries.forget, customer.rawValue)
   }
 }
 
@@ -141,10 +141,7 @@ enum IdempotentReplyQueries {
 
   static let forget = Statement(
     "idempotent_reply.forget", .write,
-    """
-    DELETE FROM idempotent_reply
-    WHERE customer_id = $1::bigint AND created_at < now() - interval '24 hours'
-    """)
+    Portions.delete(from: "idempotent_reply", by: "created_at", before: "now() - interval '24 hours'"))
 
   static let all: [Statement] = [take, settle, find, forget]
 }

@@ -69,6 +69,7 @@ extension MessageService {
     }
     if rows.isEmpty { rows = try await database.query(SendoutQueries.stream, customer, stream) }
     let sendout = try Sendout(rows[0])
+    try await database.query(SendoutQueries.requireRange, sendout.key.sendout.rawValue)
     var orders: [AppOrder] = []
     for app in apps {
       guard let opened = try await credentials.credentials(for: app) else {

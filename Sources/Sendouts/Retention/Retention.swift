@@ -4,9 +4,11 @@ public import Postgres
 import Registry
 public import Wire
 
-/// Keeps the ledger's storage in shape: makes partitions ahead of need, and deletes what is older than its customer keeps.
+/// Keeps the ledger's storage in shape: keeps spare partitions, and deletes what is older than its customer keeps.
 ///
 /// What goes of a sendout that has ended are its pushes, messages and opens. Its row and its totals stay. Of devices go the events.
+/// A sendout that is paused for longer than that is cancelled, since it would keep its pushes for ever; so is one that still runs although
+/// nobody can have taken its pushes for as long.
 /// A partition is dropped once everything in it has expired for every customer. By row goes what cannot wait for that: of
 /// customers with a limit of their own at once, else a month after the hub's limit.
 public struct Retention: Sendable {
@@ -31,8 +33,7 @@ public struct Retention: Sendable {
       let (name, problem) = try row.decode(String?.self, String?.self)
       if let name { made.append(name) }
       if let problem {
-        logger.warning(
-          "a partition could not be made, its rows go to the DEFAULT partition", metadata: ["problem": "\(problem)"])
+        logger.warning("a partition could not be made, trying again later", metadata: ["problem": "\(problem)"])
       }
     }
     guard !made.isEmpty else { return }
@@ -63,10 +64,55 @@ public struct Retention: Sendable {
         mayHaveMore = true
       }
     }
+    var failure: (any Error)?
     for customer in try await Customers(pool).all() {
-      if let rows = try await expire(customer, isTrial: isTrial) { expired.customers.append(rows) }
+      try Task.checkCancellation()
+      do {
+        if let rows = try await expire(customer, isTrial: isTrial) { expired.customers.append(rows) }
+      } catch {
+        // The others' data go nevertheless.
+        logger.warning(
+          "could not delete a customer's expired data", metadata: ["customer": "\(customer.id)", "error": "\(error)"])
+        failure = failure ?? error
+      }
     }
+    if let failure { throw failure }
     return expired
+  }
+
+  /// Cancels what has been paused for longer than the customer keeps what has ended.
+  private func cancelForgotten(_ customer: CustomerID, after limit: Int32) async throws {
+    for sendout in try await Self.forgotten(customer, after: limit, in: pool).keys {
+      let reason = try await pool.transaction(limit: Ledger.wholeSendoutLimit) { database in
+        // Somebody may have resumed it meanwhile.
+        try await database.query(SendoutQueries.lock, customer.rawValue, sendout.rawValue)
+        guard let state = try await Self.forgotten(customer, after: limit, in: database)[sendout] else {
+          return String?.none
+        }
+        let reason = "\(state == "paused" ? "paused" : "not sent") for longer than its retention"
+        _ = try await SendoutStore(within: database).apply(.cancel, to: sendout, of: customer)
+        try await database.query(RetentionQueries.explainEnd, customer.rawValue, sendout.rawValue, reason)
+        return reason
+      }
+      if let reason {
+        logger.warning(
+          "sendout cancelled", metadata: ["sendout": "\(SendoutKey(customer, sendout))", "reason": "\(reason)"])
+      }
+    }
+  }
+
+  /// The sendouts that nobody has taken pushes of for so many days, and their states.
+  private static func forgotten(
+    _ customer: CustomerID, after limit: Int32, in database: any Querying
+  ) async throws -> [SendoutID: String] {
+    // Messages of a stream are due up to so long after its day.
+    let running = Int32(clamping: Int(limit) + MessageRequest.maximumDelay + 1)
+    let rows = try await database.query(RetentionQueries.forgotten, customer.rawValue, limit, running)
+    let states = try rows.map { row in
+      let (sendout, state) = try row.decode(Int64.self, String.self)
+      return (SendoutID(sendout), state)
+    }
+    return Dictionary(states) { first, _ in first }
   }
 
   private func expire(_ customer: Customer, isTrial: Bool) async throws -> ExpiredData.Rows? {
@@ -74,6 +120,7 @@ public struct Retention: Sendable {
     guard let limit = [days, own].compactMap(\.self).min() else { return nil }
     let patient = limit == own ? limit : limit + Self.patienceDays
     var rows = ExpiredData.Rows(customer: customer.id)
+    if !isTrial { try await cancelForgotten(customer.id, after: limit) }
     for row in try await pool.query(RetentionQueries.expired, customer.id.rawValue, limit, patient) {
       let key = SendoutKey(customer.id, SendoutID(try row.decode(Int64.self)))
       rows.sendouts += 1
@@ -82,10 +129,8 @@ public struct Retention: Sendable {
         continue
       }
       rows.pushes += try await Ledger(pool).deleteHistory(of: key)
-      try await pool.transaction { transaction in
-        try await Ledger(transaction).foldBatches(of: key)
-        try await transaction.query(RetentionQueries.markExpired, key.customer.rawValue, key.sendout.rawValue)
-      }
+      try await Ledger(pool).foldBatches(of: key)
+      try await pool.query(RetentionQueries.markExpired, key.customer.rawValue, key.sendout.rawValue)
       logger.debug("a sendout's pushes are deleted", metadata: ["sendout": "\(key)"])
     }
     if !isTrial { rows.deviceEvents = try await DeviceEvents(pool).delete(of: customer.id, olderThanDays: patient) }

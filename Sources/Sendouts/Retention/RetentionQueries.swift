@@ -1,8 +1,11 @@
+import Delivery
 import Postgres
 
 /// Statements of retention. The first three are functions of the schema's owner, since a hub may not change the schema.
 enum RetentionQueries {
-  static let all: [Statement] = [makePartitions, analyze, dropPartitions, expired, markExpired]
+  static let all: [Statement] = [
+    makePartitions, analyze, dropPartitions, forgotten, explainEnd, expired, markExpired,
+  ]
 
   /// Returns the partitions that were made, and what hinders others.
   static let makePartitions = Statement(
@@ -17,6 +20,23 @@ enum RetentionQueries {
     "partition.drop_expired", .write,
     "SELECT dropped, known_rows, problem FROM drop_expired_partitions($1::int4, $2::bool)")
 
+  /// The sendouts of the customer `$1` that have been paused for more than `$2` days, or running for more than `$3` days: nobody has taken
+  /// their pushes for so long.
+  static let forgotten = Statement(
+    "sendout.forgotten", .read,
+    """
+    SELECT sendout_id, state FROM sendout
+     WHERE customer_id = $1::bigint
+       AND (state = 'paused' AND changed_at < now() - make_interval(days => $2::int4)
+            OR state IN ('freezing', 'running') AND changed_at < now() - make_interval(days => $3::int4))
+     ORDER BY sendout_id
+    """)
+
+  /// Says why the hub has cancelled the sendout.
+  static let explainEnd = Statement(
+    "sendout.explain_end", .write,
+    "UPDATE sendout SET halt_reason = $3::text WHERE customer_id = $1::bigint AND sendout_id = $2::bigint")
+
   /// The sendouts of the customer `$1` that ended for good more than `$2` days ago and are not marked yet. Those that still have
   /// pushes count once it is `$3` days. A hub may still have a batch of a cancelled one in hand; such a sendout waits.
   static let expired = Statement(
@@ -25,9 +45,7 @@ enum RetentionQueries {
     SELECT sendout_id FROM sendout
      WHERE customer_id = $1::bigint AND expired_at IS NULL AND state IN ('finished', 'cancelled')
        AND finished_at < now() - make_interval(days => $2::int4)
-       AND NOT EXISTS (SELECT FROM push_batch
-                        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = sendout.sendout_id
-                          AND push_batch.state IN ('queued', 'held', 'claimed'))
+       AND NOT \(PushBatchCondition.isUnsettled("$1::bigint", "sendout.sendout_id"))
        AND (finished_at < now() - make_interval(days => $3::int4)
             OR (SELECT push_no FROM push
                  WHERE push.customer_id = $1::bigint AND push.sendout_id = sendout.sendout_id

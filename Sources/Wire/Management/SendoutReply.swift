@@ -82,7 +82,7 @@ public struct SendoutReply: APIObject, Equatable {
     case .name: "A name for people."
     case .apps: "The apps it goes to."
     case .state: "draft → freezing → running ⇄ paused; any of them → cancelled; running → finished."
-    case .haltReason: "Why the hub paused the sendout, such as refused credentials."
+    case .haltReason: "Why the hub paused or cancelled the sendout, such as refused credentials."
     case .audience: "Who receives the sendout. Absent in lists, and once retention has deleted its original ids."
     case .unknownOriginalIds: .count("How many of the audience's original ids no contact has.")
     case .message: "What the push says. Absent in lists."

@@ -92,6 +92,7 @@ import Wire
            (1, 24, 102, 12, 'dd', '\\xdd', false, '2026-11-02 13:00Z', 1, 'app'),
            (1, 25, 1, 12, 'ee', '\\xee', false, NULL, 0, NULL), (1, 26, 1, 12, 'ff', '\\xff', false, NULL, 0, NULL)
     """,
+    "SELECT make_event_month('2026-11-01 00:00Z')",
     """
     INSERT INTO device_event (customer_id, device_id, contact_id, kind, reason, at)
     VALUES (1, 21, 11, 'registered', NULL, '2026-11-01 08:00Z'), (1, 22, 12, 'registered', NULL, '2026-11-01 23:59:59Z'),
