@@ -9,17 +9,26 @@ enum ReportQueries {
   static func statement(_ report: Report) -> Statement {
     let view = ReportView.of(report)
     let members = view.columns.map { "'\($0.name)', \($0.sql)" }.joined(separator: ", ")
-    let scope =
+    let rows =
       switch view.scope {
-      case .customer: ""
-      case .sendout: "AND ($3::bigint IS NULL OR sendout_id = $3::bigint)"
-      case .contact: "AND original_id = $3::text"
+      case .customer: "report.\(view.view) WHERE customer_id = $1::bigint"
+      case .sendout:
+        "report.\(view.view) WHERE customer_id = $1::bigint AND ($3::bigint IS NULL OR sendout_id = $3::bigint)"
+      // Each sendout has a row at least. So those that are listed are known before any of their rows is read, and others are not read.
+      case .eachSendout:
+        """
+        (SELECT sendout_id AS listed_id FROM sendout
+          WHERE customer_id = $1::bigint AND ($3::bigint IS NULL OR sendout_id = $3::bigint)
+          ORDER BY sendout_id DESC LIMIT $2::bigint) AS listed
+         CROSS JOIN LATERAL (SELECT * FROM report.\(view.view)
+                              WHERE customer_id = $1::bigint AND sendout_id = listed.listed_id OFFSET 0) AS \(view.view)
+        """
+      case .contact: "report.\(view.view) WHERE customer_id = $1::bigint AND original_id = $3::text"
       }
     return Statement(
       "report.\(report.rawValue)", .read,
       """
-      SELECT jsonb_build_object(\(members)) FROM report.\(view.view)
-       WHERE customer_id = $1::bigint \(scope)
+      SELECT jsonb_build_object(\(members)) FROM \(rows)
        ORDER BY \(view.order)
        LIMIT $2::bigint
       """)
@@ -33,6 +42,8 @@ public struct ReportView: Sendable {
     case customer
     /// One sendout, optionally.
     case sendout
+    /// The same of a view that has a row at least of each sendout.
+    case eachSendout
     /// One contact, always.
     case contact
   }
@@ -75,14 +86,14 @@ extension ReportView {
         ["day"] + app + [text("reason"), "devices"])
     case .sendouts:
       ReportView(
-        "sendout_totals", .sendout, by: "sendout_id DESC",
+        "sendout_totals", .eachSendout, by: "sendout_id DESC",
         [sendout, text("name"), Column(name: "appId", sql: "app_id"), "platform", "state"] + counts + [
           rate("openRate", "open_rate")
         ]
           + [moment("createdAt", "created_at"), moment("startedAt", "started_at"), moment("finishedAt", "finished_at")])
     case .funnel:
       ReportView(
-        "funnel", .sendout, by: "sendout_id DESC, step",
+        "funnel", .eachSendout, by: "sendout_id DESC, step",
         [
           sendout, text("name"), "stage", "pushes", rate("ofAudience", "of_audience"),
           rate("ofPrevious", "of_previous"),

@@ -3,8 +3,11 @@ public import Postgres
 public import Wire
 
 /// Reads the documented views of schema `report`, with the same numbers as psql.
+///
+/// A customer reads one report at a time, and its others wait: each may take long, and they share few connections with those of others.
 public struct Reports: Sendable {
   private let database: any Querying
+  private let permits = KeyedSemaphore<CustomerID>(1)
 
   public init(_ database: any Querying) { self.database = database }
 
@@ -22,16 +25,17 @@ public struct Reports: Sendable {
     limit: Int = usualLimit
   ) async throws -> ReportReply {
     let scope = ReportView.of(report).scope
-    if sendout != nil, scope != .sendout { throw refuse("sendout", report) }
+    if sendout != nil, scope != .sendout, scope != .eachSendout { throw refuse("sendout", report) }
     if contact != nil, scope != .contact { throw refuse("contact", report) }
     let statement = ReportQueries.statement(report)
-    let (customer, limit) = (customer.rawValue, Int64(limit))
-    let rows =
+    let (key, limit) = (customer.rawValue, Int64(limit))
+    let rows = try await permits.withPermit(customer) {
       switch scope {
-      case .customer: try await database.query(statement, customer, limit)
-      case .sendout: try await database.query(statement, customer, limit, sendout?.rawValue)
-      case .contact: try await database.query(statement, customer, limit, try named(contact))
+      case .customer: try await database.query(statement, key, limit)
+      case .sendout, .eachSendout: try await database.query(statement, key, limit, sendout?.rawValue)
+      case .contact: try await database.query(statement, key, limit, try named(contact))
       }
+    }
     return ReportReply(report: report, rows: try rows.map { try Self.row($0.decode(JSONB.self)) })
   }
 
