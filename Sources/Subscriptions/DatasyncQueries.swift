@@ -183,7 +183,7 @@ enum DatasyncQueries {
     """
     WITH noted AS (
       INSERT INTO datasync_due AS d (customer_id, subscription_id, app_id, service, webhook, expires_at, due_at, pending)
-      SELECT $1::bigint, s.subscription_id, $2::text, s.service, CASE WHEN s.service = 'webhook' THEN s.target END, s.expires_at,
+      SELECT $1::bigint, s.subscription_id, $2::text, s.service, CASE WHEN s.service = 'webhook' THEN s.target ELSE '' END, s.expires_at,
              now(),
              CASE WHEN s.event <> 'child' THEN '{}'::jsonb
                   ELSE \(bounded(news)) END

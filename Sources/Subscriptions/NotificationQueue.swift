@@ -76,8 +76,9 @@ struct NotificationQueue: Sendable {
   /// Everything that is due now, of all customers.
   func due() async throws -> [Lane] {
     try await database.query(Self.dueLanes).map { row in
-      let (customer, app, service, webhook) = try row.decode(Int64.self, String.self, String.self, String?.self)
-      return Lane(customer: CustomerID(customer), app: app, service: service, webhook: webhook)
+      let (customer, app, service, webhook) = try row.decode(Int64.self, String.self, String.self, String.self)
+      return Lane(
+        customer: CustomerID(customer), app: app, service: service, webhook: webhook.isEmpty ? nil : webhook)
     }
   }
 
@@ -134,7 +135,7 @@ struct NotificationQueue: Sendable {
   func claim(_ lane: Lane, upTo limit: Int) async throws -> [Claimed] {
     try await database.query(
       Self.claimDue, lane.customer.rawValue, lane.app, lane.service, Int64(limit), lease / .seconds(1), run,
-      lane.webhook
+      lane.webhook ?? ""
     ).map { row in
       let (id, path, event, added, changed, removed, target) = try row.decode(
         Int64.self, String.self, String.self, Bool.self, Bool.self, Bool.self, String.self)
@@ -205,11 +206,27 @@ struct NotificationQueue: Sendable {
   /// each row.
   static let planOnce = Statement("notification.plan_once", .write, "SET LOCAL plan_cache_mode = force_generic_plan")
 
+  /// It steps through `datasync_due_at` from one lane to the next: so it costs by their number, however much is due in each.
   static let dueLanes = Statement(
     "notification.due", .read,
     """
-    SELECT DISTINCT customer_id, app_id, service, webhook FROM datasync_due
-     WHERE due_at <= now() AND (lease_until IS NULL OR lease_until < now())
+    WITH RECURSIVE lane AS (
+      (SELECT customer_id, app_id, service, webhook FROM datasync_due
+        WHERE customer_id > 0 ORDER BY customer_id, app_id, service, webhook LIMIT 1)
+      UNION ALL
+      SELECT next.*
+        FROM lane
+       CROSS JOIN LATERAL (
+         SELECT d.customer_id, d.app_id, d.service, d.webhook FROM datasync_due AS d
+          WHERE (d.customer_id, d.app_id, d.service, d.webhook) > (lane.customer_id, lane.app_id, lane.service, lane.webhook)
+          ORDER BY d.customer_id, d.app_id, d.service, d.webhook LIMIT 1) AS next)
+    SELECT lane.customer_id, lane.app_id, lane.service, lane.webhook
+      FROM lane
+     CROSS JOIN LATERAL (
+       SELECT FROM datasync_due AS d
+        WHERE d.customer_id = lane.customer_id AND d.app_id = lane.app_id AND d.service = lane.service
+          AND d.webhook = lane.webhook AND d.due_at <= now() AND (d.lease_until IS NULL OR d.lease_until < now())
+        ORDER BY d.due_at LIMIT 1) AS due
     """)
 
   /// What was to be told beside what has changed since. Of a child in both, what was to be told knows whether the device has it. If the
@@ -236,10 +253,10 @@ struct NotificationQueue: Sendable {
       SELECT d.subscription_id, d.lease_until IS NOT NULL AS is_lost, s.path, s.event, s.added, s.changed, s.removed, s.target,
              s.sealed_key, s.master_key_id, s.expires_at, now() AS now
         FROM datasync_due AS d
-        LEFT JOIN datasync_subscription AS s
-          ON s.customer_id = $1::bigint AND s.subscription_id = d.subscription_id
-       WHERE d.customer_id = $1::bigint AND d.app_id = $2::text AND d.service = $3::text
-         AND ($7::text IS NULL OR d.webhook = $7::text)
+        LEFT JOIN LATERAL (SELECT * FROM datasync_subscription AS s
+                            WHERE s.customer_id = $1::bigint AND s.subscription_id = d.subscription_id
+                           OFFSET 0) AS s ON true
+       WHERE d.customer_id = $1::bigint AND d.app_id = $2::text AND d.service = $3::text AND d.webhook = $7::text
          AND d.due_at <= now() AND (d.lease_until IS NULL OR d.lease_until < now())
        ORDER BY d.due_at LIMIT $4::bigint
          FOR NO KEY UPDATE OF d SKIP LOCKED),

@@ -53,7 +53,7 @@ enum SubscriptionQueries {
       RETURNING subscription_id, path, event, added, changed, removed, service, target, sealed_key, expires_at),
     ending AS (
       INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, webhook, expires_at, due_at)
-      SELECT $1::bigint, subscription_id, $2::text, service, CASE WHEN service = 'webhook' THEN target END, expires_at, expires_at
+      SELECT $1::bigint, subscription_id, $2::text, service, CASE WHEN service = 'webhook' THEN target ELSE '' END, expires_at, expires_at
         FROM added WHERE expires_at < 'infinity'
       ON CONFLICT (customer_id, subscription_id) DO UPDATE SET expires_at = excluded.expires_at),
     lasting AS (

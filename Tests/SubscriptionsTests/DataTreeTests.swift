@@ -172,7 +172,7 @@ import Wire
         switch statement {
         case "claim":
           try await Self.rows(
-            NotificationQueue.claimDue, "1, 'app', 'fcm', 100, 20, \(run), NULL", database, growing: Self.fill("NULL"))
+            NotificationQueue.claimDue, "1, 'app', 'fcm', 100, 20, \(run), ''", database, growing: Self.fill("NULL"))
         case "settle":
           try await Self.rows(
             NotificationQueue.settleClaimed,

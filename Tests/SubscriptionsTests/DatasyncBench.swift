@@ -150,7 +150,7 @@ struct DatasyncBench: Sendable {
     try await query(
       """
       INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, webhook, expires_at, due_at)
-      SELECT customer_id, subscription_id, app_id, service, CASE WHEN service = 'webhook' THEN target END, expires_at, expires_at
+      SELECT customer_id, subscription_id, app_id, service, CASE WHEN service = 'webhook' THEN target ELSE '' END, expires_at, expires_at
         FROM datasync_subscription
       ON CONFLICT (customer_id, subscription_id) DO UPDATE SET due_at = excluded.due_at, expires_at = excluded.expires_at
       """)

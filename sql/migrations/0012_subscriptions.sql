@@ -52,10 +52,11 @@ CREATE TABLE datasync_subscription (
   created_at      timestamptz NOT NULL DEFAULT now(),
   expires_at      timestamptz NOT NULL,
   PRIMARY KEY (customer_id, subscription_id),
-  CONSTRAINT datasync_subscription_key UNIQUE (customer_id, app_id, path_key, target_key, event),
+  -- The customer does not come first here and in the index below: on a new table the planner takes those for as good as the primary key.
+  CONSTRAINT datasync_subscription_key UNIQUE (path_key, customer_id, app_id, target_key, event),
   FOREIGN KEY (customer_id, app_id) REFERENCES datasync_app ON DELETE CASCADE
 );
-CREATE INDEX datasync_subscription_target ON datasync_subscription (customer_id, app_id, target_key);
+CREATE INDEX datasync_subscription_target ON datasync_subscription (target_key, customer_id, app_id);
 COMMENT ON TABLE  datasync_subscription                 IS 'Who is told of changes at a place of a data tree.';
 COMMENT ON COLUMN datasync_subscription.customer_id     IS 'The customer that owns the app.';
 COMMENT ON COLUMN datasync_subscription.subscription_id IS 'Number of the subscription.';
@@ -82,7 +83,7 @@ CREATE TABLE datasync_due (
   subscription_id bigint      NOT NULL,
   app_id          text        NOT NULL,
   service         text        NOT NULL,
-  webhook         text,
+  webhook         text        NOT NULL DEFAULT '',
   expires_at      timestamptz NOT NULL DEFAULT 'infinity',
   due_at          timestamptz NOT NULL,
   pending         jsonb,
@@ -94,8 +95,9 @@ CREATE TABLE datasync_due (
   lease_until     timestamptz,
   PRIMARY KEY (customer_id, subscription_id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
--- Of other lanes' rows that are due a claim reads these entries alone.
-CREATE INDEX datasync_due_at ON datasync_due (due_at, customer_id, app_id, service);
+-- It begins with the lane. A claim reads the entries of its own lane, the oldest due first; and whoever asks what is due steps from one
+-- lane to the next (notification.due). So what waits in a lane whose service is away costs nobody anything.
+CREATE INDEX datasync_due_at ON datasync_due (customer_id, app_id, service, webhook, due_at);
 -- Plans are kept. One that is made while nothing is due would read all that is due later for each row. These rows stand for nothing: they
 -- keep the planner from taking the table for empty.
 INSERT INTO datasync_due (customer_id, subscription_id, app_id, service, due_at)
@@ -106,7 +108,7 @@ COMMENT ON COLUMN datasync_due.customer_id     IS 'The customer that owns the ap
 COMMENT ON COLUMN datasync_due.subscription_id IS 'The subscription.';
 COMMENT ON COLUMN datasync_due.app_id          IS 'Its app.';
 COMMENT ON COLUMN datasync_due.service         IS 'What its notifications go by: fcm, hms or webhook.';
-COMMENT ON COLUMN datasync_due.webhook         IS 'The webhook''s name; NULL for a messaging service.';
+COMMENT ON COLUMN datasync_due.webhook         IS 'The webhook''s name; empty for a messaging service.';
 COMMENT ON COLUMN datasync_due.expires_at      IS 'When the subscription ends, as it says itself. Here it is locked together with what is due.';
 COMMENT ON COLUMN datasync_due.due_at          IS 'When there is something to do: at once, after a failed attempt, or when the subscription expires.';
 COMMENT ON COLUMN datasync_due.pending         IS 'What changed since the last notification left: {} for the value; of event child the names of children, each with whether the device has it, or null if that is unknown. The empty name stands for too many. NULL for nothing.';
