@@ -105,7 +105,9 @@ let package = Package(
     // 1st floor
     room(
       "Registry",
-      imports: ["Postgres", "Wire", asn1, certificates, collections, crypto, cryptoExtras, lifecycle, metrics, nioSSL]),
+      imports: [
+        "Postgres", "Wire", asn1, certificates, collections, crypto, cryptoExtras, lifecycle, logging, metrics, nioSSL,
+      ]),
     room("Content", imports: ["Postgres", "Wire", crypto]),
     room(
       "Providers",
@@ -128,6 +130,7 @@ let package = Package(
       "Hybrid",
       imports: [
         "Registry", "Content", "Delivery", "Providers", "Sendouts", "Postgres", "Wire", crypto, lifecycle, logging,
+        metrics,
       ]),
 
     // 5th floor

@@ -16,6 +16,10 @@ public struct HybridApp: Sendable, Equatable {
   /// `{{pin}}` stands for the PIN, here and below.
   public let pinText: String
   public let voiceText: String
+  /// A push to a phone that gets the messages of its number no more.
+  public let movedText: String
+  /// Of new PINs.
+  public let pinDigits: Int
   /// Of moments that phones send without a zone, as PostgreSQL knows it.
   public let clockZone: String
   /// Most PINs for all its phones.
@@ -38,7 +42,8 @@ public struct HybridApp: Sendable, Equatable {
   var reply: HybridAppReply {
     HybridAppReply(
       appId: appID, appKey: key.text, messageType: messageType, sender: sender, pinText: pinText, voiceText: voiceText,
-      clockZone: clockZone, pinsPerHour: pinsPerHour, statusUrl: statusURL,
+      movedText: movedText, pinDigits: pinDigits, clockZone: clockZone, pinsPerHour: pinsPerHour,
+      statusUrl: statusURL.map { ShownURL($0) },
       hasPreviousSecret: sealedPreviousSecret != nil,
       createdAt: Timestamp(createdAt), updatedAt: Timestamp(updatedAt))
   }
@@ -90,7 +95,8 @@ public struct HybridApps: Sendable {
 
   /// All apps of the customer, by their appIds.
   public func all(_ customer: CustomerID) async throws -> [HybridAppReply] {
-    try await database.query(HybridAppQueries.list, customer.rawValue).map { try HybridApp($0, customer).reply }
+    let apps = try await database.query(HybridAppQueries.list, customer.rawValue).map { try HybridApp($0, customer) }
+    return try await withAlarms(apps, of: customer)
   }
 
   /// - Throws: `HybridError.appUnknown`.
@@ -98,7 +104,43 @@ public struct HybridApps: Sendable {
     guard let row = try await database.query(HybridAppQueries.find, customer.rawValue, appID).first else {
       throw HybridError.appUnknown(appID: appID)
     }
-    return try HybridApp(row, customer).reply
+    return try await withAlarms([try HybridApp(row, customer)], of: customer)[0]
+  }
+
+  /// An app has an alarm if within the last hour more codes were wrong than right, and so many that it is no accident.
+  private func withAlarms(_ apps: [HybridApp], of customer: CustomerID) async throws -> [HybridAppReply] {
+    let rows = try await database.query(HybridAppQueries.wrongCodes, customer.rawValue, apps.map(\.appID))
+    var alarms: [String: HybridAppAlarm] = [:]
+    for row in rows {
+      let (appID, wrong, all, since) = try row.decode(String.self, Int64.self, Int64.self, Date?.self)
+      guard wrong >= Self.fewestWrongCodes, 2 * wrong > all, let since else { continue }
+      alarms[appID] = HybridAppAlarm(
+        reason: "\(wrong) of the \(all) codes of the last hour were wrong. Somebody may be guessing PINs.",
+        since: Timestamp(since))
+    }
+    return apps.map { app in
+      var reply = app.reply
+      reply.alarm = alarms[app.appID]
+      return reply
+    }
+  }
+
+  private static let fewestWrongCodes: Int64 = 10
+
+  /// Phones of an app in the order of their numbers.
+  /// - Parameter number: only those that gave this telephone number last; nil for all.
+  /// - Throws: `HybridError.appUnknown`.
+  public func phones(
+    _ customer: CustomerID, appID: String, number: PhoneNumber? = nil,
+    _ page: PageRequest<RegistrationID> = PageRequest()
+  ) async throws -> Page<HybridPhoneReply, RegistrationID> {
+    guard try await database.query(HybridAppQueries.find, customer.rawValue, appID).first != nil else {
+      throw HybridError.appUnknown(appID: appID)
+    }
+    let rows = try await database.query(
+      PhoneRegistrationQueries.list, customer.rawValue, appID, page.after?.rawValue, Int64(page.limit + 1),
+      number?.digits)
+    return page.page(of: try rows.map { try HybridPhoneReply($0) }, cursor: \.registrationId)
   }
 
   /// The app that a key names; nil if there is none.
@@ -120,14 +162,15 @@ public struct HybridApps: Sendable {
     let settings = try await checked(
       HybridAppChangeRequest(
         messageType: request.messageType ?? .standard, sender: request.sender ?? "", pinText: request.pinText ?? "",
-        voiceText: request.voiceText ?? "", clockZone: request.clockZone ?? "UTC",
+        voiceText: request.voiceText ?? "", movedText: request.movedText ?? "",
+        pinDigits: request.pinDigits ?? HybridAppRequest.defaultPINDigits, clockZone: request.clockZone ?? "UTC",
         pinsPerHour: request.pinsPerHour ?? HybridAppRequest.defaultPINsPerHour, statusUrl: request.statusUrl ?? ""))
     let (key, secret) = (UUID.appKey(of: customer), UUID().text)
     let sealed = try vault.seal(Secret(secret), context: Rekey.hybridContext(customer, appID: request.appId))
     let rows = try await database.query(
       HybridAppQueries.add, customer.rawValue, request.appId, key, settings.messageType?.rawValue, settings.sender,
       settings.pinText, settings.voiceText, settings.clockZone, settings.statusUrl, Bytes(sealed.joined),
-      settings.pinsPerHour.map { Int32($0) })
+      settings.pinsPerHour.map { Int32($0) }, settings.movedText, settings.pinDigits.map { Int16($0) })
     guard let row = rows.first else { throw HybridError.appTaken(appID: request.appId) }
     return (
       IssuedHybridApp(appKey: key.text, appSecret: secret, appId: request.appId), try HybridApp(row, customer).reply
@@ -145,7 +188,7 @@ public struct HybridApps: Sendable {
     let row = try await database.query(
       HybridAppQueries.change, customer.rawValue, appID, settings.messageType?.rawValue, settings.sender,
       settings.pinText, settings.voiceText, settings.clockZone, settings.statusUrl,
-      settings.pinsPerHour.map { Int32($0) })[0]
+      settings.pinsPerHour.map { Int32($0) }, settings.movedText, settings.pinDigits.map { Int16($0) })[0]
     let after = try HybridApp(row, customer)
     if after.statusURL == nil, before.statusURL != nil { try await HybridReports(database).delete(customer, appID) }
     return (before.reply, after.reply)
@@ -183,6 +226,13 @@ public struct HybridApps: Sendable {
     }
     settings.pinText = try Self.text(request.pinText, field: "pinText")
     settings.voiceText = try Self.text(request.voiceText, field: "voiceText")
+    settings.movedText = try request.movedText.map { text in
+      guard !text.isEmpty else { return HybridAppReply.movedTextOfHub }
+      return try TextRule("movedText", maximum: 300, allowsControls: true).require(text)
+    }
+    if let digits = request.pinDigits, !PINs.lengths.contains(digits) {
+      throw HybridError.invalid(field: "pinDigits", problem: "must be a whole number from 4 to 8")
+    }
     if let zone = request.clockZone {
       guard zone.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
         try await database.query(HybridAppQueries.knowsZone, zone)[0].decode(Bool.self)
@@ -194,8 +244,8 @@ public struct HybridApps: Sendable {
       throw HybridError.invalid(field: "pinsPerHour", problem: "must be a whole number from 1 to 1000000")
     }
     if let url = request.statusUrl, !url.isEmpty {
-      guard url.hasPrefix("https://"), url.utf8.count > 8, url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-        throw HybridError.invalid(field: "statusUrl", problem: "must be an https address")
+      guard (try? PushEndpoint(url: url)) != nil else {
+        throw HybridError.invalid(field: "statusUrl", problem: "must be an https address without a user name")
       }
     }
     return settings
@@ -213,11 +263,11 @@ public struct HybridApps: Sendable {
 
 /// Statements on `hybrid_app`. `$1` is the customer; where one app is meant, `$2` is its app id.
 enum HybridAppQueries {
-  static let all: [Statement] = [add, change, rotate, lock, list, find, ofKey, knowsZone]
+  static let all: [Statement] = [add, change, rotate, lock, list, find, ofKey, knowsZone, wrongCodes]
 
   private static let columns = """
-    app_id, app_key, message_type, sender, pin_text, voice_text, clock_zone, pins_per_hour, status_url, secret, previous_secret,
-    created_at, updated_at
+    app_id, app_key, message_type, sender, pin_text, voice_text, moved_text, pin_digits, clock_zone, pins_per_hour, status_url, secret,
+    previous_secret, created_at, updated_at
     """
 
   /// Adds nothing if there is one.
@@ -225,9 +275,9 @@ enum HybridAppQueries {
     "hybrid_app.add", .write,
     """
     INSERT INTO hybrid_app (customer_id, app_id, app_key, message_type, sender, pin_text, voice_text, clock_zone, status_url,
-      secret, pins_per_hour)
+      secret, pins_per_hour, moved_text, pin_digits)
     VALUES ($1::bigint, $2::text, $3::uuid, $4::text, nullif($5::text, ''), $6::text, $7::text, $8::text,
-      nullif($9::text, ''), $10::bytea, $11::int4)
+      nullif($9::text, ''), $10::bytea, $11::int4, $12::text, $13::int2)
     ON CONFLICT (customer_id, app_id) DO NOTHING
     RETURNING \(columns)
     """)
@@ -240,7 +290,8 @@ enum HybridAppQueries {
     SET message_type = coalesce($3::text, message_type), sender = nullif(coalesce($4::text, sender), ''),
       pin_text = coalesce($5::text, pin_text), voice_text = coalesce($6::text, voice_text),
       clock_zone = coalesce($7::text, clock_zone), status_url = nullif(coalesce($8::text, status_url), ''),
-      pins_per_hour = coalesce($9::int4, pins_per_hour), updated_at = now()
+      pins_per_hour = coalesce($9::int4, pins_per_hour), moved_text = coalesce($10::text, moved_text),
+      pin_digits = coalesce($11::int2, pin_digits), updated_at = now()
     WHERE customer_id = $1::bigint AND app_id = $2::text
     RETURNING \(columns)
     """)
@@ -269,6 +320,17 @@ enum HybridAppQueries {
     "hybrid_app.of_key", .read,
     "SELECT \(columns) FROM hybrid_app WHERE customer_id = $1::bigint AND app_key = $2::uuid")
 
+  /// Of the apps `$2`: wrong codes of the last hour, all codes, and when the first of the wrong ones came.
+  static let wrongCodes = Statement(
+    "hybrid_app.wrong_codes", .read,
+    """
+    SELECT app_id, count(*) FILTER (WHERE kind = 'failed'), count(*), min(at) FILTER (WHERE kind = 'failed')
+    FROM hybrid_pin_event
+    WHERE customer_id = $1::bigint AND app_id = ANY ($2::text[]) AND at > now() - interval '1 hour'
+      AND kind IN ('failed', 'verified')
+    GROUP BY app_id
+    """)
+
   static let knowsZone = Statement(
     "hybrid_app.knows_zone", .read, "SELECT EXISTS (SELECT FROM pg_timezone_names WHERE name = $1::text)")
 }
@@ -276,15 +338,15 @@ enum HybridAppQueries {
 extension HybridApp {
   init(_ row: Row, _ customer: CustomerID) throws {
     let (
-      appID, key, type, sender, pinText, voiceText, clockZone, pinsPerHour, statusURL, secret, previous, createdAt,
-      updatedAt
+      appID, key, type, sender, pinText, voiceText, movedText, pinDigits, clockZone, pinsPerHour, statusURL, secret,
+      previous, createdAt, updatedAt
     ) = try row.decode(
-      String.self, UUID.self, String.self, String?.self, String.self, String.self, String.self, Int32.self,
-      String?.self, Bytes.self, Bytes?.self, Date.self, Date.self)
+      String.self, UUID.self, String.self, String?.self, String.self, String.self, String.self, Int16.self,
+      String.self, Int32.self, String?.self, Bytes.self, Bytes?.self, Date.self, Date.self)
     self.init(
       customer: customer, appID: appID, key: key, messageType: HybridMessageType(rawValue: type) ?? .standard,
-      sender: sender, pinText: pinText, voiceText: voiceText, clockZone: clockZone,
-      pinsPerHour: Int(pinsPerHour), statusURL: statusURL,
+      sender: sender, pinText: pinText, voiceText: voiceText, movedText: movedText,
+      pinDigits: Int(pinDigits), clockZone: clockZone, pinsPerHour: Int(pinsPerHour), statusURL: statusURL,
       sealedSecret: secret.bytes, sealedPreviousSecret: previous?.bytes, createdAt: createdAt, updatedAt: updatedAt)
   }
 }

@@ -10,7 +10,7 @@ public enum HybridError: Error, Sendable, Hashable {
   case deviceUnknown
   /// The signature was used before, for a request with another body.
   case signatureReused
-  /// Too many PINs were sent to the number, or to phones at that address.
+  /// Too many PINs were sent, or too many wrong codes tried, of the number, of phones at that address, or of the app.
   case tooManyPINs(wait: Duration)
   /// No PIN was sent to that number, or it is no longer good.
   case noPIN

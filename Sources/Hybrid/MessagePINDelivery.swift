@@ -2,7 +2,7 @@ public import Registry
 public import Sendouts
 public import Wire
 
-/// Delivers PINs as single messages to the customer's app of SMS, so that the ledger has them.
+/// Delivers PINs as single messages to the customer's app of SMS, and what phones are told as pushes, so that the ledger has them.
 public struct MessagePINDelivery: PINDelivery {
   private let messages: MessageService
   private let apps: PushAppCache
@@ -39,6 +39,15 @@ public struct MessagePINDelivery: PINDelivery {
           overrides: sender.map { MessageOverrides(sms: SMSOverride(from: $0)) })))
     // The number has opted out, or its provider has said that it is none.
     guard !sent.pushes.isEmpty else { throw HybridError.noSMS }
+  }
+
+  public func tell(_ text: String, _ number: PhoneNumber, token: String, in app: PushApp) async throws {
+    _ = try await messages.send(
+      app.customer,
+      MessageRequest(
+        appId: app.appID, appType: app.type,
+        to: MessageTarget(originalId: number.international, deviceToken: token),
+        message: MessageBody(verbatim: true, alert: text, ttl: 86_400, priority: .high, trackOpens: false)))
   }
 
   public func call(_ call: PINCall, of customer: CustomerID) async throws {

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Metrics
 import Postgres
 import Wire
 
@@ -16,19 +17,19 @@ struct NumberVerification: Sendable {
 
   /// Starts the verification of a number over, with a new PIN.
   func issue(
-    _ id: UUID, _ number: PhoneNumber, _ request: PhoneRequest, _ transaction: Transaction
+    _ id: RegistrationID, _ number: PhoneNumber, _ request: PhoneRequest, _ transaction: Transaction
   ) async throws -> (PhoneRegistration, nonce: [UInt8]) {
     let app = request.app
     // The registration is locked first, and then the rates in one order, so that no two requests wait for each other.
-    let nonce = PINs.nonce()
+    let nonce = PINs.nonce(digits: app.pinDigits)
     let pin = pins.pin(app.customer, id, number, nonce: nonce)
     let rows = try await transaction.query(
-      PhoneRegistrationQueries.issuePIN, app.customer.rawValue, id, app.appID, number.digits, Bytes(nonce),
+      PhoneRegistrationQueries.issuePIN, app.customer.rawValue, id.rawValue, app.appID, number.digits, Bytes(nonce),
       Bytes(pins.hash(app.customer, id, number, pin: pin)), Int32(PINs.lifetime.components.seconds))
     guard let row = rows.first else { throw HybridError.deviceUnknown }
     try await take(.number(number), app, transaction)
     try await take(.address(request.address, appID: app.appID), app, transaction)
-    try await takeOfApp(app, transaction)
+    try await take(.sent(of: app), app, transaction)
     return (try PhoneRegistration(row), nonce)
   }
 
@@ -43,13 +44,14 @@ struct NumberVerification: Sendable {
     throw HybridError.tooManyPINs(wait: .seconds(try wait.first?.decode(Int64?.self) ?? 1))
   }
 
-  /// Counts a PIN of the app as a whole: its secret lies in every phone, and SMS to numbers of one's own earn money.
-  /// - Throws: `HybridError.tooManyPINs`.
-  private func takeOfApp(_ app: HybridApp, _ transaction: Transaction) async throws {
-    let (customer, subject, limit) = (app.customer.rawValue, "app/\(app.appID)", Int32(app.pinsPerHour))
-    let taken = try await transaction.query(PhoneRegistrationQueries.takeAppRate, customer, subject, limit)
+  /// - Throws: `HybridError.tooManyPINs`, if nothing is left of it.
+  private func take(_ share: PINShare, _ app: HybridApp, _ transaction: Transaction) async throws {
+    let customer = app.customer.rawValue
+    let taken = try await transaction.query(
+      PhoneRegistrationQueries.takeShare, customer, share.subject, share.limit, share.seconds)
     guard taken.isEmpty else { return }
-    let wait = try await transaction.query(PhoneRegistrationQueries.waitForAppRate, customer, subject, limit)
+    let wait = try await transaction.query(
+      PhoneRegistrationQueries.waitForShare, customer, share.subject, share.limit, share.seconds)
     throw HybridError.tooManyPINs(wait: .seconds(max(1, try wait.first?.decode(Int64?.self) ?? 1)))
   }
 
@@ -60,18 +62,42 @@ struct NumberVerification: Sendable {
   }
 
   /// Tries a code. One statement counts and compares, so that no number of tries at once gets more than five.
+  ///
+  /// The code counts as a wrong one first, and is given back if it was right. So once too many were wrong, nobody learns whether a further
+  /// one is right. The registration is locked first, and then the rates in one order.
   /// - Returns: the registration as it is then; nil if meanwhile the number was verified, or all tries were used.
+  /// - Throws: `HybridError.tooManyPINs`: nothing was tried then.
   func verify(
-    _ code: String, _ registration: PhoneRegistration, _ app: HybridApp
+    _ code: String, _ registration: PhoneRegistration, _ request: PhoneRequest
   ) async throws -> PhoneRegistration? {
+    let app = request.app
     guard let number = registration.number, registration.status != .pinVerified,
       registration.pinTries < PINs.maximumTries
     else { return registration }
     let hash = pins.hash(app.customer, registration.id, number, pin: String(code.prefix(64)))
-    let rows = try await database.query(
-      PhoneRegistrationQueries.tryPIN, app.customer.rawValue, registration.id, app.appID, Bytes(hash),
-      Int16(PINs.maximumTries))
-    return try rows.first.map { try PhoneRegistration($0) }
+    let tried = try await pool.transaction { [self] transaction -> PhoneRegistration? in
+      let rows = try await transaction.query(
+        PhoneRegistrationQueries.tryPIN, app.customer.rawValue, registration.id.rawValue, app.appID, Bytes(hash),
+        Int16(PINs.maximumTries))
+      guard let row = rows.first else { return nil }
+      let tried = try PhoneRegistration(row)
+      let shares = PINShare.wrongCodes(number, address: request.address, of: app)
+      for share in shares { try await take(share, app, transaction) }
+      guard tried.status == .pinVerified else { return tried }
+      for share in shares {
+        try await transaction.query(
+          PhoneRegistrationQueries.returnShare, app.customer.rawValue, share.subject, share.limit, share.seconds)
+      }
+      return tried
+    }
+    if let tried { Self.codes[tried.status == .pinVerified]?.increment() }
+    return tried
+  }
+
+  /// Codes that were tried, by whether they were right.
+  private static let codes = [true, false].reduce(into: [Bool: Counter]()) { counters, isRight in
+    counters[isRight] = Counter(
+      label: "pushcart_pin_codes_total", dimensions: [("result", isRight ? "verified" : "failed")])
   }
 
   /// Has the number called, and the PIN spoken that the SMS had.
@@ -91,11 +117,11 @@ struct NumberVerification: Sendable {
     else { throw HybridError.noPIN }
     try await pool.transaction(of: app.customer.rawValue, locks: .brief) { [self] transaction in
       let rows = try await transaction.query(
-        PhoneRegistrationQueries.called, app.customer.rawValue, registration.id, app.appID, Bytes(nonce))
+        PhoneRegistrationQueries.called, app.customer.rawValue, registration.id.rawValue, app.appID, Bytes(nonce))
       guard !rows.isEmpty else { throw HybridError.noPIN }
       try await take(.calls(number), app, transaction)
       try await take(.address(address, appID: app.appID), app, transaction)
-      try await takeOfApp(app, transaction)
+      try await take(.sent(of: app), app, transaction)
     }
     let pin = pins.pin(app.customer, registration.id, number, nonce: nonce)
     try await delivery.call(

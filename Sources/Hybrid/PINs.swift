@@ -6,9 +6,11 @@ public import Wire
 
 /// Makes the PINs that verify telephone numbers.
 ///
-/// A PIN follows from a nonce, its registration and a secret that all hubs share, so that a call can speak what an SMS had. The
-/// database keeps the nonce and a keyed hash, and the SMS's message has `{{pin}}` and a `PINSource`. Who reads them without the hub's
-/// master key learns no PIN.
+/// A PIN follows from a nonce, the number of its registration and a secret that all hubs share, so that a call can speak what an SMS had.
+/// The database keeps the nonce and a keyed hash, and the SMS's message has `{{pin}}` and a `PINSource`. Who reads them without the hub's
+/// master key learns no PIN, and nothing that opens the registration.
+///
+/// The first byte of a nonce says how many digits its PIN has, so that a PIN that was sent stays the same when the app's setting changes.
 public struct PINs: Sendable {
   private let key: SymmetricKey
 
@@ -31,14 +33,20 @@ public struct PINs: Sendable {
     }
   }
 
-  static func nonce() -> [UInt8] { SymmetricKey(size: .bits128).withUnsafeBytes { Array($0) } }
+  /// How many digits PINs can have. Shipped apps expect five.
+  public static let lengths = 4...8
 
-  /// Five digits.
-  func pin(_ customer: CustomerID, _ registration: UUID, _ number: PhoneNumber, nonce: [UInt8]) -> String {
-    let code = authenticate("pin/\(customer)/\(registration.text)/\(number.digits)/", nonce)
-    let value = code.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } % 100_000
-    let digits = String(value)
-    return String(repeating: "0", count: 5 - digits.utf8.count) + digits
+  /// - Parameter digits: how many digits its PIN has.
+  static func nonce(digits: Int) -> [UInt8] {
+    [UInt8(digits)] + SymmetricKey(size: .bits128).withUnsafeBytes { Array($0) }
+  }
+
+  func pin(_ customer: CustomerID, _ registration: RegistrationID, _ number: PhoneNumber, nonce: [UInt8]) -> String {
+    let code = authenticate("pin/\(customer)/\(registration)/\(number.digits)/", nonce)
+    let length = nonce.first.map { min(max(Int($0), Self.lengths.lowerBound), Self.lengths.upperBound) } ?? 5
+    let limit = (0..<length).reduce(UInt64(1)) { limit, _ in limit * 10 }
+    let digits = String(code.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } % limit)
+    return String(repeating: "0", count: length - digits.utf8.count) + digits
   }
 
   /// The PIN that a message to the number has.
@@ -48,8 +56,8 @@ public struct PINs: Sendable {
     PINSource(source).map { pin(customer, $0.registration, number, nonce: $0.nonce) }
   }
 
-  func hash(_ customer: CustomerID, _ registration: UUID, _ number: PhoneNumber, pin: String) -> [UInt8] {
-    authenticate("hash/\(customer)/\(registration.text)/\(number.digits)/", Array(pin.utf8))
+  func hash(_ customer: CustomerID, _ registration: RegistrationID, _ number: PhoneNumber, pin: String) -> [UInt8] {
+    authenticate("hash/\(customer)/\(registration)/\(number.digits)/", Array(pin.utf8))
   }
 
   private func authenticate(_ place: String, _ bytes: [UInt8]) -> [UInt8] {
@@ -59,55 +67,23 @@ public struct PINs: Sendable {
 
 /// What a PIN follows from, besides its number and the hubs' secret: the registration and a nonce.
 struct PINSource: Equatable {
-  let registration: UUID
+  let registration: RegistrationID
   let nonce: [UInt8]
 
-  init(_ registration: UUID, nonce: [UInt8]) {
+  init(_ registration: RegistrationID, nonce: [UInt8]) {
     self.registration = registration
     self.nonce = nonce
   }
 
   init?(_ text: String) {
     let parts = text.split(separator: "/", maxSplits: 1)
-    guard parts.count == 2, let id = UUID(uuidString: String(parts[0])),
+    guard parts.count == 2, let id = RegistrationID(String(parts[0])),
       let nonce = Data(base64Encoded: String(parts[1]))
     else { return nil }
     self.init(id, nonce: Array(nonce))
   }
 
-  var text: String { "\(registration.text)/\(Data(nonce).base64EncodedString())" }
-}
-
-/// How often PINs are sent.
-enum PINRate {
-  /// To one number: three an hour, ten a day.
-  case number(PhoneNumber)
-  /// Calls to one number, apart from its SMS: as often.
-  case calls(PhoneNumber)
-  /// To phones of one app at one address: twenty an hour.
-  case address(String, appID: String)
-
-  var subject: String {
-    switch self {
-    case .number(let number): "number/\(number.digits)"
-    case .calls(let number): "calls/\(number.digits)"
-    case .address(let address, let appID): "address/\(appID)/\(address)"
-    }
-  }
-
-  var hourly: Int32 {
-    switch self {
-    case .number, .calls: 3
-    case .address: 20
-    }
-  }
-
-  var daily: Int32 {
-    switch self {
-    case .number, .calls: 10
-    case .address: .max
-    }
-  }
+  var text: String { "\(registration)/\(Data(nonce).base64EncodedString())" }
 }
 
 /// Delivers PINs.
@@ -117,6 +93,8 @@ public protocol PINDelivery: Sendable {
   /// Sends an SMS; once this returns, it is committed.
   /// - Parameter sender: nil for the provider's own.
   func send(_ text: PINText, from sender: String?, to number: PhoneNumber, of customer: CustomerID) async throws
+  /// Sends a push to a phone that is about to be no device of its number any more.
+  func tell(_ text: String, _ number: PhoneNumber, token: String, in app: PushApp) async throws
   /// Makes a call.
   /// - Throws: `HybridError.noCalls`.
   func call(_ call: PINCall, of customer: CustomerID) async throws

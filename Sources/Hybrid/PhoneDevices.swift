@@ -8,6 +8,7 @@ struct PhoneDevices: Sendable {
   let database: any Querying
   let pushApps: PushAppCache
   let registrations: RegistrationBatcher
+  let delivery: any PINDelivery
 
   /// The app whose devices such phones are; nil if there is none.
   func pushApp(_ app: HybridApp, _ platform: PhonePlatform) async throws -> PushApp? {
@@ -28,20 +29,24 @@ struct PhoneDevices: Sendable {
     for _ in 1...Self.mostTries {
       let wanted = registration.wantedDevice
       guard wanted != registration.device || again && wanted != nil else { return registration }
-      if let device = registration.device, device != wanted { try await invalidate(device, registration, app, pushApp) }
+      if let device = registration.device, device != wanted {
+        await tell(device, app, pushApp)
+        try await invalidate(device, registration, app, pushApp)
+      }
       if let wanted {
         let body = Self.body(wanted, registration, pushApp)
         try await registrations.register(
           app.customer, try Registration(body, apps: [pushApp]), returnsContact: false)
       }
       let settled = try await database.query(
-        PhoneRegistrationQueries.setDevice, app.customer.rawValue, registration.id, app.appID, wanted?.number.digits,
+        PhoneRegistrationQueries.setDevice, app.customer.rawValue, registration.id.rawValue, app.appID,
+        wanted?.number.digits,
         wanted?.token, registration.number?.digits, registration.status.rawValue, registration.pushToken,
         registration.isSandbox, registration.wantsNotifications, registration.device?.number.digits,
         registration.device?.token)
       if let row = settled.first { return try PhoneRegistration(row) }
       let found = try await database.query(
-        PhoneRegistrationQueries.find, app.customer.rawValue, registration.id, app.appID)
+        PhoneRegistrationQueries.find, app.customer.rawValue, registration.id.rawValue, app.appID)
       guard let row = found.first else { throw HybridError.deviceUnknown }
       registration = try PhoneRegistration(row)
       again = false
@@ -55,6 +60,19 @@ struct PhoneDevices: Sendable {
 
   /// How often a registration is settled that others change meanwhile.
   private static let mostTries = 5
+
+  /// Tells a phone that it is about to be no device of its number any more. It comes before that, since nothing is sent to a device that is
+  /// invalid.
+  ///
+  /// The change does not depend on it: whoever has the DeviceID may make it, and whoever did not is to see that. A token that is another
+  /// contact's by now is told nothing.
+  private func tell(_ device: PhoneRegistration.PhoneDevice, _ app: HybridApp, _ pushApp: PushApp) async {
+    guard let token = try? DeviceToken(device.token, type: pushApp.type, field: "PushToken"),
+      let held = try? await Devices(database).recipient(app.customer, pushApp.id, token),
+      held.contact.originalID == device.number.international, held.device.invalidatedAt == nil
+    else { return }
+    try? await delivery.tell(app.movedText, device.number, token: device.token, in: pushApp)
+  }
 
   private func invalidate(
     _ device: PhoneRegistration.PhoneDevice, _ registration: PhoneRegistration, _ app: HybridApp, _ pushApp: PushApp

@@ -22,7 +22,7 @@ public struct PhoneMessages: Sendable {
   private let database: any Querying
   private let confirm: Confirm
   /// Of each phone one request at a time that filters or orders.
-  private let turns = KeyedSemaphore<UUID>(1)
+  private let turns = KeyedSemaphore<PhoneID>(1)
 
   public init(_ pool: Pool, confirm: @escaping Confirm) {
     database = pool.limited(to: .seconds(4))
@@ -33,13 +33,13 @@ public struct PhoneMessages: Sendable {
   /// - Returns: the messages in the order that was asked for, and how many the filter finds if that was.
   /// - Throws: `HybridError.deviceUnknown`, `.invalid`.
   public func list(
-    _ app: HybridApp, _ device: UUID, _ query: ODataQuery
+    _ app: HybridApp, _ device: PhoneID, _ query: ODataQuery
   ) async throws -> (messages: [PhoneMessageReply], count: Int64?) {
     if query.filter.condition == nil, query.order.isEmpty {
       let (messages, _) = try await read(app, device, query, limit: query.limit, offset: query.offset)
       guard query.wantsCount else { return (messages.map(\.reply), nil) }
       let counted = try await database.query(
-        PhoneMessageQueries.count, app.customer.rawValue, device, app.appID)
+        PhoneMessageQueries.count, app.customer.rawValue, Bytes(device.hash), app.appID)
       return (messages.map(\.reply), try counted.first?.decode(Int64.self) ?? 0)
     }
     return try await turns.withPermit(device) {
@@ -51,7 +51,7 @@ public struct PhoneMessages: Sendable {
   }
 
   /// What the filter finds, in the order that was asked for. Without an order and a count only as many are looked at as it takes.
-  private func chosen(_ app: HybridApp, _ device: UUID, _ query: ODataQuery) async throws -> [PhoneMessage] {
+  private func chosen(_ app: HybridApp, _ device: PhoneID, _ query: ODataQuery) async throws -> [PhoneMessage] {
     let most = ODataQuery.mostConsidered
     let wanted = query.order.isEmpty && !query.wantsCount ? min(query.offset + query.limit, most) : most
     var (messages, moments) = try await read(app, device, query, limit: wanted, offset: 0)
@@ -81,13 +81,13 @@ public struct PhoneMessages: Sendable {
   /// Reads messages, the newest first, and the moments of the filter.
   /// - Throws: `HybridError.deviceUnknown`.
   private func read(
-    _ app: HybridApp, _ device: UUID, _ query: ODataQuery, limit: Int, offset: Int
+    _ app: HybridApp, _ device: PhoneID, _ query: ODataQuery, limit: Int, offset: Int
   ) async throws -> ([PhoneMessage], [PostgresTimestamp]) {
     let moments = query.filter.moments
     let bounds = query.filter.condition?.bounds
     let (lower, upper) = (bounds?.lower.map { moments[$0] }, bounds?.upper.map { moments[$0] })
     let rows = try await database.query(
-      PhoneMessageQueries.list, app.customer.rawValue, device, app.appID, Int64(limit), Int64(offset), app.clockZone,
+      PhoneMessageQueries.list, app.customer.rawValue, Bytes(device.hash), app.appID, Int64(limit), Int64(offset), app.clockZone,
       moments.map(\.sql), moments.map(\.hasZone), lower?.sql, lower?.hasZone, upper?.sql, upper?.hasZone)
     guard !rows.isEmpty else { throw HybridError.deviceUnknown }
     return (try rows.compactMap { try PhoneMessage($0) }, try rows[0].column(9, as: [PostgresTimestamp]?.self) ?? [])
@@ -95,7 +95,7 @@ public struct PhoneMessages: Sendable {
 
   /// Notes what a phone says of messages. What is not its own, or unknown, changes nothing.
   /// - Throws: `HybridError.deviceUnknown`, `.invalid`.
-  public func update(_ app: HybridApp, _ device: UUID, _ body: MessageStatusBody) async throws {
+  public func update(_ app: HybridApp, _ device: PhoneID, _ body: MessageStatusBody) async throws {
     guard !body.updateIDs.isEmpty else { throw HybridError.invalid(field: "UpdateID", problem: "is missing") }
     guard let status = body.status.flatMap({ HybridStatus(rawValue: $0) }) else {
       throw HybridError.invalid(
@@ -109,7 +109,7 @@ public struct PhoneMessages: Sendable {
       return moment
     }
     let rows = try await database.query(
-      PhoneMessageQueries.phone, app.customer.rawValue, device, app.appID, moment?.sql,
+      PhoneMessageQueries.phone, app.customer.rawValue, Bytes(device.hash), app.appID, moment?.sql,
       moment?.hasZone == true ? nil : app.clockZone)
     guard let row = rows.first else { throw HybridError.deviceUnknown }
     let (number, readAt) = try row.decode(String?.self, Date?.self)
@@ -119,7 +119,7 @@ public struct PhoneMessages: Sendable {
   }
 }
 
-/// Statements that read a phone's messages. `$1` is the customer, `$2` the registration and `$3` its app.
+/// Statements that read a phone's messages. `$1` is the customer, `$2` the hash of the phone's id and `$3` its app.
 enum PhoneMessageQueries {
   static let all: [Statement] = [list, count, phone]
 
@@ -128,7 +128,7 @@ enum PhoneMessageQueries {
     WHERE h.customer_id = $1::bigint AND h.number = r.number AND h.app_id = $3::text AND h.created_at >= r.verified_at
     """
   private static let registration =
-    "r.customer_id = $1::bigint AND r.registration_id = $2::uuid AND r.app_id = $3::text"
+    "r.customer_id = $1::bigint AND r.device_hash = $2::bytea AND r.app_id = $3::text"
 
   /// A moment as a phone writes it, in a clock zone unless it names its own. NULL for none.
   private static func moment(_ text: String, hasZone: String, zone: String) -> String {

@@ -1,5 +1,5 @@
 import Crypto
-public import FoundationEssentials
+import FoundationEssentials
 import Postgres
 public import Wire
 
@@ -13,8 +13,8 @@ public enum VerificationStatus: String, Sendable {
 
 /// An install of an app of CM Hybrid Messaging.
 public struct PhoneRegistration: Sendable {
-  /// What phones call their DeviceID.
-  public let id: UUID
+  /// The hub's number of it.
+  public let id: RegistrationID
   public let platform: PhonePlatform
   public let userAgent: String
   public let number: PhoneNumber?
@@ -39,10 +39,12 @@ public struct PhoneRegistration: Sendable {
     return PhoneDevice(number: number, token: pushToken)
   }
 
-  /// - Parameter app: the app that it is of.
-  public func reply(of app: HybridApp) -> DeviceRegistrationReply {
+  /// - Parameters:
+  ///   - app: the app that it is of.
+  ///   - phone: what opens it.
+  public func reply(of app: HybridApp, to phone: PhoneID) -> DeviceRegistrationReply {
     DeviceRegistrationReply(
-      deviceID: id.text, msisdn: number?.international, platform: platform.rawValue,
+      deviceID: phone.text, msisdn: number?.international, platform: platform.rawValue,
       registrationStatus: status.rawValue,
       created: Timestamp(createdAt), registeredForPushNotification: device != nil, appKey: app.key.text,
       appName: app.appID, userAgent: userAgent)
@@ -53,7 +55,7 @@ public struct PhoneRegistration: Sendable {
 public struct PhoneRequest: Sendable {
   let app: HybridApp
   /// The DeviceID header.
-  let device: UUID?
+  let device: PhoneID?
   let platform: PhonePlatform
   let userAgent: String
   let signature: [UInt8]
@@ -68,7 +70,7 @@ public struct PhoneRequest: Sendable {
   ///   - body: its bytes, as they were sent.
   ///   - address: the client's.
   public init(
-    of app: HybridApp, device: UUID?, platform: PhonePlatform, userAgent: String, signature: [UInt8],
+    of app: HybridApp, device: PhoneID?, platform: PhonePlatform, userAgent: String, signature: [UInt8],
     body: UnsafeRawBufferPointer, address: String
   ) {
     self.app = app
@@ -81,16 +83,33 @@ public struct PhoneRequest: Sendable {
   }
 }
 
+extension HybridPhoneReply {
+  /// Reads what `PhoneRegistrationQueries.list` found.
+  init(_ row: Row) throws {
+    let (
+      id, platform, userAgent, number, status, verifiedAt, hasToken, isDevice, tokenChangedAt, tokenChangedFrom,
+      createdAt, changedAt
+    ) = try row.decode(
+      Int64.self, String.self, String.self, String?.self, String.self, Date?.self, Bool.self, Bool.self, Date?.self,
+      String?.self, Date.self, Date.self)
+    self.init(
+      registrationId: RegistrationID(id), number: number.map { "00\($0)" }, status: status,
+      verifiedAt: verifiedAt.map { Timestamp($0) }, platform: platform, userAgent: userAgent, hasPushToken: hasToken,
+      getsPushes: isDevice, tokenChangedAt: tokenChangedAt.map { Timestamp($0) }, tokenChangedFrom: tokenChangedFrom,
+      createdAt: Timestamp(createdAt), changedAt: Timestamp(changedAt))
+  }
+}
+
 extension PhoneRegistration {
   init(_ row: Row) throws {
     let (
       id, platform, userAgent, number, status, token, isSandbox, notifications, nonce, tries, deviceNumber, deviceToken,
       createdAt
     ) = try row.decode(
-      UUID.self, String.self, String.self, String?.self, String.self, String?.self, Bool.self, Bool.self, Bytes?.self,
+      Int64.self, String.self, String.self, String?.self, String.self, String?.self, Bool.self, Bool.self, Bytes?.self,
       Int16.self, String?.self, String?.self, Date.self)
     self.init(
-      id: id, platform: PhonePlatform(rawValue: platform) ?? .android, userAgent: userAgent,
+      id: RegistrationID(id), platform: PhonePlatform(rawValue: platform) ?? .android, userAgent: userAgent,
       number: number.flatMap { PhoneNumber($0) }, status: VerificationStatus(rawValue: status) ?? .unverified,
       pushToken: token, isSandbox: isSandbox, wantsNotifications: notifications, pinNonce: nonce?.bytes,
       pinTries: tries,

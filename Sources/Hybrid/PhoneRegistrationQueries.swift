@@ -4,38 +4,62 @@ import Postgres
 /// statement says otherwise.
 enum PhoneRegistrationQueries {
   static let all: [Statement] = [
-    find, add, change, issuePIN, tryPIN, called, setDevice, noteSignature, takeRate, waitForRate, takeAppRate,
-    waitForAppRate, remove, forgetUnverified, forgetRates, forgetSignatures, forgetEvents,
+    find, ofPhone, list, add, change, issuePIN, tryPIN, called, setDevice, noteSignature, takeRate, waitForRate,
+    takeShare, waitForShare, returnShare, remove, forgetUnverified, forgetRates, forgetSignatures, forgetEvents,
   ]
 
   private static let columns = """
-    registration_id, platform, user_agent, number, status, push_token, sandbox, notifications, pin_nonce, pin_tries,
+    registration_no, platform, user_agent, number, status, push_token, sandbox, notifications, pin_nonce, pin_tries,
     device_number, device_token, created_at
     """
-  private static let one = "customer_id = $1::bigint AND registration_id = $2::uuid AND app_id = $3::text"
+  private static let one = "customer_id = $1::bigint AND registration_no = $2::bigint AND app_id = $3::text"
   /// The database's clock, apart from the rows that are changed: on Citus it is read once.
   private static let clock = "(SELECT now() AS at OFFSET 0) AS clock"
 
   static let find = Statement(
     "hybrid_registration.find", .read, "SELECT \(columns) FROM hybrid_registration WHERE \(one)")
 
-  /// `$2` is the app.
+  /// The registration that a phone's id of the hash `$2` opens.
+  static let ofPhone = Statement(
+    "hybrid_registration.of_phone", .read,
+    """
+    SELECT \(columns) FROM hybrid_registration
+    WHERE customer_id = $1::bigint AND device_hash = $2::bytea AND app_id = $3::text
+    """)
+
+  /// Those of the app `$2` in the order of their numbers, from behind `$3`, at most `$4`; of the telephone number `$5` unless that is NULL.
+  static let list = Statement(
+    "hybrid_registration.list", .read,
+    """
+    SELECT registration_no, platform, user_agent, number, status, verified_at, push_token IS NOT NULL, device_token IS NOT NULL,
+      token_changed_at, token_changed_from, created_at, changed_at
+    FROM hybrid_registration
+    WHERE customer_id = $1::bigint AND app_id = $2::text AND registration_no > coalesce($3::bigint, 0)
+      AND ($5::text IS NULL OR number = $5::text)
+    ORDER BY registration_no
+    LIMIT $4::bigint
+    """)
+
+  /// `$2` is the hash of the phone's id.
   static let add = Statement(
     "hybrid_registration.add", .write,
     """
-    INSERT INTO hybrid_registration (customer_id, app_id, platform, user_agent, push_token, sandbox, notifications)
-    VALUES ($1::bigint, $2::text, $3::text, $4::text, $5::text, $6::bool, $7::bool)
+    INSERT INTO hybrid_registration (customer_id, device_hash, app_id, platform, user_agent, push_token, sandbox, notifications)
+    VALUES ($1::bigint, $2::bytea, $3::text, $4::text, $5::text, $6::text, $7::bool, $8::bool)
     RETURNING \(columns)
     """)
 
-  /// NULL leaves a column as it is.
+  /// NULL leaves a column as it is. `$8` is the client's address.
   static let change = Statement(
     "hybrid_registration.change", .write,
     """
     UPDATE hybrid_registration
     SET push_token = coalesce($4::text, push_token), sandbox = coalesce($5::bool, sandbox),
       notifications = coalesce($6::bool, notifications), user_agent = $7::text,
-      changed_at = now()
+      token_changed_at = CASE WHEN push_token <> $4::text THEN clock.at ELSE token_changed_at END,
+      token_changed_from = CASE WHEN push_token <> $4::text THEN $8::text ELSE token_changed_from END,
+      changed_at = clock.at
+    FROM \(clock)
     WHERE \(one)
     RETURNING \(columns)
     """)
@@ -53,8 +77,8 @@ enum PhoneRegistrationQueries {
       RETURNING \(columns)
     ),
     event AS (
-      INSERT INTO hybrid_pin_event (customer_id, number, app_id, registration_id, kind)
-      SELECT $1::bigint, number, $3::text, registration_id, 'sent' FROM issued
+      INSERT INTO hybrid_pin_event (customer_id, number, app_id, registration_no, kind)
+      SELECT $1::bigint, number, $3::text, registration_no, 'sent' FROM issued
     )
     SELECT \(columns) FROM issued
     """)
@@ -76,8 +100,8 @@ enum PhoneRegistrationQueries {
       RETURNING \(columns)
     ),
     event AS (
-      INSERT INTO hybrid_pin_event (customer_id, number, app_id, registration_id, kind)
-      SELECT $1::bigint, number, $3::text, registration_id, CASE WHEN status = 'PinVerified' THEN 'verified' ELSE 'failed' END
+      INSERT INTO hybrid_pin_event (customer_id, number, app_id, registration_no, kind)
+      SELECT $1::bigint, number, $3::text, registration_no, CASE WHEN status = 'PinVerified' THEN 'verified' ELSE 'failed' END
       FROM tried
     )
     SELECT \(columns) FROM tried
@@ -90,10 +114,10 @@ enum PhoneRegistrationQueries {
     WITH called AS (
       UPDATE hybrid_registration SET pin_nonce = pin_nonce
       WHERE \(one) AND pin_nonce = $4::bytea AND pin_expires_at > now()
-      RETURNING registration_id, number
+      RETURNING registration_no, number
     )
-    INSERT INTO hybrid_pin_event (customer_id, number, app_id, registration_id, kind)
-    SELECT $1::bigint, number, $3::text, registration_id, 'called' FROM called
+    INSERT INTO hybrid_pin_event (customer_id, number, app_id, registration_no, kind)
+    SELECT $1::bigint, number, $3::text, registration_no, 'called' FROM called
     RETURNING event_no
     """)
 
@@ -112,9 +136,9 @@ enum PhoneRegistrationQueries {
   static let noteSignature = Statement(
     "hybrid_registration.note_signature", .write,
     """
-    INSERT INTO hybrid_signature AS s (customer_id, registration_id, signature, body_hash)
-    VALUES ($1::bigint, $2::uuid, $3::bytea, $4::bytea)
-    ON CONFLICT (customer_id, registration_id, signature) DO UPDATE SET body_hash = s.body_hash
+    INSERT INTO hybrid_signature AS s (customer_id, registration_no, signature, body_hash)
+    VALUES ($1::bigint, $2::bigint, $3::bytea, $4::bytea)
+    ON CONFLICT (customer_id, registration_no, signature) DO UPDATE SET body_hash = s.body_hash
     RETURNING body_hash
     """)
 
@@ -138,25 +162,37 @@ enum PhoneRegistrationQueries {
     FROM hybrid_pin_rate WHERE customer_id = $1::bigint AND subject = $2::text
     """)
 
-  /// Notes that phones of the app `$2` get a PIN now, unless they got `$3` in an hour. Locks its row.
-  static let takeAppRate = Statement(
-    "hybrid_registration.take_app_rate", .write,
+  /// Spends one of the subject `$2`, of which there are `$3` in `$4` seconds, unless nothing is left. Locks its row.
+  ///
+  /// A moment is allowed beyond, since parts of a time are rounded.
+  static let takeShare = Statement(
+    "hybrid_registration.take_share", .write,
     """
     INSERT INTO hybrid_pin_rate AS r (customer_id, subject, sent_at, spent)
-    VALUES ($1::bigint, $2::text, ARRAY[now()], interval '1 hour' / $3::int4)
+    VALUES ($1::bigint, $2::text, ARRAY[now()], make_interval(secs => $4::int4) / $3::int4)
     ON CONFLICT (customer_id, subject) DO UPDATE
       SET sent_at = excluded.sent_at,
           spent = greatest(r.spent - (excluded.sent_at[1] - r.sent_at[1]), interval '0') + excluded.spent
-      WHERE greatest(r.spent - (excluded.sent_at[1] - r.sent_at[1]), interval '0') + excluded.spent <= interval '1 hour'
+      WHERE greatest(r.spent - (excluded.sent_at[1] - r.sent_at[1]), interval '0') + excluded.spent
+        <= make_interval(secs => $4::int4) + least(excluded.spent / 2, interval '1 second')
     RETURNING 1
     """)
 
-  /// Seconds until phones of the app `$2` may get a PIN again, by the same limit.
-  static let waitForAppRate = Statement(
-    "hybrid_registration.wait_for_app_rate", .read,
+  /// Seconds until there is one again, by the same limit.
+  static let waitForShare = Statement(
+    "hybrid_registration.wait_for_share", .read,
     """
-    SELECT ceil(extract(epoch FROM spent - (now() - sent_at[1]) + interval '1 hour' / $3::int4 - interval '1 hour'))::int8
+    SELECT ceil(extract(epoch FROM spent - (now() - sent_at[1]) + make_interval(secs => $4::int4) / $3::int4
+      - make_interval(secs => $4::int4)))::int8
     FROM hybrid_pin_rate WHERE customer_id = $1::bigint AND subject = $2::text
+    """)
+
+  /// Gives back what `takeShare` has spent.
+  static let returnShare = Statement(
+    "hybrid_registration.return_share", .write,
+    """
+    UPDATE hybrid_pin_rate SET spent = spent - make_interval(secs => $4::int4) / $3::int4
+    WHERE customer_id = $1::bigint AND subject = $2::text
     """)
 
   static let remove = Statement(

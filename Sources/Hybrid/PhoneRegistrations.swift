@@ -1,4 +1,4 @@
-public import FoundationEssentials
+import FoundationEssentials
 public import Postgres
 public import Registry
 public import Wire
@@ -21,36 +21,44 @@ public struct PhoneRegistrations: Sendable {
     self.pool = pool
     database = pool.limited(to: .seconds(4))
     verification = NumberVerification(pool: pool, database: database, pins: pins, delivery: delivery)
-    devices = PhoneDevices(database: database, pushApps: pushApps, registrations: registrations)
+    devices = PhoneDevices(
+      database: database, pushApps: pushApps, registrations: registrations, delivery: delivery)
   }
 
   /// - Throws: `HybridError.deviceUnknown`, if the app has no such registration.
-  public func find(_ app: HybridApp, _ device: UUID) async throws -> PhoneRegistration {
-    let rows = try await database.query(PhoneRegistrationQueries.find, app.customer.rawValue, device, app.appID)
-    guard let row = rows.first else { throw HybridError.deviceUnknown }
-    return try PhoneRegistration(row)
+  public func find(_ app: HybridApp, _ device: PhoneID) async throws -> PhoneRegistration {
+    guard let found = try await findAny(app, device) else { throw HybridError.deviceUnknown }
+    return found
+  }
+
+  private func findAny(_ app: HybridApp, _ device: PhoneID) async throws -> PhoneRegistration? {
+    try await database.query(
+      PhoneRegistrationQueries.ofPhone, app.customer.rawValue, Bytes(device.hash), app.appID
+    ).first.map { try PhoneRegistration($0) }
   }
 
   /// Registers a phone, and sends a PIN if it gives its number. A verification code has no meaning yet.
   /// - Throws: `HybridError.invalid`, `.signatureReused`, `.tooManyPINs`, `.noSMS`: nothing is registered then.
-  public func add(_ request: PhoneRequest, _ body: DeviceRegistrationBody) async throws -> PhoneRegistration {
+  /// - Returns: the registration, and what opens it.
+  public func add(
+    _ request: PhoneRequest, _ body: DeviceRegistrationBody
+  ) async throws -> (registration: PhoneRegistration, phone: PhoneID) {
     // Phones that have no DeviceID yet share their signatures of one second, and with them nothing can be taken over. Unknown ids leave no
     // signature behind.
-    if let id = request.device {
-      let known = try await database.query(
-        PhoneRegistrationQueries.find, request.app.customer.rawValue, id, request.app.appID)
-      if known.first != nil { try await checkSignature(request) }
+    if let id = request.device, let known = try await findAny(request.app, id) {
+      try await checkSignature(request, of: known)
     }
     let change = try await checked(body, request)
     let number = change.number
     if number != nil { try await verification.checkSMS(request.app.customer) }
+    let phone = PhoneID.make()
     let (added, nonce) = try await pool.transaction(of: request.app.customer.rawValue, locks: .brief) {
       [self] transaction in
       let app = request.app
       let added = try PhoneRegistration(
         try await transaction.query(
-          PhoneRegistrationQueries.add, app.customer.rawValue, app.appID, request.platform.rawValue, request.userAgent,
-          change.token, change.isSandbox ?? false, change.wantsNotifications ?? true)[0])
+          PhoneRegistrationQueries.add, app.customer.rawValue, Bytes(phone.hash), app.appID, request.platform.rawValue,
+          request.userAgent, change.token, change.isSandbox ?? false, change.wantsNotifications ?? true)[0])
       guard let number else { return (added, [UInt8]?.none) }
       let (waiting, nonce) = try await verification.issue(added.id, number, request, transaction)
       return (waiting, nonce)
@@ -61,38 +69,39 @@ public struct PhoneRegistrations: Sendable {
       } catch {
         // The phone never learns its id, and registers anew.
         _ = try? await database.query(
-          PhoneRegistrationQueries.remove, request.app.customer.rawValue, added.id, request.app.appID)
+          PhoneRegistrationQueries.remove, request.app.customer.rawValue, added.id.rawValue, request.app.appID)
         throw error
       }
     }
-    return added
+    return (added, phone)
   }
 
   /// Changes what the request names: token, number and flags. A number that is not verified gets a PIN; a verification code is tried.
   /// - Throws: `HybridError.deviceUnknown`, and as `add`.
   public func update(_ request: PhoneRequest, _ body: DeviceRegistrationBody) async throws -> PhoneRegistration {
-    guard let id = request.device else { throw HybridError.deviceUnknown }
+    guard let phone = request.device else { throw HybridError.deviceUnknown }
     let app = request.app
     // Unknown ids leave no signature behind.
-    let before = try await find(app, id)
-    try await checkSignature(request)
+    let before = try await find(app, phone)
+    let id = before.id
+    try await checkSignature(request, of: before)
     let change = try await checked(body, request)
     var current = before
     if change.token != nil || change.isSandbox != nil || change.wantsNotifications != nil
       || request.userAgent != before.userAgent
     {
       let rows = try await database.query(
-        PhoneRegistrationQueries.change, app.customer.rawValue, id, app.appID, change.token, change.isSandbox,
-        change.wantsNotifications, request.userAgent)
+        PhoneRegistrationQueries.change, app.customer.rawValue, id.rawValue, app.appID, change.token, change.isSandbox,
+        change.wantsNotifications, request.userAgent, request.address)
       guard let row = rows.first else { throw HybridError.deviceUnknown }
       current = try PhoneRegistration(row)
     }
     let newNumber = change.number.flatMap { $0 == current.number ? nil : $0 }
     if let code = body.verificationCode, newNumber == nil {
-      if let tried = try await verification.verify(code, current, app) {
+      if let tried = try await verification.verify(code, current, request) {
         current = tried
       } else {
-        current = try await find(app, id)
+        current = try await find(app, phone)
       }
     } else if let number = change.number, newNumber != nil || current.status != .pinVerified {
       try await verification.checkSMS(request.app.customer)
@@ -112,7 +121,7 @@ public struct PhoneRegistrations: Sendable {
   /// Has the number called, and the PIN spoken that the SMS had.
   /// - Throws: `HybridError.noPIN`, if none was sent to it, or it is no longer good; `.tooManyPINs`, `.noCalls`, `.invalid`.
   public func call(
-    _ app: HybridApp, _ device: UUID, number text: String?, language: String?, address: String
+    _ app: HybridApp, _ device: PhoneID, number text: String?, language: String?, address: String
   ) async throws {
     try await verification.call(
       try await find(app, device), of: app, number: text, language: language, address: address)
@@ -156,11 +165,10 @@ public struct PhoneRegistrations: Sendable {
   }
 
   /// A signature covers no body and is good for minutes: whoever repeats one can only repeat the whole request.
-  private func checkSignature(_ request: PhoneRequest) async throws {
-    guard let id = request.device else { return }
+  private func checkSignature(_ request: PhoneRequest, of registration: PhoneRegistration) async throws {
     let first = try await database.query(
-      PhoneRegistrationQueries.noteSignature, request.app.customer.rawValue, id, Bytes(request.signature),
-      Bytes(request.bodyHash))[0].decode(Bytes.self)
+      PhoneRegistrationQueries.noteSignature, request.app.customer.rawValue, registration.id.rawValue,
+      Bytes(request.signature), Bytes(request.bodyHash))[0].decode(Bytes.self)
     guard first.bytes == request.bodyHash else { throw HybridError.signatureReused }
   }
 }

@@ -87,3 +87,9 @@ public struct SubscriptionID: Identifier {
   public let rawValue: Int64
   public init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
+
+/// A phone of CM Hybrid Messaging.
+public struct RegistrationID: Identifier {
+  public let rawValue: Int64
+  public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}

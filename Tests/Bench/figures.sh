@@ -87,8 +87,8 @@ make_phones() {
   APP_KEY=$(field appKey <<<"$issued")
   APP_SECRET=$(field appSecret <<<"$issued")
   psql -qv ON_ERROR_STOP=1 -v n="$((DEVICES / 10))" <<'END'
-INSERT INTO hybrid_registration (customer_id, registration_id, app_id, platform, user_agent, number, status, verified_at)
-SELECT 1, ('00000000-0000-4000-8000-' || lpad(i::text, 12, '0'))::uuid, 'com.example.bench', 'Android', 'Android',
+INSERT INTO hybrid_registration (customer_id, device_hash, app_id, platform, user_agent, number, status, verified_at)
+SELECT 1, sha256(uuid_send(('00000000-0000-4000-8000-' || lpad(i::text, 12, '0'))::uuid)), 'com.example.bench', 'Android', 'Android',
   (31600000000 + i)::text, 'PinVerified', now() - interval '1 day' FROM generate_series(1, :n) i;
 INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts, push_nos)
 SELECT 1, 900000, 10 * i + m - 10, 'com.example.bench', (31600000000 + i)::text, 'Bench', 'Message ' || m, 'default', 1,

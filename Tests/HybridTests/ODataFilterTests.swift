@@ -295,7 +295,7 @@ private enum Corpus {
 
   struct Place: Sendable {
     var app: HybridApp
-    let device: UUID
+    let device: PhoneID
   }
 
   static func settle(_ database: TestDatabase, _ messages: [Message]) async throws -> Place {
@@ -308,12 +308,12 @@ private enum Corpus {
     ).issued
     let key = try #require(UUID(uuidString: issued.appKey))
     let app = try #require(try await HybridApps(database.pool).find(key: key))
-    let device = UUID()
+    let device = PhoneID.make()
     try await database.query(
       """
-      INSERT INTO hybrid_registration (customer_id, registration_id, app_id, platform, user_agent, number, status, verified_at)
-      VALUES ($1::bigint, $2::uuid, 'com.acme.app', 'iOS', 'ios', '31612345678', 'PinVerified', '2010-01-01')
-      """, customer.rawValue, device)
+      INSERT INTO hybrid_registration (customer_id, device_hash, app_id, platform, user_agent, number, status, verified_at)
+      VALUES ($1::bigint, $2::bytea, 'com.acme.app', 'iOS', 'ios', '31612345678', 'PinVerified', '2010-01-01')
+      """, customer.rawValue, Bytes(device.hash))
     for (index, message) in messages.enumerated() {
       let number = Int32(index + 1)
       try await database.query(

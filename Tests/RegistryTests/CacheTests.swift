@@ -84,7 +84,13 @@ import Wire
       let apps = PushAppCache(database.pool, timeToLive: .seconds(3600))
       let store = PushApps(database.pool, vault: try .fresh())
       let app = try await store.add(customer, .ios())
-      let listening = Task { try await RegistryCaches(database.pool, accessKeys: keys, pushApps: apps).run() }
+      let addresses = SMSStatusAddresses(key: Array(0..<32), publicURL: "https://push.example.com")
+      let before = addresses.token(of: customer)
+      let listening = Task {
+        try await RegistryCaches(
+          database.pool, accessKeys: keys, pushApps: apps, smsAddresses: addresses, logger: TestServer.logger
+        ).run()
+      }
       try await database.untilListening(on: "pushcart_push_app")
 
       #expect(try await keys.authenticate(new.token) != nil)
@@ -92,9 +98,12 @@ import Wire
       try await database.withPool { other in
         _ = try await AccessKeys(other).revoke(customer, new.key.id)
         _ = try await PushApps(other, vault: try .fresh()).update(customer, app.id, PushAppUpdate(name: "Renamed"))
+        _ = try await addresses.renew(customer, in: other)
       }
       try await waitUntil { try await keys.authenticate(new.token) == nil }
       try await waitUntil { try await apps.resolve(customer, appID: "com.acme.app").name == "Renamed" }
+      try await waitUntil { addresses.customer(of: before) == nil }
+      #expect(addresses.customer(of: addresses.token(of: customer)) == customer)
       listening.cancel()
     }
   }

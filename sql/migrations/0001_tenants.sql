@@ -6,6 +6,7 @@ CREATE TABLE customer (
   link_max_age_days   int4        CONSTRAINT customer_link_max_age_positive CHECK (link_max_age_days > 0),
   devices_per_contact int4        NOT NULL DEFAULT 50 CONSTRAINT customer_devices_per_contact_positive CHECK (devices_per_contact > 0),
   retention_days      int4        CONSTRAINT customer_retention_days_positive CHECK (retention_days > 0),
+  sms_status_serial   int4        NOT NULL DEFAULT 0,
   reporter_fields     jsonb       CONSTRAINT customer_reporter_fields_object CHECK (jsonb_typeof(reporter_fields) = 'object'),
   created_at          timestamptz NOT NULL DEFAULT now()
 );
@@ -15,6 +16,7 @@ COMMENT ON COLUMN customer.name        IS 'Display name; not unique.';
 COMMENT ON COLUMN customer.link_max_age_days   IS 'Days after which a page link answers 404; NULL for never.';
 COMMENT ON COLUMN customer.devices_per_contact IS 'Most valid devices of a contact. One more invalidates the one that was registered the longest time ago.';
 COMMENT ON COLUMN customer.retention_days      IS 'Days after its end that a sendout keeps pushes, messages and opens, and that device events are kept. NULL for as long as the hub keeps them.';
+COMMENT ON COLUMN customer.sms_status_serial   IS 'How often the address was renewed where its provider of SMS posts status reports. The address follows from it and a secret of the hub.';
 COMMENT ON COLUMN customer.reporter_fields     IS 'What softphones'' push token reporter calls its fields, by the names of the provisioning''s variables; NULL for these names.';
 COMMENT ON COLUMN customer.created_at  IS 'When the customer was added.';
 

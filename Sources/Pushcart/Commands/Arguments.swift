@@ -12,6 +12,7 @@ extension PushNumber: ExpressibleByArgument {}
 extension SendoutID: ExpressibleByArgument {}
 extension TriggerID: ExpressibleByArgument {}
 extension AuditEntryID: ExpressibleByArgument {}
+extension RegistrationID: ExpressibleByArgument {}
 extension AccessScope: ExpressibleByArgument {}
 extension PushState: ExpressibleByArgument {}
 extension UncertainPolicy: ExpressibleByArgument {}
@@ -34,6 +35,11 @@ extension AppType: ExpressibleByArgument {
 
   /// The name on the command line.
   var name: String { platform.lowercased() }
+}
+
+extension PhoneNumber: ExpressibleByArgument {
+  /// With its country code, as in 0031612345678.
+  public init?(argument: String) { self.init(argument) }
 }
 
 extension Badge: ExpressibleByArgument {

@@ -10,7 +10,7 @@ struct HybridCommand: AsyncParsableCommand {
     discussion: """
       Phones of such an app verify their numbers by PIN. Messages to a number go by push where it has the app, and by SMS where not.
       """,
-    subcommands: [Enable.self, Update.self, Rotate.self, List.self, Show.self])
+    subcommands: [Enable.self, Update.self, Rotate.self, List.self, Show.self, Phones.self])
 
   /// What `enable` and `update` set.
   struct Settings: ParsableArguments {
@@ -19,6 +19,12 @@ struct HybridCommand: AsyncParsableCommand {
     @Option(help: "Sender of PINs by SMS; \"\" for the provider's own.") var sender: String?
     @Option(parsing: .unconditional, help: "Text of a PIN by SMS. (default: Your code is {{pin}})") var pinText: String?
     @Option(parsing: .unconditional, help: "What a call says. (default: Your code is {{pin}})") var voiceText: String?
+    @Option(
+      parsing: .unconditional,
+      help: "Push to a phone that gets the messages of its number no more; \"\" for the hub's own.")
+    var movedText: String?
+    @Option(help: "Digits of new PINs, 4 to 8. (default: \(HybridAppRequest.defaultPINDigits), as shipped apps expect)")
+    var pinDigits: Int?
     @Option(help: "Time zone of moments that phones send without one. (default: UTC)") var clockZone: String?
     @Option(help: "Most PINs an hour for all the app's phones. (default: \(HybridAppRequest.defaultPINsPerHour))")
     var pinsPerHour: Int?
@@ -43,7 +49,8 @@ struct HybridCommand: AsyncParsableCommand {
     func run(in stores: ManagementStores) async throws {
       let request = HybridAppRequest(
         appId: app, messageType: settings.messageType, sender: settings.sender, pinText: settings.pinText,
-        voiceText: settings.voiceText, clockZone: settings.clockZone, pinsPerHour: settings.pinsPerHour,
+        voiceText: settings.voiceText, movedText: settings.movedText, pinDigits: settings.pinDigits,
+        clockZone: settings.clockZone, pinsPerHour: settings.pinsPerHour,
         statusUrl: settings.statusURL)
       let vault = try stores.vault
       let issued = try await stores.change(customer) { try await $0.enableHybrid(request, vault: vault) }
@@ -64,7 +71,8 @@ struct HybridCommand: AsyncParsableCommand {
     func run(in stores: ManagementStores) async throws {
       let request = HybridAppChangeRequest(
         messageType: settings.messageType, sender: settings.sender, pinText: settings.pinText,
-        voiceText: settings.voiceText, clockZone: settings.clockZone, pinsPerHour: settings.pinsPerHour,
+        voiceText: settings.voiceText, movedText: settings.movedText, pinDigits: settings.pinDigits,
+        clockZone: settings.clockZone, pinsPerHour: settings.pinsPerHour,
         statusUrl: settings.statusURL)
       let changed = try await stores.change(customer) { [app] in try await $0.changeHybrid(app, request) }
       try options.output.show(changed) { "App \($0.appId.onOneLine) is changed.\n" }
@@ -98,9 +106,10 @@ struct HybridCommand: AsyncParsableCommand {
     func run(in stores: ManagementStores) async throws {
       let apps = try await stores.hybrid.all(customer)
       try options.output.show(Page<HybridAppReply, String>(items: apps, next: nil)) { page in
-        var table = TextTable("App", "App key", "Type", "Clock zone", "Changed (UTC)")
+        var table = TextTable("App", "App key", "Type", "Clock zone", "Changed (UTC)", "Alarm")
         for app in page.items {
-          table.add(app.appId, app.appKey, app.messageType.rawValue, app.clockZone, app.updatedAt.forPeople)
+          table.add(
+            app.appId, app.appKey, app.messageType.rawValue, app.clockZone, app.updatedAt.forPeople, app.alarm?.reason)
         }
         return table.text(empty: "Customer \(customer) has no apps of Hybrid Messaging.")
       }
@@ -124,11 +133,40 @@ struct HybridCommand: AsyncParsableCommand {
         table.add("sender", app.sender)
         table.add("PIN text", app.pinText)
         table.add("voice text", app.voiceText)
+        table.add("moved text", app.movedText)
+        table.add("PIN digits", "\(app.pinDigits)")
         table.add("clock zone", app.clockZone)
         table.add("PINs an hour", "\(app.pinsPerHour)")
-        table.add("status URL", app.statusUrl)
+        table.add("status URL", app.statusUrl?.text)
         table.add("previous secret", app.hasPreviousSecret ? "signs still" : "none")
+        if let alarm = app.alarm { table.add("alarm", alarm.reason) }
         return "App \(app.appId.onOneLine)\n" + table.text(empty: "")
+      }
+    }
+  }
+
+  struct Phones: ManagementCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "List an app's phones: how far their numbers are verified, and where their push tokens changed.",
+      discussion: "Example: pushcart hybrid phones com.acme.app --customer 1 --number 0031612345678")
+
+    @Argument(help: "Bundle id of the app.") var app: String
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @Option(help: "Only phones that gave this telephone number last.") var number: PhoneNumber?
+    @OptionGroup var paging: PageOptions<RegistrationID>
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      let phones = try await stores.hybrid.phones(customer, appID: app, number: number, paging.request)
+      try options.output.show(phones) { phones in
+        var table = TextTable(
+          "#Registration", "Number", "Status", "Platform", "Pushes", "Token changed (UTC)", "From", "Changed (UTC)")
+        for phone in phones.items {
+          table.add(
+            "\(phone.registrationId)", phone.number, phone.status, phone.platform, phone.getsPushes ? "yes" : "no",
+            phone.tokenChangedAt?.forPeople, phone.tokenChangedFrom, phone.changedAt.forPeople)
+        }
+        return table.text(empty: "App \(app.onOneLine) has no such phones.") + phones.more
       }
     }
   }

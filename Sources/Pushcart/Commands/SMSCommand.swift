@@ -8,7 +8,7 @@ import Wire
 struct SMSCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "sms", abstract: "Set, show and check a customer's provider of SMS.",
-    subcommands: [Set.self, Show.self, Check.self])
+    subcommands: [Set.self, Show.self, Check.self, Rotate.self, Allow.self])
 
   struct Set: ManagementCommand {
     static let needsMasterKey = true
@@ -52,7 +52,9 @@ struct SMSCommand: AsyncParsableCommand {
       let account = try SMSAccount(request, stores.settings.pushServices.endpoints.sms)
       let vault = try stores.vault
       let app = try await stores.change(customer) { change in try await change.setSMS(account, vault: vault) }
-      try options.output.show(SMSSettingsReply(app, account, try await stores.statusAddresses)) { $0.text }
+      try options.output.show(
+        SMSSettingsReply(app, account, statusURL: try await stores.statusAddresses.url(of: customer))
+      ) { $0.text }
     }
   }
 
@@ -67,11 +69,10 @@ struct SMSCommand: AsyncParsableCommand {
 
     func run(in stores: ManagementStores) async throws {
       let app = try await stores.smsApp(customer)
-      guard
-        case .sms(let account) = try await PushCredentialVault(stores.pool, vault: try stores.vault).credentials(
-          for: app)
-      else { throw CommandFailure.noSMS }
-      try options.output.show(SMSSettingsReply(app, account, try await stores.statusAddresses)) { $0.text }
+      let account = try await stores.smsAccount(of: app)
+      try options.output.show(
+        SMSSettingsReply(app, account, statusURL: try await stores.statusAddresses.url(of: customer))
+      ) { $0.text }
     }
   }
 
@@ -102,6 +103,53 @@ struct SMSCommand: AsyncParsableCommand {
       if !reply.checks.contains(where: { [.accepted, .unasked].contains($0.verdict) }) { throw ExitCode.failure }
     }
   }
+
+  struct Rotate: ManagementCommand {
+    static let needsMasterKey = true
+    static let configuration = CommandConfiguration(
+      abstract: "Renew the address where the provider posts status reports. The one before is refused from now on.",
+      discussion: """
+        Enter the new address at the provider; until then its reports are lost. Twilio is told with each message.
+
+        Example: pushcart sms rotate --customer 1
+        """)
+
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      let app = try await stores.smsApp(customer)
+      let account = try await stores.smsAccount(of: app)
+      let addresses = try await stores.statusAddresses
+      let serial = try await stores.change(customer) { change in try await change.rotateSMS(addresses) }
+      addresses.note(serial, of: customer)
+      try options.output.show(SMSSettingsReply(app, account, statusURL: addresses.url(of: customer))) { $0.text }
+    }
+  }
+
+  struct Allow: ManagementCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Let a telephone number get SMS again that has opted out.",
+      discussion: """
+        Do this when the number's owner asks for it. The provider may have the opt-out in a list of its own.
+
+        Example: pushcart sms allow 0031612345678 --customer 1
+        """)
+
+    @Argument(help: "The number with its country code.") var number: PhoneNumber
+    @Option(help: "Number of the customer.") var customer: CustomerID
+    @OptionGroup var options: ManagementOptions
+
+    func run(in stores: ManagementStores) async throws {
+      let app = try await stores.smsApp(customer)
+      let undone = try await stores.change(customer) { [number] change in
+        try await change.allowSMS(number, app: app.id)
+      }
+      try options.output.show(undone) { undone in
+        "\(undone.number) gets SMS again. It had opted out at \(undone.optedOutAt.forPeople): \((undone.reason ?? "no reason").onOneLine)\n"
+      }
+    }
+  }
 }
 
 extension CommandFailure {
@@ -114,6 +162,13 @@ extension ManagementStores {
   fileprivate func smsApp(_ customer: CustomerID) async throws -> PushApp {
     guard let app = try await apps.list(customer).first(where: { $0.type == .sms }) else { throw CommandFailure.noSMS }
     return app
+  }
+
+  fileprivate func smsAccount(of app: PushApp) async throws -> SMSAccount {
+    guard case .sms(let account) = try await PushCredentialVault(pool, vault: try vault).credentials(for: app) else {
+      throw CommandFailure.noSMS
+    }
+    return account
   }
 
   /// Where providers post their status reports.
@@ -129,8 +184,8 @@ extension SMSSettingsReply {
     var table = TextTable("", "")
     table.add("Provider", account)
     table.add("Sender", sender)
-    table.add("Messages", url)
-    table.add("Calls", voiceUrl ?? "none")
+    table.add("Messages", url.text)
+    table.add("Calls", voiceUrl?.text ?? "none")
     table.add("Status reports", statusUrl)
     if let alarm { table.add("Alarm", alarm.reason) }
     return table.text(empty: "")

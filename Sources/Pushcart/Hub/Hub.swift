@@ -53,7 +53,8 @@ struct Hub: Sendable {
         smsStatusURL: smsAddresses.url, pin: pins.pin),
       smsAddresses: smsAddresses, readiness: Readiness(pool, migrator),
       settings: settings, logger: logger)
-    let caches = RegistryCaches(pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps)
+    let caches = RegistryCaches(
+      pool, accessKeys: parts.accessKeys, pushApps: parts.pushApps, smsAddresses: smsAddresses, logger: logger)
     try await serve(
       first + [
         pool, reportPool, caches, LinkRefresh(pool, linkKeys, signer, logger: logger), parts.accessKeys.usage,

@@ -1,3 +1,4 @@
+public import Logging
 public import Postgres
 public import ServiceLifecycle
 
@@ -6,26 +7,43 @@ public struct RegistryCaches: Service {
   private let pool: Pool
   private let accessKeys: AccessKeyCache
   private let pushApps: PushAppCache
+  private let smsAddresses: SMSStatusAddresses
+  private let logger: Logger
 
-  public init(_ pool: Pool, accessKeys: AccessKeyCache, pushApps: PushAppCache) {
+  public init(
+    _ pool: Pool, accessKeys: AccessKeyCache, pushApps: PushAppCache, smsAddresses: SMSStatusAddresses, logger: Logger
+  ) {
     self.pool = pool
     self.accessKeys = accessKeys
     self.pushApps = pushApps
+    self.smsAddresses = smsAddresses
+    self.logger = logger
   }
 
   /// Listens until the service group, or the task, ends. When a word may have been missed, everything is forgotten.
   public func run() async throws {
-    let channels = [RegistryChannel.accessKey, .pushApp]
+    let channels = [RegistryChannel.accessKey, .pushApp, .smsStatus]
     let notifications = pool.notifications(on: channels.map(\.rawValue))
     for try await event in notifications.cancelOnGracefulShutdown() {
       switch event {
       case .mayHaveMissed:
         accessKeys.flush()
         pushApps.flush()
+        await refreshAddresses()
       case .notification(RegistryChannel.accessKey.rawValue, _): accessKeys.flush()
       case .notification(RegistryChannel.pushApp.rawValue, _): pushApps.flush()
+      case .notification(RegistryChannel.smsStatus.rawValue, _): await refreshAddresses()
       case .notification: break
       }
+    }
+  }
+
+  /// While the database does not answer, addresses stay as they are; the next event comes once it does.
+  private func refreshAddresses() async {
+    do { try await smsAddresses.refresh(from: pool) } catch {
+      logger.error(
+        "addresses for status reports of SMS could not be read, one that was renewed may still be open on this hub",
+        metadata: ["error": "\(error)"])
     }
   }
 }
@@ -43,6 +61,8 @@ enum NotificationQueries {
 package enum RegistryChannel: String, CaseIterable, Sendable {
   case accessKey = "pushcart_access_key"
   case pushApp = "pushcart_push_app"
+  /// The address where a customer's provider of SMS posts status reports.
+  case smsStatus = "pushcart_sms_status"
   /// The keys that sign page links, or how long a customer's links live; the payload is empty for the keys.
   case links = "pushcart_links"
 }

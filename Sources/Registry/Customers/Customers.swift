@@ -132,6 +132,18 @@ enum CustomerQueries {
     RETURNING \(columns)
     """)
 
+  /// How often the addresses for status reports of SMS were renewed, of customers whose was.
+  static let smsStatusSerials = Statement(
+    "customer.sms_status_serials", .read,
+    "SELECT customer_id, sms_status_serial FROM customer WHERE sms_status_serial > 0")
+
+  static let renewSMSStatus = Statement(
+    "customer.renew_sms_status", .write,
+    """
+    UPDATE customer SET sms_status_serial = sms_status_serial + 1 WHERE customer_id = $1::bigint
+    RETURNING sms_status_serial
+    """)
+
   static let list = Statement("customer.list", .read, "SELECT \(columns) FROM customer ORDER BY customer_id")
 
   static let find = Statement("customer.find", .read, "SELECT \(columns) FROM customer WHERE customer_id = $1::bigint")
@@ -141,7 +153,7 @@ enum CustomerQueries {
     "customer.lock", .write,
     "SELECT \(columns) FROM customer WHERE customer_id = $1::bigint FOR NO KEY UPDATE")
 
-  static let all: [Statement] = [add, update, list, find, lock]
+  static let all: [Statement] = [add, update, list, find, lock, smsStatusSerials, renewSMSStatus]
 }
 
 extension Customer {

@@ -1,4 +1,5 @@
 import Postgres
+import Wire
 
 /// Statements on `device` that are not part of a registration.
 enum DeviceQueries {
@@ -43,6 +44,30 @@ enum DeviceQueries {
       SELECT $1::bigint, device_id, contact_id, 'invalidated', 'app', $7::bigint FROM changed WHERE known_type = 0
     )
     SELECT ordinal FROM pair WHERE device_id IS NULL ORDER BY ordinal
+    """)
+
+  /// Makes the device of the token's key `$3` in the app `$2` valid again, if it is a telephone number that has opted out. Gives when and why
+  /// it had. `$4` is the access key. Locks the device.
+  static let allow = Statement(
+    "device.allow", .write,
+    """
+    WITH allowed AS (
+      UPDATE device d SET
+        registered_at = now(), invalidated_at = NULL, invalidation_type = 0, invalidation_reason = NULL
+      FROM (
+        SELECT device_id, invalidated_at, invalidation_reason FROM device
+        WHERE customer_id = $1::bigint AND push_app_id = $2::bigint AND token_key = $3::bytea
+          AND invalidation_type = \(InvalidationType.optedOut.rawValue)
+        LIMIT 1 FOR NO KEY UPDATE
+      ) known
+      WHERE d.customer_id = $1::bigint AND d.device_id = known.device_id
+      RETURNING d.device_id, d.contact_id, known.invalidated_at, known.invalidation_reason
+    ),
+    event AS (
+      INSERT INTO device_event (customer_id, device_id, contact_id, kind, access_key_id)
+      SELECT $1::bigint, device_id, contact_id, 'revived', $4::bigint FROM allowed
+    )
+    SELECT invalidated_at, invalidation_reason FROM allowed
     """)
 
   /// Retires the devices `$2` in the environments `$6`, for the reasons `$4` and with the types `$5`. A device
@@ -150,7 +175,7 @@ enum DeviceQueries {
     """)
 
   static let all: [Statement] = [
-    invalidate, retire, recipients.reading(RecipientColumns(.all)), ofToken, histories, analyze, expiredEvents,
+    invalidate, retire, allow, recipients.reading(RecipientColumns(.all)), ofToken, histories, analyze, expiredEvents,
     deleteEvents,
   ]
 }

@@ -46,6 +46,20 @@ public struct Devices: Sendable {
     return outcomes
   }
 
+  /// Lets a telephone number get SMS again that has opted out.
+  /// - Parameters:
+  ///   - app: that of SMS.
+  ///   - key: the access key of the request.
+  /// - Returns: when and why it had; nil if it had not.
+  package func allow(
+    _ customer: CustomerID, _ number: PhoneNumber, in app: PushAppID, by key: AccessKeyID?
+  ) async throws -> (optedOutAt: Date, reason: String?)? {
+    let token = try DeviceToken(number.e164, type: .sms, field: "number")
+    return try await database.query(
+      DeviceQueries.allow, customer.rawValue, app.rawValue, Bytes(token.key), key?.rawValue
+    ).first.map { try $0.decode(Date.self, String?.self) }
+  }
+
   /// The devices with what is known of their contacts, in no order; quick for a thousand at a time. Those that are not there are left
   /// out.
   /// - Parameter fields: what they come with, of up to `fields.maximumSize` bytes each; the rest of them is empty.

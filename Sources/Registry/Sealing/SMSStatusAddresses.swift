@@ -1,23 +1,28 @@
 import Crypto
 import FoundationEssentials
 public import Postgres
+import Synchronization
 public import Wire
 
 /// The addresses where providers of SMS post their status reports, and the tokens in them.
 ///
-/// A token names its customer and is signed with a secret of the hub. It opens nothing else, and changes only with that secret.
-public struct SMSStatusAddresses: Sendable {
+/// A token names its customer and follows from a secret of the hub and from how often the customer's address was renewed. It opens nothing
+/// else. Hubs tell each other of renewals (`RegistryCaches`), and the token before opens nothing from then on.
+public final class SMSStatusAddresses: Sendable {
   private let key: SymmetricKey
   private let publicURL: String
+  /// How often addresses were renewed, of customers whose was.
+  private let serials: Mutex<[CustomerID: Int32]>
 
   private static let name = "sms/status"
 
   /// - Parameters:
   ///   - key: 32 random bytes.
   ///   - publicURL: under which providers reach the hub, without a slash at its end.
-  package init(key: [UInt8], publicURL: String) {
+  package init(key: [UInt8], publicURL: String, serials: [CustomerID: Int32] = [:]) {
     self.key = SymmetricKey(data: key)
     self.publicURL = publicURL
+    self.serials = Mutex(serials)
   }
 
   /// The secret that all hubs share, made now if there is none.
@@ -26,22 +31,57 @@ public struct SMSStatusAddresses: Sendable {
     _ database: any Querying, vault: Vault, publicURL: String
   ) async throws -> SMSStatusAddresses {
     let secrets = HubSecrets(database, vault: vault)
-    if let known = try await secrets.load(namesBeginningWith: name)[name] {
-      return Self(key: known.secret.bytes, publicURL: publicURL)
+    var secret = try await secrets.load(namesBeginningWith: name)[name]
+    if secret == nil {
+      _ = try await secrets.make(name)
+      secret = try await secrets.load(namesBeginningWith: name)[name]
     }
-    _ = try await secrets.make(name)
-    guard let made = try await secrets.load(namesBeginningWith: name)[name] else {
-      throw RegistryError.sealed(what: HubSecrets.context(name))
+    guard let secret else { throw RegistryError.sealed(what: HubSecrets.context(name)) }
+    let addresses = SMSStatusAddresses(key: secret.secret.bytes, publicURL: publicURL)
+    try await addresses.refresh(from: database)
+    return addresses
+  }
+
+  /// Reads which addresses were renewed.
+  public func refresh(from database: any Querying) async throws {
+    let rows = try await database.query(CustomerQueries.smsStatusSerials)
+    let read = try rows.map { row in
+      let (customer, serial) = try row.decode(Int64.self, Int32.self)
+      return (CustomerID(customer), serial)
     }
-    return Self(key: made.secret.bytes, publicURL: publicURL)
+    // What this hub has renewed meanwhile stays: serials only grow.
+    serials.withLock { $0.merge(read) { max($0, $1) } }
+  }
+
+  /// Renews a customer's address when the transaction commits. Then `note` has to be called; other hubs are told.
+  /// - Returns: the serial of the new address.
+  /// - Throws: `RegistryError.customerUnknown`.
+  package func renew(_ customer: CustomerID, in transaction: any Querying) async throws -> Int32 {
+    guard let row = try await transaction.query(CustomerQueries.renewSMSStatus, customer.rawValue).first else {
+      throw RegistryError.customerUnknown(customer)
+    }
+    try await transaction.notify(.smsStatus, customer.description)
+    return try row.decode(Int32.self)
+  }
+
+  /// Lets this hub know of an address that was renewed.
+  public func note(_ serial: Int32, of customer: CustomerID) {
+    serials.withLock { $0[customer] = max($0[customer] ?? 0, serial) }
   }
 
   /// As in `https://push.example.com/sms/status/17-vT0c2nUe0nEJzN0bXwKpQy`.
-  public func url(of customer: CustomerID) -> String { "\(publicURL)/sms/status/\(token(of: customer))" }
+  public func url(of customer: CustomerID) -> String { url(of: customer, serial: serial(of: customer)) }
+
+  /// The address of that serial.
+  package func url(of customer: CustomerID, serial: Int32) -> String {
+    "\(publicURL)/sms/status/\(token(of: customer, serial))"
+  }
 
   /// As in `17-vT0c2nUe0nEJzN0bXwKpQy`.
-  public func token(of customer: CustomerID) -> String {
-    "\(customer)-\(Base64URL.text(Array(Data(code(of: customer)).prefix(16))))"
+  public func token(of customer: CustomerID) -> String { token(of: customer, serial(of: customer)) }
+
+  private func token(of customer: CustomerID, _ serial: Int32) -> String {
+    "\(customer)-\(Base64URL.text(Array(Data(code(of: customer, serial)).prefix(16))))"
   }
 
   /// The customer whose token it is; nil for any other text.
@@ -54,7 +94,9 @@ public struct SMSStatusAddresses: Sendable {
     return zip(given, expected).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0 ? CustomerID(number) : nil
   }
 
-  private func code(of customer: CustomerID) -> HMAC<SHA256>.MAC {
-    HMAC<SHA256>.authenticationCode(for: Data("sms/status/\(customer)".utf8), using: key)
+  private func serial(of customer: CustomerID) -> Int32 { serials.withLock { $0[customer] ?? 0 } }
+
+  private func code(of customer: CustomerID, _ serial: Int32) -> HMAC<SHA256>.MAC {
+    HMAC<SHA256>.authenticationCode(for: Data("sms/status/\(customer)/\(serial)".utf8), using: key)
   }
 }

@@ -151,7 +151,7 @@ public struct DatasyncRoutes: RouteSet {
   private func showSettings(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let (access, app) = try await access(request, context)
     return try JSONReply.make(
-      .ok, DatasyncSettings(webhooks: try await webhooks.settings(access.customer, app: app)))
+      .ok, DatasyncSettings(webhooks: try await webhooks.settings(access.customer, app: app).shown))
   }
 
   private func saveWebhooks(_ request: Request, _ context: WebRequestContext) async throws -> Response {

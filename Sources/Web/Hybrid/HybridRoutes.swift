@@ -33,20 +33,21 @@ public struct HybridRoutes: RouteSet {
     let caller = try await caller(request)
     let device = try caller.requiredDevice
     let registration = try await Self.notFoundIfUnknown { try await phones.find(caller.app, device) }
-    return reply(registration, caller)
+    return reply(registration, to: device, caller)
   }
 
   private func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let caller = try await caller(request)
     let (phone, body) = try await registration(request, context, caller)
-    return reply(try await phones.add(phone, body), caller)
+    let added = try await phones.add(phone, body)
+    return reply(added.registration, to: added.phone, caller)
   }
 
   private func change(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let caller = try await caller(request)
-    _ = try caller.requiredDevice
+    let device = try caller.requiredDevice
     let (phone, body) = try await registration(request, context, caller)
-    return reply(try await phones.update(phone, body), caller)
+    return reply(try await phones.update(phone, body), to: device, caller)
   }
 
   private func call(_ request: Request, _ context: WebRequestContext) async throws -> Response {
@@ -111,7 +112,7 @@ public struct HybridRoutes: RouteSet {
     let platform: PhonePlatform
     let userAgent: String
     /// nil if the header is missing, or is no GUID.
-    let device: UUID?
+    let device: PhoneID?
 
     /// - Throws: `HTTPErrorResponse`: 400 when User-Agent names no platform.
     init(of app: HybridApp, _ authorization: MACAuthorization, userAgent: String?, device: String?) throws {
@@ -121,11 +122,11 @@ public struct HybridRoutes: RouteSet {
       signature = authorization.signature
       self.platform = platform
       self.userAgent = userAgent
-      self.device = device.flatMap { UUID(uuidString: $0) }
+      self.device = device.flatMap { PhoneID($0) }
     }
 
     /// - Throws: `HybridError.deviceUnknown`.
-    var requiredDevice: UUID {
+    var requiredDevice: PhoneID {
       get throws {
         guard let device else { throw HybridError.deviceUnknown }
         return device
@@ -163,8 +164,8 @@ public struct HybridRoutes: RouteSet {
 
   // MARK: - Replies
 
-  private func reply(_ registration: PhoneRegistration, _ caller: Caller) -> Response {
-    JSONReply.make(bytes: ByteBuffer(bytes: registration.reply(of: caller.app).json))
+  private func reply(_ registration: PhoneRegistration, to device: PhoneID, _ caller: Caller) -> Response {
+    JSONReply.make(bytes: ByteBuffer(bytes: registration.reply(of: caller.app, to: device).json))
   }
 
   /// Clients parse every 2xx body, so that none may be empty.

@@ -27,6 +27,21 @@ struct HybridAppRoutes: Sendable {
     return try JSONReply.make(.ok, try await apps.find(access.customer, appID: try context.part("appId")))
   }
 
+  func phones(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let access = try await endpoint.authenticate(request)
+    let query = try QueryParameters(request, known: ["after", "limit", "number"])
+    let number = try query.value("number").map { text in
+      guard let number = PhoneNumber(text) else {
+        throw HTTPErrorResponse.noNumber
+      }
+      return number
+    }
+    return try JSONReply.make(
+      .ok,
+      try await apps.phones(
+        access.customer, appID: try context.part("appId"), number: number, try query.page(RegistrationID.self)))
+  }
+
   func change(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await endpoint.authenticate(request)
     let appID = try context.part("appId")
@@ -46,4 +61,8 @@ struct HybridAppRoutes: Sendable {
     cache.flush()
     return response
   }
+}
+
+extension HTTPErrorResponse {
+  static let noNumber = badRequest("number must be a telephone number with its country code, such as 0031612345678.")
 }

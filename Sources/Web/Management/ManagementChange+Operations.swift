@@ -85,6 +85,27 @@ extension ManagementChange {
     return changed
   }
 
+  /// Renews the address where the customer's provider of SMS posts status reports.
+  /// - Returns: the serial of the new one, which `SMSStatusAddresses.note` takes once this is committed.
+  public func rotateSMS(_ addresses: SMSStatusAddresses) async throws -> Int32 {
+    let serial = try await addresses.renew(customer, in: transaction)
+    try await record(.rotateSMS, "sms", before: ["renewals": serial - 1], after: ["renewals": serial])
+    return serial
+  }
+
+  /// Lets a telephone number get SMS again that has opted out.
+  /// - Parameter app: that of SMS.
+  /// - Throws: `HTTPErrorResponse`, if it has not.
+  public func allowSMS(_ number: PhoneNumber, app: PushAppID) async throws -> SMSOptOutReply {
+    guard let undone = try await Devices(transaction).allow(customer, number, in: app, by: key) else {
+      throw HTTPErrorResponse.noOptOut
+    }
+    let reply = SMSOptOutReply(
+      number: number.international, optedOutAt: Timestamp(undone.optedOutAt), reason: undone.reason)
+    try await record(.allowSMS, "number \(number.international)", before: reply)
+    return reply
+  }
+
   public func rotateIdentity(of id: PushAppID, vault: Vault) async throws -> AppIdentityReply {
     let apps = PushApps(transaction, vault: vault)
     let before = try await apps.lock(customer, id).map { PushAppReply($0) }
@@ -157,10 +178,11 @@ extension ManagementChange {
     let store = store.within(transaction)
     // What no master key opens can be replaced, too.
     let before = try? await store.settings(customer, app: app)
+    let settings = settings.restored(from: before)
     try await store.save(settings, customer, app: app, rule: rule)
     try await record(
       .changeWebhooks, "datasync \(app)", before: before?.audited(), after: settings.audited(since: before))
-    return DatasyncSettings(webhooks: settings)
+    return DatasyncSettings(webhooks: settings.shown)
   }
 
   public func addTrigger(_ request: TriggerRequest) async throws -> TriggerReply {

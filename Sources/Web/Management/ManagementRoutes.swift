@@ -75,6 +75,8 @@ public struct ManagementRoutes: RouteSet {
     routes.put("/api/v1/sms", use: sms.save)
     routes.get("/api/v1/sms", use: sms.show)
     routes.post("/api/v1/sms/check", use: sms.check)
+    routes.post("/api/v1/sms/status-address", use: sms.rotate)
+    routes.delete("/api/v1/sms/optouts/{number}", use: sms.allow)
 
     routes.get("/api/v1/lists", use: lists.list)
     routes.post("/api/v1/lists", use: lists.add)
@@ -108,6 +110,7 @@ public struct ManagementRoutes: RouteSet {
     routes.get("/api/v1/hybrid/{appId}", use: hybrid.show)
     routes.patch("/api/v1/hybrid/{appId}", use: hybrid.change)
     routes.post("/api/v1/hybrid/{appId}/secret", use: hybrid.rotate)
+    routes.get("/api/v1/hybrid/{appId}/phones", use: hybrid.phones)
     routes.get("/api/v1/datasync", use: datasync.list)
     routes.post("/api/v1/datasync", use: datasync.enable)
 

@@ -1,6 +1,7 @@
 public import Delivery
 import Hummingbird
 public import Registry
+import Synchronization
 public import Wire
 
 /// `/api/v1/sms`.
@@ -19,7 +20,8 @@ struct SMSRoutes: Sendable {
     let access = try await endpoint.authenticate(request)
     let account = try SMSAccount(try await request.json(SMSSettingsRequest.self), rule)
     let response = try await endpoint.change(access, context) { [vault, addresses] change in
-      SMSSettingsReply(try await change.setSMS(account, vault: vault), account, addresses)
+      let app = try await change.setSMS(account, vault: vault)
+      return SMSSettingsReply(app, account, statusURL: addresses.url(of: app.customer))
     }
     cache.flush()
     return response
@@ -28,8 +30,36 @@ struct SMSRoutes: Sendable {
   func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await endpoint.authenticate(request)
     let app = try await find(access)
+    let account = try await account(of: app)
+    return try JSONReply.make(.ok, SMSSettingsReply(app, account, statusURL: addresses.url(of: app.customer)))
+  }
+
+  private func account(of app: PushApp) async throws -> SMSAccount {
     guard case .sms(let account) = try await accounts.credentials(for: app) else { throw HTTPErrorResponse.noSMS }
-    return try JSONReply.make(.ok, SMSSettingsReply(app, account, addresses))
+    return account
+  }
+
+  /// Renews the address for status reports. The one before opens nothing once this is answered; other hubs hear of it at once.
+  func rotate(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let app = try await find(try await endpoint.authenticate(request))
+    let account = try await account(of: app)
+    let renewed = Atomic<Int32>(0)
+    let response = try await endpoint.respond(to: request, context) { [addresses] change in
+      let serial = try await change.rotateSMS(addresses)
+      renewed.store(serial, ordering: .releasing)
+      let url = addresses.url(of: app.customer, serial: serial)
+      return IdempotentEndpoint.Reply(status: .created, body: SMSSettingsReply(app, account, statusURL: url))
+    }
+    addresses.note(renewed.load(ordering: .acquiring), of: app.customer)
+    return response
+  }
+
+  /// Undoes the opt-out of a telephone number.
+  func allow(_ request: Request, _ context: WebRequestContext) async throws -> Response {
+    let access = try await endpoint.authenticate(request)
+    guard let number = PhoneNumber(try context.part("number")) else { throw HTTPErrorResponse.noNumber }
+    let app = try await find(access)
+    return try await endpoint.change(access, context) { change in try await change.allowSMS(number, app: app.id) }
   }
 
   /// The provider is asked before the transaction begins, so that no transaction waits for it.
@@ -92,6 +122,7 @@ public struct SMSStatusRoutes: RouteSet {
 extension HTTPErrorResponse {
   static let noSMS = notFound(
     "There is no provider of SMS. Set one by PUT /api/v1/sms, or by pushcart sms set --customer N.")
+  static let noOptOut = notFound("This number has not opted out of SMS.")
   static let noStatusAddress = notFound("There is no such address for status reports.")
   static let badStatusReport = badRequest("The body is no status report in the form of the customer's provider of SMS.")
   static let unsignedStatusReport = HTTPErrorResponse(
@@ -101,15 +132,12 @@ extension HTTPErrorResponse {
 }
 
 extension SMSSettingsReply {
-  public init(_ app: PushApp, _ account: SMSAccount, _ addresses: SMSStatusAddresses) {
+  /// - Parameter statusURL: where its status reports go.
+  public init(_ app: PushApp, _ account: SMSAccount, statusURL: String) {
     self.init(
-      pushAppId: app.id, provider: account.provider.kind, sender: account.sender, url: Self.bare(account.url),
-      voiceUrl: account.voiceURL.map(Self.bare), account: account.description,
-      statusUrl: addresses.url(of: app.customer),
+      pushAppId: app.id, provider: account.provider.kind, sender: account.sender, url: ShownURL(account.url),
+      voiceUrl: account.voiceURL.map { ShownURL($0) }, account: account.description, statusUrl: statusURL,
       alarm: app.alarm.map { PushAppReply.Alarm(reason: $0.reason, since: Timestamp($0.since)) },
       updatedAt: Timestamp(app.updatedAt))
   }
-
-  /// A query can hold a secret.
-  private static func bare(_ url: String) -> String { String(url.prefix { $0 != "?" }) }
 }

@@ -5,7 +5,28 @@ public struct WebhookSettings: APIRequest, Equatable {
 
   public init(destinations: [String: WebhookDestination] = [:]) { self.destinations = destinations }
 
-  /// As the audit log shows them: of headers it tells only whether they are others than before.
+  /// As replies show them: addresses without their queries. Headers are shown to whoever may set them.
+  public var shown: WebhookSettings { mapURIs { _, uri in ShownURL(uri).text } }
+
+  /// The same, where addresses that are as `shown` has those of before stand for the whole of these: whoever reads the settings, changes
+  /// some and sends them back keeps the queries of the others.
+  public func restored(from before: WebhookSettings?) -> WebhookSettings {
+    mapURIs { name, uri in
+      before?.destinations[name]?.destinationUris.first { ShownURL($0.uri).text == uri }?.uri ?? uri
+    }
+  }
+
+  private func mapURIs(_ change: (_ name: String, _ uri: String) -> String) -> WebhookSettings {
+    var settings = self
+    for (name, destination) in destinations {
+      settings.destinations[name]?.destinationUris = destination.destinationUris.map {
+        DestinationURI(uri: change(name, $0.uri), acceptAnyCertificate: $0.acceptAnyCertificate)
+      }
+    }
+    return settings
+  }
+
+  /// As the audit log shows them: addresses as `shown`, and of headers only whether they are others than before.
   public func audited(since before: WebhookSettings? = nil) -> WebhookSettings {
     WebhookSettings(
       destinations: Dictionary(
@@ -14,7 +35,8 @@ public struct WebhookSettings: APIRequest, Equatable {
           let isNew = before != nil && before?.destinations[name]?.headers != destination.headers
           shown.headers = destination.headers?.mapValues { _ in isNew ? "new" : "…" }
           return (name, shown)
-        }))
+        })
+    ).shown
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable { case destinations }
@@ -87,7 +109,11 @@ public struct DestinationURI: APIRequest, Equatable {
 
   public static func describe(_ field: CodingKeys) -> FieldDescription {
     switch field {
-    case .uri: FieldDescription("An https address of the internet.", limits: 1...2048)
+    case .uri:
+      FieldDescription(
+        """
+        An https address of the internet. Replies show it without its query; one that is sent back so keeps the query that it had.
+        """, limits: 1...2048)
     case .acceptAnyCertificate: "Must be false: certificates are always checked."
     }
   }

@@ -76,6 +76,10 @@ public enum AuditAction: String, Sendable, Codable, CaseIterable {
   case changeHybrid = "hybrid.change"
   /// A new secret that an app of CM Hybrid Messaging signs with.
   case rotateHybrid = "hybrid.rotate"
+  /// A new address for status reports of SMS.
+  case rotateSMS = "sms.rotate"
+  /// A telephone number that had opted out gets SMS again.
+  case allowSMS = "sms.allow"
   /// A data tree, or a new secret of one.
   case enableDatasync = "datasync.enable"
   /// The webhooks of a data tree.

@@ -15,29 +15,36 @@ public struct HybridAppRequest: APIRequest, Equatable {
   public var sender: String?
   public var pinText: String?
   public var voiceText: String?
+  public var movedText: String?
+  public var pinDigits: Int?
   public var clockZone: String?
   public var pinsPerHour: Int?
   public var statusUrl: String?
 
   public init(
     appId: String, messageType: HybridMessageType? = nil, sender: String? = nil, pinText: String? = nil,
-    voiceText: String? = nil, clockZone: String? = nil, pinsPerHour: Int? = nil, statusUrl: String? = nil
+    voiceText: String? = nil, movedText: String? = nil, pinDigits: Int? = nil, clockZone: String? = nil,
+    pinsPerHour: Int? = nil, statusUrl: String? = nil
   ) {
     self.appId = appId
     self.messageType = messageType
     self.sender = sender
     self.pinText = pinText
     self.voiceText = voiceText
+    self.movedText = movedText
+    self.pinDigits = pinDigits
     self.clockZone = clockZone
     self.pinsPerHour = pinsPerHour
     self.statusUrl = statusUrl
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case appId, messageType, sender, pinText, voiceText, clockZone, pinsPerHour, statusUrl
+    case appId, messageType, sender, pinText, voiceText, movedText, pinDigits, clockZone, pinsPerHour, statusUrl
   }
   /// What `pinsPerHour` is if it is absent.
   public static let defaultPINsPerHour = 1000
+  /// What `pinDigits` is if it is absent.
+  public static let defaultPINDigits = 5
   public static let schemaName: String? = "HybridAppRequest"
   public static let schemaDescription = "An app whose phones are to be reached by their numbers."
   public static let example = HybridAppRequest(appId: "com.acme.app", sender: "ACME")
@@ -56,25 +63,30 @@ public struct HybridAppChangeRequest: APIRequest, Equatable {
   public var sender: String?
   public var pinText: String?
   public var voiceText: String?
+  public var movedText: String?
+  public var pinDigits: Int?
   public var clockZone: String?
   public var pinsPerHour: Int?
   public var statusUrl: String?
 
   public init(
     messageType: HybridMessageType? = nil, sender: String? = nil, pinText: String? = nil, voiceText: String? = nil,
-    clockZone: String? = nil, pinsPerHour: Int? = nil, statusUrl: String? = nil
+    movedText: String? = nil, pinDigits: Int? = nil, clockZone: String? = nil, pinsPerHour: Int? = nil,
+    statusUrl: String? = nil
   ) {
     self.messageType = messageType
     self.sender = sender
     self.pinText = pinText
     self.voiceText = voiceText
+    self.movedText = movedText
+    self.pinDigits = pinDigits
     self.clockZone = clockZone
     self.pinsPerHour = pinsPerHour
     self.statusUrl = statusUrl
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case messageType, sender, pinText, voiceText, clockZone, pinsPerHour, statusUrl
+    case messageType, sender, pinText, voiceText, movedText, pinDigits, clockZone, pinsPerHour, statusUrl
   }
   public static let schemaName: String? = "HybridAppChangeRequest"
   public static let schemaDescription =
@@ -96,6 +108,18 @@ public struct HybridAppChangeRequest: APIRequest, Equatable {
       FieldDescription("The SMS with a PIN. `{{pin}}` stands for the PIN. `\"\"` for the hub's own.", limits: 0...300)
     case .voiceText:
       FieldDescription("What a call says. `{{pin}}` stands for the PIN. `\"\"` for the hub's own.", limits: 0...300)
+    case .movedText:
+      FieldDescription(
+        """
+        The push to a phone that gets the messages of its number no more, as its registration has another push token or number, or \
+        its notifications are off. `\"\"` for the hub's own.
+        """, limits: 0...300)
+    case .pinDigits:
+      FieldDescription(
+        """
+        How many digits new PINs have: \(HybridAppRequest.defaultPINDigits) if absent, as shipped apps expect. An app that takes more \
+        is harder to guess at.
+        """, limits: 4...8)
     case .clockZone:
       FieldDescription(
         """
@@ -106,7 +130,7 @@ public struct HybridAppChangeRequest: APIRequest, Equatable {
       FieldDescription(
         """
         Most PINs an hour for all the app's phones: who has unpacked the app can ask for SMS to any numbers. \
-        \(HybridAppRequest.defaultPINsPerHour) if absent.
+        \(HybridAppRequest.defaultPINsPerHour) if absent. A tenth as many wrong codes are taken, 20 at least.
         """, limits: 1...1_000_000)
     case .statusUrl:
       FieldDescription(
@@ -124,17 +148,20 @@ public struct HybridAppReply: APIObject, Equatable {
   public var sender: String?
   public var pinText: String
   public var voiceText: String
+  public var movedText: String
+  public var pinDigits: Int
   public var clockZone: String
   public var pinsPerHour: Int
-  public var statusUrl: String?
+  public var statusUrl: ShownURL?
   public var hasPreviousSecret: Bool
+  public var alarm: HybridAppAlarm?
   public var createdAt: Timestamp
   public var updatedAt: Timestamp
 
   public init(
     appId: String, appKey: String, messageType: HybridMessageType, sender: String?, pinText: String, voiceText: String,
-    clockZone: String, pinsPerHour: Int, statusUrl: String?, hasPreviousSecret: Bool, createdAt: Timestamp,
-    updatedAt: Timestamp
+    movedText: String, pinDigits: Int, clockZone: String, pinsPerHour: Int, statusUrl: ShownURL?,
+    hasPreviousSecret: Bool, alarm: HybridAppAlarm? = nil, createdAt: Timestamp, updatedAt: Timestamp
   ) {
     self.appId = appId
     self.appKey = appKey
@@ -142,24 +169,30 @@ public struct HybridAppReply: APIObject, Equatable {
     self.sender = sender
     self.pinText = pinText
     self.voiceText = voiceText
+    self.movedText = movedText
+    self.pinDigits = pinDigits
     self.clockZone = clockZone
     self.pinsPerHour = pinsPerHour
     self.statusUrl = statusUrl
     self.hasPreviousSecret = hasPreviousSecret
+    self.alarm = alarm
     self.createdAt = createdAt
     self.updatedAt = updatedAt
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case appId, appKey, messageType, sender, pinText, voiceText, clockZone, pinsPerHour, statusUrl, hasPreviousSecret,
-      createdAt,
-      updatedAt
+    case appId, appKey, messageType, sender, pinText, voiceText, movedText, pinDigits, clockZone, pinsPerHour,
+      statusUrl, hasPreviousSecret, alarm, createdAt, updatedAt
   }
+  /// What `movedText` is if it is absent.
+  public static let movedTextOfHub =
+    "This phone no longer gets the messages to your number. If you have not asked for this, verify your number again."
   public static let schemaName: String? = "HybridApp"
   public static let schemaDescription = "An app whose phones are reached by their numbers."
   public static let example = HybridAppReply(
     appId: "com.acme.app", appKey: IssuedHybridApp.example.appKey, messageType: .standard, sender: "ACME",
-    pinText: "Your code is {{pin}}", voiceText: "Your code is {{pin}}", clockZone: "UTC",
+    pinText: "Your code is {{pin}}", voiceText: "Your code is {{pin}}", movedText: movedTextOfHub,
+    pinDigits: HybridAppRequest.defaultPINDigits, clockZone: "UTC",
     pinsPerHour: HybridAppRequest.defaultPINsPerHour, statusUrl: nil, hasPreviousSecret: false, createdAt: .example,
     updatedAt: .example)
 
@@ -171,12 +204,103 @@ public struct HybridAppReply: APIObject, Equatable {
     case .sender: "The sender of PINs by SMS. Absent for the provider's own."
     case .pinText: "The SMS with a PIN."
     case .voiceText: "What a call says."
+    case .movedText: "The push to a phone that gets the messages of its number no more."
+    case .pinDigits: "How many digits new PINs have."
     case .clockZone: "The time zone of moments that phones send without one."
     case .pinsPerHour: "Most PINs an hour for all the app's phones."
-    case .statusUrl: "The address that gets status reports. Absent for none."
+    case .statusUrl: "The address that gets status reports, without its query. Absent for none."
     case .hasPreviousSecret: "Whether the secret before the current one still signs."
+    case .alarm: "Why the app needs attention. Absent if all is well, and of replies to changes."
     case .createdAt: "When Hybrid Messaging was enabled for the app."
     case .updatedAt: "When a setting or the secret last changed."
+    }
+  }
+}
+
+/// Why an app of CM Hybrid Messaging needs attention: many codes are wrong, as when somebody guesses PINs.
+public struct HybridAppAlarm: APIObject, Equatable {
+  public var reason: String
+  public var since: Timestamp
+
+  public init(reason: String, since: Timestamp) {
+    self.reason = reason
+    self.since = since
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case reason, since }
+  public static let schemaName: String? = "HybridAppAlarm"
+  public static let schemaDescription = "Why an app of Hybrid Messaging needs attention."
+  public static let example = HybridAppAlarm(
+    reason: "34 of the 40 codes of the last hour were wrong. Somebody may be guessing PINs.", since: .example)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .reason: "What has happened, and what it may mean."
+    case .since: "When the first of it happened."
+    }
+  }
+}
+
+/// A phone of an app of CM Hybrid Messaging, without what opens its registration.
+public struct HybridPhoneReply: APIObject, Equatable {
+  public var registrationId: RegistrationID
+  public var number: String?
+  public var status: String
+  public var verifiedAt: Timestamp?
+  public var platform: String
+  public var userAgent: String
+  public var hasPushToken: Bool
+  public var getsPushes: Bool
+  public var tokenChangedAt: Timestamp?
+  public var tokenChangedFrom: String?
+  public var createdAt: Timestamp
+  public var changedAt: Timestamp
+
+  public init(
+    registrationId: RegistrationID, number: String?, status: String, verifiedAt: Timestamp?, platform: String,
+    userAgent: String, hasPushToken: Bool, getsPushes: Bool, tokenChangedAt: Timestamp?, tokenChangedFrom: String?,
+    createdAt: Timestamp, changedAt: Timestamp
+  ) {
+    self.registrationId = registrationId
+    self.number = number
+    self.status = status
+    self.verifiedAt = verifiedAt
+    self.platform = platform
+    self.userAgent = userAgent
+    self.hasPushToken = hasPushToken
+    self.getsPushes = getsPushes
+    self.tokenChangedAt = tokenChangedAt
+    self.tokenChangedFrom = tokenChangedFrom
+    self.createdAt = createdAt
+    self.changedAt = changedAt
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case registrationId, number, status, verifiedAt, platform, userAgent, hasPushToken, getsPushes, tokenChangedAt,
+      tokenChangedFrom, createdAt, changedAt
+  }
+  public static let schemaName: String? = "HybridPhone"
+  public static let schemaDescription = "A phone of an app of Hybrid Messaging."
+  public static let example = HybridPhoneReply(
+    registrationId: RegistrationID(12), number: "0031612345678", status: "PinVerified", verifiedAt: .example,
+    platform: "Android", userAgent: "MyApp/1.0 (Android 6.0.1; LGE; Nexus 5X; en_US)", hasPushToken: true,
+    getsPushes: true, tokenChangedAt: .example, tokenChangedFrom: "203.0.113.7", createdAt: .example,
+    changedAt: .example)
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .registrationId: "The registration's number. Its DeviceID is stored nowhere."
+    case .number: "The telephone number that it gave last. Absent if it gave none."
+    case .status: "How far the number is verified, in the words of the phones' protocol."
+    case .verifiedAt: "When the number was verified. Absent if it is not."
+    case .platform: "iOS, Android or WindowsPhone."
+    case .userAgent: "User-Agent of its last POST or PUT."
+    case .hasPushToken: "Whether it gave a push token."
+    case .getsPushes: "Whether it is a device of its number."
+    case .tokenChangedAt: "When another push token last took the place of one. Absent if that never happened."
+    case .tokenChangedFrom: "The address that the newer token came from."
+    case .createdAt: "When it registered."
+    case .changedAt: "When it last changed its registration, or got a PIN."
     }
   }
 }

@@ -63,15 +63,15 @@ public struct SMSSettingsReply: APIObject, Equatable {
   public var pushAppId: PushAppID
   public var provider: SMSProviderKind
   public var sender: String
-  public var url: String
-  public var voiceUrl: String?
+  public var url: ShownURL
+  public var voiceUrl: ShownURL?
   public var account: String
   public var statusUrl: String
   public var alarm: PushAppReply.Alarm?
   public var updatedAt: Timestamp
 
   public init(
-    pushAppId: PushAppID, provider: SMSProviderKind, sender: String, url: String, voiceUrl: String? = nil,
+    pushAppId: PushAppID, provider: SMSProviderKind, sender: String, url: ShownURL, voiceUrl: ShownURL? = nil,
     account: String, statusUrl: String, alarm: PushAppReply.Alarm? = nil, updatedAt: Timestamp
   ) {
     self.pushAppId = pushAppId
@@ -91,7 +91,7 @@ public struct SMSSettingsReply: APIObject, Equatable {
   public static let schemaName: String? = "SMSSettings"
   public static let schemaDescription = "The provider that sends the customer's SMS."
   public static let example = SMSSettingsReply(
-    pushAppId: PushAppID(9), provider: .cm, sender: "Acme", url: "https://gw.messaging.cm.com/v1.0/message",
+    pushAppId: PushAppID(9), provider: .cm, sender: "Acme", url: ShownURL("https://gw.messaging.cm.com/v1.0/message"),
     account: "cm", statusUrl: "https://push.example.com/sms/status/1-vT0c2nUe0nEJzN0bXwKpQy", updatedAt: .example)
 
   public static func describe(_ field: CodingKeys) -> FieldDescription {
@@ -100,12 +100,42 @@ public struct SMSSettingsReply: APIObject, Equatable {
     case .provider: "The kind of provider."
     case .sender: "The sender of messages that name none."
     case .url: "Where messages are posted to, without its query."
-    case .voiceUrl: "Where calls are posted to. Absent if it makes none."
+    case .voiceUrl: "Where calls are posted to, without its query. Absent if it makes none."
     case .account: "Who signs in, never with what."
     case .statusUrl:
-      "Where the provider posts its status reports: enter it in CM's console. Twilio is told with each message."
+      """
+      Where the provider posts its status reports: enter it in CM's console. Twilio is told with each message. It is a secret, and \
+      POST /api/v1/sms/status-address renews it.
+      """
     case .alarm: "Why the provider needs attention, such as a refused sign-in. Absent if all is well."
     case .updatedAt: "When it last changed."
+    }
+  }
+}
+
+/// A telephone number that gets SMS again, and the opt-out that this undid.
+public struct SMSOptOutReply: APIObject, Equatable {
+  public var number: String
+  public var optedOutAt: Timestamp
+  public var reason: String?
+
+  public init(number: String, optedOutAt: Timestamp, reason: String?) {
+    self.number = number
+    self.optedOutAt = optedOutAt
+    self.reason = reason
+  }
+
+  public enum CodingKeys: String, CodingKey, CaseIterable { case number, optedOutAt, reason }
+  public static let schemaName: String? = "SMSOptOut"
+  public static let schemaDescription = "An opt-out of SMS that was undone."
+  public static let example = SMSOptOutReply(
+    number: "0031612345678", optedOutAt: .example, reason: "37 opted out (national blacklist)")
+
+  public static func describe(_ field: CodingKeys) -> FieldDescription {
+    switch field {
+    case .number: "The telephone number, which gets SMS again."
+    case .optedOutAt: "When its opt-out came."
+    case .reason: "The provider's words for it."
     }
   }
 }

@@ -25,6 +25,11 @@ import Wire
         ("templates/offer?version=1", ["template", "show", "offer", "--version", "1"]),
         ("triggers", ["trigger", "list"]), ("triggers/1", ["trigger", "show", "1"]),
         ("hybrid", ["hybrid", "list"]), ("hybrid/com.acme.app", ["hybrid", "show", "com.acme.app"]),
+        ("hybrid/com.acme.app/phones", ["hybrid", "phones", "com.acme.app"]),
+        (
+          "hybrid/com.acme.app/phones?number=0031612345678&limit=1",
+          ["hybrid", "phones", "com.acme.app", "--number", "0031612345678", "--limit", "1"]
+        ),
         ("datasync", ["datasync", "list"]),
         ("sendouts", ["sendout", "list"]), ("sendouts?limit=1", ["sendout", "list", "--limit", "1"]),
         ("sendouts/\(sendout)", ["sendout", "show", "\(sendout)"]),
@@ -93,6 +98,14 @@ import Wire
       TriggerRequest(name: "Order", appId: SendingBench.appID, message: MessageBody(alert: "{{orderNo}}")))
     _ = try await HybridApps(bench.pool).enable(
       bench.customer, HybridAppRequest(appId: SendingBench.appID, sender: "ACME"), vault: bench.vault)
+    for number in ["31612345678", "31687654321"] {
+      try await bench.database.query(
+        """
+        INSERT INTO hybrid_registration (customer_id, device_hash, app_id, platform, user_agent, number, status, token_changed_at,
+          token_changed_from)
+        VALUES ($1::bigint, sha256(convert_to($2::text, 'UTF8')), $3::text, 'iOS', 'ios', $2::text, 'WaitingForPin', now(), '203.0.113.7')
+        """, bench.customer.rawValue, number, SendingBench.appID)
+    }
     let devices = try await bench.addDevices(4)
     bench.simulator.apns.rule(.token("dead"), .refuse(status: 400, reason: "BadDeviceToken"))
     try await bench.addDevices(1, from: 5, prefix: "dead")

@@ -115,9 +115,9 @@ import Wire
           SELECT 1, 1, contact_id, token, decode(token, 'hex')
           FROM made, LATERAL (SELECT CASE WHEN n % 4 = 1 THEN 'dd' ELSE 'ab' END || lpad(to_hex(n), 62, '0') AS token) AS t
           RETURNING contact_id, token)
-        INSERT INTO hybrid_registration (customer_id, registration_id, app_id, platform, user_agent, number, status, verified_at,
+        INSERT INTO hybrid_registration (customer_id, device_hash, app_id, platform, user_agent, number, status, verified_at,
                                          push_token, device_number, device_token)
-        SELECT 1, ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, '\(ProcessFixture.appID)', 'iOS', 'Acme (iOS)', number,
+        SELECT 1, sha256(uuid_send(('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid)), '\(ProcessFixture.appID)', 'iOS', 'Acme (iOS)', number,
                'PinVerified', now(), token, number, token
         FROM made JOIN phone USING (contact_id)
         """)

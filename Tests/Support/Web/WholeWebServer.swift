@@ -113,7 +113,7 @@ public struct WholeWebServer: Sendable {
   }
 
   /// Where providers of SMS post their status reports.
-  public var smsAddresses: SMSStatusAddresses { SMSStatusAddresses(key: Array(0..<32), publicURL: Self.publicURL) }
+  public let smsAddresses = SMSStatusAddresses(key: Array(0..<32), publicURL: Self.publicURL)
 
   private var pages: PageRoutes {
     let opens = Opens(pool)

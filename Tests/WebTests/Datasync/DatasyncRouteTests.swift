@@ -185,6 +185,24 @@ import Wire
     }
   }
 
+  @Test func `A webhook's query is shown nowhere, and stays when the settings are sent back`() async throws {
+    try await withTree { tree in
+      let base = "/datasync/v2/com.acme.app/settings"
+      func hook(_ uri: String) -> String {
+        #"{"destinations":{"h":{"enabled":true,"subscribeDurationSeconds":60,"destinationUris":[{"uri":"\#(uri)"}]}}}"#
+      }
+      let saved = try await tree.server.send(
+        "PUT", "\(base)/webhooks", key: tree.secret, json: hook("https://hooks.example.com/a?key=canary"))
+      let shown = try await tree.server.send("GET", base, key: tree.secret)
+      #expect(saved.status == 200 && saved.text == shown.text && shown.text.contains("https://hooks.example.com/a\""))
+      let back = try await tree.server.send(
+        "PUT", "\(base)/webhooks", key: tree.secret, json: hook("https://hooks.example.com/a"))
+      #expect(back.text == shown.text)
+      let audit = try await tree.server.send("GET", "/api/v1/audit", key: tree.admin)
+      #expect([saved, shown, back, audit].allSatisfy { !$0.text.contains("canary") })
+    }
+  }
+
   @Test func `Webhooks lead to the internet alone, with certificates and the one header`() async throws {
     try await withTree { tree in
       func save(_ destination: String) async throws -> TestReply {

@@ -128,7 +128,16 @@ private struct Tour: Sendable {
       #"{"provider":"cm","sender":"Acme","productToken":"token","url":"\#(bench.simulator.cmURL)"}"#)
     try await send("GET", "/api/v1/sms")
     try await send("POST", "/api/v1/sms/check")
-    let path = "/sms/status/\(try settings.json.string("statusUrl")?.split(separator: "/").last ?? "")"
+    let renewed = try await send("POST", "/api/v1/sms/status-address")
+    #expect(try renewed.json.string("statusUrl") != settings.json.string("statusUrl"))
+    let app = try await PushApps(bench.pool).resolve(bench.customer, appID: PushApp.smsAppID)
+    let known = #"{"originalId":"0031600000009","deviceInfo":[{"devicetoken":"+31600000009"}]}"#
+    try await send("PUT", "/rest/\(bench.customer)/apps/sms/pushdevices", known)
+    try await bench.database.query(
+      "UPDATE device SET invalidated_at = now(), invalidation_type = -1, invalidation_reason = 'x' WHERE push_app_id = $1::bigint",
+      app.id.rawValue)
+    try await send("DELETE", "/api/v1/sms/optouts/0031600000009")
+    let path = "/sms/status/\(try renewed.json.string("statusUrl")?.split(separator: "/").last ?? "")"
     try await send(
       "POST", path, #"{"messages":{"msg":{"reference":"10000001","status":{"code":"2"}}}}"#)
     try await send("GET", "\(path)?reference=10000001&status=2")
@@ -177,6 +186,7 @@ private struct Tour: Sendable {
     let path = "/v1.0/deviceregistrations"
     hold("POST", path, try await phone.register(#"{"Msisdn":"0031612345678"}"#))
     hold("GET", path, try await phone.send("GET", path))
+    try await send("GET", "/api/v1/hybrid/com.acme.app/phones?number=0031612345678")
     hold("PUT", path, try await phone.put(#"{"PushToken":"aa"}"#))
     hold("GET", "/v1.0/geoip", try await phone.send("GET", "/v1.0/geoip"))
     hold("GET", "/v1.0/messages", try await phone.send("GET", "/v1.0/messages"))

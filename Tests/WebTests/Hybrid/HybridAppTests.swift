@@ -58,6 +58,8 @@ import Wire
     (#"{"clockZone":"UTC'; --"}"#, "clockZone must be"), (#"{"pinsPerHour":1000001}"#, "pinsPerHour must be"),
     (#"{"pinsPerHour":0}"#, "pinsPerHour must be a whole number from 1"),
     (#"{"statusUrl":"http://acme.example.com"}"#, "statusUrl must be an https address"),
+    (#"{"statusUrl":"https://user:word@acme.example.com/"}"#, "statusUrl must be an https address without a user"),
+    (#"{"pinDigits":3}"#, "pinDigits must be a whole number from 4"), (#"{"pinDigits":9}"#, "pinDigits must be"),
     (#"{"messageType":"urgent"}"#, "messageType"), (#"{"appSecret":"x"}"#, "appSecret is not a known field"),
   ])
   func `Settings that cannot be are refused, and change nothing`(json: String, error: String) async throws {

@@ -491,7 +491,7 @@ import Wire
       }
       let pool = phones.database.pool
       try await PhoneRegistrations.forgetExpired(phones.customer, eventsAfterDays: 1, in: pool)
-      #expect(try await count() == [1, 3, 2])
+      #expect(try await count() == [1, 6, 2])
       for change in [
         "UPDATE hybrid_signature SET at = at - interval '2 days'",
         "UPDATE hybrid_pin_event SET at = at - interval '2 days'",
@@ -516,6 +516,184 @@ import Wire
       for (phone, status) in [(verified, 200), (changed, 200), (unused, 404)] {
         #expect(try await phone.send("GET", "/v1.0/deviceregistrations").status == status)
       }
+    }
+  }
+
+  @Test func `No table has a phone's DeviceID, and no other than its phone is shown it`() async throws {
+    try await withPhoneServer { phones in
+      let phone = try await phones.phone(verified: "0031612345678", token: "aa")
+      _ = try await phone.put(#"{"VerificationCode":"x"}"#)
+      let id = try #require(phone.deviceID)
+      let tables = try await phones.database.query(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'")
+      #expect(tables.count > 30)
+      for table in try tables.map({ try $0.decode(String.self) }) {
+        let rows = try await phones.database.query(
+          "SELECT t::text FROM \(table) t WHERE t::text ILIKE '%' || $1::text || '%' OR t::text ILIKE '%' || $2::text || '%'",
+          id, id.replacing("-", with: ""))
+        #expect(rows.isEmpty, "\(table)")
+      }
+      let listed = try await phones.managed.send("GET", "/api/v1/hybrid/com.acme.app/phones")
+      #expect(try listed.json.array("items")?.first?.string("number") == "0031612345678")
+      for path in ["hybrid/com.acme.app/phones", "audit", "reports/timeline?contact=0031612345678"] {
+        let reply = try await phones.managed.send("GET", "/api/v1/\(path)")
+        #expect(reply.status == 200 && !reply.text.contains(id), "\(path)")
+      }
+      // In capitals it is the same.
+      var loud = phone
+      loud.deviceID = id.uppercased()
+      #expect(try await loud.send("GET", "/v1.0/deviceregistrations").json.string("DeviceID") == id.lowercased())
+    }
+  }
+
+  @Test func `A phone whose place another token takes is told, and the registration shows when and from where`()
+    async throws
+  {
+    try await withPhoneServer { phones in
+      var phone = phones.phone()
+      phone.userAgent = "ios"
+      let tokens = ["ab", "cd", "ef"].map { String(repeating: $0, count: 32) }
+      try await phone.register(#"{"Msisdn":"0031612345678","PushToken":"\#(tokens[0])"}"#)
+      _ = try await phone.put(#"{"VerificationCode":"\#(try await phones.pin("0031612345678"))"}"#)
+      /// Who was told what, in the order of their pushes.
+      func told() async throws -> [String] {
+        try await phones.database.query(
+          """
+          SELECT d.token || ' ' || (m.body ->> 'alert')
+          FROM push p JOIN device d USING (customer_id, device_id) JOIN push_app a USING (customer_id, push_app_id)
+          JOIN message m ON m.customer_id = p.customer_id AND m.sendout_id = p.sendout_id AND p.push_no = ANY (m.push_nos)
+          WHERE a.app_id = 'com.acme.app' ORDER BY p.push_no
+          """
+        ).map { try $0.decode(String.self) }
+      }
+      func shown() async throws -> JSONValue {
+        try #require(
+          try await phones.managed.send("GET", "/api/v1/hybrid/com.acme.app/phones?number=0031612345678").json
+            .array("items")?.first)
+      }
+      #expect(try await told() == [])
+      let fresh = try await shown()
+      #expect(fresh["tokenChangedAt"] == nil && fresh["getsPushes"] == true)
+      // The same token again is no change.
+      _ = try await phone.put(#"{"PushToken":"\#(tokens[0])"}"#)
+      #expect(try await told() == [])
+      #expect(try await shown()["tokenChangedAt"] == nil)
+
+      _ = try await phone.put(#"{"PushToken":"\#(tokens[1])"}"#)
+      let words = HybridAppReply.movedTextOfHub
+      #expect(try await told() == ["\(tokens[0]) \(words)"])
+      let changed = try await shown()
+      #expect(changed.string("tokenChangedFrom") == "127.0.0.1" && changed.string("tokenChangedAt") != nil)
+      #expect(!(try await phones.managed.send("GET", "/api/v1/hybrid/com.acme.app/phones")).text.contains(tokens[1]))
+
+      // No way round it: notifications off, another token, and on again. The text is the app's.
+      _ = try await phones.managed.send("PATCH", "/api/v1/hybrid/com.acme.app", json: #"{"movedText":"Moved"}"#)
+      try await waitUntil { [phone] in
+        _ = try await phone.put(#"{"RegisteredForPushNotification":false}"#)
+        _ = try await phone.put(#"{"PushToken":"\#(tokens[2])"}"#)
+        _ = try await phone.put(#"{"RegisteredForPushNotification":true}"#)
+        return try await told().count == 2
+      }
+      #expect(try await told()[1].hasPrefix(tokens[1]))
+    }
+  }
+
+  @Test func `Wrong codes are limited for a number, an address and an app, and then a right one is refused as well`()
+    async throws
+  {
+    try await withPhoneServer { phones in
+      /// Lets PINs go on, but no codes.
+      func forgetPINs() async throws {
+        try await phones.database.query("DELETE FROM hybrid_pin_rate WHERE subject NOT LIKE 'codes/%'")
+      }
+      func guess(_ phone: TestPhone, _ number: String, _ count: Int) async throws -> [Int] {
+        var statuses: [Int] = []
+        for index in 0..<count {
+          if index % 5 == 0 {
+            try await forgetPINs()
+            #expect(try await phone.put(#"{"Msisdn":"\#(number)"}"#).status == 200)
+          }
+          statuses.append(try await phone.put(#"{"VerificationCode":"x"}"#).status)
+        }
+        return statuses
+      }
+      func tryRight(_ phone: TestPhone, _ number: String) async throws -> TestReply {
+        try await forgetPINs()
+        #expect(try await phone.put(#"{"Msisdn":"\#(number)"}"#).status == 200)
+        return try await phone.put(#"{"VerificationCode":"\#(try await phones.pin(number))"}"#)
+      }
+      func passTime(_ subject: String, _ time: String) async throws {
+        try await phones.database.query(
+          "UPDATE hybrid_pin_rate SET sent_at = ARRAY[sent_at[1] - interval '\(time)'] WHERE subject LIKE '\(subject)'")
+      }
+      let (first, second) = ("0031612345678", "0031687654321")
+      var phone = phones.phone()
+      try await phone.register()
+      #expect(try await guess(phone, first, 15) == Array(repeating: 200, count: 15))
+      let refused = try await tryRight(phone, first)
+      let wait = try #require(refused.header("Retry-After").flatMap { Int($0) })
+      #expect(refused.status == 429 && (5000...5760).contains(wait), "\(refused)")
+      #expect(
+        try await phone.send("GET", "/v1.0/deviceregistrations").json.string("RegistrationStatus") == "WaitingForPin")
+      // More than half of so many codes were wrong.
+      let alarm = try await phones.managed.send("GET", "/api/v1/hybrid/com.acme.app").json["alarm"]
+      #expect(alarm?.string("reason")?.hasPrefix("15 of the 15 codes of the last hour were wrong.") == true)
+
+      // Another number has five left at this address.
+      var other = phones.phone()
+      try await other.register()
+      #expect(try await guess(other, second, 6) == [200, 200, 200, 200, 200, 429])
+      // A right code takes nothing, however often.
+      try await passTime("codes/%", "3 minutes")
+      #expect(try await tryRight(other, second).json.string("RegistrationStatus") == "PinVerified")
+      let third = "0031611111111"
+      #expect(try await tryRight(other, third).json.string("RegistrationStatus") == "PinVerified")
+      #expect(try await guess(other, second, 2) == [200, 429])
+
+      // Time gives codes back to a number: one in 96 minutes.
+      try await passTime("codes/number/%", "97 minutes")
+      try await passTime("codes/address/%", "1 hour")
+      #expect(try await guess(phone, first, 2) == [200, 429])
+
+      // However many numbers and addresses: an app of few PINs has twenty an hour.
+      _ = try await phones.managed.send("PATCH", "/api/v1/hybrid/com.acme.app", json: #"{"pinsPerHour":100}"#)
+      try await phones.database.query("DELETE FROM hybrid_pin_rate WHERE subject LIKE 'codes/%'")
+      var statuses: [Int] = []
+      for last in 0..<5 {
+        var stranger = phones.phone()
+        try await stranger.register()
+        statuses += try await guess(stranger, "003162222222\(last)", 5)
+        try await phones.database.query(
+          "DELETE FROM hybrid_pin_rate WHERE subject LIKE 'codes/number/%' OR subject LIKE 'codes/address/%'")
+      }
+      #expect(statuses == Array(repeating: 200, count: 20) + Array(repeating: 429, count: 5))
+    }
+  }
+
+  @Test(arguments: [4, 6, 8])
+  func `New PINs have as many digits as the app is set to, and one that was sent stays as it is`(digits: Int)
+    async throws
+  {
+    try await withPhoneServer { phones in
+      func set(_ digits: Int) async throws {
+        let set = try await phones.managed.send(
+          "PATCH", "/api/v1/hybrid/com.acme.app", json: #"{"pinDigits":\#(digits)}"#)
+        #expect(try set.json.integer("pinDigits") == Int64(digits))
+      }
+      func sent(_ number: String) async throws -> Substring? {
+        try await phones.texts(number).last?.split(separator: " ").last
+      }
+      try await set(digits)
+      var phone = phones.phone()
+      try await phone.register(#"{"Msisdn":"0031612345678"}"#)
+      let pin = try #require(try await sent("0031612345678"))
+      #expect(pin.utf8.count == digits && pin.utf8.allSatisfy { (0x30...0x39).contains($0) })
+      try await set(5)
+      var other = phones.phone()
+      try await other.register(#"{"Msisdn":"0031687654321"}"#)
+      #expect(try await sent("0031687654321")?.utf8.count == 5)
+      #expect(
+        try await phone.put(#"{"VerificationCode":"\#(pin)"}"#).json.string("RegistrationStatus") == "PinVerified")
     }
   }
 

@@ -20,6 +20,7 @@ import Wire
     "/api/v1/apps/{id}/check": Case(path: "/api/v1/apps/1/check"),
     "/api/v1/apps/{id}/identity": Case(path: "/api/v1/apps/1/identity"),
     "/api/v1/sms/check": Case(path: "/api/v1/sms/check"),
+    "/api/v1/sms/status-address": Case(path: "/api/v1/sms/status-address"),
     "/api/v1/lists": Case(path: "/api/v1/lists", json: #"{"name":"newsletter"}"#),
     "/api/v1/sendouts": Case(
       path: "/api/v1/sendouts", json: #"{"appId":"com.acme.app","audience":{"all":true},"message":{"alert":"x"}}"#),

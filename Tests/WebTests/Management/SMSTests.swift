@@ -237,6 +237,70 @@ import Wire
     }
   }
 
+  @Test func `A renewed address for status reports opens, and the one before no more`() async throws {
+    try await withServer { bench, server, key in
+      #expect(try await server.send("POST", "/api/v1/sms/status-address", key: key).status == 404)
+      let set = try await server.send(
+        "PUT", "/api/v1/sms", key: key,
+        json: #"{"provider":"cm","sender":"Acme","productToken":"sesame","url":"\#(bench.simulator.cmURL)?key=canary"}"#
+      )
+      #expect(set.status == 200 && !set.text.contains("canary"), "\(set)")
+      let renewed = try await server.send("POST", "/api/v1/sms/status-address", key: key)
+      #expect(renewed.status == 201, "\(renewed)")
+      #expect(try await server.send("GET", "/api/v1/sms", key: key).text == renewed.text)
+      let report = #"{"messages":{"msg":{"reference":"10000001","status":{"code":"2"}}}}"#
+      var tokens: [String] = []
+      for (reply, status) in [(set, 404), (renewed, 200)] {
+        tokens.append(String(try #require(try reply.json.string("statusUrl")?.split(separator: "/").last)))
+        #expect(try await server.send("POST", "/sms/status/\(tokens.last ?? "")", json: report).status == status)
+      }
+      #expect(tokens[0] != tokens[1])
+      let log = try await server.send("GET", "/api/v1/audit", key: key)
+      #expect(log.text.contains("sms.rotate") && !tokens.contains { log.text.contains($0) })
+      // Another hub that starts now has the new one.
+      let fresh = SMSStatusAddresses(key: Array(0..<32), publicURL: "https://push.example.com")
+      #expect(fresh.customer(of: tokens[0]) == bench.customer)
+      try await fresh.refresh(from: bench.pool)
+      #expect(fresh.customer(of: tokens[0]) == nil && fresh.customer(of: tokens[1]) == bench.customer)
+    }
+  }
+
+  @Test func `An opt-out that a report brought is undone by an admin, and the audit log has both`() async throws {
+    try await withServer { bench, server, key in
+      let set = try await server.send(
+        "PUT", "/api/v1/sms", key: key,
+        json: #"{"provider":"cm","sender":"Acme","productToken":"sesame","url":"\#(bench.simulator.cmURL)"}"#)
+      try await register(["31612345671", "31612345672"], bench)
+      try await bench.withHubs {
+        let key = try await send(bench, MessageBody(alert: "Hi"))
+        try await bench.until(key, .finished)
+      }
+      let path = "/sms/status/\(try set.json.string("statusUrl")?.split(separator: "/").last ?? "")"
+      let reference = try #require(bench.simulator.sms.messages.first { $0.to == "31612345671" }?.reference)
+      let report = #"{"messages":{"msg":{"reference":"\#(reference)","status":{"code":"3","errorCode":"37"}}}}"#
+      #expect(try await server.send("POST", path, json: report).status == 200)
+      func audience() async throws -> Int {
+        try await bench.withHubs {
+          let key = try await send(bench, MessageBody(alert: "Again"))
+          return Int(try await bench.until(key, .finished).counts?.audience ?? 0)
+        }
+      }
+      #expect(try await audience() == 1)
+      let undone = try await server.send("DELETE", "/api/v1/sms/optouts/0031612345671", key: key)
+      #expect(undone.status == 200, "\(undone)")
+      #expect(try undone.json.string("reason") == "37 opted out (national blacklist)")
+      #expect(try await audience() == 2)
+      for number in ["0031612345671", "0031612345672", "0031699999999"] {
+        #expect(try await server.send("DELETE", "/api/v1/sms/optouts/\(number)", key: key).status == 404)
+      }
+      #expect(try await server.send("DELETE", "/api/v1/sms/optouts/0612", key: key).status == 400)
+      let log = try await server.send("GET", "/api/v1/audit", key: key)
+      let line = try #require(try log.json.array("items")?.first)
+      #expect(line.string("action") == "sms.allow" && line.string("target") == "number 0031612345671")
+      #expect(line["before"]?.string("reason") == "37 opted out (national blacklist)")
+    }
+  }
+
   @Test func `Carma's replies show no telephone numbers among the devices`() async throws {
     try await withServer { bench, server, key in
       _ = try await server.send(

@@ -67,6 +67,8 @@ extension TenantCrossing {
     TenantCrossing("GET /api/v1/sms", at: "/api/v1/sms"),
     TenantCrossing("PUT /api/v1/sms", at: "/api/v1/sms", json: #"{"provider":"cm","sender":"x"}"#),
     TenantCrossing("POST /api/v1/sms/check", at: "/api/v1/sms/check"),
+    TenantCrossing("POST /api/v1/sms/status-address", at: "/api/v1/sms/status-address"),
+    TenantCrossing("DELETE /api/v1/sms/optouts/{number}", at: "/api/v1/sms/optouts/0031612345678"),
   ]
 
   private static let lists = [
@@ -151,6 +153,7 @@ extension TenantCrossing {
       TenantCrossing("GET /api/v1/hybrid/{appId}", { "/api/v1/hybrid/\($0)" }, app),
       TenantCrossing("PATCH /api/v1/hybrid/{appId}", { "/api/v1/hybrid/\($0)" }, app, json: #"{"sender":"x"}"#),
       TenantCrossing("POST /api/v1/hybrid/{appId}/secret", { "/api/v1/hybrid/\($0)/secret" }, app),
+      TenantCrossing("GET /api/v1/hybrid/{appId}/phones", { "/api/v1/hybrid/\($0)/phones" }, app),
     ]
     // No access key opens what phones sign for. PhoneRegistrationTests cross these with another app's signature.
     + [

@@ -6,7 +6,7 @@ import Wire
 /// `/v1.0`, CM Hybrid Messaging's REST for phones, and `/api/v1/hybrid`, its apps.
 enum HybridOperations {
   static let all: [APIOperation] = [
-    list, enable, show, change, rotate, showPhone, addPhone, changePhone, call, messages, confirm,
+    list, enable, show, change, rotate, phones, showPhone, addPhone, changePhone, call, messages, confirm,
   ]
 
   private static let list = APIOperation(
@@ -57,6 +57,20 @@ enum HybridOperations {
     responses: [.created("What the app's phones sign with.", IssuedHybridApp.example)],
     errors: [unknown])
 
+  private static let phones = APIOperation(
+    method: .get, path: "/api/v1/hybrid/{appId}/phones", id: "listHybridPhones", tag: .hybrid, security: .key(.admin),
+    summary: "List the phones of an app",
+    description: """
+      How far their numbers are verified, and when and from where a push token changed last. That needs no PIN: a phone whose place \
+      another token takes is told by a push, as far as its push service takes one.
+      """,
+    parameters: [
+      appID, .after("registration"), .limit,
+      .query("number", .string(), "Only phones that gave this telephone number last.", example: "0031612345678"),
+    ],
+    responses: [.ok("A page of phones.", Page<HybridPhoneReply, RegistrationID>.example)],
+    errors: [unknown, .error("The number is none.", HTTPErrorResponse.noNumber)])
+
   private static let showPhone = APIOperation(
     method: .get, path: "/v1.0/deviceregistrations", id: "showPhone", tag: .hybrid, security: .mac,
     summary: "Show the phone's registration",
@@ -76,9 +90,10 @@ enum HybridOperations {
     method: .put, path: "/v1.0/deviceregistrations", id: "changePhone", tag: .hybrid, security: .mac,
     summary: "Change the phone's registration, or verify its number",
     description: """
-      Absent members stay as they are. An `Msisdn` that is not verified yet gets a PIN of five digits by SMS; another one starts \
+      Absent members stay as they are. An `Msisdn` that is not verified yet gets a PIN by SMS, of five digits unless the app is set to others; another one starts \
       over. The PIN is good for ten minutes and five tries. A `VerificationCode` is tried: `RegistrationStatus` says the result. A \
-      number gets three SMS an hour and ten a day; phones of one address get twenty an hour.
+      number gets three SMS an hour and ten a day; phones of one address get twenty an hour. Fifteen wrong codes a day are taken of a \
+      number, twenty an hour of the app's phones at an address, and of the app a tenth of its PINs an hour.
 
       A signature that was used before is taken only with the same body.
       """,
@@ -167,6 +182,7 @@ enum HybridOperations {
     "The phone is unknown, User-Agent names no platform, or a value is wrong.", HybridError.deviceUnknown,
     HTTPErrorResponse.noPlatform, HybridError.invalid(field: "Msisdn", problem: "is wrong"))
   private static let tooMany = APIResponse.error(
-    "The number, or its address, got too many PINs.", HybridError.tooManyPINs(wait: .seconds(3600)))
+    "The number, the address or the app got too many PINs, or sent too many wrong codes.",
+    HybridError.tooManyPINs(wait: .seconds(3600)))
   private static let noSMS = APIResponse.error("The customer has nothing to send SMS with.", HybridError.noSMS)
 }

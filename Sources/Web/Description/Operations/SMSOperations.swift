@@ -4,7 +4,7 @@ import Wire
 
 /// `/api/v1/sms` and `/sms/status/{token}`.
 enum SMSOperations {
-  static let all: [APIOperation] = [save, show, check, report, reportByGet]
+  static let all: [APIOperation] = [save, show, check, rotate, allow, report, reportByGet]
 
   private static let save = APIOperation(
     method: .put, path: "/api/v1/sms", id: "saveSMS", tag: .sms, security: .key(.admin),
@@ -44,6 +44,36 @@ enum SMSOperations {
     errors: [
       missing,
       .error("What signs in cannot be decrypted.", RegistryError.sealed(what: "push_credential/1/9/sms_account")),
+    ])
+
+  private static let rotate = APIOperation(
+    method: .post, path: "/api/v1/sms/status-address", id: "rotateSMSStatusAddress", tag: .sms, security: .key(.admin),
+    summary: "Renew the address for status reports",
+    description: """
+      For an address that leaked. The one before is refused from now on, by other hubs within a moment. Enter the reply's `statusUrl` at \
+      the provider; until then its reports are lost, as are Twilio's of messages that left before.
+      """,
+    parameters: [.idempotencyKey],
+    responses: [.created("The provider, with its new address.", SMSSettingsReply.example)],
+    errors: [
+      missing,
+      .error("What signs in cannot be decrypted.", RegistryError.sealed(what: "push_credential/1/9/sms_account")),
+    ])
+
+  private static let allow = APIOperation(
+    method: .delete, path: "/api/v1/sms/optouts/{number}", id: "allowSMS", tag: .sms, security: .key(.admin),
+    summary: "Undo the opt-out of a number",
+    description: """
+      A provider said that the number has opted out, and it gets no SMS since. From now on it does. Only do this when its owner asks for \
+      it: the provider may have the opt-out in a list of its own, and then refuses the next SMS.
+      """,
+    parameters: [
+      .path("number", .string(1...40), "The telephone number with its country code.", example: "0031612345678")
+    ],
+    responses: [.ok("The opt-out that was undone.", SMSOptOutReply.example)],
+    errors: [
+      missing, .error("The number is none.", HTTPErrorResponse.noNumber),
+      .error("It has not opted out.", HTTPErrorResponse.noOptOut),
     ])
 
   private static let report = APIOperation(
