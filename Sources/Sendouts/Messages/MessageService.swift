@@ -321,12 +321,21 @@ public final class MessageService: Sendable {
     return try await find(customer, earlier.message)
   }
 
-  /// - Throws: `SendoutError.messageUnknown`.
-  public func find(_ customer: CustomerID, _ id: MessageID) async throws -> MessageReply {
+  /// - Parameter allowed: the only app whose messages the caller may see; `nil` for all.
+  /// - Throws: `SendoutError.messageUnknown`, also for a message that the caller may not see.
+  public func find(_ customer: CustomerID, _ id: MessageID, allowed: String? = nil) async throws -> MessageReply {
     guard let (reference, deliverAt, pushes) = try await Messages(database).find(customer, id) else {
       throw SendoutError.messageUnknown(id)
     }
     let apps = try await apps.all(customer)
+    if let allowed {
+      let rows = try await database.query(SendoutQueries.find, customer.rawValue, id.sendout.rawValue)
+      let ofStream = try rows.first.map { try Sendout($0).apps } ?? []
+      guard !ofStream.isEmpty, ofStream.allSatisfy({ id in apps.contains { $0.id == id && $0.appID == allowed } })
+      else {
+        throw SendoutError.messageUnknown(id)
+      }
+    }
     return MessageReply(
       messageId: id, reference: reference, deliverAt: deliverAt.map(Wire.Timestamp.init),
       isDue: deliverAt.map { $0 <= now() } ?? true,

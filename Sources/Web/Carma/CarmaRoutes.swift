@@ -28,16 +28,16 @@ public struct CarmaRoutes: RouteSet {
   public func addRoutes(to routes: RouteTable) {
     for name in ["pushdevices", "devices"] {
       let path = RouterPath("/rest/{customerId}/apps/{appId}/\(name)")
-      routes.put(path, use: register)
-      routes.put(path.appendingPath("invalidation"), use: invalidate)
+      routes.add(.put, path, bound: .ownApp, use: register)
+      routes.add(.put, path.appendingPath("invalidation"), bound: .ownApp, use: invalidate)
       // Browsers register themselves.
       routes.openToPages(path)
       routes.openToPages(path.appendingPath("invalidation"))
-      routes.get(path.appendingPath("{originalId}"), use: show)
+      routes.add(.get, path.appendingPath("{originalId}"), bound: .ownApp, use: show)
       routes.fastPath(.put, "/rest/{customerId}/apps/{appId}/\(name)", answer: registerFromCaches)
       routes.fastPath(.get, "/rest/{customerId}/apps/{appId}/\(name)/{originalId}", answer: showFromCaches)
       // A contact may be called so, too; the router looks at the plain word only.
-      routes.get(path.appendingPath("invalidation"), use: show)
+      routes.add(.get, path.appendingPath("invalidation"), bound: .ownApp, use: show)
     }
   }
 }

@@ -22,9 +22,9 @@ public struct CarmaTriggerRoutes: RouteSet {
   }
 
   public func addRoutes(to routes: RouteTable) {
-    routes.get("/rest/{customerId}/triggers", use: list)
-    routes.get("/rest/{customerId}/triggers/{triggerId}", use: show)
-    routes.post("/rest/{customerId}/triggers/{triggerId}/messages", use: send)
+    routes.add(.get, "/rest/{customerId}/triggers", bound: .ownApp, use: list)
+    routes.add(.get, "/rest/{customerId}/triggers/{triggerId}", bound: .ownApp, use: show)
+    routes.add(.post, "/rest/{customerId}/triggers/{triggerId}/messages", bound: .ownApp, use: send)
   }
 
   private func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {

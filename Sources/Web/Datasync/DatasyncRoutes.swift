@@ -34,16 +34,16 @@ public struct DatasyncRoutes: RouteSet {
 
   public func addRoutes(to routes: RouteTable) {
     let data = "\(Self.base)/data"
-    routes.tree(.get, data, use: read)
-    routes.tree(.put, data, use: put)
-    routes.tree(.patch, data, use: patch)
-    routes.tree(.post, data, use: post)
-    routes.tree(.delete, data, use: remove)
-    routes.get("\(Self.base)/subscriptions", use: listSubscriptions)
-    routes.post("\(Self.base)/subscriptions", use: subscribe)
-    routes.delete("\(Self.base)/subscriptions/{subscriptionId}", use: unsubscribe)
-    routes.get("\(Self.base)/settings", use: showSettings)
-    routes.put("\(Self.base)/settings/webhooks", use: saveWebhooks)
+    routes.tree(.get, data, bound: .ownApp, use: read)
+    routes.tree(.put, data, bound: .ownApp, use: put)
+    routes.tree(.patch, data, bound: .ownApp, use: patch)
+    routes.tree(.post, data, bound: .ownApp, use: post)
+    routes.tree(.delete, data, bound: .ownApp, use: remove)
+    routes.add(.get, "\(Self.base)/subscriptions", bound: .ownApp, use: listSubscriptions)
+    routes.add(.post, "\(Self.base)/subscriptions", bound: .ownApp, use: subscribe)
+    routes.add(.delete, "\(Self.base)/subscriptions/{subscriptionId}", bound: .ownApp, use: unsubscribe)
+    routes.add(.get, "\(Self.base)/settings", bound: .ownApp, use: showSettings)
+    routes.add(.put, "\(Self.base)/settings/webhooks", bound: .ownApp, use: saveWebhooks)
   }
 
   /// What the secret opens, and the app of the path.

@@ -15,9 +15,9 @@ public struct DescriptionRoutes: RouteSet {
   }
 
   public func addRoutes(to routes: RouteTable) {
-    routes.get("/openapi.json") { [document] _, _ in JSONReply.make(bytes: document) }
+    routes.add(.get, "/openapi.json", bound: .noKey) { [document] _, _ in JSONReply.make(bytes: document) }
     routes.allowTrailingSlash("/swagger/")
-    routes.get("/swagger/") { [page] request, _ in
+    routes.add(.get, "/swagger/", bound: .noKey) { [page] request, _ in
       guard request.uri.path.hasSuffix("/") else {
         return Response(status: .permanentRedirect, headers: [.location: "/swagger/"])
       }

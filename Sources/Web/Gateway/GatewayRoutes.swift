@@ -25,10 +25,10 @@ public struct GatewayRoutes: RouteSet {
 
   public func addRoutes(to routes: RouteTable) {
     for path in Self.paths {
-      routes.post(path, use: send)
+      routes.add(.post, path, bound: .refused, use: send)
       routes.fastPath(.post, path.description, answer: sendFromCaches)
     }
-    routes.get(Self.paths[0], use: sendQuery)
+    routes.add(.get, Self.paths[0], bound: .refused, use: sendQuery)
     // As CM's gateway does.
     routes.refuseOtherMethods(at: Self.paths[0].description, with: .nothing)
   }

@@ -20,7 +20,7 @@ public struct GeoIPRoutes: RouteSet {
   }
 
   public func addRoutes(to routes: RouteTable) {
-    routes.get("/v1.0/geoip") { request, context in
+    routes.add(.get, "/v1.0/geoip", bound: .noKey) { request, context in
       try await authenticate(request, context)
       return Self.answer(context, countries)
     }

@@ -34,8 +34,8 @@ public struct HealthRoutes: RouteSet {
   }
 
   public func addRoutes(to routes: RouteTable) {
-    routes.get("/healthz") { _, _ in try JSONReply.make(.ok, HealthReply()) }
-    routes.get("/readyz") { [unavailableReason] _, _ in
+    routes.add(.get, "/healthz", bound: .noKey) { _, _ in try JSONReply.make(.ok, HealthReply()) }
+    routes.add(.get, "/readyz", bound: .noKey) { [unavailableReason] _, _ in
       if let reason = await unavailableReason() { throw reason.error }
       return try JSONReply.make(.ok, HealthReply())
     }
@@ -50,7 +50,7 @@ public struct MetricsRoutes: RouteSet {
   public init(metrics: @escaping @Sendable () -> (contentType: String, text: String)) { self.metrics = metrics }
 
   public func addRoutes(to routes: RouteTable) {
-    routes.get("/metrics") { [metrics] _, _ in
+    routes.add(.get, "/metrics", bound: .noKey) { [metrics] _, _ in
       let (contentType, text) = metrics()
       return Response(
         status: .ok, headers: [.contentType: contentType, .cacheControl: "no-store"],

@@ -20,13 +20,13 @@ public struct HybridRoutes: RouteSet {
   }
 
   public func addRoutes(to routes: RouteTable) {
-    routes.get("/v1.0/deviceregistrations", use: show)
-    routes.post("/v1.0/deviceregistrations", use: add)
-    routes.put("/v1.0/deviceregistrations", use: change)
-    routes.post("/v1.0/voiceotp/requestcode", use: call)
-    routes.get("/v1.0/messages", use: list)
+    routes.add(.get, "/v1.0/deviceregistrations", bound: .noKey, use: show)
+    routes.add(.post, "/v1.0/deviceregistrations", bound: .noKey, use: add)
+    routes.add(.put, "/v1.0/deviceregistrations", bound: .noKey, use: change)
+    routes.add(.post, "/v1.0/voiceotp/requestcode", bound: .noKey, use: call)
+    routes.add(.get, "/v1.0/messages", bound: .noKey, use: list)
     routes.fastPath(.get, "/v1.0/messages", takesQuery: true, answer: listFromCaches)
-    routes.put("/v1.0/messages", use: update)
+    routes.add(.put, "/v1.0/messages", bound: .noKey, use: update)
   }
 
   private func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {

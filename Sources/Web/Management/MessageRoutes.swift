@@ -80,7 +80,7 @@ struct MessageRoutes: Sendable {
     guard let id = MessageID(try context.part("id")) else {
       throw HTTPErrorResponse.notFound("There is no such message.")
     }
-    return try JSONReply.make(.ok, try await messages.find(access.customer, id))
+    return try JSONReply.make(.ok, try await messages.find(access.customer, id, allowed: access.appID))
   }
 
   /// Shows a message as push services would get it. Its texts show what is known of a contact, so `send` is not enough.

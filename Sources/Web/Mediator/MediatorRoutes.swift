@@ -50,17 +50,17 @@ public struct MediatorRoutes: RouteSet {
 
   public func addRoutes(to routes: RouteTable) {
     for base in ["/k/{accessKey}/pnm2", "/pnm2"] {
-      routes.post(RouterPath("\(base)/send"), use: send)
-      routes.post(RouterPath("\(base)/multisend"), use: multisend)
-      routes.post(RouterPath(base), use: sendForm)
+      routes.add(.post, RouterPath("\(base)/send"), bound: .ownApp, use: send)
+      routes.add(.post, RouterPath("\(base)/multisend"), bound: .ownApp, use: multisend)
+      routes.add(.post, RouterPath(base), bound: .ownApp, use: sendForm)
       for path in ["\(base)/send", "\(base)/multisend", base] { routes.refuseOtherMethods(at: path) }
     }
     routes.fastPath(.post, "/k/{accessKey}/pnm2/send", answer: sendFromCaches)
     // What softphones themselves tell.
-    routes.post("/k/{accessKey}/tokens/report", use: report)
-    routes.get("/k/{accessKey}/tokens/report", use: report)
-    routes.post("/k/{accessKey}/tokens/removal", use: remove)
-    routes.get("/k/{accessKey}/tokens/removal", use: remove)
+    routes.add(.post, "/k/{accessKey}/tokens/report", bound: .ownApp, use: report)
+    routes.add(.get, "/k/{accessKey}/tokens/report", bound: .ownApp, use: report)
+    routes.add(.post, "/k/{accessKey}/tokens/removal", bound: .ownApp, use: remove)
+    routes.add(.get, "/k/{accessKey}/tokens/removal", bound: .ownApp, use: remove)
   }
 
   private func report(_ request: Request, _ context: WebRequestContext) async throws -> Response {

@@ -96,8 +96,8 @@ public struct SMSStatusRoutes: RouteSet {
   }
 
   public func addRoutes(to routes: RouteTable) {
-    routes.post("/sms/status/{token}", use: take)
-    routes.get("/sms/status/{token}", use: take)
+    routes.add(.post, "/sms/status/{token}", bound: .noKey, use: take)
+    routes.add(.get, "/sms/status/{token}", bound: .noKey, use: take)
   }
 
   @Sendable private func take(_ request: Request, _ context: WebRequestContext) async throws -> Response {

@@ -10,11 +10,27 @@ public final class RouteTable: RouterMethods {
   public struct Entry: Sendable, Hashable {
     public var method: HTTPRequest.Method
     public var path: RouterPath
+    /// What keys can do here that are bound to an app.
+    public var boundKeys: BoundKeys
+    /// As in `/api/v1/keys/{id}`.
+    var pattern: String { path.description }
+    /// As in `GET`.
+    var verb: String { method.rawValue }
     public static func == (left: Entry, right: Entry) -> Bool { left.method == right.method && left.path == right.path }
     public func hash(into hasher: inout Hasher) {
       hasher.combine(method)
       hasher.combine(path.description)
     }
+  }
+
+  /// What a key can do at a route that is bound to one app of its customer.
+  public enum BoundKeys: Sendable, Hashable {
+    /// The route takes no access key.
+    case noKey
+    /// Nothing: keys of the scope that it needs are bound to no app.
+    case refused
+    /// It sees and changes what is of its app. The rest is refused, or looks as if it were not there.
+    case ownApp
   }
 
   public private(set) var entries: [Entry] = []
@@ -23,6 +39,8 @@ public final class RouteTable: RouterMethods {
   private var pagePaths: Set<String> = []
   private var strictPaths: [String: StrictRefusal] = [:]
   private var treePaths: [RouterPath] = []
+  /// Of the route that is being added.
+  private var bound = BoundKeys.noKey
   private var steps: [(Router<WebRequestContext>) -> Void] = []
 
   init(_ sets: [any RouteSet]) {
@@ -54,10 +72,10 @@ public final class RouteTable: RouterMethods {
   /// Adds a route for all paths that begin with one. It reads what is behind it by itself, also where that is no usual path.
   /// - Parameter path: such as `/datasync/v2/{app}/data`; the route is listed as `…/{path}`.
   func tree(
-    _ method: HTTPRequest.Method, _ path: String,
+    _ method: HTTPRequest.Method, _ path: String, bound: BoundKeys,
     use handler: @escaping @Sendable (Request, WebRequestContext) async throws -> Response
   ) {
-    entries.append(Entry(method: method, path: RouterPath("\(path)/{path}")))
+    entries.append(Entry(method: method, path: RouterPath("\(path)/{path}"), boundKeys: bound))
     let root = RouterPath(path)
     if !treePaths.contains(where: { $0.description == root.description }) { treePaths.append(root) }
     steps.append { router in
@@ -65,7 +83,19 @@ public final class RouteTable: RouterMethods {
     }
   }
 
-  /// Adds a route for GET and HEAD that is answered on the event loop.
+  /// Adds a route.
+  /// - Parameters:
+  ///   - bound: what keys can do there that are bound to an app. Tests try it on every route.
+  ///   - handler: answers it.
+  public func add(
+    _ method: HTTPRequest.Method, _ path: RouterPath, bound: BoundKeys,
+    use handler: @escaping @Sendable (Request, WebRequestContext) async throws -> some ResponseGenerator
+  ) {
+    self.bound = bound
+    on(path, method: method, use: handler)
+  }
+
+  /// Adds a route for GET and HEAD that takes no access key and is answered on the event loop.
   /// - Parameters:
   ///   - pattern: such as `/c/{token}`.
   ///   - answer: must not block its thread.
@@ -114,7 +144,8 @@ public final class RouteTable: RouterMethods {
   @discardableResult
   public func on<Responder: HTTPResponder>(_ path: RouterPath, method: HTTPRequest.Method, responder: Responder) -> Self
   where Responder.Context == WebRequestContext {
-    entries.append(Entry(method: method, path: path))
+    entries.append(Entry(method: method, path: path, boundKeys: bound))
+    bound = .noKey
     steps.append { $0.on(path, method: method, responder: responder) }
     return self
   }
