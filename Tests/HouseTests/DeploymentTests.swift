@@ -25,6 +25,19 @@ import Testing
     #expect(try Self.service("postgres").contains("./docker/roles.sql:/docker-entrypoint-initdb.d/"))
   }
 
+  @Test func `docker-compose sets what the example of nginx expects`() throws {
+    let (hub, nginx) = (try Self.service("hub"), try House.text("deploy/nginx.conf"))
+    let upstreams = nginx.matches(of: #/(?m)^  server (127\.0\.0\.1:(\d+));$/#).map { (String($0.1), String($0.2)) }
+    #expect(upstreams.map(\.0) == ["127.0.0.1:8080", "127.0.0.1:9090"])
+    for (address, port) in upstreams { #expect(hub.contains("\"\(address):\(port)\""), "\(address)") }
+    #expect(hub.contains("PUSHCART_OPERATIONS_PORT: ${PUSHCART_OPERATIONS_PORT:-9090}"))
+    #expect(hub.contains("PUSHCART_OPERATIONS_HOST: 0.0.0.0") && hub.contains("PUSHCART_PUBLIC_URL: "))
+    // Whatever comes through a published port has the address of the network's gateway.
+    let compose = try House.text("docker-compose.yml")
+    let proxy = try #require(hub.firstMatch(of: #/PUSHCART_TRUSTED_PROXIES: (\S+)/#)?.1)
+    #expect(compose.contains("gateway: \(proxy)\n"))
+  }
+
   @Test func `The release binary is stripped wherever it is built`() throws {
     for file in ["Makefile", "Dockerfile"] {
       let flags = try House.text(file).matches(of: #/-c release.*/#).map { String($0.0) }

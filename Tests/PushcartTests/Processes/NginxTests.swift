@@ -1,8 +1,12 @@
+import Content
 import Foundation
+import Providers
+import Registry
 import Simulator
 import Support
 import Synchronization
 import Testing
+@testable import Web
 import Wire
 
 /// deploy/nginx.conf in real nginx, in front of a hub.
@@ -41,6 +45,44 @@ import Wire
         #expect(logs.contains(#""path":"/rest/1/apps/com.acme.app/pushdevices/…","status":200"#), "\(logs)")
         for secret in ["canary", "robin", fixture.key] { #expect(!logs.contains(secret), "\(secret) in \(logs)") }
       }
+    }
+  }
+
+  @Test func `The log shows what is listed, and nothing else that a client writes into the path of any route`()
+    async throws
+  {
+    let routes = try await withDatabase { database in
+      try RouteTable(
+        WholeWebServer(
+          database.pool, vault: Vault(try MasterKeys(current: MasterKeys.generate())),
+          services: try PushServices(PushServiceSettings(), logger: TestServer.logger),
+          signer: LinkSigner(keys: [1: Array(0..<32)])
+        ).routes
+      ).entries.map(\.pattern)
+    }
+    #expect(Set(routes).count > 60)
+    // Each once with numbers and app ids where it has some, and once with secrets in all places.
+    let plain = [
+      "customerId": "1", "appId": "com.acme.app", "app": "com.acme.app", "id": "7", "triggerId": "7",
+      "subscriptionId": "7",
+    ]
+    let paths = Set(
+      [plain, [:]].flatMap { values in
+        routes.map { $0.replacing(#/\{(\w+)\}/#) { values[String($0.1)] ?? "canary-\($0.1)" } }
+      })
+    try await withNginx("http://127.0.0.1:1") { nginx in
+      try nginx.visit(
+        paths.sorted() + ["/canary", "/api/v1/canary", "/api/v2/keys", "/rest/canary", "/c", "/canary/c/x"])
+      let logs = try await nginx.end()
+      #expect(logs.split(separator: "\n").count == paths.count + 6)
+      #expect(!logs.contains("canary"), "\(logs.split(separator: "\n").filter { $0.contains("canary") })")
+      for known in [
+        "/rest/1/apps/com.acme.app/pushdevices", "/rest/1/apps/com.acme.app/pushdevices/…",
+        "/rest/1/triggers/7/messages",
+        "/api/v1/keys", "/api/v1/apps/7/identity/previous", "/api/v1/sendouts/7/pause", "/api/v1/sms/status-address",
+        "/api/v1/templates/…", "/v1.0/deviceregistrations", "/v1.0/voiceotp/requestcode", "/gateway.ashx",
+        "/pnm2/multisend", "/k/…", "/c/…", "/sms/status/…", "/datasync/v2/…", "…",
+      ] { #expect(logs.contains(#""path":"\#(known)""#), "\(known)") }
     }
   }
 
@@ -108,6 +150,17 @@ import Wire
         "curl -s --cacert cert.pem --resolve \(NginxTests.host):\(port):127.0.0.1 -o /dev/null -w '%{http_code} ' "
         + "'https://\(NginxTests.host):\(port)\(pattern)'"
       return try Shell.run(command, in: folder).output.split(separator: " ")
+    }
+
+    /// Asks for each path once, with a query.
+    func visit(_ paths: [String]) throws {
+      let urls = paths.map { path in
+        "url = \"https://\(NginxTests.host):\(port)\(path)?canary=1\"\noutput = \"/dev/null\"\n"
+      }
+      try urls.joined().write(toFile: "\(folder)/urls", atomically: true, encoding: .utf8)
+      let command =
+        "curl -s --path-as-is --globoff --cacert cert.pem --resolve \(NginxTests.host):\(port):127.0.0.1 -K urls"
+      #expect(try Shell.run(command, in: folder).status == 0)
     }
 
     /// Ends it and gives its logs.
