@@ -18,11 +18,13 @@ public final class PushServices: Service {
   let webhooks: EndpointRule
   let sms: SMSEndpoint
   private let smsStatusURL: @Sendable (CustomerID) -> String?
+  private let smsReference: @Sendable (SMSReference, CustomerID) -> SMSReference
   private let pin: @Sendable (CustomerID, PhoneNumber, String) -> String?
 
   /// - Parameters:
   ///   - tokens: keeps the provider tokens that all hubs share; this process keeps its own if `nil`.
   ///   - smsStatusURL: where a customer's provider of SMS posts its status reports; nil for nowhere.
+  ///   - smsReference: signs what names a push of the customer to its provider of SMS.
   ///   - pin: the PIN of an SMS to that number, of the `SMSText.pinField` that its message has; nil if it is none.
   ///   - now: the clock by which access tokens and pushes are dated.
   ///   - clock: by which tokens get old; no change of the time of day moves it.
@@ -30,6 +32,7 @@ public final class PushServices: Service {
   public init(
     _ settings: PushServiceSettings, tokens: (any ProviderTokenStore)? = nil, logger: Logger,
     smsStatusURL: @escaping @Sendable (CustomerID) -> String? = { _ in nil },
+    smsReference: @escaping @Sendable (SMSReference, CustomerID) -> SMSReference = { reference, _ in reference },
     pin: @escaping @Sendable (CustomerID, PhoneNumber, String) -> String? = { _, _, _ in nil },
     now: @escaping @Sendable () -> Date = { Date() },
     clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
@@ -45,6 +48,7 @@ public final class PushServices: Service {
     webhooks = settings.endpoints.webhook
     sms = SMSEndpoint(pools: pools, rule: settings.endpoints.sms)
     self.smsStatusURL = smsStatusURL
+    self.smsReference = smsReference
     self.pin = pin
   }
 
@@ -76,6 +80,7 @@ public final class PushServices: Service {
     case .sms(let account):
       SMSPushAccount(
         customer: customer, account: account, statusURL: smsStatusURL(customer), endpoint: sms,
+        sign: { [smsReference] in smsReference($0, customer) },
         pin: { [pin] number, source in pin(customer, number, source) })
     }
   }

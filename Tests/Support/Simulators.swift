@@ -4,6 +4,7 @@ public import FoundationEssentials
 import Logging
 import NIOSSL
 @testable public import Providers
+import Registry
 public import Simulator
 public import Wire
 
@@ -68,7 +69,8 @@ public func withProvider<Answer: Sendable>(
   // Tests that set the time let both clocks pass together.
   let (start, begun) = (ContinuousClock.now, now())
   let provider = try PushServices(
-    settings, tokens: tokens, logger: quiet, pin: PINs.ofTests.pin, now: now,
+    settings, tokens: tokens, logger: quiet, smsReference: SMSStatusAddresses.signing.signed, pin: PINs.ofTests.pin,
+    now: now,
     clock: { start + .seconds(now().timeIntervalSince(begun)) })
   do {
     let answer = try await body(provider)

@@ -8,14 +8,18 @@ public struct SMSChannel: Sendable {
   private let credentials: PushCredentialVault
   private let services: PushServices
   private let reports: DeliveryReports
+  private let isSigned: @Sendable (SMSReference, CustomerID) -> Bool
 
+  /// - Parameter isSigned: whether the hub gave that reference to the customer's provider. Reports of others are left out.
   public init(
-    apps: PushAppCache, credentials: PushCredentialVault, services: PushServices, reports: DeliveryReports
+    apps: PushAppCache, credentials: PushCredentialVault, services: PushServices, reports: DeliveryReports,
+    isSigned: @escaping @Sendable (SMSReference, CustomerID) -> Bool
   ) {
     self.apps = apps
     self.credentials = credentials
     self.services = services
     self.reports = reports
+    self.isSigned = isSigned
   }
 
   /// The customer's account; nil if there is none.
@@ -53,7 +57,7 @@ public struct SMSChannel: Sendable {
     } catch {
       return error == .unsigned ? .unsigned : .malformed
     }
-    let final = received.compactMap { DeliveryReport($0, app: app.id) }
+    let final = received.filter { isSigned($0.reference, customer) }.compactMap { DeliveryReport($0, app: app.id) }
     return .recorded(final.isEmpty ? 0 : try await reports.record(customer, final).count)
   }
 

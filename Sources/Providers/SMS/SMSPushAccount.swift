@@ -11,6 +11,8 @@ struct SMSPushAccount: PushAccount {
   /// Where the provider is told to post its status reports; nil for nowhere.
   let statusURL: String?
   let endpoint: SMSEndpoint
+  /// Signs what names a push.
+  var sign: @Sendable (SMSReference) -> SMSReference = { $0 }
   /// The PIN of an SMS to that number, of the `SMSText.pinField` that its message has; nil if it is none.
   var pin: @Sendable (PhoneNumber, String) -> String? = { _, _ in nil }
 
@@ -28,7 +30,8 @@ struct SMSPushAccount: PushAccount {
   func prepare(_ push: OutgoingPush) -> PreparedPush {
     switch OutgoingSMS.read(push, account: account, now: endpoint.now, pin: pin) {
     case .failure(let refusal): return .refused(refusal.verdict)
-    case .success(let sms):
+    case .success(var sms):
+      sms.reference = sign(SMSReference(pushID: push.id)).text
       guard let address = endpoint.address(account.url) else {
         return .refused(.credentialsRefused(reason: "HostNotAllowed"))
       }

@@ -50,7 +50,7 @@ struct Hub: Sendable {
       signer: signer,
       services: try PushServices(
         pushServices, tokens: ProviderTokenVault(pool.limited(to: .seconds(4)), vault: vault), logger: logger,
-        smsStatusURL: smsAddresses.url, pin: pins.pin),
+        smsStatusURL: smsAddresses.url, smsReference: smsAddresses.signed, pin: pins.pin),
       smsAddresses: smsAddresses, readiness: Readiness(pool, migrator),
       settings: settings, logger: logger)
     let caches = RegistryCaches(
@@ -147,7 +147,7 @@ struct Hub: Sendable {
       pool, messages: messageService, apps: parts.pushApps, hybridApps: hybridCache, registrations: registrations)
     let sms = SMSChannel(
       apps: parts.pushApps, credentials: credentials, services: parts.services,
-      reports: DeliveryReports(parts.requestDatabase))
+      reports: DeliveryReports(parts.requestDatabase), isSigned: parts.smsAddresses.isSigned)
     let hybrid = HybridRoutes(
       verifier: MACVerifier(hybridCache, publicURL: settings.publicURL),
       phones: PhoneRegistrations(

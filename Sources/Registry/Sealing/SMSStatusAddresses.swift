@@ -94,6 +94,27 @@ public final class SMSStatusAddresses: Sendable {
     return zip(given, expected).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0 ? CustomerID(number) : nil
   }
 
+  /// The reference with the code that only the hub can make. So the address alone is not enough to report on a message: that takes the
+  /// reference which its provider got.
+  public func signed(_ reference: SMSReference, of customer: CustomerID) -> SMSReference {
+    let place = "sms/reference/\(customer)/\(reference.sendout)/\(reference.push)"
+    let mac = HMAC<SHA256>.authenticationCode(for: Data(place.utf8), using: key)
+    let limit = (0..<SMSReference.codeDigits).reduce(UInt64(1)) { limit, _ in limit * 36 }
+    let number = Data(mac).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } % limit
+    return SMSReference(
+      sendout: reference.sendout, push: reference.push,
+      code: SMSReference.padded(Int64(number), to: SMSReference.codeDigits))
+  }
+
+  /// Whether the hub gave that reference to the customer's provider.
+  public func isSigned(_ reference: SMSReference, of customer: CustomerID) -> Bool {
+    guard let given = reference.code.map({ Array($0.utf8) }),
+      let expected = signed(reference, of: customer).code.map({ Array($0.utf8) }), given.count == expected.count
+    else { return false }
+    // Takes the same time wherever they differ.
+    return zip(given, expected).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+  }
+
   private func serial(of customer: CustomerID) -> Int32 { serials.withLock { $0[customer] ?? 0 } }
 
   private func code(of customer: CustomerID, _ serial: Int32) -> HMAC<SHA256>.MAC {

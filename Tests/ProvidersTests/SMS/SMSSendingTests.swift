@@ -131,7 +131,8 @@ import Wire
       #expect(got.from == "Shop" && got.text == String(repeating: "ж", count: 132) && got.parts == 2 && got.isUnicode)
       #expect(
         got.to == "31612345678"
-          && SMSReference(got.reference) == SMSReference(sendout: SendoutID(77), push: PushNumber(5)))
+          && SMSReference(got.reference)?.sendout == SendoutID(77) && SMSReference(got.reference)?.push == PushNumber(5)
+      )
       let body = try JSONValue(json: simulator.sms.requests[0].payload)
       guard case .array(let list) = body["messages"]?["msg"] else { throw CancellationError() }
       #expect(list[0]["validity"] == "2m" && list[0]["allowedChannels"] == ["SMS"])
@@ -359,7 +360,13 @@ import Wire
     #expect(reference.text.utf8.count <= 16 && reference.text.allSatisfy { $0.isLetter || $0.isNumber })
     #expect(SMSReference(reference.text) == reference && SMSReference(reference.text.uppercased()) == reference)
     #expect(SMSReference(pushID: pushID(sendout: sendout, push: push)) == reference)
-    for junk in ["", "1", "0000000", "-10000001", "+10000001", "1+000001", "é0000001"] {
+    let signed = SMSReference(sendout: reference.sendout, push: reference.push, code: "0123456xyz")
+    #expect(signed.text.utf8.count <= 32 && signed != reference)
+    #expect(SMSReference(signed.text) == signed && SMSReference(signed.text.uppercased()) == signed)
+    for junk in [
+      "", "1", String(repeating: "1", count: 17), String(repeating: "1", count: 27), "0000000", "-10000001",
+      "+10000001", "1+000001", "é0000001",
+    ] {
       #expect(SMSReference(junk) == nil, "\(junk)")
     }
   }

@@ -104,7 +104,7 @@ public struct WholeWebServer: Sendable {
         smsStatus: SMSStatusRoutes(
           SMSChannel(
             apps: pushApps, credentials: PushCredentialVault(pool, vault: vault), services: services,
-            reports: DeliveryReports(pool)), smsAddresses),
+            reports: DeliveryReports(pool), isSigned: smsAddresses.isSigned), smsAddresses),
         description: try Self.description.get(),
         health: HealthRoutes(unavailableReason: { nil }),
         metrics: MetricsRoutes { ("text/plain; version=0.0.4", "pushcart_up 1\n") }
@@ -122,6 +122,11 @@ public struct WholeWebServer: Sendable {
       vault: vault, logger: logger)
     return PageRoutes(pages, opens: opens, signer: signer)
   }
+}
+
+extension SMSStatusAddresses {
+  /// Signs as those of every server of tests do. Which addresses were renewed is each server's own.
+  static let signing = SMSStatusAddresses(key: Array(0..<32), publicURL: WholeWebServer.publicURL)
 }
 
 extension PINs {

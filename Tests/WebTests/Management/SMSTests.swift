@@ -190,7 +190,7 @@ import Wire
         return key
       }
       let message = try #require(bench.simulator.sms.messages.first)
-      let push = SMSReference(sendout: sendout.sendout, push: try await bench.pushes(sendout)[0].pushNo)
+      let push = signed(sendout, try await bench.pushes(sendout)[0].pushNo)
       let settings = try await server.send("GET", "/api/v1/sms", key: key).json
       let url = "\(settings.string("statusUrl") ?? "")?reference=\(push.text)"
       #expect(message.to == "31612345678")
@@ -230,10 +230,47 @@ import Wire
         try await bench.until(key, .finished)
         return key
       }
-      let reference = SMSReference(sendout: sendout.sendout, push: PushNumber(1)).text
+      let reference = signed(sendout, PushNumber(1)).text
       let foreign = #"{"messages":{"msg":{"reference":"\#(reference)","status":{"code":"3","errorCode":"37"}}}}"#
       #expect(try await server.send("POST", "/sms/status/\(token)", json: foreign).status == 200)
       #expect(try await bench.pushes(sendout)[0].delivery == nil)
+    }
+  }
+
+  /// The reference that the push's provider gets.
+  private func signed(_ sendout: SendoutKey, _ push: PushNumber) -> SMSReference {
+    SMSStatusAddresses(key: Array(0..<32), publicURL: "").signed(
+      SMSReference(sendout: sendout.sendout, push: push), of: sendout.customer)
+  }
+
+  @Test func `Whoever has the address alone, and not the message, can report nothing of it`() async throws {
+    try await withServer { bench, server, key in
+      let set = try await server.send(
+        "PUT", "/api/v1/sms", key: key,
+        json: #"{"provider":"cm","sender":"Acme","productToken":"sesame","url":"\#(bench.simulator.cmURL)"}"#)
+      try await register(["31612345671", "31612345672"], bench)
+      let sendout = try await bench.withHubs {
+        let key = try await send(bench, MessageBody(alert: "Hi"))
+        try await bench.until(key, .finished)
+        return key
+      }
+      let path = "/sms/status/\(try set.json.string("statusUrl")?.split(separator: "/").last ?? "")"
+      let messages = bench.simulator.sms.messages
+      let codes = try messages.map { try #require(SMSReference($0.reference)?.code) }
+      #expect(Set(codes).count == 2)
+      func report(_ reference: SMSReference) async throws {
+        let json = #"{"messages":{"msg":{"reference":"\#(reference.text)","status":{"code":"3","errorCode":"37"}}}}"#
+        #expect(try await server.send("POST", path, json: json).status == 200)
+      }
+      // Without a code, with that of the other message, and with that of another customer.
+      let own = try #require(SMSReference(messages[0].reference))
+      let foreign = signed(SendoutKey(CustomerID(bench.customer.rawValue + 1), sendout.sendout), own.push)
+      for code in [nil, codes[1], foreign.code, "0000000000"] {
+        try await report(SMSReference(sendout: own.sendout, push: own.push, code: code))
+      }
+      #expect(try await bench.pushes(sendout).allSatisfy { $0.delivery == nil })
+      try await report(own)
+      #expect(try await bench.pushes(sendout).count { $0.delivery == "failed" } == 1)
     }
   }
 
