@@ -87,7 +87,8 @@ public struct PhoneMessages: Sendable {
     let bounds = query.filter.condition?.bounds
     let (lower, upper) = (bounds?.lower.map { moments[$0] }, bounds?.upper.map { moments[$0] })
     let rows = try await database.query(
-      PhoneMessageQueries.list, app.customer.rawValue, Bytes(device.hash), app.appID, Int64(limit), Int64(offset), app.clockZone,
+      PhoneMessageQueries.list, app.customer.rawValue, Bytes(device.hash), app.appID, Int64(limit), Int64(offset),
+      app.clockZone,
       moments.map(\.sql), moments.map(\.hasZone), lower?.sql, lower?.hasZone, upper?.sql, upper?.hasZone)
     guard !rows.isEmpty else { throw HybridError.deviceUnknown }
     return (try rows.compactMap { try PhoneMessage($0) }, try rows[0].column(9, as: [PostgresTimestamp]?.self) ?? [])

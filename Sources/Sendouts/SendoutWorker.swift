@@ -84,7 +84,8 @@ struct SendoutWorker: Sendable {
   }
 
   private func freezeNow(_ key: SendoutKey) async throws -> Bool {
-    let frozen: Int? = try await pool.transaction(of: key.customer.rawValue, limit: Ledger.wholeSendoutLimit) { database in
+    let frozen: Int? = try await pool.transaction(of: key.customer.rawValue, limit: Ledger.wholeSendoutLimit) {
+      database in
       guard try await database.query(SendoutQueries.lockFreeze, key.description)[0].decode(Bool.self),
         let row = try await database.query(SendoutQueries.freezable, key.customer.rawValue, key.sendout.rawValue).first
       else { return nil }
