@@ -185,8 +185,8 @@ GATEWAY_APP_KEY=00000000-0009-8000-8000-000000000001
 make_numbers() { # the contacts of customer 9 become numbers, each with its phone
   psql -qv ON_ERROR_STOP=1 -v key=$GATEWAY_APP_KEY <<'END'
 UPDATE contact SET original_id = '00316' || lpad(substr(original_id, 5), 8, '0') WHERE customer_id = 9;
-INSERT INTO hybrid_app (customer_id, app_id, app_key, pin_text, voice_text, secret)
-VALUES (9, 'com.example.bench', :'key', '{{pin}}', '{{pin}}', '\x00');
+INSERT INTO hybrid_app (customer_id, app_id, app_key, pin_text, voice_text, moved_text, secret)
+VALUES (9, 'com.example.bench', :'key', '{{pin}}', '{{pin}}', '', '\x00');
 END
 }
 

@@ -233,6 +233,94 @@ import Wire
     }
   }
 
+  /// A hub whose push service has answered nothing: one push is in flight, and the others wait in memory.
+  private func withWaitingMessages(
+    _ count: Int, _ configure: (inout TestHub) -> Void = { _ in },
+    _ body: (SendingBench, SendoutKey, Dispatcher, MessageDispatcher) async throws -> Void
+  ) async throws {
+    try await withSendingBench { bench in
+      try await bench.addDevices(count)
+      bench.simulator.apns.rule(.any, .ignore)
+      let key = try await stream(bench)
+      var hub = TestHub()
+      hub.dispatch.window = 5
+      configure(&hub)
+      let dispatcher = bench.dispatcher(hub)
+      let stream = try await messageStream(bench, dispatcher, key)
+      let messages = MessageDispatcher(dispatcher)
+      for number in 1...count {
+        _ = try await messages.accept(
+          message(to: "user\(number)@example.com", expiresAt: hub.now().addingTimeInterval(600)), in: stream)
+        if number == 1 { _ = await bench.simulator.apns.received(count: 1) }
+      }
+      try await body(bench, key, dispatcher, messages)
+      bench.simulator.apns.removeRules()
+      bench.simulator.apns.answerIgnored()
+      await messages.end(sendsRest: true)
+    }
+  }
+
+  private func batches(_ bench: SendingBench, _ state: String) async throws -> Int {
+    try await bench.database.query("SELECT count(*) FROM push_batch WHERE state = $1::text", state)[0].decode(Int.self)
+  }
+
+  @Test func `What waits of a stream that is paused goes back to the ledger, and never leaves`() async throws {
+    try await withWaitingMessages(20) { bench, key, dispatcher, messages in
+      try await bench.database.query(
+        "UPDATE sendout SET state = 'paused' WHERE sendout_id = $1::bigint", key.sendout.rawValue)
+      try await bench.ledger.hold(key)
+      dispatcher.verifyStream(key)
+      try await waitUntil { try await batches(bench, "held") >= 15 }
+      bench.simulator.apns.answerIgnored()
+      await messages.end()
+      #expect(bench.simulator.apns.count <= 5)
+      #expect(try await batches(bench, "claimed") == 0)
+    }
+  }
+
+  @Test func `A hub that stops gives what has not left back to the ledger, and awaits what has`() async throws {
+    try await withWaitingMessages(20) { bench, _, _, messages in
+      async let end: Void = messages.end()
+      try await waitUntil { try await batches(bench, "queued") >= 15 }
+      bench.simulator.apns.answerIgnored()
+      await end
+      #expect(bench.simulator.apns.count <= 5)
+      #expect(try await batches(bench, "queued") + batches(bench, "settled") == 20)
+    }
+  }
+
+  @Test func `A push that has waited leaves for nobody else, and not after its message has expired`() async throws {
+    let lead = Mutex(0.0)
+    try await withWaitingMessages(
+      12,
+      {
+        $0.dispatch.recipientAge = .zero
+        $0.now = { Date(timeIntervalSinceNow: lead.withLock(\.self)) }
+      }
+    ) { bench, key, _, messages in
+      try await bench.database.query("UPDATE device SET invalidated_at = now() WHERE token LIKE '%b'")
+      bench.simulator.apns.removeRules()
+      bench.simulator.apns.answerIgnored()
+      await messages.end(sendsRest: true)
+      let counts = try await bench.ledger.counts(key)
+      #expect(counts.skipped == 1 && counts.accepted == 11)
+    }
+    try await withWaitingMessages(
+      12,
+      {
+        $0.dispatch.recipientAge = .zero
+        $0.now = { Date(timeIntervalSinceNow: lead.withLock(\.self)) }
+      }
+    ) { bench, key, _, messages in
+      lead.withLock { $0 = 3600 }
+      bench.simulator.apns.removeRules()
+      bench.simulator.apns.answerIgnored()
+      await messages.end(sendsRest: true)
+      let counts = try await bench.ledger.counts(key)
+      #expect(counts.failed >= 7 && counts.failed + counts.accepted == 12)
+    }
+  }
+
   /// A stream that is there.
   private func stream(_ bench: SendingBench) async throws -> SendoutKey {
     let sendout = try await bench.database.query(
@@ -261,9 +349,12 @@ import Wire
       database: database, key: key, apps: [bench.app.id], run: RunID(), lease: .seconds(60), room: 100)
   }
 
-  private func message(to originalID: String, at moment: Date? = nil, once key: String? = nil) throws -> NewMessage {
-    let content = MessageContent(
+  private func message(
+    to originalID: String, at moment: Date? = nil, once key: String? = nil, expiresAt: Date? = nil
+  ) throws -> NewMessage {
+    var content = MessageContent(
       template: try MessageTemplate(MessageBody(alert: "x")), sendout: SendoutFields(), hasPage: false)
+    content.expiresAt = expiresAt
     return NewMessage(
       to: .contact(originalID: originalID), content: content, body: #"{"alert":"x"}"#, reference: nil,
       repetitionKey: key.map { NewMessage.RepetitionKey(key: $0, fingerprint: [1]) }, wait: nil, deliverAt: moment)

@@ -17,7 +17,7 @@ enum House {
     "Providers": ["CNghttp2", "Wire", "XML"],
     "Delivery": ["Registry", "Providers", "Content", "Postgres", "Wire"],
     "Sendouts": ["Registry", "Content", "Delivery", "Postgres", "Wire"],
-    "Hybrid": ["Registry", "Content", "Delivery", "Sendouts", "Postgres", "Wire"],
+    "Hybrid": ["Registry", "Content", "Providers", "Delivery", "Sendouts", "Postgres", "Wire"],
     "Subscriptions": ["Registry", "Delivery", "Postgres", "Wire"],
     "Web": ["CMaxMindDB", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", "XML"],
     "Simulator": ["Wire", "XML"],

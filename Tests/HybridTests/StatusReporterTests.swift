@@ -92,8 +92,8 @@ import Wire
         try await hybrid.bench.database.query(
           """
           WITH app AS (
-            INSERT INTO hybrid_app (customer_id, app_id, app_key, pin_text, voice_text, secret, status_url)
-            VALUES ($1::bigint, $2::text, gen_random_uuid(), '{{pin}}', '{{pin}}', '\\x00', 'https://' || $2::text || '.example.com')),
+            INSERT INTO hybrid_app (customer_id, app_id, app_key, pin_text, voice_text, moved_text, secret, status_url)
+            VALUES ($1::bigint, $2::text, gen_random_uuid(), '{{pin}}', '{{pin}}', '', '\\x00', 'https://' || $2::text || '.example.com')),
           message AS (
             INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts)
             SELECT $1::bigint, ascii($2::text), n, $2::text, '31610000001', 'Acme', '', 'default', 1

@@ -91,9 +91,9 @@ public struct StreamNumbers: Sendable {
     self.batchesLeft = batchesLeft
   }
 
-  /// Reserved at a time, for the most devices of a few thousand messages, and for a hundred thousand of fewer. Messages that are due at
-  /// moments of their own each have batches of their own, so there are as many of these as of pushes.
-  public static let block = (messages: Int32(100_000), pushes: Int32(1_000_000), batches: Int32(1_000_000))
+  /// Reserved at a time: more than the most messages of a statement can have devices, and few enough for 7,000 processes a day. Messages
+  /// that are due at moments of their own each have batches of their own, so there are as many of these as of pushes.
+  public static let block = (messages: Int32(10_000), pushes: Int32(300_000), batches: Int32(300_000))
 
   /// Whether these are enough for so many messages, whatever number of devices they go to: numbers behind them are another hub's.
   public func suffice(for messages: Int) -> Bool {

@@ -154,33 +154,34 @@ enum PushAppQueries {
       AND credential.customer_id = $1::bigint AND credential.kind NOT IN ('identity_secret', 'previous_identity_secret')
     """)
 
-  /// Locks the app's row. `$4` tells the sandbox's alarm from production's. An alarm raised before keeps its moment.
-  static let raiseAlarm = Statement(
-    "push_app.raise_alarm", .write,
-    """
-    UPDATE push_app SET
-      alarm = CASE WHEN $4::bool THEN alarm ELSE $3::text END,
-      alarm_at = CASE WHEN $4::bool THEN alarm_at ELSE least(alarm_at, now()) END,
-      sandbox_alarm = CASE WHEN $4::bool THEN $3::text ELSE sandbox_alarm END,
-      sandbox_alarm_at = CASE WHEN $4::bool THEN least(sandbox_alarm_at, now()) ELSE sandbox_alarm_at END
-    WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
-    """)
+  /// Locks the app's row. An alarm raised before keeps its moment.
+  static let raiseAlarm = raise("push_app.raise_alarm", "alarm")
+  /// The same of the sandbox's alarm.
+  static let raiseSandboxAlarm = raise("push_app.raise_sandbox_alarm", "sandbox_alarm")
+  static let clearAlarm = clear("push_app.clear_alarm", "alarm")
+  static let clearSandboxAlarm = clear("push_app.clear_sandbox_alarm", "sandbox_alarm")
 
-  /// `$3` tells the sandbox's alarm from production's.
-  static let clearAlarm = Statement(
-    "push_app.clear_alarm", .write,
-    """
-    UPDATE push_app SET
-      alarm = CASE WHEN $3::bool THEN alarm END, alarm_at = CASE WHEN $3::bool THEN alarm_at END,
-      sandbox_alarm = CASE WHEN NOT $3::bool THEN sandbox_alarm END,
-      sandbox_alarm_at = CASE WHEN NOT $3::bool THEN sandbox_alarm_at END
-    WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
-      AND CASE WHEN $3::bool THEN sandbox_alarm ELSE alarm END IS NOT NULL
-    """)
+  private static func raise(_ name: String, _ alarm: String) -> Statement {
+    Statement(
+      name, .write,
+      """
+      UPDATE push_app SET \(alarm) = $3::text, \(alarm)_at = least(\(alarm)_at, now())
+      WHERE customer_id = $1::bigint AND push_app_id = $2::bigint
+      """)
+  }
+
+  private static func clear(_ name: String, _ alarm: String) -> Statement {
+    Statement(
+      name, .write,
+      """
+      UPDATE push_app SET \(alarm) = NULL, \(alarm)_at = NULL
+      WHERE customer_id = $1::bigint AND push_app_id = $2::bigint AND \(alarm) IS NOT NULL
+      """)
+  }
 
   static let all: [Statement] = [
     number, add, update, storeCredential, identitySecrets, deletePreviousIdentity, list, find, lock, resolve, sending,
-    raiseAlarm, clearAlarm,
+    raiseAlarm, raiseSandboxAlarm, clearAlarm, clearSandboxAlarm,
   ]
 }
 

@@ -168,11 +168,13 @@ public struct PushAppAlarms: Sendable {
   /// Marks the app as in need of attention. An alarm raised before gets the new reason and keeps its moment.
   /// - Parameter reason: a sentence for people, or the push service's own word.
   public func raise(_ customer: CustomerID, _ app: PushAppID, isSandbox: Bool, reason: String) async throws {
-    try await database.query(PushAppQueries.raiseAlarm, customer.rawValue, app.rawValue, reason, isSandbox)
+    try await database.query(
+      isSandbox ? PushAppQueries.raiseSandboxAlarm : PushAppQueries.raiseAlarm, customer.rawValue, app.rawValue, reason)
   }
 
   /// Says that all is well again in this environment.
   public func clear(_ customer: CustomerID, _ app: PushAppID, isSandbox: Bool) async throws {
-    try await database.query(PushAppQueries.clearAlarm, customer.rawValue, app.rawValue, isSandbox)
+    try await database.query(
+      isSandbox ? PushAppQueries.clearSandboxAlarm : PushAppQueries.clearAlarm, customer.rawValue, app.rawValue)
   }
 }

@@ -176,7 +176,7 @@ import Wire
 
   @Test(
     arguments: [
-      (200, .uncertain(reason: "89999999"), .uncertain(reason: "HTTP200")),
+      (200, .uncertain(reason: "89999999", isAnswered: true), .uncertain(reason: "HTTP200", isAnswered: true)),
       (400, .payloadRefused(reason: "89999999"), .payloadRefused(reason: "HTTP400")),
       (401, .credentialsRefused(reason: "89999999"), .credentialsRefused(reason: "HTTP401")),
       (404, .credentialsRefused(reason: "89999999"), .credentialsRefused(reason: "HTTP404")),

@@ -131,8 +131,14 @@ private struct Tour: Sendable {
     let renewed = try await send("POST", "/api/v1/sms/status-address")
     #expect(try renewed.json.string("statusUrl") != settings.json.string("statusUrl"))
     let app = try await PushApps(bench.pool).resolve(bench.customer, appID: PushApp.smsAppID)
-    let known = #"{"originalId":"0031600000009","deviceInfo":[{"devicetoken":"+31600000009"}]}"#
-    try await send("PUT", "/rest/\(bench.customer)/apps/sms/pushdevices", known)
+    var number = PushDevicesBody()
+    number.originalId = "0031600000009"
+    var device = PushDevicesBody.DeviceInfo()
+    device.deviceToken = "+31600000009"
+    device.appType = .sms
+    number.deviceInfo = [device]
+    try await RegistrationBatcher(bench.pool).register(
+      bench.customer, try Registration(number, apps: [app]), returnsContact: false)
     try await bench.database.query(
       "UPDATE device SET invalidated_at = now(), invalidation_type = -1, invalidation_reason = 'x' WHERE push_app_id = $1::bigint",
       app.id.rawValue)

@@ -60,8 +60,8 @@ import Wire
       try await bench.database.query("UPDATE contact SET original_id = '0031600000001'")
       try await bench.database.query(
         """
-        INSERT INTO hybrid_app (customer_id, app_id, app_key, pin_text, voice_text, secret)
-        VALUES ($1::bigint, 'com.acme.app', $2::text::uuid, '', '', '')
+        INSERT INTO hybrid_app (customer_id, app_id, app_key, pin_text, voice_text, moved_text, secret)
+        VALUES ($1::bigint, 'com.acme.app', $2::text::uuid, '', '', '', '')
         """, bench.customer.rawValue, Gateway.appKey)
       let token = try await AccessKeys(bench.pool).make(bench.customer, name: "gateway", scope: .gateway).token
       let messages = MessageDispatcher(bench.dispatcher())
