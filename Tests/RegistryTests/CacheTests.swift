@@ -91,7 +91,8 @@ import Wire
           database.pool, accessKeys: keys, pushApps: apps, smsAddresses: addresses, logger: TestServer.logger
         ).run()
       }
-      try await database.untilListening(on: "pushcart_push_app")
+      // The last of its channels.
+      try await database.untilListening(on: "pushcart_sms_status")
 
       #expect(try await keys.authenticate(new.token) != nil)
       #expect(try await apps.resolve(customer, appID: "com.acme.app") == app)

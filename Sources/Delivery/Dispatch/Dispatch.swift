@@ -153,9 +153,12 @@ final class Dispatch: Sendable {
 
   private func sendLoop(_ slices: inout DiscardingTaskGroup) async {
     var next = await claimNext()
-    while let batch = next {
+    while var batch = next {
+      next = nil
       async let following = claimNext()
       await send(batch, &slices)
+      // The next one may wait for it.
+      batch.permit = nil
       next = await following
     }
   }
