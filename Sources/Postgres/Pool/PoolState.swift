@@ -459,7 +459,7 @@ struct PoolState {
     let free = count(.idle) + count(.opening(.dedicated))
     guard free + count(.leased) < configuration.dedicatedConnections else { return false }
     if waiters.hasUnfinished(moreThan: free) { return true }
-    return longLeases < shares.allLongTransactions && longWaiters.hasUnfinished(moreThan: free)
+    return longLeases + free < shares.allLongTransactions && longWaiters.hasUnfinished(moreThan: free)
   }
 
   /// Whether another shared connection is about to be there, or will be opened now.
