@@ -77,8 +77,9 @@ final class SendoutTask: Sendable {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isOver = state.withLock { state in
-          if !state.isWoken, !Task.isCancelled { state.sleeper = continuation }
-          return state.isWoken || Task.isCancelled
+          let isOver = state.isWoken || Task.isCancelled
+          if !isOver { state.sleeper = continuation }
+          return isOver
         }
         if isOver { continuation.resume() }
       }

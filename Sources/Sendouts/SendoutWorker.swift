@@ -206,7 +206,14 @@ struct SendoutWorker: Sendable {
         case .woken where stop.isStopped: break
         case .woken:
           _ = task.takeWake()
-          running += try await startLanes(of: order, task, stop, &group, except: ends)
+          do {
+            running += try await startLanes(of: order, task, stop, &group, except: ends)
+          } catch  where !Task.isCancelled {
+            // Lanes that are being sent go on. The scan wakes the task again for what is due.
+            logger.warning(
+              "could not start further lanes of a sendout, trying again soon",
+              metadata: ["sendout": "\(order.key)", "error": "\(error)"])
+          }
           group.addTask { await Self.wake(of: task) }
         }
       }
@@ -232,18 +239,23 @@ struct SendoutWorker: Sendable {
     let lanes = try await Ledger(pool).lanes(order.key).filter { $0.isDue && !refused.contains($0.lane) }.map(\.lane)
       .filter { !task.isSending($0) }
     guard !lanes.isEmpty else { return 0 }
-    var started = 0
     let apps = try await PushApps(pool, vault: vault).list(order.key.customer)
-    for lane in lanes {
-      let readiness = try await appOrder(lane.app, among: apps)
-      guard task.begin(lane) else { continue }
+    var ready: [(lane: Lane, readiness: Readiness)] = []
+    for lane in lanes { ready.append((lane, try await appOrder(lane.app, among: apps))) }
+    var started = 0
+    for (lane, readiness) in ready where task.begin(lane) {
       started += 1
       group.addTask {
         defer { task.end(lane) }
         switch readiness {
         case .ready(let app): return .ended(lane, await dispatcher.dispatch(order, to: app, lane, stop: stop))
         case .notPossible(let reason):
-          return .ended(lane, try await dispatcher.refuse(order, lane, reason: reason, stop: stop))
+          do {
+            return .ended(lane, try await dispatcher.refuse(order, lane, reason: reason, stop: stop))
+          } catch {
+            // Other lanes go on.
+            return .ended(lane, DispatchResult(end: .unavailable(reason: "\(error)", after: nil)))
+          }
         }
       }
     }

@@ -52,7 +52,7 @@ final class BatchRun: Sendable {
   /// When its recipients were read.
   var preparedAt: ContinuousClock.Instant { state.withLock(\.preparedAt) }
 
-  func markPrepared(at moment: ContinuousClock.Instant = .now) { state.withLock { $0.preparedAt = moment } }
+  func markPrepared(at moment: ContinuousClock.Instant) { state.withLock { $0.preparedAt = moment } }
 
   func beginSlice() {
     state.withLock { state in

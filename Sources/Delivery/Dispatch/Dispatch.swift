@@ -109,6 +109,7 @@ final class Dispatch: Sendable {
           group.cancelAll()
         }
       } onCancel: {
+        window.close(.stopped)
         outcomeWriter.cancel()
         writeAhead.cancel()
       }
@@ -193,10 +194,12 @@ final class Dispatch: Sendable {
       batch.contents = contents
       run = BatchRun(batch, run.outcomePolicy)
     }
+    let readAt = ContinuousClock.now
     guard let prepared = await prepare(batch.pushes, of: run) else {
       await release(run)
       return nil
     }
+    run.markPrepared(at: readAt)
     return prepared
   }
 
@@ -218,7 +221,6 @@ final class Dispatch: Sendable {
       else { return nil }
       await preparation.prepare(pushes, for: recipients, into: &prepared)
     }
-    run.markPrepared()
     return prepared
   }
 
@@ -241,6 +243,7 @@ final class Dispatch: Sendable {
         return prepared
       }
       // It has waited for others: its recipients may have changed.
+      run.markPrepared(at: .now)
       if let prepared = await prepare(handed.batch.pushes, of: run) { return prepared }
       await release(run)
     }
@@ -275,28 +278,30 @@ final class Dispatch: Sendable {
 
   /// Starts a task for each slice of a batch, as long as the window is open. What is not started stays queued.
   private func send(_ batch: PreparedBatch, _ slices: inout DiscardingTaskGroup) async {
-    let count = batch.run.room(min(batch.settlements.count, dispatcher.window.share))
+    // The slices' tasks hold no permit.
+    let run = batch.run
+    let count = run.room(min(batch.settlements.count, dispatcher.window.share))
     if let room = await window.acquire(count) { outcomeWriter.add(batch.settlements, room: room) }
     var waiting = batch.slices[...]
     while !waiting.isEmpty {
       let needs = waiting.map {
-        SliceNeed(room: room(of: $0, batch.run).held.count, last: $0.pushes[$0.pushes.count - 1].number)
+        SliceNeed(room: room(of: $0, run).held.count, last: $0.pushes[$0.pushes.count - 1].number)
       }
-      guard let grant = await window.acquire(needs, of: batch.run.claim) else { break }
-      guard leases.holds(batch.run.claim) else {
+      guard let grant = await window.acquire(needs, of: run.claim) else { break }
+      guard leases.holds(run.claim) else {
         window.release([grant.room])
         break
       }
       for slice in waiting.prefix(grant.count) {
-        batch.run.beginSlice()
+        run.beginSlice()
         // All cores encrypt. The rest stays where the run's own task is.
         slices.addTask(executorPreference: app.account.encryptsEachPush ? globalConcurrentExecutor : nil) {
-          await self.send(slice, of: batch.run, in: grant)
+          await self.send(slice, of: run, in: grant)
         }
       }
       waiting = waiting.dropFirst(grant.count)
     }
-    slices.addTask { await self.endSlice(of: batch.run) }
+    slices.addTask { await self.endSlice(of: run) }
   }
 
   /// Commits that the slice's pushes may have left. Marks of all slices that wait are committed together.
@@ -399,6 +404,9 @@ final class Dispatch: Sendable {
   private func judge(_ service: ServiceAvailability) {
     if let (reason, closing) = dispatcher.laneStatus.record(service, laneKey, by: app.account.outageEvidence) {
       window.close(.unavailable(reason: reason, after: closing.delay))
+    } else {
+      // A probe that says nothing leaves it to the next one.
+      dispatcher.laneStatus.endProbe(laneKey)
     }
   }
 

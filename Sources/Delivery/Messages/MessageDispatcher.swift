@@ -169,8 +169,10 @@ public final class MessageDispatcher: Service {
     // Whatever happens, numbers that may be used are not used again.
     active.reserved.withLock { $0.numbers = nil }
     let (acceptances, batches) = try await ledger.accept(messages, &numbers)
-    active.reserved.withLock { [left = numbers] in
+    // If it was paused meanwhile, what was accepted waits in the ledger.
+    let mayGoOn = active.reserved.withLock { [left = numbers] in
       if $0.verifications == verifications { $0.numbers = left }
+      return $0.verifications == verifications
     }
     active.wrote(
       acceptances.reduce(0) { count, acceptance in
@@ -188,10 +190,11 @@ public final class MessageDispatcher: Service {
       for (var batch, room) in zip(batches, rooms) {
         batch.marked = room
         batch.memory = dispatcher.handover.take(batch, of: stream.key.customer)
-        if !lanes.hand(batch, stream, active.run) { await release(batch, of: ledger, dispatcher) }
+        if !mayGoOn || !lanes.hand(batch, stream, active.run) { await release(batch, of: ledger, dispatcher) }
       }
     } else if !batches.isEmpty {
-      try await stream.notify()
+      // They are committed: if nobody hears of them, the scan of some hub finds them.
+      try? await stream.notify()
     }
     var rest = acceptances[...]
     return items.map { item in
@@ -340,7 +343,7 @@ final class MessageLanes: Sendable {
   private struct State {
     var lanes: [Key: Running] = [:]
     /// All tasks that have not ended, also those that get nothing more.
-    var tasks: [ObjectIdentifier: (task: Task<Void, Never>, batches: HandedBatches)] = [:]
+    var tasks: [ObjectIdentifier: (task: Task<Void, Never>, batches: HandedBatches, key: Key, stop: StopSignal)] = [:]
     var isClosed = false
   }
 
@@ -381,7 +384,7 @@ final class MessageLanes: Sendable {
       await self.send(batches, stream, app, lane, run, stop)
       self.state.withLock { _ = $0.tasks.removeValue(forKey: ObjectIdentifier(batches)) }
     }
-    state.tasks[ObjectIdentifier(batches)] = (task, batches)
+    state.tasks[ObjectIdentifier(batches)] = (task, batches, Key(sendout: stream.key, lane: lane), stop)
     return Running(batches: batches, app: app, stop: stop, lastUse: .now)
   }
 
@@ -412,9 +415,8 @@ final class MessageLanes: Sendable {
 
   private func stop(_ condition: (Key) -> Bool) {
     let stopped = state.withLock { state in
-      let stopped = state.lanes.filter { condition($0.key) }
-      for key in stopped.keys { state.lanes[key] = nil }
-      return stopped.values
+      for key in state.lanes.keys where condition(key) { state.lanes[key] = nil }
+      return state.tasks.values.filter { condition($0.key) }
     }
     for lane in stopped {
       lane.stop.stop()
@@ -424,7 +426,7 @@ final class MessageLanes: Sendable {
 
   func endIdle() {
     let idle = state.withLock { state in
-      let idle = state.lanes.filter { .now - $0.value.lastUse > Self.idleLimit }
+      let idle = state.lanes.filter { .now - $0.value.lastUse > Self.idleLimit && $0.value.batches.leases.count == 0 }
       for key in idle.keys { state.lanes[key] = nil }
       return idle.values.map(\.batches)
     }
@@ -432,19 +434,22 @@ final class MessageLanes: Sendable {
   }
 
   func endAll(sendsRest: Bool) async {
-    let (tasks, lanes) = state.withLock { state in
+    let tasks = state.withLock { state in
       state.isClosed = true
-      return (state.tasks.values.map(\.task), state.lanes.values.map(\.batches))
+      return Array(state.tasks.values)
     }
     if sendsRest {
-      for batches in lanes { batches.finish() }
+      for (_, batches, _, _) in tasks { batches.finish() }
     } else if !Task.isCancelled {
       stop { _ in true }
     }
     await withTaskCancellationHandler {
-      for task in tasks { await task.value }
+      for (task, _, _, _) in tasks { await task.value }
     } onCancel: {
-      for task in tasks { task.cancel() }
+      for (task, batches, _, _) in tasks {
+        task.cancel()
+        batches.finish()
+      }
     }
   }
 }
