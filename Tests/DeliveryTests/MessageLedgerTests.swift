@@ -289,38 +289,6 @@ import Wire
     }
   }
 
-  @Test func `A push that has waited leaves for nobody else, and not after its message has expired`() async throws {
-    let lead = Mutex(0.0)
-    try await withWaitingMessages(
-      12,
-      {
-        $0.dispatch.recipientAge = .zero
-        $0.now = { Date(timeIntervalSinceNow: lead.withLock(\.self)) }
-      }
-    ) { bench, key, _, messages in
-      try await bench.database.query("UPDATE device SET invalidated_at = now() WHERE token LIKE '%b'")
-      bench.simulator.apns.removeRules()
-      bench.simulator.apns.answerIgnored()
-      await messages.end(sendsRest: true)
-      let counts = try await bench.ledger.counts(key)
-      #expect(counts.skipped == 1 && counts.accepted == 11)
-    }
-    try await withWaitingMessages(
-      12,
-      {
-        $0.dispatch.recipientAge = .zero
-        $0.now = { Date(timeIntervalSinceNow: lead.withLock(\.self)) }
-      }
-    ) { bench, key, _, messages in
-      lead.withLock { $0 = 3600 }
-      bench.simulator.apns.removeRules()
-      bench.simulator.apns.answerIgnored()
-      await messages.end(sendsRest: true)
-      let counts = try await bench.ledger.counts(key)
-      #expect(counts.failed >= 7 && counts.failed + counts.accepted == 12)
-    }
-  }
-
   /// A stream that is there.
   private func stream(_ bench: SendingBench) async throws -> SendoutKey {
     let sendout = try await bench.database.query(
