@@ -241,6 +241,7 @@ import Wire
     try await withSendingBench { bench in
       try await bench.addDevices(count)
       bench.simulator.apns.rule(.any, .ignore)
+      defer { bench.simulator.apns.answerIgnored() }
       let key = try await stream(bench)
       var hub = TestHub()
       hub.dispatch.window = 5
@@ -286,6 +287,38 @@ import Wire
       await end
       #expect(bench.simulator.apns.count <= 5)
       #expect(try await batches(bench, "queued") + batches(bench, "settled") == 20)
+    }
+  }
+
+  @Test func `A push that has waited leaves for nobody else`() async throws {
+    try await withWaitingMessages(12, { $0.dispatch.recipientAge = .zero }) { bench, key, _, messages in
+      try await bench.database.query(
+        """
+        UPDATE device SET invalidated_at = now(), invalidation_type = -1, invalidation_reason = 'x' WHERE token LIKE '%b'
+        """)
+      bench.simulator.apns.removeRules()
+      bench.simulator.apns.answerIgnored()
+      await messages.end(sendsRest: true)
+      let counts = try await bench.ledger.counts(key)
+      #expect(counts.skipped == 1 && counts.accepted == 11)
+    }
+  }
+
+  @Test func `A push that has waited does not leave once its message has expired`() async throws {
+    let lead = Mutex(0.0)
+    try await withWaitingMessages(
+      12,
+      {
+        $0.dispatch.recipientAge = .zero
+        $0.now = { Date(timeIntervalSinceNow: lead.withLock(\.self)) }
+      }
+    ) { bench, key, _, messages in
+      lead.withLock { $0 = 3600 }
+      bench.simulator.apns.removeRules()
+      bench.simulator.apns.answerIgnored()
+      await messages.end(sendsRest: true)
+      let counts = try await bench.ledger.counts(key)
+      #expect(counts.failed >= 7 && counts.failed + counts.accepted == 12)
     }
   }
 

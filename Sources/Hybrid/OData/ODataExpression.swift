@@ -49,7 +49,7 @@ enum ODataComparison: String, Sendable {
     }
   }
 
-  /// The same with its sides exchanged.
+  /// What says the same once the sides have changed places: `a < b` is `b > a`.
   var exchanged: ODataComparison {
     switch self {
     case .equal, .notEqual: self

@@ -57,7 +57,7 @@ struct APNsEndpoint: Sendable {
       requests, through: key, to: address, APNsDescription(owner: nil, tokens: tokens), while: isWanted)
   }
 
-  /// See `ConnectionPools.answer`.
+  /// The verdict on one request, on a connection that is closed afterwards.
   func answer(_ send: (UUID) -> AsyncStream<[PushOutcome]>) async -> Verdict? { await pools.answer(send) }
 
   /// Drops the provider tokens of all other keys.

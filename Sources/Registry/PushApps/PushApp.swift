@@ -25,7 +25,7 @@ public struct PushApp: Sendable, Equatable {
   public let credentials: [PushCredential]
   /// What sending found; `nil` when all is well. `alarm` has more.
   let raisedAlarm: Alarm?
-  /// The same in the sandbox.
+  /// What was raised for its push service's sandbox.
   let raisedSandboxAlarm: Alarm?
   public let createdAt: Date
   /// When the app or one of its credentials last changed; later with each change.
@@ -66,7 +66,7 @@ public struct PushApp: Sendable, Equatable {
   /// Why the app needs somebody's attention; `nil` when all is well.
   public var alarm: Alarm? { alarm(at: Date()) }
 
-  /// The same of its push service's sandbox. Each environment has an alarm of its own, so that no success of one ends the other's.
+  /// What is wrong in its push service's sandbox. A success in production does not end it, nor the other way round.
   public var sandboxAlarm: Alarm? { alarm(at: Date(), isSandbox: true) }
 
   /// The same at some moment: what sending found, or else the environment's certificate that expires within 30 days. The latter is not
