@@ -160,13 +160,21 @@ public struct NotificationRunner: Service {
             let batch = try await queue.take(lane, upTo: limit, from: pool, vault: vault)
             guard !batch.items.isEmpty else { break }
             isSent = true
-            let (room, hasRoom) = AsyncStream.makeStream(of: Never.self)
+            let (room, hasRoom) = AsyncStream.makeStream(of: Bool.self)
             group.addTask {
-              await send(batch, of: lane, to: target, in: run, queue, hasRoom: { hasRoom.finish() })
+              await send(
+                batch, of: lane, to: target, in: run, queue,
+                hasRoom: { mayGoOn in
+                  hasRoom.yield(mayGoOn)
+                  hasRoom.finish()
+                })
               hasRoom.finish()
             }
             guard batch.items.count == settings.batchSize else { break }
-            for await _ in room {}
+            var mayGoOn = true
+            for await answer in room { mayGoOn = answer }
+            // A run that was turned away gets no more room.
+            guard mayGoOn else { break }
           }
         } catch {
           // What is on its way goes on.
@@ -224,12 +232,14 @@ public struct NotificationRunner: Service {
     return dispatcher.target(app, opened)
   }
 
+  /// - Parameter hasRoom: called once all have their room, or will not get any; `mayGoOn` says which.
   /// - Returns: whether all could be tried.
   @discardableResult
   private func send(
     _ batch: NotificationQueue.Batch, of lane: NotificationQueue.Lane, to target: DirectTarget,
     in run: DirectSender.Run,
-    _ queue: NotificationQueue, address: (NotificationQueue.Claimed) -> String = \.target, hasRoom: () -> Void = {}
+    _ queue: NotificationQueue, address: (NotificationQueue.Claimed) -> String = \.target,
+    hasRoom: (_ mayGoOn: Bool) -> Void = { _ in }
   ) async -> Bool {
     var pushes: [DirectPush] = []
     var messages = NotificationMessages(lane: lane, vault: vault)
@@ -268,7 +278,10 @@ public struct NotificationRunner: Service {
           claim.end = isHeld ? asked + settings.lease : asked
         }
       }
-      await sender.send(pushes, to: target, in: run, while: { claim.end > .now }, hasRoom: hasRoom) { outcomes in
+      await sender.send(
+        pushes, to: target, in: run, while: { claim.end > .now }, hasRoom: { hasRoom(isBlocked.withLock { !$0 }) }
+      ) {
+        outcomes in
         if outcomes.contains(where: \.isBlocked) { isBlocked.withLock { $0 = true } }
         await settle(outcomes.map { ($0, items[$0.index].claimed, items[$0.index].events) }, of: lane, queue)
       }

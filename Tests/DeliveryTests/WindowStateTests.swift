@@ -33,6 +33,16 @@ import Wire
     #expect(wait(&state, member, 10).isEmpty)
   }
 
+  @Test func `Places of pushes that did not leave are free, and earn the lane nothing`() {
+    var state = WindowState(size: 50, patience: .seconds(1))
+    let member = state.join(lane(1), isBulk: true)
+    let first = wait(&state, member, 10)[0].grant?.room ?? Room()
+    state.release(first, isAnswered: false)
+    #expect(state.free == 50)
+    #expect(wait(&state, member, 10).count == 1)
+    #expect(wait(&state, member, 1).isEmpty, "it has a fifth of the window, as at its beginning")
+  }
+
   @Test func `Places that are not answered in time count for their lane alone`() {
     var state = WindowState(size: 50, patience: .seconds(1))
     let silent = (1...5).map { state.join(lane(1, $0), isBulk: true) }

@@ -289,7 +289,7 @@ final class Dispatch: Sendable {
       }
       guard let grant = await window.acquire(needs, of: run.claim) else { break }
       guard leases.holds(run.claim) else {
-        window.release([grant.room])
+        window.giveBack(grant.room)
         break
       }
       for slice in waiting.prefix(grant.count) {
@@ -331,7 +331,7 @@ final class Dispatch: Sendable {
   private func send(_ slice: PreparedBatch.Slice, of run: BatchRun, in grant: SliceGrant) async {
     var room = room(of: slice, run, in: grant)
     guard await mayLeave(slice, of: run, isMarked: grant.isMarked) else {
-      window.release([room.held])
+      window.giveBack(room.held)
       return await endSlice(of: run)
     }
     guard run.preparedAt + dispatcher.settings.recipientAge < .now else {
@@ -340,7 +340,7 @@ final class Dispatch: Sendable {
     }
     // It waited: its messages may have expired meanwhile, and its tokens may be other contacts'.
     guard let again = await prepare(slice.pushes, of: run), !Task.isCancelled else {
-      window.release([room.held])
+      window.giveBack(room.held)
       return await endSlice(of: run)
     }
     outcomeWriter.add(again.settlements, room: room.answered(again.settlements.count))
@@ -366,7 +366,7 @@ final class Dispatch: Sendable {
         isOpen[index] = false
         if answer.verdict.isUnwanted, !isWanted() {
           // It stays queued, and its batch is released. If nothing hindered it but the way there, that says something of the service.
-          window.release([room.answered(1)])
+          window.giveBack(room.answered(1))
           if isOurs(), slice.expiresAt.map({ $0 > dispatcher.now() }) ?? true {
             service.record(.unsent(reason: "NoConnection"))
           }

@@ -67,6 +67,8 @@ final class HubWindow: Sendable {
     driven.withLock { $0.state.successors(id, in: rooms, at: .now) }
   }
 
+  fileprivate func giveBack(_ room: Room) { change { driven, _ in driven.state.release(room, isAnswered: false) } }
+
   fileprivate func putBack(_ successors: Successors) { change { driven, _ in driven.state.putBack(successors) } }
 
   /// Releases rooms, and gives the successors what they were promised of them.
@@ -149,6 +151,11 @@ final class SendWindow: Sendable {
   /// - Parameter isMarked: whether the successors' write-ahead mark is committed with the outcomes.
   func release(_ rooms: [Room], to successors: Successors? = nil, isMarked: Bool = false) {
     if !rooms.isEmpty || successors != nil { hub.release(rooms, to: successors, isMarked: isMarked) }
+  }
+
+  /// Gives back the room of pushes that did not leave.
+  func giveBack(_ room: Room) {
+    if room.count > 0 { hub.giveBack(room) }
   }
 
   /// Lets the successors wait again, as outcomes were not written.

@@ -282,7 +282,8 @@ struct WindowState {
   // MARK: Taking back
 
   /// Places are free: their outcomes are written, or their pushes did not leave.
-  mutating func release(_ room: Room) {
+  /// - Parameter isAnswered: whether that says something of the push service.
+  mutating func release(_ room: Room, isAnswered: Bool = true) {
     // Of a member that has left, all are free already.
     guard room.count > 0, let old = places[room.places] else { return }
     assert(room.count <= old.held, "each place is released once")
@@ -291,10 +292,10 @@ struct WindowState {
     places[room.places]?.held -= count
     if old.held == count { places[room.places] = nil }
     guard let key = old.lane, var lane = lanes[key] else { return }
-    lane.credit = min(size, lane.credit + count)
-    if !lane.hasAnswered {
+    if isAnswered {
+      lane.credit = min(size, lane.credit + count)
+      if !lane.hasAnswered { unknown -= lane.held.fresh }
       lane.hasAnswered = true
-      unknown -= lane.held.fresh
     }
     lanes[key] = lane
     forgetIfIdle(key)
