@@ -4,7 +4,7 @@
 RELEASE = -c release --static-swift-stdlib -Xswiftc -cross-module-optimization -Xlinker -s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build setup test soak bench faults format
+.PHONY: help run build setup test tsan asan soak bench faults format
 
 help: ## Show this help
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1#\2/p' Makefile | awk -F'#' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -22,6 +22,19 @@ setup: ## Install what is missing: libpq, libnghttp2, libmaxminddb, libxml2 and 
 test: ## Run all tests, on a private PostgreSQL that they start themselves
 	@.ci/setup test
 	@.ci/test
+
+# Each has a build of its own. The rooms that share state between tasks, and those that call C.
+tsan: ## Run the tests of what many tasks share under the thread sanitizer, and fail if it reports anything
+	@.ci/setup test
+	TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/Sanitizers/threads.txt history_size=4" \
+		swift test --sanitize thread --scratch-path .build/tsan -Xswiftc -DPTHREAD_MUTEX \
+		--experimental-maximum-parallelization-width 6 --filter '^(PostgresTests|DeliveryTests|SendoutsTests|SubscriptionsTests)\.'
+
+asan: ## Run the tests of what calls C under the address sanitizer, and fail if it reports anything
+	@.ci/setup test
+	ASAN_OPTIONS="detect_stack_use_after_return=0" \
+		swift test --sanitize address --scratch-path .build/asan \
+		--experimental-maximum-parallelization-width 6 --filter '^(PostgresTests|ProvidersTests|XMLTests|WebTests)\.'
 
 soak: setup ## Run the durability tests at full size: 100,000 registrations and changes, and 5,000 messages, under kills
 	PUSHCART_SOAK=100000 swift test --filter 'PushcartTests.*(Durability|DatasyncCrash)'

@@ -97,39 +97,45 @@ let package = Package(
 
     // ground
     room("Wire", imports: []),
+    room("Locking", imports: []),
     room("XML", imports: ["CLibXML2"]),
     // sql and Templates inside it are links: SwiftPM asks the plugin anew only when something below a target changes
     .target(name: "Embedded", exclude: ["sql", "Templates"], swiftSettings: strict, plugins: ["EmbedPlugin"]),
-    room("Postgres", imports: ["CLibpq", collections, lifecycle, logging, metrics]),
+    room("Postgres", imports: ["Locking", "CLibpq", collections, lifecycle, logging, metrics]),
 
     // 1st floor
     room(
       "Registry",
       imports: [
-        "Postgres", "Wire", asn1, certificates, collections, crypto, cryptoExtras, lifecycle, logging, metrics, nioSSL,
+        "Postgres", "Wire", "Locking", asn1, certificates, collections, crypto, cryptoExtras, lifecycle, logging,
+        metrics, nioSSL,
       ]),
-    room("Content", imports: ["Postgres", "Wire", crypto]),
+    room("Content", imports: ["Postgres", "Wire", "Locking", crypto]),
     room(
       "Providers",
-      imports: ["CNghttp2", "Wire", "XML", collections, crypto, cryptoExtras, lifecycle, logging, metrics, nioHTTP1]
+      imports: [
+        "CNghttp2", "Wire", "Locking", "XML", collections, crypto, cryptoExtras, lifecycle, logging, metrics, nioHTTP1,
+      ]
         + nioTLS),
 
     // 2nd floor
     room(
       "Delivery",
       imports: [
-        "Registry", "Providers", "Content", "Postgres", "Wire", collections, lifecycle, logging, metrics,
+        "Registry", "Providers", "Content", "Postgres", "Wire", "Locking", collections, lifecycle, logging, metrics,
       ]),
 
     // 3rd floor
-    room("Sendouts", imports: ["Registry", "Content", "Delivery", "Postgres", "Wire", logging, lifecycle]),
+    room("Sendouts", imports: ["Registry", "Content", "Delivery", "Postgres", "Wire", "Locking", logging, lifecycle]),
 
     // 4th floor
-    room("Subscriptions", imports: ["Registry", "Delivery", "Postgres", "Wire", crypto, lifecycle, logging]),
+    room(
+      "Subscriptions", imports: ["Registry", "Delivery", "Postgres", "Wire", "Locking", crypto, lifecycle, logging]),
     room(
       "Hybrid",
       imports: [
-        "Registry", "Content", "Delivery", "Providers", "Sendouts", "Postgres", "Wire", crypto, lifecycle, logging,
+        "Registry", "Content", "Delivery", "Providers", "Sendouts", "Postgres", "Wire", "Locking", crypto, lifecycle,
+        logging,
         metrics,
       ]),
 
@@ -137,14 +143,16 @@ let package = Package(
     room(
       "Web",
       imports: [
-        "CMaxMindDB", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", "XML",
+        "CMaxMindDB", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", "Locking",
+        "XML",
         collections, crypto, httpTypes, hummingbird, lifecycle, logging, metrics, nioCore, nioHTTP1, nioHTTPTypesHTTP1,
         nioPosix,
       ]),
     room(
       "Simulator",
       imports: [
-        "Wire", "XML", asn1, certificates, collections, crypto, cryptoExtras, httpTypes, hummingbird, lifecycle,
+        "Wire", "Locking", "XML", asn1, certificates, collections, crypto, cryptoExtras, httpTypes, hummingbird,
+        lifecycle,
         logging, nioWebSocket,
       ]
         + nio),
@@ -156,7 +164,7 @@ let package = Package(
     .executableTarget(
       name: "Pushcart",
       dependencies: [
-        "Postgres", "Wire", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
+        "Postgres", "Wire", "Locking", "Embedded", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
         "Subscriptions", "Web", "Simulator", arguments, configuration, crypto, lifecycle, logging, metrics,
       ],
       swiftSettings: strict
@@ -170,7 +178,8 @@ let package = Package(
     .target(
       name: "Support",
       dependencies: [
-        "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid", "Subscriptions",
+        "Postgres", "Wire", "Locking", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
+        "Subscriptions",
         "Web",
         "Simulator", crypto, httpClient, hummingbird, lifecycle, logging,
       ] + nio,
@@ -179,24 +188,28 @@ let package = Package(
     ),
     tests(of: "Wire", imports: ["Wire"]),
     tests(of: "XML", imports: ["XML"]),
-    tests(of: "Postgres", imports: ["Postgres", "CLibpq", logging, lifecycle, metricsTestKit]),
-    tests(of: "Registry", imports: ["Registry", "Postgres", "Wire", certificates, crypto, cryptoExtras]),
-    tests(of: "Content", imports: ["Content", "Embedded", "Postgres", "Wire", mustache]),
+    tests(of: "Postgres", imports: ["Locking", "Postgres", "CLibpq", logging, lifecycle, metricsTestKit]),
+    tests(of: "Registry", imports: ["Registry", "Postgres", "Wire", "Locking", certificates, crypto, cryptoExtras]),
+    tests(of: "Content", imports: ["Content", "Embedded", "Postgres", "Wire", "Locking", mustache]),
     tests(
       of: "Providers",
-      imports: ["Providers", "Simulator", "Wire", crypto, cryptoExtras, jwt, logging, nioEmbedded] + nio),
+      imports: ["Providers", "Simulator", "Wire", "Locking", crypto, cryptoExtras, jwt, logging, nioEmbedded] + nio),
     tests(
       of: "Delivery",
-      imports: ["Delivery", "Sendouts", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", logging]),
+      imports: [
+        "Delivery", "Sendouts", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", "Locking", logging,
+      ]),
     tests(
       of: "Sendouts",
       imports: [
-        "Sendouts", "Delivery", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", lifecycle, logging,
+        "Sendouts", "Delivery", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", "Locking",
+        lifecycle, logging,
       ]),
     tests(
       of: "Hybrid",
       imports: [
-        "Hybrid", "Sendouts", "Delivery", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire", crypto,
+        "Hybrid", "Sendouts", "Delivery", "Registry", "Content", "Providers", "Simulator", "Postgres", "Wire",
+        "Locking", crypto,
         lifecycle, logging,
       ]),
     tests(
@@ -205,27 +218,30 @@ let package = Package(
     tests(
       of: "Subscriptions",
       imports: [
-        "PushcartClient", "Subscriptions", "Delivery", "Registry", "Providers", "Simulator", "Postgres", "Wire", crypto,
+        "PushcartClient", "Subscriptions", "Delivery", "Registry", "Providers", "Simulator", "Postgres", "Wire",
+        "Locking", crypto,
       ] + nio),
     tests(
       of: "Web",
       imports: [
         "Web", "Hybrid", "Subscriptions", "Sendouts", "Delivery", "Registry", "Content", "Providers", "Postgres",
-        "Wire",
+        "Wire", "Locking",
         crypto,
         httpClient,
         hummingbird, logging, nioCore,
       ]),
     tests(
-      of: "Simulator", imports: ["Simulator", "Wire", crypto, cryptoExtras, httpClient, logging, nioWebSocket] + nio),
+      of: "Simulator",
+      imports: ["Simulator", "Wire", "Locking", crypto, cryptoExtras, httpClient, logging, nioWebSocket] + nio),
     tests(
       of: "Pushcart",
       imports: [
-        "Pushcart", "Postgres", "Wire", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
+        "Pushcart", "Postgres", "Wire", "Locking", "Registry", "Content", "Providers", "Delivery", "Sendouts", "Hybrid",
         "Subscriptions", "Web", "Simulator", arguments, httpClient, lifecycle, logging, metrics,
       ]),
     .executableTarget(
-      name: "EncryptionRate", dependencies: ["Providers", "Wire", crypto], path: "Tests/Bench/EncryptionRate",
+      name: "EncryptionRate", dependencies: ["Providers", "Wire", "Locking", crypto],
+      path: "Tests/Bench/EncryptionRate",
       swiftSettings: strict),
     tests(
       of: "House",

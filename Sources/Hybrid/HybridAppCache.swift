@@ -1,7 +1,7 @@
 import FoundationEssentials
 public import Postgres
 public import Registry
-import Synchronization
+import Locking
 import Wire
 
 /// Finds apps by their keys, remembering the answers for a few seconds.

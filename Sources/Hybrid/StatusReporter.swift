@@ -4,7 +4,7 @@ public import Logging
 public import Postgres
 import Providers
 public import ServiceLifecycle
-import Synchronization
+import Locking
 public import Wire
 
 /// Tells customers what became of their messages.

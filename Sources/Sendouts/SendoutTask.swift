@@ -1,5 +1,5 @@
 import Delivery
-import Synchronization
+import Locking
 
 /// The task that works on a sendout on this hub, as others wake and stop it.
 final class SendoutTask: Sendable {

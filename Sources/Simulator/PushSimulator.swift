@@ -3,7 +3,7 @@ public import Logging
 public import ServiceLifecycle
 import NIOCore
 import NIOSSL
-import Synchronization
+import Locking
 
 /// Simulates push services on this machine, with a page that shows what a phone would.
 ///

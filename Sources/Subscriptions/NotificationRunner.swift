@@ -4,7 +4,7 @@ public import Logging
 public import Postgres
 public import Registry
 public import ServiceLifecycle
-import Synchronization
+import Locking
 import Wire
 
 /// The service that tells subscriptions what changed; any number of hubs can run it.

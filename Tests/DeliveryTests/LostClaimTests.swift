@@ -4,7 +4,7 @@ import Registry
 import Sendouts
 import Simulator
 import Support
-import Synchronization
+import Locking
 import Testing
 import Wire
 

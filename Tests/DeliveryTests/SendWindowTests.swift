@@ -1,5 +1,5 @@
 import Registry
-import Synchronization
+import Locking
 import Testing
 import Wire
 

@@ -5,7 +5,7 @@ import Postgres
 import Providers
 import Simulator
 import Support
-import Synchronization
+import Locking
 import Testing
 import Wire
 

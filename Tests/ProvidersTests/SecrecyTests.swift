@@ -2,7 +2,7 @@ import Logging
 import Providers
 import Simulator
 import Support
-import Synchronization
+import Locking
 import Testing
 
 /// What the log must not contain.

@@ -3,7 +3,7 @@ import Foundation
 import Postgres
 import Registry
 import Support
-import Synchronization
+import Locking
 import Wire
 
 extension TestDatabase {

@@ -2,7 +2,7 @@
 
 import Postgres
 import Support
-import Synchronization
+import Locking
 import Testing
 import Wire
 

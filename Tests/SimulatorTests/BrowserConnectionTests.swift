@@ -1,7 +1,7 @@
 import Foundation
 import NIOHTTP1
 import Support
-import Synchronization
+import Locking
 import Testing
 import Wire
 

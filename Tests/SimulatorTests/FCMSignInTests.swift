@@ -3,7 +3,7 @@ import FoundationEssentials
 import NIOHTTP1
 import Simulator
 import Support
-import Synchronization
+import Locking
 import Testing
 import Wire
 

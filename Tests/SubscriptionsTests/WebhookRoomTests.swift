@@ -4,7 +4,7 @@ import Postgres
 import Providers
 import Registry
 import Support
-import Synchronization
+import Locking
 import Testing
 import Wire
 

@@ -1,5 +1,5 @@
 public import Logging
-import Synchronization
+import Locking
 
 /// Keeps every line that is logged, of every level, with its metadata.
 public final class LogCapture: Sendable {

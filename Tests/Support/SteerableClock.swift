@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// A clock that moves when it is told to.
 public final class SteerableClock: Sendable {

@@ -1,6 +1,6 @@
 import Crypto
 import FoundationEssentials
-import Synchronization
+import Locking
 public import Wire
 
 /// Signs and verifies the tokens in links.

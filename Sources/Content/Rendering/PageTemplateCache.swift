@@ -1,5 +1,5 @@
 public import Postgres
-import Synchronization
+import Locking
 public import Wire
 
 /// The compiled templates that were used last. A version never changes, so no entry becomes stale.

@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// A claimed batch while it is sent: counts its running slices, and collects what is decided once all have ended.
 final class BatchRun: Sendable {

@@ -1,7 +1,7 @@
 import Logging
 import Providers
 import Registry
-import Synchronization
+import Locking
 
 /// Keeps a mistake from emptying the register: wrong credentials, a wrong topic or the wrong environment look exactly like
 /// invalid tokens. It opens once more than a share of a lane's pushes come back so, on all hubs together; then no device is retired any

@@ -3,7 +3,7 @@ import Logging
 import Postgres
 import Providers
 import Registry
-import Synchronization
+import Locking
 import Wire
 
 /// One run of a sendout's lane on this hub.

@@ -4,7 +4,7 @@ public import Logging
 public import Postgres
 public import Providers
 public import Registry
-import Synchronization
+import Locking
 public import Wire
 
 /// Works through the ledger of one sendout after another: claims its batches, sends their pushes, settles the outcomes.

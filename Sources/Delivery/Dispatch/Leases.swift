@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// The claims of a run, and until when each is certainly valid.
 ///

@@ -1,6 +1,6 @@
 import Postgres
 import Registry
-import Synchronization
+import Locking
 
 /// Writes outcomes to the ledger, one statement at a time.
 ///

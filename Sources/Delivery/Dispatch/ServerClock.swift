@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Postgres
-import Synchronization
+import Locking
 
 /// The time of day by the database's clock, which all hubs share: one whose own clock is wrong neither fails pushes as expired nor takes a
 /// token for dead that was registered again.

@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 package import Wire
 
 /// Limits how many of something this hub does at a time. Customers take turns: the one that holds fewest permits gets the next, and none

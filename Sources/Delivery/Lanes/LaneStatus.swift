@@ -1,6 +1,6 @@
 import Providers
 import Registry
-import Synchronization
+import Locking
 import Wire
 
 /// Which lanes this hub may send to: a circuit breaker for each, shared by all sendouts.

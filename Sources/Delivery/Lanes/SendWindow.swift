@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 import Wire
 
 /// Bounds how many pushes of this hub are in flight, from being sent until their outcome is written, and gives the places to customers and

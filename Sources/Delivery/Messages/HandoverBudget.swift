@@ -1,5 +1,5 @@
 import Registry
-import Synchronization
+import Locking
 import Wire
 
 /// Bounds the memory of messages that are handed over from their acceptance to their lanes: texts, properties and recipients, until their

@@ -3,7 +3,7 @@ import Logging
 import Postgres
 import Registry
 public import ServiceLifecycle
-import Synchronization
+import Locking
 public import Wire
 
 /// Sends single messages as soon as they are committed: from the statement that accepted them to the push service, without another

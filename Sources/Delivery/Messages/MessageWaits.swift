@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 public import Wire
 
 /// What became of a push so far.

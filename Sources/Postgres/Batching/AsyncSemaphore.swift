@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// Limits how many tasks run something at the same time; the others wait in order.
 package final class AsyncSemaphore: Sendable {

@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// Turns many calls into few. Items that arrive while a call is under way share the next one. Each caller gets its own
 /// answer once the whole call is done. With a statement that ends in a commit this is a group commit.

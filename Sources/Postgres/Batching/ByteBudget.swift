@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// Memory that requests take by their size, limited for each key, which is a customer, and for all.
 package final class ByteBudget<Key: Hashable & Sendable>: Sendable {

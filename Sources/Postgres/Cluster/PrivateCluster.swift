@@ -1,6 +1,6 @@
 public import Logging
 public import ServiceLifecycle
-import Synchronization
+import Locking
 
 #if canImport(Glibc)
   import Glibc

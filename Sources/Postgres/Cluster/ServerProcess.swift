@@ -1,5 +1,5 @@
 import Logging
-import Synchronization
+import Locking
 
 #if canImport(Glibc)
   import Glibc

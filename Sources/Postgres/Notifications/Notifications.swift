@@ -1,5 +1,5 @@
 import DequeModule
-import Synchronization
+import Locking
 
 /// Notifications in the order of their arrival, and an element whenever some may have been missed.
 ///

@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// A transaction on a connection of its own. Its statements may run from several tasks at once; they reach the server in
 /// one pipeline.

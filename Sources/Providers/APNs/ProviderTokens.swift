@@ -1,6 +1,6 @@
 public import FoundationEssentials
 import Logging
-import Synchronization
+import Locking
 public import Wire
 
 /// Keeps the provider token that all hubs share, one for each signing key of a customer.

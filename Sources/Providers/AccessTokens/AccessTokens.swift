@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Synchronization
+import Locking
 import Wire
 
 /// The access tokens of all accounts at a push service. All pushes of an account share one, and one request fetches it.

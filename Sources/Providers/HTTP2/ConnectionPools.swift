@@ -3,7 +3,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import NIOSSL
-import Synchronization
+import Locking
 import Wire
 
 /// Whose connections, and where to. Nothing else shares them: APNs binds a connection to one team.

@@ -1,7 +1,7 @@
 import DequeModule
 import NIOCore
 import NIOPosix
-import Synchronization
+import Locking
 import Wire
 
 #if canImport(Glibc)

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import NIOCore
-import Synchronization
+import Locking
 
 /// The requests of one call of `send` that go through one pool. Belongs to the pool's event loop.
 final class PushBatch {

@@ -1,5 +1,5 @@
 import NIOCore
-import Synchronization
+import Locking
 import Wire
 
 /// Counts what is in use of something that all customers share.

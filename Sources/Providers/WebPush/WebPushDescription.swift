@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Synchronization
+import Locking
 import Wire
 
 /// What connections have to know about one origin of Web Push, and the app's token there.

@@ -1,7 +1,7 @@
 import Postgres
 import Registry
 import ServiceLifecycle
-import Synchronization
+import Locking
 import Web
 
 /// Whether the hub can serve now. A result is kept for two seconds and concurrent callers share one check, so frequent probes

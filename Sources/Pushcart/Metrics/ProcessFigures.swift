@@ -1,6 +1,6 @@
 import CoreMetrics
 import FoundationEssentials
-import Synchronization
+import Locking
 
 #if canImport(Glibc)
   import Glibc

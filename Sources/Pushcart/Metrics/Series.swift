@@ -1,5 +1,5 @@
 import CoreMetrics
-import Synchronization
+import Locking
 
 /// A number that only grows during the life of the process.
 final class CounterSeries: CounterHandler, FloatingPointCounterHandler {

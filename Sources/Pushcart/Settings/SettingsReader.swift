@@ -1,6 +1,6 @@
 import Configuration
 import FoundationEssentials
-import Synchronization
+import Locking
 
 /// Reads settings and collects everything that is wrong, so that all of it is reported together.
 struct SettingsReader {

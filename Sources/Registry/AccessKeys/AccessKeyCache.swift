@@ -1,7 +1,7 @@
 import Crypto
 public import FoundationEssentials
 public import Postgres
-import Synchronization
+import Locking
 public import Wire
 
 /// Authenticates requests, remembering for a while what each token opens.

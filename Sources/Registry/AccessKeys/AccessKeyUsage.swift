@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Postgres
 public import ServiceLifecycle
-import Synchronization
+import Locking
 import Wire
 
 /// Writes when access keys were last used: one statement a customer and minute, never while a request waits.

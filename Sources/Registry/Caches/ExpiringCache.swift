@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// Answers kept for a short while, looked up under a lock and without a suspension when they are there.
 ///

@@ -1,6 +1,6 @@
 import FoundationEssentials
 package import Postgres
-import Synchronization
+import Locking
 import Wire
 
 /// Who gets a push, and on what.

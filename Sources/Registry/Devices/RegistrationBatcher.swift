@@ -1,5 +1,5 @@
 public import Postgres
-import Synchronization
+import Locking
 public import Wire
 
 /// Registers devices, many requests to a statement.

@@ -1,7 +1,7 @@
 import Crypto
 import FoundationEssentials
 public import Postgres
-import Synchronization
+import Locking
 public import Wire
 
 /// The addresses where providers of SMS post their status reports, and the tokens in them.

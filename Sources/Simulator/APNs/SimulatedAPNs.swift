@@ -1,6 +1,6 @@
 import Crypto
 public import FoundationEssentials
-import Synchronization
+import Locking
 
 /// A simulation of Apple's push service: keys and tokens it knows, rules for its replies, and the requests it received.
 ///

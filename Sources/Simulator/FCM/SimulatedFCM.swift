@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Synchronization
+import Locking
 import Wire
 
 /// A simulation of Firebase Cloud Messaging's HTTP v1 API, with the token endpoint of Google's sign-in.

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Synchronization
+import Locking
 import Wire
 
 /// A simulation of CM Business Messaging (JSON), CM's voice OTP, and Twilio's messages and calls.

@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// The open connections of a service, on all its ports, and the way to give them orders.
 final class ConnectionTable: Sendable {

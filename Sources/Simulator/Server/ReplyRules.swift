@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// How a simulated service answers a request.
 public indirect enum SimulatedReply<Refusal: Sendable & Hashable>: Sendable, Hashable {

@@ -1,5 +1,5 @@
 import DequeModule
-import Synchronization
+import Locking
 
 /// The last requests, oldest first, and the callers that wait for more.
 final class RequestLog<Request: Sendable>: Sendable {

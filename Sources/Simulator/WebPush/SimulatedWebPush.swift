@@ -1,7 +1,7 @@
 import Crypto
 import FoundationEssentials
 import NIOHPACK
-import Synchronization
+import Locking
 import Wire
 
 /// A simulation of Mozilla's push service (RFC 8030, 8188, 8291 and 8292).

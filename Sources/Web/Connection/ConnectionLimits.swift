@@ -1,5 +1,5 @@
 import NIOCore
-import Synchronization
+import Locking
 
 /// How long clients may keep a connection waiting, and how many connections each may have.
 public struct ConnectionLimits: Sendable {

@@ -1,7 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import Synchronization
+import Locking
 
 #if canImport(Glibc)
   import Glibc

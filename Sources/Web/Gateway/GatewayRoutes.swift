@@ -4,7 +4,7 @@ import Hummingbird
 public import Hybrid
 import NIOCore
 import Registry
-import Synchronization
+import Locking
 import Wire
 
 /// The gateway of CM Hybrid Messaging, which takes messages to telephone numbers by XML, JSON or a query.

@@ -4,7 +4,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import Registry
-import Synchronization
+import Locking
 import Wire
 
 /// Authenticates management requests, makes their changes, and executes a POST once for each `Idempotency-Key`.

@@ -1,7 +1,7 @@
 public import Delivery
 import Hummingbird
 public import Registry
-import Synchronization
+import Locking
 public import Wire
 
 /// `/api/v1/sms`.

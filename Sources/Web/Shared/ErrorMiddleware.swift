@@ -2,7 +2,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import Metrics
-import Synchronization
+import Locking
 
 /// Turns errors of all routes into replies, logs one line for each request and records how long it took. The line of a 5xx is
 /// a warning at least, so that the id in the reply leads somewhere.

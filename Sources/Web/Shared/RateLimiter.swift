@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// Token buckets, one for each key. The table of them is bounded.
 ///

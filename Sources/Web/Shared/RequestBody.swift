@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 import FoundationEssentials
 public import Hummingbird
 public import NIOCore

@@ -1,7 +1,7 @@
 import Crypto
 import Foundation
 import Providers
-import Synchronization
+import Locking
 import Wire
 
 // Prints how many Web Pushes a second all cores encrypt, and do nothing else: EncryptionRate BROWSERS.csv SECONDS [library]

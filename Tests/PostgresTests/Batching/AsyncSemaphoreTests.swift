@@ -1,5 +1,5 @@
 import Postgres
-import Synchronization
+import Locking
 import Testing
 
 @Suite struct AsyncSemaphoreTests {

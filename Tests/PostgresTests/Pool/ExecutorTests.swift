@@ -1,6 +1,6 @@
 import Postgres
 import Support
-import Synchronization
+import Locking
 import Testing
 
 /// Tasks that run on a pool's thread.

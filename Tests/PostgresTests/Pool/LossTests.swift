@@ -1,7 +1,7 @@
 import Foundation
 import Postgres
 import Support
-import Synchronization
+import Locking
 import Testing
 
 @Suite struct LossTests {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Simulator
 import Support
-import Synchronization
+import Locking
 import Testing
 import Wire
 

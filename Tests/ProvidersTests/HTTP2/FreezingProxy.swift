@@ -1,6 +1,6 @@
 import NIOCore
 import NIOPosix
-import Synchronization
+import Locking
 
 /// A TCP proxy before a stand-in, whose connections can go silent as when a firewall has forgotten them: they stay open, and nothing
 /// passes any more.

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOPosix
 import Support
-import Synchronization
+import Locking
 import Testing
 import Wire
 

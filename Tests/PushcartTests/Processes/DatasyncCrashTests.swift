@@ -2,7 +2,7 @@ import Foundation
 import Postgres
 import Simulator
 import Support
-import Synchronization
+import Locking
 import Testing
 import Wire
 

@@ -4,7 +4,7 @@ import Providers
 import Registry
 import Simulator
 import Support
-import Synchronization
+import Locking
 import Testing
 @testable import Web
 import Wire

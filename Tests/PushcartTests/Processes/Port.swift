@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import Locking
 
 /// A socket in a folder, where PostgreSQL would have its own. Nobody answers there.
 final class UnixSocket: Sendable {

@@ -1,7 +1,7 @@
 import Foundation
 import Postgres
 import Support
-import Synchronization
+import Locking
 import Testing
 
 /// Asks the running hub for one thing after the other while hub and database are killed, and remembers what was acknowledged.

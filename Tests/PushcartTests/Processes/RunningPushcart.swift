@@ -1,6 +1,6 @@
 import Foundation
 import Support
-import Synchronization
+import Locking
 
 /// A `pushcart` process that runs until it is stopped, such as a hub.
 final class RunningPushcart: Sendable {

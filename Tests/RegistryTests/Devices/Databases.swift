@@ -1,5 +1,5 @@
 import Postgres
-import Synchronization
+import Locking
 
 /// Passes statements on, and counts those whose names begin so.
 final class CountingStatements: Querying {

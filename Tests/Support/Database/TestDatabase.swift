@@ -1,5 +1,5 @@
 public import Postgres
-import Synchronization
+import Locking
 
 /// A database of a test's own, with every migration applied.
 ///

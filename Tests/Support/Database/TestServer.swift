@@ -1,7 +1,7 @@
 import Foundation
 public import Logging
 public import Postgres
-import Synchronization
+import Locking
 
 #if canImport(Glibc)
   import Glibc

@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 public import Wire
 
 /// What `/openapi.json` promises, to hold real replies against.

@@ -1,7 +1,7 @@
 import Crypto
 import Foundation
 public import Registry
-import Synchronization
+import Locking
 public import Wire
 
 private let serial = Atomic<Int64>(0)

@@ -1,7 +1,7 @@
 import Foundation
 import Hummingbird
 import Support
-import Synchronization
+import Locking
 import Testing
 import Web
 

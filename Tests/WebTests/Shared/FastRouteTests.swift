@@ -3,7 +3,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import Support
-import Synchronization
+import Locking
 import Testing
 import Web
 
