@@ -78,7 +78,7 @@ import Testing
   @Test func `A server that answers no request is left for another connection`() async throws {
     try await withAPNs(provider: {
       $0.connectionsPerPool = 1
-      $0.requestTimeout = .seconds(3)
+      $0.requestTimeout = .seconds(10)
     }) { simulator, services in
       #expect(await services.verdicts([.sample()]) == [.accepted])
       simulator.apns.rule(.token("dd"), .ignore)
