@@ -89,7 +89,8 @@ import Wire
   private func sendBatches(_ bench: SendingBench, _ key: SendoutKey, from database: (any Querying)? = nil) async throws
   {
     let dispatcher = Dispatcher(
-      database ?? bench.pool, services: bench.services, links: bench.links, logger: TestServer.logger)
+      database ?? bench.pool, services: bench.services, links: bench.links, settings: .unhurried,
+      logger: TestServer.logger)
     let result = await dispatcher.dispatch(
       try bench.order(key, MessageBody(alert: "Hello")), to: try await bench.appOrder(dispatcher), bench.lane)
     #expect(result.end == .drained)

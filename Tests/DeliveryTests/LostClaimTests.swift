@@ -20,7 +20,8 @@ import Wire
         _ = try await Ledger(transaction).freeze(key, apps: [bench.app.id], audience: .all, batchSize: 40)
       }
       let database = LossyDatabase(bench.pool, failures: failures)
-      let dispatcher = Dispatcher(database, services: bench.services, links: bench.links, logger: TestServer.logger)
+      let dispatcher = Dispatcher(
+        database, services: bench.services, links: bench.links, settings: .unhurried, logger: TestServer.logger)
       let result = await dispatcher.dispatch(
         try bench.order(key, MessageBody(alert: "Hello")), to: try await bench.appOrder(dispatcher), bench.lane)
       #expect(result.end == .drained)
@@ -38,7 +39,8 @@ import Wire
       }
       let stop = StopSignal()
       let database = LossyDatabase(bench.pool, failures: 2) { stop.stop() }
-      let dispatcher = Dispatcher(database, services: bench.services, links: bench.links, logger: TestServer.logger)
+      let dispatcher = Dispatcher(
+        database, services: bench.services, links: bench.links, settings: .unhurried, logger: TestServer.logger)
       let result = await dispatcher.dispatch(
         try bench.order(key, MessageBody(alert: "Hello")), to: try await bench.appOrder(dispatcher), bench.lane,
         stop: stop)

@@ -21,7 +21,7 @@ import Wire
       // The first push has its connection for itself until it is answered; the others wait behind it.
       bench.simulator.apns.rule(.any, .ignore)
       let database = CountingDatabase(bench.pool)
-      var settings = DispatchSettings()
+      var settings = DispatchSettings.unhurried
       settings.lease = .seconds(3600)
       settings.extendEvery = .milliseconds(20)
       let dispatcher = Dispatcher(

@@ -7,7 +7,7 @@ import ServiceLifecycle
 
 /// A hub's part that sends, as tests want it: quick to retry and to look again.
 public struct TestHub: Sendable {
-  public var dispatch = DispatchSettings()
+  public var dispatch = DispatchSettings.unhurried
   public var runner = RunnerSettings()
   /// Share of each back-off: 0 tries again at once.
   public var jitter = 0.0
@@ -24,10 +24,17 @@ public struct TestHub: Sendable {
     runner.checkEvery = .milliseconds(200)
     runner.scanEvery = .milliseconds(500)
     runner.batchSize = 40
-    // Nor is a push service silent, or a recipient read again, only because the machine is slow.
-    dispatch.patience = .seconds(60)
-    dispatch.recipientAge = .seconds(60)
-    dispatch.connectTimeout = .seconds(60)
+  }
+}
+
+extension DispatchSettings {
+  /// No push service is silent, and no recipient is read again, only because the machine is slow.
+  public static var unhurried: DispatchSettings {
+    var settings = DispatchSettings()
+    settings.patience = .seconds(60)
+    settings.recipientAge = .seconds(60)
+    settings.connectTimeout = .seconds(60)
+    return settings
   }
 }
 

@@ -53,7 +53,8 @@ public struct WholeWebServer: Sendable {
       let authenticator = Authenticator(AccessKeyCache(pool))
       let pushApps = PushAppCache(pool)
       let dispatcher = Dispatcher(
-        pool, services: services, links: PublicLinks(base: Self.publicURL, signer: signer), logger: TestServer.logger)
+        pool, services: services, links: PublicLinks(base: Self.publicURL, signer: signer), settings: .unhurried,
+        logger: TestServer.logger)
       let messageService = MessageService(
         pool, dispatcher: dispatcher, messages: messages ?? MessageDispatcher(dispatcher), apps: pushApps,
         credentials: PushCredentialVault(pool, vault: vault),
