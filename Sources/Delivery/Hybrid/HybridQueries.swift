@@ -278,9 +278,13 @@ enum HybridSettlement {
                            OFFSET 0) AS f ON true),
     """
 
-  /// These batches, and those of the fallbacks.
+  /// That a batch is of this sorted array, or one of the fallbacks.
   static func batches(and own: String) -> String {
-    "\(own) || ARRAY(SELECT fallback_batch FROM concerned WHERE fallback_batch IS NOT NULL)"
+    """
+    batch_no = ANY (\(own) || ARRAY(SELECT fallback_batch FROM concerned WHERE fallback_batch IS NOT NULL))
+         AND batch_no BETWEEN least((\(own))[1], (SELECT min(fallback_batch) FROM concerned))
+                          AND greatest((\(own))[cardinality(\(own))], (SELECT max(fallback_batch) FROM concerned))
+    """
   }
 
   /// Counts the cancelled pushes in `pushes` in their messages, whose rows are locked. A message that nothing has become of, and nothing
@@ -302,6 +306,7 @@ enum HybridSettlement {
         FROM (SELECT message_no, status, count FROM stopped_message
                WHERE \(HybridQueries.few("message_no", "count")) OFFSET 0) AS m
        WHERE h.customer_id = $1::bigint AND h.sendout_id = $2::bigint AND h.message_no = m.message_no
+         AND \(BatchQueries.within("h.message_no", "message_no", of: "stopped_message"))
       RETURNING h.message_no, h.app_id, h.is_reported, h.status, m.status AS status_before),
     reported AS (
       INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
@@ -328,10 +333,11 @@ enum HybridSettlement {
              bool_or(s.state = 'accepted' AND s.push_no IS DISTINCT FROM c.fallback_no) AS is_pushed,
              bool_or(s.state = 'uncertain') AS is_uncertain,
              bool_or(s.state = 'failed' AND s.has_left AND s.push_no IS NOT DISTINCT FROM c.fallback_no) AS is_rejected
+        -- FULL, which the condition turns into an inner join: PostgreSQL knows no nested loop for it, and it expects one row of each.
         FROM settled s
-        JOIN concerned c ON c.message_no = s.message_no
-        JOIN locked l ON l.message_no = s.message_no
-       WHERE s.state <> 'waiting'
+        FULL JOIN concerned c ON c.message_no = s.message_no
+        FULL JOIN locked l ON l.message_no = s.message_no
+       WHERE coalesce(s.state, 'waiting') <> 'waiting' AND coalesce(c.message_no, 0) > 0 AND coalesce(l.message_no, 0) > 0
        GROUP BY l.message_no, l.status),
     told AS (
       UPDATE hybrid_message AS h
@@ -345,7 +351,7 @@ enum HybridSettlement {
                                          AND h.unsettled = e.pushes + 1 THEN 'push_failed' ELSE h.fallback_reason END
         FROM (SELECT * FROM ended WHERE \(HybridQueries.few("message_no", "pushes")) OFFSET 0) AS e
        WHERE h.customer_id = $1::bigint AND h.sendout_id = $2::bigint AND h.message_no = e.message_no
-         AND h.message_no = ANY (ARRAY(SELECT message_no FROM ended))
+         AND \(BatchQueries.within("h.message_no", "message_no", of: "ended"))
       RETURNING h.message_no, h.fallback_no, h.kind, h.status, h.unsettled, h.app_id, h.is_reported,
                 e.status AS status_before, e.is_pushed),
     choice AS MATERIALIZED (
@@ -360,7 +366,7 @@ enum HybridSettlement {
                      CASE WHEN NOT is_over THEN now END AS not_before, CASE WHEN is_over THEN now END AS settled_at
                 FROM choice OFFSET 0) AS c
        WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.push_no = c.fallback_no
-         AND push.push_no = ANY (ARRAY(SELECT fallback_no FROM choice)) AND push.state = 'waiting' AND push.attempts = 0
+         AND \(BatchQueries.within("push.push_no", "fallback_no", of: "choice")) AND push.state = 'waiting' AND push.attempts = 0
          AND push.batch_no IN (SELECT batch_no FROM batch WHERE batch_no <> ALL (\(own)))
       RETURNING push.batch_no, push.state),
     recounted AS (
@@ -374,7 +380,7 @@ enum HybridSettlement {
                      count(*) FILTER (WHERE state = 'waiting')::int4 AS due, now() AS now
                 FROM resolved GROUP BY batch_no OFFSET 0) AS c
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
-         AND push_batch.batch_no = c.batch_no),
+         AND push_batch.batch_no = c.batch_no AND \(BatchQueries.within("push_batch.batch_no", "batch_no", of: "batch"))),
     reported AS (
       INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
       SELECT $1::bigint, $2::bigint, message_no, status, app_id FROM told WHERE is_reported AND status <> status_before

@@ -61,6 +61,7 @@ struct BatchLedger: Sendable {
   /// Moves write-ahead marks, before bytes leave.
   /// - Returns: the batches that are still this run's; of any other nothing may leave.
   func advance(_ marks: [WriteAheadMark]) async throws -> Set<Int32> {
+    let marks = marks.sorted { $0.claim.batch < $1.claim.batch }
     let rows = try await database.query(
       BatchQueries.advance, key.customer.rawValue, key.sendout.rawValue, run.uuid, marks.map(\.claim.batch),
       marks.map(\.claim.ordinal), marks.map(\.push.rawValue))
@@ -71,6 +72,7 @@ struct BatchLedger: Sendable {
   /// - Returns: the claims that are still this run's, and until when they certainly are.
   func extend(_ claims: [Claim]) async throws -> (kept: [Claim], until: ContinuousClock.Instant) {
     let asked = ContinuousClock.now
+    let claims = claims.sorted { $0.batch < $1.batch }
     let rows = try await database.query(
       BatchQueries.extend, key.customer.rawValue, key.sendout.rawValue, run.uuid, lease.inSeconds, claims.map(\.batch),
       claims.map(\.ordinal))
@@ -98,14 +100,14 @@ struct BatchLedger: Sendable {
       settlements.map(\.push.rawValue),
       settlements.map(\.state.rawValue), settlements.map(\.reason), settlements.map { $0.left ? Int16(1) : 0 },
       settlements.map(\.sentAt), settlements.map { $0.delay?.inSeconds }, settlements.map { $0.timeout?.inSeconds },
-      run.uuid, Array(batches), mark?.claim.batch, mark?.claim.ordinal, mark?.push.rawValue)[0].decode(
+      run.uuid, batches.sorted(), mark?.claim.batch, mark?.claim.ordinal, mark?.push.rawValue)[0].decode(
         Int.self, [Int32].self, Bool.self)
     let final = settlements.filter { $0.left && ($0.state == .accepted || $0.state == .failed) }
     guard written < settlements.count, !final.isEmpty else { return (settled, isMarked) }
     try await database.query(
       isHybrid ? BatchQueries.correctHybrid : BatchQueries.correct, key.customer.rawValue, key.sendout.rawValue,
       final.map(\.push.rawValue),
-      final.map(\.state.rawValue), final.map(\.reason), Array(Set(final.map(\.batch))))
+      final.map(\.state.rawValue), final.map(\.reason), Set(final.map(\.batch)).sorted())
     return (settled, isMarked)
   }
 

@@ -64,37 +64,41 @@ enum BatchQueries {
      ORDER BY push_no
     """)
 
-  /// Moves the write-ahead marks of batches `$4`, in the claims `$5` of the run `$3`, to the pushes `$6`. Once it is committed, the
+  /// Moves the write-ahead marks of batches `$4`, sorted, in the claims `$5` of the run `$3`, to the pushes `$6`. Once it is committed, the
   /// bytes of pushes up to there may leave. Returns the batches that are still the run's.
   static let advance = Statement(
     "batch.advance", .write,
     """
     UPDATE push_batch
        SET sent_to = greatest(push_batch.sent_to, mark.sent_to)
-      FROM (SELECT * FROM unnest($4::int4[], $5::int4[], $6::bigint[]) AS mark (batch_no, claims, sent_to)
+      FROM (SELECT *, 'claimed' AS state
+              FROM unnest($4::int4[], $5::int4[], $6::bigint[]) AS mark (batch_no, claims, sent_to)
              ORDER BY batch_no) AS mark
      WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
-       AND push_batch.batch_no = mark.batch_no AND push_batch.claims = mark.claims
-       AND push_batch.state = 'claimed' AND push_batch.hub_id = $3::uuid AND push_batch.lease_until > now()
+       AND \(within("push_batch.batch_no", sorted: "$4::int4[]"))
+       AND push_batch.batch_no = mark.batch_no AND push_batch.claims = mark.claims AND push_batch.state = mark.state
+       AND push_batch.hub_id = $3::uuid AND push_batch.lease_until > now()
     RETURNING push_batch.batch_no
     """)
 
-  /// Extends the leases of the run `$3`, on the batches `$5` in their claims `$6`, to `$4` seconds from now. Returns those that are
+  /// Extends the leases of the run `$3`, on the batches `$5`, sorted, in their claims `$6`, to `$4` seconds from now. Returns those that are
   /// extended: an expired lease is not, even if nobody has requeued the batch yet.
   static let extend = Statement(
     "batch.extend", .write,
     """
     UPDATE push_batch
        SET lease_until = now() + make_interval(secs => $4::float8)
-      FROM (SELECT * FROM unnest($5::int4[], $6::int4[]) AS held (batch_no, claims) ORDER BY batch_no) AS held
+      FROM (SELECT *, 'claimed' AS state FROM unnest($5::int4[], $6::int4[]) AS held (batch_no, claims)
+             ORDER BY batch_no) AS held
      WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
-       AND push_batch.batch_no = held.batch_no AND push_batch.claims = held.claims
-       AND push_batch.state = 'claimed' AND push_batch.hub_id = $3::uuid AND push_batch.lease_until > now()
+       AND \(within("push_batch.batch_no", sorted: "$5::int4[]"))
+       AND push_batch.batch_no = held.batch_no AND push_batch.claims = held.claims AND push_batch.state = held.state
+       AND push_batch.hub_id = $3::uuid AND push_batch.lease_until > now()
     RETURNING push_batch.batch_no, push_batch.claims
     """)
 
-  /// Writes outcomes. Arrays: `$3` pushes, `$4` states, `$5` reasons, `$6` attempts to add, `$7` when they left. `$8`
-  /// holds the seconds until the next attempt, `$9` those until such a push expires; both may be NULL. `$11` are their batches.
+  /// Writes outcomes. Arrays: `$3` pushes, sorted, `$4` states, `$5` reasons, `$6` attempts to add, `$7` when they left. `$8`
+  /// holds the seconds until the next attempt, `$9` those until such a push expires; both may be NULL. `$11` are their batches, sorted.
   /// Only queued pushes are changed, so that writing twice, or late after the batch was requeued, changes nothing. Only
   /// the run `$10` that has claimed the batch may let a push wait. A batch of that run is settled with its last push.
   ///
@@ -115,14 +119,10 @@ enum BatchQueries {
     Statement(
       name, .write,
       """
-      WITH \(isHybrid ? HybridSettlement.concerned : "")batch AS MATERIALIZED (
-        SELECT batch_no, state = 'claimed' AND hub_id = $10::uuid AS is_ours,
-               batch_no = $12::int4 AND claims = $13::int4 AND state = 'claimed' AND hub_id = $10::uuid AND lease_until > now()
-                 AS is_marked
-          FROM push_batch
-         WHERE customer_id = $1::bigint AND sendout_id = $2::bigint AND batch_no = ANY (\(isHybrid ? HybridSettlement.batches(and: "$11::int4[]") : "$11::int4[]"))
-         ORDER BY batch_no
-           FOR NO KEY UPDATE),
+      WITH \(isHybrid ? HybridSettlement.concerned : "")\(locked("$11::int4[]", isHybrid, """
+        batch_no, state = 'claimed' AND hub_id = $10::uuid AS is_ours,
+        batch_no = $12::int4 AND claims = $13::int4 AND state = 'claimed' AND hub_id = $10::uuid AND lease_until > now() AS is_marked
+        """)),
       settled AS (
         UPDATE push
            SET state = outcome.state, reason = outcome.reason, attempts = push.attempts + outcome.attempts,
@@ -137,6 +137,7 @@ enum BatchQueries {
                  WHERE (SELECT count(*) FROM batch) > 0
                 OFFSET 0) AS outcome
          WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.push_no = outcome.push_no
+           AND \(within("push.push_no", sorted: "$3::bigint[]"))
            AND push.state = 'queued'
            AND (outcome.state <> 'waiting' OR push.batch_no IN (SELECT batch_no FROM batch WHERE is_ours))
         RETURNING push.batch_no, push.state, push.attempts = 1 AND outcome.attempts = 1 AS is_first,
@@ -147,7 +148,7 @@ enum BatchQueries {
          UNION ALL
         SELECT batch_no, NULL, NULL, NULL, $14::bigint FROM batch WHERE is_marked),
       counted AS (
-        \(count(of: "changed", from: "queued", alsoCounting: ", max(sent_to) AS sent_to", alsoSetting: """
+        \(count(of: "changed", in: "$11::int4[]", from: "queued", alsoCounting: ", max(sent_to) AS sent_to", alsoSetting: """
         sent_to = greatest(push_batch.sent_to, change.sent_to),
         state = CASE WHEN push_batch.state = 'claimed' AND push_batch.hub_id = $10::uuid
                       AND push_batch.queued + push_batch.waiting = change.count - change.waiting
@@ -160,7 +161,7 @@ enum BatchQueries {
       """)
   }
 
-  /// Writes the final states `$4` and reasons `$5` of pushes `$3`, of batches `$6`, that were requeued and not sent again: a hub
+  /// Writes the final states `$4` and reasons `$5` of pushes `$3`, of batches `$6`, both sorted, that were requeued and not sent again: a hub
   /// that was away for longer than its lease knows what became of them. Attempts were counted when they were requeued.
   static let correct = correct("push.correct", isHybrid: false)
 
@@ -171,12 +172,7 @@ enum BatchQueries {
     Statement(
       name, .write,
       """
-      WITH \(isHybrid ? HybridSettlement.concerned : "")batch AS MATERIALIZED (
-        SELECT batch_no FROM push_batch
-         WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
-           AND batch_no = ANY (\(isHybrid ? HybridSettlement.batches(and: "$6::int4[]") : "$6::int4[]"))
-         ORDER BY batch_no
-           FOR NO KEY UPDATE),
+      WITH \(isHybrid ? HybridSettlement.concerned : "")\(locked("$6::int4[]", isHybrid, "batch_no")),
       settled AS (
         UPDATE push
            SET state = outcome.state, reason = outcome.reason, settled_at = now()
@@ -184,19 +180,35 @@ enum BatchQueries {
                  WHERE (SELECT count(*) FROM batch) > 0
                 OFFSET 0) AS outcome
          WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint AND push.push_no = outcome.push_no
+           AND \(within("push.push_no", sorted: "$3::bigint[]"))
            AND push.state = 'uncertain' AND push.reason = 'hub_stopped'
         RETURNING push.batch_no, push.state, false AS is_first,
                   push.state = 'accepted' AND push.opened_at IS NOT NULL AS is_opened
                   \(isHybrid ? ", push.push_no, push.message_no, true AS has_left" : "")),
-      counted AS (\(count(of: "settled", from: "uncertain")))\(
+      counted AS (\(count(of: "settled", in: "$6::int4[]", from: "uncertain")))\(
       isHybrid ? HybridSettlement.resolved(besides: "$6::int4[]") : "")
       SELECT count(*) FROM settled
       """)
   }
 
-  /// Counts the rows of `changes` in their batches: each that has a state has left the state `from`.
+  /// The common table expression `batch`: the batches of a sorted array, locked in the order of their numbers; of messages to telephone
+  /// numbers those of the fallbacks, too.
+  private static func locked(_ array: String, _ isHybrid: Bool, _ columns: String) -> String {
+    """
+    batch AS MATERIALIZED (
+      SELECT \(columns)
+        FROM push_batch
+       WHERE customer_id = $1::bigint AND sendout_id = $2::bigint
+         AND \(isHybrid ? HybridSettlement.batches(and: array) : "batch_no = ANY (\(array)) AND \(within("batch_no", sorted: array))")
+       ORDER BY batch_no
+         FOR NO KEY UPDATE)
+    """
+  }
+
+  /// Counts the rows of `changes` in their batches, which are those of the sorted array: each that has a state has left the state `from`.
   private static func count(
-    of changes: String, from: String, alsoCounting columns: String = "", alsoSetting assignment: String? = nil
+    of changes: String, in array: String, from: String, alsoCounting columns: String = "",
+    alsoSetting assignment: String? = nil
   ) -> String {
     let states = ["waiting", "accepted", "failed", "uncertain", "skipped"]
     let sums = states.map { "count(*) FILTER (WHERE state = '\($0)') AS \($0)" }.joined(separator: ", ")
@@ -212,7 +224,7 @@ enum BatchQueries {
                      count(*) FILTER (WHERE is_opened) AS opened, \(sums)\(columns)
                 FROM \(changes) GROUP BY batch_no) AS change
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = $2::bigint
-         AND push_batch.batch_no = change.batch_no
+         AND push_batch.batch_no = change.batch_no AND \(within("push_batch.batch_no", sorted: array))
       """
   }
 
@@ -255,6 +267,22 @@ enum BatchQueries {
       RETURNING message_no)\(HybridSettlement.cancelled(in: "cancelled"))
     SELECT state FROM released
     """)
+
+  /// That a column is within the bounds of a sorted array. A join goes by the sendout alone, and reads all of a stream, while the planner
+  /// takes its table for empty: there it expects one row in either way. Within these bounds it reads the neighbours at most.
+  static func within(_ column: String, sorted array: String) -> String {
+    "\(column) BETWEEN (\(array))[1] AND (\(array))[cardinality(\(array))]"
+  }
+
+  /// The same of the numbers that rows hold.
+  static func within(_ column: String, _ number: String, of rows: String) -> String {
+    "\(column) BETWEEN (SELECT min(\(number)) FROM \(rows)) AND (SELECT max(\(number)) FROM \(rows))"
+  }
+
+  /// That a push is between the first and the last one of these batches, for the same reason.
+  static func isPush(ofAny batches: String) -> String {
+    "push.push_no BETWEEN (SELECT min(first_push) FROM \(batches)) AND (SELECT max(last_push) FROM \(batches))"
+  }
 
   /// That a push is of this batch, which mostly is none. As a range of numbers, it is looked up in the primary key whatever the planner
   /// thinks of the table. By a join, or by a list of numbers on a table that is taken for empty, it read all pushes of a stream each time.

@@ -149,6 +149,7 @@ enum LedgerQueries {
         FROM lost
        WHERE push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
          AND push.push_no BETWEEN lost.first_push AND lost.sent_to AND push.state = 'queued'
+         AND \(BatchQueries.isPush(ofAny: "lost"))
       RETURNING push.batch_no, push.state, push.attempts = 1 AS is_first),
     unsent AS (
       UPDATE push
@@ -156,7 +157,7 @@ enum LedgerQueries {
         FROM lost
        WHERE lost.release_to = 'cancelled'
          AND push.customer_id = $1::bigint AND push.sendout_id = $2::bigint
-         AND push.push_no BETWEEN lost.first_push AND lost.last_push
+         AND push.push_no BETWEEN lost.first_push AND lost.last_push AND \(BatchQueries.isPush(ofAny: "lost"))
          AND (push.state = 'waiting' OR push.state = 'queued' AND push.push_no > lost.sent_to)
       RETURNING push.message_no)\(HybridSettlement.cancelled(in: "unsent")),
     rest AS (
