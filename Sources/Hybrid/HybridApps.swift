@@ -24,6 +24,8 @@ public struct HybridApp: Sendable, Equatable {
   public let clockZone: String
   /// Most PINs for all its phones.
   public let pinsPerHour: Int
+  /// Most of its phones that register, from whatever address.
+  public let registrationsPerHour: Int
   /// Gets status reports; nil for nobody.
   public let statusURL: String?
   let sealedSecret: [UInt8]
@@ -43,7 +45,7 @@ public struct HybridApp: Sendable, Equatable {
     HybridAppReply(
       appId: appID, appKey: key.text, messageType: messageType, sender: sender, pinText: pinText, voiceText: voiceText,
       movedText: movedText, pinDigits: pinDigits, clockZone: clockZone, pinsPerHour: pinsPerHour,
-      statusUrl: statusURL.map { ShownURL($0) },
+      registrationsPerHour: registrationsPerHour, statusUrl: statusURL.map { ShownURL($0) },
       hasPreviousSecret: sealedPreviousSecret != nil,
       createdAt: Timestamp(createdAt), updatedAt: Timestamp(updatedAt))
   }
@@ -164,13 +166,16 @@ public struct HybridApps: Sendable {
         messageType: request.messageType ?? .standard, sender: request.sender ?? "", pinText: request.pinText ?? "",
         voiceText: request.voiceText ?? "", movedText: request.movedText ?? "",
         pinDigits: request.pinDigits ?? HybridAppRequest.defaultPINDigits, clockZone: request.clockZone ?? "UTC",
-        pinsPerHour: request.pinsPerHour ?? HybridAppRequest.defaultPINsPerHour, statusUrl: request.statusUrl ?? ""))
+        pinsPerHour: request.pinsPerHour ?? HybridAppRequest.defaultPINsPerHour,
+        registrationsPerHour: request.registrationsPerHour ?? HybridAppRequest.defaultRegistrationsPerHour,
+        statusUrl: request.statusUrl ?? ""))
     let (key, secret) = (UUID.appKey(of: customer), UUID().text)
     let sealed = try vault.seal(Secret(secret), context: Rekey.hybridContext(customer, appID: request.appId))
     let rows = try await database.query(
       HybridAppQueries.add, customer.rawValue, request.appId, key, settings.messageType?.rawValue, settings.sender,
       settings.pinText, settings.voiceText, settings.clockZone, settings.statusUrl, Bytes(sealed.joined),
-      settings.pinsPerHour.map { Int32($0) }, settings.movedText, settings.pinDigits.map { Int16($0) })
+      settings.pinsPerHour.map { Int32($0) }, settings.movedText, settings.pinDigits.map { Int16($0) },
+      settings.registrationsPerHour.map { Int32($0) })
     guard let row = rows.first else { throw HybridError.appTaken(appID: request.appId) }
     return (
       IssuedHybridApp(appKey: key.text, appSecret: secret, appId: request.appId), try HybridApp(row, customer).reply
@@ -188,7 +193,8 @@ public struct HybridApps: Sendable {
     let row = try await database.query(
       HybridAppQueries.change, customer.rawValue, appID, settings.messageType?.rawValue, settings.sender,
       settings.pinText, settings.voiceText, settings.clockZone, settings.statusUrl,
-      settings.pinsPerHour.map { Int32($0) }, settings.movedText, settings.pinDigits.map { Int16($0) })[0]
+      settings.pinsPerHour.map { Int32($0) }, settings.movedText, settings.pinDigits.map { Int16($0) },
+      settings.registrationsPerHour.map { Int32($0) })[0]
     let after = try HybridApp(row, customer)
     if after.statusURL == nil, before.statusURL != nil { try await HybridReports(database).delete(customer, appID) }
     return (before.reply, after.reply)
@@ -240,8 +246,12 @@ public struct HybridApps: Sendable {
         throw HybridError.invalid(field: "clockZone", problem: "must be a time zone such as Europe/Amsterdam")
       }
     }
-    if let limit = request.pinsPerHour, !(1...1_000_000).contains(limit) {
-      throw HybridError.invalid(field: "pinsPerHour", problem: "must be a whole number from 1 to 1000000")
+    for (field, limit) in [
+      ("pinsPerHour", request.pinsPerHour), ("registrationsPerHour", request.registrationsPerHour),
+    ] {
+      if let limit, !(1...1_000_000).contains(limit) {
+        throw HybridError.invalid(field: field, problem: "must be a whole number from 1 to 1000000")
+      }
     }
     if let url = request.statusUrl, !url.isEmpty {
       guard (try? PushEndpoint(url: url)) != nil else {
@@ -266,8 +276,8 @@ enum HybridAppQueries {
   static let all: [Statement] = [add, change, rotate, lock, list, find, ofKey, knowsZone, wrongCodes]
 
   private static let columns = """
-    app_id, app_key, message_type, sender, pin_text, voice_text, moved_text, pin_digits, clock_zone, pins_per_hour, status_url, secret,
-    previous_secret, created_at, updated_at
+    app_id, app_key, message_type, sender, pin_text, voice_text, moved_text, pin_digits, clock_zone, pins_per_hour,
+    registrations_per_hour, status_url, secret, previous_secret, created_at, updated_at
     """
 
   /// Adds nothing if there is one.
@@ -275,9 +285,9 @@ enum HybridAppQueries {
     "hybrid_app.add", .write,
     """
     INSERT INTO hybrid_app (customer_id, app_id, app_key, message_type, sender, pin_text, voice_text, clock_zone, status_url,
-      secret, pins_per_hour, moved_text, pin_digits)
+      secret, pins_per_hour, moved_text, pin_digits, registrations_per_hour)
     VALUES ($1::bigint, $2::text, $3::uuid, $4::text, nullif($5::text, ''), $6::text, $7::text, $8::text,
-      nullif($9::text, ''), $10::bytea, $11::int4, $12::text, $13::int2)
+      nullif($9::text, ''), $10::bytea, $11::int4, $12::text, $13::int2, $14::int4)
     ON CONFLICT (customer_id, app_id) DO NOTHING
     RETURNING \(columns)
     """)
@@ -291,7 +301,8 @@ enum HybridAppQueries {
       pin_text = coalesce($5::text, pin_text), voice_text = coalesce($6::text, voice_text),
       clock_zone = coalesce($7::text, clock_zone), status_url = nullif(coalesce($8::text, status_url), ''),
       pins_per_hour = coalesce($9::int4, pins_per_hour), moved_text = coalesce($10::text, moved_text),
-      pin_digits = coalesce($11::int2, pin_digits), updated_at = now()
+      pin_digits = coalesce($11::int2, pin_digits),
+      registrations_per_hour = coalesce($12::int4, registrations_per_hour), updated_at = now()
     WHERE customer_id = $1::bigint AND app_id = $2::text
     RETURNING \(columns)
     """)
@@ -338,15 +349,16 @@ enum HybridAppQueries {
 extension HybridApp {
   init(_ row: Row, _ customer: CustomerID) throws {
     let (
-      appID, key, type, sender, pinText, voiceText, movedText, pinDigits, clockZone, pinsPerHour, statusURL, secret,
-      previous, createdAt, updatedAt
+      appID, key, type, sender, pinText, voiceText, movedText, pinDigits, clockZone, pinsPerHour, registrationsPerHour,
+      statusURL, secret, previous, createdAt, updatedAt
     ) = try row.decode(
       String.self, UUID.self, String.self, String?.self, String.self, String.self, String.self, Int16.self,
-      String.self, Int32.self, String?.self, Bytes.self, Bytes?.self, Date.self, Date.self)
+      String.self, Int32.self, Int32.self, String?.self, Bytes.self, Bytes?.self, Date.self, Date.self)
     self.init(
       customer: customer, appID: appID, key: key, messageType: HybridMessageType(rawValue: type) ?? .standard,
       sender: sender, pinText: pinText, voiceText: voiceText, movedText: movedText,
-      pinDigits: Int(pinDigits), clockZone: clockZone, pinsPerHour: Int(pinsPerHour), statusURL: statusURL,
+      pinDigits: Int(pinDigits), clockZone: clockZone, pinsPerHour: Int(pinsPerHour),
+      registrationsPerHour: Int(registrationsPerHour), statusURL: statusURL,
       sealedSecret: secret.bytes, sealedPreviousSecret: previous?.bytes, createdAt: createdAt, updatedAt: updatedAt)
   }
 }

@@ -12,6 +12,8 @@ public enum HybridError: Error, Sendable, Hashable {
   case signatureReused
   /// Too many PINs were sent, or too many wrong codes tried, of the number, of phones at that address, or of the app.
   case tooManyPINs(wait: Duration)
+  /// Too many phones registered from that address or for the app, or this one changed its registration too often.
+  case tooManyRegistrations(wait: Duration)
   /// No PIN was sent to that number, or it is no longer good.
   case noPIN
   /// The customer has nothing to send SMS with, or the number takes none.

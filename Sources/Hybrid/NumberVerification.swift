@@ -45,14 +45,8 @@ struct NumberVerification: Sendable {
   }
 
   /// - Throws: `HybridError.tooManyPINs`, if nothing is left of it.
-  private func take(_ share: PINShare, _ app: HybridApp, _ transaction: Transaction) async throws {
-    let customer = app.customer.rawValue
-    let taken = try await transaction.query(
-      PhoneRegistrationQueries.takeShare, customer, share.subject, share.limit, share.seconds)
-    guard taken.isEmpty else { return }
-    let wait = try await transaction.query(
-      PhoneRegistrationQueries.waitForShare, customer, share.subject, share.limit, share.seconds)
-    throw HybridError.tooManyPINs(wait: .seconds(max(1, try wait.first?.decode(Int64?.self) ?? 1)))
+  private func take(_ share: RateShare, _ app: HybridApp, _ transaction: Transaction) async throws {
+    if let wait = try await share.take(of: app.customer, in: transaction) { throw HybridError.tooManyPINs(wait: wait) }
   }
 
   /// Sends the PIN of a nonce that is committed.
@@ -81,7 +75,7 @@ struct NumberVerification: Sendable {
         Int16(PINs.maximumTries))
       guard let row = rows.first else { return nil }
       let tried = try PhoneRegistration(row)
-      let shares = PINShare.wrongCodes(number, address: request.address, of: app)
+      let shares = RateShare.wrongCodes(number, address: request.address, of: app)
       for share in shares { try await take(share, app, transaction) }
       guard tried.status == .pinVerified else { return tried }
       for share in shares {

@@ -132,12 +132,17 @@ enum PhoneRegistrationQueries {
     RETURNING \(columns)
     """)
 
-  /// Gives the hash of the body that the signature `$3` came with first.
+  /// Gives the hash of the body that the signature `$3` came with first. Gives nothing, and notes nothing, if a thousand others of the
+  /// registration are kept: a phone may change itself as often as it likes, but not fill a table.
   static let noteSignature = Statement(
     "hybrid_registration.note_signature", .write,
     """
     INSERT INTO hybrid_signature AS s (customer_id, registration_no, signature, body_hash)
-    VALUES ($1::bigint, $2::bigint, $3::bytea, $4::bytea)
+    SELECT $1::bigint, $2::bigint, $3::bytea, $4::bytea
+    WHERE (SELECT count(*) FROM (SELECT FROM hybrid_signature
+                                  WHERE customer_id = $1::bigint AND registration_no = $2::bigint
+                                    AND signature <> $3::bytea
+                                  LIMIT 1000) AS kept) < 1000
     ON CONFLICT (customer_id, registration_no, signature) DO UPDATE SET body_hash = s.body_hash
     RETURNING body_hash
     """)
@@ -146,7 +151,7 @@ enum PhoneRegistrationQueries {
   static let takeRate = Statement(
     "hybrid_registration.take_rate", .write,
     """
-    INSERT INTO hybrid_pin_rate AS r (customer_id, subject, sent_at)
+    INSERT INTO hybrid_rate AS r (customer_id, subject, sent_at)
     VALUES ($1::bigint, $2::text, ARRAY[now()])
     ON CONFLICT (customer_id, subject) DO UPDATE SET sent_at = (array_cat(excluded.sent_at, r.sent_at))[1:20]
       WHERE (r.sent_at[$3::int4] IS NULL OR excluded.sent_at[1] - r.sent_at[$3::int4] >= interval '1 hour')
@@ -159,7 +164,7 @@ enum PhoneRegistrationQueries {
     "hybrid_registration.wait_for_rate", .read,
     """
     SELECT ceil(extract(epoch FROM greatest(sent_at[$3::int4] + interval '1 hour', sent_at[$4::int4] + interval '1 day') - now()))::int8
-    FROM hybrid_pin_rate WHERE customer_id = $1::bigint AND subject = $2::text
+    FROM hybrid_rate WHERE customer_id = $1::bigint AND subject = $2::text
     """)
 
   /// Spends one of the subject `$2`, of which there are `$3` in `$4` seconds, unless nothing is left. Locks its row.
@@ -168,7 +173,7 @@ enum PhoneRegistrationQueries {
   static let takeShare = Statement(
     "hybrid_registration.take_share", .write,
     """
-    INSERT INTO hybrid_pin_rate AS r (customer_id, subject, sent_at, spent)
+    INSERT INTO hybrid_rate AS r (customer_id, subject, sent_at, spent)
     VALUES ($1::bigint, $2::text, ARRAY[now()], make_interval(secs => $4::int4) / $3::int4)
     ON CONFLICT (customer_id, subject) DO UPDATE
       SET sent_at = excluded.sent_at,
@@ -184,14 +189,14 @@ enum PhoneRegistrationQueries {
     """
     SELECT ceil(extract(epoch FROM spent - (now() - sent_at[1]) + make_interval(secs => $4::int4) / $3::int4
       - make_interval(secs => $4::int4)))::int8
-    FROM hybrid_pin_rate WHERE customer_id = $1::bigint AND subject = $2::text
+    FROM hybrid_rate WHERE customer_id = $1::bigint AND subject = $2::text
     """)
 
   /// Gives back what `takeShare` has spent.
   static let returnShare = Statement(
     "hybrid_registration.return_share", .write,
     """
-    UPDATE hybrid_pin_rate SET spent = spent - make_interval(secs => $4::int4) / $3::int4
+    UPDATE hybrid_rate SET spent = spent - make_interval(secs => $4::int4) / $3::int4
     WHERE customer_id = $1::bigint AND subject = $2::text
     """)
 
@@ -207,7 +212,7 @@ enum PhoneRegistrationQueries {
 
   static let forgetRates = Statement(
     "hybrid_registration.forget_rates", .write,
-    Portions.delete(from: "hybrid_pin_rate", by: "sent_at[1]", before: "now() - interval '1 day'"))
+    Portions.delete(from: "hybrid_rate", by: "sent_at[1]", before: "now() - interval '1 day'"))
 
   static let forgetSignatures = Statement(
     "hybrid_registration.forget_signatures", .write,

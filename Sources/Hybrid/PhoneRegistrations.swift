@@ -38,7 +38,7 @@ public struct PhoneRegistrations: Sendable {
   }
 
   /// Registers a phone, and sends a PIN if it gives its number. A verification code has no meaning yet.
-  /// - Throws: `HybridError.invalid`, `.signatureReused`, `.tooManyPINs`, `.noSMS`: nothing is registered then.
+  /// - Throws: `HybridError.invalid`, `.signatureReused`, `.tooManyRegistrations`, `.tooManyPINs`, `.noSMS`: nothing is registered then.
   /// - Returns: the registration, and what opens it.
   public func add(
     _ request: PhoneRequest, _ body: DeviceRegistrationBody
@@ -51,6 +51,11 @@ public struct PhoneRegistrations: Sendable {
     let change = try await checked(body, request)
     let number = change.number
     if number != nil { try await verification.checkSMS(request.app.customer) }
+    for share in RateShare.registrations(from: request.address, of: request.app) {
+      if let wait = try await share.take(of: request.app.customer, in: database) {
+        throw HybridError.tooManyRegistrations(wait: wait)
+      }
+    }
     let phone = PhoneID.make()
     let (added, nonce) = try await pool.transaction(of: request.app.customer.rawValue, locks: .brief) {
       [self] transaction in
@@ -166,9 +171,12 @@ public struct PhoneRegistrations: Sendable {
 
   /// A signature covers no body and is good for minutes: whoever repeats one can only repeat the whole request.
   private func checkSignature(_ request: PhoneRequest, of registration: PhoneRegistration) async throws {
-    let first = try await database.query(
+    let rows = try await database.query(
       PhoneRegistrationQueries.noteSignature, request.app.customer.rawValue, registration.id.rawValue,
-      Bytes(request.signature), Bytes(request.bodyHash))[0].decode(Bytes.self)
+      Bytes(request.signature), Bytes(request.bodyHash))
+    guard let first = try rows.first?.decode(Bytes.self) else {
+      throw HybridError.tooManyRegistrations(wait: .seconds(3600))
+    }
     guard first.bytes == request.bodyHash else { throw HybridError.signatureReused }
   }
 }

@@ -12,6 +12,7 @@ CREATE TABLE hybrid_app (
   pin_digits      int2        NOT NULL DEFAULT 5 CONSTRAINT hybrid_app_pin_digits_known CHECK (pin_digits BETWEEN 4 AND 8),
   clock_zone      text        NOT NULL DEFAULT 'UTC',
   pins_per_hour   int4        NOT NULL DEFAULT 1000 CONSTRAINT hybrid_app_pins_per_hour_known CHECK (pins_per_hour BETWEEN 1 AND 1000000),
+  registrations_per_hour int4 NOT NULL DEFAULT 5000 CONSTRAINT hybrid_app_registrations_per_hour_known CHECK (registrations_per_hour BETWEEN 1 AND 1000000),
   status_url      text,
   secret          bytea       NOT NULL,
   previous_secret bytea,
@@ -32,6 +33,7 @@ COMMENT ON COLUMN hybrid_app.moved_text      IS 'What a device is told whose pla
 COMMENT ON COLUMN hybrid_app.pin_digits      IS 'How many digits new PINs have.';
 COMMENT ON COLUMN hybrid_app.clock_zone      IS 'Time zone of moments that phones send without one, such as Europe/Amsterdam.';
 COMMENT ON COLUMN hybrid_app.pins_per_hour   IS 'Most PINs an hour for all its phones, whatever their numbers and addresses. A tenth as many wrong codes are taken, twenty at least.';
+COMMENT ON COLUMN hybrid_app.registrations_per_hour IS 'Most phones that register for it within an hour. Those of one address are a tenth as many, fifty at least.';
 COMMENT ON COLUMN hybrid_app.status_url      IS 'Where the customer gets status reports of its messages; NULL for nowhere.';
 COMMENT ON COLUMN hybrid_app.secret          IS 'Signs the phones'' requests: the master key''s id, then AES-256-GCM.';
 COMMENT ON COLUMN hybrid_app.previous_secret IS 'The secret before the last rotation, which still signs; NULL if there was none.';
@@ -94,18 +96,18 @@ COMMENT ON COLUMN hybrid_registration.device_token    IS 'The token of that devi
 COMMENT ON COLUMN hybrid_registration.created_at      IS 'When the phone registered.';
 COMMENT ON COLUMN hybrid_registration.changed_at      IS 'When it last changed its registration, or got a PIN. Without a verified number it is deleted 30 days later.';
 
-CREATE TABLE hybrid_pin_rate (
+CREATE TABLE hybrid_rate (
   customer_id bigint        NOT NULL,
   subject     text          NOT NULL,
   sent_at     timestamptz[] NOT NULL,
   spent       interval,
   PRIMARY KEY (customer_id, subject)
 );
-COMMENT ON TABLE  hybrid_pin_rate             IS 'What PINs were sent and which wrong codes were tried lately, for the limits of their rates. Rows older than a day are deleted.';
-COMMENT ON COLUMN hybrid_pin_rate.customer_id IS 'The customer.';
-COMMENT ON COLUMN hybrid_pin_rate.subject     IS 'What is counted, as in number/31612345678: PINs to a number, calls to it, PINs or wrong codes of the phones of an app at an address, or of an app as a whole.';
-COMMENT ON COLUMN hybrid_pin_rate.sent_at     IS 'The last twenty moments, the newest first; where spent is set, the last one.';
-COMMENT ON COLUMN hybrid_pin_rate.spent       IS 'What was spent of the limit''s time at the last moment. Each PIN or code spends its part, time gives it back, and what there is no part for is refused. NULL for limits that count moments.';
+COMMENT ON TABLE  hybrid_rate             IS 'What PINs were sent, which wrong codes were tried and how many phones registered lately, for the limits of their rates. Rows older than a day are deleted.';
+COMMENT ON COLUMN hybrid_rate.customer_id IS 'The customer.';
+COMMENT ON COLUMN hybrid_rate.subject     IS 'What is counted, as in number/31612345678: PINs to a number, calls to it, PINs, wrong codes or new registrations of the phones of an app at an address, or of an app as a whole.';
+COMMENT ON COLUMN hybrid_rate.sent_at     IS 'The last twenty moments, the newest first; where spent is set, the last one.';
+COMMENT ON COLUMN hybrid_rate.spent       IS 'What was spent of the limit''s time at the last moment. Each PIN, code or registration spends its part, time gives it back, and what there is no part for is refused. NULL for limits that count moments.';
 
 CREATE TABLE hybrid_signature (
   customer_id     bigint      NOT NULL,
@@ -115,7 +117,7 @@ CREATE TABLE hybrid_signature (
   at              timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (customer_id, registration_no, signature)
 );
-COMMENT ON TABLE  hybrid_signature                 IS 'Signatures of requests that changed a registration: none is taken again with another body. Rows older than a day are deleted.';
+COMMENT ON TABLE  hybrid_signature                 IS 'Signatures of requests that changed a registration: none is taken again with another body. Of one registration there are a thousand at most, and rows older than a day are deleted.';
 COMMENT ON COLUMN hybrid_signature.customer_id     IS 'The customer that owns the app.';
 COMMENT ON COLUMN hybrid_signature.registration_no IS 'The registration.';
 COMMENT ON COLUMN hybrid_signature.signature       IS 'The request''s HMAC-SHA1.';

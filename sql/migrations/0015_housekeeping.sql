@@ -5,6 +5,6 @@ CREATE INDEX message_key_age ON message_key (customer_id, created_at);
 CREATE INDEX hybrid_report_age ON hybrid_report (customer_id, created_at);
 CREATE INDEX hybrid_registration_age ON hybrid_registration (customer_id, changed_at)
   WHERE status <> 'PinVerified' AND device_token IS NULL;
-CREATE INDEX hybrid_pin_rate_age ON hybrid_pin_rate (customer_id, (sent_at[1]));
+CREATE INDEX hybrid_rate_age ON hybrid_rate (customer_id, (sent_at[1]));
 CREATE INDEX hybrid_signature_age ON hybrid_signature (customer_id, at);
 CREATE INDEX hybrid_pin_event_age ON hybrid_pin_event (customer_id, at);

@@ -28,6 +28,11 @@ struct HybridCommand: AsyncParsableCommand {
     @Option(help: "Time zone of moments that phones send without one. (default: UTC)") var clockZone: String?
     @Option(help: "Most PINs an hour for all the app's phones. (default: \(HybridAppRequest.defaultPINsPerHour))")
     var pinsPerHour: Int?
+    @Option(
+      help:
+        "Most phones that register within an hour; of one address a tenth as many. (default: \(HybridAppRequest.defaultRegistrationsPerHour))"
+    )
+    var registrationsPerHour: Int?
     @Option(help: "https address that gets status reports of the app's messages; \"\" for none.") var statusURL: String?
   }
 
@@ -51,7 +56,7 @@ struct HybridCommand: AsyncParsableCommand {
         appId: app, messageType: settings.messageType, sender: settings.sender, pinText: settings.pinText,
         voiceText: settings.voiceText, movedText: settings.movedText, pinDigits: settings.pinDigits,
         clockZone: settings.clockZone, pinsPerHour: settings.pinsPerHour,
-        statusUrl: settings.statusURL)
+        registrationsPerHour: settings.registrationsPerHour, statusUrl: settings.statusURL)
       let vault = try stores.vault
       let issued = try await stores.change(customer) { try await $0.enableHybrid(request, vault: vault) }
       try options.output.show(issued) { $0.text }
@@ -73,7 +78,7 @@ struct HybridCommand: AsyncParsableCommand {
         messageType: settings.messageType, sender: settings.sender, pinText: settings.pinText,
         voiceText: settings.voiceText, movedText: settings.movedText, pinDigits: settings.pinDigits,
         clockZone: settings.clockZone, pinsPerHour: settings.pinsPerHour,
-        statusUrl: settings.statusURL)
+        registrationsPerHour: settings.registrationsPerHour, statusUrl: settings.statusURL)
       let changed = try await stores.change(customer) { [app] in try await $0.changeHybrid(app, request) }
       try options.output.show(changed) { "App \($0.appId.onOneLine) is changed.\n" }
     }
@@ -137,6 +142,7 @@ struct HybridCommand: AsyncParsableCommand {
         table.add("PIN digits", "\(app.pinDigits)")
         table.add("clock zone", app.clockZone)
         table.add("PINs an hour", "\(app.pinsPerHour)")
+        table.add("registrations an hour", "\(app.registrationsPerHour)")
         table.add("status URL", app.statusUrl?.text)
         table.add("previous secret", app.hasPreviousSecret ? "signs still" : "none")
         if let alarm = app.alarm { table.add("alarm", alarm.reason) }

@@ -98,7 +98,7 @@ public enum ErrorReplies {
     case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
     case .deviceUnknown: .badRequest(HTTPErrorResponse.noRegistration)
     case .signatureReused: .badSignature
-    case .tooManyPINs(let wait): .tooManyRequests(after: wait)
+    case .tooManyPINs(let wait), .tooManyRegistrations(let wait): .tooManyRequests(after: wait)
     case .noPIN: .badRequest("No PIN was sent to this number, or it is no longer good. PUT its Msisdn first.")
     case .noSMS: .conflict("No SMS can be sent: the customer has no provider of SMS, or the number takes none.")
     case .noCalls: .conflict("No call can be made: the customer's provider makes none.")

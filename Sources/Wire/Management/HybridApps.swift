@@ -19,12 +19,13 @@ public struct HybridAppRequest: APIRequest, Equatable {
   public var pinDigits: Int?
   public var clockZone: String?
   public var pinsPerHour: Int?
+  public var registrationsPerHour: Int?
   public var statusUrl: String?
 
   public init(
     appId: String, messageType: HybridMessageType? = nil, sender: String? = nil, pinText: String? = nil,
     voiceText: String? = nil, movedText: String? = nil, pinDigits: Int? = nil, clockZone: String? = nil,
-    pinsPerHour: Int? = nil, statusUrl: String? = nil
+    pinsPerHour: Int? = nil, registrationsPerHour: Int? = nil, statusUrl: String? = nil
   ) {
     self.appId = appId
     self.messageType = messageType
@@ -35,14 +36,18 @@ public struct HybridAppRequest: APIRequest, Equatable {
     self.pinDigits = pinDigits
     self.clockZone = clockZone
     self.pinsPerHour = pinsPerHour
+    self.registrationsPerHour = registrationsPerHour
     self.statusUrl = statusUrl
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case appId, messageType, sender, pinText, voiceText, movedText, pinDigits, clockZone, pinsPerHour, statusUrl
+    case appId, messageType, sender, pinText, voiceText, movedText, pinDigits, clockZone, pinsPerHour,
+      registrationsPerHour, statusUrl
   }
   /// What `pinsPerHour` is if it is absent.
   public static let defaultPINsPerHour = 1000
+  /// What `registrationsPerHour` is if it is absent.
+  public static let defaultRegistrationsPerHour = 5000
   /// What `pinDigits` is if it is absent.
   public static let defaultPINDigits = 5
   public static let schemaName: String? = "HybridAppRequest"
@@ -67,12 +72,13 @@ public struct HybridAppChangeRequest: APIRequest, Equatable {
   public var pinDigits: Int?
   public var clockZone: String?
   public var pinsPerHour: Int?
+  public var registrationsPerHour: Int?
   public var statusUrl: String?
 
   public init(
     messageType: HybridMessageType? = nil, sender: String? = nil, pinText: String? = nil, voiceText: String? = nil,
     movedText: String? = nil, pinDigits: Int? = nil, clockZone: String? = nil, pinsPerHour: Int? = nil,
-    statusUrl: String? = nil
+    registrationsPerHour: Int? = nil, statusUrl: String? = nil
   ) {
     self.messageType = messageType
     self.sender = sender
@@ -82,11 +88,13 @@ public struct HybridAppChangeRequest: APIRequest, Equatable {
     self.pinDigits = pinDigits
     self.clockZone = clockZone
     self.pinsPerHour = pinsPerHour
+    self.registrationsPerHour = registrationsPerHour
     self.statusUrl = statusUrl
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case messageType, sender, pinText, voiceText, movedText, pinDigits, clockZone, pinsPerHour, statusUrl
+    case messageType, sender, pinText, voiceText, movedText, pinDigits, clockZone, pinsPerHour, registrationsPerHour,
+      statusUrl
   }
   public static let schemaName: String? = "HybridAppChangeRequest"
   public static let schemaDescription =
@@ -132,6 +140,12 @@ public struct HybridAppChangeRequest: APIRequest, Equatable {
         Most PINs an hour for all the app's phones: who has unpacked the app can ask for SMS to any numbers. \
         \(HybridAppRequest.defaultPINsPerHour) if absent. A tenth as many wrong codes are taken, 20 at least.
         """, limits: 1...1_000_000)
+    case .registrationsPerHour:
+      FieldDescription(
+        """
+        Most phones that register for the app within an hour: who has unpacked the app can make up any number. \
+        \(HybridAppRequest.defaultRegistrationsPerHour) if absent. Those of one address are a tenth as many, 50 at least.
+        """, limits: 1...1_000_000)
     case .statusUrl:
       FieldDescription(
         "An https address that gets status reports of the app's messages. `\"\"` for none; reports that wait are deleted.",
@@ -152,6 +166,7 @@ public struct HybridAppReply: APIObject, Equatable {
   public var pinDigits: Int
   public var clockZone: String
   public var pinsPerHour: Int
+  public var registrationsPerHour: Int
   public var statusUrl: ShownURL?
   public var hasPreviousSecret: Bool
   public var alarm: HybridAppAlarm?
@@ -160,8 +175,9 @@ public struct HybridAppReply: APIObject, Equatable {
 
   public init(
     appId: String, appKey: String, messageType: HybridMessageType, sender: String?, pinText: String, voiceText: String,
-    movedText: String, pinDigits: Int, clockZone: String, pinsPerHour: Int, statusUrl: ShownURL?,
-    hasPreviousSecret: Bool, alarm: HybridAppAlarm? = nil, createdAt: Timestamp, updatedAt: Timestamp
+    movedText: String, pinDigits: Int, clockZone: String, pinsPerHour: Int, registrationsPerHour: Int,
+    statusUrl: ShownURL?, hasPreviousSecret: Bool, alarm: HybridAppAlarm? = nil, createdAt: Timestamp,
+    updatedAt: Timestamp
   ) {
     self.appId = appId
     self.appKey = appKey
@@ -173,6 +189,7 @@ public struct HybridAppReply: APIObject, Equatable {
     self.pinDigits = pinDigits
     self.clockZone = clockZone
     self.pinsPerHour = pinsPerHour
+    self.registrationsPerHour = registrationsPerHour
     self.statusUrl = statusUrl
     self.hasPreviousSecret = hasPreviousSecret
     self.alarm = alarm
@@ -182,7 +199,7 @@ public struct HybridAppReply: APIObject, Equatable {
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
     case appId, appKey, messageType, sender, pinText, voiceText, movedText, pinDigits, clockZone, pinsPerHour,
-      statusUrl, hasPreviousSecret, alarm, createdAt, updatedAt
+      registrationsPerHour, statusUrl, hasPreviousSecret, alarm, createdAt, updatedAt
   }
   /// What `movedText` is if it is absent.
   public static let movedTextOfHub =
@@ -193,7 +210,9 @@ public struct HybridAppReply: APIObject, Equatable {
     appId: "com.acme.app", appKey: IssuedHybridApp.example.appKey, messageType: .standard, sender: "ACME",
     pinText: "Your code is {{pin}}", voiceText: "Your code is {{pin}}", movedText: movedTextOfHub,
     pinDigits: HybridAppRequest.defaultPINDigits, clockZone: "UTC",
-    pinsPerHour: HybridAppRequest.defaultPINsPerHour, statusUrl: nil, hasPreviousSecret: false, createdAt: .example,
+    pinsPerHour: HybridAppRequest.defaultPINsPerHour,
+    registrationsPerHour: HybridAppRequest.defaultRegistrationsPerHour, statusUrl: nil, hasPreviousSecret: false,
+    createdAt: .example,
     updatedAt: .example)
 
   public static func describe(_ field: CodingKeys) -> FieldDescription {
@@ -208,6 +227,7 @@ public struct HybridAppReply: APIObject, Equatable {
     case .pinDigits: "How many digits new PINs have."
     case .clockZone: "The time zone of moments that phones send without one."
     case .pinsPerHour: "Most PINs an hour for all the app's phones."
+    case .registrationsPerHour: "Most phones that register for the app within an hour."
     case .statusUrl: "The address that gets status reports, without its query. Absent for none."
     case .hasPreviousSecret: "Whether the secret before the current one still signs."
     case .alarm: "Why the app needs attention. Absent if all is well, and of replies to changes."

@@ -14,7 +14,7 @@ import Wire
         "POST", "/api/v1/hybrid",
         json: """
           {"appId":"com.acme.app","messageType":"otp","sender":"ACME","pinText":"ACME: {{pin}}",
-           "clockZone":"Europe/Amsterdam","pinsPerHour":50,"statusUrl":"https://acme.example.com/status"}
+           "clockZone":"Europe/Amsterdam","pinsPerHour":50,"registrationsPerHour":700,"statusUrl":"https://acme.example.com/status"}
           """)
       #expect(reply.status == 201)
       let issued = try reply.json
@@ -39,6 +39,7 @@ import Wire
         try changed.json.string("messageType") == "critical" && changed.json.string("pinText") == "Your code is {{pin}}"
       )
       #expect(try changed.json.string("clockZone") == "Europe/Amsterdam" && changed.json["pinsPerHour"] == 50)
+      #expect(try changed.json["registrationsPerHour"] == 700)
 
       #expect(try await managed.send("POST", "/api/v1/hybrid", json: #"{"appId":"com.acme.app"}"#).status == 409)
       #expect(try await managed.send("POST", "/api/v1/hybrid", json: #"{"appId":"com.none"}"#).status == 404)
@@ -57,6 +58,7 @@ import Wire
     (#"{"clockZone":"Mars/Olympus"}"#, "clockZone must be a time zone"),
     (#"{"clockZone":"UTC'; --"}"#, "clockZone must be"), (#"{"pinsPerHour":1000001}"#, "pinsPerHour must be"),
     (#"{"pinsPerHour":0}"#, "pinsPerHour must be a whole number from 1"),
+    (#"{"registrationsPerHour":0}"#, "registrationsPerHour must be a whole number from 1"),
     (#"{"statusUrl":"http://acme.example.com"}"#, "statusUrl must be an https address"),
     (#"{"statusUrl":"https://user:word@acme.example.com/"}"#, "statusUrl must be an https address without a user"),
     (#"{"pinDigits":3}"#, "pinDigits must be a whole number from 4"), (#"{"pinDigits":9}"#, "pinDigits must be"),

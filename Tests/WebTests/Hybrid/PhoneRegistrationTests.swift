@@ -214,16 +214,16 @@ import Wire
       // Ten on one day.
       try await phones.database.query(
         """
-        UPDATE hybrid_pin_rate SET sent_at = ARRAY(SELECT now() - interval '2 hours' FROM generate_series(1, 9))
+        UPDATE hybrid_rate SET sent_at = ARRAY(SELECT now() - interval '2 hours' FROM generate_series(1, 9))
         WHERE subject LIKE 'number/%'
         """)
       #expect(try await phone.register(#"{"Msisdn":"\#(number)"}"#).status == 200)
       try await phones.database.query(
-        "UPDATE hybrid_pin_rate SET sent_at = ARRAY(SELECT u - interval '2 hours' FROM unnest(sent_at) u) WHERE subject LIKE 'number/%'"
+        "UPDATE hybrid_rate SET sent_at = ARRAY(SELECT u - interval '2 hours' FROM unnest(sent_at) u) WHERE subject LIKE 'number/%'"
       )
       #expect(try await phone.register(#"{"Msisdn":"\#(number)"}"#).status == 429)
       try await phones.database.query(
-        "UPDATE hybrid_pin_rate SET sent_at = ARRAY(SELECT u - interval '1 day' FROM unnest(sent_at) u) WHERE subject LIKE 'number/%'"
+        "UPDATE hybrid_rate SET sent_at = ARRAY(SELECT u - interval '1 day' FROM unnest(sent_at) u) WHERE subject LIKE 'number/%'"
       )
       #expect(try await phone.register(#"{"Msisdn":"\#(number)"}"#).status == 200)
 
@@ -234,7 +234,7 @@ import Wire
       #expect(try await phone.register(#"{"Msisdn":"0031622222222"}"#).status == 429)
       #expect(try await phones.texts("0031622222222").isEmpty)
       // A refusal by the address takes nothing from the number.
-      let rates = try await phones.database.query("SELECT FROM hybrid_pin_rate WHERE subject = 'number/31622222222'")
+      let rates = try await phones.database.query("SELECT FROM hybrid_rate WHERE subject = 'number/31622222222'")
       #expect(rates.isEmpty)
     }
   }
@@ -257,7 +257,7 @@ import Wire
       // Half an hour later there is one more.
       func pass(_ time: String) async throws {
         try await phones.database.query(
-          "UPDATE hybrid_pin_rate SET sent_at = ARRAY[sent_at[1] - interval '\(time)'] WHERE spent IS NOT NULL")
+          "UPDATE hybrid_rate SET sent_at = ARRAY[sent_at[1] - interval '\(time)'] WHERE spent IS NOT NULL")
       }
       try await pass("30 minutes")
       #expect(try await ask(3).status == 200)
@@ -265,6 +265,68 @@ import Wire
       // After days of rest there are no more than two.
       try await pass("3 days")
       #expect(try await [ask(4), ask(5), ask(6)].map(\.status) == [200, 200, 429])
+    }
+  }
+
+  @Test
+  func `Phones of one address register a tenth as often as all phones of their app, and leave nothing beyond that`()
+    async throws
+  {
+    try await withPhoneServer { phones in
+      let change = try await phones.managed.send(
+        "PATCH", "/api/v1/hybrid/com.acme.app", json: #"{"registrationsPerHour":60}"#)
+      #expect(try change.json["registrationsPerHour"] == 60)
+      var phone = phones.phone()
+      #expect(try await phone.register().status == 200)
+      // An address may have fifty at least, the app sixty.
+      func spent() async throws -> [Int64] {
+        try await phones.database.query(
+          "SELECT extract(epoch FROM spent)::int8 FROM hybrid_rate WHERE subject LIKE 'registrations/%' ORDER BY subject"
+        ).map { try $0.decode(Int64.self) }
+      }
+      #expect(try await spent() == [72, 60])
+      for subject in ["registrations/address/%", "registrations/app/%"] {
+        try await phones.database.query(
+          "UPDATE hybrid_rate SET spent = interval '1 hour', sent_at = ARRAY[now()] WHERE subject LIKE '\(subject)'")
+        for json in ["{}", #"{"Msisdn":"0031612345678"}"#] {
+          var stranger = phones.phone()
+          let refused = try await stranger.register(json)
+          let wait = try #require(refused.header("Retry-After").flatMap { Int($0) })
+          #expect(refused.status == 429 && refused.error != nil && (1...72).contains(wait))
+        }
+        #expect(try await phones.database.query("SELECT FROM hybrid_registration").count == 1)
+        // A phone that is registered goes on.
+        #expect(try await phone.put(#"{"PushToken":"aa"}"#).status == 200)
+        try await phones.database.query(
+          "UPDATE hybrid_rate SET sent_at = ARRAY[now() - interval '2 hours'] WHERE subject LIKE '\(subject)'")
+        var other = phones.phone()
+        #expect(try await other.register().status == 200)
+        try await phones.database.query("DELETE FROM hybrid_registration WHERE push_token IS NULL")
+      }
+      #expect(try await phones.texts("0031612345678").isEmpty)
+    }
+  }
+
+  @Test func `A registration takes a thousand changes a day`() async throws {
+    try await withPhoneServer { phones in
+      var phone = phones.phone()
+      try await phone.register()
+      let now = Int64(Date().timeIntervalSince1970)
+      #expect(try await phone.put(#"{"PushToken":"aa"}"#, at: now).status == 200)
+      try await phones.database.query(
+        """
+        INSERT INTO hybrid_signature (customer_id, registration_no, signature, body_hash)
+        SELECT customer_id, registration_no, int4send(n), body_hash FROM hybrid_signature, generate_series(1, 999) AS n
+        """)
+      // A request that is repeated leaves nothing new.
+      #expect(try await phone.put(#"{"PushToken":"aa"}"#, at: now).status == 200)
+      let refused = try await phone.put(#"{"PushToken":"bb"}"#, at: now - 1)
+      #expect(refused.status == 429 && refused.header("Retry-After") == "3600")
+      #expect(try await phones.database.query("SELECT FROM hybrid_signature").count == 1000)
+      // Another phone has its own.
+      var other = phones.phone()
+      try await other.register()
+      #expect(try await other.put(#"{"PushToken":"cc"}"#).status == 200)
     }
   }
 
@@ -485,17 +547,17 @@ import Wire
       func count() async throws -> [Int] {
         try await phones.database.query(
           """
-          SELECT ARRAY[(SELECT count(*) FROM hybrid_signature), (SELECT count(*) FROM hybrid_pin_rate),
+          SELECT ARRAY[(SELECT count(*) FROM hybrid_signature), (SELECT count(*) FROM hybrid_rate),
             (SELECT count(*) FROM hybrid_pin_event)]
           """)[0].decode([Int].self)
       }
       let pool = phones.database.pool
       try await PhoneRegistrations.forgetExpired(phones.customer, eventsAfterDays: 1, in: pool)
-      #expect(try await count() == [1, 6, 2])
+      #expect(try await count() == [1, 8, 2])
       for change in [
         "UPDATE hybrid_signature SET at = at - interval '2 days'",
         "UPDATE hybrid_pin_event SET at = at - interval '2 days'",
-        "UPDATE hybrid_pin_rate SET sent_at = ARRAY[now() - interval '2 days']",
+        "UPDATE hybrid_rate SET sent_at = ARRAY[now() - interval '2 days']",
       ] { try await phones.database.query(change) }
       try await PhoneRegistrations.forgetExpired(phones.customer, eventsAfterDays: nil, in: pool)
       #expect(try await count() == [0, 0, 2])
@@ -604,7 +666,7 @@ import Wire
     try await withPhoneServer { phones in
       /// Lets PINs go on, but no codes.
       func forgetPINs() async throws {
-        try await phones.database.query("DELETE FROM hybrid_pin_rate WHERE subject NOT LIKE 'codes/%'")
+        try await phones.database.query("DELETE FROM hybrid_rate WHERE subject NOT LIKE 'codes/%'")
       }
       func guess(_ phone: TestPhone, _ number: String, _ count: Int) async throws -> [Int] {
         var statuses: [Int] = []
@@ -624,7 +686,7 @@ import Wire
       }
       func passTime(_ subject: String, _ time: String) async throws {
         try await phones.database.query(
-          "UPDATE hybrid_pin_rate SET sent_at = ARRAY[sent_at[1] - interval '\(time)'] WHERE subject LIKE '\(subject)'")
+          "UPDATE hybrid_rate SET sent_at = ARRAY[sent_at[1] - interval '\(time)'] WHERE subject LIKE '\(subject)'")
       }
       let (first, second) = ("0031612345678", "0031687654321")
       var phone = phones.phone()
@@ -657,14 +719,14 @@ import Wire
 
       // However many numbers and addresses: an app of few PINs has twenty an hour.
       _ = try await phones.managed.send("PATCH", "/api/v1/hybrid/com.acme.app", json: #"{"pinsPerHour":100}"#)
-      try await phones.database.query("DELETE FROM hybrid_pin_rate WHERE subject LIKE 'codes/%'")
+      try await phones.database.query("DELETE FROM hybrid_rate WHERE subject LIKE 'codes/%'")
       var statuses: [Int] = []
       for last in 0..<5 {
         var stranger = phones.phone()
         try await stranger.register()
         statuses += try await guess(stranger, "003162222222\(last)", 5)
         try await phones.database.query(
-          "DELETE FROM hybrid_pin_rate WHERE subject LIKE 'codes/number/%' OR subject LIKE 'codes/address/%'")
+          "DELETE FROM hybrid_rate WHERE subject LIKE 'codes/number/%' OR subject LIKE 'codes/address/%'")
       }
       #expect(statuses == Array(repeating: 200, count: 20) + Array(repeating: 429, count: 5))
     }

@@ -49,7 +49,7 @@ struct PhoneServer: Sendable {
   }
 
   /// Lets the rates of PINs begin anew.
-  func forgetRates() async throws { try await database.query("DELETE FROM hybrid_pin_rate") }
+  func forgetRates() async throws { try await database.query("DELETE FROM hybrid_rate") }
 
   /// A message to a number, as a gateway's is stored.
   @discardableResult

@@ -182,7 +182,7 @@ enum HybridOperations {
     "The phone is unknown, User-Agent names no platform, or a value is wrong.", HybridError.deviceUnknown,
     HTTPErrorResponse.noPlatform, HybridError.invalid(field: "Msisdn", problem: "is wrong"))
   private static let tooMany = APIResponse.error(
-    "The number, the address or the app got too many PINs, or sent too many wrong codes.",
+    "The number, the address or the app got too many PINs, sent too many wrong codes, or registered too often.",
     HybridError.tooManyPINs(wait: .seconds(3600)))
   private static let noSMS = APIResponse.error("The customer has nothing to send SMS with.", HybridError.noSMS)
 }
