@@ -45,7 +45,7 @@ import Wire
   ) async throws {
     try await withSendingBench { bench in
       try await bench.addDevices(2)
-      let key = try await stream(bench)
+      let key = try await bench.addStream()
       var numbers = StreamNumbers(message: 1, push: 1, batch: 0, messagesLeft: 10, pushesLeft: 1000, batchesLeft: 100)
       _ = try await ledger(bench, bench.pool, key).accept([message(to: "user1@example.com", once: "old")], &numbers)
       let database = LosingDatabase(bench.pool, isCommitted: isCommitted)
@@ -82,9 +82,9 @@ import Wire
       hub.dispatch.window = 10
       hub.dispatch.extendEvery = .milliseconds(20)
       let dispatcher = bench.dispatcher(hub)
-      let key = try await stream(bench)
+      let key = try await bench.addStream()
       let messages = MessageDispatcher(dispatcher)
-      let stream = try await messageStream(bench, dispatcher, key)
+      let stream = try await bench.messageStream(dispatcher, key)
       for number in 1...30 { _ = try await messages.accept(message(to: "user\(number)@example.com"), in: stream) }
       _ = await bench.simulator.apns.received(count: 1)
       // As if the time of each were nearly over. Those that wait are extended like those that are sent.
@@ -106,9 +106,9 @@ import Wire
     try await withSendingBench { bench in
       try await bench.addDevices(1)
       let dispatcher = bench.dispatcher()
-      let key = try await stream(bench)
+      let key = try await bench.addStream()
       let messages = MessageDispatcher(dispatcher)
-      let stream = try await messageStream(bench, dispatcher, key)
+      let stream = try await bench.messageStream(dispatcher, key)
       await messages.end()
       guard case .accepted = try await messages.accept(message(to: "user1@example.com"), in: stream) else {
         Issue.record("not accepted")
@@ -176,11 +176,11 @@ import Wire
     try await withSendingBench { bench in
       try await bench.addDevices(60)
       bench.simulator.apns.rule(.any, .ignore)
-      let key = try await stream(bench)
+      let key = try await bench.addStream()
       var hub = TestHub()
       hub.dispatch.window = 20
       let dispatcher = bench.dispatcher(hub)
-      let stream = try await messageStream(bench, dispatcher, key)
+      let stream = try await bench.messageStream(dispatcher, key)
       let messages = MessageDispatcher(dispatcher)
       try await withThrowingTaskGroup(of: Void.self) { group in
         for number in 1...60 {
@@ -211,7 +211,7 @@ import Wire
       bench.simulator.apns.rule(.any, .ignore)
       defer { bench.simulator.apns.answerIgnored() }
       let dispatcher = bench.dispatcher()
-      let stream = try await messageStream(bench, dispatcher, stream(bench))
+      let stream = try await bench.messageStream(dispatcher, bench.addStream())
       let messages = MessageDispatcher(dispatcher)
       let all = try (1...2000).map { try message(to: "user\($0)@example.com") }
       _ = await messages.acceptEach(all, in: stream)
@@ -242,12 +242,12 @@ import Wire
       try await bench.addDevices(count)
       bench.simulator.apns.rule(.any, .ignore)
       defer { bench.simulator.apns.answerIgnored() }
-      let key = try await stream(bench)
+      let key = try await bench.addStream()
       var hub = TestHub()
       hub.dispatch.window = 5
       configure(&hub)
       let dispatcher = bench.dispatcher(hub)
-      let stream = try await messageStream(bench, dispatcher, key)
+      let stream = try await bench.messageStream(dispatcher, key)
       let messages = MessageDispatcher(dispatcher)
       for number in 1...count {
         _ = try await messages.accept(
@@ -322,43 +322,12 @@ import Wire
     }
   }
 
-  /// A stream that is there.
-  private func stream(_ bench: SendingBench) async throws -> SendoutKey {
-    let sendout = try await bench.database.query(
-      """
-      INSERT INTO sendout (customer_id, kind, stream, push_app_ids, name, state, audience, message)
-      VALUES ($1::bigint, 'stream', 'x', ARRAY[$2::bigint], 'x', 'running', '{"all":true}', '{}')
-      RETURNING sendout_id
-      """, bench.customer.rawValue, bench.app.id.rawValue)[0].decode(Int64.self)
-    return SendoutKey(bench.customer, SendoutID(sendout))
-  }
-
-  private func messageStream(
-    _ bench: SendingBench, _ dispatcher: Dispatcher, _ key: SendoutKey
-  ) async throws -> MessageStream {
-    MessageStream(key: key, apps: [try await bench.appOrder(dispatcher)], notify: {}) {
-      StreamNumbers(
-        message: 1, push: 1, batch: 0, messagesLeft: 10_000, pushesLeft: 1_000_000, batchesLeft: 1_000_000)
-    }
-  }
-
   private func ledger(
     _ bench: SendingBench, _ database: any Querying, _ key: SendoutKey? = nil
   ) async throws -> MessageLedger {
-    let key = if let key { key } else { try await stream(bench) }
+    let key = if let key { key } else { try await bench.addStream() }
     return MessageLedger(
       database: database, key: key, apps: [bench.app.id], run: RunID(), lease: .seconds(60), room: 100)
-  }
-
-  private func message(
-    to originalID: String, at moment: Date? = nil, once key: String? = nil, expiresAt: Date? = nil
-  ) throws -> NewMessage {
-    var content = MessageContent(
-      template: try MessageTemplate(MessageBody(alert: "x")), sendout: SendoutFields(), hasPage: false)
-    content.expiresAt = expiresAt
-    return NewMessage(
-      to: .contact(originalID: originalID), content: content, body: #"{"alert":"x"}"#, reference: nil,
-      repetitionKey: key.map { NewMessage.RepetitionKey(key: $0, fingerprint: [1]) }, wait: nil, deliverAt: moment)
   }
 }
 

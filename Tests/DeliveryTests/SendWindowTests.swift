@@ -55,6 +55,22 @@ import Wire
     #expect(await task.value == nil)
   }
 
+  @Test func `Whether a cancellation or room comes first, who waits goes on once, and no room is lost`() async throws {
+    let hub = hub(1)
+    for _ in 1...500 {
+      let window = window(hub)
+      let held = try #require(await window.acquire(1))
+      let waiter = Task { await window.acquire(1) }
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask { waiter.cancel() }
+        group.addTask { window.release([held]) }
+      }
+      if let room = await waiter.value { window.release([room]) }
+      window.leave()
+    }
+    #expect(await window(hub).acquire(1)?.count == 1)
+  }
+
   @Test func `However many runs there are, they hold no more than the hub's window, and each has its turn`() async {
     let hub = hub(50)
     let most = Peak()

@@ -41,16 +41,20 @@ struct DatasyncBench: Sendable {
   ///   - clock: by which closed lanes are tried again.
   ///   - services: send in place of the bench's own.
   ///   - vault: opens what is sealed, in place of the bench's own.
+  ///   - batchSize: how many are claimed at once; nil for as many as hubs do.
   func withRunner(
     _ count: Int = 1, lease: Duration = .seconds(20), jitter: Double = 0, clock: SteerableClock? = nil,
-    services: PushServices? = nil, vault: Vault? = nil, _ body: () async throws -> Void
+    services: PushServices? = nil, vault: Vault? = nil, batchSize: Int? = nil,
+    dispatch configure: (inout DispatchSettings) -> Void = { _ in }, _ body: () async throws -> Void
   ) async throws {
     var hub = TestHub()
     hub.jitter = jitter
+    configure(&hub.dispatch)
     if let clock { hub.clock = { clock.now } }
     var settings = NotificationRunner.Settings()
     settings.scanEvery = .milliseconds(50)
     settings.lease = lease
+    if let batchSize { settings.batchSize = batchSize }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<count {
         let runner = NotificationRunner(

@@ -185,6 +185,37 @@ import Wire
     }
   }
 
+  @Test func `A lane whose service does not answer claims no more of its backlog than was turned away once`()
+    async throws
+  {
+    try await withDatasync { datasync in
+      for number in 1...40 { try await datasync.subscribe("phone\(number)", "/n", .value) }
+      datasync.fcm.rule(.any, .ignore)
+      defer { datasync.fcm.answerIgnored() }
+      try await datasync.put("/n", "1")
+      try await datasync.query("CREATE TABLE due_before AS SELECT subscription_id, due_at FROM datasync_due")
+      func turnedAway() async throws -> Int {
+        try await datasync.query(
+          """
+          SELECT count(*) FROM datasync_due AS d JOIN due_before AS b USING (subscription_id)
+           WHERE d.due_at <> b.due_at AND d.lease_until IS NULL
+          """)[0].decode(Int.self)
+      }
+      try await datasync.withRunner(
+        batchSize: 2,
+        dispatch: {
+          $0.window = 10
+          // The second batch is claimed before the first counts as unanswered.
+          $0.patience = .seconds(3)
+        }
+      ) {
+        try await waitUntil { try await turnedAway() > 0 }
+        for _ in 1...3 { try await datasync.untilScanned() }
+        #expect(try await turnedAway() <= 2)
+      }
+    }
+  }
+
   @Test func `A dead token with many subscriptions is one token, and their ends count no more`() async throws {
     try await withDatasync { datasync in
       // A tenth of the phones is gone. Their ends are refused, too, and nothing else is sent then.
