@@ -64,13 +64,14 @@ enum SubscriptionQueries {
 
   static let list = Statement(
     "subscription.list", .read,
-    """
-    SELECT \(columns) FROM datasync_subscription AS s
-     WHERE customer_id = $1::bigint AND app_id = $2::text AND subscription_id > $3::bigint AND expires_at > now()
-       AND NOT EXISTS (SELECT FROM datasync_due AS d
-                        WHERE d.customer_id = $1::bigint AND d.subscription_id = s.subscription_id AND d.revoked IS NOT NULL)
-     ORDER BY subscription_id LIMIT $4::bigint
-    """)
+    BoundedPage.rows(
+      of: """
+        SELECT \(columns) FROM datasync_subscription AS s
+         WHERE customer_id = $1::bigint AND app_id = $2::text AND subscription_id > $3::bigint AND expires_at > now()
+           AND NOT EXISTS (SELECT FROM datasync_due AS d
+                            WHERE d.customer_id = $1::bigint AND d.subscription_id = s.subscription_id AND d.revoked IS NOT NULL)
+         ORDER BY subscription_id LIMIT $4::bigint
+        """, size: "octet_length(path) + octet_length(target)", order: "subscription_id"))
 
   /// Stores the sealed key `$4` of subscription `$3`.
   static let seal = Statement(

@@ -67,13 +67,13 @@ public struct SubscriptionStore: Sendable {
     }
   }
 
-  /// The subscriptions of an app that have not ended, in the order of their numbers.
+  /// The subscriptions of an app that have not ended, in the order of their numbers. A page ends with 2 MiB of them.
   public func list(
     _ customer: CustomerID, app: String, _ page: PageRequest<SubscriptionID>
   ) async throws -> Page<SubscriptionReply, SubscriptionID> {
     let rows = try await pool.query(
       SubscriptionQueries.list, customer.rawValue, app, page.after?.rawValue ?? 0, Int64(page.limit + 1))
-    return page.page(of: try rows.map(SubscriptionReply.init), cursor: \.subscriptionId)
+    return page.page(of: try rows.map { (try SubscriptionReply($0), try $0.isBeyondPage) }, cursor: \.subscriptionId)
   }
 
   /// Ends a subscription; its device is not told.

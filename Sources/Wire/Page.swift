@@ -30,7 +30,7 @@ extension Page: Equatable where Item: Equatable, Cursor: Equatable {}
 public struct PageRequest<Cursor: Sendable>: Sendable {
   /// The cursor of the last item before this page; `nil` for the first page.
   public var after: Cursor?
-  /// Items on a page, 1 to 1000.
+  /// Items on a page, 1 to 1000. Of long ones there are fewer.
   public var limit: Int
 
   public static var limits: ClosedRange<Int> { 1...1000 }
@@ -49,5 +49,12 @@ extension PageRequest {
   where Item: Codable & Sendable, Cursor: Codable {
     let items = found.prefix(limit)
     return Page(items: Array(items), next: found.count > limit ? items.last.map(cursor) : nil)
+  }
+
+  /// The same of a page that ends earlier where its items are long: one that is beyond it only tells that there is a further page.
+  public func page<Item>(of found: [(item: Item, isBeyond: Bool)], cursor: (Item) -> Cursor) -> Page<Item, Cursor>
+  where Item: Codable & Sendable, Cursor: Codable {
+    let items = found.prefix(limit).prefix { !$0.isBeyond }.map(\.item)
+    return Page(items: items, next: found.count > items.count ? items.last.map(cursor) : nil)
   }
 }

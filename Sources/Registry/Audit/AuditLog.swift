@@ -8,13 +8,13 @@ public struct AuditLog: Sendable {
 
   public init(_ database: any Querying) { self.database = database }
 
-  /// The customer's management changes, the newest first.
+  /// The customer's management changes, the newest first. A page ends with 2 MiB of them.
   public func list(
     _ customer: CustomerID, _ page: PageRequest<AuditEntryID> = PageRequest()
   ) async throws -> Page<AuditEntryReply, AuditEntryID> {
     let rows = try await database.query(
       AuditQueries.list, customer.rawValue, page.after?.rawValue, page.limit + 1)
-    return page.page(of: try rows.map(AuditEntryReply.init), cursor: \.auditId)
+    return page.page(of: try rows.map { (try AuditEntryReply($0), try $0.isBeyondPage) }, cursor: \.auditId)
   }
 }
 
@@ -30,12 +30,14 @@ enum AuditQueries {
   /// The newest first, from behind `$2`.
   static let list = Statement(
     "audit_log.list", .read,
-    """
-    SELECT audit_log_id, at, access_key_id, os_user, address, action, target, before, after FROM audit_log
-    WHERE customer_id = $1::bigint AND audit_log_id < coalesce($2::bigint, \(Int64.max))
-    ORDER BY audit_log_id DESC
-    LIMIT $3::bigint
-    """)
+    BoundedPage.rows(
+      of: """
+        SELECT audit_log_id, at, access_key_id, os_user, address, action, target, before, after FROM audit_log
+        WHERE customer_id = $1::bigint AND audit_log_id < coalesce($2::bigint, \(Int64.max))
+        ORDER BY audit_log_id DESC
+        LIMIT $3::bigint
+        """, size: "coalesce(octet_length(before::text), 0) + coalesce(octet_length(after::text), 0)",
+      order: "audit_log_id DESC"))
 
   static let all: [Statement] = [add, list]
 }

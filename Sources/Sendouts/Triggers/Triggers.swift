@@ -54,7 +54,28 @@ public struct Triggers: Sendable {
 
   /// Every trigger of the customer, in the order of their numbers.
   public func all(_ customer: CustomerID) async throws -> [TriggerReply] {
-    try await database.query(TriggerQueries.list, customer.rawValue).map(TriggerReply.init)
+    var all: [TriggerReply] = []
+    try await forEach(customer) { all.append($0) }
+    return all
+  }
+
+  /// Reads every trigger of the customer, in the order of their numbers, a page at a time.
+  public func forEach(_ customer: CustomerID, _ body: (TriggerReply) async throws -> Void) async throws {
+    var page = PageRequest<TriggerID>(limit: PageRequest<TriggerID>.limits.upperBound)
+    repeat {
+      let found = try await list(customer, page)
+      for trigger in found.items { try await body(trigger) }
+      page.after = found.next
+    } while page.after != nil
+  }
+
+  /// Triggers in the order of their numbers. A page ends with 2 MiB of them: each message can have 64 KiB.
+  public func list(
+    _ customer: CustomerID, _ page: PageRequest<TriggerID>
+  ) async throws -> Page<TriggerReply, TriggerID> {
+    let rows = try await database.query(
+      TriggerQueries.list, customer.rawValue, page.after?.rawValue ?? 0, Int64(page.limit + 1))
+    return page.page(of: try rows.map { (try TriggerReply($0), try $0.isBeyondPage) }, cursor: \.triggerId)
   }
 
   /// - Throws: `SendoutError.triggerUnknown`.
@@ -125,8 +146,15 @@ enum TriggerQueries {
     "trigger.lock", .write,
     "SELECT \(columns) FROM trigger WHERE customer_id = $1::bigint AND trigger_id = $2::bigint FOR NO KEY UPDATE")
 
+  /// From behind `$2`, at most `$3`.
   static let list = Statement(
-    "trigger.list", .read, "SELECT \(columns) FROM trigger WHERE customer_id = $1::bigint ORDER BY trigger_id")
+    "trigger.list", .read,
+    BoundedPage.rows(
+      of: """
+        SELECT \(columns) FROM trigger
+         WHERE customer_id = $1::bigint AND trigger_id > $2::bigint
+         ORDER BY trigger_id LIMIT $3::bigint
+        """, size: "octet_length(message::text)", order: "trigger_id"))
 
   static let find = Statement(
     "trigger.find", .read, "SELECT \(columns) FROM trigger WHERE customer_id = $1::bigint AND trigger_id = $2::bigint")

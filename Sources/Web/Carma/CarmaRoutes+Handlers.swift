@@ -13,7 +13,7 @@ extension CarmaRoutes {
       try await allowed(body, access), apps: apps, access: access)
     let contact = try await registrations.register(
       access.customer, registration, returnsContact: access.opens(.backend))
-    return reply(contact.map { ContactReply($0, apps) } ?? ContactReply(echo: body))
+    return Self.reply(json: (contact.map { ContactReply($0, apps) } ?? ContactReply(echo: body)).json)
   }
 
   /// As `register`, when key and apps are cached and no identity is to be verified.
@@ -46,7 +46,7 @@ extension CarmaRoutes {
     try await checkIdentity(request, body, access)
     let invalidation = try Invalidation(body, apps: apps, access: access)
     try await devices.invalidate(access.customer, invalidation)
-    guard access.opens(.backend) else { return reply(ContactReply(echo: body, invalidated: true)) }
+    guard access.opens(.backend) else { return Self.reply(json: ContactReply(echo: body, invalidated: true).json) }
     return try await show(invalidation.originalID, apps, access)
   }
 
@@ -58,7 +58,7 @@ extension CarmaRoutes {
 
   private func show(_ originalID: String, _ apps: [PushApp], _ access: Access) async throws -> Response {
     let contact = try await contacts.find(access.customer, originalID: originalID, apps: apps.map(\.id))
-    return try reply(contact, originalID, apps)
+    return try reply(contact, originalID, apps, to: access)
   }
 
   /// As `show`, when key and apps are cached.
@@ -69,7 +69,7 @@ extension CarmaRoutes {
     do {
       try authenticator.count(request, access)
       contacts.find(access.customer, originalID: originalID, apps: apps.map(\.id)) { found in
-        answer { try reply(found.get(), originalID, apps) }
+        answer { try reply(found.get(), originalID, apps, to: access) }
       }
     } catch {
       answer { throw error }
@@ -86,9 +86,11 @@ extension CarmaRoutes {
     return (access, apps)
   }
 
-  private func reply(_ contact: Contact?, _ originalID: String, _ apps: [PushApp]) throws -> Response {
+  private func reply(
+    _ contact: Contact?, _ originalID: String, _ apps: [PushApp], to access: Access
+  ) throws -> Response {
     guard let contact else { throw RegistryError.contactUnknown(originalID: originalID) }
-    return reply(ContactReply(contact, apps))
+    return try authenticator.reply(ByteBuffer(bytes: ContactReply(contact, apps).json), to: access)
   }
 
   /// The push apps that the path's appId stands for, one per platform.
@@ -117,8 +119,6 @@ extension CarmaRoutes {
   private static func restrict(_ body: PushDevicesBody, by apps: [PushApp]) throws -> PushDevicesBody {
     try apps.compactMap(\.deviceFields).reduce(body) { try $1.restrict($0) }
   }
-
-  private func reply(_ contact: ContactReply) -> Response { Self.reply(json: contact.json) }
 
   private static func reply(json: [UInt8]) -> Response { JSONReply.make(bytes: ByteBuffer(bytes: json)) }
 }

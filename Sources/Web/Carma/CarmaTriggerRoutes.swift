@@ -30,10 +30,10 @@ public struct CarmaTriggerRoutes: RouteSet {
   private func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await authenticator.access(request, context, needs: .send)
     var found: [CarmaTrigger] = []
-    for trigger in try await triggers.all(access.customer) where access.opens(trigger) {
-      found.append(try await carma(trigger, access))
+    try await triggers.forEach(access.customer) { trigger in
+      if access.opens(trigger) { found.append(try await carma(trigger, access)) }
     }
-    return try JSONReply.make(.ok, found)
+    return try authenticator.reply(found, to: access)
   }
 
   private func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {

@@ -37,6 +37,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// Whether Hummingbird's channel answers it.
     var isForwarded = false
     var hasReplyBegun = false
+    /// What a large reply holds until its client has taken it, and until when that has to be.
+    var memory: (held: any AnyObject & Sendable, until: NIODeadline)?
   }
 
   let requestHandler: RequestHandler
@@ -213,15 +215,18 @@ extension ConnectionHandler {
       let body = BodyCollector()
       do {
         if response.body.contentLength != 0 { try await response.body.write(body) }
-        this?.execute { [head = response.head, bytes = body.bytes] in $0.write(head, bytes) }
+        this?.execute { [head = response.head, bytes = body.bytes, memory = body.memory] in
+          $0.write(head, bytes, holding: memory)
+        }
       } catch {
         this?.execute { $0.perform($0.state.close()) }
       }
     }
   }
 
-  private func write(_ head: HTTPResponse, _ body: ByteBuffer?) {
+  private func write(_ head: HTTPResponse, _ body: ByteBuffer?, holding memory: (any AnyObject & Sendable)?) {
     guard let context, state.takesReply else { return }
+    current?.memory = memory.map { ($0, .now() + TimeAmount(JSONReply.longestTaking)) }
     write(.head(HTTPResponseHead(head)), context, nil)
     if let body { write(.body(.byteBuffer(body)), context, nil) }
     write(.end(nil), context, nil)
@@ -285,6 +290,8 @@ extension ConnectionHandler {
 
   private func replyEnded() {
     idleSince = .now()
+    // Behind the last reply the connection is closed, once that has been taken.
+    if !state.isLast { current?.memory = nil }
     perform(state.replyEnded())
     resume()
   }
@@ -334,6 +341,7 @@ extension ConnectionHandler {
   private func end() {
     _ = state.close()
     timer?.cancel()
+    current?.memory = nil
     context = nil
   }
 
@@ -359,7 +367,8 @@ extension ConnectionHandler {
 
   private func check() {
     guard let context else { return }
-    guard monitor.isStalled(wait(context), at: .now()) else { return scheduleCheck(context) }
+    let isOverdue = current?.memory.map { $0.until <= .now() } ?? false
+    guard isOverdue || monitor.isStalled(wait(context), at: .now()) else { return scheduleCheck(context) }
     abort(context)
   }
 

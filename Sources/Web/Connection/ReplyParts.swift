@@ -10,6 +10,8 @@ import Locking
 /// Takes a reply's body in one piece, for replies that are short and made already.
 final class BodyCollector: ResponseBodyWriter {
   private(set) var bytes: ByteBuffer?
+  /// What a large reply holds until it is taken.
+  var memory: (any AnyObject & Sendable)?
 
   func write(_ buffer: ByteBuffer) async throws {
     if bytes == nil { bytes = buffer } else { bytes?.writeImmutableBuffer(buffer) }

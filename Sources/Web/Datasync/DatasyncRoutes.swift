@@ -131,7 +131,7 @@ public struct DatasyncRoutes: RouteSet {
   private func listSubscriptions(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let (access, app) = try await access(request, context)
     let page = try QueryParameters(request, known: ["after", "limit"]).page(SubscriptionID.self)
-    return try JSONReply.make(.ok, try await subscriptions.list(access.customer, app: app, page))
+    return try authenticator.reply(try await subscriptions.list(access.customer, app: app, page), to: access)
   }
 
   private func subscribe(_ request: Request, _ context: WebRequestContext) async throws -> Response {

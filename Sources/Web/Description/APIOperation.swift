@@ -94,7 +94,8 @@ struct APIParameter: Sendable {
   }
 
   static let limit = Self.query(
-    "limit", .integer(1...1000), "Items on a page. 100 if absent.", example: 100)
+    "limit", .integer(1...1000), "Items on a page. 100 if absent. A page with 2 MiB of items ends earlier.",
+    example: 100)
 }
 
 /// A JSON body with examples.

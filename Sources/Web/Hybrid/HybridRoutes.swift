@@ -3,6 +3,7 @@ import HTTPTypes
 public import Hummingbird
 public import Hybrid
 import NIOCore
+import Registry
 import Wire
 
 /// CM Hybrid Messaging's REST for phones, as its documents print it: registrations, PINs and messages.
@@ -12,6 +13,7 @@ public struct HybridRoutes: RouteSet {
   let verifier: MACVerifier
   let phones: PhoneRegistrations
   let messages: PhoneMessages
+  private let budget = ReplyBudget()
 
   public init(verifier: MACVerifier, phones: PhoneRegistrations, messages: PhoneMessages) {
     self.verifier = verifier
@@ -88,7 +90,8 @@ public struct HybridRoutes: RouteSet {
     for message in found { message.write(query.members, to: &writer) }
     writer.close("]")
     return JSONReply.make(
-      bytes: ByteBuffer(bytes: writer.bytes), headers: count.map { [.totalCount: "\($0)"] } ?? [:])
+      bytes: ByteBuffer(bytes: writer.bytes), headers: count.map { [.totalCount: "\($0)"] } ?? [:],
+      holding: try budget.reserve(writer.bytes.count, for: caller.app.customer))
   }
 
   private func update(_ request: Request, _ context: WebRequestContext) async throws -> Response {

@@ -16,7 +16,7 @@ struct AppRoutes: Sendable {
     let access = try await endpoint.authenticate(request)
     let page = try QueryParameters(request, known: ["after", "limit"]).page(PushAppID.self)
     let all = try await apps.list(access.customer).map { PushAppReply($0) }
-    return try JSONReply.make(.ok, page.slice(of: all, by: \.pushAppId))
+    return try endpoint.reply(page.slice(of: all, by: \.pushAppId), to: access)
   }
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
@@ -30,7 +30,7 @@ struct AppRoutes: Sendable {
 
   func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await endpoint.authenticate(request)
-    return try JSONReply.make(.ok, PushAppReply(try await find(access, try context.number("id"))))
+    return try endpoint.reply(PushAppReply(try await find(access, try context.number("id"))), to: access)
   }
 
   /// A change counts here as soon as it is answered; other hubs are notified.
@@ -90,7 +90,7 @@ struct ListRoutes: Sendable {
     let access = try await endpoint.authenticate(request)
     let page = try QueryParameters(request, known: ["after", "limit"]).page(ListID.self)
     let all = try await lists.all(access.customer).map { ListReply($0) }
-    return try JSONReply.make(.ok, page.slice(of: all, by: \.listId))
+    return try endpoint.reply(page.slice(of: all, by: \.listId), to: access)
   }
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {

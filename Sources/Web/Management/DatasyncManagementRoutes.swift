@@ -11,7 +11,7 @@ struct DatasyncManagementRoutes: Sendable {
   func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await endpoint.authenticate(request)
     let page = try QueryParameters(request, known: ["after", "limit"]).namedPage()
-    return try JSONReply.make(.ok, page.slice(of: try await apps.list(access.customer), by: \.app))
+    return try endpoint.reply(page.slice(of: try await apps.list(access.customer), by: \.app), to: access)
   }
 
   func enable(_ request: Request, _ context: WebRequestContext) async throws -> Response {

@@ -13,7 +13,7 @@ struct HybridAppRoutes: Sendable {
   func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await endpoint.authenticate(request)
     let page = try QueryParameters(request, known: ["after", "limit"]).namedPage()
-    return try JSONReply.make(.ok, page.slice(of: try await apps.all(access.customer), by: \.appId))
+    return try endpoint.reply(page.slice(of: try await apps.all(access.customer), by: \.appId), to: access)
   }
 
   func enable(_ request: Request, _ context: WebRequestContext) async throws -> Response {
@@ -24,7 +24,7 @@ struct HybridAppRoutes: Sendable {
 
   func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await endpoint.authenticate(request)
-    return try JSONReply.make(.ok, try await apps.find(access.customer, appID: try context.part("appId")))
+    return try endpoint.reply(try await apps.find(access.customer, appID: try context.part("appId")), to: access)
   }
 
   func phones(_ request: Request, _ context: WebRequestContext) async throws -> Response {
@@ -36,10 +36,10 @@ struct HybridAppRoutes: Sendable {
       }
       return number
     }
-    return try JSONReply.make(
-      .ok,
+    return try endpoint.reply(
       try await apps.phones(
-        access.customer, appID: try context.part("appId"), number: number, try query.page(RegistrationID.self)))
+        access.customer, appID: try context.part("appId"), number: number, try query.page(RegistrationID.self)),
+      to: access)
   }
 
   func change(_ request: Request, _ context: WebRequestContext) async throws -> Response {

@@ -24,6 +24,11 @@ struct IdempotentEndpoint: Sendable {
     try await authenticator.access(request, needs: .admin)
   }
 
+  /// A reply to a GET.
+  func reply(_ body: some Encodable, to access: Access) throws -> Response {
+    try authenticator.reply(body, to: access)
+  }
+
   /// Answers a POST with a body. The key is checked before the body is read, and again before the change is committed.
   /// - Parameters:
   ///   - limit: the body's limit in bytes.

@@ -12,7 +12,7 @@ struct KeyRoutes: Sendable {
     let access = try await endpoint.authenticate(request)
     let page = try QueryParameters(request, known: ["after", "limit"]).page(AccessKeyID.self)
     let all = try await keys.list(access.customer).map { AccessKeyReply($0) }
-    return try JSONReply.make(.ok, page.slice(of: all, by: \.keyId))
+    return try endpoint.reply(page.slice(of: all, by: \.keyId), to: access)
   }
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
@@ -41,7 +41,7 @@ struct AuditRoutes: Sendable {
   func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await endpoint.authenticate(request)
     let page = try QueryParameters(request, known: ["after", "limit"]).page(AuditEntryID.self)
-    return try JSONReply.make(.ok, try await log.list(access.customer, page))
+    return try endpoint.reply(try await log.list(access.customer, page), to: access)
   }
 }
 
@@ -55,7 +55,7 @@ struct CustomerRoutes: Sendable {
     guard let customer = try await customers.find(access.customer) else {
       throw RegistryError.customerUnknown(access.customer)
     }
-    return try JSONReply.make(.ok, CustomerReply(customer))
+    return try endpoint.reply(CustomerReply(customer), to: access)
   }
 
   func change(_ request: Request, _ context: WebRequestContext) async throws -> Response {

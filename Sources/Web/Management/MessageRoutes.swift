@@ -80,14 +80,14 @@ struct MessageRoutes: Sendable {
     guard let id = MessageID(try context.part("id")) else {
       throw HTTPErrorResponse.notFound("There is no such message.")
     }
-    return try JSONReply.make(.ok, try await messages.find(access.customer, id, allowed: access.appID))
+    return try authenticator.reply(try await messages.find(access.customer, id, allowed: access.appID), to: access)
   }
 
   /// Shows a message as push services would get it. Its texts show what is known of a contact, so `send` is not enough.
   func preview(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await authenticator.access(request, needs: .backend)
     let body = try JSONBody.decode(MessagePreviewRequest.self, from: try await request.jsonBytes(upTo: Limits.body))
-    return try JSONReply.make(.ok, try await messages.preview(access.customer, body, allowed: access.appID))
+    return try authenticator.reply(try await messages.preview(access.customer, body, allowed: access.appID), to: access)
   }
 
   /// SHA-256 of a body, and of what it was sent to where that is not this route.

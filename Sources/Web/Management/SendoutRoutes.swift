@@ -16,7 +16,7 @@ struct SendoutRoutes: Sendable {
   func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await endpoint.authenticate(request)
     let page = try QueryParameters(request, known: ["after", "limit"]).page(SendoutID.self)
-    return try JSONReply.make(.ok, try await sendouts.list(access.customer, page))
+    return try endpoint.reply(try await sendouts.list(access.customer, page), to: access)
   }
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
@@ -27,7 +27,7 @@ struct SendoutRoutes: Sendable {
 
   func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await endpoint.authenticate(request)
-    return try JSONReply.make(.ok, try await sendouts.find(access.customer, try context.number("id")))
+    return try endpoint.reply(try await sendouts.find(access.customer, try context.number("id")), to: access)
   }
 
   func pushes(_ request: Request, _ context: WebRequestContext) async throws -> Response {
@@ -35,7 +35,7 @@ struct SendoutRoutes: Sendable {
     let query = try QueryParameters(request, known: ["state", "after", "limit"])
     let pushes = try await sendouts.pushes(
       access.customer, try context.number("id"), state: try query.choice("state"), try query.page())
-    return try JSONReply.make(.ok, pushes)
+    return try endpoint.reply(pushes, to: access)
   }
 
   func why(_ request: Request, _ context: WebRequestContext) async throws -> Response {
@@ -44,8 +44,8 @@ struct SendoutRoutes: Sendable {
     guard let originalID = query.value("originalId") else {
       throw SendoutError.invalid(field: "originalId", problem: "is missing: it says whom to tell about")
     }
-    return try JSONReply.make(
-      .ok, try await sendouts.why(access.customer, try context.number("id"), originalID: originalID))
+    return try endpoint.reply(
+      try await sendouts.why(access.customer, try context.number("id"), originalID: originalID), to: access)
   }
 
   /// The handler of one verb. It waits for no freeze. The more unsent pushes there are, the longer it takes to cancel them.
@@ -76,6 +76,6 @@ struct ReportRoutes: Sendable {
     let reply = try await reports.read(
       report, access.customer, sendout: try query.integer("sendout", in: 1...Int64.max).map { SendoutID($0) },
       contact: query.value("contact"), limit: try query.integer("limit", in: Reports.limits) ?? Reports.usualLimit)
-    return try JSONReply.make(.ok, reply)
+    return try endpoint.reply(reply, to: access)
   }
 }

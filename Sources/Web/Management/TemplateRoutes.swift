@@ -15,14 +15,14 @@ struct TemplateRoutes: Sendable {
     let access = try await endpoint.authenticate(request)
     let page = try QueryParameters(request, known: ["after", "limit"]).namedPage()
     let all = try await templates.list(access.customer).map { TemplateReply($0) }
-    return try JSONReply.make(.ok, page.slice(of: all, by: \.name))
+    return try endpoint.reply(page.slice(of: all, by: \.name), to: access)
   }
 
   func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await endpoint.authenticate(request)
     let version = try QueryParameters(request, known: ["version"]).integer("version", in: 1...Int32.max)
     let template = try await templates.get(access.customer, name: try context.part("name"), version: version)
-    return try JSONReply.make(.ok, TemplateReply(template))
+    return try endpoint.reply(TemplateReply(template), to: access)
   }
 
   func save(_ request: Request, _ context: WebRequestContext) async throws -> Response {

@@ -11,7 +11,7 @@ struct TriggerRoutes: Sendable {
   func list(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await endpoint.authenticate(request)
     let page = try QueryParameters(request, known: ["after", "limit"]).page(TriggerID.self)
-    return try JSONReply.make(.ok, page.slice(of: try await triggers.all(access.customer), by: \.triggerId))
+    return try endpoint.reply(try await triggers.list(access.customer, page), to: access)
   }
 
   func add(_ request: Request, _ context: WebRequestContext) async throws -> Response {
@@ -22,7 +22,7 @@ struct TriggerRoutes: Sendable {
 
   func show(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let access = try await endpoint.authenticate(request)
-    return try JSONReply.make(.ok, try await triggers.find(access.customer, try context.number("id")))
+    return try endpoint.reply(try await triggers.find(access.customer, try context.number("id")), to: access)
   }
 
   func change(_ request: Request, _ context: WebRequestContext) async throws -> Response {

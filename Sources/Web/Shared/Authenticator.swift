@@ -1,5 +1,6 @@
 import FoundationEssentials
 public import Hummingbird
+import NIOCore
 public import Registry
 public import Wire
 
@@ -10,6 +11,8 @@ public import Wire
 public struct Authenticator: Sendable {
   private let keys: AccessKeyCache
   private let rate: RateLimit<KeyUser>
+  /// Of the replies to those whom it lets in.
+  private let budget = ReplyBudget()
 
   /// Who shares a rate.
   struct KeyUser: Hashable {
@@ -103,6 +106,17 @@ public struct Authenticator: Sendable {
   /// The same from the cache alone. It is not counted.
   func cachedGatewayAccess(_ token: String?) -> Access? {
     token.flatMap { cachedAccess($0, needs: .gateway) }
+  }
+
+  /// A reply to whoever has that access. A large one is counted until it has been taken.
+  /// - Throws: what becomes a 503, when the customer has too many large replies on their way already.
+  func reply(_ bytes: ByteBuffer, to access: Access) throws -> Response {
+    JSONReply.make(bytes: bytes, holding: try budget.reserve(bytes.readableBytes, for: access.customer))
+  }
+
+  /// The same from an `Encodable`.
+  func reply(_ body: some Encodable, to access: Access) throws -> Response {
+    try reply(ByteBuffer(bytes: try JSONReply.encode(body)), to: access)
   }
 
   /// Empties the cache: a key that was revoked here must not open anything here once that is answered.

@@ -15,13 +15,25 @@ public enum JSONReply {
     return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: bytes))
   }
 
+  /// How long a client may take for a large reply.
+  static let longestTaking = Duration.seconds(60)
+
   /// From bytes that are JSON already, and what holds their memory. They are sent at the client's pace, and a client that takes more
   /// than a minute for them is disconnected.
-  static func make(bytes: ByteBuffer, holding memory: (any AnyObject & Sendable)?) -> Response {
-    var response = make(bytes: bytes)
+  static func make(
+    _ status: HTTPResponse.Status = .ok, bytes: ByteBuffer, headers: HTTPFields = [:],
+    holding memory: (any AnyObject & Sendable)?
+  ) -> Response {
+    var response = make(status, bytes: bytes, headers: headers)
     guard let memory else { return response }
     response.body = ResponseBody(contentLength: bytes.readableBytes) { writer in
-      let end = ContinuousClock.now + .seconds(60)
+      if let collector = writer as? BodyCollector {
+        // The connection holds it until the client has taken the reply.
+        collector.memory = memory
+        try await collector.write(bytes)
+        return try await writer.finish(nil)
+      }
+      let end = ContinuousClock.now + longestTaking
       var bytes = bytes
       while let part = bytes.readSlice(length: min(bytes.readableBytes, 16384)), part.readableBytes > 0 {
         guard ContinuousClock.now < end else { throw HTTPErrorResponse.tooSlow }

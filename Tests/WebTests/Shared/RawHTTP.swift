@@ -86,6 +86,25 @@ struct RawHTTP {
     }
   }
 
+  /// Sends, takes the first bytes of the reply and no more, and closes the connection once `isTime`.
+  /// - Parameter hasBegun: called once these bytes are there.
+  /// - Returns: whether it came to that within a minute.
+  func hold(
+    _ text: String, hasBegun: @escaping @Sendable () -> Void, until isTime: @escaping @Sendable () -> Bool
+  ) async throws -> Bool {
+    try await onSocket(receiveBuffer: 4096) { socket in
+      send(Array(text.utf8), to: socket)
+      var bytes = [UInt8](repeating: 0, count: 16)
+      guard recv(socket, &bytes, bytes.count, Int32(MSG_WAITALL)) == bytes.count else { return false }
+      hasBegun()
+      for _ in 0..<6000 {
+        if isTime() { return true }
+        Thread.sleep(forTimeInterval: 0.01)
+      }
+      return false
+    }
+  }
+
   /// Sends without reading until the server takes no more, then reads to the end.
   /// - Returns: how often all of `text` was taken, and all that was read.
   func fill(with text: String) async throws -> (sent: Int, replies: String) {
