@@ -11,6 +11,7 @@ start_simulator() { # its file of requests is $arrivals
     --fcm-port $((SIMULATOR_PORT + 2)) --hms-port $((SIMULATOR_PORT + 3)) --webpush-port $((SIMULATOR_PORT + 4)) --wns-port $((SIMULATOR_PORT + 5)) --sms-port $((SIMULATOR_PORT + 6)) --phone-port $PHONE_PORT --apns-requests "$arrivals" >/dev/null 2>>simulator.log &
   simulator=$!
   until kill -0 $simulator && phone connections >/dev/null 2>&1; do sleep 0.1; done
+  { cat simulator.pem && echo && cat stranger.crt; } >trusted.pem # the other is of servers of neighbours.py
 }
 
 phone() { # phone rules|connections [JSON]: what the Simulator is told, and what it tells
@@ -21,7 +22,12 @@ start_hub_at() { # start_hub_at PORT [COMMAND…]: the command starts the hub, w
   local port=$1
   shift
   "$@" "$PUSHCART" serve --host 127.0.0.1 --port "$port" --apns-production-url "https://localhost:$SIMULATOR_PORT" \
-    --apns-sandbox-url "https://localhost:$SIMULATOR_PORT" --provider-ca-file simulator.pem --log-level warning 2>>hub.log &
+    --apns-sandbox-url "https://localhost:$SIMULATOR_PORT" --fcm-url "https://localhost:$((SIMULATOR_PORT + 2))" \
+    --google-token-url "https://localhost:$((SIMULATOR_PORT + 2))/token" \
+    --hms-url "${HMS_URL:-https://localhost:$((SIMULATOR_PORT + 3))}" \
+    --hms-token-url "https://localhost:$((SIMULATOR_PORT + 3))/oauth2/v3/token" \
+    --webpush-allowed-hosts "localhost:$((SIMULATOR_PORT + 4)),localhost:$HTTP2_PORT" \
+    --webhook-allowed-hosts "localhost:$WEBHOOK_PORT" --provider-ca-file trusted.pem --log-level warning 2>>hub.log &
   hubs[$port]=$!
   until alive && curl -sf "http://127.0.0.1:$port/readyz" >/dev/null; do sleep 0.1; done
 }
