@@ -9,7 +9,7 @@
   neighbours.py webhooks PORT PEM FILE                                      webhooks; those below /never get no answer
   neighbours.py http2 PORT PEM FILE [BODY]                                  a service over HTTP/2; without a body it never answers
 """
-import base64, collections, hashlib, hmac, http.client, http.server, json, os, socket, ssl, struct, sys, threading, time, urllib.parse
+import base64, collections, hashlib, hmac, http.client, http.server, json, os, re, socket, ssl, struct, sys, threading, time, urllib.parse
 
 NEVER = 999  # seconds, of what did not happen
 
@@ -130,16 +130,17 @@ def gateway(token, app_key, kind, numbers, text="Your code is 4711"):
 # ---- who disturbs it
 
 def ask(threads, times, method, port, path, key, body=None):
-    """Prints the longest time in seconds, and how often each status came."""
+    """Prints the longest time in seconds, and how often each status came, with a message's state behind it."""
     statuses, slowest, per_thread = collections.Counter(), [0], int(times) // int(threads)
 
     def work(thread):
         client = Client(port, key)
         for turn in range(per_thread):
             number, start = str(thread * per_thread + turn + 1), time.monotonic()
-            status, _ = client.ask(method, path.replace("{n}", number), body and body.replace("{n}", number))
+            status, reply = client.ask(method, path.replace("{n}", number), body and body.replace("{n}", number))
             slowest.append(time.monotonic() - start)
-            statuses[status] += 1
+            state = re.search(rb'"state":"(\w+)"', reply[:200])
+            statuses[f"{status}{state[1].decode() if state else ''}"] += 1
 
     together(int(threads), work)
     print(f"{max(slowest):.2f}", ",".join(f"{count}x{status}" for status, count in sorted(statuses.items())))
