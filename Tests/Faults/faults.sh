@@ -24,7 +24,7 @@ start_hub_at() { # start_hub_at PORT [COMMAND…]: the command starts the hub, w
   "$@" "$PUSHCART" serve --host 127.0.0.1 --port "$port" --apns-production-url "https://localhost:$SIMULATOR_PORT" \
     --apns-sandbox-url "https://localhost:$SIMULATOR_PORT" --fcm-url "https://localhost:$((SIMULATOR_PORT + 2))" \
     --google-token-url "https://localhost:$((SIMULATOR_PORT + 2))/token" \
-    --hms-url "${HMS_URL:-https://localhost:$((SIMULATOR_PORT + 3))}" \
+    --hms-url "https://localhost:$HTTP2_PORT" \
     --hms-token-url "https://localhost:$((SIMULATOR_PORT + 3))/oauth2/v3/token" \
     --webpush-allowed-hosts "localhost:$((SIMULATOR_PORT + 4)),localhost:$HTTP2_PORT" \
     --webhook-allowed-hosts "localhost:$WEBHOOK_PORT" --provider-ca-file trusted.pem --log-level warning 2>>hub.log &
