@@ -325,7 +325,8 @@ table() {
 # Fault runs
 
 \`DEVICES=$DEVICES OTHERS=$OTHERS RACES=$RACES KEYS=$KEYS make faults\` on $(date -I), with PostgreSQL $server. Processes are
-killed at work. The Simulator writes a line for each request, and SQL compares these lines with the ledger.
+killed at work. The Simulator writes a line for each request, and SQL compares these lines with the ledger. From \`undisturbed\` on,
+one customer or push service misbehaves, and another customer is measured meanwhile.
 
 | run | promise | figure | |
 |---|---|---|---|

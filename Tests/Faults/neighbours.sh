@@ -42,7 +42,6 @@ make_ground() { # the database of which each has a copy
   A_TOKEN=$hybrid_token A_APP_KEY=$app_key A_APP_SECRET=$app_secret
   people 2 b1 500
   people 2 b2 50
-  psql -qc ANALYZE
 }
 
 key() { "$PUSHCART" key add --customer "$1" --name "$2" --scope "$2" --json | field token; } # key CUSTOMER SCOPE
@@ -70,6 +69,7 @@ SELECT customer_id, push_app_id, contact_id, token,
 FROM contact JOIN push_app USING (customer_id),
   LATERAL (SELECT :'p' || lpad(to_hex(substr(original_id, length(:'name') + 1)::bigint), 62, '0') AS token) t
 WHERE customer_id = :c AND list_id = (SELECT list_id FROM list WHERE customer_id = :c AND name = :'p') AND app_type IN (1, 6, 7);
+ANALYZE contact, device;
 END_SQL
 }
 
@@ -375,7 +375,7 @@ locked_rows() { # psql locks a sendout that is being sent, the app, a trigger an
   change_locked 8 many
   measured "locked rows of a customer's sendout, app, trigger and tree, which it goes on changing"
   check "whoever finds its row locked is told to repeat: with 409, and those who come at once with 503" \
-    "the longest time and the answers, two at once: $(cat one.*); 32 at once: $(cat many.*)" \
+    "the longest time and the answers, two at once: $(cat one.* | paste -sd' '); 32 at once: $(cat many.* | paste -sd' ')" \
     "'$(cat one.* | tr '\n' ' ')' !~ 'x(0|5)' AND '$(cat many.* | tr '\n' ' ')' !~ 'x(0|500)'"
 }
 
