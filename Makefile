@@ -44,7 +44,7 @@ bench: build ## Measure the hub beside its yardsticks and write Tests/Bench/RESU
 	swift build $(RELEASE) --product EncryptionRate
 	PUSHCART="$$(swift build $(RELEASE) --show-bin-path)/pushcart" Tests/Bench/run
 
-faults: build ## Kill hubs and PostgreSQL during broadcasts, and break more, and write Tests/Faults/FAULTS.md
+faults: build ## Kill hubs and PostgreSQL, disturb customers' neighbours, break more, and write Tests/Faults/FAULTS.md
 	@.ci/setup faults
 	PUSHCART="$$(swift build $(RELEASE) --show-bin-path)/pushcart" Tests/Faults/run
 
