@@ -286,17 +286,18 @@ apns_away() { # 503 for 12 seconds, which one push in thirty calls ServiceUnavai
   rule '{"tokenPrefix":"a1","reply":"refuse","status":503,"reason":"Shutdown"}'
   rule '{"tokenPrefix":"a2","reply":"refuse","status":503,"reason":"ServiceUnavailable"}'
   start_measuring
-  local one two
-  one=$(broadcast_to 1 a1 "$A_KEY") two=$(broadcast_to 1 a2 "$A_KEY")
+  local one
+  one=$(broadcast_to 1 a1 "$A_KEY")
+  broadcast_to 1 a2 "$A_KEY" >/dev/null
   sleep 12
   forget_rules apns
   measured "an APNs that answers 503 for 12 s"
-  until_true "bool_and(state = 'finished' OR started_at < now() - interval '2 min') FROM sendout WHERE sendout_id IN ($one, $two)"
-  check "an APNs that answers 503 for 12 s: all of 6,000 pushes are accepted within 35 s" \
-    "$(value "count(*) FILTER (WHERE state = 'accepted') || ' accepted, the last after ' || round(extract(epoch FROM max(settled_at)
-      - (SELECT min(started_at) FROM sendout WHERE sendout_id = $one)), 1) || ' s' FROM push WHERE sendout_id IN ($one, $two)")" \
-    "(SELECT count(*) FILTER (WHERE state = 'accepted') = 6000 AND max(settled_at) < (SELECT min(started_at) FROM sendout
-      WHERE sendout_id = $one) + interval '35 s' FROM push WHERE sendout_id IN ($one, $two))"
+  until_true "state = 'finished' OR started_at < now() - interval '2 min' FROM sendout WHERE sendout_id = $one"
+  check "an APNs that answers 503 for 12 s: all but what it told to wait for 15 minutes are accepted within 35 s" \
+    "$(value "count(*) FILTER (WHERE state = 'accepted') || ' of 5800 accepted, the last after ' || round(extract(epoch FROM max(settled_at)
+      - (SELECT started_at FROM sendout WHERE sendout_id = $one)), 1) || ' s' FROM push WHERE sendout_id = $one")" \
+    "(SELECT count(*) FILTER (WHERE state = 'accepted') = 5800 AND max(settled_at) < (SELECT started_at FROM sendout
+      WHERE sendout_id = $one) + interval '35 s' FROM push WHERE sendout_id = $one)"
 }
 
 stopped() { # SIGTERM at a slow FCM; each accepted push is a line of the phone page's events, which keep up with 200 at once
