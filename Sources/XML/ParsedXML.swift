@@ -1,4 +1,4 @@
-/// An XML document, read strictly: one element, well formed, in UTF-8.
+/// An XML document, read strictly: one element, well formed, in one of the encodings of `XMLEncoding`.
 ///
 /// libxml2 reads it. A document type is refused where it begins, and with it every entity but those of XML itself. Nothing is included
 /// from elsewhere (XInclude). Elements are nested at most `mostDepth` deep. The caller bounds the size.
@@ -13,9 +13,11 @@ public struct ParsedXML: Sendable, Hashable {
   public let name: String
   /// By their names as they are written, without declarations of namespaces.
   public let attributes: [String: String]
-  public internal(set) var children: [ParsedXML] = []
+  public private(set) var children: [ParsedXML] = []
   /// The text of the element itself, without that of its children.
-  public internal(set) var text = ""
+  var ownText = ""
+  /// How many bytes of the element's own text stand before each child.
+  private var places: [Int] = []
 
   /// Most elements within each other.
   public static let mostDepth = 20
@@ -27,6 +29,36 @@ public struct ParsedXML: Sendable, Hashable {
   init(_ name: String, _ attributes: [String: String]) {
     self.name = name
     self.attributes = attributes
+  }
+
+  mutating func add(_ child: ParsedXML) {
+    children.append(child)
+    places.append(ownText.utf8.count)
+  }
+
+  /// All text within the element, that of elements in it too: a word in bold is part of its sentence.
+  public var text: String {
+    guard !children.isEmpty else { return ownText }
+    var text = ""
+    appendText(to: &text)
+    return text
+  }
+
+  private func appendText(to text: inout String) {
+    var start = ownText.startIndex
+    for (child, place) in zip(children, places) {
+      let end = ownText.utf8.index(ownText.startIndex, offsetBy: place)
+      text += ownText[start..<end]
+      child.appendText(to: &text)
+      start = end
+    }
+    text += ownText[start...]
+  }
+
+  /// Whether a body is taken for XML, and not for JSON: it begins with `<` in any encoding, behind white space and a byte order mark
+  /// perhaps.
+  public static func isXML(_ body: some Sequence<UInt8>) -> Bool {
+    body.first { $0 > 0x20 && ![0xEF, 0xBB, 0xBF, 0xFE, 0xFF].contains($0) } == UInt8(ascii: "<")
   }
 
   /// All elements of that name below this one, in the order of the document.

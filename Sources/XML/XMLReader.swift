@@ -10,11 +10,7 @@ final class XMLReader {
   private static let isReady: Void = xmlInitParser()
 
   static func read(_ bytes: [UInt8]) throws(ParsedXML.Failure) -> ParsedXML {
-    // libxml2 would take bytes with NUL for another encoding.
-    guard String(validating: bytes, as: UTF8.self) != nil, !bytes.contains(0) else {
-      throw ParsedXML.Failure(problem: "is not in UTF-8")
-    }
-    let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
+    let text = try XMLEncoding.utf8(bytes)
     // White space may not stand before the XML declaration, but clients send it.
     let blanks = text.prefix { $0 == 0x20 || (0x09...0x0D).contains($0) }
     guard AttributeCount.isBounded(in: text) else {
@@ -68,12 +64,12 @@ final class XMLReader {
 
   private func end() {
     guard let element = open.popLast() else { return }
-    if open.isEmpty { root = element } else { open[open.count - 1].children.append(element) }
+    if open.isEmpty { root = element } else { open[open.count - 1].add(element) }
   }
 
   private func append(_ text: UnsafePointer<xmlChar>?, _ count: CInt) {
     guard !open.isEmpty, let text else { return }
-    open[open.count - 1].text += String(decoding: UnsafeBufferPointer(start: text, count: Int(count)), as: UTF8.self)
+    open[open.count - 1].ownText += String(decoding: UnsafeBufferPointer(start: text, count: Int(count)), as: UTF8.self)
   }
 
   private static func of(_ context: UnsafeMutableRawPointer?) -> (reader: XMLReader, parser: xmlParserCtxtPtr)? {

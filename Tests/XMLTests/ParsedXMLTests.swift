@@ -68,10 +68,18 @@ import XML
     #expect(try parse("<a>\(signs)<!--\(signs)--><![CDATA[\(signs)]]></a>").text == signs + signs)
   }
 
-  @Test func `A prefix is part of a name, and a declared encoding changes nothing`() throws {
-    let xml = try parse(
-      "<?xml version='1.0' encoding='ISO-8859-1'?><s:a xmlns:s='urn:x' s:b='1' c='&quot;é&amp;#38;&#38;'>é&#38;</s:a>")
+  @Test func `A prefix is part of a name`() throws {
+    let xml = try parse("<s:a xmlns:s='urn:x' s:b='1' c='&quot;é&amp;#38;&#38;'>é&#38;</s:a>")
     #expect(xml.name == "s:a" && xml.attributes == ["s:b": "1", "c": "\"é&#38;&"] && xml.text == "é&")
+  }
+
+  @Test(arguments: [
+    ("<a>Your code is <b>12345</b></a>", "Your code is 12345"), ("<a>1<b>2<c>3</c>4</b>5<d/>6</a>", "123456"),
+    ("<a><b>x</b></a>", "x"), ("<a>é<b>ü</b>ß<![CDATA[<b>]]><!-- no --><?no no?>&amp;</a>", "éüß<b>&"),
+    ("<a><b/></a>", ""),
+  ])
+  func `The text of an element is that of all within it, in its order`(_ document: String, _ text: String) throws {
+    #expect(try parse(document).text == text)
   }
 
   @Test(arguments: [
@@ -82,11 +90,70 @@ import XML
     #expect(failure?.problem.contains("document type") == true)
   }
 
-  @Test func `Documents in other encodings are refused, whatever they declare`() throws {
-    for encoding in [String.Encoding.utf16, .utf16LittleEndian, .utf32BigEndian] {
+  /// A document whose text is `é€`, or just é where the encoding has no more, in each encoding, with and without a byte order mark.
+  private static let encoded: [(bytes: [UInt8], text: String)] = {
+    func bytes(_ text: String, _ encoding: String.Encoding) -> [UInt8] { Array(text.data(using: encoding) ?? Data()) }
+    func document(_ encoding: String, _ text: String = "é€") -> String {
+      "<?xml version='1.0' encoding='\(encoding)' standalone='yes'?><a b='é'>\(text)</a>"
+    }
+    let plain = "<a b='é'>é€</a>"
+    return [
+      (bytes(plain, .utf8), "é€"), ([0xEF, 0xBB, 0xBF] + bytes(plain, .utf8), "é€"),
+      (bytes(document("utf-8"), .utf8), "é€"),
+      ([0xFF, 0xFE] + bytes(plain, .utf16LittleEndian), "é€"), ([0xFE, 0xFF] + bytes(plain, .utf16BigEndian), "é€"),
+      (bytes(plain, .utf16LittleEndian), "é€"), (bytes("\n" + plain, .utf16BigEndian), "é€"),
+      ([0xFF, 0xFE] + bytes(document("UTF-16"), .utf16LittleEndian), "é€"),
+      (bytes(document("utf-16"), .utf16BigEndian), "é€"),
+      // .NET declares UTF-16 of a text that it sends in UTF-8.
+      (bytes(document("utf-16"), .utf8), "é€"), ([0xEF, 0xBB, 0xBF] + bytes(document("iso-8859-1"), .utf8), "é€"),
+      (bytes(document("ISO-8859-1", "é"), .isoLatin1), "é"), (bytes(document("latin1", "é"), .isoLatin1), "é"),
+      (bytes(document("windows-1252"), .windowsCP1252), "é€"), (bytes(document("Windows-1252"), .windowsCP1252), "é€"),
+      // A euro sign that is none in ISO-8859-1.
+      (bytes(document("ISO-8859-1"), .windowsCP1252), "é€"),
+      (bytes("\n" + document("windows-1252").replacing("'1.0'", with: "\"1.0\""), .windowsCP1252), "é€"),
+    ]
+  }()
+
+  @Test func `A document is read in the encoding that its byte order mark or its declaration names`() throws {
+    for (bytes, text) in Self.encoded {
+      let xml = try ParsedXML(bytes)
+      #expect(ParsedXML.isXML(bytes))
+      #expect(xml.text == text && xml.attribute("b") == "é", "\(bytes.prefix(60))")
+    }
+  }
+
+  @Test func `All of windows-1252 is read as Foundation reads it`() throws {
+    for byte in UInt8(0x80)...0xFF where ![0x81, 0x8D, 0x8F, 0x90, 0x9D].contains(byte) {
+      let document = Array("<?xml version='1.0' encoding='cp1252'?><a>".utf8) + [byte] + Array("</a>".utf8)
+      #expect(try ParsedXML(document).text == String(data: Data([byte]), encoding: .windowsCP1252), "\(byte)")
+    }
+  }
+
+  @Test(arguments: ["shift_jis", "ISO-8859-15", "utf-32", "utf-7", "EBCDIC-CP-NL"])
+  func `Documents in other encodings are refused with those that are read`(_ encoding: String) throws {
+    let failure = #expect(throws: ParsedXML.Failure.self) {
+      try parse("<?xml version='1.0' encoding='\(encoding)'?><a/>")
+    }
+    #expect(failure?.problem == "is in \(encoding), and UTF-8, UTF-16, ISO-8859-1 and windows-1252 are read")
+    for encoding in [String.Encoding.utf32, .utf32BigEndian, .utf32LittleEndian] {
       let bytes = Array(try #require("<?xml version='1.0'?><a>x</a>".data(using: encoding)))
-      let failure = #expect(throws: ParsedXML.Failure.self) { try ParsedXML(bytes) }
-      #expect(failure?.problem == "is not in UTF-8")
+      #expect(throws: ParsedXML.Failure.self) { try ParsedXML(bytes) }
+    }
+  }
+
+  @Test func `Half a surrogate pair is replaced, and half a unit refused`() throws {
+    let half = Array("<a>x".utf16) + [0xD83D] + Array("</a>".utf16)
+    let bytes = half.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
+    #expect(try ParsedXML(bytes).text == "x\u{FFFD}")
+    #expect(throws: ParsedXML.Failure.self) { try ParsedXML(Array(bytes.dropLast())) }
+    let zero = (Array("<a>x".utf16) + [0] + Array("</a>".utf16)).flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
+    #expect(throws: ParsedXML.Failure.self) { try ParsedXML([0xFF, 0xFE] + zero) }
+  }
+
+  @Test func `What is refused in UTF-8 is refused in UTF-16`() throws {
+    for text in ["<!DOCTYPE a><a/>", "<a><b></a>", "<a\((0..<300).map { " n\($0)='1'" }.joined())/>"] {
+      let bytes = Array(try #require(text.data(using: .utf16LittleEndian)))
+      #expect(throws: ParsedXML.Failure.self) { try ParsedXML(bytes) }
     }
   }
 
@@ -103,7 +170,7 @@ import XML
     }
   }
 
-  @Test func `Bytes that are not UTF-8 are refused`() {
+  @Test func `Bytes that are not UTF-8 are refused where nothing else is declared`() {
     #expect(throws: ParsedXML.Failure.self) { try ParsedXML(Array("<a>".utf8) + [0xE9] + Array("</a>".utf8)) }
   }
 

@@ -53,8 +53,7 @@ extension SMSStatusReport {
       let error = fields["statusdescription"] ?? fields["errorcode"] ?? fields["standarderrortext"]
       return [cm(reference, code, error)].compactMap(\.self)
     }
-    let first = request.body.first { $0 > 0x20 }
-    if first == UInt8(ascii: "<") || first == 0xEF { return try cmXML(request.body) }
+    if ParsedXML.isXML(request.body) { return try cmXML(request.body) }
     guard let json = (try? JSONValue(json: request.body))?.withLowercaseNames, let list = json["messages"]?["msg"]
     else {
       throw .malformed

@@ -6,6 +6,7 @@ import NIOCore
 import Registry
 import Locking
 import Wire
+import XML
 
 /// The gateway of CM Hybrid Messaging, which takes messages to telephone numbers by XML, JSON or a query.
 ///
@@ -110,12 +111,8 @@ public struct GatewayRoutes: RouteSet {
   private enum Form: Sendable {
     case json, xml
 
-    /// XML begins with `<`, behind white space and a byte order mark perhaps. Everything else is taken for JSON.
-    init(_ body: ByteBuffer) {
-      let bytes = body.readableBytesView
-      let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes
-      self = text.first { $0 > 0x20 } == UInt8(ascii: "<") ? .xml : .json
-    }
+    /// Everything else than XML is taken for JSON.
+    init(_ body: ByteBuffer) { self = ParsedXML.isXML(body.readableBytesView) ? .xml : .json }
 
     init(type: String?) { self = type?.lowercased().contains("xml") == true ? .xml : .json }
 
