@@ -62,13 +62,14 @@ struct NumberVerification: Sendable {
   /// - Returns: the registration as it is then; nil if meanwhile the number was verified, or all tries were used.
   /// - Throws: `HybridError.tooManyPINs`: nothing was tried then.
   func verify(
-    _ code: String, _ registration: PhoneRegistration, _ request: PhoneRequest
+    _ code: TypedPIN, _ registration: PhoneRegistration, _ request: PhoneRequest
   ) async throws -> PhoneRegistration? {
     let app = request.app
     guard let number = registration.number, registration.status != .pinVerified,
       registration.pinTries < PINs.maximumTries
     else { return registration }
-    let hash = pins.hash(app.customer, registration.id, number, pin: String(code.prefix(64)))
+    let pin = code.padded(to: PINs.digits(nonce: registration.pinNonce))
+    let hash = pins.hash(app.customer, registration.id, number, pin: pin)
     let tried = try await pool.transaction { [self] transaction -> PhoneRegistration? in
       let rows = try await transaction.query(
         PhoneRegistrationQueries.tryPIN, app.customer.rawValue, registration.id.rawValue, app.appID, Bytes(hash),
@@ -125,8 +126,7 @@ struct NumberVerification: Sendable {
   /// - Throws: `HybridError.invalid`.
   static func number(_ text: String, field: String) throws -> PhoneNumber {
     guard let number = PhoneNumber(text) else {
-      throw HybridError.invalid(
-        field: field, problem: "must be a telephone number with its country code, such as 0031612345678")
+      throw HybridError.invalid(field: field, problem: "must be a telephone number \(PhoneNumber.form)")
     }
     return number
   }

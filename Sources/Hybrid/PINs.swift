@@ -41,9 +41,14 @@ public struct PINs: Sendable {
     [UInt8(digits)] + SymmetricKey(size: .bits128).withUnsafeBytes { Array($0) }
   }
 
+  /// How many digits the PIN of a nonce has.
+  static func digits(nonce: [UInt8]?) -> Int {
+    nonce?.first.map { min(max(Int($0), lengths.lowerBound), lengths.upperBound) } ?? 5
+  }
+
   func pin(_ customer: CustomerID, _ registration: RegistrationID, _ number: PhoneNumber, nonce: [UInt8]) -> String {
     let code = authenticate("pin/\(customer)/\(registration)/\(number.digits)/", nonce)
-    let length = nonce.first.map { min(max(Int($0), Self.lengths.lowerBound), Self.lengths.upperBound) } ?? 5
+    let length = Self.digits(nonce: nonce)
     let limit = (0..<length).reduce(UInt64(1)) { limit, _ in limit * 10 }
     let digits = String(code.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } % limit)
     return String(repeating: "0", count: length - digits.utf8.count) + digits

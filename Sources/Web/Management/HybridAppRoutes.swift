@@ -64,5 +64,5 @@ struct HybridAppRoutes: Sendable {
 }
 
 extension HTTPErrorResponse {
-  static let noNumber = badRequest("number must be a telephone number with its country code, such as 0031612345678.")
+  static let noNumber = badRequest("number must be a telephone number \(PhoneNumber.form).")
 }

@@ -3,7 +3,7 @@
 public struct DeviceRegistrationBody: Sendable, Equatable {
   public var pushToken: String?
   public var msisdn: String?
-  public var verificationCode: String?
+  public var verificationCode: TypedPIN?
   public var registeredForPushNotification: Bool?
   public var isDevelopment: Bool?
 
@@ -17,7 +17,7 @@ public struct DeviceRegistrationBody: Sendable, Equatable {
         switch key {
         case "PushToken": body.pushToken = try reader.filledText()
         case "Msisdn": body.msisdn = try reader.filledText()
-        case "VerificationCode": body.verificationCode = try reader.filledText()
+        case "VerificationCode": body.verificationCode = try reader.pin()
         case "RegisteredForPushNotification": body.registeredForPushNotification = try reader.flag()
         case "IsDevelopment": body.isDevelopment = try reader.flag()
         default: try reader.skip()
@@ -85,6 +85,12 @@ public struct MessageStatusBody: Sendable, Equatable {
 }
 
 extension JSONReader {
+  /// A PIN, as a text or a number; nil for an empty one.
+  fileprivate mutating func pin() throws(JSONProblem) -> TypedPIN? {
+    let isNumber = try kind() == .number
+    return try filledText().flatMap { TypedPIN($0, isNumber: isNumber) }
+  }
+
   /// A text, or a number as it is written; nil for an empty one.
   fileprivate mutating func filledText() throws(JSONProblem) -> String? {
     guard let text = try text(), !text.isEmpty else { return nil }

@@ -4,8 +4,10 @@ public enum HybridSchemas {
   public static let registration = Schema.openObject(
     [
       member("PushToken", "The token of the phone's push service."),
-      member("Msisdn", "The phone's number with its country code, as in 0031612345678."),
-      member("VerificationCode", "The PIN that its SMS had."),
+      member("Msisdn", "The phone's number \(PhoneNumber.form)."),
+      member(
+        "VerificationCode",
+        "The PIN that its SMS had, however its digits were typed. A number gets back the zeros it lost."),
       Schema.Field(
         "RegisteredForPushNotification", flag, isRequired: false, "False if the user has turned notifications off."),
       Schema.Field("IsDevelopment", flag, isRequired: false, "Whether the token is of APNs' development environment."),
@@ -14,7 +16,7 @@ public enum HybridSchemas {
   /// A `VoiceCodeBody`.
   public static let voiceCode = Schema.openObject(
     [
-      member("msisdn", "The phone's number, as it was registered."),
+      member("msisdn", "The phone's number \(PhoneNumber.form)."),
       member("language", "The language of the call, two letters."),
     ], name: "VoiceCodeRequest", "Which number to call.")
 

@@ -96,7 +96,11 @@ public struct MessageTarget: APIRequest, Equatable {
       FieldDescription(
         "The contact. Beside a `deviceToken` that is not registered yet, the contact whose device it becomes.",
         limits: 1...255)
-    case .deviceToken: "The device alone. Of a browser it is the subscription, as an object or as its JSON."
+    case .deviceToken:
+      """
+      The device alone. Of a browser it is the subscription, as an object or as its JSON. Of SMS it is the number \
+      \(PhoneNumber.form).
+      """
     case .appType: "The device's platform, if the app exists on several."
     }
   }

@@ -66,7 +66,8 @@ enum HybridOperations {
       """,
     parameters: [
       appID, .after("registration"), .limit,
-      .query("number", .string(), "Only phones that gave this telephone number last.", example: "0031612345678"),
+      .query(
+        "number", .string(), "Only phones that gave this number last: \(PhoneNumber.form).", example: "0031612345678"),
     ],
     responses: [.ok("A page of phones.", Page<HybridPhoneReply, RegistrationID>.example)],
     errors: [unknown, .error("The number is none.", HTTPErrorResponse.noNumber)])

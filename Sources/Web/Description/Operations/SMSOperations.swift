@@ -68,7 +68,7 @@ enum SMSOperations {
       it: the provider may have the opt-out in a list of its own, and then refuses the next SMS.
       """,
     parameters: [
-      .path("number", .string(1...40), "The telephone number with its country code.", example: "0031612345678")
+      .path("number", .string(1...40), "The telephone number \(PhoneNumber.form).", example: "0031612345678")
     ],
     responses: [.ok("The opt-out that was undone.", SMSOptOutReply.example)],
     errors: [
