@@ -1,4 +1,4 @@
-import Wire
+public import Wire
 
 extension HybridMessage {
   /// What its pushes and its SMS say. Phones get the members that CM's apps know: on those of Apple `ref` beside `aps`, and where it is
@@ -13,7 +13,7 @@ extension HybridMessage {
       fields: ["message": .string(text), "time_to_live": .string("\(lifetime ?? Self.unlimited)")], trackOpens: false,
       overrides: MessageOverrides(
         apns: APNsOverride(payload: isSilent ? Self.silentApple : Self.apple), fcm: Self.android,
-        sms: SMSOverride(from: sender, coding: smsCoding, maximumParts: maximumParts)))
+        sms: SMSOverride(from: sender, coding: coding.sms, maximumParts: maximumParts)))
   }
 
   private static let apple = silentApple.merging(["alert": .null]) { $1 }
@@ -28,14 +28,21 @@ extension HybridMessage {
   /// The longest time that push services keep a push, in seconds.
   private static let unlimited: Int32 = 2_419_200
 
-  private var smsCoding: SMSCoding {
-    switch coding {
+  /// How many SMS its text takes.
+  var parts: Int { (try? Self.sms(text, coding, maximumParts: maximumParts))?.parts ?? 1 }
+
+  /// A message's text as an SMS.
+  public static func sms(_ text: String, _ coding: Coding, maximumParts: Int) throws(SMSText.Problem) -> SMSText {
+    try SMSText(text, coding: coding.sms, maximumParts: maximumParts)
+  }
+}
+
+extension HybridMessage.Coding {
+  fileprivate var sms: SMSCoding {
+    switch self {
     case .automatic: .auto
     case .gsm7: .gsm7
     case .ucs2: .ucs2
     }
   }
-
-  /// How many SMS its text takes.
-  var parts: Int { SMSText(text, coding: smsCoding, maximumParts: maximumParts).parts }
 }

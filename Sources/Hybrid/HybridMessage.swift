@@ -21,7 +21,7 @@ public struct HybridMessage: Sendable {
   }
 
   public var number: PhoneNumber
-  /// Up to 11 letters and digits, or 16 digits.
+  /// As `SMSAccount.isSender` takes it.
   public var sender: String
   /// Never a template.
   public var text: String

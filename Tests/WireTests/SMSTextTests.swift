@@ -1,3 +1,4 @@
+import Support
 import Testing
 import Wire
 
@@ -8,24 +9,24 @@ import Wire
     + "¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà"
   private static let extension_ = "\u{C}^{}\\[~]|€"
 
-  @Test func `Every character of the default alphabet takes one septet, and of the extension table two`() {
+  @Test func `Every character of the default alphabet takes one septet, and of the extension table two`() throws {
     #expect(Self.alphabet.unicodeScalars.count == 127)
     for scalar in Self.alphabet.unicodeScalars {
-      let text = SMSText(String(repeating: String(scalar), count: 160))
+      let text = try SMSText(String(repeating: String(scalar), count: 160))
       #expect(!text.isUnicode && text.parts == 1, "\(scalar)")
-      #expect(SMSText(String(repeating: String(scalar), count: 161)).parts == 2, "\(scalar)")
+      #expect(try SMSText(String(repeating: String(scalar), count: 161)).parts == 2, "\(scalar)")
     }
     for scalar in Self.extension_.unicodeScalars {
-      let text = SMSText(String(repeating: String(scalar), count: 80))
+      let text = try SMSText(String(repeating: String(scalar), count: 80))
       #expect(!text.isUnicode && text.parts == 1, "\(scalar)")
-      #expect(SMSText(String(repeating: String(scalar), count: 81)).parts == 2, "\(scalar)")
+      #expect(try SMSText(String(repeating: String(scalar), count: 81)).parts == 2, "\(scalar)")
     }
   }
 
   @Test(arguments: ["`", "ç", "ê", "😀", "ş", "\t", "你", "\u{1B}", "\0"])
-  func `Any other character takes UCS-2`(_ character: String) {
-    #expect(SMSText("Hi" + character).isUnicode)
-    #expect(SMSText("Hi" + character, coding: .gsm7).text == "Hi?")
+  func `Any other character takes UCS-2`(_ character: String) throws {
+    #expect(try SMSText("Hi" + character).isUnicode)
+    #expect(try SMSText("Hi" + character, coding: .gsm7).text == "Hi?")
   }
 
   @Test(arguments: [
@@ -34,36 +35,162 @@ import Wire
     // No part ends between the two septets of a character: 76 of them fit.
     ("€", 152, 2), ("€", 153, 3),
   ])
-  func `Parts are counted as CM counts them`(_ character: String, _ count: Int, _ parts: Int) {
+  func `Parts are counted as CM counts them`(_ character: String, _ count: Int, _ parts: Int) throws {
     let text = String(repeating: character, count: count)
-    #expect(SMSText(text).parts == parts && SMSText(text).text == text)
-    #expect(SMSText(text, maximumParts: 8).isCut == false)
+    let read = try SMSText(text)
+    #expect(read.parts == parts && read.text == text)
+    #expect(try SMSText(text, maximumParts: 8).isCut == false)
   }
 
   @Test(arguments: [
     ("a", 1, 160), ("a", 2, 306), ("a", 8, 1224), ("ж", 1, 70), ("ж", 2, 132), ("€", 1, 80), ("€", 2, 152),
     // A family is 11 code units.
-    ("👩‍👩‍👧‍👦", 1, 6), ("👩‍👩‍👧‍👦", 2, 12), ("e\u{301}", 1, 35),
+    ("👩‍👩‍👧‍👦", 1, 6), ("👩‍👩‍👧‍👦", 2, 12), ("x\u{301}", 1, 35),
   ])
-  func `A text that is too long is cut between characters`(_ character: String, _ parts: Int, _ kept: Int) {
-    let text = SMSText(String(repeating: character, count: 2000), maximumParts: parts)
+  func `A text that is too long is cut between characters`(_ character: String, _ parts: Int, _ kept: Int) throws {
+    let text = try SMSText(String(repeating: character, count: 2000), maximumParts: parts)
     #expect(text.isCut && text.parts == parts && text.text == String(repeating: character, count: kept))
   }
 
-  @Test func `A coding can be forced`() {
-    #expect(SMSText("Hi", coding: .ucs2).isUnicode)
-    let forced = SMSText("Zażółć 👩‍👩‍👧‍👦!", coding: .gsm7)
+  @Test func `A coding can be forced`() throws {
+    #expect(try SMSText("Hi", coding: .ucs2).isUnicode)
+    let forced = try SMSText("Zażółć 👩‍👩‍👧‍👦!", coding: .gsm7)
     #expect(!forced.isUnicode && forced.text == "Za?ó?? ?!".replacing("ó", with: "?"))
-    #expect(SMSText("a\r\nb", coding: .gsm7).text == "a\r\nb")
+    #expect(try SMSText("a\r\nb", coding: .gsm7).text == "a\r\nb")
+  }
+
+  @Test(arguments: [
+    ("Jose\u{301}", "José"), ("Mu\u{308}ller", "Müller"), ("\u{212B}ngstro\u{308}m \u{2126}", "Ångström Ω"),
+    ("Jose\u{327}\u{301}", "Jos?"), ("n\u{303}\u{37E}", "ñ;"), ("e\u{300}a\u{300}", "èà"),
+  ])
+  func `Accents that came as combining marks are letters of GSM-7`(_ text: String, _ sent: String) throws {
+    let forced = try SMSText(text, coding: .gsm7)
+    #expect(Array(forced.text.unicodeScalars) == Array(sent.unicodeScalars))
+    let chosen = try SMSText(text)
+    #expect(chosen.isUnicode == sent.contains("?"))
+    #expect(chosen.isUnicode || chosen.text.utf8.elementsEqual(forced.text.utf8))
+  }
+
+  /// A character of many joined ones, as `count` code units of UTF-16.
+  private static func joined(_ count: Int) -> String {
+    "👩" + String(repeating: "\u{200D}👩", count: (count - 2) / 3) + String(repeating: "\u{FE0F}", count: (count - 2) % 3)
+  }
+
+  @Test(arguments: [(70, 1, true), (71, 1, false), (132, 2, true), (134, 2, false), (528, 8, true), (530, 8, false)])
+  func `A character that is larger than all parts is refused, and never sent empty`(
+    _ size: Int, _ parts: Int, _ fits: Bool
+  ) throws {
+    let character = Self.joined(size)
+    try #require(character.count == 1 && character.utf16.count == size)
+    if fits {
+      #expect(try SMSText(character, maximumParts: parts).text == character)
+    } else {
+      #expect(throws: SMSText.Problem.characterTooLarge) { try SMSText(character, maximumParts: parts) }
+      // Behind another it is cut off, as any text.
+      let cut = try SMSText("Hi " + character, maximumParts: parts)
+      #expect(cut.isCut && cut.text == "Hi ")
+      // In GSM-7 it is one question mark.
+      #expect(try SMSText(character, coding: .gsm7, maximumParts: parts).text == "?")
+    }
+  }
+
+  @Test func `More combining marks in a row than any language has are refused`() throws {
+    for mark in ["\u{301}", "\u{323}\u{301}", "\u{F73}", "\u{344}"] {
+      let length = mark.unicodeScalars.count
+      let most = "a" + String(repeating: mark, count: 30 / length)
+      #expect(CombiningMarks.areBounded(in: most))
+      #expect(throws: Never.self) { try SMSText(most + "b" + most) }
+      for coding in SMSCoding.allCases {
+        #expect(throws: SMSText.Problem.tooManyMarks) { try SMSText(most + mark, coding: coding) }
+        #expect(throws: SMSText.Problem.tooManyMarks) {
+          try SMSText(String(repeating: mark, count: 100_000), coding: coding)
+        }
+      }
+    }
+    #expect(CombiningMarks.composed("e\u{301}").map { Array($0.unicodeScalars) } == ["é"])
+  }
+
+  /// Pieces of texts that are cut and composed in every way.
+  private static let pieces: [String] =
+    [
+      "a", "Hello ", "é", "e\u{301}", "€", "^{}", "\n", "\r\n", "ж", "你好", "😀", "👩‍👩‍👧‍👦", "🇳🇱", "각",
+      "\u{1112}\u{1161}\u{11AB}",
+    ]
+    + [
+      "क्षि", "\u{200D}", "\u{301}", "\u{323}\u{301}", "\u{FE0F}", "`", "\t", "\u{212B}", "\u{0}", "\u{10FFFF}", "𝕏", "שָׁ",
+      joined(69),
+    ]
+    + [
+      joined(600), String(repeating: "a", count: 153), String(repeating: "ж", count: 66),
+      "y" + String(repeating: "\u{308}", count: 28),
+    ]
+
+  @Test func `Whatever a text holds, its parts join to it, none is empty, and all are within their limits`() throws {
+    var generator = SeededGenerator(seed: 30)
+    var counts: [String: Int] = [:]
+    for _ in 0..<4000 {
+      let words = (0..<Int.random(in: 1...24, using: &generator)).map { _ in
+        String(
+          repeating: Self.pieces.randomElement(using: &generator) ?? "", count: Int.random(in: 1...6, using: &generator)
+        )
+      }
+      let text = words.joined()
+      let coding = SMSCoding.allCases.randomElement(using: &generator) ?? .auto
+      let most = Int.random(in: 1...8, using: &generator)
+      let sms: SMSText
+      do throws(SMSText.Problem) {
+        sms = try SMSText(text, coding: coding, maximumParts: most)
+      } catch {
+        counts["\(error)", default: 0] += 1
+        let first = CombiningMarks.composed(text)?.first
+        #expect(error == .tooManyMarks ? first == nil : (first?.utf16.count ?? 0) > (most == 1 ? 70 : 65 * most))
+        continue
+      }
+      counts[sms.isCut ? "cut" : sms.parts > 1 ? "parts" : "single", default: 0] += 1
+      try Self.check(sms, of: text, coding, most)
+    }
+    // Each of these has happened often.
+    #expect(counts.count == 5 && counts.values.allSatisfy { $0 > 50 }, "\(counts)")
+  }
+
+  private static func check(_ sms: SMSText, of text: String, _ coding: SMSCoding, _ most: Int) throws {
+    let comment = Comment(rawValue: "\(text.debugDescription) \(coding) \(most)")
+    #expect(!sms.text.isEmpty && sms.pieces.count == sms.parts && (1...most).contains(sms.parts), comment)
+    #expect(sms.pieces.map { String($0) }.joined().utf8.elementsEqual(sms.text.utf8), comment)
+    let room = sms.isUnicode ? (sms.parts > 1 ? 66 : 70) : sms.parts > 1 ? 153 : 160
+    for piece in sms.pieces {
+      let size = piece.reduce(0) {
+        $0 + (sms.isUnicode ? UTF16.width($1) : alphabet.unicodeScalars.contains($1) ? 1 : 2)
+      }
+      #expect((1...room).contains(size), comment)
+    }
+    let composed = try #require(CombiningMarks.composed(text))
+    let whole: String
+    if sms.isUnicode {
+      whole = composed
+    } else {
+      let known = Set((alphabet + extension_).unicodeScalars)
+      #expect(sms.text.unicodeScalars.allSatisfy(known.contains), comment)
+      whole = String(composed.map { $0.unicodeScalars.allSatisfy(known.contains) ? $0 : "?" })
+    }
+    #expect(whole.utf8.starts(with: sms.text.utf8), comment)
+    #expect(sms.isCut == (sms.text.utf8.count < whole.utf8.count), comment)
+    guard sms.isCut else { return }
+    // Not one character more would have fit.
+    let next = whole.index(after: whole.utf8.index(whole.startIndex, offsetBy: sms.text.utf8.count))
+    let longer = String(whole[..<next])
+    let fitting = try SMSText(longer, coding: sms.isUnicode ? .ucs2 : .gsm7)
+    #expect(fitting.isCut || fitting.parts > most, comment)
   }
 
   @Test(arguments: [
     ("Acme", true), ("Acme Shop", true), ("12345678901", true), ("1234567890123456", true), ("+31612345678", true),
+    ("cm.com", true), ("H&M", true), ("A-B_C", true), ("O'Neill", true), ("<a>~!@#$%^*", true), ("\"quoted\"", true),
     ("", false), ("ABCDEFGHIJKL", false), ("12345678901234567", false), ("Ac\nme", false), (" Acme", false),
-    ("+", false),
-    ("Åcme", false),
+    ("Acme ", false), (" ", false), ("Åcme", false), ("Acme\u{7F}", false), ("Ac\tme", false),
+    ("A\u{301}cme", false), ("٣١٦١٢٣٤٥", false), ("Acme\u{A0}", false),
   ])
-  func `A sender is 11 letters and digits or 16 digits`(_ sender: String, _ isSender: Bool) {
+  func `A sender is 11 printable characters of ASCII or 16 digits`(_ sender: String, _ isSender: Bool) {
     #expect(SMSAccount.isSender(sender) == isSender)
   }
 }

@@ -166,9 +166,15 @@ struct OutgoingSMS: Sendable {
     var parts = SMSText.mostParts
     if case .integer(let number) = override?["maximumParts"] { parts = min(max(1, Int(number)), parts) }
     let coding = override?["coding"]?.text.flatMap(SMSCoding.init(rawValue:)) ?? .auto
+    let sms: SMSText
+    do throws(SMSText.Problem) {
+      sms = try SMSText(words, coding: coding, maximumParts: parts)
+    } catch {
+      return refuse(error.reason)
+    }
     return .success(
       OutgoingSMS(
-        to: number, from: from, text: SMSText(words, coding: coding, maximumParts: parts), coding: coding,
+        to: number, from: from, text: sms, coding: coding,
         reference: SMSReference(pushID: push.id).text,
         validity: push.expiresAt.map { max(1, Int($0.timeIntervalSince(now).rounded(.up))) }))
   }
@@ -212,6 +218,13 @@ extension SMSText {
     }
     if let parts = override.maximumParts, !(1...mostParts).contains(parts) {
       return OverrideProblem(field: "sms.maximumParts", problem: "must be 1 to \(mostParts)")
+    }
+    if let text = override.text, !text.contains("{{") {
+      do throws(Problem) {
+        _ = try SMSText(text, coding: override.coding ?? .auto, maximumParts: override.maximumParts ?? mostParts)
+      } catch {
+        return OverrideProblem(field: "sms.text", problem: error.problem)
+      }
     }
     return nil
   }

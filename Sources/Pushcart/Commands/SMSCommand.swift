@@ -25,7 +25,7 @@ struct SMSCommand: AsyncParsableCommand {
     @Option(help: "Number of the customer.") var customer: CustomerID
     @Option(help: "cm, twilio, or http for any other.") var provider: SMSProviderKind
     @Option(
-      help: "Sender of messages that name none: up to 11 letters and digits, or up to 16 digits.") var sender: String
+      help: "Sender of messages that name none: \(SMSAccount.senderForm).") var sender: String
     @Option(help: "Full address that messages are posted to. (default: the provider's own)") var url: String?
     @Option(help: "Full address that calls are posted to, by CM or Twilio. (default: no calls)") var voiceURL: String?
     @Option(help: "File that holds CM's product token.", completion: .file()) var productTokenFile: String?

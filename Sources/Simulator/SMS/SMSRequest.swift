@@ -96,11 +96,13 @@ struct SMSRequest: Sendable {
     let coding: SMSCoding = message["dcs"] == 8 ? .ucs2 : isAuto ? .auto : .gsm7
     let most = message["maximumnumberofmessageparts"]?.asInteger ?? 8
     let least = message["minimumnumberofmessageparts"]?.asInteger ?? 1
-    let text = SMSText(body?["content"]?.text ?? "", coding: coding, maximumParts: max(1, Int(most)))
+    // What is no SMS is refused as an empty one is.
+    let text = try? SMSText(body?["content"]?.text ?? "", coding: coding, maximumParts: max(1, Int(most)))
     let from = message["from"]?.text ?? ""
     let reference = message["reference"]?.text ?? ""
     var part = Part(
-      number: number, from: from, text: text.text, reference: reference, parts: text.parts, isUnicode: text.isUnicode)
+      number: number, from: from, text: text?.text ?? "", reference: reference, parts: text?.parts ?? 1,
+      isUnicode: text?.isUnicode ?? false)
     let isNumber = number.hasPrefix("00") && PhoneNumber(number)?.international == number
     if let fault {
       part.fault = fault
@@ -108,7 +110,7 @@ struct SMSRequest: Sendable {
       part.fault = 301
     } else if !isNumber {
       part.fault = 303
-    } else if text.text.isEmpty {
+    } else if part.text.isEmpty {
       part.fault = 304
     } else if !isReference(reference) || !(1...8).contains(most) || !(1...most).contains(least)
       || message["allowedchannels"] != nil && message["allowedchannels"] != ["SMS"]
@@ -158,8 +160,11 @@ struct SMSRequest: Sendable {
       part.fault = 21603
     }
     if kind == .message {
-      let text = SMSText(part.text, maximumParts: 100)
-      (part.parts, part.isUnicode) = (text.parts, text.isUnicode)
+      if let text = try? SMSText(part.text, maximumParts: 100) {
+        (part.parts, part.isUnicode) = (text.parts, text.isUnicode)
+      } else {
+        part.fault = part.fault ?? 21617
+      }
       if part.text.isEmpty { part.fault = part.fault ?? 21602 }
       if part.text.count > 1600 { part.fault = part.fault ?? 21617 }
     } else {

@@ -28,7 +28,7 @@ struct GatewayCheck {
       }
       for recipient in message.recipients {
         let result = common.flatMap { draft -> Result<HybridMessage, GatewayRefusal> in
-          PhoneNumber(recipient.trimmed).map { .success(draft.message(to: $0)) } ?? .failure(.badNumber(recipient))
+          PhoneNumber(recipient).map { .success(draft.message(to: $0)) } ?? .failure(.badNumber(recipient))
         }
         items.append(Item(number: recipient, reference: message.reference, result: result))
       }
@@ -62,9 +62,15 @@ struct GatewayCheck {
     let channels = try Self.channels(message.channels)
     let appKey = try Self.appKey(message.appKey)
     if channels == [.push], appKey == nil { throw .badField("appKey", "is needed where allowedChannels is Push alone") }
+    let cut = text.cut(to: Self.maximumText)
+    let (coding, parts) = (try Self.coding(message), try Self.parts(message))
+    do throws(SMSText.Problem) {
+      _ = try HybridMessage.sms(cut, coding, maximumParts: parts)
+    } catch {
+      throw .badText(error)
+    }
     return Draft(
-      sender: sender, text: text.cut(to: Self.maximumText), coding: try Self.coding(message),
-      maximumParts: try Self.parts(message), reference: try Self.reference(message.reference),
+      sender: sender, text: cut, coding: coding, maximumParts: parts, reference: try Self.reference(message.reference),
       expiresAt: try expiry(message.validity), channels: channels, appKey: appKey, kind: try Self.kind(message.kind))
   }
 

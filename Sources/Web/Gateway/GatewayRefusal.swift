@@ -8,6 +8,7 @@ enum GatewayRefusal: Error, Sendable, Equatable {
   /// As it came.
   case badNumber(String)
   case noText
+  case badText(SMSText.Problem)
   /// The field as JSON names it, and what is wrong with it.
   case badField(String, String)
   case refused(HybridRefusal)
@@ -17,7 +18,7 @@ enum GatewayRefusal: Error, Sendable, Equatable {
     case .noSender: 301
     case .noNumber: 302
     case .badNumber: 303
-    case .noText: 304
+    case .noText, .badText: 304
     case .badField(let field, _): field == "from" ? 301 : field == "appKey" ? 103 : 305
     case .refused(let refusal): refusal.rawValue
     }
@@ -30,6 +31,7 @@ enum GatewayRefusal: Error, Sendable, Equatable {
     case .noNumber: "No phone numbers found. Message will not be sent."
     case .badNumber(let number): "Gsm '\(number.briefly)' is not a number."
     case .noText: "A body without content was found"
+    case .badText(let problem): "body.content \(problem.problem)."
     case .badField(let field, let problem): "\(field) \(problem)."
     case .refused(.appKeyUnknown): "appKey names no app of this customer."
     case .refused(.senderInvalid): "from is no sender that the SMS provider takes."
@@ -47,6 +49,7 @@ enum GatewayRefusal: Error, Sendable, Equatable {
     switch self {
     case .noSender: "No FROM field found in a MSG node."
     case .badNumber: "Rejected: \(details)"
+    case .badText(let problem): "BODY \(problem.problem)."
     case .badField(let field, let problem): "\(field.uppercased()) \(problem)."
     case .refused(.appKeyUnknown): "APPKEY names no app of this customer."
     case .refused(.senderInvalid): "FROM is no sender that the SMS provider takes."

@@ -17,13 +17,13 @@ public enum GatewaySchemas {
 
   private static let message = Schema.openObject(
     [
-      Schema.Field("from", .string(), "The sender: up to 11 characters of ASCII, or up to 16 digits."),
+      Schema.Field("from", .string(), "The sender: \(SMSAccount.senderForm)."),
       Schema.Field(
         "to",
         Schema(
           .array(
             of: .openObject([
-              Schema.Field("number", .string(), "As in 0031612345678, +31612345678 or 31612345678.")
+              Schema.Field("number", .string(), "A number \(PhoneNumber.form), +31612345678 or 31612345678.")
             ]), count: 1...GatewayRequest.maximumRecipients)),
         "Each number gets a message of its own."),
       Schema.Field(

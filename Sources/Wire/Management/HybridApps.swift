@@ -110,8 +110,8 @@ public struct HybridAppChangeRequest: APIRequest, Equatable {
       """
     case .sender:
       FieldDescription(
-        "The sender of PINs by SMS: up to 11 letters, digits and blanks, or up to 16 digits. `\"\"` for the provider's own.",
-        limits: 0...16)
+        "The sender of PINs by SMS: \(SMSAccount.senderForm). `\"\"` for the provider's own.",
+        limits: 0...17)
     case .pinText:
       FieldDescription("The SMS with a PIN. `{{pin}}` stands for the PIN. `\"\"` for the hub's own.", limits: 0...300)
     case .voiceText:

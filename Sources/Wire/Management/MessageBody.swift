@@ -214,7 +214,7 @@ public struct SMSOverride: APIRequest, Hashable {
     switch field {
     case .from:
       FieldDescription(
-        "The sender: up to 11 letters and digits, or up to 16 digits. The provider's own sender if absent.",
+        "The sender: \(SMSAccount.senderForm). The provider's own sender if absent.",
         limits: 1...200)
     case .text: "The text in place of the alert."
     case .coding:

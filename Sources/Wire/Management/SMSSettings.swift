@@ -36,7 +36,7 @@ public struct SMSSettingsRequest: APIRequest, Equatable {
     case .provider: "`cm` for CM Business Messaging, `twilio`, or `http` for any other."
     case .sender:
       FieldDescription(
-        "Of messages that name none: up to 11 letters and digits, or up to 16 digits; with Twilio also a messaging service.",
+        "Of messages that name none: \(SMSAccount.senderForm); with Twilio also a messaging service.",
         limits: 1...34)
     case .url:
       FieldDescription(

@@ -5,7 +5,7 @@ public struct SMSAccount: Sendable, Hashable, Codable {
   public var url: String
   /// The full address that calls are posted to; nil if it makes none.
   public var voiceURL: String?
-  /// Of messages that name none: up to 11 letters and digits, or up to 16 digits.
+  /// Of messages that name none; see `isSender`.
   public var sender: String
 
   public init(provider: SMSProvider, url: String, voiceURL: String? = nil, sender: String) {
@@ -118,19 +118,21 @@ extension SMSRequestTemplate: CustomStringConvertible, CustomDebugStringConverti
 }
 
 extension SMSAccount {
-  /// What a text must be that `isSender` takes, as a sentence's end.
-  public static let senderRule = "must be up to 11 letters, digits and blanks, or up to 16 digits"
+  /// What `isSender` takes, in the words of all documents.
+  public static let senderForm = "up to 11 printable ASCII characters, or up to 16 digits"
+  /// The same as a sentence's end.
+  public static let senderRule = "must be \(senderForm)"
 
-  /// Whether an SMS can come from it: 1 to 11 letters, digits and blanks, or 1 to 16 digits with or without a plus sign.
+  /// Whether an SMS can come from it: 1 to 11 printable characters of ASCII without blanks around them, or 1 to 16 digits with or
+  /// without a plus sign.
   public static func isSender(_ text: String) -> Bool {
     let digits = text.hasPrefix("+") ? text.dropFirst() : text[...]
     if (1...16).contains(digits.utf8.count), digits.utf8.allSatisfy(isDigit) { return true }
-    return (1...11).contains(text.utf8.count) && text.utf8.allSatisfy { isLetter($0) || isDigit($0) || $0 == 0x20 }
+    return (1...11).contains(text.utf8.count) && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
       && text.utf8.first != 0x20 && text.utf8.last != 0x20
   }
 
   private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
-  private static func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte & ~0x20) }
 }
 
 extension SMSAccount {

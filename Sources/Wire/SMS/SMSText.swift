@@ -24,10 +24,37 @@ public struct SMSText: Sendable, Hashable {
   /// The most parts that a text may have.
   public static let mostParts = 8
 
+  /// Why a text can be no SMS.
+  public enum Problem: Error, Sendable, Hashable, CaseIterable {
+    /// It has more combining marks in a row than any language.
+    case tooManyMarks
+    /// Its first character alone, such as an emoji of many joined ones, is larger than all parts.
+    case characterTooLarge
+
+    /// For the ledger.
+    public var reason: String {
+      switch self {
+      case .tooManyMarks: "TooManyMarks"
+      case .characterTooLarge: "CharacterTooLarge"
+      }
+    }
+
+    /// Ends a sentence that begins with the text's name.
+    public var problem: String {
+      switch self {
+      case .tooManyMarks: "holds more than \(CombiningMarks.most) combining marks in a row"
+      case .characterTooLarge: "begins with a character that is larger than all parts"
+      }
+    }
+  }
+
+  /// Composes a text (NFC), so that accents that came as combining marks are letters of GSM-7, and cuts it.
   /// - Parameter maximumParts: at least 1. A longer text is cut between two characters as people count them.
-  public init(_ text: String, coding: SMSCoding = .auto, maximumParts: Int = mostParts) {
-    isUnicode = coding == .ucs2 || coding == .auto && text.unicodeScalars.contains { Self.septets($0) == nil }
-    let whole = coding == .gsm7 ? Self.inGSM7(text) : text
+  /// - Throws: `Problem`, so that no text but an empty one becomes empty.
+  public init(_ text: String, coding: SMSCoding = .auto, maximumParts: Int = mostParts) throws(Problem) {
+    guard let composed = CombiningMarks.composed(text) else { throw .tooManyMarks }
+    isUnicode = coding == .ucs2 || coding == .auto && composed.unicodeScalars.contains { Self.septets($0) == nil }
+    let whole = coding == .gsm7 ? Self.inGSM7(composed) : composed
     var count = PartCount(isUnicode: isUnicode)
     var end = whole.startIndex
     while end < whole.endIndex {
@@ -37,9 +64,23 @@ public struct SMSText: Sendable, Hashable {
       guard longer.parts <= max(1, maximumParts) else { break }
       (count, end) = (longer, next)
     }
+    guard end > whole.startIndex || whole.isEmpty else { throw .characterTooLarge }
     self.text = String(whole[..<end])
     parts = count.parts
     isCut = end < whole.endIndex
+  }
+
+  /// What each SMS has of the text, in their order.
+  package var pieces: [Substring.UnicodeScalarView] {
+    guard parts > 1 else { return [text[...].unicodeScalars] }
+    var pieces: [Substring.UnicodeScalarView] = []
+    var count = PartCount(isUnicode: isUnicode)
+    var start = text.startIndex
+    for index in text.unicodeScalars.indices where count.add(text.unicodeScalars[index]) {
+      pieces.append(text.unicodeScalars[start..<index])
+      start = index
+    }
+    return pieces + [text.unicodeScalars[start...]]
   }
 
   /// A question mark for each character that is not in GSM-7.
@@ -77,13 +118,17 @@ private struct PartCount {
 
   var parts: Int { total <= single ? 1 : full + 1 }
 
-  mutating func add(_ scalar: Unicode.Scalar) {
+  /// - Returns: whether the character begins another part, if there are several.
+  @discardableResult
+  mutating func add(_ scalar: Unicode.Scalar) -> Bool {
     let size = isUnicode ? UTF16.width(scalar) : SMSText.septets(scalar) ?? 1
     total += size
-    if last + size > room {
+    let isNext = last + size > room
+    if isNext {
       full += 1
       last = 0
     }
     last += size
+    return isNext
   }
 }

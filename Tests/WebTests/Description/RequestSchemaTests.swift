@@ -73,7 +73,7 @@ import Wire
     "is no address", "names no field of the message", "is true beside badge or sound", "beside silent",
     "is there beside template", "cannot be overridden", "has no value that APNs takes", "must be an object",
     "must be a text", "must be one of wns/", "are larger than",
-    "must hold {{pin}}", "must be up to 11 letters", "must be a time zone", "must be an https address",
+    "must hold {{pin}}", "must be up to 11 printable", "must be a time zone", "must be an https address",
     "must begin with /", "holds an empty name", "nothing would be told", "only for the event child",
     "is missing beside", "give deviceToken and service", "is there beside deviceToken", "32 bytes in base64",
     "names no destination", "has no platform", "certificates are always checked", "must be an address of the form",

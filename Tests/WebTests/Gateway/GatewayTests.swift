@@ -203,26 +203,28 @@ import Wire
     }
   }
 
-  @Test(arguments: [
-    (#"{"from":"","to":[{"number":"0031600000001"}],"body":{"content":"x"}}"#, 301),
-    (#"{"from":"TwelveLetter","to":[{"number":"0031600000001"}],"body":{"content":"x"}}"#, 301),
-    (#"{"from":"12345678901234567","to":[{"number":"0031600000001"}],"body":{"content":"x"}}"#, 301),
-    (#"{"from":"A.B","to":[{"number":"0031600000001"}],"body":{"content":"x"}}"#, 301),
-    (#"{"from":"A-1","to":[{"number":"0031600000001"}],"body":{"content":"x"}}"#, 301),
-    (#"{"from":"Ä","to":[{"number":"0031600000001"}],"body":{"content":"x"}}"#, 301),
-    (#"{"from":"A","to":[],"body":{"content":"x"}}"#, 302), (#"{"from":"A","body":{"content":"x"}}"#, 302),
-    (#"{"from":"A","to":[{"number":"0612345678"}],"body":{"content":"x"}}"#, 303),
-    (#"{"from":"A","to":[{"number":"0031600000001"}],"body":{"content":" \n"}}"#, 304),
-    (#"{"from":"A","to":[{"number":"0031600000001"}],"body":{"content":"a\u0000"}}"#, 304),
-    (#"{"from":"A","to":[{"number":"0031600000001"}]}"#, 304),
-    // Neither a push nor an SMS can take it: there are no app and no provider.
-    (#"{"from":"A","to":[{"number":"0031600000001"}],"body":{"content":"x"}}"#, 403),
-    (
-      #"{"from":"A","to":[{"number":"0031600000001"}],"body":{"content":"x"},"appKey":"00000000-0000-0000-0000-000000000000"}"#,
-      103
-    ),
-    (#"{"from":"A","to":[{"number":"0031600000001"}],"body":{"content":"x"},"appKey":"x"}"#, 103),
-  ])
+  @Test(
+    arguments: [
+      (#"{"from":"","to":[{"number":"0031600000001"}],"body":{"content":"x"}}"#, 301),
+      (#"{"from":"TwelveLetter","to":[{"number":"0031600000001"}],"body":{"content":"x"}}"#, 301),
+      (#"{"from":"12345678901234567","to":[{"number":"0031600000001"}],"body":{"content":"x"}}"#, 301),
+      (#"{"from":"A\tB","to":[{"number":"0031600000001"}],"body":{"content":"x"}}"#, 301),
+      (#"{"from":"Ä","to":[{"number":"0031600000001"}],"body":{"content":"x"}}"#, 301),
+      (#"{"from":"A","to":[],"body":{"content":"x"}}"#, 302), (#"{"from":"A","body":{"content":"x"}}"#, 302),
+      (#"{"from":"A","to":[{"number":"0612345678"}],"body":{"content":"x"}}"#, 303),
+      (#"{"from":"A","to":[{"number":"0031600000001"}],"body":{"content":" \n"}}"#, 304),
+      (#"{"from":"A","to":[{"number":"0031600000001"}],"body":{"content":"a\u0000"}}"#, 304),
+      (#"{"from":"A","to":[{"number":"0031600000001"}]}"#, 304),
+      (#"{"from":"A","to":[{"number":"0031600000001"}],"body":{"content":"\#(tooManyMarks)"}}"#, 304),
+      (#"{"from":"A","to":[{"number":"0031600000001"}],"body":{"content":"\#(largeCharacter)","type":"AUTO"}}"#, 304),
+      // Neither a push nor an SMS can take it: there are no app and no provider.
+      (#"{"from":"A","to":[{"number":"0031600000001"}],"body":{"content":"x"}}"#, 403),
+      (
+        #"{"from":"A","to":[{"number":"0031600000001"}],"body":{"content":"x"},"appKey":"00000000-0000-0000-0000-000000000000"}"#,
+        103
+      ),
+      (#"{"from":"A","to":[{"number":"0031600000001"}],"body":{"content":"x"},"appKey":"x"}"#, 103),
+    ] as [(String, Int64)])
   func `Each code has its message`(message: String, code: Int64) async throws {
     try await withGateway { gateway in
       let reply = try await gateway.post(gateway.json(message))
@@ -356,6 +358,10 @@ import Wire
   }
 }
 
+/// More combining marks than any text has, and a character that no SMS can hold.
+private let tooManyMarks = "x" + String(repeating: "\u{301}", count: 31)
+private let largeCharacter = "👩" + String(repeating: "\u{200D}👩", count: 200)
+
 @Suite struct BodySharesTests {
   @Test func `A client whose bodies are slow to come leaves room for others, and has room again once they have`() throws
   {
@@ -449,7 +455,12 @@ import Wire
     #expect(text == String(repeating: "a", count: 4090))
     #expect(try check { $0.text = String(repeating: "é", count: 3000) }.text.utf8.count == 4096)
     let marks = "e" + String(repeating: "\u{301}", count: 5000)
-    #expect(try check { $0.text = marks }.text.utf8.count == 4095)
+    #expect(refusal { $0.text = marks } == .badText(.tooManyMarks))
+    #expect(try check { $0.text = "e" + String(repeating: "\u{301}", count: 30) }.text.unicodeScalars.count == 31)
+    for (coding, isRefused) in [("AUTO", true), ("UNICODE", true), (nil, false)] {
+      let refusal = refusal { ($0.text, $0.textType) = (largeCharacter, coding) }
+      #expect(refusal == (isRefused ? .badText(.characterTooLarge) : nil), "\(coding ?? "GSM-7")")
+    }
     let refusal = refusal { $0.recipients = [String(repeating: "é", count: 1000)] }
     #expect(refusal == .badNumber(String(repeating: "é", count: 1000)))
     #expect(refusal?.details == "Gsm '\(String(repeating: "é", count: 32))' is not a number.")

@@ -23,7 +23,8 @@ enum GatewayOperations {
 
         Limits: a body has 4 MiB, a request \(GatewayRequest.maximumMessages) messages with \(GatewayRequest.maximumRecipients) \
         numbers each and \(GatewayRequest.maximumTotal) in all, and a text 4096 bytes; a longer one is cut. XML may be nested 20 \
-        deep, with 256 attributes an element. A document type, entities of its own and XInclude are refused.
+        deep, with 256 attributes an element, and in UTF-8, UTF-16, ISO-8859-1 or windows-1252 as it declares. A field has all text \
+        within its element, that of elements in it too. A document type, entities of its own and XInclude are refused.
         """,
       requestBody: APIContent(
         GatewaySchemas.request, examples: [example([:]), example(["appMessageType": "critical"])]),
@@ -61,8 +62,8 @@ enum GatewayOperations {
       """,
     parameters: [
       .query("producttoken", .string(), "A key of scope `gateway`.", example: token, isRequired: true),
-      .query("to", .string(), "The number.", example: "00447911123456", isRequired: true),
-      .query("from", .string(), "The sender.", example: "Company", isRequired: true),
+      .query("to", .string(), "The number \(PhoneNumber.form).", example: "00447911123456", isRequired: true),
+      .query("from", .string(), "The sender: \(SMSAccount.senderForm).", example: "Company", isRequired: true),
       .query("body", .string(), "The text.", example: "Hello", isRequired: true),
       .query("reference", .string(), "Your own name of the message.", example: "a1"),
     ],
