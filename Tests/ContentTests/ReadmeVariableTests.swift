@@ -36,7 +36,7 @@ import Wire
   /// The page of a recipient all of whose fields are set.
   private func said(_ text: String) throws -> String {
     var context = PageContext(
-      properties: Properties(json: #"{"food": "meat", "likes": ["tea", "cake"]}"#),
+      properties: Properties(json: #"{"food": "meat", "likes": ["tea", "cake"], "first name": "Robin"}"#),
       device: DeviceFields(manufacturer: "Apple", model: "iPhone", osVersion: "18", country: "NL"),
       app: AppFields(appId: "com.acme.app", name: "Acme"),
       sendout: SendoutFields(id: 7, name: "Lunch", alert: "Hi", info: "Now", fields: ["table": "7"]),

@@ -1,5 +1,6 @@
 import Content
 import Testing
+import Wire
 
 @Suite struct TemplateParsingTests {
   struct Refused: CustomTestStringConvertible {
@@ -19,7 +20,17 @@ import Testing
     Refused(body: "\n\n{{}}", line: 3, word: "no name"),
     Refused(body: "{{ # }}", line: 1, word: "is not a name"),
     Refused(body: "{{first name}}", line: 1, word: "first name is not a name"),
-    Refused(body: "{{förnamn}}", line: 1, word: "is not a name"),
+    Refused(body: "{{för namn}}", line: 1, word: "is not a name"),
+    Refused(body: "{{pris€}}", line: 1, word: "quotation marks, as in properties.\"first name\""),
+    Refused(body: "{{a\"b\"}}", line: 1, word: "is not a name"),
+    Refused(body: "{{\"a\"b}}", line: 1, word: "is not a name"),
+    Refused(body: "{{\"a\"\"b\"}}", line: 1, word: "is not a name"),
+    Refused(body: "{{\"a\\x\"}}", line: 1, word: "is not a name"),
+    Refused(body: "{{\"a\nb\"}}", line: 1, word: "is not a name"),
+    Refused(body: "{{properties.\"a}}", line: 1, word: "opened and never closed"),
+    Refused(body: "{{\"uppercased\"(a)}}", line: 1, word: "transform"),
+    Refused(body: "{{#\"a b\"}}\n{{/\"a\"}}", line: 2, word: "closed where \"a b\", opened in line 1, is due"),
+    Refused(body: "{{\(String(repeating: "é", count: 501))}}", line: 1, word: "longer than 1000 bytes"),
     Refused(body: "{{uppercased(firstName}}", line: 1, word: "transform"),
     Refused(body: "{{(firstName)}}", line: 1, word: "transform"),
     Refused(body: "{{a(b(c(d(e(f)))))}}", line: 1, word: "transform"),
@@ -50,6 +61,38 @@ import Testing
   ])
   func `Other Mustache is rendered or refused, without a crash`(body: String) {
     _ = try? PageTemplate(body, format: .text).render(PageContext())
+  }
+
+  /// Names as people store them, and whether they need quotation marks in a template.
+  private static let names: [(name: String, isQuoted: Bool)] = [
+    ("food", false), ("prénom", false), ("pre\u{301}nom", false), ("名前", false), ("имя", false), ("όνομα", false),
+    ("الاسم", false), ("نام\u{200C}خانوادگی", false), ("नाम", false), ("ชื่อ", false), ("이름", false), ("größe_2-b", false),
+    ("Ⅳ", false), ("٤٢", false), ("first name", true), ("a.b", true), ("prix (€)", true), ("{{a}}", true), ("}}", true),
+    ("a\"b\\c", true), ("", true), (" ", true), ("👍", true), ("a\nb\tc", true), ("a/b#c^d&e!f", true), ("100%", true),
+  ]
+
+  @Test func `Every name that can be stored can be named`() throws {
+    for (name, isQuoted) in Self.names {
+      let quoted = String(decoding: JSONValue.string(name).json, as: UTF8.self)
+      let properties: JSONValue = [name: "x<y", "": "empty", "list": [[name: "1"], [name: "2"]], "in": [name: "deep"]]
+      let written = name.isEmpty ? JSONValue.object(["": "x<y"]) : properties
+      var context = PageContext(properties: Properties(json: String(decoding: written.json, as: UTF8.self)))
+      context.sendout = SendoutFields(fields: [name: "field"])
+      for tag in (isQuoted ? [] : [name]) + [quoted] {
+        func page(_ text: String) throws -> String { try PageTemplate(text, format: .text).render(context) }
+        #expect(try page("{{properties.\(tag)}}") == "x<y", "\(tag)")
+        #expect(try page("[{{ \(tag) }}{{{\(tag)}}}]") == "[x<yx<y]", "\(tag)")
+        #expect(try page("{{uppercased(properties.\(tag))}}") == "X<Y", "\(tag)")
+        #expect(try page("{{#properties.\(tag)}}a{{/properties.\(tag)}}{{^\(tag)}}b{{/\(tag)}}") == "a", "\(tag)")
+        #expect(try page("{{sendout.fields.\(tag)}}") == "field", "\(tag)")
+        guard !name.isEmpty else { continue }
+        #expect(try page("{{#list}}{{.\(tag)}}{{\(tag)}}{{/list}}{{in.\(tag)}}") == "1122deep", "\(tag)")
+      }
+      guard isQuoted else { continue }
+      #expect(throws: ContentError.self) { try PageTemplate("{{#properties.\(name) x}}", format: .text) }
+    }
+    // Comments are read as before.
+    #expect(try PageTemplate("{{! it's \"one }}a", format: .text).render(PageContext()) == "a")
   }
 
   @Test func `Empty, overlong and binary templates are refused`() {

@@ -94,13 +94,14 @@ struct TemplateName: Sendable {
   let variable: Variable
 
   /// - Parameters:
-  ///   - name: the innermost name, without transforms.
+  ///   - path: the names between the dots.
+  ///   - isPosition: whether there is no name at all, but transforms alone.
   ///   - transforms: their names, the outermost first.
-  init(_ name: Substring, transforms: [Substring]) {
-    path = name.split(separator: ".").map(String.init)
-    isLocal = name.hasPrefix(".")
-    self.transforms = transforms.reversed().map { Transform(rawValue: String($0)) }
-    isPosition = name.isEmpty
+  init(_ path: [String], isLocal: Bool, isPosition: Bool, transforms: [String]) {
+    self.path = path
+    self.isLocal = isLocal
+    self.isPosition = isPosition
+    self.transforms = transforms.reversed().map { Transform(rawValue: $0) }
     variable = path.isEmpty ? .nothing : Variable(path: path)
   }
 

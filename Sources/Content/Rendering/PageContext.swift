@@ -3,7 +3,8 @@ public import Wire
 /// What a page or a message can name: the contact, the device, the app and the sendout.
 ///
 /// Variables have the guide's names: `{{firstName}}`, `{{properties.food}}`, `{{device.model}}`, `{{sendout.name}}`. A property
-/// can also be named alone, as `{{food}}`, unless another variable has that name. An unknown name is empty.
+/// can also be named alone, as `{{food}}`, unless another variable has that name. A name that has more than letters and digits stands
+/// in quotation marks: `{{properties."first name"}}`. An unknown name is empty.
 public struct PageContext: Sendable {
   public var contact: ContactFields
   /// The contact's further fields.

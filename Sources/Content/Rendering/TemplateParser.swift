@@ -11,10 +11,8 @@ struct TemplateParser {
   static let depthLimit = 32
   /// Most tags in a text.
   static let tagLimit = 2_000
-  /// Most transforms in a tag.
-  private static let transformLimit = 4
   /// Most bytes of a name, transforms included.
-  private static let nameLimit = 200
+  private static let nameLimit = 1000
 
   private enum Kind {
     case variable, unescaped, section, inverted, close, comment
@@ -117,7 +115,7 @@ struct TemplateParser {
     guard let section = open.popLast() else {
       throw refusal(tag.start, "the section \(tag.name) is closed and was never opened")
     }
-    guard section.name == tag.name else {
+    guard section.name.utf8.elementsEqual(tag.name.utf8) else {
       throw refusal(
         tag.start,
         "the section \(tag.name) is closed where \(section.name), opened in line \(line(of: section.start)), is due")
@@ -167,7 +165,11 @@ struct TemplateParser {
     position += 2
     let (kind, ending) = try kind(start)
     let nameStart = position
-    while position < bytes.count, !bytes[position...].starts(with: "}}".utf8) { position += 1 }
+    while position < bytes.count, !bytes[position...].starts(with: "}}".utf8) {
+      // Braces in a name that stands in quotation marks end no tag.
+      position +=
+        kind != .comment && bytes[position] == UInt8(ascii: "\"") ? TagReader.length(ofQuoted: bytes[position...]) : 1
+    }
     let content = String(decoding: bytes[nameStart..<position], as: UTF8.self)
     guard bytes[position...].starts(with: ending.utf8) else {
       throw refusal(start, "a tag is opened and never closed")
@@ -200,29 +202,25 @@ struct TemplateParser {
   private mutating func name(of tag: Tag) throws(ContentError) -> TemplateName {
     let text = tag.name
     guard !text.isEmpty else { throw refusal(tag.start, "a tag has no name") }
-    guard text.utf8.count <= Self.nameLimit, text.utf8.allSatisfy(Self.isNameByte) else {
+    guard text.utf8.count <= Self.nameLimit else {
+      throw refusal(tag.start, "\(Self.brief(text)) is longer than \(Self.nameLimit) bytes")
+    }
+    do throws(TagReader.Fault) {
+      let name = try TagReader.read(text)
+      names.append(name)
+      return name
+    } catch {
       throw refusal(
-        tag.start, "\(text.prefix(40)) is not a name: names have letters, digits, dots, hyphens and underscores")
+        tag.start,
+        error == .transform
+          ? "\(Self.brief(text)) is not a transform of a name, as in uppercased(firstName)"
+          : "\(Self.brief(text)) is not a name: names have letters, digits, dots, hyphens and underscores, and others stand in "
+            + "quotation marks, as in properties.\"first name\"")
     }
-    let parts = text.prefix { $0 != ")" }.split(separator: "(", omittingEmptySubsequences: false)
-    let transforms = parts.dropLast()
-    let closing = text.drop { $0 != ")" }
-    guard transforms.count <= Self.transformLimit, transforms.allSatisfy({ !$0.isEmpty }),
-      closing.count == transforms.count, closing.allSatisfy({ $0 == ")" })
-    else {
-      throw refusal(tag.start, "\(text.prefix(40)) is not a transform of a name, as in uppercased(firstName)")
-    }
-    let name = TemplateName(parts[parts.endIndex - 1], transforms: Array(transforms))
-    names.append(name)
-    return name
   }
 
-  private static func isNameByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-    default: ".-_()".utf8.contains(byte)
-    }
-  }
+  /// What an error repeats of a tag.
+  private static func brief(_ text: Substring) -> String { String(text.unicodeScalars.prefix(40)) }
 
   // MARK: Errors
 

@@ -10,7 +10,8 @@ struct TemplateCommand: AsyncParsableCommand {
       Templates are Mustache. Saving adds a version; a sendout keeps the version it was started with.
 
       Variables: \(PageContext.variables.joined(separator: ", ")), properties.NAME or just NAME for a property of the contact, \
-      and sendout.fields.NAME for a further field of the message.
+      and sendout.fields.NAME for a further field of the message. A NAME with blanks or signs stands in quotation marks, as JSON \
+      writes it: properties."first name".
       """,
     subcommands: [Put.self, List.self, Show.self])
 

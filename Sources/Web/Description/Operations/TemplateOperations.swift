@@ -38,6 +38,8 @@ enum TemplateOperations {
 
       The variables are \(PageContext.variables.map { "`{{\($0)}}`" }.joined(separator: ", ")). A property of the contact \
       is `{{properties.food}}` or just `{{food}}`. A further field of the message is `{{sendout.fields.campaign}}`. \
+      Names have letters and digits of any script, hyphens and underscores. Any other stands in quotation marks, as JSON writes it: \
+      `{{properties."first name"}}`. \
       An unknown variable is empty.
 
       Values are escaped as the content type needs, except within three braces. A text that is not valid Mustache is \
