@@ -15,8 +15,12 @@ struct SoftphonePush: Sendable {
   private let token: SoftphoneToken
 
   /// - Parameter isForm: whether blanks in the token stand for the `+` that a client forgot to encode.
-  /// - Throws: `SoftphoneRefusal` for a required attribute that is missing, and for a token that is no base64.
+  /// - Throws: `SoftphoneRefusal` for a required attribute that is missing, for a token that is no base64, and for U+0000, which nothing
+  ///   can store: it is this push's fault alone.
   init(_ members: [String: JSONValue], isForm: Bool = false) throws(SoftphoneRefusal) {
+    if let name = members.filter({ $0.key.utf8.contains(0) || $0.value.holdsNUL }).keys.min() {
+      throw SoftphoneRefusal(sentence: "\(name.replacing("\0", with: "")) holds U+0000.")
+    }
     func required(_ name: String) throws(SoftphoneRefusal) -> String {
       guard let text = try Self.text(name, of: members) else { throw SoftphoneRefusal(sentence: "\(name) is missing.") }
       return text
@@ -68,5 +72,17 @@ extension SoftphonePush {
     return DeviceMessage(
       app: app, token: try DeviceToken(native, type: app.type, field: "DeviceToken"), owner: owner,
       movesDevice: selector != nil, message: try message(for: app))
+  }
+}
+
+extension JSONValue {
+  /// Whether a text or a name in it holds U+0000.
+  fileprivate var holdsNUL: Bool {
+    switch self {
+    case .string(let text): text.utf8.contains(0)
+    case .array(let values): values.contains(where: \.holdsNUL)
+    case .object(let members): members.contains { $0.key.utf8.contains(0) || $0.value.holdsNUL }
+    default: false
+    }
   }
 }

@@ -151,7 +151,8 @@ private struct JSONReading {
     switch try reader.kind() {
     case .string:
       do throws(JSONProblem) {
-        return try reader.string()
+        let text = try reader.string()
+        return text.utf8.contains(0) ? nil : text
       } catch {
         if error.isOfBody { throw error }
         return nil
