@@ -16,7 +16,7 @@ struct HybridCommand: AsyncParsableCommand {
   struct Settings: ParsableArguments {
     @Option(help: "When an SMS stands in for a push: default, otp or critical. (default: default)")
     var messageType: HybridMessageType?
-    @Option(help: "Sender of PINs by SMS; \"\" for the provider's own.") var sender: String?
+    @Option(help: "Sender of PINs by SMS: \(SMSAccount.senderForm); \"\" for the provider's own.") var sender: String?
     @Option(parsing: .unconditional, help: "Text of a PIN by SMS. (default: Your code is {{pin}})") var pinText: String?
     @Option(parsing: .unconditional, help: "What a call says. (default: Your code is {{pin}})") var voiceText: String?
     @Option(

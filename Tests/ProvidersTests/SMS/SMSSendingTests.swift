@@ -150,6 +150,31 @@ import Wire
     }
   }
 
+  @Test func `A text is composed on its way, and one that can be no SMS is not sent`() async throws {
+    try await withAPNs { simulator, services in
+      let large = "👩" + String(repeating: "\u{200D}👩", count: 200)
+      let marks = "x" + String(repeating: "\u{301}", count: 31)
+      for account in [services.cm(simulator), services.twilio(simulator)] {
+        let pushes = [
+          (Self.number, "Jose\u{301}"), (Self.number, large), (Self.number, marks), (Self.number, "Hi \(large)"),
+        ]
+        var verdicts: [Verdict?] = []
+        for push in pushes { verdicts += await account.smsVerdicts(of: [push]) }
+        #expect(verdicts == [.accepted, nil, nil, .accepted])
+        for (text, reason) in [(large, "CharacterTooLarge"), (marks, "TooManyMarks")] {
+          let message = RenderedMessage(alert: JSONText.quoted(text))
+          #expect(account.refusal(of: message) == .payloadRefused(reason: reason))
+        }
+      }
+      let texts = simulator.sms.messages.map { Array($0.text.unicodeScalars) }
+      #expect(texts == [["J", "o", "s", "é"], ["H", "i", " "], ["J", "o", "s", "é"], ["H", "i", " "]])
+      #expect(simulator.sms.messages[0].isUnicode == false)
+      let override = MessageOverrides(sms: SMSOverride(text: large))
+      #expect(PushServices.problem(in: override)?.field == "sms.text")
+      #expect(PushServices.problem(in: MessageOverrides(sms: SMSOverride(text: "\(large){{a}}"))) == nil)
+    }
+  }
+
   // MARK: Twilio
 
   @Test(

@@ -9,8 +9,8 @@ import Wire
 /// Providers whose requests have a form of their own, and calls.
 @Suite struct SMSTemplateTests {
   private func sms() throws -> OutgoingSMS {
-    OutgoingSMS(
-      to: try #require(PhoneNumber("0031612345678")), from: "Acme", text: SMSText(#"a "b" & <c> é {to}"#),
+    try OutgoingSMS(
+      to: #require(PhoneNumber("0031612345678")), from: "Acme", text: SMSText(#"a "b" & <c> é {to}"#),
       coding: .auto, reference: "10000001")
   }
 

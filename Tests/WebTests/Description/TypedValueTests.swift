@@ -134,6 +134,8 @@ import Wire
     let readme = try String(
       contentsOf: URL(filePath: #filePath).appending(path: "../../../../README.md").standardized, encoding: .utf8)
     #expect(readme.contains("| `FROM` | \(SMSAccount.senderForm) |"))
+    #expect(readme.contains("A sender is \(SMSAccount.senderForm)."))
+    for problem in SMSText.Problem.allCases { #expect(readme.contains("`\(problem.reason)`")) }
     #expect(readme.contains("`+44 (0)7911 123456` is 00447911123456"))
     #expect(PhoneNumber("+44 (0)7911 123456")?.international == "00447911123456")
   }
