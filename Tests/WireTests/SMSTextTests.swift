@@ -128,7 +128,7 @@ import Wire
   @Test func `Whatever a text holds, its parts join to it, none is empty, and all are within their limits`() throws {
     var generator = SeededGenerator(seed: 30)
     var counts: [String: Int] = [:]
-    for _ in 0..<4000 {
+    for _ in 0..<2000 {
       let words = (0..<Int.random(in: 1...24, using: &generator)).map { _ in
         String(
           repeating: Self.pieces.randomElement(using: &generator) ?? "", count: Int.random(in: 1...6, using: &generator)
@@ -150,7 +150,7 @@ import Wire
       try Self.check(sms, of: text, coding, most)
     }
     // Each of these has happened often.
-    #expect(counts.count == 5 && counts.values.allSatisfy { $0 > 50 }, "\(counts)")
+    #expect(counts.count == 5 && counts.values.allSatisfy { $0 > 25 }, "\(counts)")
   }
 
   private static func check(_ sms: SMSText, of text: String, _ coding: SMSCoding, _ most: Int) throws {
