@@ -116,14 +116,17 @@ for second in $(seq 20); do
 done
 echo "pushcart serve is healthy after $second seconds, by the image's own HEALTHCHECK"
 
-for address in 127.0.0.1:8080/openapi.json 127.0.0.1:9090/metrics; do
+for address in 127.0.0.1:8080/healthz 127.0.0.1:9090/metrics 127.0.0.1:9090/openapi.json; do
   (contained hub curl -fsS -o /dev/null "http://$address") || fail "http://$address does not answer."
 done
+if (contained hub curl -fsS -o /dev/null http://127.0.0.1:8080/metrics) 2>/dev/null; then
+  fail "Clients reach what is for operators."
+fi
 grep -Eq "^CapEff:\s0+$" "/proc/$hub/status" || fail "The hub has capabilities."
 grep -Eq "^NoNewPrivs:\s1$" "/proc/$hub/status" || fail "The hub may gain privileges."
 grep -Eq "^Uid:\s[1-9]" "/proc/$hub/status" || fail "The hub is root."
 grep -q '^{' "$scratch/hub.log" || fail "The hub does not log in JSON."
-echo "It runs as $user without capabilities on a read-only root, and answers on 8080 and 9090"
+echo "It runs as $user without capabilities on a read-only root, and answers clients on 8080 and operators on 9090"
 
 kill -TERM "$hub"
 (sleep "$grace" && kill -KILL "$hub") &
