@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Wire
 
 /// The header `retry-after` (RFC 9110, section 10.2.3): seconds, or a date.
 enum RetryAfter {
@@ -17,22 +18,13 @@ enum RetryAfter {
       let month = months.firstIndex(of: parts[2]),
       let day = Int(parts[1]), let year = Int(parts[3]),
       let hour = Int(parts[4]), let minute = Int(parts[5]), let second = Int(parts[6]),
-      (1...31).contains(day), (1970...9999).contains(year), (0..<24).contains(hour), (0..<60).contains(minute),
-      (0...60).contains(second)
+      (0..<24).contains(hour), (0..<60).contains(minute), (0...60).contains(second), year >= 1970,
+      let days = GregorianDay.number(year: year, month: month + 1, day: day)
     else { return nil }
-    let days = daysSinceEpoch(year: year, month: month + 1, day: day)
     return Date(timeIntervalSince1970: Double(((days * 24 + hour) * 60 + minute) * 60 + second))
   }
 
   private static let months: [Substring] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
-
-  /// Days of the Gregorian calendar from 1970-01-01, counting years from March so that the leap day is a year's last.
-  private static func daysSinceEpoch(year: Int, month: Int, day: Int) -> Int {
-    let shifted = month > 2 ? year : year - 1
-    let monthFromMarch = (month + 9) % 12
-    let leapDays = shifted / 4 - shifted / 100 + shifted / 400
-    return 365 * shifted + leapDays + (153 * monthFromMarch + 2) / 5 + day - 1 - 719_468
-  }
 }

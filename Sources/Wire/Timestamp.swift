@@ -9,23 +9,43 @@ public struct Timestamp: Sendable, Hashable, Codable {
 
   public init(_ date: Date) { self.date = date }
 
+  /// What must stand where a moment is read, in a few words.
+  public static let expectation = "a moment such as 2026-11-20T22:13:49.120Z"
+
   /// The moment in the API's examples: 2026-11-20T09:00:00.000Z.
   public static let example = Timestamp(Date(timeIntervalSince1970: 1_795_165_200))
 
-  private static let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-  private static let wholeSeconds = Date.ISO8601FormatStyle()
-
-  /// Reads RFC 3339, with or without a fraction of seconds.
+  /// Reads RFC 3339, as in `2026-11-20T22:13:49.120Z` or `2026-11-20T23:13:49+01:00`: a day of the years 1 to 9999, a time from
+  /// 00:00:00 to 23:59:59, with or without a fraction, and `Z` or an offset. Nothing may follow.
+  ///
+  /// Fractions are cut off at microseconds. RFC 3339 allows a leap second, `23:59:60`; here it is none, since neither Unix nor
+  /// PostgreSQL has a moment for it.
   public init?(_ text: String) {
-    guard let date = (try? Self.style.parse(text)) ?? (try? Self.wholeSeconds.parse(text)) else { return nil }
-    self.date = date
+    var scanner = DateScanner(text)
+    guard let day = scanner.date()?.day, scanner.take("T") || scanner.take("t"), let time = scanner.hoursAndMinutes(),
+      scanner.take(":"), let second = scanner.seconds()
+    else { return nil }
+    var microseconds = 0
+    if scanner.take(".") {
+      guard let fraction = scanner.fraction() else { return nil }
+      microseconds = fraction
+    }
+    var seconds = day * 86_400 + time + second
+    if !(scanner.take("Z") || scanner.take("z")) {
+      let isEast = scanner.take("+")
+      guard isEast || scanner.take("-"), let offset = scanner.hoursAndMinutes() else { return nil }
+      seconds -= isEast ? offset : -offset
+    }
+    guard scanner.isAtEnd, GregorianDay.seconds.contains(seconds) else { return nil }
+    let sinceReference = seconds - Int(Date.timeIntervalBetween1970AndReferenceDate)
+    date = Date(timeIntervalSinceReferenceDate: Double(sinceReference) + Double(microseconds) / 1_000_000)
   }
 
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     guard let timestamp = Timestamp(try container.decode(String.self)) else {
       throw DecodingError.dataCorruptedError(
-        in: container, debugDescription: "must be a moment such as 2026-11-20T22:13:49.120Z")
+        in: container, debugDescription: "must be \(Self.expectation)")
     }
     self = timestamp
   }
@@ -45,12 +65,15 @@ extension Timestamp: CustomStringConvertible {
 
   /// In UTC without saying so, as in `2016-05-22T18:02:45.427`.
   ///
-  /// Written by hand: lists of messages have a moment in each, and `ISO8601FormatStyle` takes longer than all of the rest.
+  /// Written by hand: lists of messages have a moment in each, and `ISO8601FormatStyle` takes longer than all of the rest. What is
+  /// beyond the years 1 to 9999 is written as their first or last moment.
   public var withoutZone: String {
     // What is below a millisecond is cut off. A date that was read as .123 can be a little less than that.
-    let milliseconds = ((date.timeIntervalSince1970 + 0.000_000_5) * 1000).rounded(.down)
-    guard Self.handwritten.contains(milliseconds) else { return String(date.formatted(Self.style).dropLast()) }
-    let (days, moment) = Int(milliseconds).quotientAndRemainder(dividingBy: 86_400_000)
+    let counted = ((date.timeIntervalSince1970 + 0.000_000_5) * 1000).rounded(.down)
+    let (first, last) = (GregorianDay.seconds.lowerBound * 1000, GregorianDay.seconds.upperBound * 1000 - 1)
+    let milliseconds = counted > Double(first) ? Int(min(counted, Double(last))) : first
+    let moment = (milliseconds % 86_400_000 + 86_400_000) % 86_400_000
+    let days = (milliseconds - moment) / 86_400_000
     // Counted from a March, so that the leap day is the last one of its year.
     let (era, dayOfEra) = (days + 719_468).quotientAndRemainder(dividingBy: 146_097)
     let year = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
@@ -79,7 +102,4 @@ extension Timestamp: CustomStringConvertible {
       return count
     }
   }
-
-  /// Moments from 1970 to 9999, in milliseconds.
-  private static let handwritten = 0.0..<253_402_300_800_000
 }

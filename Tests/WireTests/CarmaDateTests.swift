@@ -1,3 +1,4 @@
+import Support
 import Testing
 import Wire
 
@@ -17,6 +18,10 @@ import Wire
     let date = try #require(CarmaDate(text))
     #expect(date.milliseconds == milliseconds)
     #expect(date.day == day)
+  }
+
+  @Test(arguments: Moments.impossible) func `No date is taken for one that exists`(_ text: String) {
+    #expect(CarmaDate(text) == nil)
   }
 
   @Test(arguments: [

@@ -217,6 +217,12 @@ private enum JSONSuite {
     #expect(GatewayValidity.end(text, now: now) == now.addingTimeInterval(Double(seconds)))
   }
 
+  @Test(arguments: Moments.impossible) func `No moment is taken for one that exists`(text: String) {
+    // The gateway takes an offset of one digit, and nothing behind the zone but a blank.
+    guard !text.contains("+1:00") else { return }
+    #expect(GatewayValidity.end(text, now: now) == nil)
+  }
+
   @Test(arguments: [
     "", "x", "30", "h", "2x", "-2h", "2h3", "367d", "9999999999h", "2017-04-20", "2017-02-29 00:00:00",
     "2017-13-01 00:00:00",

@@ -134,7 +134,8 @@ struct ODataLexer {
   }
 }
 
-/// A moment as phones write it: `2016-05-22T18:02:45.427`, with or without seconds, fraction, `Z` or an offset.
+/// A moment as phones write it: `2016-05-22T18:02:45.427`, with or without seconds, fraction, `Z` or an offset. Fractions are cut off at
+/// microseconds, since PostgreSQL would round them.
 struct PhoneMoment: Sendable, Equatable {
   /// As PostgreSQL reads it.
   let sql: String
@@ -149,12 +150,11 @@ struct PhoneMoment: Sendable, Equatable {
       let year = Int(match.1), let month = Int(match.2), let day = Int(match.3)
     else { return nil }
     func number(_ text: Substring?) -> Int? { text.map { Int($0) ?? 99 } ?? 0 }
-    guard let hour = number(match.4), let minute = number(match.5), let second = number(match.6), year >= 1,
-      (1...12).contains(month), (1...Self.days(in: month, of: year)).contains(day), hour <= 23, minute <= 59,
-      second <= 59
+    guard let hour = number(match.4), let minute = number(match.5), let second = number(match.6), hour <= 23,
+      minute <= 59, second <= 59, GregorianDay.number(year: year, month: month, day: day) != nil
     else { return nil }
     func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-    var sql = "\(match.1)-\(match.2)-\(match.3) \(two(hour)):\(two(minute)):\(two(second)).\(match.7 ?? "0")"
+    var sql = "\(match.1)-\(match.2)-\(match.3) \(two(hour)):\(two(minute)):\(two(second)).\(match.7?.prefix(6) ?? "0")"
     if let zone = match.8 {
       let digits = zone.filter(\.isNumber)
       guard digits.isEmpty || (Int(digits.prefix(2)) ?? 99) <= 14 && (Int(digits.suffix(2)) ?? 99) <= 59 else {
@@ -164,13 +164,5 @@ struct PhoneMoment: Sendable, Equatable {
     }
     self.sql = sql
     hasZone = match.8 != nil
-  }
-
-  private static func days(in month: Int, of year: Int) -> Int {
-    switch month {
-    case 2: year.isMultiple(of: 4) && !year.isMultiple(of: 100) || year.isMultiple(of: 400) ? 29 : 28
-    case 4, 6, 9, 11: 30
-    default: 31
-    }
   }
 }

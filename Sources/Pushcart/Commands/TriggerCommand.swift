@@ -145,8 +145,11 @@ struct TriggerCommand: AsyncParsableCommand {
       message.originalId = to
       message.properties = String(decoding: try JSONEncoder().encode(Dictionary(pairs) { $1 }), as: UTF8.self)
       if let at {
-        message.deliveryTime =
-          CarmaDate(milliseconds: Int64((at.date.timeIntervalSince1970 * 1000).rounded())).map { .set($0) } ?? .keep
+        let milliseconds = Int64((at.date.timeIntervalSince1970 * 1000).rounded(.down))
+        guard let date = CarmaDate(milliseconds: milliseconds) else {
+          throw ValidationError("--at must be \(Timestamp.expectation).")
+        }
+        message.deliveryTime = .set(date)
       }
       let trigger = try await stores.triggers.find(customer, trigger)
       let reply = try await stores.messages.send(customer, message, by: trigger).message

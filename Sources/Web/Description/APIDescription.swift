@@ -56,7 +56,8 @@ extension APIDescription {
       send through the management API under `/api/v1`. Phones open the rich pages.
 
       Every body is JSON, and at the gateway XML too. Every error but the gateway's own is `{"error": "…"}` with one sentence that names the field. A 2xx reply means that the \
-      change is committed. Every reply carries an `X-Request-Id`; the hub's log names it for each 5xx reply.
+      change is committed. Moments are those of RFC 3339, with `Z` or an offset; a day or time that does not exist is refused, a leap second \
+      too. Every reply carries an `X-Request-Id`; the hub's log names it for each 5xx reply.
       """,
     tags: [
       TagDescription(

@@ -146,7 +146,10 @@ extension CarmaSchemas {
     Schema(.boolean), Schema(.integers([0, 1])), Schema(.strings(["true", "false", "1", "0", ""])))
 
   private static let date = either(
-    .integer(CarmaDate.range), .string(matching: "^$|^-?[0-9]+$|^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].+)?$"))
+    .integer(CarmaDate.range), .string(matching: "^$|^-?[0-9]+$|^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ]\(time))?$"))
+  /// As `CarmaDate` reads it, perhaps with a zone.
+  private static let time =
+    "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.,][0-9]+)?)?([Zz]|[+-](0[0-9]|1[0-8])(:?[0-5][0-9])?)?"
 
   private static let property = either(.string(0...PropertyLimits.value), Schema(.number), Schema(.boolean)).orNull
 }

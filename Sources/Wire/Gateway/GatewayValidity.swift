@@ -35,29 +35,29 @@ public enum GatewayValidity {
   }
 
   private static func moment(_ text: String) -> Date? {
-    var scanner = MomentScanner(rest: text.utf8[...])
-    guard let year = scanner.digits(4...4), scanner.take("-"), let month = scanner.digits(2...2), scanner.take("-"),
-      let date = scanner.digits(2...2), scanner.take(" ") || scanner.take("T"), let hour = scanner.digits(2...2),
-      scanner.take(":"), let minute = scanner.digits(2...2), hour < 24, minute < 60,
-      let day = CarmaDate.days(year: year, month: month, day: date)
+    var scanner = DateScanner(text)
+    guard let (year, day) = scanner.date(), scanner.take(" ") || scanner.take("T"),
+      let time = scanner.hoursAndMinutes()
     else { return nil }
-    var local = day * 86_400 + hour * 3600 + minute * 60
+    var local = day * 86_400 + time
     if scanner.take(":") {
-      guard let second = scanner.digits(2...2), second < 60 else { return nil }
+      guard let second = scanner.seconds() else { return nil }
       local += second
     }
     _ = scanner.take(" ")
-    guard !scanner.rest.isEmpty else {
+    guard !scanner.isAtEnd else {
       return Date(timeIntervalSince1970: Double(local - centralEuropeanOffset(year: year, local)))
     }
-    guard let offset = scanner.zone(), scanner.rest.isEmpty else { return nil }
+    guard let offset = scanner.gatewayZone(), scanner.isAtEnd,
+      GregorianDay.seconds.contains(local - offset)
+    else { return nil }
     return Date(timeIntervalSince1970: Double(local - offset))
   }
 
   /// Seconds east of UTC. Summer time lasts from the last Sunday of March, 2:00, to that of October, 3:00.
   private static func centralEuropeanOffset(year: Int, _ local: Int) -> Int {
     func lastSunday(_ month: Int) -> Int {
-      let last = CarmaDate.days(year: year, month: month, day: 31) ?? 0
+      let last = GregorianDay.number(year: year, month: month, day: 31) ?? 0
       // 1970-01-01 was a Thursday.
       return last - ((last + 4) % 7 + 7) % 7
     }
@@ -66,32 +66,14 @@ public enum GatewayValidity {
   }
 }
 
-private struct MomentScanner {
-  var rest: Substring.UTF8View
-
-  mutating func take(_ text: StaticString) -> Bool {
-    let count = text.utf8CodeUnitCount
-    guard rest.prefix(count).elementsEqual(UnsafeBufferPointer(start: text.utf8Start, count: count)) else {
-      return false
-    }
-    rest = rest.dropFirst(count)
-    return true
-  }
-
-  mutating func digits(_ count: ClosedRange<Int>) -> Int? {
-    let digits = rest.prefix(count.upperBound).prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-    guard digits.count >= count.lowerBound else { return nil }
-    rest = rest.dropFirst(digits.count)
-    return digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
-  }
-
+extension DateScanner {
   /// `GMT`, or hours and perhaps minutes, as in `+8` and `-07:00`: seconds east of UTC.
-  mutating func zone() -> Int? {
+  fileprivate mutating func gatewayZone() -> Int? {
     if take("GMT") || take("UTC") || take("Z") { return 0 }
     let isEast = take("+")
     guard isEast || take("-"), let hours = digits(1...2), hours <= 14 else { return nil }
     var offset = hours * 3600
-    if !rest.isEmpty {
+    if !isAtEnd {
       _ = take(":")
       guard let minutes = digits(2...2), minutes < 60 else { return nil }
       offset += minutes * 60

@@ -93,7 +93,7 @@ extension Schema {
     case .array: "an array"
     case .string: "a string"
     case .strings(let words): "one of \(words.joined(separator: ", "))"
-    case .timestamp: "a moment such as 2026-11-20T22:13:49.120Z"
+    case .timestamp: Timestamp.expectation
     case .integer(let range): "a whole number" + Self.bounds(range)
     case .integers(let integers): "one of \(integers.map { String($0) }.joined(separator: ", "))"
     case .number: "a number"

@@ -10,7 +10,7 @@ public struct Schema: Sendable {
     /// `length` counts Unicode scalars; `pattern` is a regular expression of ECMA-262.
     case string(length: ClosedRange<Int>?, pattern: String?)
     case strings([String])
-    /// RFC 3339 in UTC, with milliseconds.
+    /// RFC 3339: with any offset as it is read, in UTC with milliseconds as it is written.
     case timestamp
     case integer(ClosedRange<Int64>)
     case integers([Int64])

@@ -154,7 +154,10 @@ import Testing
     #expect(RetryAfter.duration(value, now: now) == .seconds(seconds))
   }
 
-  @Test(arguments: ["", "-1", "soon", "1.5", "Sun, 06 Nov 1994 08:49:37", "Sun, 99 Nov 1994 08:49:37 GMT"])
+  @Test(arguments: [
+    "", "-1", "soon", "1.5", "Sun, 06 Nov 1994 08:49:37", "Sun, 99 Nov 1994 08:49:37 GMT",
+    "Thu, 31 Nov 1994 08:49:37 GMT", "Wed, 29 Feb 1995 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
+  ])
   func `What is neither is no wait`(_ value: String) {
     #expect(RetryAfter.duration(value, now: Date()) == nil)
   }

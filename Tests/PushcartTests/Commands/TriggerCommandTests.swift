@@ -33,6 +33,7 @@ import Wire
       let later = try await pushcart.run(send + ["--at", "\(due)"])
       #expect(later.output.hasPrefix("Message 1-10001: queued, due \(due)\n"), "\(later.output) \(later.errors)")
       #expect(try await pushcart.run(send + ["--property", "x"]).status == 64)
+      #expect(try await pushcart.run(send + ["--at", "2026-02-30T09:00:00Z"]).status == 64)
       _ = try await pushcart.run(["trigger", "update", "1", "--active", "false"] + customer)
       let refused = try await pushcart.run(send)
       #expect(refused.status == 1 && refused.errors.contains("The trigger is inactive"))
@@ -51,7 +52,9 @@ import Wire
       let reply = try await pushcart.run(send + ["\(due)", "--json"])
       #expect(reply.status == 0, "\(reply.errors)")
       #expect(try reply.json.string("state") == "queued" && reply.json.string("deliverAt") == due.description)
-      #expect(try await pushcart.run(send + ["tomorrow"]).status == 64)
+      for moment in ["tomorrow", "2026-11-31T09:00:00Z", "2026-11-30T25:00:00Z", "2026-11-30T09:00:00Zx"] {
+        #expect(try await pushcart.run(send + [moment]).status == 64, "\(moment)")
+      }
       #expect(try await pushcart.run(send + ["\(due)", "--wait", "1"]).status == 64)
     }
   }

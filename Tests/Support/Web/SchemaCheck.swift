@@ -107,7 +107,15 @@ public struct SchemaCheck: Sendable {
 
   private func form(_ value: JSONValue, _ format: String, _ path: String) -> [String] {
     guard format == "date-time", case .string(let text) = value else { return [] }
-    let isMoment = (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true))) != nil
-    return isMoment ? [] : ["\(path): is no moment"]
+    return Self.isMoment(text) ? [] : ["\(path): is no moment"]
+  }
+
+  /// By RFC 3339, without leap seconds. Foundation's readers take days that no month has for days of the next one.
+  private static func isMoment(_ text: String) -> Bool {
+    let form =
+      #/([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])/#
+    guard let match = text.wholeMatch(of: form), let year = Int(match.1), year > 0 else { return false }
+    return DateComponents(year: year, month: Int(match.2), day: Int(match.3)).isValidDate(
+      in: Calendar(identifier: .gregorian))
   }
 }

@@ -18,6 +18,34 @@ import Wire
     }
   }
 
+  @Test func `A moment that no calendar has is refused wherever a body can have one, and its field is named`()
+    async throws
+  {
+    try await withManagementServer { managed in
+      try await addWhatExamplesName(managed)
+      var fields: Set<String> = []
+      for operation in bodiedOperations(managed) {
+        let key = try await key(managed, operation)
+        for body in bodies(operation) {
+          let variants = BodyVariants(managed.contract.document, moments: Moments.impossible)
+          for variant in variants.all(of: body, operation.schema) {
+            fields.insert("\(operation.name): \(variant.path)")
+            let error = try await answer(managed, operation, key, variant.body).error
+            #expect(
+              error?.hasPrefix("\(variant.path) must be ") == true, "\(operation.name) \(variant.name): \(error ?? "")")
+          }
+        }
+      }
+      #expect(
+        fields.isSuperset(of: [
+          "POST /api/v1/keys: expiresAt", "POST /api/v1/messages: deliverAt",
+          "POST /rest/{customerId}/triggers/{triggerId}/messages: deliveryTime",
+          "PUT /rest/{customerId}/apps/{appId}/pushdevices: dateOfBirth",
+          "PUT /rest/{customerId}/apps/{appId}/pushdevices/invalidation: deviceInfo[0].dateOfInvalidation",
+        ]), "\(fields)")
+    }
+  }
+
   /// The comparison itself: an API that differs from its description in one point is found out.
   @Test(arguments: ["ListRequest", "InvalidationRequest"], SchemaChange.allCases)
   fileprivate func `A difference in one name, type, optionality or limit is found`(
@@ -88,18 +116,26 @@ import Wire
     _ document: JSONValue
   ) async throws -> String? {
     let problems = SchemaCheck(document: document).problems(of: variant.body, against: operation.schema)
-    let headers = operation.path.hasPrefix("/rest/") ? [("X-Carma-Authentication-Token", key)] : []
-    let json = String(decoding: try JSONEncoder().encode(variant.body), as: UTF8.self)
-    let reply = try await managed.server.send(
-      operation.method, operation.path, key: key, headers: headers, json: json)
-    var error = reply.status == 400 ? reply.error ?? "" : nil
-    // A list of messages is answered message by message.
-    if case .array(let items)? = try? reply.json { error = items.first?.string("error") }
+    let (reply, error) = try await answer(managed, operation, key, variant.body)
     let isRefusedForMeaning = Self.refusalsOfMeaning.contains { error?.contains($0) == true }
     let agrees =
       problems.isEmpty
       ? reply.status < 500 && (error == nil || isRefusedForMeaning) : error?.hasPrefix(variant.path) == true
     return agrees ? nil : "\(operation.name) \(variant.name): \(reply.status) \(reply.text.prefix(200)), \(problems)"
+  }
+
+  /// The reply to a body, and why it was refused, if it was.
+  private func answer(
+    _ managed: ManagementServer, _ operation: BodiedOperation, _ key: String, _ body: JSONValue
+  ) async throws -> (reply: TestReply, error: String?) {
+    let headers = operation.path.hasPrefix("/rest/") ? [("X-Carma-Authentication-Token", key)] : []
+    let json = String(decoding: try JSONEncoder().encode(body), as: UTF8.self)
+    let reply = try await managed.server.send(
+      operation.method, operation.path, key: key, headers: headers, json: json)
+    var error = reply.status == 400 ? reply.error ?? "" : nil
+    // A list of messages is answered message by message.
+    if case .array(let items)? = try? reply.json { error = items.first?.string("error") }
+    return (reply, error)
   }
 
   /// A key that may call it.
@@ -208,7 +244,13 @@ private struct BodyVariants {
     "2026-11-20T09:00:00.000Z", [], [1], [:], ["unknown": 1],
   ]
 
-  init(_ document: JSONValue) { self.document = document }
+  /// In place of all other changes, where a schema wants a moment or a date.
+  private let moments: [String]?
+
+  init(_ document: JSONValue, moments: [String]? = nil) {
+    self.document = document
+    self.moments = moments
+  }
 
   func all(of body: JSONValue, _ schema: JSONValue) -> [BodyVariant] {
     variants(of: body, schema, at: "") { $0 }
@@ -218,17 +260,21 @@ private struct BodyVariants {
     of value: JSONValue, _ schema: JSONValue, at path: String, in body: @escaping (JSONValue) -> JSONValue
   ) -> [BodyVariant] {
     let schema = resolved(schema)
-    var found = (Self.probes + limits(schema)).map { probe in
+    let probes = moments.map { isDate(schema) ? $0.map(JSONValue.string) : [] } ?? Self.probes + limits(schema)
+    var found = probes.map { probe in
       BodyVariant(name: "\(path) = \("\(probe)".prefix(60))", path: path, body: body(probe))
     }
     switch value {
     case .object(let members): found += self.members(of: members, schema, at: path, in: body)
     case .array(let items):
       guard let first = items.first else { break }
-      found += counts(schema, "minItems", "maxItems").map { count in
-        let items = Array(repeating: first, count: count)
-        return BodyVariant(name: "\(path) of \(count)", path: path, body: body(.array(items)))
-      }
+      found +=
+        moments != nil
+        ? []
+        : counts(schema, "minItems", "maxItems").map { count in
+          let items = Array(repeating: first, count: count)
+          return BodyVariant(name: "\(path) of \(count)", path: path, body: body(.array(items)))
+        }
       found += variants(of: first, schema["items"] ?? [:], at: "\(path)[0]") { body(.array([$0])) }
     default: break
     }
@@ -245,9 +291,11 @@ private struct BodyVariants {
     for (name, value) in members {
       let without = members.filter { $0.key != name }
       let isRequired = schema.array("required")?.contains(.string(name)) == true
-      found.append(
-        BodyVariant(
-          name: "without \(inside(name))", path: isRequired ? inside(name) : path, body: body(.object(without))))
+      if moments == nil {
+        found.append(
+          BodyVariant(
+            name: "without \(inside(name))", path: isRequired ? inside(name) : path, body: body(.object(without))))
+      }
       let schema = described[name] ?? schema["additionalProperties"] ?? [:]
       found += variants(of: value, schema, at: inside(name)) { body(.object(without.merging([name: $0]) { $1 })) }
     }
@@ -255,6 +303,7 @@ private struct BodyVariants {
     for (name, schema) in described where members[name] == nil && !isFull {
       found += variants(of: nil, schema, at: inside(name)) { body(.object(members.merging([name: $0]) { $1 })) }
     }
+    if moments != nil { return found }
     for count in counts(schema, "minProperties", "maxProperties") + [members.count + 1] where count > members.count {
       let more = (members.count..<count).map { ("more\($0)", JSONValue.integer(1)) }
       let merged = members.merging(more) { $1 }
@@ -273,6 +322,12 @@ private struct BodyVariants {
     let choices = (schema.array("anyOf") ?? []).map(resolved)
     return choices.first { $0["properties"] != nil || $0["items"] != nil || $0["additionalProperties"] != nil }
       ?? schema
+  }
+
+  /// Whether texts of this schema are moments, or dates of Carma's.
+  private func isDate(_ schema: JSONValue) -> Bool {
+    schema.string("format") == "date-time" || schema.string("pattern")?.contains("[Tt ]") == true
+      || (schema.array("anyOf") ?? []).contains { isDate(resolved($0)) }
   }
 
   /// Values on both sides of each limit that the schema names.
