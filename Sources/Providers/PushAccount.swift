@@ -99,28 +99,25 @@ public struct OutgoingPush: Sendable {
   public var token: String
   /// Names the push in the service's logs, where the service has such a name. It is the same for every attempt.
   public var id: UUID
-  /// A later push with the same key replaces this one on the screen.
+  /// A later push with the same key replaces this one on the screen. A push whose message has no key has one of its own here, so that it
+  /// replaces itself when it is sent twice. Where a service keeps few keys for a device that is away, `message.collapseKey` counts.
   public var collapseKey: String?
   public var message: RenderedMessage
-  /// After this moment the service need not deliver it any more; nil leaves it to the service. `OutgoingPush.atOnce` stands for a push
-  /// that is delivered at once or never.
-  public var expiresAt: Date?
+  /// How long the service may keep it; nil leaves that to the service.
+  public var lifetime: PushLifetime?
   public var priority: MessagePriority
 
   public init(
-    token: String, id: UUID, collapseKey: String? = nil, message: RenderedMessage, expiresAt: Date? = nil,
+    token: String, id: UUID, collapseKey: String? = nil, message: RenderedMessage, lifetime: PushLifetime? = nil,
     priority: MessagePriority = .high
   ) {
     self.token = token
     self.id = id
     self.collapseKey = collapseKey
     self.message = message
-    self.expiresAt = expiresAt
+    self.lifetime = lifetime
     self.priority = priority
   }
-
-  /// The moment for a time to live of 0.
-  public static let atOnce = Date(timeIntervalSince1970: 0)
 }
 
 /// A collapse key for services that take none of its length or characters.

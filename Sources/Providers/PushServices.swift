@@ -96,7 +96,7 @@ public final class PushServices: Service {
   public static func payloadSize(of message: RenderedMessage, for type: AppType) -> (bytes: Int, limit: Int) {
     switch type {
     case .ios: (APNsPayload.json(message).count, message.apnsPushType.payloadLimit)
-    case .android, .firebase: (FCMPayload.size(message, collapseKey: nil), FCMPayload.limit)
+    case .android, .firebase: (FCMPayload.size(message, tag: nil), FCMPayload.limit)
     case .huawei: (HMSPayload.size(message), HMSPayload.limit)
     case .windows: (WNSPayload.body(message, as: WNSType(of: message)).count, WNSPayload.limit)
     case .web: (WebPushPayload.json(message).count, WebPushEncryption.limit)

@@ -126,7 +126,7 @@ import Wire
       bench.simulator.apns.rule(.any, .refuse(status: 503, reason: "Shutdown"), times: 3)
       let dispatcher = Dispatcher(
         bench.pool, services: bench.services, links: bench.links, settings: .unhurried, logger: TestServer.logger,
-        now: { Date(timeIntervalSinceNow: hours * 3600) })
+        time: ServerClock { Date(timeIntervalSinceNow: hours * 3600) })
       let runner = SendoutRunner(
         bench.pool, dispatcher: dispatcher, vault: bench.vault, settings: TestHub().runner, logger: TestServer.logger)
       try await withThrowingTaskGroup(of: Void.self) { group in

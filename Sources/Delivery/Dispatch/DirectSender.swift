@@ -210,7 +210,7 @@ public struct DirectSender: Sendable {
     case .tokenInvalid(_, let since, let reason):
       told.result = .tokenDead(
         reason: reason.forLedger, after: delay(push, nil),
-        since: since ?? outcome.sentAt.map(dispatcher.clock.date) ?? dispatcher.now())
+        since: since ?? outcome.sentAt ?? dispatcher.now())
       if since == nil, !push.isToDeadToken {
         report.count(push, isSuspect: true)
         report.invalid.append(told)

@@ -374,7 +374,7 @@ final class Dispatch: Sendable {
         }
         outcomes.append(
           PushOutcome(
-            index: index, verdict: patient(answer.verdict), sentAt: answer.sentAt.map(dispatcher.clock.date),
+            index: index, verdict: patient(answer.verdict), sentAt: answer.sentAt,
             reductions: answer.reductions))
       }
       guard !outcomes.isEmpty else { continue }

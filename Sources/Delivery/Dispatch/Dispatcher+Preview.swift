@@ -27,7 +27,7 @@ extension Dispatcher {
     links.fill(&context, link, content)
     let push = content.push(
       context, for: app.kind, to: token ?? device?.token ?? order.account.exampleToken,
-      id: PushIdentity.id(key, link.push), collapseKey: PushIdentity.collapseKey(key))
+      id: PushIdentity.id(key, link.push), at: now(), collapseKey: PushIdentity.collapseKey(key))
     var preview = PreviewedRequest(app)
     preview.service = order.account.service
     switch order.account.prepare(push) {

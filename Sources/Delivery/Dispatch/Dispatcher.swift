@@ -19,7 +19,7 @@ public struct Dispatcher: Sendable {
   let links: PublicLinks
   let settings: DispatchSettings
   let logger: Logger
-  let clock: ServerClock
+  let time: ServerClock
   let random: @Sendable () -> Double
   let laneStatus: LaneStatus
   let waits = MessageWaits()
@@ -30,13 +30,13 @@ public struct Dispatcher: Sendable {
   let streams = ActiveStreams()
 
   /// - Parameters:
-  ///   - now: this machine's clock. Pushes are dated and expire by the database's, once `setClock` has asked for it.
+  ///   - time: by which pushes are dated and expire. `services` has the same.
   ///   - clock: by which closed lanes are tried again; no change of the time of day moves it.
   ///   - random: 0 to 1, for the jitter of retries.
   public init(
     _ database: any Querying, services: PushServices, links: PublicLinks,
     settings: DispatchSettings = DispatchSettings(), logger: Logger,
-    now: @escaping @Sendable () -> Date = { Date() },
+    time: ServerClock = ServerClock(),
     clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
     random: @escaping @Sendable () -> Double = { .random(in: 0...1) }
   ) {
@@ -49,15 +49,15 @@ public struct Dispatcher: Sendable {
     handover = HandoverBudget()
     laneStatus = LaneStatus(clock: clock)
     self.logger = logger
-    self.clock = ServerClock(now)
+    self.time = time
     self.random = random
   }
 
   /// The time by the database's clock.
-  public func now() -> Date { clock.now() }
+  public func now() -> Date { time.now() }
 
   /// Asks the database for its time.
-  public func setClock() async throws { try await clock.set(by: database) }
+  public func setClock() async throws { try await time.set(by: database) }
 
   /// Whether something may be sent to a lane now, as far as this hub knows: its push service is not known to be away, and answers.
   public func isOpen(_ lane: Lane, of customer: CustomerID) -> Bool {

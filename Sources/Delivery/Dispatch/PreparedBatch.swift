@@ -165,7 +165,7 @@ struct Preparation: Sendable {
       : PageContext(app: app.fields, sendout: content.sendout)
     links.fill(&context, link, content)
     var outgoing = content.push(
-      context, for: app.kind, to: recipient.device.token, id: PushIdentity.id(order.key, push.number),
+      context, for: app.kind, to: recipient.device.token, id: PushIdentity.id(order.key, push.number), at: now(),
       collapseKey: PushIdentity.collapseKey(order.key, push.message))
     if content.namesUpdateID { outgoing.message.name(UpdateID(order.key.sendout, push.number)) }
     return outgoing
@@ -184,15 +184,20 @@ extension RenderedMessage {
 
 extension MessageContent {
   /// A push of the message, rendered with `context`.
-  /// - Parameter collapseKey: for a message without its own.
+  /// - Parameters:
+  ///   - now: by the database's clock.
+  ///   - collapseKey: for a message without its own.
   func push(
-    _ context: PageContext, for kind: PushAppKind, to token: String, id: UUID, collapseKey: @autoclosure () -> String
+    _ context: PageContext, for kind: PushAppKind, to token: String, id: UUID, at now: Date,
+    collapseKey: @autoclosure () -> String
   ) -> OutgoingPush {
     var message = template.rendered(for: context)
     if kind == .softphone { message.becomeSoftphoneText() }
     return OutgoingPush(
       token: token, id: id, collapseKey: message.collapseKey ?? collapseKey(), message: message,
-      expiresAt: template.ttl == 0 ? OutgoingPush.atOnce : expiresAt, priority: template.priority)
+      lifetime: template.ttl == 0
+        ? .atOnce : expiresAt.map { PushLifetime(until: $0, asked: template.ttl, at: now) },
+      priority: template.priority)
   }
 }
 

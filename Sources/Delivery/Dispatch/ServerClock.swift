@@ -1,10 +1,11 @@
-import FoundationEssentials
+public import FoundationEssentials
 import Postgres
 import Locking
 
 /// The time of day by the database's clock, which all hubs share: one whose own clock is wrong neither fails pushes as expired nor takes a
-/// token for dead that was registered again.
-final class ServerClock: Sendable {
+/// token for dead that was registered again, and lets push services keep pushes for as long as was asked for. A hub has one, which dates its
+/// pushes, its access tokens and its outcomes.
+public final class ServerClock: Sendable {
   /// By how many seconds the database's clock is ahead.
   private let lead = Mutex(0.0)
   private let hubClock: @Sendable () -> Date
@@ -12,12 +13,10 @@ final class ServerClock: Sendable {
   private static let longestAnswer = Duration.milliseconds(100)
 
   /// - Parameter hubClock: this machine's.
-  init(_ hubClock: @escaping @Sendable () -> Date) { self.hubClock = hubClock }
+  public init(_ hubClock: @escaping @Sendable () -> Date = { Date() }) { self.hubClock = hubClock }
 
-  func now() -> Date { date(hubClock()) }
-
-  /// A moment of this machine's clock.
-  func date(_ moment: Date) -> Date { moment.addingTimeInterval(lead.withLock(\.self)) }
+  /// The moment by the database's clock, once `set` has asked for it; until then, by this machine's.
+  public func now() -> Date { hubClock().addingTimeInterval(lead.withLock(\.self)) }
 
   /// Asks the database for its time. After an answer that was slow, the last one counts.
   func set(by database: any Querying) async throws {

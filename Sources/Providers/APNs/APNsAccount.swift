@@ -41,7 +41,7 @@ struct APNsAccount: PushAccount {
     if takesCalls { push.message.pushType = .voip }
     let type = push.message.apnsPushType
     var request = APNsPush(
-      token: push.token, topic: topic, id: push.id, collapseID: push.collapseKey, expiration: push.expiresAt,
+      token: push.token, topic: topic, id: push.id, collapseID: push.collapseKey, expiration: push.lifetime?.end,
       priority: push.priority == .high ? .immediate : .considerate, pushType: type, payload: [])
     request.hasWholeTopic = takesCalls
     let headers = push.message.override("apns")?["headers"]

@@ -22,9 +22,6 @@ struct AccessTokenService: Sendable {
   /// The service's table.
   let classify: @Sendable (ServiceResponse, PushRequest) -> ResponseClassification
 
-  /// The clock by which pushes are dated.
-  var now: Date { pools.now() }
-
   /// See `PushAccount.send`.
   /// - Parameter question: see `PoolKey`.
   func send(

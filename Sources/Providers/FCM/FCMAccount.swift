@@ -20,14 +20,14 @@ struct FCMAccount: PushAccount {
     guard Self.isToken(push.token) else {
       return .refused(ResponseClassification.invalidToken.verdict)
     }
-    let ttl = push.expiresAt.map { min(max(0, Int($0.timeIntervalSince(endpoint.now).rounded(.up))), Self.longestTTL) }
+    let ttl = push.lifetime.map { min($0.seconds, Self.longestTTL) }
     let fitted = push.message.fitted { message -> [UInt8]? in
       let body = FCMPayload.json(
-        message, token: push.token, collapseKey: push.collapseKey, priority: push.priority, ttl: ttl)
+        message, token: push.token, tag: push.collapseKey, priority: push.priority, ttl: ttl)
       // Names and values are never longer than the JSON that holds them.
       let fits =
         body.count <= FCMPayload.limit
-        || FCMPayload.size(message, collapseKey: push.collapseKey) <= FCMPayload.limit
+        || FCMPayload.size(message, tag: push.collapseKey) <= FCMPayload.limit
       return fits ? body : nil
     }
     guard let fitted else { return .refused(.payloadRefused(reason: "MessageTooBig")) }

@@ -5,14 +5,19 @@ import Wire
 /// With an alert it is a notification, which Android shows by itself while the app is in the background. Without one, and if it is
 /// silent, it is a data message, which the app gets. Further fields whose names FCM reserves cannot be sent, and are left out. Android
 /// has no groups of messages; a `threadID` goes to phones of Apple, which FCM serves too.
+///
+/// Only a message with a key of its own has a `collapse_key`: FCM keeps four for a device that is away, and drops messages of further
+/// ones. What is shown is replaced by its tag in any case.
 enum FCMPayload {
   /// Most bytes that FCM takes in names and values of data and notification together.
   static let limit = 4096
 
   /// The body of a request. Every value in `data` is a string; of what is no string it is the JSON text.
-  /// - Parameter ttl: in seconds; `nil` leaves it to FCM.
+  /// - Parameters:
+  ///   - tag: what is shown replaces what was shown with it.
+  ///   - ttl: in seconds; `nil` leaves it to FCM.
   static func json(
-    _ message: RenderedMessage, token: String, collapseKey: String?, priority: MessagePriority = .high, ttl: Int? = nil
+    _ message: RenderedMessage, token: String, tag: String?, priority: MessagePriority = .high, ttl: Int? = nil
   ) -> [UInt8] {
     var json = JSONObjectText(capacity: 1536)
     json.beginObject("message")
@@ -43,9 +48,8 @@ enum FCMPayload {
     json.beginObject("android")
     json.append("priority", Array((priority == .high ? "\"HIGH\"" : "\"NORMAL\"").utf8))
     json.append("ttl", ttl.map { Array("\"\($0)s\"".utf8) })
-    let key = collapseKey.map(JSONText.quoted)
-    json.append("collapse_key", key)
-    let notification = androidNotification(of: message, key)
+    json.append("collapse_key", message.collapseKey.map(JSONText.quoted))
+    let notification = androidNotification(of: message, tag.map(JSONText.quoted))
     if !notification.isEmpty {
       json.beginObject("notification")
       for (name, value) in notification { json.append(name, value) }
@@ -68,9 +72,9 @@ enum FCMPayload {
   }
 
   /// Names and values of data and notification, in bytes as FCM counts them.
-  static func size(_ message: RenderedMessage, collapseKey: String?) -> Int {
+  static func size(_ message: RenderedMessage, tag: String?) -> Int {
     if let data = message.literalData { return data.size }
-    if message.override("fcm") != nil { return size(ofBody: json(message, token: "", collapseKey: collapseKey)) }
+    if message.override("fcm") != nil { return size(ofBody: json(message, token: "", tag: tag)) }
     var size = 0
     data(of: message) { size += JSONText.length($0) + JSONText.length($1) }
     if let alert = message.shownAlert {
@@ -78,7 +82,7 @@ enum FCMPayload {
       if let info = message.info { size += "title".utf8.count + JSONText.length(info) }
       if let image = message.image { size += "image".utf8.count + JSONText.length(image) }
     }
-    for (name, value) in androidNotification(of: message, collapseKey.map(JSONText.quoted)) {
+    for (name, value) in androidNotification(of: message, tag.map(JSONText.quoted)) {
       size += name.utf8CodeUnitCount + JSONText.length(value)
     }
     return size
@@ -126,13 +130,13 @@ enum FCMPayload {
   /// What Android needs beside title and body; it would show a notification, so there is none without an alert. The category is no
   /// `click_action`: an app without an intent of that name would not open.
   private static func androidNotification(
-    of message: RenderedMessage, _ collapseKey: [UInt8]?
+    of message: RenderedMessage, _ tag: [UInt8]?
   ) -> [(name: StaticString, value: [UInt8])] {
     guard message.shownAlert != nil else { return [] }
     // FCM reads the badge as a number of 32 bits.
     let badge = message.badge.flatMap { $0.count <= 9 ? $0 : nil }
     let members: [(name: StaticString, value: [UInt8]?)] = [
-      ("tag", collapseKey), ("sound", message.sound), ("notification_count", badge),
+      ("tag", tag), ("sound", message.sound), ("notification_count", badge),
     ]
     return members.compactMap { member in member.value.map { (member.name, $0) } }
   }

@@ -24,9 +24,9 @@ struct HMSAccount: PushAccount {
       return .refused(.tokenInvalid(.unregistered, since: nil, reason: HMSCode.allTokensInvalid.rawValue))
     }
     // Push Kit takes no 0.
-    let ttl = push.expiresAt.map { min(max(1, Int($0.timeIntervalSince(endpoint.now).rounded(.up))), Self.longestTTL) }
+    let ttl = push.lifetime.map { min(max(1, $0.seconds), Self.longestTTL) }
     let fitted = push.message.fitted { message -> [UInt8]? in
-      let opening = HMSPayload.opening(message, collapseKey: push.collapseKey, ttl: ttl)
+      let opening = HMSPayload.opening(message, tag: push.collapseKey, ttl: ttl)
       return HMSPayload.size(opening: opening) <= HMSPayload.limit ? opening : nil
     }
     guard let fitted else { return .refused(.payloadRefused(reason: "MessageTooBig")) }

@@ -79,7 +79,8 @@ extension HMSAccount {
   func advice(on reason: String) -> String? {
     switch HMSCode(rawValue: reason) {
     case .authenticationFailed, .accessTokenExpired, .signedTokenExpired:
-      "Push Kit does not take the account's sign-in: check the hub's clock, and that the account belongs to this app."
+      "Push Kit does not take the account's sign-in: check the clock of the database, which dates it, and that the account "
+        + "belongs to this app."
     case .noPermission: "Enable Push Kit for the app in AppGallery Connect, under Grow."
     case .noHighPriority: "Huawei allows the app no priority HIGH: apply for it at Huawei, or leave that override out."
     case .badReceiptAddress: "The address for receipts is wrong: correct it in AppGallery Connect, under Push Kit."

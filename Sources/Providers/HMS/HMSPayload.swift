@@ -4,6 +4,8 @@ import Wire
 ///
 /// With an alert it is a notification, which the phone shows by itself. Without one, and if it is silent, it is a data message, which
 /// the app gets.
+///
+/// Only a message with a key of its own has a `collapse_key`. Without one, Push Kit keeps every message for a phone that is away.
 enum HMSPayload {
   /// Most bytes that Push Kit takes in a body, tokens aside.
   static let limit = 4096
@@ -13,9 +15,11 @@ enum HMSPayload {
   /// The body up to the first token. It is the same for all devices that get the same message.
   ///
   /// The urgency is NORMAL whatever the message's priority: HIGH needs Huawei's permission, and is refused without it.
-  /// - Parameter ttl: in seconds; `nil` leaves it to Push Kit, which keeps a message for a day.
+  /// - Parameters:
+  ///   - tag: what is shown replaces what was shown with it.
+  ///   - ttl: in seconds; `nil` leaves it to Push Kit, which keeps a message for a day.
   static func opening(
-    _ message: RenderedMessage, collapseKey: String? = nil, ttl: Int? = nil, validateOnly: Bool = false
+    _ message: RenderedMessage, tag: String? = nil, ttl: Int? = nil, validateOnly: Bool = false
   ) -> [UInt8] {
     var json = JSONObjectText(capacity: 1536)
     json.append("validate_only", Array((validateOnly ? "true" : "false").utf8))
@@ -23,7 +27,7 @@ enum HMSPayload {
     let data = message.literalData?.json ?? message.fieldsAsJSON
     json.append("data", JSONText.quoted(String(decoding: data, as: UTF8.self)))
     json.beginObject("android")
-    json.append("collapse_key", collapseKey.map { Array(String(group(of: $0)).utf8) })
+    json.append("collapse_key", message.collapseKey.map { Array(String(group(of: $0)).utf8) })
     json.append("urgency", Array("\"NORMAL\"".utf8))
     json.append("ttl", ttl.map { Array("\"\($0)s\"".utf8) })
     if message.literalData == nil, let alert = message.shownAlert {
@@ -35,7 +39,7 @@ enum HMSPayload {
       json.append("type", Array("3".utf8))
       json.endObject()
       json.append("image", message.image)
-      json.append("tag", collapseKey.map(JSONText.quoted))
+      json.append("tag", tag.map(JSONText.quoted))
       json.append("group", message.threadID)
       json.append("sound", message.sound)
       // Without a sound of its own, the default one has to be asked for.

@@ -26,7 +26,8 @@ enum CMRequest {
     ]
     if sms.coding == .ucs2 { message["dcs"] = 8 }
     if let validity = sms.validity, validity <= longestValidity * 60 {
-      message["validity"] = .string("\((validity + 59) / 60)m")
+      // CM counts minutes: rather fewer than were asked for.
+      message["validity"] = .string("\(max(1, validity / 60))m")
     }
     return .object(message)
   }

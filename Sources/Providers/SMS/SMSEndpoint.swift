@@ -7,9 +7,6 @@ struct SMSEndpoint: Sendable {
   /// Where accounts may send to.
   let rule: EndpointRule
 
-  /// The clock by which pushes are dated.
-  var now: Date { pools.now() }
-
   /// Nil if nothing is sent there. The operator may have listed other hosts since it was stored.
   func address(_ url: String?) -> SMSAddress? { url.flatMap { try? SMSAddress(url: $0, rule) } }
 

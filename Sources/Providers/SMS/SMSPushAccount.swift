@@ -28,7 +28,7 @@ struct SMSPushAccount: PushAccount {
   var mostRecipients: Int { if case .cm = account.provider { CMRequest.mostMessages } else { 1 } }
 
   func prepare(_ push: OutgoingPush) -> PreparedPush {
-    switch OutgoingSMS.read(push, account: account, now: endpoint.now, pin: pin) {
+    switch OutgoingSMS.read(push, account: account, pin: pin) {
     case .failure(let refusal): return .refused(refusal.verdict)
     case .success(var sms):
       sms.reference = sign(SMSReference(pushID: push.id)).text
@@ -146,7 +146,7 @@ struct OutgoingSMS: Sendable {
 
   /// - Returns: or why the push cannot be an SMS.
   static func read(
-    _ push: OutgoingPush, account: SMSAccount, now: Date, pin: (PhoneNumber, String) -> String?
+    _ push: OutgoingPush, account: SMSAccount, pin: (PhoneNumber, String) -> String?
   ) -> Result<OutgoingSMS, Refusal> {
     func refuse(_ reason: String) -> Result<OutgoingSMS, Refusal> {
       .failure(Refusal(verdict: .payloadRefused(reason: reason)))
@@ -176,7 +176,7 @@ struct OutgoingSMS: Sendable {
       OutgoingSMS(
         to: number, from: from, text: sms, coding: coding,
         reference: SMSReference(pushID: push.id).text,
-        validity: push.expiresAt.map { max(1, Int($0.timeIntervalSince(now).rounded(.up))) }))
+        validity: push.lifetime.map { max(1, $0.seconds) }))
   }
 
   private static let pinField = JSONText.quoted(SMSText.pinField)

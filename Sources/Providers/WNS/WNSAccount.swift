@@ -58,8 +58,7 @@ struct WNSAccount: PushAccount {
   private func changingHeaders(
     _ push: OutgoingPush, _ type: WNSType
   ) -> [(name: StaticString, value: String?)] {
-    let ttl = push.expiresAt.map { Int($0.timeIntervalSince(endpoint.now).rounded(.up)) }
-    let lifetime = Self.lifetime(ttl, of: type)
+    let lifetime = Self.lifetime(push.lifetime?.seconds, of: type)
     // Only toasts and tiles are replaced by their tag.
     let isTagged = type == .toast || type == .tile
     return [

@@ -97,7 +97,7 @@ struct WebPushAccount: PushAccount {
     guard reason.hasPrefix(WebPushDescription.tokenRefused) else { return nil }
     return
       "Push services of browsers do not take the app's VAPID key: compare it with the one that pages subscribe with, and check the "
-      + "hub's clock."
+      + "clock of the database, which dates what signs in."
   }
 
   private static func invalid(_ reason: String) -> Verdict { .tokenInvalid(.unregistered, since: nil, reason: reason) }
@@ -116,8 +116,7 @@ struct WebPushAccount: PushAccount {
   }
 
   private func ttl(of push: OutgoingPush) -> Int {
-    guard let expiresAt = push.expiresAt else { return Self.longestTTL }
-    return min(max(0, Int(expiresAt.timeIntervalSince(endpoint.now).rounded(.up))), Self.longestTTL)
+    min(push.lifetime?.seconds ?? Self.longestTTL, Self.longestTTL)
   }
 
   /// The headers that a message decides on, and can override.

@@ -43,6 +43,7 @@ struct Hub: Sendable {
     let smsAddresses = try await SMSStatusAddresses.load(pool, vault: vault, publicURL: settings.publicURL)
     let pins = try await PINs.load(pool, vault: vault)
     OpenFiles.raiseLimit()
+    let time = ServerClock()
     var pushServices = settings.pushServices
     pushServices.namedConnections = OpenFiles.forNamedAddresses
     let parts = HubParts(
@@ -50,7 +51,8 @@ struct Hub: Sendable {
       signer: signer,
       services: try PushServices(
         pushServices, tokens: ProviderTokenVault(pool.limited(to: .seconds(4)), vault: vault), logger: logger,
-        smsStatusURL: smsAddresses.url, smsReference: smsAddresses.signed, pin: pins.pin),
+        smsStatusURL: smsAddresses.url, smsReference: smsAddresses.signed, pin: pins.pin, now: time.now),
+      time: time,
       smsAddresses: smsAddresses, readiness: Readiness(pool, migrator),
       settings: settings, logger: logger)
     let caches = RegistryCaches(
@@ -256,6 +258,7 @@ struct HubParts: Sendable {
 
   init(
     pool: Pool, reportPool: Pool, vault: Vault, links: PublicLinks, signer: LinkSigner, services: PushServices,
+    time: ServerClock,
     smsAddresses: SMSStatusAddresses, readiness: Readiness, settings: Settings, logger: Logger
   ) {
     self.pool = pool
@@ -268,7 +271,7 @@ struct HubParts: Sendable {
     self.readiness = readiness
     var dispatch = DispatchSettings()
     dispatch.window = settings.pushesInFlight
-    dispatcher = Dispatcher(pool, services: services, links: links, settings: dispatch, logger: logger)
+    dispatcher = Dispatcher(pool, services: services, links: links, settings: dispatch, logger: logger, time: time)
     messages = MessageDispatcher(dispatcher, shutdownTimeout: settings.drain)
     requestDatabase = pool.limited(to: .seconds(4))
     accessKeys = AccessKeyCache(requestDatabase)

@@ -94,7 +94,7 @@ public struct MessageBody: APIRequest, Hashable {
       FieldDescription(
         """
         A later message with the same key replaces this one on the screen. A key of more than 64 bytes, or with other than \
-        visible ASCII, is sent as its hash.
+        visible ASCII, is sent as its hash. Without one, FCM and Push Kit keep each message for a phone that is away.
         """,
         limits: 1...200)
     case .threadId:

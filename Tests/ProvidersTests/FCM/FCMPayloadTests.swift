@@ -13,8 +13,8 @@ import Wire
     .init(name: text(name), value: Array(json.utf8))
   }
 
-  private func json(_ message: RenderedMessage, collapseKey: String? = nil) -> String {
-    String(decoding: FCMPayload.json(message, token: "a:b", collapseKey: collapseKey), as: UTF8.self)
+  private func json(_ message: RenderedMessage, tag: String? = nil) -> String {
+    String(decoding: FCMPayload.json(message, token: "a:b", tag: tag), as: UTF8.self)
   }
 
   private func account(project: String = "acme-1") throws -> any PushAccount {
@@ -34,11 +34,11 @@ import Wire
       alert: text("Sale"), info: text("Today"), badge: Array("3".utf8), sound: text("ding"), category: text("OFFER"),
       url: text("https://p/1"), pushreadurl: text("https://r/1"), fields: [field("shop", #""north""#)])
     #expect(
-      json(message, collapseKey: "s17")
+      json(message, tag: "s17")
         == #"{"message":{"token":"a:b","notification":{"title":"Sale","body":"Today"},"#
         + #""data":{"source":"carma","alert":"Sale","info":"Today","url":"https://p/1","pushreadurl":"https://r/1","#
         + #""badge":"3","sound":"ding","category":"OFFER","shop":"north"},"#
-        + #""android":{"priority":"HIGH","collapse_key":"s17","notification":{"tag":"s17","sound":"ding","#
+        + #""android":{"priority":"HIGH","notification":{"tag":"s17","sound":"ding","#
         + #""notification_count":3}}}}"#)
   }
 
@@ -51,9 +51,16 @@ import Wire
 
   @Test func `Without an alert it is a data message`() {
     #expect(
-      json(RenderedMessage(badge: Array("3".utf8), sound: text("ding")), collapseKey: "s17")
+      json(RenderedMessage(badge: Array("3".utf8), sound: text("ding")), tag: "s17")
         == #"{"message":{"token":"a:b","data":{"source":"carma","badge":"3","sound":"ding"},"#
-        + #""android":{"priority":"HIGH","collapse_key":"s17"}}}"#)
+        + #""android":{"priority":"HIGH"}}}"#)
+  }
+
+  @Test func `Only a key of the message's own is a collapse key, for FCM keeps four of a phone that is away`() {
+    #expect(
+      json(RenderedMessage(alert: text("Sale"), collapseKey: "parcel"), tag: "parcel").hasSuffix(
+        #""android":{"priority":"HIGH","collapse_key":"parcel","notification":{"tag":"parcel"}}}}"#))
+    #expect(!json(RenderedMessage(alert: text("Sale")), tag: "s17").contains("collapse_key"))
   }
 
   @Test func `Every further field is a string`() {
@@ -88,8 +95,8 @@ import Wire
   @Test func `The size is that of names and values in data and notification`() throws {
     // source carma, alert Sale, and body Sale.
     let message = RenderedMessage(alert: text("Sale"))
-    #expect(FCMPayload.size(message, collapseKey: nil) == 11 + 9 + 8)
-    #expect(FCMPayload.size(message, collapseKey: "s17") == 11 + 9 + 8 + 6)
+    #expect(FCMPayload.size(message, tag: nil) == 11 + 9 + 8)
+    #expect(FCMPayload.size(message, tag: "s17") == 11 + 9 + 8 + 6)
     for type in [AppType.android, .firebase] {
       #expect(PushServices.payloadSize(of: message, for: type) == (28, 4096))
     }
@@ -136,7 +143,7 @@ import Wire
         == #"{"message":{"android":{"notification":{"channel_id":"offers"}},"data":{"a":"b","source":"carma"},"#
         + #""notification":{"body":"Sale"},"token":"a:b"}}"#)
     // source carma, a b, body Sale, channel_id offers.
-    #expect(FCMPayload.size(message, collapseKey: nil) == 11 + 2 + 8 + 16)
+    #expect(FCMPayload.size(message, tag: nil) == 11 + 2 + 8 + 16)
   }
 
   @Test(arguments: ["", "a b", "a\nb", "ä", String(repeating: "x", count: 4097)])

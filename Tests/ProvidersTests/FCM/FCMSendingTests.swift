@@ -24,7 +24,8 @@ import Wire
       #expect(Set(received.map(\.token)) == ["phone-1:x", "phone-2:x"])
       #expect(received.allSatisfy { $0.project == "acme-shop" && !$0.validateOnly })
       #expect(received.allSatisfy { $0.message["data"]?["alert"] == "Hello" })
-      #expect(received.allSatisfy { $0.message["android"]?["collapse_key"] == "s17" })
+      #expect(received.allSatisfy { $0.message["android"]?["collapse_key"] == nil })
+      #expect(received.allSatisfy { $0.message["android"]?["notification"]?["tag"] == "s17" })
       #expect(simulator.fcm.tokenRequestCount == 1)
     }
   }

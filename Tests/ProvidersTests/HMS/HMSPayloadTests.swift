@@ -7,8 +7,8 @@ import Wire
 
 /// Messages in Push Kit's form.
 @Suite struct HMSPayloadTests {
-  private func body(_ message: RenderedMessage, collapseKey: String? = nil, ttl: Int? = nil) -> String {
-    let opening = HMSPayload.opening(message, collapseKey: collapseKey, ttl: ttl)
+  private func body(_ message: RenderedMessage, tag: String? = nil, ttl: Int? = nil) -> String {
+    let opening = HMSPayload.opening(message, tag: tag, ttl: ttl)
     return String(
       decoding: HMSPayload.body(opening, tokens: [#""t1""#, #""t2""#].map { Array($0.utf8) }), as: UTF8.self)
   }
@@ -20,10 +20,10 @@ import Wire
       alert: text("Hi"), info: text("More"), badge: Array("3".utf8), url: text("https://h/c/x"),
       pushreadurl: text("https://h/r/x"), fields: [.init(name: text("table"), value: Array("7".utf8))])
     #expect(
-      body(message, collapseKey: "s17", ttl: 60) == #"""
+      body(message, tag: "s17", ttl: 60) == #"""
         {"validate_only":false,"message":{"data":"{\"source\":\"carma\",\"alert\":\"Hi\",\"info\":\"More\",\#
         \"url\":\"https://h/c/x\",\"pushreadurl\":\"https://h/r/x\",\"badge\":3,\"table\":7}",\#
-        "android":{"collapse_key":\#(HMSPayload.group(of: "s17")),"urgency":"NORMAL","ttl":"60s",\#
+        "android":{"urgency":"NORMAL","ttl":"60s",\#
         "notification":{"title":"Hi","body":"More","click_action":{"type":3},"tag":"s17","default_sound":true}},\#
         "token":["t1","t2"]}}
         """#)
@@ -44,10 +44,10 @@ import Wire
 
   @Test func `An image and a group belong to the notification, and a silent message has none`() {
     var message = RenderedMessage(alert: text("Hi"), image: text("https://i/1"), threadID: text("t"))
-    let shown = body(message, collapseKey: "s17")
+    let shown = body(message, tag: "s17")
     #expect(shown.contains(#""click_action":{"type":3},"image":"https://i/1","tag":"s17","group":"t","#))
     message.isSilent = true
-    let silent = body(message, collapseKey: "s17")
+    let silent = body(message, tag: "s17")
     #expect(!silent.contains("notification") && silent.contains(#"\"image\":\"https://i/1\""#))
   }
 
@@ -62,6 +62,12 @@ import Wire
     #expect(body(message) == #"{"validate_only":false,"message":{"token":["t1","t2"]}}"#)
   }
 
+  @Test func `Only a key of the message's own is a collapse key`() {
+    let message = RenderedMessage(alert: text("Hi"), collapseKey: "parcel")
+    #expect(body(message, tag: "parcel").contains(#""android":{"collapse_key":\#(HMSPayload.group(of: "parcel")),"#))
+    #expect(!body(RenderedMessage(alert: text("Hi")), tag: "s17").contains("collapse_key"))
+  }
+
   @Test func `A collapse key is a group from 1 to 100, the same each time`() {
     let groups = (1...500).map { HMSPayload.group(of: "s\($0)") }
     #expect(groups.allSatisfy { (1...100).contains($0) } && Set(groups).count > 90)
@@ -74,7 +80,8 @@ import Wire
       let account = services.account(appID: "a", of: CustomerID(1), credentials: .hms(.client(id: "1", secret: "s")))
       for (seconds, ttl) in [(-5, "1s"), (0, "1s"), (30, "30s"), (9_999_999, "1296000s")] {
         let push = OutgoingPush(
-          token: "t", id: UUID(), message: RenderedMessage(), expiresAt: now.addingTimeInterval(Double(seconds)))
+          token: "t", id: UUID(), message: RenderedMessage(),
+          lifetime: PushLifetime(until: now.addingTimeInterval(Double(seconds)), at: now))
         let body = String(decoding: try #require(account.prepare(push).request).body, as: UTF8.self)
         #expect(body.contains(#""ttl":"\#(ttl)""#), "\(seconds)")
       }

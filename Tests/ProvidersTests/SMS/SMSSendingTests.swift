@@ -123,7 +123,7 @@ import Wire
         "sms": ["from": "Shop", "text": .string(String(repeating: "ж", count: 200)), "maximumParts": 2]
       ]
       var push = OutgoingPush(token: Self.number, id: pushID(sendout: 77, push: 5), message: message)
-      push.expiresAt = now.addingTimeInterval(90)
+      push.lifetime = PushLifetime(until: now.addingTimeInterval(90), asked: 90, at: now)
       guard case .request(let request) = account.prepare(push) else { throw CancellationError() }
       #expect(request.reductions == .alertShortened)
       for await _ in account.send([request], to: .production, while: { true }) {}
@@ -135,7 +135,7 @@ import Wire
       )
       let body = try JSONValue(json: simulator.sms.requests[0].payload)
       guard case .array(let list) = body["messages"]?["msg"] else { throw CancellationError() }
-      #expect(list[0]["validity"] == "2m" && list[0]["allowedChannels"] == ["SMS"])
+      #expect(list[0]["validity"] == "1m" && list[0]["allowedChannels"] == ["SMS"])
     }
   }
 

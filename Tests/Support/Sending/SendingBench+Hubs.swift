@@ -43,7 +43,7 @@ extension SendingBench {
     let jitter = hub.jitter
     return Dispatcher(
       pool, services: services ?? self.services, links: links, settings: hub.dispatch, logger: hub.logger,
-      now: hub.now, clock: hub.clock, random: { jitter })
+      time: ServerClock(hub.now), clock: hub.clock, random: { jitter })
   }
 
   public func runner(_ hub: TestHub = TestHub(), services: PushServices? = nil) -> SendoutRunner {
