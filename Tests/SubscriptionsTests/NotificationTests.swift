@@ -264,6 +264,38 @@ import Wire
     }
   }
 
+  @Test func `A token of another sender ends its subscriptions, as sendouts retire its device`() async throws {
+    try await withDatasync { datasync in
+      for name in ["foreign", "alive"] { try await datasync.subscribe(name, "/n", .value) }
+      datasync.fcm.rule(.token("foreign"), .refuse(.senderIDMismatch))
+      try await datasync.put("/n", "1")
+      try await datasync.withRunner { try await datasync.untilIdle() }
+      #expect(try await datasync.subscriptionCount() == 1)
+      #expect(try await datasync.outcomes().contains("revoked unregistered_device"))
+      #expect(try await datasync.app()?.alarm == nil)
+    }
+  }
+
+  @Test func `Where most tokens are of another sender, none ends, and they are told once the app is corrected`()
+    async throws
+  {
+    try await withDatasync { datasync in
+      for number in 1...60 { try await datasync.subscribe("phone\(number)", "/n", .value) }
+      datasync.fcm.rule(.any, .refuse(.senderIDMismatch))
+      try await datasync.put("/n", "1")
+      try await datasync.withRunner {
+        try await datasync.untilAlarm()
+        try await waitUntil {
+          try await datasync.outcomes().filter { $0 == "retry SENDER_ID_MISMATCH" }.count == 60
+        }
+        datasync.fcm.removeRules()
+        try await datasync.makeDue()
+        try await datasync.untilIdle()
+      }
+      #expect(try await datasync.subscriptionCount() == 60 && datasync.received.count == 60)
+    }
+  }
+
   @Test func `Where Firebase cannot sign in to APNs, Apple's phones alone wait until that is corrected, with an alarm`()
     async throws
   {

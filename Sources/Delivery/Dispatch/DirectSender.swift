@@ -102,9 +102,9 @@ public struct DirectSender: Sendable {
     var refusal: String?
     /// What is wrong with the app, though its lane stays open.
     var warning: String?
-    /// Pushes to tokens that it reported as invalid without a date.
-    var invalid: [DirectOutcome] = []
-    /// Tokens of which it said something. Of these, those that it reported as invalid without a date, or as another app's.
+    /// Pushes to tokens that it reported as invalid without a date, and what becomes of each if the app is at fault.
+    var invalid: [(outcome: DirectOutcome, otherwise: DirectOutcome.Result)] = []
+    /// Tokens of which it said something. Of these, those that it reported as invalid without a date.
     var tokens: Set<String> = []
     var suspects: Set<String> = []
 
@@ -179,7 +179,6 @@ public struct DirectSender: Sendable {
   ) -> DirectOutcome? {
     report.service.record(outcome.verdict)
     var told = DirectOutcome(index: index, form: form, result: .accepted)
-    var isOfOther = false
     switch outcome.verdict {
     case .accepted: report.hasAccepted = true
     case .retry(let after, let reason, _):
@@ -203,21 +202,24 @@ public struct DirectSender: Sendable {
       report.refusal = reason.forLedger
       told.result = .blocked(after: .zero, reason: reason.forLedger)
       return told
-    case .tokenInvalid(.wrongApp, _, let reason):
-      // The credentials are those of another app: no token is dead by that.
-      told.result = .retry(after: max(delay(push, nil), Self.refusedDelay), reason: reason.forLedger)
-      isOfOther = true
-    case .tokenInvalid(_, let since, let reason):
+    case .tokenInvalid(let cause, let since, let reason):
       told.result = .tokenDead(
         reason: reason.forLedger, after: delay(push, nil),
         since: since ?? outcome.sentAt ?? dispatcher.now())
       if since == nil, !push.isToDeadToken {
         report.count(push, isSuspect: true)
-        report.invalid.append(told)
+        // Where the credentials are those of another app, its tokens are taken once these are corrected.
+        report.invalid.append(
+          (
+            told,
+            cause == .wrongApp
+              ? .retry(after: max(delay(push, nil), Self.refusedDelay), reason: reason.forLedger)
+              : .refused(reason: reason.forLedger)
+          ))
         return nil
       }
     }
-    report.count(push, isSuspect: isOfOther)
+    report.count(push, isSuspect: false)
     return told
   }
 
@@ -233,16 +235,14 @@ public struct DirectSender: Sendable {
   private func judgeTokens(
     _ reports: [SliceReport], of target: DirectTarget, _ settle: @Sendable ([DirectOutcome]) async -> Void
   ) async {
-    var invalid = reports.flatMap(\.invalid)
+    let found = reports.flatMap(\.invalid)
+    var invalid = found.map(\.outcome)
     let suspect = reports.reduce(into: Set()) { $0.formUnion($1.suspects) }.count
     let answered = reports.reduce(into: Set()) { $0.formUnion($1.tokens) }.count
     let breaker = CircuitBreaker(
       share: dispatcher.settings.circuitBreakerShare, evidence: dispatcher.settings.circuitBreakerEvidence)
     if breaker.opens(at: suspect, of: answered) {
-      for index in invalid.indices {
-        guard case .tokenDead(let reason, _, _) = invalid[index].result else { continue }
-        invalid[index].result = .refused(reason: reason)
-      }
+      for index in invalid.indices { invalid[index].result = found[index].otherwise }
       let reason =
         "\(suspect) of \(answered) tokens came back from \(target.account.service) as invalid at once; none of these is "
         + "taken for dead. Are the app's id and credentials right?"
