@@ -1,6 +1,6 @@
 public import Wire
 
-/// What was left out of a message so that it fits a push service.
+/// What was left out of a message so that a push service takes it.
 public struct Reductions: OptionSet, Sendable, Hashable {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -8,11 +8,14 @@ public struct Reductions: OptionSet, Sendable, Hashable {
   public static let infoDropped = Reductions(rawValue: 1)
   public static let alertShortened = Reductions(rawValue: 2)
   public static let fieldsDropped = Reductions(rawValue: 4)
+  /// Fields whose names the service keeps for itself.
+  public static let reservedFieldsDropped = Reductions(rawValue: 8)
 
   /// For the ledger and for people, as in `info dropped, alert shortened`; nil if nothing was left out.
   public var words: String? {
     let words: [(Reductions, String)] = [
       (.infoDropped, "info dropped"), (.alertShortened, "alert shortened"), (.fieldsDropped, "optional fields dropped"),
+      (.reservedFieldsDropped, "fields with names that FCM reserves dropped"),
     ]
     return isEmpty ? nil : words.filter { contains($0.0) }.map(\.1).joined(separator: ", ")
   }

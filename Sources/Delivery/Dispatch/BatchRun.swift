@@ -2,6 +2,9 @@ import Locking
 
 /// A claimed batch while it is sent: counts its running slices, and collects what is decided once all have ended.
 final class BatchRun: Sendable {
+  /// How many pushes it has.
+  private let size: Int
+
   /// What a batch came to.
   struct Result: Sendable {
     /// Pushes that the push service answered.
@@ -18,6 +21,8 @@ final class BatchRun: Sendable {
     var running = 1
     var hasSent = false
     var preparedAt = ContinuousClock.now
+    /// How many of the invalid tokens were looked at by `count`.
+    var judged = 0
   }
 
   let claim: Claim
@@ -38,6 +43,7 @@ final class BatchRun: Sendable {
     _ batch: ClaimedBatch, _ outcomePolicy: OutcomePolicy, marked: Room = Room(), memory: HandoverBudget.Part? = nil
   ) {
     claim = batch.claim
+    size = batch.pushes.count
     self.outcomePolicy = outcomePolicy
     isRetry = batch.isRetry
     isMarked = batch.isMarked
@@ -76,10 +82,18 @@ final class BatchRun: Sendable {
   /// Some outcomes cannot be written.
   func markIncomplete() { state.withLock { $0.result.isIncomplete = true } }
 
-  func count(answered: Int, invalid: [InvalidToken]) {
+  /// Counts what was answered.
+  /// - Returns: the invalid tokens that somebody who waits can be told of now. Of a large batch that is none before so much is answered
+  ///   that the circuit breaker can judge, nor while it would open.
+  func count(answered: Int, invalid: [InvalidToken], _ breaker: CircuitBreaker) -> [InvalidToken] {
     state.withLock { state in
       state.result.answered += answered
       state.result.invalid += invalid
+      guard size < breaker.evidence || state.result.answered >= breaker.evidence,
+        !breaker.opens(at: state.result.invalid.count, of: state.result.answered)
+      else { return [] }
+      defer { state.judged = state.result.invalid.count }
+      return Array(state.result.invalid[state.judged...])
     }
   }
 }

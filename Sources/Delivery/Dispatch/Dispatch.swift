@@ -425,7 +425,11 @@ final class Dispatch: Sendable {
     }
     outcomeWriter.add(partition.settlements, room: room.answered(partition.settlements.count))
     // Invalid tokens without a date wait for the rest of their batch, which must not wait for them.
-    run.count(answered: partition.answered, invalid: partition.undatedInvalid)
+    let dead = run.count(answered: partition.answered, invalid: partition.undatedInvalid, circuitBreaker)
+    if !isAlarmed.load(ordering: .relaxed) {
+      dispatcher.waits.invalid(
+        ledger.key, dead.filter { $0.cause == .unregistered }.map { ($0.push.number, $0.reason) })
+    }
     window.release([room.answered(partition.refused.count + partition.undatedInvalid.count)])
     if let reason = partition.refusalReason { await refuse(partition.refused, reason, in: environment, of: run) }
     let freed = room.answered(partition.datedInvalid.count)

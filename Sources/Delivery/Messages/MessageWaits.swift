@@ -26,8 +26,11 @@ public final class MessageWait: Sendable {
 
   private let state = Mutex(State())
   private let endsWhenRefused: Bool
+  /// What the push service has said, though the push is not settled by it.
+  private static let refusals: Set<FailureCause> = [.credentialsRefused, .tokenInvalid]
 
-  /// - Parameter endsWhenRefused: whether refused credentials are a verdict, though the push waits until somebody corrects them.
+  /// - Parameter endsWhenRefused: whether refused credentials and an invalid token are a verdict, though the push waits until somebody
+  ///   corrects the credentials, or until the rest of its batch says whether the token is to be believed dead.
   public init(endsWhenRefused: Bool = false) { self.endsWhenRefused = endsWhenRefused }
 
   func expect(_ pushes: [PushNumber]) {
@@ -47,7 +50,7 @@ public final class MessageWait: Sendable {
       state.verdicts[push] = verdict
       // One that waits for another attempt may have its verdict in time.
       let isOpen = !verdict.isFinal
-      if !isOpen || endsWhenRefused && verdict.cause == .credentialsRefused { state.open.remove(push) }
+      if !isOpen || endsWhenRefused && verdict.cause.map(Self.refusals.contains) == true { state.open.remove(push) }
     }
   }
 
@@ -137,6 +140,12 @@ final class MessageWaits: Sendable {
   /// Pushes stay queued because the app's credentials are refused.
   func refused(_ sendout: SendoutKey, _ pushes: [PushNumber], _ reason: String) {
     tell(sendout, pushes.map { ($0, PushVerdict(state: .queued, reason: reason, cause: .credentialsRefused)) })
+  }
+
+  /// The push service says that their tokens are dead. What becomes of devices and pushes is decided with the rest of their batch.
+  func invalid(_ sendout: SendoutKey, _ pushes: [(push: PushNumber, reason: String)]) {
+    guard !pushes.isEmpty, !isEmpty else { return }
+    tell(sendout, pushes.map { ($0.push, PushVerdict(state: .queued, reason: $0.reason, cause: .tokenInvalid)) })
   }
 
   @discardableResult

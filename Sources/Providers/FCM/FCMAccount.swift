@@ -33,6 +33,7 @@ struct FCMAccount: PushAccount {
     guard let fitted else { return .refused(.payloadRefused(reason: "MessageTooBig")) }
     var request = request(fitted.form)
     request.reductions = fitted.reductions
+    if FCMPayload.leavesFieldsOut(push.message) { request.reductions.insert(.reservedFieldsDropped) }
     return .request(request)
   }
 

@@ -125,6 +125,9 @@ enum FCMPayload {
     }
   }
 
+  /// Whether the message has fields that FCM does not take.
+  static func leavesFieldsOut(_ message: RenderedMessage) -> Bool { message.fields.contains { isReserved($0.name) } }
+
   private static func quoted(_ json: [UInt8]) -> [UInt8] { JSONText.quoted(String(decoding: json, as: UTF8.self)) }
 
   /// What Android needs beside title and body; it would show a notification, so there is none without an alert. The category is no
@@ -143,12 +146,7 @@ enum FCMPayload {
 
   /// - Parameter name: as a JSON string.
   private static func isReserved(_ name: [UInt8]) -> Bool {
-    isReserved(String(decoding: name.dropFirst().dropLast(), as: UTF8.self))
-  }
-
-  private static func isReserved(_ name: String) -> Bool {
-    ["from", "message_type", "collapse_key"].contains(name) || name.hasPrefix("google")
-      || name.hasPrefix("gcm")
+    FCMDataName.isReserved(String(decoding: name.dropFirst().dropLast(), as: UTF8.self))
   }
 }
 
@@ -164,7 +162,7 @@ extension FCMPayload {
   static func problem(in override: [String: JSONValue]) -> OverrideProblem? {
     for (path, data) in [("fcm.data", override["data"]), ("fcm.android.data", override["android"]?["data"])] {
       guard case .object(let members) = data else { continue }
-      if let name = members.keys.sorted().first(where: { isReserved($0) }) {
+      if let name = members.keys.sorted().first(where: FCMDataName.isReserved) {
         return OverrideProblem(field: "\(path).\(name)", problem: "has a name that FCM reserves")
       }
     }

@@ -228,7 +228,8 @@ extension MessageService {
   private static func verdict(_ told: PushVerdict?) -> DeviceVerdict? {
     switch told {
     case let told? where told.state == .accepted: .accepted
-    case let told? where ![.queued, .waiting].contains(told.state) || told.cause == .credentialsRefused:
+    case let told?
+    where ![.queued, .waiting].contains(told.state) || [.credentialsRefused, .tokenInvalid].contains(told.cause):
       .refused(told.cause ?? .unavailable, reason: told.reason)
     default: nil
     }

@@ -56,6 +56,8 @@ public struct MediatorRoutes: RouteSet {
       for path in ["\(base)/send", "\(base)/multisend", base] { routes.refuseOtherMethods(at: path) }
     }
     routes.fastPath(.post, "/k/{accessKey}/pnm2/send", answer: sendFromCaches)
+    // To these clients a 404 means that a token is dead.
+    for base: RouterPath in ["/k", "/pnm2"] { routes.refuseUnknownPaths(below: base) }
     // What softphones themselves tell.
     routes.add(.post, "/k/{accessKey}/tokens/report", bound: .ownApp, use: report)
     routes.add(.get, "/k/{accessKey}/tokens/report", bound: .ownApp, use: report)
@@ -73,7 +75,7 @@ public struct MediatorRoutes: RouteSet {
 
   private func answer(
     _ request: Request, _ context: WebRequestContext,
-    by action: (Access, [String: JSONValue], _ identity: String?) async throws -> Void
+    by action: (Access, ReportedFields, _ identity: String?) async throws -> Void
   ) async throws -> Response {
     let access = try await authenticator.access(with: try context.part("accessKey"), context, needs: .device)
     try await action(access, try await request.reported(), request.headers[.identity])

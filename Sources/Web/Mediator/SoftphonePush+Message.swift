@@ -1,3 +1,4 @@
+import Content
 import FoundationEssentials
 import Registry
 import Wire
@@ -35,6 +36,8 @@ extension SoftphonePush {
     if Verb.ofCalls.contains(verb) { message.ttl = Verb.callTTL }
     let text = try Self.text("Message", of: attributes)
     if verb == Verb.genericText, text == nil {
+      // There is nothing to show; the old service asks for no Message.
+      if isForm { return message }
       throw SoftphoneRefusal(sentence: "Message is missing: \(verb) shows it.")
     }
     guard app.type == .ios, app.kind != .pushkit, !isSilent else { return message }
@@ -88,20 +91,33 @@ extension SoftphonePush {
     }
   }
 
-  /// What the app reads: the keys of the vendor's notification reporter, and every attribute under its own name.
+  /// What the app reads: the keys of the vendor's notification reporter, and every attribute under its own name. One whose name the hub
+  /// writes itself, or FCM refuses, has `x-` before it.
   private var fields: [String: JSONValue] {
-    var fields = attributes
+    var fields: [String: JSONValue] = [:]
+    var attributes = attributes
     let account = selector.map(JSONValue.string)
     switch verb {
     case Verb.text: fields["sm"] = account
     case Verb.call:
       fields["s"] = account
-      fields["c"] = fields.removeValue(forKey: "Callee") ?? fields["c"]
+      fields["c"] = attributes.removeValue(forKey: "Callee") ?? attributes.removeValue(forKey: "c")
     case Verb.missedCall: fields["s_missed"] = account
     default:
       fields["type"] = .string(verb)
       fields["Selector"] = account
     }
+    // Without an account, which the old service does not ask for, nothing else would tell what it is.
+    if account == nil { fields["type"] = .string(verb) }
+    for (name, value) in attributes.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+      var free = name
+      while fields[free] != nil || free != name && attributes[free] != nil || Self.isTaken(free) { free = "x-\(free)" }
+      fields[free] = value
+    }
     return fields
+  }
+
+  private static func isTaken(_ name: String) -> Bool {
+    MessageTemplate.reservedFields.contains(name) || FCMDataName.isReserved(name)
   }
 }

@@ -12,9 +12,12 @@ struct SoftphonePush: Sendable {
   let selector: String?
   /// What else came along, by name.
   let attributes: [String: JSONValue]
+  /// Whether it came to the old service.
+  let isForm: Bool
   private let token: SoftphoneToken
 
-  /// - Parameter isForm: whether blanks in the token stand for the `+` that a client forgot to encode.
+  /// - Parameter isForm: whether it came to the old service, which needs verb, AppId and DeviceToken alone. Clients of forms forget to encode
+  ///   a `+`, so blanks in the token and before the Selector stand for one.
   /// - Throws: `SoftphoneRefusal` for a required attribute that is missing, for a token that is no base64, and for U+0000, which nothing
   ///   can store: it is this push's fault alone.
   init(_ members: [String: JSONValue], isForm: Bool = false) throws(SoftphoneRefusal) {
@@ -28,21 +31,27 @@ struct SoftphonePush: Sendable {
     verb = try required("verb")
     appID = try required("AppId")
     let text = try required("DeviceToken")
-    guard let token = SoftphoneToken(isForm ? text.replacing(" ", with: "+") : text) else {
+    guard let token = SoftphoneToken(text, isForm: isForm) else {
       throw SoftphoneRefusal(sentence: "DeviceToken is no base64.")
     }
     self.token = token
     guard verb.hasPrefix("Notify"), verb.utf8.count <= 100 else {
       throw SoftphoneRefusal(sentence: "verb is not known: it begins with Notify, as in NotifyTextMessage.")
     }
-    selector = try Self.text("Selector", of: members)
-    guard selector != nil || verb == Verb.genericText else {
+    selector = try Self.text("Selector", of: members).map { isForm ? Self.withPlus($0) : $0 }
+    self.isForm = isForm
+    guard isForm || selector != nil || verb == Verb.genericText else {
       throw SoftphoneRefusal(sentence: "Selector is missing: \(verb) needs it.")
     }
     attributes = members.filter { !Self.own.contains($0.key) && $0.value != .null }
   }
 
   private static let own: Set<String> = ["verb", "AppId", "DeviceToken", "Selector"]
+
+  /// A Selector as it was before a form made a blank of its first character: it can be a number, as in `+31612345678`.
+  static func withPlus(_ selector: String) -> String {
+    selector.utf8.first == UInt8(ascii: " ") ? "+\(selector.dropFirst())" : selector
+  }
 
   /// The attribute if it is there; null and an empty text count as absent.
   /// - Throws: `SoftphoneRefusal` if it is no text.

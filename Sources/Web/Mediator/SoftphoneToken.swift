@@ -6,8 +6,10 @@ struct SoftphoneToken: Sendable {
   private let text: String
   private let bytes: [UInt8]
 
+  /// - Parameter isForm: whether it came in a form or a query, where blanks stand for the `+` that a client forgot to encode.
   /// - Returns: nil if the text is no base64. Padding can be left out.
-  init?(_ text: String) {
+  init?(_ text: String, isForm: Bool) {
+    let text = isForm ? text.replacing(" ", with: "+") : text
     guard let bytes = Self.bytes(base64: text) else { return nil }
     self.text = text
     self.bytes = bytes

@@ -27,8 +27,8 @@ public struct TokenReports: Sendable {
   }
 
   /// Registers the tokens of a report for its selector: that of the PushKit AppId and the other one, or one of both.
-  func register(_ access: Access, _ members: [String: JSONValue], _ identity: String?) async throws {
-    let report = try await report(access, members, identity)
+  func register(_ access: Access, _ reported: ReportedFields, _ identity: String?) async throws {
+    let report = try await report(access, reported, identity)
     var pairs: [(app: PushApp, token: String)] = []
     for (field, appIDField) in [
       (ReporterField.pushTokenOther, ReporterField.appIDOther), (.pushTokenIncomingCall, .appIDIncomingCall),
@@ -37,7 +37,7 @@ public struct TokenReports: Sendable {
       guard let text = report[field] ?? common else { continue }
       guard let appID = report[appIDField] ?? access.appID else { throw report.missing(appIDField) }
       guard access.opens(appID: appID) else { throw HTTPErrorResponse.boundElsewhere }
-      guard let token = SoftphoneToken(text) else {
+      guard let token = SoftphoneToken(text, isForm: reported.isForm) else {
         throw HTTPErrorResponse.badRequest("\(report.name(field)) is no base64.")
       }
       guard let app = token.app(of: try await pushApps.apps(access.customer, appID: appID)) else {
@@ -57,8 +57,8 @@ public struct TokenReports: Sendable {
   }
 
   /// Invalidates the selector's devices of all softphones, those of its PushKit AppId too.
-  func retire(_ access: Access, _ members: [String: JSONValue], _ identity: String?) async throws {
-    let report = try await report(access, members, identity)
+  func retire(_ access: Access, _ reported: ReportedFields, _ identity: String?) async throws {
+    let report = try await report(access, reported, identity)
     let apps = try await pushApps.all(access.customer).filter { $0.kind != .app && access.opens(appID: $0.appID) }
     let contact = try await contacts.find(access.customer, originalID: report.selector, apps: apps.map(\.id))
     for app in apps {
@@ -76,15 +76,24 @@ public struct TokenReports: Sendable {
     }
   }
 
-  private func report(_ access: Access, _ members: [String: JSONValue], _ identity: String?) async throws -> TokenReport
-  {
+  private func report(_ access: Access, _ reported: ReportedFields, _ identity: String?) async throws -> TokenReport {
     let names = try await customers.find(access.customer)?.settings.reporterFields ?? [:]
-    let report = try TokenReport(members, names)
+    let report = try TokenReport(reported, names)
     if access.scope == .device {
       try await identities.verify(identity, of: report.selector, for: try await pushApps.all(access.customer))
     }
     return report
   }
+}
+
+/// The fields of a report, by the names that the client gave them.
+struct ReportedFields: Sendable {
+  let members: [String: JSONValue]
+  /// Whether they came in a form or a query.
+  let isForm: Bool
+
+  init(_ members: [String: JSONValue]) { (self.members, isForm) = (members, false) }
+  init(_ form: FormFields) { (members, isForm) = (form.attributes, true) }
 }
 
 /// One report, read by the customer's names for its fields. The password is never read.
@@ -93,12 +102,12 @@ private struct TokenReport {
   private let names: [ReporterField: String]
   private let values: [ReporterField: String]
 
-  init(_ members: [String: JSONValue], _ names: [ReporterField: String]) throws {
+  init(_ reported: ReportedFields, _ names: [ReporterField: String]) throws {
     self.names = names
     var values: [ReporterField: String] = [:]
     for field in ReporterField.allCases {
       do {
-        values[field] = try SoftphonePush.text(names[field] ?? field.rawValue, of: members)
+        values[field] = try SoftphonePush.text(names[field] ?? field.rawValue, of: reported.members)
       } catch {
         throw HTTPErrorResponse.badRequest(error.sentence)
       }
@@ -106,7 +115,8 @@ private struct TokenReport {
     guard let selector = values[.selector] else {
       throw HTTPErrorResponse.badRequest("\(names[.selector] ?? ReporterField.selector.rawValue) is missing.")
     }
-    (self.values, self.selector) = (values, selector)
+    self.values = values
+    self.selector = reported.isForm ? SoftphonePush.withPlus(selector) : selector
   }
 
   subscript(_ field: ReporterField) -> String? { values[field] }
@@ -133,14 +143,14 @@ private struct TokenReport {
 
 extension Request {
   /// The fields of a query, of a form, or of a JSON object.
-  func reported() async throws -> [String: JSONValue] {
+  func reported() async throws -> ReportedFields {
     // Whoever asks for the head alone, as scanners of links do, must change nothing.
     guard method != .head else { throw HTTPErrorResponse.badRequest("A report is sent by GET or POST.") }
-    if method == .get { return try FormFields((uri.query ?? "")[...]).attributes }
-    if FormFields.isType(headers[.contentType]) { return try FormFields(try await bytes()).attributes }
+    if method == .get { return ReportedFields(try FormFields((uri.query ?? "")[...])) }
+    if FormFields.isType(headers[.contentType]) { return ReportedFields(try FormFields(try await bytes())) }
     guard case .object(let members) = try JSONValue(json: Array(try await jsonBytes().readableBytesView)) else {
       throw HTTPErrorResponse.badRequest("The body must be a JSON object, or a form.")
     }
-    return members
+    return ReportedFields(members)
   }
 }

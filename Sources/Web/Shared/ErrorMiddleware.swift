@@ -38,7 +38,7 @@ final class ErrorMiddleware: RouterMiddleware {
   ) async throws -> Response {
     let started = Started(method: request.method, isFromPage: request.headers[.origin] != nil)
     guard routes.isExact(request.uri.path) else {
-      return reply(to: started, context.requestID, at: Self.noRoute, .failure(HTTPError(.notFound)))
+      return reply(to: started, context.requestID, at: Self.noRoute, .failure(routes.notFound(at: request.uri.path)))
     }
     if request.method == .options, started.isFromPage, request.headers[.accessControlRequestMethod] != nil,
       let route = routes.openToPages(at: request.uri.path)
@@ -49,7 +49,7 @@ final class ErrorMiddleware: RouterMiddleware {
     do {
       result = .success(try await next(request, context))
     } catch let error as HTTPError where error.status == .notFound && context.endpointPath == Self.noRoute {
-      result = .failure(routes.refusal(ofMethodAt: request.uri.path) ?? error)
+      result = .failure(routes.refusal(ofMethodAt: request.uri.path) ?? routes.notFound(at: request.uri.path))
     } catch {
       result = .failure(error)
     }

@@ -45,6 +45,9 @@ extension HTTPErrorResponse {
 
   public static let notHTTP = badRequest(
     "This is not a valid HTTP request, or its head is too large: 100 fields, 16 KiB each, 32 KiB in all.")
+  /// Where clients take a 404 for something else.
+  static let unknownPath = badRequest("There is nothing at this path. Are its slashes right?")
+
 
   /// More requests a second than the hub answers for one link, key or address.
   /// - Parameter wait: until the next request is answered.

@@ -39,6 +39,7 @@ public final class RouteTable: RouterMethods {
   private var pagePaths: Set<String> = []
   private var strictPaths: [String: StrictRefusal] = [:]
   private var treePaths: [RouterPath] = []
+  private var gatewayPaths: [RouterPath] = []
   /// Of the route that is being added.
   private var bound = BoundKeys.noKey
   private var steps: [(Router<WebRequestContext>) -> Void] = []
@@ -50,7 +51,8 @@ public final class RouteTable: RouterMethods {
   /// The paths of all routes.
   var paths: RoutePaths {
     RoutePaths(
-      entries: entries, directories: directories, pagePaths: pagePaths, strictPaths: strictPaths, treePaths: treePaths)
+      entries: entries, directories: directories, pagePaths: pagePaths, strictPaths: strictPaths, treePaths: treePaths,
+      gatewayPaths: gatewayPaths)
   }
 
   /// Lets a path be asked for with a slash at its end, too. All others match exactly.
@@ -68,6 +70,11 @@ public final class RouteTable: RouterMethods {
   public func refuseOtherMethods(at path: String, with refusal: StrictRefusal = .sentence) {
     strictPaths[RouterPath(path).description] = refusal
   }
+
+  /// Answers paths that have no route with 400 in place of 404, where a 404 means something else to clients. A slash at the end of a path is
+  /// as good as none there.
+  /// - Parameter path: what such paths begin with, slashes that follow each other being one.
+  public func refuseUnknownPaths(below path: RouterPath) { gatewayPaths.append(path) }
 
   /// Adds a route for all paths that begin with one. It reads what is behind it by itself, also where that is no usual path.
   /// - Parameter path: such as `/datasync/v2/{app}/data`; the route is listed as `…/{path}`.
@@ -168,6 +175,8 @@ struct RoutePaths: Sendable {
   let strictPaths: [String: RouteTable.StrictRefusal]
   /// Patterns below which every path has a route.
   let treePaths: [RouterPath]
+  /// What paths begin with at which an unknown one is a 400.
+  let gatewayPaths: [RouterPath]
 
   /// Whether the path is spelled as routes are, without empty segments. The router ignores those, but a proxy's rules do not.
   func isExact(_ path: String) -> Bool {
@@ -177,7 +186,21 @@ struct RoutePaths: Sendable {
       if byte == UInt8(ascii: "/"), previous == byte { return false }
       previous = byte
     }
-    return path.utf8.first == UInt8(ascii: "/") && (previous != UInt8(ascii: "/") || directories.contains(path))
+    return path.utf8.first == UInt8(ascii: "/")
+      && (previous != UInt8(ascii: "/") || directories.contains(path) || isOfGateway(path))
+  }
+
+  private func isOfGateway(_ path: String) -> Bool {
+    guard !gatewayPaths.isEmpty else { return false }
+    let segments = path.split(separator: "/")
+    return gatewayPaths.contains { base in
+      base.count <= segments.count && zip(base, segments).allSatisfy { $0 ~= $1 }
+    }
+  }
+
+  /// The reply to a path that has no route.
+  func notFound(at path: String) -> any Error {
+    isOfGateway(path) ? HTTPErrorResponse.unknownPath : HTTPError(.notFound)
   }
 
   /// Whether the path is at or below a tree's.

@@ -80,6 +80,20 @@ import Wire
         == #"{"message":{"token":"a:b","data":{"source":"carma","formal":"1"},"android":{"priority":"HIGH"}}}"#)
   }
 
+  @Test func `It is told which fields were left out, beside what a message too large has lost`() throws {
+    let account = try account()
+    func reductions(_ fields: [RenderedMessage.Field], info: String? = nil) throws -> String? {
+      let message = RenderedMessage(alert: text("Sale"), info: info.map(text), fields: fields)
+      return try #require(account.prepare(OutgoingPush(token: "a:b", id: UUID(), message: message)).request)
+        .reductions.words
+    }
+    #expect(try reductions([field("formal", "1")]) == nil)
+    let dropped = "fields with names that FCM reserves dropped"
+    #expect(try reductions([field("formal", "1"), field("from", "1")]) == dropped)
+    #expect(
+      try reductions([field("google.x", "1")], info: String(repeating: "x", count: 5000)) == "info dropped, \(dropped)")
+  }
+
   @Test func `A badge that is no number of 32 bits is not counted`() {
     #expect(!json(RenderedMessage(alert: text("A"), badge: Array("9999999999".utf8))).contains("notification_count"))
   }

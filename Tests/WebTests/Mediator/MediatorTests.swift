@@ -1,3 +1,4 @@
+import Content
 import Crypto
 import Foundation
 import Postgres
@@ -108,7 +109,6 @@ import Wire
         (#"{"verb":7,"AppId":"valid.appid","DeviceToken":"ValidToken"}"#, "verb must be a text."),
         ("{\(ok),\"AppId\":\"com.none\"}", "AppId is not known here: add it as a push app."),
         ("{\(ok),\"verb\":\"Reboot\"}", "verb is not known: it begins with Notify, as in NotifyTextMessage."),
-        ("{\(ok),\"url\":\"x\"}", "url has a name that is taken."),
         ("{\(ok),\"verb\":\"NotifyGenericTextMessage\"}", "Message is missing: NotifyGenericTextMessage shows it."),
         (
           gateway.push("NotifyTextMessage", #""Badge":-1"#), "Badge must be a whole number from 0 to 2147483647."
@@ -195,6 +195,85 @@ import Wire
       #expect(try await gateway.server.send("GET", "/k/\(gateway.key)/pnm2").status == 400)
     }
   }
+
+  @Test(arguments: ["NotifyTextMessage", "NotifyGenericTextMessage", "NotifyIncomingCall", "NotifyReprovision"])
+  func `The old service needs verb, AppId and DeviceToken alone`(verb: String) async throws {
+    try await withSoftphoneGateway { gateway in
+      for app in ["valid.appid", SoftphoneGateway.calls] {
+        let token = app == "valid.appid" ? "ValidToken" : SoftphoneGateway.token(1)
+        let reply = try await gateway.post(
+          "", "verb=\(verb)&AppId=\(app)&DeviceToken=\(token)", type: "application/x-www-form-urlencoded")
+        #expect(reply.status == 200 && reply.text == "OK", "\(app): \(reply.text)")
+      }
+      #expect(try gateway.data()["type"] == .string(verb))
+      #expect(try gateway.payload()["type"] == .string(verb))
+    }
+  }
+
+  @Test func `A Selector that is a number keeps its plus sign in forms`() async throws {
+    try await withSoftphoneGateway { gateway in
+      for selector in ["+4930123456", "%2B4930123456"] {
+        let form = "verb=NotifyIncomingCall&AppId=valid.appid&DeviceToken=ValidToken&Selector=\(selector)"
+        #expect(try await gateway.post("", form, type: "application/x-www-form-urlencoded").text == "OK")
+        #expect(try gateway.data()["s"] == "+4930123456")
+      }
+      let owners = try await gateway.bench.database.query("SELECT original_id FROM contact")
+      #expect(try owners.map { try $0.decode(String.self) } == ["+4930123456"])
+    }
+  }
+
+  @Test func `No path of the gateway answers 404, and a slash at its end is as good as none`() async throws {
+    try await withSoftphoneGateway { gateway in
+      let push = gateway.push("NotifyReprovision")
+      let form = "verb=NotifyReprovision&AppId=\(SoftphoneGateway.app)&DeviceToken=\(SoftphoneGateway.token(1))"
+      let type = "application/x-www-form-urlencoded"
+      #expect(try await gateway.send("/send/", push).text == Self.sent)
+      #expect(try await gateway.send("/multisend/", push).text == "[\(Self.sent)]")
+      #expect(try await gateway.post("/", form.replacing("+", with: "%2B"), type: type).text == "OK")
+      let key = gateway.key
+      for path in [
+        "//k/\(key)/pnm2/send", "/k//\(key)/pnm2/send", "/k/\(key)//pnm2/send", "/k/\(key)/pnm2//send",
+        "/k/\(key)/pnm2/send//", "/k/\(key)/pnm2/sends", "/k/\(key)/pnm2/send/x", "/k/\(key)", "/k//pnm2/send", "/k/",
+        "/pnm2/sends", "//pnm2/send", "/pnm2//", "/k/\(key)/pnm3/send",
+      ] {
+        let reply = try await gateway.server.send("POST", path, json: push)
+        #expect(reply.status == 400 && reply.error?.contains("at this path") == true, "\(path): \(reply.status)")
+      }
+      #expect(try await gateway.server.send("POST", "/pnm", json: push).status == 404)
+      #expect(gateway.bench.simulator.apns.requests.count == 3)
+    }
+  }
+
+  @Test func `A dead token is told at once, whatever else its batch waits for`() async throws {
+    // The silent one has no verdict within this time.
+    try await withSoftphoneGateway(patience: .seconds(5)) { gateway in
+      let fcm = gateway.bench.simulator.fcm
+      fcm.unregister(token: "DeadToken")
+      fcm.rule(.token("SilentToken"), .ignore)
+      func push(_ token: String) -> String {
+        gateway.push("NotifyReprovision", to: "valid.appid", token: Data(token.utf8).base64EncodedString())
+      }
+      let reply = try await gateway.send("/multisend", "[\(push("SilentToken")),\(push("DeadToken"))]")
+      guard case .array(let verdicts) = try reply.json else { throw CancellationError() }
+      #expect(verdicts.map { $0.integer("code") } == [500, 404], "\(reply.text)")
+      fcm.answerIgnored()
+    }
+  }
+
+  @Test func `Where most tokens of a list look dead, the app may be at fault, and none is told as dead`() async throws {
+    try await withSoftphoneGateway(patience: .seconds(5)) { gateway in
+      let fcm = gateway.bench.simulator.fcm
+      fcm.rule(.token("Silent"), .ignore)
+      fcm.rule(.token("Dead"), .refuse(.unregistered))
+      let pushes = (["SilentToken"] + (1...60).map { "DeadToken\($0)" }).map { token in
+        gateway.push("NotifyReprovision", to: "valid.appid", token: Data(token.utf8).base64EncodedString())
+      }
+      let reply = try await gateway.send("/multisend", "[\(pushes.joined(separator: ","))]")
+      guard case .array(let verdicts) = try reply.json else { throw CancellationError() }
+      #expect(verdicts.map { $0.integer("code") } == [Int64](repeating: 500, count: 61), "\(reply.text)")
+      fcm.answerIgnored()
+    }
+  }
 }
 
 extension SoftphoneGateway {
@@ -268,6 +347,22 @@ extension SoftphoneGateway {
         let expiry = request.header("apns-expiration").flatMap { Int($0) }
         #expect((expiry != nil) == verb.hasPrefix("NotifyIncomingCall"))
       }
+    }
+  }
+
+  @Test(arguments: ["valid.appid", SoftphoneGateway.app])
+  func `Attributes with names of the hub's own or of FCM's reach the app behind an x`(app: String) async throws {
+    try await withSoftphoneGateway { gateway in
+      let names =
+        MessageTemplate.reservedFields.sorted() + ["from", "message_type", "collapse_key", "google.x", "gcm.y"]
+      let given = names.map { "\"\($0)\":\"\($0)\"" } + [#""type":"t""#, #""x-url":"own""#, #""note":"n""#]
+      let token = app == SoftphoneGateway.app ? SoftphoneGateway.token(1) : "ValidToken"
+      let push = gateway.push("NotifyReprovision", to: app, token: token, given.joined(separator: ","))
+      #expect(try await gateway.send("/send", push).json.integer("code") == 200)
+      let data = try app == SoftphoneGateway.app ? gateway.payload() : gateway.data()
+      for name in names where name != "url" { #expect(data["x-\(name)"] == .string(name), "\(name)") }
+      #expect(data["x-url"] == "own" && data["x-x-url"] == "url" && data["note"] == "n")
+      #expect(data["type"] == "NotifyReprovision" && data["x-type"] == "t" && data["from"] == nil)
     }
   }
 

@@ -63,6 +63,27 @@ import Wire
     }
   }
 
+  @Test(arguments: ["form", "query"])
+  func `A raw plus sign in a token, or before a number, is one`(how: String) async throws {
+    try await withSoftphoneGateway { gateway in
+      // 0xFB 0xEF 0xBE is "++++" in base64.
+      let token = Data([UInt8](repeating: 0xFB, count: 30)).base64EncodedString()
+      let fields = "selector=+4930123456&pushToken=\(token)&pushappid_other=\(SoftphoneGateway.app)"
+      func tell(_ what: String) async throws -> Int {
+        let path = "/k/\(gateway.key)/tokens/\(what)"
+        if how == "query" { return try await gateway.server.send("GET", "\(path)?\(fields)").status }
+        return try await gateway.server.send(
+          "POST", path, headers: [("Content-Type", "application/x-www-form-urlencoded")], body: fields
+        ).status
+      }
+      let reported = try await tell("report")
+      #expect(reported == 204)
+      #expect(try await tokens(gateway, "+4930123456") == ["com.acme.phone fbfbfbfbfbfb"])
+      #expect(try await tell("removal") == 204)
+      #expect(try await tokens(gateway, "+4930123456") == [])
+    }
+  }
+
   @Test func `A phone that has one pair for everything reports it twice, and is one device`() async throws {
     try await withSoftphoneGateway { gateway in
       let token = Data("android-1:APA91b".utf8).base64EncodedString()

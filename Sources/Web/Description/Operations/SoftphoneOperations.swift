@@ -51,7 +51,10 @@ enum SoftphoneOperations {
   private static func form(_ base: String) -> APIOperation {
     operation(
       base, "/pnm2", "sendFormToSoftphone", "Send a push to a softphone by the old service",
-      "Takes the attributes of `send` as `application/x-www-form-urlencoded`, and answers with a word. A blank in the token is a `+`.",
+      """
+      Takes the attributes of `send` as `application/x-www-form-urlencoded`, and answers with a word. It needs `verb`, `AppId` and `DeviceToken` \
+      alone. A blank in the token is a `+`, and so is one before the Selector.
+      """,
       body: nil,
       APIResponse(
         status: .ok,
@@ -125,7 +128,9 @@ enum SoftphoneOperations {
       Schema.Field("ContentType", .string(), isRequired: false, "Some kinds of content are not shown."),
       Schema.Field("Id", .string(), isRequired: false, "The message's or call's id."),
       Schema.Field("ThreadId", .string(), isRequired: false, "Messages with the same name are shown as a group."),
-    ], name: "SoftphonePush", "A push to a softphone. Further attributes reach the app under their own names.")
+    ], name: "SoftphonePush",
+    "A push to a softphone. Further attributes reach the app under their own names, or with `x-` before those that the hub or FCM keep for themselves."
+  )
 
   private static let verdict = Schema.openObject(
     [
