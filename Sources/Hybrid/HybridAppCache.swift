@@ -23,6 +23,8 @@ public final class HybridAppCache: Sendable {
   private let proven: ExpiringCache<UUID, Bool>
   private let unprovenLookups = Mutex(0)
   private let unknown: ExpiringCache<UUID, Bool>
+  /// Apps whose addresses are told of messages without an app key.
+  private let reporting: ExpiringCache<CustomerID, String?>
 
   public init(
     _ database: any Querying, vault: Vault, timeToLive: Duration = .seconds(5),
@@ -33,12 +35,18 @@ public final class HybridAppCache: Sendable {
     known = ExpiringCache(timeToLive: timeToLive, capacity: 1000, now: now)
     proven = ExpiringCache(timeToLive: .seconds(600), capacity: 4096, now: now)
     unknown = ExpiringCache(timeToLive: .seconds(60), capacity: 4096, now: now)
+    reporting = ExpiringCache(timeToLive: timeToLive, capacity: 1000, now: now)
   }
 
   /// The app of the customer that a key names; nil if there is none.
   func app(_ key: UUID, of customer: CustomerID) async throws -> HybridApp? {
     guard key.customerOfAppKey == customer else { return nil }
     return try await entry(key)?.app
+  }
+
+  /// The app whose address is told of messages that name none: the first of the customer's that has an address.
+  func reportApp(_ customer: CustomerID) async throws -> String? {
+    try await reporting.value(customer) { [apps] in try await apps.reporting(customer) }
   }
 
   func cachedEntry(_ key: UUID) -> Entry? { known.cached(key) }
@@ -71,5 +79,8 @@ public final class HybridAppCache: Sendable {
   private struct Unknown: Error {}
 
   /// Forgets every app.
-  public func flush() { known.flush() }
+  public func flush() {
+    known.flush()
+    reporting.flush()
+  }
 }

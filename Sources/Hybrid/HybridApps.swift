@@ -7,6 +7,8 @@ public import Wire
 public struct HybridApp: Sendable, Equatable {
   public let customer: CustomerID
   public let appID: String
+  /// What people call it: the name of the first of its push apps. The app id where it was not read.
+  public internal(set) var name: String
   /// Names the app in requests of phones and gateways.
   public let key: UUID
   /// Of messages that name none.
@@ -148,8 +150,17 @@ public struct HybridApps: Sendable {
   /// The app that a key names; nil if there is none.
   func find(key: UUID) async throws -> HybridApp? {
     guard let customer = key.customerOfAppKey else { return nil }
-    return try await database.query(HybridAppQueries.ofKey, customer.rawValue, key).first
-      .map { try HybridApp($0, customer) }
+    guard let row = try await database.query(HybridAppQueries.ofKey, customer.rawValue, key).first else { return nil }
+    var app = try HybridApp(row, customer)
+    if let named = try await PushApps(database).list(customer).first(where: { $0.appID == app.appID }) {
+      app.name = named.name
+    }
+    return app
+  }
+
+  /// The first of the customer's apps that has an address for status reports; nil if none has.
+  func reporting(_ customer: CustomerID) async throws -> String? {
+    try await database.query(HybridAppQueries.reporting, customer.rawValue).first?.decode(String.self)
   }
 
   /// Enables Hybrid Messaging for an app.
@@ -273,7 +284,7 @@ public struct HybridApps: Sendable {
 
 /// Statements on `hybrid_app`. `$1` is the customer; where one app is meant, `$2` is its app id.
 enum HybridAppQueries {
-  static let all: [Statement] = [add, change, rotate, lock, list, find, ofKey, knowsZone, wrongCodes]
+  static let all: [Statement] = [add, change, rotate, lock, list, find, ofKey, reporting, knowsZone, wrongCodes]
 
   private static let columns = """
     app_id, app_key, message_type, sender, pin_text, voice_text, moved_text, pin_digits, clock_zone, pins_per_hour,
@@ -331,6 +342,12 @@ enum HybridAppQueries {
     "hybrid_app.of_key", .read,
     "SELECT \(columns) FROM hybrid_app WHERE customer_id = $1::bigint AND app_key = $2::uuid")
 
+  static let reporting = Statement(
+    "hybrid_app.reporting", .read,
+    """
+    SELECT app_id FROM hybrid_app WHERE customer_id = $1::bigint AND status_url IS NOT NULL ORDER BY app_id LIMIT 1
+    """)
+
   /// Of the apps `$2`: wrong codes of the last hour, all codes, and when the first of the wrong ones came.
   static let wrongCodes = Statement(
     "hybrid_app.wrong_codes", .read,
@@ -355,7 +372,8 @@ extension HybridApp {
       String.self, UUID.self, String.self, String?.self, String.self, String.self, String.self, Int16.self,
       String.self, Int32.self, Int32.self, String?.self, Bytes.self, Bytes?.self, Date.self, Date.self)
     self.init(
-      customer: customer, appID: appID, key: key, messageType: HybridMessageType(rawValue: type) ?? .standard,
+      customer: customer, appID: appID, name: appID, key: key,
+      messageType: HybridMessageType(rawValue: type) ?? .standard,
       sender: sender, pinText: pinText, voiceText: voiceText, movedText: movedText,
       pinDigits: Int(pinDigits), clockZone: clockZone, pinsPerHour: Int(pinsPerHour),
       registrationsPerHour: Int(registrationsPerHour), statusURL: statusURL,

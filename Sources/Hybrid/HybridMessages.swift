@@ -179,6 +179,8 @@ public final class HybridMessages: Sendable {
     let all = pushApps + [fallback].compactMap(\.self)
     guard !all.isEmpty else { return .failure(.noProvider) }
     let isCritical = kind == .critical
+    let reportApp =
+      if let app { app.statusURL.map { _ in app.appID } } else { try await hybridApps.reportApp(customer) }
     return .success(
       HybridRoute(
         apps: all,
@@ -186,7 +188,7 @@ public final class HybridMessages: Sendable {
           kind: kind.rawValue, appID: app?.appID, fallback: fallback?.id,
           fallbackDelay: isCritical ? confirmationTime : nil,
           onUncertain: isCritical || fallback == nil ? .resend : .skip,
-          isReported: app?.statusURL != nil), kind: kind, sms: sms))
+          reportApp: reportApp), kind: kind, sms: sms))
   }
 
   /// How long a one-time password is good for, in seconds.

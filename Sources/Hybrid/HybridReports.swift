@@ -24,6 +24,8 @@ struct HybridReport: Sendable {
   let attempts: Int
   let number: PhoneNumber
   let reference: String?
+  /// Why it was not delivered, as the provider or push service said; nil if that is not known.
+  let reason: String?
 }
 
 /// The outbox of status reports.
@@ -45,12 +47,12 @@ struct HybridReports: Sendable {
     try await database.query(
       HybridReportQueries.begin, address.app.customer.rawValue, address.app.appID, address.url
     ).compactMap { row in
-      let (sendout, message, status, at, attempts, number, reference) = try row.decode(
-        Int64.self, Int32.self, String.self, Date.self, Int32.self, String.self, String?.self)
+      let (sendout, message, status, at, attempts, number, reference, reason) = try row.decode(
+        Int64.self, Int32.self, String.self, Date.self, Int32.self, String.self, String?.self, String?.self)
       guard let number = PhoneNumber(number) else { return nil }
       return HybridReport(
         sendout: sendout, message: message, status: status, at: at, attempts: Int(attempts), number: number,
-        reference: reference)
+        reference: reference, reason: reason)
     }
   }
 
@@ -94,7 +96,8 @@ enum HybridReportQueries {
                     WHERE r.customer_id = a.customer_id AND r.app_id = a.app_id AND r.not_before <= now())
     """)
 
-  /// Begins up to 16 reports of the app `$2`, if `$3` still is its address. Skips those that others have locked.
+  /// Begins up to 16 reports of the app `$2`, if `$3` still is its address. Skips those that others have locked. The last column says why a
+  /// message was not delivered: by its SMS, or without one by its first push.
   static let begin = Statement(
     "hybrid.begin_reports", .write,
     """
@@ -114,12 +117,16 @@ enum HybridReportQueries {
        WHERE r.customer_id = $1::bigint AND r.sendout_id = due.sendout_id AND r.message_no = due.message_no
          AND r.status = due.status
       RETURNING r.sendout_id, r.message_no, r.status, r.created_at, r.attempts)
-    SELECT begun.sendout_id, begun.message_no, begun.status, begun.created_at, begun.attempts, h.number, h.reference
+    SELECT begun.sendout_id, begun.message_no, begun.status, begun.created_at, begun.attempts, h.number, h.reference, p.reason
       FROM begun
-     CROSS JOIN LATERAL (SELECT number, reference FROM hybrid_message
+     CROSS JOIN LATERAL (SELECT number, reference, coalesce(fallback_no, push_nos[1]) AS push_no FROM hybrid_message
                           WHERE customer_id = $1::bigint AND sendout_id = begun.sendout_id
                             AND message_no = begun.message_no
                          OFFSET 0) AS h
+      LEFT JOIN LATERAL (SELECT coalesce(push.delivery_reason, push.reason) AS reason FROM push
+                          WHERE push.customer_id = $1::bigint AND push.sendout_id = begun.sendout_id
+                            AND push.push_no = h.push_no AND begun.status IN ('Rejected', 'Failed')
+                         OFFSET 0) AS p ON true
     """)
 
   static let end = Statement(

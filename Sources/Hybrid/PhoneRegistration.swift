@@ -47,7 +47,7 @@ public struct PhoneRegistration: Sendable {
       deviceID: phone.text, msisdn: number?.international, platform: platform.rawValue,
       registrationStatus: status.rawValue,
       created: Timestamp(createdAt), registeredForPushNotification: device != nil, appKey: app.key.text,
-      appName: app.appID, userAgent: userAgent)
+      appName: app.name, userAgent: userAgent)
   }
 }
 

@@ -149,15 +149,21 @@ public struct StatusReporter: Service {
   /// Half a minute, doubled with each attempt up to six hours.
   static func delay(after attempts: Int) -> Duration { .seconds(min(30 << min(attempts - 1, 10), 6 * 3600)) }
 
-  /// CM's status report.
+  /// CM's status report. Reasons of providers begin with their code, as in `23 bad number`.
   static func json(_ report: HybridReport) -> [UInt8] {
+    let reason = report.reason ?? ""
+    let digits = reason.utf8.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    let hasCode = !digits.isEmpty && [nil, UInt8(ascii: " ")].contains(reason.utf8.dropFirst(digits.count).first)
+    let code = hasCode ? String(decoding: digits, as: UTF8.self) : ""
+    let words = hasCode ? String(decoding: reason.utf8.dropFirst(digits.count + 1), as: UTF8.self) : reason
     let value: JSONValue = [
       "messages": [
         "msg": [
           "received": .string(report.at.formatted(.iso8601)), "to": .string(report.number.international),
           "reference": .string(report.reference ?? ""),
           "status": [
-            "code": .string("\(code(of: report.status))"), "errorCode": "", "errorDescription": .string(report.status),
+            "code": .string("\(Self.code(of: report.status))"), "errorCode": .string(code),
+            "errorDescription": .string(words.isEmpty ? report.status : words),
           ], "operator": "",
         ]
       ]

@@ -210,6 +210,7 @@ import Wire
         ("DateTime ge datetime'2016-05-22T18:02:45.427'", [a, b, c]),
         ("DateTime lt datetime'2016-05-22T18:03'", [a]),
         ("DateTime eq datetimeoffset'2016-05-22T20:02:45.427+02:00'", [a]),
+        ("DateTime eq datetimeoffset'2016-05-22T20:02:45.427 02:00'", [a]),
         ("DateTime lt DATETIME'2017-01-01'", [a, b]), ("datetime'2017-01-01T00:00:00Z' le DateTime", [c]),
         ("Status eq 'Failed' or Sender eq 'Shop'", [b, c]), ("Recipient eq '0031612345678'", [a, b, c]),
         ("UpdateID eq '7000000000001'", [a]), ("ID eq guid'00000000-0000-0000-0000-000000000002'", [b]),

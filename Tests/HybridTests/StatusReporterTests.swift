@@ -1,13 +1,15 @@
 import Delivery
 import Foundation
-import Hybrid
 import Postgres
 import Providers
+import Registry
 import Simulator
 import Support
 import Locking
 import Testing
 import Wire
+
+@testable import Hybrid
 
 @Suite struct StatusReporterTests {
   @Test func `A status is posted in the form of CM's status reports until it is taken`() async throws {
@@ -33,6 +35,63 @@ import Wire
       #expect(message.string("to") == "0031610000001" && message.string("reference") == "order7")
       #expect(message["status"] == ["code": "0", "errorCode": "", "errorDescription": "Accepted"])
     }
+  }
+
+  @Test func `A report says by the provider's code and words why a message was not delivered`() async throws {
+    try await withHybridBench(statusURL: "https://crm.example.com/status") { hybrid in
+      try await hybrid.addNumbers(2)
+      hybrid.simulator.apns.rule(.token("cc"), .refuse(status: 400, reason: "PayloadEmpty"), times: 1)
+      try await hybrid.send(hybrid.message(1, channels: [.sms], reference: "refused"))
+      _ = try await hybrid.until { $0[0].status == "Rejected" }
+      try await hybrid.send(hybrid.message(2, channels: [.sms], reference: "undelivered"))
+      _ = try await hybrid.until { $0[1].status == "Accepted" }
+      let (sendout, push) = try await hybrid.bench.database.query(
+        "SELECT sendout_id, fallback_no FROM hybrid_message WHERE reference = 'undelivered'")[0].decode(
+          Int64.self, Int32.self)
+      let report = DeliveryReport(
+        sendout: SendoutID(sendout), push: PushNumber(Int64(push)), app: hybrid.sms.id, isDelivered: false,
+        reason: "23 bad number")
+      #expect(try await DeliveryReports(hybrid.bench.pool).record(hybrid.bench.customer, [report]).count == 1)
+      let posts = Posts(refusals: 0)
+      _ = try await posts.reporter(hybrid).postDue()
+      let told = try posts.all.compactMap { try JSONValue(parsing: Array($0.body.utf8))["messages"]?["msg"] }
+      func statuses(_ reference: String) -> [JSONValue?] {
+        told.filter { $0.string("reference") == reference }.map { $0["status"] }
+      }
+      #expect(statuses("refused") == [["code": "1", "errorCode": "", "errorDescription": "PayloadEmpty"]])
+      #expect(statuses("undelivered").contains(["code": "0", "errorCode": "", "errorDescription": "Accepted"]))
+      #expect(statuses("undelivered").contains(["code": "3", "errorCode": "23", "errorDescription": "bad number"]))
+    }
+  }
+
+  @Test func `A message without an app key is told to the customer's first address`() async throws {
+    try await withHybridBench(statusURL: "https://crm.example.com/status") { hybrid in
+      try await hybrid.addNumbers(1)
+      try await hybrid.send(hybrid.message(1, reference: "keyless", hasKey: false))
+      _ = try await hybrid.until { $0[0].status == "Accepted" }
+      let posts = Posts(refusals: 0)
+      #expect(try await posts.reporter(hybrid).postDue() == 1)
+      #expect(posts.all.map(\.url) == ["https://crm.example.com/status"])
+      #expect(posts.all.allSatisfy { $0.body.contains(#""reference":"keyless""#) })
+      // Phones of the app do not see it all the same.
+      let apps = try await hybrid.bench.database.query("SELECT app_id FROM hybrid_message")
+      #expect(try apps.map { try $0.decode(String?.self) } == [nil])
+    }
+  }
+
+  @Test(
+    arguments: [
+      ("23 bad number", "23", "bad number"),
+      ("37 opted out (national blacklist)", "37", "opted out (national blacklist)"),
+      ("30006 landline", "30006", "landline"), ("23", "23", "Failed"), ("UNREGISTERED", "", "UNREGISTERED"),
+      ("4xx", "", "4xx"), ("", "", "Failed"), (nil, "", "Failed"),
+    ] as [(String?, String, String)])
+  func `A reason that begins with a number has a code`(reason: String?, code: String, words: String) throws {
+    let report = HybridReport(
+      sendout: 1, message: 1, status: "Failed", at: Date(), attempts: 1, number: HybridBench.number(1), reference: nil,
+      reason: reason)
+    let status = try JSONValue(json: StatusReporter.json(report))["messages"]?["msg"]?["status"]
+    #expect(status == ["code": "3", "errorCode": .string(code), "errorDescription": .string(words)])
   }
 
   @Test func `A report whose hub was killed is posted by another, and one of 7 days is dropped`() async throws {

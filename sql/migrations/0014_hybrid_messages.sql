@@ -19,7 +19,7 @@ CREATE TABLE hybrid_message (
   unsettled    int2        NOT NULL DEFAULT 0,
   fallback_no  int4,
   fallback_reason text     CONSTRAINT hybrid_message_fallback_reason_known CHECK (fallback_reason IN ('sms_only', 'no_device', 'push_failed', 'unconfirmed')),
-  is_reported  boolean     NOT NULL DEFAULT false,
+  report_app   text,
   push_nos     int4[]      NOT NULL DEFAULT '{}',
   PRIMARY KEY (customer_id, sendout_id, message_no)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02);
@@ -44,7 +44,7 @@ COMMENT ON COLUMN hybrid_message.read_at      IS 'When it was read, as a device 
 COMMENT ON COLUMN hybrid_message.unsettled    IS 'How many of its pushes, its fallback included, have no final outcome; of use until one is accepted. One row counts them, so that of pushes that settle at the same time one is the last.';
 COMMENT ON COLUMN hybrid_message.fallback_no  IS 'Its push by SMS; NULL for none.';
 COMMENT ON COLUMN hybrid_message.fallback_reason IS 'Why it goes by SMS, if it does. sms_only: nothing else was asked for; no_device: no phone has the app with this number; push_failed: every push failed; unconfirmed: no device confirmed it in time.';
-COMMENT ON COLUMN hybrid_message.is_reported  IS 'Whether the customer is told of each status.';
+COMMENT ON COLUMN hybrid_message.report_app   IS 'The app id of the app whose address is told of each status; NULL for none. A message without an app key has that of another app of the customer.';
 COMMENT ON COLUMN hybrid_message.push_nos     IS 'Its pushes, its SMS among them, as in the table message: phones list messages with their update ids, and so read one table.';
 
 CREATE TABLE hybrid_report (
@@ -64,7 +64,7 @@ COMMENT ON COLUMN hybrid_report.customer_id IS 'The customer.';
 COMMENT ON COLUMN hybrid_report.sendout_id  IS 'The stream of the message.';
 COMMENT ON COLUMN hybrid_report.message_no  IS 'The message.';
 COMMENT ON COLUMN hybrid_report.status      IS 'What is reported: a status of hybrid_message, or Read. Each is reported once.';
-COMMENT ON COLUMN hybrid_report.app_id      IS 'The app of the message, whose address gets the report.';
+COMMENT ON COLUMN hybrid_report.app_id      IS 'The app whose address gets the report: report_app of the message.';
 COMMENT ON COLUMN hybrid_report.created_at  IS 'When the message got the status.';
 COMMENT ON COLUMN hybrid_report.attempts    IS 'How often a hub began to post it.';
 COMMENT ON COLUMN hybrid_report.not_before  IS 'Earliest moment of the next attempt. A hub that begins one moves it ahead, so that no other posts it meanwhile.';

@@ -15,7 +15,7 @@ enum HybridQueries {
   ///
   /// `$14` is the fallback's app, one of `$3`; NULL for none. Where a contact has other devices, its push there waits: for `$22` seconds,
   /// or without limit if that is NULL. `$15` to `$18` are digits, senders, texts and counts of parts; `$19` is the app id, `$20` the
-  /// kind, and `$21` says whether the customer is told of statuses.
+  /// kind, and `$21` the app whose address is told of statuses; NULL for none.
   ///
   /// Joins of messages with their counts are FULL, which the condition turns into LEFT: PostgreSQL knows no nested loop for them. It
   /// expects one message, and a loop over the 40,000 pairs of 200 messages takes longer than all the rest.
@@ -67,19 +67,19 @@ enum HybridQueries {
          WHERE coalesce(w.verdict, -1) = 0),
       hybrid AS (
         INSERT INTO hybrid_message (customer_id, sendout_id, message_no, app_id, number, sender, body, kind, parts, reference, status,
-                                    unsettled, fallback_no, fallback_reason, is_reported, push_nos)
+                                    unsettled, fallback_no, fallback_reason, report_app, push_nos)
         SELECT $1::bigint, $2::bigint, w.message_no, $19::text, w.number, w.sender, w.text, $20::text, w.parts, w.reference,
                CASE WHEN n.count IS NULL THEN 'Failed' ELSE 'Sent' END, coalesce(n.count, 0), n.fallback_no,
                CASE WHEN n.fallback_no IS NULL THEN NULL WHEN cardinality($3::bigint[]) = 1 THEN 'sms_only'
                     WHEN NOT n.waits THEN 'no_device' WHEN $22::float8 IS NULL THEN 'push_failed' ELSE 'unconfirmed' END,
-               $21::bool, coalesce(n.push_nos, '{}')
+               $21::text, coalesce(n.push_nos, '{}')
           FROM wanted w FULL JOIN counted n ON n.message_no = w.message_no
          WHERE coalesce(w.verdict, -1) = 0),
       reported AS (
         INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
-        SELECT $1::bigint, $2::bigint, w.message_no, 'Failed', $19::text
+        SELECT $1::bigint, $2::bigint, w.message_no, 'Failed', $21::text
           FROM wanted w FULL JOIN counted n ON n.message_no = w.message_no
-         WHERE coalesce(w.verdict, -1) = 0 AND $21::bool AND n.count IS NULL),
+         WHERE coalesce(w.verdict, -1) = 0 AND $21::text IS NOT NULL AND n.count IS NULL),
       batch AS (
         INSERT INTO push_batch (customer_id, sendout_id, batch_no, push_app_id, sandbox, first_push, last_push, queued, waiting,
                                 state, not_before, expires_at, hub_id, claims, claimed_at, lease_until, sent_to)
@@ -177,7 +177,7 @@ enum HybridQueries {
        WHERE h.customer_id = $1::bigint AND h.sendout_id = c.sendout_id AND h.message_no = c.message_no
          AND (h.status <> CASE WHEN $7::bool THEN 'Delivered' ELSE 'Failed' END AND ($7::bool OR h.status <> 'Delivered')
               OR h.read_at IS NULL AND c.read_at IS NOT NULL)
-      RETURNING h.sendout_id, h.message_no, h.app_id, h.is_reported, h.status, c.status AS status_before,
+      RETURNING h.sendout_id, h.message_no, h.report_app, h.status, c.status AS status_before,
                 c.was_read_at IS NULL AND c.read_at IS NOT NULL AS is_read),
     cancelled AS (
       UPDATE push
@@ -200,9 +200,9 @@ enum HybridQueries {
        WHERE push_batch.customer_id = $1::bigint AND push_batch.sendout_id = c.sendout_id AND push_batch.batch_no = c.batch_no),
     reported AS (
       INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
-      SELECT $1::bigint, sendout_id, message_no, status, app_id FROM told WHERE is_reported AND status <> status_before
+      SELECT $1::bigint, sendout_id, message_no, status, report_app FROM told WHERE report_app IS NOT NULL AND status <> status_before
       UNION ALL
-      SELECT $1::bigint, sendout_id, message_no, 'Read', app_id FROM told WHERE is_reported AND is_read
+      SELECT $1::bigint, sendout_id, message_no, 'Read', report_app FROM told WHERE report_app IS NOT NULL AND is_read
       ON CONFLICT DO NOTHING)
     SELECT coalesce(array_agg(place), '{}') FROM known
     """)
@@ -233,14 +233,14 @@ enum HybridQueries {
         FROM (SELECT DISTINCT sendout_id, message_no FROM locked) AS l
        WHERE h.customer_id = $1::bigint AND h.sendout_id = l.sendout_id AND h.message_no = l.message_no
          AND h.status IN ('Sent', 'Accepted')
-      RETURNING h.sendout_id, h.message_no, h.app_id, h.is_reported),
+      RETURNING h.sendout_id, h.message_no, h.report_app),
     expired AS (
       UPDATE message SET expires_at = 'epoch'
         FROM (SELECT DISTINCT sendout_id, message_no FROM told WHERE \(few("sendout_id", "message_no")) OFFSET 0) AS told
        WHERE message.customer_id = $1::bigint AND message.sendout_id = told.sendout_id
          AND message.message_no = told.message_no)
     INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
-    SELECT $1::bigint, sendout_id, message_no, 'Cancelled', app_id FROM told WHERE is_reported
+    SELECT $1::bigint, sendout_id, message_no, 'Cancelled', report_app FROM told WHERE report_app IS NOT NULL
     ON CONFLICT DO NOTHING
     """)
 
@@ -307,10 +307,10 @@ enum HybridSettlement {
                WHERE \(HybridQueries.few("message_no", "count")) OFFSET 0) AS m
        WHERE h.customer_id = $1::bigint AND h.sendout_id = $2::bigint AND h.message_no = m.message_no
          AND \(BatchQueries.within("h.message_no", "message_no", of: "stopped_message"))
-      RETURNING h.message_no, h.app_id, h.is_reported, h.status, m.status AS status_before),
+      RETURNING h.message_no, h.report_app, h.status, m.status AS status_before),
     reported AS (
       INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
-      SELECT $1::bigint, $2::bigint, message_no, status, app_id FROM told WHERE is_reported AND status <> status_before
+      SELECT $1::bigint, $2::bigint, message_no, status, report_app FROM told WHERE report_app IS NOT NULL AND status <> status_before
       ON CONFLICT DO NOTHING)
     """
   }
@@ -352,7 +352,7 @@ enum HybridSettlement {
         FROM (SELECT * FROM ended WHERE \(HybridQueries.few("message_no", "pushes")) OFFSET 0) AS e
        WHERE h.customer_id = $1::bigint AND h.sendout_id = $2::bigint AND h.message_no = e.message_no
          AND \(BatchQueries.within("h.message_no", "message_no", of: "ended"))
-      RETURNING h.message_no, h.fallback_no, h.kind, h.status, h.unsettled, h.app_id, h.is_reported,
+      RETURNING h.message_no, h.fallback_no, h.kind, h.status, h.unsettled, h.report_app,
                 e.status AS status_before, e.is_pushed),
     choice AS MATERIALIZED (
       SELECT fallback_no, is_pushed AND kind = 'default' AS is_over, now() AS now
@@ -383,7 +383,7 @@ enum HybridSettlement {
          AND push_batch.batch_no = c.batch_no AND \(BatchQueries.within("push_batch.batch_no", "batch_no", of: "batch"))),
     reported AS (
       INSERT INTO hybrid_report (customer_id, sendout_id, message_no, status, app_id)
-      SELECT $1::bigint, $2::bigint, message_no, status, app_id FROM told WHERE is_reported AND status <> status_before
+      SELECT $1::bigint, $2::bigint, message_no, status, report_app FROM told WHERE report_app IS NOT NULL AND status <> status_before
       ON CONFLICT DO NOTHING)
     """
   }

@@ -13,19 +13,20 @@ public struct HybridTraits: Sendable, Hashable {
   public let fallbackDelay: Duration?
   /// What becomes of a fallback that was sent, perhaps, and never answered. Other pushes are sent again.
   public let onUncertain: UncertainPolicy
-  /// Whether the customer is told of each status.
-  public let isReported: Bool
+  /// The app whose address is told of each status; nil for none. It is the app that they named, or for messages that named none another one
+  /// of the customer.
+  public let reportApp: String?
 
   public init(
     kind: String, appID: String?, fallback: PushAppID?, fallbackDelay: Duration?, onUncertain: UncertainPolicy,
-    isReported: Bool
+    reportApp: String?
   ) {
     self.kind = kind
     self.appID = appID
     self.fallback = fallback
     self.fallbackDelay = fallbackDelay
     self.onUncertain = onUncertain
-    self.isReported = isReported
+    self.reportApp = reportApp
   }
 }
 

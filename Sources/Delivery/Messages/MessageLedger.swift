@@ -322,7 +322,7 @@ extension Querying {
       messages.map { JSONB($0.body) }, messages.map(\.ttl), messages.map(\.reference), Int32(clamping: ledger.room),
       traits.fallback?.rawValue, details.map { $0?.number.digits }, details.map { $0?.sender },
       details.map { $0?.text },
-      details.map { $0?.parts }, traits.appID, traits.kind, traits.isReported, traits.fallbackDelay?.inSeconds)
+      details.map { $0?.parts }, traits.appID, traits.kind, traits.reportApp, traits.fallbackDelay?.inSeconds)
   }
 }
 

@@ -1,3 +1,5 @@
+import Wire
+
 /// A word of an OData expression (OData v3, "URL Conventions", section 5), and where it begins.
 struct ODataToken: Sendable, Equatable {
   enum Kind: Sendable, Equatable {
@@ -145,7 +147,7 @@ struct PhoneMoment: Sendable, Equatable {
   /// - Returns: nil if it is no moment of the calendar.
   init?(_ text: String) {
     let pattern =
-      #/(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,7}))?)?)?(Z|z|[+-]\d{2}:?\d{2})?/#
+      #/(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,7}))?)?)?(Z|z|[ +-]\d{2}:?\d{2})?/#
     guard text.utf8.count <= 40, text.utf8.allSatisfy({ $0 < 0x80 }), let match = text.wholeMatch(of: pattern),
       let year = Int(match.1), let month = Int(match.2), let day = Int(match.3)
     else { return nil }
@@ -160,7 +162,8 @@ struct PhoneMoment: Sendable, Equatable {
       guard digits.isEmpty || (Int(digits.prefix(2)) ?? 99) <= 14 && (Int(digits.suffix(2)) ?? 99) <= 59 else {
         return nil
       }
-      sql += digits.isEmpty ? "+00" : zone
+      // A query makes a blank of a plus sign that is not encoded.
+      sql += digits.isEmpty ? "+00" : zone.first == " " ? "+\(zone.dropFirst())" : String(zone)
     }
     self.sql = sql
     hasZone = match.8 != nil

@@ -98,6 +98,6 @@ extension MessageService {
 extension HybridTraits {
   /// As they are in the name of a stream.
   fileprivate var words: String {
-    "numbers/\(kind)/\(fallback.map(\.description) ?? "-")/\(isReported ? "reported" : "-")/\(appID ?? "-")"
+    "numbers/\(kind)/\(fallback.map(\.description) ?? "-")/\(reportApp ?? "-")/\(appID ?? "-")"
   }
 }

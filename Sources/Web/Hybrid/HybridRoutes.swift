@@ -176,12 +176,12 @@ public struct HybridRoutes: RouteSet {
 }
 
 extension HybridRoutes {
-  /// Names and values of a query; what is not percent-encoded UTF-8 is refused.
+  /// Names and values of a query, in which a plus sign is a blank; what is not percent-encoded UTF-8 is refused.
   private static func options(of query: String?) throws -> [(name: String, value: String)] {
     try (query ?? "").split(separator: "&").map { option in
       let name = option.prefix { $0 != "=" }
-      guard let decodedName = PathPart.decode(name), let value = PathPart.decode(option.dropFirst(name.count + 1))
-      else {
+      let blanks = option.dropFirst(name.count + 1).replacing("+", with: " ")
+      guard let decodedName = PathPart.decode(name), let value = PathPart.decode(blanks[...]) else {
         throw HTTPErrorResponse.badRequest("The query is not percent-encoded UTF-8.")
       }
       return (decodedName, value)
@@ -194,6 +194,11 @@ extension HTTPErrorResponse {
   static let badSignature = HTTPErrorResponse(
     .unauthorized, "The request is not signed by a known app, or its clock is wrong.",
     headers: [.wwwAuthenticate: "MAC"])
+
+  /// Signatures count seconds and cover no body: two requests of a phone in one second have the same.
+  static let signedTwice = HTTPErrorResponse(
+    .tooManyRequests, "Another request of this phone was signed for the same second. Sign this one again in a second.",
+    headers: [.retryAfter: "1"])
 
   static let noPlatform = badRequest("User-Agent must name the platform: iOS, Android or WindowsPhone.")
 

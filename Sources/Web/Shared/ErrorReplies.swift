@@ -97,7 +97,7 @@ public enum ErrorReplies {
     case .appTaken: .conflict("Hybrid Messaging is enabled for this appId already.")
     case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
     case .deviceUnknown: .badRequest(HTTPErrorResponse.noRegistration)
-    case .signatureReused: .badSignature
+    case .signatureReused: .signedTwice
     case .tooManyPINs(let wait), .tooManyRegistrations(let wait): .tooManyRequests(after: wait)
     case .noPIN: .badRequest("No PIN was sent to this number, or it is no longer good. PUT its Msisdn first.")
     case .noSMS: .conflict("No SMS can be sent: the customer has no provider of SMS, or the number takes none.")

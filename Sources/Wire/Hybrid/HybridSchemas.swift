@@ -44,7 +44,7 @@ public enum HybridSchemas {
           "How far its number is verified."),
         Schema.Field("Created", .string(), "When it was registered, in UTC."),
         Schema.Field("RegisteredForPushNotification", Schema(.boolean), "Whether it gets pushes of its number."),
-        Schema.Field("AppKey", .string(), "The app."), Schema.Field("AppName", .string(), "The app's appId."),
+        Schema.Field("AppKey", .string(), "The app."), Schema.Field("AppName", .string(), "The app's name."),
         Schema.Field("UserAgent", .string(), "Of its last change."),
       ], others: nil, count: nil),
     name: "DeviceRegistration", description: "A phone.")

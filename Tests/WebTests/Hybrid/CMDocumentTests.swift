@@ -188,7 +188,7 @@ import Wire
     return """
       {"DeviceID":"\(try #require(phone.deviceID))","Msisdn":\(msisdn),"Platform":"\(platform)",\
       "RegistrationStatus":"\(status)","Created":"\(try #require(try added.json.string("Created")))",\
-      "RegisteredForPushNotification":\(isDevice),"AppKey":"\(phone.appKey)","AppName":"com.acme.app",\
+      "RegisteredForPushNotification":\(isDevice),"AppKey":"\(phone.appKey)","AppName":"Acme",\
       "UserAgent":"\(phone.userAgent)"}
       """
   }

@@ -86,6 +86,21 @@ import Wire
     }
   }
 
+  @Test func `A plus sign in a filter is a blank, and an encoded one a plus sign`() async throws {
+    try await withPhoneServer { phones in
+      let phone = try await phones.phone(verified: "0031612345678")
+      for text in ["two words", "a+b"] { try await phones.addMessage(text, to: "31612345678") }
+      for (filter, expected) in [
+        ("Body+eq+'two+words'", ["two words"]), ("Body%20eq%20'two%20words'", ["two words"]),
+        ("Body+eq+'a%2Bb'", ["a+b"]), ("Body+eq+'a+b'", []), ("substringof('o+w',Body)", ["two words"]),
+        ("DateTime+gt+datetimeoffset'2016-01-01T00:00:00+01:00'", ["a+b", "two words"]),
+      ] as [(String, [String])] {
+        let reply = try await phone.send("GET", "/v1.0/messages?$filter=\(filter)")
+        #expect(try reply.json.items.compactMap { $0.string("Body") }.sorted() == expected, "\(filter): \(reply.text)")
+      }
+    }
+  }
+
   @Test func `A confirmation reaches its message, again and again, with one signature for many phones`() async throws {
     try await withPhoneServer { phones in
       let confirmations = Confirmations()

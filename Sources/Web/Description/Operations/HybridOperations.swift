@@ -96,7 +96,8 @@ enum HybridOperations {
       number gets three SMS an hour and ten a day; phones of one address get twenty an hour. Fifteen wrong codes a day are taken of a \
       number, twenty an hour of the app's phones at an address, and of the app a tenth of its PINs an hour.
 
-      A signature that was used before is taken only with the same body.
+      A signature that was used before is taken only with the same body, since it covers no body and counts seconds. Another body gets 429: sign \
+      it again in a second.
       """,
     parameters: [device, userAgent],
     requestBody: APIContent(HybridSchemas.registration, examples: registrationExamples),
