@@ -63,33 +63,42 @@ public struct DataTree: Sendable {
     public let json: [UInt8]
     /// Of a large value the memory that it takes: to be held until it has been sent.
     public let memory: ByteReservation?
+    /// The entity tag, which another value has not. Large values have none, since a write would have to read them to compare it.
+    public let tag: String?
   }
 
   /// The value at a place; null if there is none.
   ///
   /// Large ones are read on connections of their own, one of a customer at a time, and their replies have a budget by customer.
+  /// - Parameter isShallow: whether its children are told by their names alone, each being true.
   /// - Throws: `SubscriptionsError.valueTooLarge`, before it is read; `.invalid` for a path that is not in Unicode's form NFC; what
   ///   `DatabaseUnavailable` recognizes when the customer reads too much already.
-  public func read(_ customer: CustomerID, app: String, at path: DatasyncPath) async throws -> Reading {
+  public func read(
+    _ customer: CustomerID, app: String, at path: DatasyncPath, isShallow: Bool = false
+  ) async throws -> Reading {
     try await Self.requireNormalized([path.stored], pool)
     let size = try await Self.sizes(pool, customer, app, of: [path.stored], upTo: Self.fewLeaves + 1)[0]
-    if size.leaves <= Self.fewLeaves, size.bytes <= Self.fewBytes {
+    if !size.isLarge {
       let value = try await Self.values(pool, customer, app, at: [path.stored], most: Self.mostPlaces)[0]
-      return Reading(json: value.json, memory: nil)
+      let json = value.json
+      return Reading(
+        json: isShallow ? value.shallow.json : json, memory: nil, tag: WriteCondition.tag(of: json))
     }
     return try await largeReads.withPermit(customer) {
-      try await largeRead.withPermit { try await readLarge(customer, app: app, at: path) }
+      try await largeRead.withPermit { try await readLarge(customer, app: app, at: path, isShallow: isShallow) }
     }
   }
 
-  private func readLarge(_ customer: CustomerID, app: String, at path: DatasyncPath) async throws -> Reading {
+  private func readLarge(
+    _ customer: CustomerID, app: String, at path: DatasyncPath, isShallow: Bool
+  ) async throws -> Reading {
     let size = try await Self.sizes(reading, customer, app, of: [path.stored], upTo: Self.mostLeaves + 1)[0]
     guard size.leaves <= Self.mostLeaves, size.bytes <= Self.longestRead else {
       throw SubscriptionsError.valueTooLarge(leaves: Self.mostLeaves, bytes: Self.longestRead)
     }
     let memory = try largeReplies.reserve(size.bytes, for: customer)
     let value = try await Self.values(reading, customer, app, at: [path.stored], most: Self.mostPlaces)[0]
-    return Reading(json: value.json, memory: memory)
+    return Reading(json: isShallow ? value.shallow.json : value.json, memory: memory, tag: nil)
   }
 
   /// - Throws: `SubscriptionsError.notNormalized`.
@@ -111,6 +120,7 @@ public struct DataTree: Sendable {
     var pathBytes: Int
 
     var bytes: Int { valueBytes + pathBytes }
+    var isLarge: Bool { leaves > DataTree.fewLeaves || bytes > DataTree.fewBytes }
   }
 
   /// The sizes of places, in their order.
@@ -149,15 +159,16 @@ public struct DataTree: Sendable {
   }
 
   /// Writes a value. Whatever stands at a place above it as a text, number, boolean or array is replaced.
+  /// - Parameter condition: what the value at the path has to be for anything to be written; nil for whatever it is.
   /// - Returns: how many notes were made in subscriptions, which have to be told.
-  /// - Throws: `SubscriptionsError.notEnabled`; `.invalid` for names that are not in NFC; `JSONProblem` for names that no path has, or numbers that are too large.
+  /// - Throws: `SubscriptionsError.notEnabled`, `.conditionFailed`; `.invalid` for names that are not in NFC; `JSONProblem` for names that no path has, or numbers that are too large.
   @discardableResult
   public func write(
-    _ write: Write, _ customer: CustomerID, app: String, at path: DatasyncPath
+    _ write: Write, _ customer: CustomerID, app: String, at path: DatasyncPath, if condition: WriteCondition? = nil
   ) async throws -> Int {
     let told = try await turns.withPermit(Tree(customer: customer, app: app)) {
       try await pool.transaction(of: customer.rawValue) {
-        try await self.write(write, customer, app: app, at: path, $0)
+        try await self.write(write, customer, app: app, at: path, if: condition, $0)
       }
     }
     if told > 0 {
@@ -169,13 +180,28 @@ public struct DataTree: Sendable {
 
   /// The same within a transaction, which tells no hub.
   func write(
-    _ write: Write, _ customer: CustomerID, app: String, at path: DatasyncPath, _ database: any Querying
+    _ write: Write, _ customer: CustomerID, app: String, at path: DatasyncPath, if condition: WriteCondition? = nil,
+    _ database: any Querying
   ) async throws -> Int {
     var write = try TreeWrite(write, customer, app, at: path, database, portion: portion)
     guard try await !database.query(DatasyncQueries.lock, customer.rawValue, app).isEmpty else {
       throw SubscriptionsError.notEnabled(app: app)
     }
+    if let condition { try await Self.require(condition, database, customer, app, at: path) }
     return try await write.run()
+  }
+
+  /// The tree is locked, so that what is compared here is what the write replaces.
+  private static func require(
+    _ condition: WriteCondition, _ database: any Querying, _ customer: CustomerID, _ app: String, at path: DatasyncPath
+  ) async throws {
+    try await requireNormalized([path.stored], database)
+    let size = try await sizes(database, customer, app, of: [path.stored], upTo: fewLeaves + 1)[0]
+    var tag: String?
+    if !size.isLarge {
+      tag = WriteCondition.tag(of: try await values(database, customer, app, at: [path.stored])[0].json)
+    }
+    guard condition.holds(exists: size.leaves > 0, tag: tag) else { throw SubscriptionsError.conditionFailed }
   }
 
   /// Where the index has what begins with a stored path, by its first 500 characters.
@@ -189,5 +215,13 @@ public struct DataTree: Sendable {
       // "0" is the character behind the slash at the path's end.
       upper = scalars.count <= 500 ? String(path.unicodeScalars.dropLast()) + "0" : lower + "\u{1}"
     }
+  }
+}
+
+extension JSONValue {
+  /// The names of its members, each being true; what has none is itself.
+  fileprivate var shallow: JSONValue {
+    guard case .object(let members) = self else { return self }
+    return .object(members.mapValues { _ in .bool(true) })
   }
 }

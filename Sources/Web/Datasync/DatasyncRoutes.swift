@@ -58,45 +58,67 @@ public struct DatasyncRoutes: RouteSet {
 
   private func read(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let (access, app) = try await access(request, context)
-    let value = try await tree.read(access.customer, app: app, at: try Self.path(request))
-    return JSONReply.make(bytes: ByteBuffer(bytes: value.json), holding: value.memory)
+    let options = try TreeOptions(request)
+    let value = try await tree.read(
+      access.customer, app: app, at: try Self.path(request), isShallow: options.isShallow)
+    let tag = value.tag.map { "\"\($0)\"" }
+    if let differs = options.condition?.differs, value.json != Array("null".utf8),
+      !WriteCondition(differs: differs).holds(exists: true, tag: value.tag)
+    {
+      return Response(status: .notModified, headers: tag.map { [.eTag: $0] } ?? [:])
+    }
+    var response = Self.reply(value.json, options.print, holding: value.memory)
+    if let tag { response.headers[.eTag] = tag }
+    return response
   }
 
   private func put(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let (access, app) = try await access(request, context)
-    let path = try Self.path(request)
+    let (path, options) = (try Self.path(request), try TreeOptions(request))
     let value = try await Self.value(request)
-    try await tree.write(.put(value), access.customer, app: app, at: path)
-    return Self.reply(value)
+    try await tree.write(.put(value), access.customer, app: app, at: path, if: options.condition)
+    return Self.reply(value.json, options.print)
   }
 
   private func patch(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let (access, app) = try await access(request, context)
-    let path = try Self.path(request)
+    let (path, options) = (try Self.path(request), try TreeOptions(request))
     let value = try await Self.value(request)
     guard case .object(let children) = value else {
       throw HTTPErrorResponse.badRequest("The body must be an object: the children to replace.")
     }
-    try await tree.write(.patch(children), access.customer, app: app, at: path)
-    return Self.reply(value)
+    try await tree.write(.patch(children), access.customer, app: app, at: path, if: options.condition)
+    return Self.reply(value.json, options.print)
   }
 
   private func post(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let (access, app) = try await access(request, context)
-    let path = try Self.path(request)
+    let (path, options) = (try Self.path(request), try TreeOptions(request))
+    guard options.condition == nil else {
+      throw HTTPErrorResponse.badRequest(
+        "If-Match and If-None-Match mean nothing where the hub makes the child's name.")
+    }
     let child = DatasyncChild(name: Self.childName(at: Date()))
     try await tree.write(
       .put(try await Self.value(request)), access.customer, app: app, at: try path.child(child.name))
-    return try JSONReply.make(.ok, child)
+    return Self.reply(Array(try JSONReply.encode(child)), options.print)
   }
 
   private func remove(_ request: Request, _ context: WebRequestContext) async throws -> Response {
     let (access, app) = try await access(request, context)
-    try await tree.write(.put(.null), access.customer, app: app, at: try Self.path(request))
-    return Self.reply(.null)
+    let (path, options) = (try Self.path(request), try TreeOptions(request))
+    try await tree.write(.put(.null), access.customer, app: app, at: path, if: options.condition)
+    return Self.reply(Array("null".utf8), options.print)
   }
 
-  private static func reply(_ value: JSONValue) -> Response { JSONReply.make(bytes: ByteBuffer(bytes: value.json)) }
+  /// - Parameter memory: of a large value, which is shown as it is.
+  private static func reply(
+    _ json: [UInt8], _ print: TreeOptions.Print?, holding memory: (any AnyObject & Sendable)? = nil
+  ) -> Response {
+    if print == .silent { return Response(status: .noContent, headers: [.cacheControl: "no-store"]) }
+    let shown = print == .pretty && memory == nil ? PrettyJSON.bytes(json) : json
+    return JSONReply.make(bytes: ByteBuffer(bytes: shown), holding: memory)
+  }
 
   private static func value(_ request: Request) async throws -> JSONValue {
     let bytes = try await request.jsonBytes(upTo: DataTree.longestValue)

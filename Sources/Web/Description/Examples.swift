@@ -74,7 +74,8 @@ enum CurlLine {
         operation.path.hasPrefix("/api/v1/")
           ? "-H \"Authorization: Bearer $PUSHCART_KEY\"" : "-H \"X-Carma-Authentication-Token: $PUSHCART_KEY\"")
     }
-    for parameter in operation.parameters where parameter.location == .header {
+    // Conditions belong to a second request.
+    for parameter in operation.parameters where parameter.location == .header && !parameter.name.hasPrefix("If-") {
       parts.append("-H '\(parameter.name): \(text(parameter.example))'")
     }
     if let body = operation.requestBody, let example = body.examples.first {

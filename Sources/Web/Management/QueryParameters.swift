@@ -12,13 +12,21 @@ struct QueryParameters: Sendable {
       let name = String(name)
       guard names.contains(name) else {
         throw HTTPErrorResponse.badRequest(
-          "The query has an unknown parameter; known are \(names.joined(separator: ", ")).")
+          "The query has an unknown parameter\(Self.shown(name)); known are \(names.joined(separator: ", ")).")
       }
       guard values.updateValue(String(value), forKey: name) == nil else {
         throw HTTPErrorResponse.badRequest("\(name) is given twice.")
       }
     }
     self.values = values
+  }
+
+  /// A name that is a word, with a comma before it; others are not repeated.
+  private static func shown(_ name: String) -> String {
+    let isWord =
+      (1...30).contains(name.utf8.count)
+      && name.utf8.allSatisfy { (0x61...0x7A).contains($0 | 0x20) || "_$".utf8.contains($0) }
+    return isWord ? ", \(name)" : ""
   }
 
   func value(_ name: String) -> String? { values[name] }

@@ -112,6 +112,9 @@ public enum ErrorReplies {
       .notFound("The app has no data tree. Enable it by POST /api/v1/datasync, or by pushcart datasync enable.")
     case .subscriptionUnknown: .notFound("The app has no subscription of this number.")
     case .invalid(let field, let problem): .badRequest("\(field) \(problem).")
+    case .conditionFailed:
+      HTTPErrorResponse(
+        .preconditionFailed, "The value is not what If-Match or If-None-Match wants it to be. Nothing was done.")
     case .valueTooLarge(let leaves, let bytes):
       HTTPErrorResponse(
         .contentTooLarge,

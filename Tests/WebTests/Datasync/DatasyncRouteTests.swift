@@ -26,6 +26,105 @@ import Wire
     }
   }
 
+  @Test func `A write that wants another value than there is does nothing`() async throws {
+    try await withTree { tree in
+      func send(_ method: String, _ path: String, _ json: String?, _ headers: [(String, String)]) async throws -> Int {
+        try await tree.server.send(
+          method, "/datasync/v2/com.acme.app/data\(path)", key: tree.secret, headers: headers, json: json
+        ).status
+      }
+      func tag(_ path: String) async throws -> String { try #require(try await tree.send("GET", path).header("ETag")) }
+      let absent = try await tag("/n")
+      #expect(try await send("PUT", "/n", "1", [("If-Match", "*")]) == 412)
+      #expect(try await send("DELETE", "/n", nil, [("If-Match", "*")]) == 412)
+      #expect(try await send("PUT", "/n", "1", [("If-None-Match", "*")]) == 200)
+      #expect(try await send("PUT", "/n", "2", [("If-None-Match", "*")]) == 412)
+      #expect(try await send("PUT", "/n", "2", [("If-Match", absent)]) == 412)
+      #expect(try await tree.send("GET", "/n").text == "1")
+      let one = try await tag("/n")
+      for header in [one, "\"x\", \(one)", one.filter { $0 != "\"" }, "*"] {
+        #expect(try await send("PUT", "/n", "1", [("If-Match", header)]) == 200, "\(header)")
+      }
+      #expect(try await send("PUT", "/n", "1", [("If-Match", "W/\(one)")]) == 412)
+      #expect(try await send("PUT", "/n", "2", [("If-None-Match", one)]) == 412)
+      #expect(try await send("PUT", "/n", "2", [("If-None-Match", "W/\(one)")]) == 412)
+      #expect(try await send("PATCH", "/n", #"{"a":1}"#, [("If-None-Match", "\"x\"")]) == 200)
+      let patched = try await tag("/n")
+      #expect(patched != one && patched != absent)
+      #expect(try await send("PATCH", "/n", #"{"b":1}"#, [("If-Match", one)]) == 412)
+      #expect(try await send("PATCH", "/n", #"{"b":1}"#, [("If-Match", patched)]) == 200)
+      #expect(try await send("DELETE", "/n", nil, [("If-Match", patched)]) == 412)
+      #expect(try await tree.send("GET", "/n").text == #"{"a":1,"b":1}"#)
+      #expect(try await send("DELETE", "/n", nil, [("If-Match", try await tag("/n"))]) == 200)
+      #expect(try await send("PUT", "/n", "1", [("If-Match", absent)]) == 200)
+      #expect(try await send("GET", "/n", nil, [("If-None-Match", one)]) == 304)
+      #expect(try await send("GET", "/n", nil, [("If-None-Match", absent)]) == 200)
+      for header in ["", "\"", "\"a", "*, \"a\"", "\"\""] {
+        #expect(try await send("PUT", "/n", "5", [("If-Match", header)]) == 400, "\(header)")
+      }
+      #expect(try await send("POST", "/n", "5", [("If-Match", "*")]) == 400)
+      // A large value has no tag, and is something nevertheless.
+      let many = "{" + (0..<1001).map { "\"\($0)\":1" }.joined(separator: ",") + "}"
+      #expect(try await tree.send("PUT", "/large", many).status == 200)
+      #expect(try await tree.send("GET", "/large").header("ETag") == nil)
+      #expect(try await send("PUT", "/large", "1", [("If-None-Match", "*")]) == 412)
+      #expect(try await send("PUT", "/large", "1", [("If-Match", one)]) == 412)
+      #expect(try await send("PUT", "/large", "1", [("If-Match", "*")]) == 200)
+    }
+  }
+
+  @Test func `Of writes that want the same value, one is done`() async throws {
+    try await withTree { tree in
+      _ = try await tree.send("PUT", "/count", "0")
+      let tag = try #require(try await tree.send("GET", "/count").header("ETag"))
+      let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+        for number in 1...8 {
+          group.addTask {
+            try await tree.server.send(
+              "PUT", "/datasync/v2/com.acme.app/data/count", key: tree.secret, headers: [("If-Match", tag)],
+              json: "\(number)"
+            ).status
+          }
+        }
+        return try await group.reduce(into: []) { $0.append($1) }
+      }
+      #expect(statuses.sorted() == [200] + [Int](repeating: 412, count: 7))
+    }
+  }
+
+  @Test func `Values are shown shallow, indented or not at all, and other options are refused by name`() async throws {
+    try await withTree { tree in
+      let value = #"{"alice":{"age":33,"name":"A \"{[,:]}\" \\"},"list":[1,[],true],"n":1}"#
+      #expect(try await tree.send("PUT", "/users?print=silent", value).status == 204)
+      #expect(try await tree.send("GET", "/users?shallow=true").text == #"{"alice":true,"list":true,"n":true}"#)
+      #expect(try await tree.send("GET", "/users/n?shallow=true").text == "1")
+      #expect(try await tree.send("GET", "/users/list?shallow=true").text == "[1,[],true]")
+      #expect(try await tree.send("GET", "/users?shallow=false").text == value)
+      #expect(try await tree.send("GET", "/users/list?print=pretty").text == "[\n  1,\n  [],\n  true\n]")
+      let pretty = try await tree.send("GET", "/users?print=pretty")
+      #expect(
+        try pretty.text.hasPrefix("{\n  \"alice\": {\n    \"age\": 33,")
+          && pretty.json == JSONValue(json: Array(value.utf8)))
+      let silent = try await tree.send("GET", "/users?print=silent")
+      #expect(silent.status == 204 && silent.text.isEmpty && silent.header("ETag") == pretty.header("ETag"))
+      #expect(try await tree.send("POST", "/list?print=pretty", "1").text.hasPrefix("{\n  \"name\": \""))
+      for option in ["orderBy=%22age%22", "limitToFirst=1", "startAt=1", "auth=x", "format=export", "timeout=1s"] {
+        let name = option.prefix { $0 != "=" }
+        let reply = try await tree.send("GET", "/users?\(option)")
+        #expect(reply.status == 400 && reply.error?.contains("parameter, \(name); known are shallow, print") == true)
+        #expect(try await tree.send("PUT", "/users?\(option)", "1").status == 400)
+      }
+      for (method, path) in [
+        ("PUT", "?shallow=true"), ("PATCH", "?shallow=true"), ("DELETE", "?shallow=true"), ("POST", "?shallow=true"),
+        ("GET", "?shallow=yes"), ("GET", "?print=ugly"), ("GET", "?print=pretty&print=pretty"), ("DELETE", "?x"),
+      ] {
+        let body = ["GET", "DELETE"].contains(method) ? nil : "{}"
+        #expect(try await tree.send(method, "/users\(path)", body).status == 400, "\(method) \(path)")
+      }
+      #expect(try await tree.send("GET", "/users").text == value)
+    }
+  }
+
   @Test(arguments: [
     "//", "/a//b", "/a/", "/.", "/a/..", "/%2e", "/a%2Fb", "/a%00b", "/%ff", "/%", "/%4", "/a/%2E%2e",
     "/" + String(repeating: "x", count: 769), String(repeating: "/a", count: 33),

@@ -39,14 +39,41 @@ enum DatasyncOperations {
       example: "users"),
   ]
 
+  private static let ifMatch = APIParameter(
+    location: .header, name: "If-Match", schema: .string(),
+    description: "The `ETag` that GET answered, or `*` for any value: nothing is done unless the value still has it.",
+    example: "\"6f1ed002ab5595859014ebf0951522d9\"")
+  private static let ifNoneMatch = APIParameter(
+    location: .header, name: "If-None-Match", schema: .string(),
+    description:
+      "`*` where nothing is to be done unless there is no value yet; or the `ETag` that the value must not have.",
+    example: "*")
+  private static let silent = APIParameter.query(
+    "print", Schema(.strings(["pretty", "silent"])),
+    "`pretty` indents the reply, and `silent` makes it a 204 without a body.", example: "pretty")
+  private static let writeParameters = dataParameters + [silent, ifMatch, ifNoneMatch]
+  private static let printedNothing = APIResponse(
+    status: .noContent, description: "As `200`, with `print=silent`.", content: .none)
+  private static let changed = APIResponse.error(
+    "The value is not what `If-Match` or `If-None-Match` wants it to be.", SubscriptionsError.conditionFailed)
+
   private static let read = APIOperation(
     method: .get, path: dataPath, id: "readValue", tag: .datasync, security: .key(.datasync), summary: "Read a value",
     description: """
       `null` if there is none. A path has at most 32 names of at most 768 bytes, in Unicode's form NFC. Values of more than \
       \(DataTree.fewLeaves) leaves or \(DataTree.fewBytes / 1024) KiB are read one at a time, and their replies are to be taken within a \
-      minute.
+      minute. Smaller ones have an `ETag`, and so has `null`. Queries and sorting are not supported: other options are refused.
       """,
-    parameters: dataParameters, responses: [.ok("The value.", value)],
+    parameters: dataParameters + [
+      .query(
+        "shallow", Schema(.boolean), "Whether an object's members are told by their names alone, each being `true`.",
+        example: true), silent, ifNoneMatch,
+    ],
+    responses: [
+      .ok("The value.", value), printedNothing,
+      APIResponse(
+        status: .notModified, description: "The value has an `ETag` of `If-None-Match`.", content: .none),
+    ],
     errors: [
       .error(
         "The value is larger than one reply holds.",
@@ -60,30 +87,31 @@ enum DatasyncOperations {
       Whatever stood there is replaced. `null` and an empty object remove it. A text, number, boolean or array that stands above is \
       replaced too. Subscriptions above, at and below are told what changed; a value that stays equal is no change.
       """,
-    parameters: dataParameters, requestBody: value, bodyLimit: DataTree.longestValue,
-    responses: [.ok("The body.", value)], errors: [notEnabled, boundElsewhere])
+    parameters: writeParameters, requestBody: value, bodyLimit: DataTree.longestValue,
+    responses: [.ok("The body.", value), printedNothing], errors: [notEnabled, boundElsewhere, changed])
 
   private static let patch = APIOperation(
     method: .patch, path: dataPath, id: "replaceChildren", tag: .datasync, security: .key(.datasync),
     summary: "Replace children",
     description: "Each member of the body replaces the child of its name, and no others. `null` removes a child.",
-    parameters: dataParameters,
+    parameters: writeParameters,
     requestBody: APIContent(
       Schema(.object([], others: Schema(.anything), count: nil)), examples: [["age": 35, "city": .null]]),
     bodyLimit: DataTree.longestValue,
-    responses: [.ok("The body.", value)], errors: [notEnabled, boundElsewhere])
+    responses: [.ok("The body.", value), printedNothing], errors: [notEnabled, boundElsewhere, changed])
 
   private static let post = APIOperation(
     method: .post, path: dataPath, id: "addChild", tag: .datasync, security: .key(.datasync), summary: "Add a child",
     description: "The hub makes its name. Names sort in the order in which they were made.",
-    parameters: dataParameters, requestBody: value, bodyLimit: DataTree.longestValue,
-    responses: [.ok("The child's name.", DatasyncChild.example)], errors: [notEnabled, boundElsewhere])
+    parameters: dataParameters + [silent], requestBody: value, bodyLimit: DataTree.longestValue,
+    responses: [.ok("The child's name.", DatasyncChild.example), printedNothing], errors: [notEnabled, boundElsewhere])
 
   private static let remove = APIOperation(
     method: .delete, path: dataPath, id: "removeValue", tag: .datasync, security: .key(.datasync),
     summary: "Remove a value", description: "The same as to replace it by `null`.",
-    parameters: dataParameters, responses: [.ok("`null`.", APIContent(Schema(.anything), examples: [.null]))],
-    errors: [notEnabled, boundElsewhere])
+    parameters: writeParameters,
+    responses: [.ok("`null`.", APIContent(Schema(.anything), examples: [.null])), printedNothing],
+    errors: [notEnabled, boundElsewhere, changed])
 
   // MARK: Subscriptions
 
