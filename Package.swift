@@ -143,8 +143,8 @@ let package = Package(
     room(
       "Web",
       imports: [
-        "CMaxMindDB", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", "Locking",
-        "XML",
+        "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire",
+        "Locking", "XML",
         collections, crypto, httpTypes, hummingbird, lifecycle, logging, metrics, nioCore, nioHTTP1, nioHTTPTypesHTTP1,
         nioPosix,
       ]),
@@ -170,7 +170,7 @@ let package = Package(
       swiftSettings: strict
     ),
 
-    // the workshop: writes sql/ and Templates/ into Embedded at every build
+    // the workshop: writes sql/, Templates/ and names of crawlers into Embedded at every build
     .plugin(name: "EmbedPlugin", capability: .buildTool(), dependencies: ["EmbedTool"], path: "Sources/EmbedPlugin"),
     .executableTarget(name: "EmbedTool", swiftSettings: strict),
 
@@ -224,8 +224,8 @@ let package = Package(
     tests(
       of: "Web",
       imports: [
-        "Web", "Hybrid", "Subscriptions", "Sendouts", "Delivery", "Registry", "Content", "Providers", "Postgres",
-        "Wire", "Locking",
+        "Web", "Embedded", "Hybrid", "Subscriptions", "Sendouts", "Delivery", "Registry", "Content", "Providers",
+        "Postgres", "Wire", "Locking",
         crypto,
         httpClient,
         hummingbird, logging, nioCore,

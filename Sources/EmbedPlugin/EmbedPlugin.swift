@@ -1,7 +1,7 @@
 import Foundation
 import PackagePlugin
 
-/// Has EmbedTool write sql/ and Templates/ into Swift source whenever one of their files changes, comes or goes.
+/// Has EmbedTool write sql/, Templates/ and names of crawlers into Swift source whenever one of their files changes, comes or goes.
 @main
 struct EmbedPlugin: BuildToolPlugin {
   func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
@@ -13,10 +13,13 @@ struct EmbedPlugin: BuildToolPlugin {
       let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path(percentEncoded: false))) ?? []
       return names.sorted().map { folder.appending(path: $0) }
     }
+    // Of Debian's package uap-core; without it, the hub knows fewer machines.
+    let uap = "/usr/share/uap-core/regexes.yaml"
+    let list = FileManager.default.fileExists(atPath: uap) ? [URL(filePath: uap)] : []
     return [
       .buildCommand(
         displayName: "Embedding sql and Templates", executable: try context.tool(named: "EmbedTool").url,
-        arguments: ([output] + folders).map { $0.path(percentEncoded: false) }, inputFiles: files,
+        arguments: ([output] + folders).map { $0.path(percentEncoded: false) } + [uap], inputFiles: files + list,
         outputFiles: [output])
     ]
   }

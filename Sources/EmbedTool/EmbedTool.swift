@@ -1,16 +1,19 @@
 import Foundation
 
-/// `EmbedTool OUTPUT MIGRATIONS REPORTS TEMPLATES`: writes the text files of three folders as Swift source.
+/// `EmbedTool OUTPUT MIGRATIONS REPORTS TEMPLATES UAP`: writes the text files of three folders, and words of uap-core's list, as Swift source.
 @main
 struct EmbedTool {
   static func main() throws {
     let arguments = CommandLine.arguments
-    guard arguments.count == 5 else { throw CocoaError(.featureUnsupported) }
+    guard arguments.count == 6 else { throw CocoaError(.featureUnsupported) }
     var source = "extension EmbeddedFile {\n"
-    for (name, folder) in zip(["migrations", "reports", "templates"], arguments[2...]) {
+    for (name, folder) in zip(["migrations", "reports", "templates"], arguments[2...4]) {
       source += "  /// Files of \(URL(filePath: folder).lastPathComponent), by name.\n"
       source += "  public static let \(name): [EmbeddedFile] = [\n\(try literals(in: folder))  ]\n"
     }
+    let crawlers = CrawlerWords.read(arguments[5]).map { "    \(quoted($0)),\n" }.joined()
+    source +=
+      "}\n\nextension CrawlerNames {\n  /// Of uap-core.\n  public static let all: [String] = [\n\(crawlers)  ]\n"
     try Data((source + "}\n").utf8).write(to: URL(filePath: arguments[1]), options: .atomic)
   }
 

@@ -21,7 +21,8 @@ enum House {
     "Hybrid": ["Registry", "Content", "Providers", "Delivery", "Sendouts", "Postgres", "Wire", "Locking"],
     "Subscriptions": ["Registry", "Delivery", "Postgres", "Wire", "Locking"],
     "Web": [
-      "CMaxMindDB", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire", "Locking", "XML",
+      "CMaxMindDB", "Embedded", "Registry", "Content", "Delivery", "Sendouts", "Hybrid", "Subscriptions", "Wire",
+      "Locking", "XML",
     ],
     "Simulator": ["Wire", "Locking", "XML"],
     "PushcartClient": ["Wire"],

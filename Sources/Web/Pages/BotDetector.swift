@@ -1,4 +1,5 @@
 import Delivery
+import Embedded
 import HTTPTypes
 
 /// Tells people from programs that fetch links on their own. Their opens are counted apart, or reports would take scanners for
@@ -28,15 +29,30 @@ enum BotDetector {
   static func isMachine(userAgent: String) -> Bool {
     var userAgent = userAgent
     return userAgent.withUTF8 { bytes in
-      services.matches(bytes) || (kinds.matches(bytes) && !libraries.matches(bytes))
+      if services.matches(bytes) { return true }
+      if libraries.matches(bytes) { return false }
+      return kinds.matches(bytes) || crawlers.matches(bytes) && !phones.matches(bytes)
     }
   }
 
   /// Words in the names of programs: Googlebot, bingbot, Applebot, AdsBot, Slackbot, Twitterbot, LinkedInBot,
   /// Discordbot, TelegramBot, PetalBot, SemrushBot, Baiduspider, SkypeUriPreview, BingPreview and similar ones; and
   /// messengers that fetch a link to show a preview. Names of apps have such words, too.
-  private static let kinds = UserAgentMatcher(
-    ["bot$", "crawler", "spider", "preview", "scanner", "prefetch", "headless", "slurp", "whatsapp", "viber"])
+  private static let kinds = UserAgentMatcher([
+    "bot$", "bots$", "crawler", "spider", "preview", "scanner", "prefetch", "headless", "slurp", "whatsapp", "viber",
+    "mastodon", "ichiro",
+  ])
+
+  /// What uap-core's list knows beside them. It asks for crawlers last, once a header is no phone's and no tablet's, since its words are
+  /// parts of their names, too.
+  private static let crawlers = UserAgentMatcher(CrawlerNames.all.filter { !browsers.contains($0) })
+
+  /// Words of the list that are browsers' and toolbars' as well.
+  private static let browsers: Set<String> = ["silk", "yahoo", "daum", "zeal", "sogou", "borg"]
+
+  private static let phones = UserAgentMatcher([
+    "android", "iphone", "ipad", "ipod", "windows phone", "mobile", "silk/",
+  ])
 
   /// HTTP libraries of apps, which put the app's name before their own: `QR Scanner/1 CFNetwork/1410 Darwin/22.6.0` is
   /// somebody's phone. No crawler that is known runs on one.
@@ -44,16 +60,20 @@ enum BotDetector {
 
   /// Names that no app has, whatever library they come with.
   private static let services = UserAgentMatcher([
+    // Whoever says where to read about it, as in `(+https://example.com/bot)`, is no person.
+    "+http",
     // Sites that fetch a link to show a preview.
     "facebookexternalhit", "facebookcatalog", "meta-externalagent", "vkshare", "embedly", "iframely", "flipboardproxy",
-    "slack-imgproxy", "pinterest.com",
+    "slack-imgproxy", "pinterest.com", "yandeximage",
     // Mail and web security gateways that open every link before its recipient may.
     "barracuda", "proofpoint", "mimecast", "messagelabs", "symantec", "ironport", "forcepoint", "fireeye", "zscaler",
     "palo alto networks", "safelinks", "cloudmark", "bitdefender", "trendmicro", "urlscan", "virustotal", "netcraft",
     // Proxies that fetch for somebody without being asked to.
     "googleimageproxy", "yahoomailproxy", "google-safety", "mediapartners-google", "feedfetcher", "googleother",
+    "apis-google",
     // Archives and monitors.
     "archive.org", "ia_archiver", "pingdom", "statuscake", "site24x7", "newrelicpinger", "datadog",
+    "ptst/", "datanyze",
   ])
 }
 
