@@ -71,8 +71,8 @@ enum CurlLine {
     parts[0] += " '\(publicURL)\(path(operation))'"
     if case .key = operation.security {
       parts.append(
-        operation.path.hasPrefix("/api/v1/")
-          ? "-H \"Authorization: Bearer $PUSHCART_KEY\"" : "-H \"X-Carma-Authentication-Token: $PUSHCART_KEY\"")
+        operation.path.hasPrefix("/rest/")
+          ? "-H \"X-Carma-Authentication-Token: $PUSHCART_KEY\"" : "-H \"Authorization: Bearer $PUSHCART_KEY\"")
     }
     // Conditions belong to a second request.
     for parameter in operation.parameters where parameter.location == .header && !parameter.name.hasPrefix("If-") {

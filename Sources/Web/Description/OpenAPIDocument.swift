@@ -21,7 +21,7 @@ enum OpenAPIDocument {
         "securitySchemes": [
           "bearer": [
             "type": "http", "scheme": "bearer",
-            "description": "An access key as `Authorization: Bearer pck_…`. Only under /api/v1 and /pnm2.",
+            "description": "An access key as `Authorization: Bearer pck_…`.",
           ],
           "basic": [
             "type": "http", "scheme": "basic",
@@ -74,7 +74,7 @@ enum OpenAPIDocument {
     if case .mac = operation.security { return [["mac": []]] }
     guard case .key = operation.security else { return [] }
     if operation.tag == .softphones { return [["bearer": []], ["basic": []]] }
-    return operation.path.hasPrefix("/api/v1/") ? [["bearer": []], ["carma": []]] : [["carma": []]]
+    return operation.path.hasPrefix("/rest/") ? [["carma": []], ["bearer": []]] : [["bearer": []], ["carma": []]]
   }
 
   private static func json(_ parameter: APIParameter) -> JSONValue {

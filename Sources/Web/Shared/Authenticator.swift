@@ -34,19 +34,20 @@ public struct Authenticator: Sendable {
     rate = RateLimit(requestsPerKey)
   }
 
-  /// What the key in `X-Carma-Authentication-Token` opens, for paths that name their customer as `{customerId}`.
+  /// What the key in `X-Carma-Authentication-Token` or `Authorization: Bearer` opens, for paths that name their customer as `{customerId}`.
   /// - Throws: `HTTPErrorResponse`: 401, 403 when the key's scope is not enough, 429 when the key is used too often.
   public func access(_ request: Request, _ context: WebRequestContext, needs scope: AccessScope) async throws -> Access
   {
     guard let customer = context.parameters["customerId"].flatMap({ CustomerID(String($0)) }),
-      let token = request.headers[.carmaToken]
+      let token = request.headers[.carmaToken] ?? request.headers[.authorization].flatMap(bearer)
     else { throw HTTPErrorResponse.unauthorized }
     return try check(try await keys.authenticate(token, for: customer), scope, from: context.clientAddress.client)
   }
 
   /// The same from the cache alone; nil if that does not have it, or the request is refused. It is not counted.
   func cachedAccess(_ request: FastRequest, to customer: CustomerID, needs scope: AccessScope) -> Access? {
-    guard let access = request.header(.carmaToken).flatMap({ keys.cached($0, for: customer) }) else { return nil }
+    let token = request.header(.carmaToken) ?? request.header(.authorization).flatMap(bearer)
+    guard let access = token.flatMap({ keys.cached($0, for: customer) }) else { return nil }
     return access.opens(scope) ? access : nil
   }
 

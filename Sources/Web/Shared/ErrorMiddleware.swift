@@ -102,7 +102,7 @@ private enum PageAccess {
     status: .noContent,
     headers: [
       .accessControlAllowMethods: "PUT", .accessControlMaxAge: "86400",
-      .accessControlAllowHeaders: "Content-Type, X-Carma-Authentication-Token, X-Pushcart-Identity",
+      .accessControlAllowHeaders: "Content-Type, Authorization, X-Carma-Authentication-Token, X-Pushcart-Identity",
     ])
 
   static func allow(_ response: inout Response) { response.headers[.accessControlAllowOrigin] = "*" }

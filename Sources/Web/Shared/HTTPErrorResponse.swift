@@ -22,7 +22,9 @@ extension HTTPErrorResponse {
 
   /// A missing, wrong or revoked key, or one of another customer: all get the same reply.
   public static let unauthorized = HTTPErrorResponse(
-    .unauthorized, "The access key is missing or invalid for this customer.",
+    .unauthorized,
+    "The access key is missing or invalid for this customer. Send it as X-Carma-Authentication-Token, or as "
+      + "Authorization: Bearer.",
     headers: [.wwwAuthenticate: "Bearer realm=\"pushcart\""])
 
   public static func forbidden(needs scope: String) -> HTTPErrorResponse {
@@ -43,11 +45,11 @@ extension HTTPErrorResponse {
 
   public static let brokenBody = badRequest("The body is incomplete or its framing is invalid.")
 
-  public static let notHTTP = badRequest(
-    "This is not a valid HTTP request, or its head is too large: 100 fields, 16 KiB each, 32 KiB in all.")
   /// Where clients take a 404 for something else.
   static let unknownPath = badRequest("There is nothing at this path. Are its slashes right?")
 
+  public static let notHTTP = badRequest(
+    "This is not a valid HTTP request, or its head is too large: 100 fields, 16 KiB each, 32 KiB in all.")
 
   /// More requests a second than the hub answers for one link, key or address.
   /// - Parameter wait: until the next request is answered.
