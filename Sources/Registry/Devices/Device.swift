@@ -47,6 +47,7 @@ public struct DeviceToken: Sendable, Hashable {
     guard text.utf8.count <= Self.maximum else {
       throw .invalid(field: field, problem: "is longer than \(Self.maximum) bytes")
     }
+    if let problem = Self.problem(ofPrinted: text) { throw .invalid(field: field, problem: problem) }
     guard type != .web else {
       let subscription = try Self.subscription(text, field: field)
       self.text = subscription.text
@@ -73,6 +74,15 @@ public struct DeviceToken: Sendable, Hashable {
     self.text = text
     endpoint = type == .windows ? try Self.channel(text, field: field) : nil
     key = (type == .ios ? Self.bytes(hex: text) : nil) ?? Array(SHA256.hash(data: Array(text.utf8)))
+  }
+
+  /// What is wrong with the text that Apple's systems print for a token, in place of the token: `{length = 32, bytes = 0x740f… }` since
+  /// iOS 13, which leaves out most of it, and `<740f4707 …>` before.
+  private static func problem(ofPrinted text: String) -> String? {
+    let text = text.utf8.drop { $0 <= 0x20 }
+    guard text.starts(with: "{length".utf8) || text.first == UInt8(ascii: "<") else { return nil }
+    return "is what iOS prints for a token, not the token. Send its bytes in hexadecimal, which is "
+      + "deviceToken.map { String(format: \"%02x\", $0) }.joined() in Swift"
   }
 
   private static func channel(_ text: String, field: String) throws(RegistryError) -> PushEndpoint {

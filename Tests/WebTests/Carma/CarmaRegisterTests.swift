@@ -4,6 +4,20 @@ import Testing
 import Wire
 
 @Suite struct CarmaRegisterTests {
+  @Test(arguments: [
+    "{length = 32, bytes = 0x740f4707 bebcf74f 9b7c25d4 8e335894 ... 5f6aa01d }",
+    "{length=32,bytes=0x740f4707bebcf74f}", "<740f4707 bebcf74f 9b7c25d4 8e335894 5f6aa01d a5ddb387 462c7eaf 61bb78ad>",
+  ])
+  func `What iOS prints for a token is refused with how to write the token`(printed: String) async throws {
+    try await withCarmaServer { carma in
+      let reply = try await carma.put(#"{"originalId":"a","deviceInfo":[{"devicetoken":"\#(printed)"}]}"#)
+      #expect(reply.status == 400)
+      #expect(
+        reply.error?.hasPrefix("deviceInfo[0].devicetoken is what iOS prints for a token") == true, "\(reply.text)")
+      #expect(reply.error?.contains("%02x") == true && reply.error?.contains("appType") == false)
+    }
+  }
+
   @Test func `The guide's minimal payload registers a device`() async throws {
     try await withCarmaServer { carma in
       let reply = try await carma.put(
