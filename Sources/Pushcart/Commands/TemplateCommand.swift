@@ -35,6 +35,7 @@ struct TemplateCommand: AsyncParsableCommand {
       }
       try options.output.show(template) {
         "Template \($0.name.onOneLine) is saved as version \($0.version), \($0.contentType).\n"
+          + ($0.warnings ?? []).map { "Note: \($0)\n" }.joined()
       }
     }
   }

@@ -138,8 +138,10 @@ extension ManagementChange {
     let templates = Templates(transaction)
     let saved = try await templates.put(customer, name: name, format: format, body: request.body)
     let before = try await templates.versions(customer, name: name).dropFirst().first.map { TemplateReply($0) }
-    let after = TemplateReply(saved)
+    var after = TemplateReply(saved)
     try await record(.saveTemplate, "template \(name)", before: before, after: after.withoutBody)
+    let warnings = PageTemplate.warnings(request.body, format: format)
+    if !warnings.isEmpty { after.warnings = warnings }
     return after
   }
 

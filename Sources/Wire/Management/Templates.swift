@@ -30,16 +30,23 @@ public struct TemplateReply: APIObject, Equatable {
   public var contentType: String
   public var createdAt: Timestamp
   public var body: String?
+  public var warnings: [String]?
 
-  public init(name: String, version: Int32, contentType: String, createdAt: Timestamp, body: String? = nil) {
+  public init(
+    name: String, version: Int32, contentType: String, createdAt: Timestamp, body: String? = nil,
+    warnings: [String]? = nil
+  ) {
     self.name = name
     self.version = version
     self.contentType = contentType
     self.createdAt = createdAt
     self.body = body
+    self.warnings = warnings
   }
 
-  public enum CodingKeys: String, CodingKey, CaseIterable { case name, version, contentType, createdAt, body }
+  public enum CodingKeys: String, CodingKey, CaseIterable {
+    case name, version, contentType, createdAt, body, warnings
+  }
   public static let schemaName: String? = "Template"
   public static let schemaDescription = "One version of a template."
   public static let example = TemplateReply(
@@ -56,6 +63,8 @@ public struct TemplateReply: APIObject, Equatable {
     case .contentType: "The page's media type."
     case .createdAt: "When this version was saved."
     case .body: "The Mustache text. Absent in lists."
+    case .warnings:
+      "What of it never works in a browser, a sentence each. Only when it is saved, and absent for nothing."
     }
   }
 }

@@ -23,6 +23,21 @@ import Wire
     }
   }
 
+  @Test func `Whoever saves a script is told that it never runs`() async throws {
+    try await withManagementServer { managed in
+      func save(_ body: String, _ type: String = "text/html") async throws -> JSONValue {
+        try await managed.send(
+          "PUT", "/api/v1/templates/offer", json: #"{"contentType":"\#(type)","body":"\#(body)"}"#
+        ).json
+      }
+      let warned = try await save("<script>x</script>").array("warnings")
+      #expect(warned?.count == 1 && warned?.first?.text?.hasPrefix("Scripts and handlers") == true)
+      #expect(try await save("<p>x</p>")["warnings"] == nil)
+      #expect(try await save("<script>x</script>", "text/plain")["warnings"] == nil)
+      #expect(try await managed.send("GET", "/api/v1/templates/offer?version=1").json["warnings"] == nil)
+    }
+  }
+
   @Test func `A template that does not parse is refused with line and reason`() async throws {
     try await withManagementServer { managed in
       let reply = try await managed.send(
