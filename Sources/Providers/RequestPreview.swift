@@ -4,10 +4,19 @@ public struct RequestPreview: Sendable {
   /// In the order in which they are sent.
   public var headers: [(name: String, value: String)]
   public var body: [UInt8]
-  /// The message's size as the service counts it, in bytes.
+  /// The message's size as the service counts it, in bytes. Of an SMS the parts count.
   public var size: Int
   /// The largest size that the service takes.
   public var limit: Int
+  /// The parts of an SMS; nil for other pushes.
+  public var parts: SMSParts?
+}
+
+/// How many SMS a text takes.
+public struct SMSParts: Sendable, Hashable {
+  public var count: Int
+  /// The most that it may take: what is longer is cut.
+  public var most: Int
 }
 
 extension PushRequest {

@@ -38,7 +38,7 @@ extension Dispatcher {
       preview.fill(order.account.preview(request, to: environment), request.reductions)
     case .refused(let verdict):
       let size = PushServices.payloadSize(of: push.message.smallest, for: app.type)
-      (preview.bytes, preview.limit) = (size.bytes, size.limit)
+      if app.type != .sms { (preview.bytes, preview.limit) = (size.bytes, size.limit) }
       preview.problem = "The push is refused: \(verdict.reason)."
     }
     return preview
@@ -56,8 +56,11 @@ extension PreviewedRequest {
     url = request.url
     headers = Dictionary(request.headers.map { ($0.name, $0.value) }) { first, _ in first }
     body = (try? JSONValue(json: request.body)) ?? .string(String(decoding: request.body, as: UTF8.self))
-    bytes = request.size
-    limit = request.limit
+    if let size = request.parts {
+      (parts, mostParts) = (size.count, size.most)
+    } else {
+      (bytes, limit) = (request.size, request.limit)
+    }
     dropped = reductions.words
   }
 }

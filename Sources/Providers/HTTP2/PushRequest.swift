@@ -11,6 +11,8 @@ public struct PushRequest: Sendable {
   var hasOwnTopic = false
   /// Whether the message has named a sender that is not the account's, so that a refusal of that is the message's.
   var hasOwnSender = false
+  /// Of an SMS.
+  var parts: SMSParts?
   /// Where it goes, if each device has an address of its own.
   var origin: ServiceAddress?
   /// What its body is encrypted from; nil if it is not encrypted.

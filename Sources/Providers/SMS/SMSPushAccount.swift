@@ -43,6 +43,7 @@ struct SMSPushAccount: PushAccount {
         }
       if sms.text.isCut { request.reductions = .alertShortened }
       request.hasOwnSender = sms.from != account.sender
+      request.parts = SMSParts(count: sms.text.parts, most: sms.mostParts)
       return .request(request)
     }
   }
@@ -60,9 +61,11 @@ struct SMSPushAccount: PushAccount {
       masked.headers.add(":path", String(path.prefix { $0 != "?" }))
       shown = masked
     }
-    return shown.preview(
+    var preview = shown.preview(
       at: address ?? ServiceAddress(host: "localhost", port: 443), authorization: scheme, size: shown.body.count,
       limit: shown.body.count)
+    preview.parts = request.parts
+    return preview
   }
 
   private var path: String { endpoint.address(account.url)?.path ?? "/" }
@@ -139,6 +142,8 @@ struct OutgoingSMS: Sendable {
   var reference: String
   /// Seconds for which the provider tries; nil for as long as it likes.
   var validity: Int?
+  /// The most parts that the text may have.
+  var mostParts = SMSText.mostParts
 
   struct Refusal: Error {
     var verdict: Verdict
@@ -176,7 +181,7 @@ struct OutgoingSMS: Sendable {
       OutgoingSMS(
         to: number, from: from, text: sms, coding: coding,
         reference: SMSReference(pushID: push.id).text,
-        validity: push.lifetime.map { max(1, $0.seconds) }))
+        validity: push.lifetime.map { max(1, $0.seconds) }, mostParts: parts))
   }
 
   private static let pinField = JSONText.quoted(SMSText.pinField)

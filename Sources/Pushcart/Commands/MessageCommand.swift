@@ -126,6 +126,9 @@ extension PreviewedRequest {
   fileprivate var text: String {
     var lines = ["\(appId.onOneLine), \(appType.name)" + (service.map { " by \($0)" } ?? "")]
     if let bytes, let limit { lines[0] += ": \(bytes) of \(limit) bytes" + (dropped.map { ", \($0)" } ?? "") }
+    if let parts, let mostParts {
+      lines[0] += ": \(parts) of \(mostParts) SMS" + (dropped.map { ", \($0)" } ?? "")
+    }
     if let problem { lines.append(problem.onOneLine) }
     if let method, let url { lines.append("\(method) \(url.onOneLine)") }
     for (name, value) in (headers ?? [:]).sorted(by: { $0.key < $1.key }) {

@@ -84,13 +84,15 @@ public struct PreviewedRequest: APIObject, Equatable {
   public var body: JSONValue?
   public var bytes: Int?
   public var limit: Int?
+  public var parts: Int?
+  public var mostParts: Int?
   public var dropped: String?
   public var problem: String?
 
   public init(
     pushAppId: PushAppID, appId: String, appType: AppType, service: String? = nil, method: String? = nil,
     url: String? = nil, headers: [String: String]? = nil, body: JSONValue? = nil, bytes: Int? = nil,
-    limit: Int? = nil, dropped: String? = nil, problem: String? = nil
+    limit: Int? = nil, parts: Int? = nil, mostParts: Int? = nil, dropped: String? = nil, problem: String? = nil
   ) {
     self.pushAppId = pushAppId
     self.appId = appId
@@ -102,12 +104,15 @@ public struct PreviewedRequest: APIObject, Equatable {
     self.body = body
     self.bytes = bytes
     self.limit = limit
+    self.parts = parts
+    self.mostParts = mostParts
     self.dropped = dropped
     self.problem = problem
   }
 
   public enum CodingKeys: String, CodingKey, CaseIterable {
-    case pushAppId, appId, appType, service, method, url, headers, body, bytes, limit, dropped, problem
+    case pushAppId, appId, appType, service, method, url, headers, body, bytes, limit, parts, mostParts,
+      dropped, problem
   }
   public static let schemaName: String? = "PreviewedRequest"
   public static let schemaDescription = "The request for one app, or why there is none."
@@ -126,8 +131,10 @@ public struct PreviewedRequest: APIObject, Equatable {
     case .url: "Where it goes."
     case .headers: "Its headers. What signs in is masked."
     case .body: "Its body: JSON, or a text of what is no JSON."
-    case .bytes: "The message's size as the service counts it."
-    case .limit: "The largest size that the service takes."
+    case .bytes: "The message's size as the service counts it. Absent for an SMS."
+    case .limit: "The largest size that the service takes. Absent for an SMS."
+    case .parts: "How many SMS the text takes. Absent for other pushes."
+    case .mostParts: "How many SMS it may take: what is longer is cut. Absent for other pushes."
     case .dropped: "What was left out of the message so that it fits. Absent if nothing was."
     case .problem: "Why nothing can be sent: the app has no credentials, or the push service would refuse the message."
     }

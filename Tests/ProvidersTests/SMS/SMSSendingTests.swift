@@ -126,6 +126,7 @@ import Wire
       push.lifetime = PushLifetime(until: now.addingTimeInterval(90), asked: 90, at: now)
       guard case .request(let request) = account.prepare(push) else { throw CancellationError() }
       #expect(request.reductions == .alertShortened)
+      #expect(account.preview(request, to: .production).parts == SMSParts(count: 2, most: 2))
       for await _ in account.send([request], to: .production, while: { true }) {}
       let got = simulator.sms.messages[0]
       #expect(got.from == "Shop" && got.text == String(repeating: "ж", count: 132) && got.parts == 2 && got.isUnicode)
