@@ -43,6 +43,7 @@ import Wire
       ("hms", #""status":404"#, ServiceAnswer(404, nil)),
       ("hms", #""status":500,"reason":"""#, ServiceAnswer(500, nil)),
       ("hms", #""status":503,"retryAfter":"7""#, ServiceAnswer(503, nil, retryAfter: "7")),
+      ("hms", #""status":503,"retryAfter":7"#, ServiceAnswer(503, nil, retryAfter: "7")),
       ("wns", #""status":406,"retryAfter":"9""#, ServiceAnswer(406, nil, retryAfter: "9")),
       ("wns", #""reason":"dropped""#, ServiceAnswer(200, "dropped")),
       ("webpush", #""status":410,"reason":"106""#, ServiceAnswer(410, "106")),

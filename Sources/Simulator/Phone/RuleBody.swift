@@ -34,8 +34,8 @@ struct RuleBody: Codable, ClosedBody {
   var reason: String?
   /// Of APNs, in milliseconds since 1970.
   var since: Double?
-  /// The header of other services: seconds, or an HTTP date.
-  var retryAfter: String?
+  /// The header of other services: seconds, as a number or a text, or an HTTP date.
+  var retryAfter: HeaderText?
   var delayMilliseconds: Int?
 
   /// - Parameter requests: nil for pushes.
@@ -100,6 +100,27 @@ struct RuleBody: Codable, ClosedBody {
       ("since", since != nil && other.since == nil),
       ("retryAfter", retryAfter != nil && other.retryAfter == nil),
     ].first { $0.1 }?.0
+  }
+}
+
+/// The value of a header, which JSON can also have as a whole number.
+struct HeaderText: Codable {
+  var text: String
+
+  init(_ text: String) { self.text = text }
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if let seconds = try? container.decode(UInt32.self) {
+      text = String(seconds)
+    } else {
+      text = try container.decode(String.self)
+    }
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
   }
 }
 

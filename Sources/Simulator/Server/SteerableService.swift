@@ -137,13 +137,13 @@ extension ListedRefusal {
           + "Give those of one: \(all.joined(separator: ", ")).")
     }
     self = named[0]
-    if let retryAfter = rule.retryAfter { self.retryAfter = retryAfter }
+    if let retryAfter = rule.retryAfter { self.retryAfter = retryAfter.text }
   }
 
   func describe(in rule: inout RuleBody) {
     rule.status = status
     rule.reason = reason(among: Self.listed(for: rule))
-    rule.retryAfter = retryAfter
+    rule.retryAfter = retryAfter.map { HeaderText($0) }
   }
 
   private static func listed(for rule: RuleBody) -> [Self] { rule.requests == nil ? listed : listedForTokens }
