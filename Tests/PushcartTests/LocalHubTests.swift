@@ -35,7 +35,9 @@ import Wire
       defer { place.folder.remove() }
       let outcome = try await place.list()
       #expect(outcome.status == 0)
-      #expect(outcome.text.contains("Using the private hub of this folder: \(place.settings)\n"), "\(outcome.text)")
+      #expect(outcome.text.hasPrefix("Using the private hub of this folder: \(place.settings)\n"), "\(outcome.text)")
+      let wrong = try await place.list("--config", "/nowhere.json")
+      #expect(wrong.text.hasPrefix("Using the private hub of this folder: \(place.settings)\n"), "\(wrong.text)")
       let other = try await place.list("--database-url", database.connectionString)
       #expect(other.status == 0 && !other.text.contains("private hub"), "\(other.text)")
     }

@@ -40,23 +40,25 @@ struct Settings: Sendable {
   ///   - flags: from the command line.
   ///   - needsMasterKey: whether the command needs a master key.
   ///   - local: the private hub in this folder, whose settings apply when nothing else names a database; nil to ignore it.
+  ///   - whenLocal: called with its file if they apply, before they are checked.
   /// - Throws: `SettingsError` with everything that is missing or wrong.
   static func read(
     _ flags: [Given], needsMasterKey: Bool, local: LocalHub? = nil,
-    environment: [String: String] = ProcessInfo.processInfo.environment
+    environment: [String: String] = ProcessInfo.processInfo.environment, whenLocal: (String) -> Void = { _ in }
   ) async throws -> Settings {
     var reader = await SettingsReader(flags: flags, environment: environment, local: local)
+    if let file = reader.localFile { whenLocal(file) }
     let settings = Settings(from: &reader, needsMasterKey: needsMasterKey)
     try reader.finish()
     return settings
   }
 
-  /// The settings of a command that also works on the private hub in this folder. Standard error names the file if it was used,
-  /// since the person at the terminal did not name it.
+  /// The settings of a command that also works on the private hub in this folder. Standard error names the file if it is used, before
+  /// anything else is said: the person at the terminal did not name it, and what follows is about it.
   static func ofCommand(_ flags: [Given], needsMasterKey: Bool) async throws -> Settings {
-    let settings = try await read(flags, needsMasterKey: needsMasterKey, local: LocalHub())
-    if let file = settings.localFile { StandardStream.error.line("Using the private hub of this folder: \(file)") }
-    return settings
+    try await read(flags, needsMasterKey: needsMasterKey, local: LocalHub()) { file in
+      StandardStream.error.line("Using the private hub of this folder: \(file)")
+    }
   }
 
   /// Connections to the database for as long as `body` runs: for commands that do one thing and end.
