@@ -2,7 +2,7 @@ import Postgres
 import Registry
 import Simulator
 import Support
-import Synchronization
+import Locking
 import Testing
 import Wire
 

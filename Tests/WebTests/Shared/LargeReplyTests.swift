@@ -1,7 +1,7 @@
 import Foundation
 import Registry
 import Support
-import Synchronization
+import Locking
 import Testing
 import Wire
 
