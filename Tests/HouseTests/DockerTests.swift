@@ -6,7 +6,8 @@ import Testing
 @Suite struct DockerTests {
   /// Where the first stage copies from, and the files and folders that .dockerignore leaves out.
   private static func context() throws -> (copied: [String], ignored: [String]) {
-    let stage = try #require(try House.text("Dockerfile").components(separatedBy: "\nFROM ").first)
+    let stages = try House.text("Dockerfile").components(separatedBy: "\nFROM ")
+    let stage = try #require(stages.dropFirst().first)
     let copied = stage.matches(of: #/(?m)^COPY (?!--)(.+) \S+$/#).flatMap {
       $0.1.split(separator: " ").map(String.init)
     }

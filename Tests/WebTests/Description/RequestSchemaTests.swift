@@ -40,8 +40,8 @@ import Wire
         fields.isSuperset(of: [
           "POST /api/v1/keys: expiresAt", "POST /api/v1/messages: deliverAt",
           "POST /rest/{customerId}/triggers/{triggerId}/messages: deliveryTime",
-          "PUT /rest/{customerId}/apps/{appId}/pushdevices: dateOfBirth",
-          "PUT /rest/{customerId}/apps/{appId}/pushdevices/invalidation: deviceInfo[0].dateOfInvalidation",
+          "PUT /rest/{customerId}/apps/{appId}/devices: dateOfBirth",
+          "PUT /rest/{customerId}/apps/{appId}/devices/invalidation: deviceInfo[0].dateOfInvalidation",
         ]), "\(fields)")
     }
   }

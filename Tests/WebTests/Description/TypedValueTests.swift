@@ -256,7 +256,10 @@ private struct Place: Hashable, CustomStringConvertible {
     if case .object(let named) = media["examples"] {
       example = named.sorted { $0.key < $1.key }.first?.value["value"] ?? example
     }
-    return example.setting(names, to: value)
+    let body = example.setting(names, to: value)
+    // A change alone of a message is none.
+    guard names.first == "message", body["message"]?["alert"] == nil else { return body }
+    return body.setting(["message", "alert"], to: "x")
   }
 
   /// The path with the examples of its parameters.

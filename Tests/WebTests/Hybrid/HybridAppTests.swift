@@ -53,7 +53,7 @@ import Wire
   }
 
   @Test(arguments: [
-    (#"{"sender":"TwelveLetter"}"#, "sender must be"), (#"{"sender":"a-b"}"#, "sender must be"),
+    (#"{"sender":"TwelveLetter"}"#, "sender must be"), (#"{"sender":"Zoë"}"#, "sender must be"),
     (#"{"pinText":"Your code"}"#, "pinText must hold {{pin}}"), (#"{"voiceText":"x"}"#, "voiceText must hold {{pin}}"),
     (#"{"clockZone":"Mars/Olympus"}"#, "clockZone must be a time zone"),
     (#"{"clockZone":"UTC'; --"}"#, "clockZone must be"), (#"{"pinsPerHour":1000001}"#, "pinsPerHour must be"),

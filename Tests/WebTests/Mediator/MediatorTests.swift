@@ -30,7 +30,12 @@ import Wire
       gateway.bench.simulator.fcm.unregister(token: "ValidToken")
       let dead = #"{"code":404,"status":404,"response":"Pnmediator returned unknown error: ERR:404 Not Found"}"#
       #expect(try await gateway.send("/send", push).text == dead)
-      // The second time the push service is not asked.
+      // Once the device is retired, the push service is not asked.
+      try await waitUntil {
+        try await Contacts(gateway.bench.pool).find(
+          gateway.bench.customer, originalID: "ValidSelector", apps: [PushAppID(2)])?.devices.first?.invalidatedAt
+          != nil
+      }
       #expect(try await gateway.send("/send", push).text == dead)
       #expect(gateway.bench.simulator.fcm.requests.count == 2)
     }
