@@ -51,7 +51,7 @@ extension PageRequest {
     return Page(items: Array(items), next: found.count > limit ? items.last.map(cursor) : nil)
   }
 
-  /// The same of a page that ends earlier where its items are long: one that is beyond it only tells that there is a further page.
+  /// A page that ends early where its items are long. An item that is beyond it only tells that there is a further page.
   public func page<Item>(of found: [(item: Item, isBeyond: Bool)], cursor: (Item) -> Cursor) -> Page<Item, Cursor>
   where Item: Codable & Sendable, Cursor: Codable {
     let items = found.prefix(limit).prefix { !$0.isBeyond }.map(\.item)

@@ -10,21 +10,29 @@ import Wire
 
 /// Messages that are handed over to the lanes of a hub, when these are to stop or are tried again.
 @Suite struct HandedMessageTests {
+  /// Hands over messages to so many devices at an APNs that answers nothing. The first has left.
+  private func messagesAtSilentAPNs(_ bench: SendingBench, count: Int) async throws
+    -> (dispatcher: Dispatcher, messages: MessageDispatcher, key: SendoutKey)
+  {
+    try await bench.addDevices(count)
+    bench.simulator.apns.rule(.any, .ignore)
+    let key = try await bench.addStream()
+    var hub = TestHub()
+    hub.dispatch.window = 5
+    let dispatcher = bench.dispatcher(hub)
+    let messages = MessageDispatcher(dispatcher)
+    let stream = try await bench.messageStream(dispatcher, key)
+    for number in 1...count {
+      _ = try await messages.accept(message(to: "user\(number)@example.com"), in: stream)
+      if number == 1 { _ = await bench.simulator.apns.received(count: 1) }
+    }
+    return (dispatcher, messages, key)
+  }
+
   @Test func `A pause reaches a lane that has got a successor, as after the app has changed`() async throws {
     try await withSendingBench { bench in
-      try await bench.addDevices(20)
-      bench.simulator.apns.rule(.any, .ignore)
       defer { bench.simulator.apns.answerIgnored() }
-      let key = try await bench.addStream()
-      var hub = TestHub()
-      hub.dispatch.window = 5
-      let dispatcher = bench.dispatcher(hub)
-      let messages = MessageDispatcher(dispatcher)
-      let stream = try await bench.messageStream(dispatcher, key)
-      for number in 1...20 {
-        _ = try await messages.accept(message(to: "user\(number)@example.com"), in: stream)
-        if number == 1 { _ = await bench.simulator.apns.received(count: 1) }
-      }
+      let (dispatcher, messages, key) = try await messagesAtSilentAPNs(bench, count: 20)
       try await bench.database.query("UPDATE push_app SET updated_at = updated_at + interval '1 second'")
       let app = try #require(try await bench.currentApp())
       let credentials = try #require(
@@ -95,19 +103,8 @@ import Wire
 
   @Test func `A hub that is cancelled drops what waits for a push service, and leaves it to its leases`() async throws {
     try await withSendingBench { bench in
-      try await bench.addDevices(3)
-      bench.simulator.apns.rule(.any, .ignore)
       defer { bench.simulator.apns.answerIgnored() }
-      let key = try await bench.addStream()
-      var hub = TestHub()
-      hub.dispatch.window = 5
-      let dispatcher = bench.dispatcher(hub)
-      let messages = MessageDispatcher(dispatcher)
-      let stream = try await bench.messageStream(dispatcher, key)
-      for number in 1...3 {
-        _ = try await messages.accept(message(to: "user\(number)@example.com"), in: stream)
-        if number == 1 { _ = await bench.simulator.apns.received(count: 1) }
-      }
+      let (_, messages, _) = try await messagesAtSilentAPNs(bench, count: 3)
       try await cancel(messages)
       #expect(bench.simulator.apns.count == 1)
       #expect(try await batches(bench, "claimed") == 3)

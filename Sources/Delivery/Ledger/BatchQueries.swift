@@ -274,7 +274,7 @@ enum BatchQueries {
     "\(column) BETWEEN (\(array))[1] AND (\(array))[cardinality(\(array))]"
   }
 
-  /// The same of the numbers that rows hold.
+  /// That a column lies between the least and the greatest number of these rows, which an index can look up.
   static func within(_ column: String, _ number: String, of rows: String) -> String {
     "\(column) BETWEEN (SELECT min(\(number)) FROM \(rows)) AND (SELECT max(\(number)) FROM \(rows))"
   }

@@ -29,8 +29,8 @@ public final class MessageWait: Sendable {
   /// What the push service has said, though the push is not settled by it.
   private static let refusals: Set<FailureCause> = [.credentialsRefused, .tokenInvalid]
 
-  /// - Parameter endsWhenRefused: whether refused credentials and an invalid token are a verdict, though the push waits until somebody
-  ///   corrects the credentials, or until the rest of its batch says whether the token is to be believed dead.
+  /// - Parameter endsWhenRefused: whether refused credentials and an invalid token are a verdict. The push itself goes on waiting: until
+  ///   somebody corrects the credentials, or until the rest of its batch tells whether the token is dead.
   public init(endsWhenRefused: Bool = false) { self.endsWhenRefused = endsWhenRefused }
 
   func expect(_ pushes: [PushNumber]) {

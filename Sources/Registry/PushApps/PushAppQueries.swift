@@ -156,7 +156,7 @@ enum PushAppQueries {
 
   /// Locks the app's row. An alarm raised before keeps its moment.
   static let raiseAlarm = raise("push_app.raise_alarm", "alarm")
-  /// The same of the sandbox's alarm.
+  /// Raises the alarm of the sandbox, which production's does not touch.
   static let raiseSandboxAlarm = raise("push_app.raise_sandbox_alarm", "sandbox_alarm")
   static let clearAlarm = clear("push_app.clear_alarm", "alarm")
   static let clearSandboxAlarm = clear("push_app.clear_sandbox_alarm", "sandbox_alarm")

@@ -115,7 +115,7 @@ public struct Authenticator: Sendable {
     JSONReply.make(bytes: bytes, holding: try budget.reserve(bytes.readableBytes, for: access.customer))
   }
 
-  /// The same from an `Encodable`.
+  /// Replies with a value as JSON, counted against the customer's budget of large replies.
   func reply(_ body: some Encodable, to access: Access) throws -> Response {
     try reply(ByteBuffer(bytes: try JSONReply.encode(body)), to: access)
   }
