@@ -60,18 +60,27 @@ extension Timestamp: Comparable {
   public static func < (left: Self, right: Self) -> Bool { left.date < right.date }
 }
 
+extension Timestamp {
+  /// Whole milliseconds since 1970-01-01T00:00Z, as Carma's bodies have them.
+  ///
+  /// What is below a millisecond is cut off; a date that was read as .123 can be a little less than that, and still has 123. What is
+  /// beyond the years 1 to 9999 becomes their first or last moment.
+  public var milliseconds: Int64 {
+    let counted = ((date.timeIntervalSince1970 + 0.000_000_5) * 1000).rounded(.down)
+    let (first, last) = (GregorianDay.seconds.lowerBound * 1000, GregorianDay.seconds.upperBound * 1000 - 1)
+    return Int64(counted > Double(first) ? Int(min(counted, Double(last))) : first)
+  }
+}
+
 extension Timestamp: CustomStringConvertible {
   public var description: String { withoutZone + "Z" }
 
   /// In UTC without saying so, as in `2016-05-22T18:02:45.427`.
   ///
-  /// Written by hand: lists of messages have a moment in each, and `ISO8601FormatStyle` takes longer than all of the rest. What is
-  /// beyond the years 1 to 9999 is written as their first or last moment.
+  /// Written by hand: lists of messages have a moment in each, and `ISO8601FormatStyle` takes longer than all of the
+  /// rest. What is beyond the years 1 to 9999 is written as their first or last moment.
   public var withoutZone: String {
-    // What is below a millisecond is cut off. A date that was read as .123 can be a little less than that.
-    let counted = ((date.timeIntervalSince1970 + 0.000_000_5) * 1000).rounded(.down)
-    let (first, last) = (GregorianDay.seconds.lowerBound * 1000, GregorianDay.seconds.upperBound * 1000 - 1)
-    let milliseconds = counted > Double(first) ? Int(min(counted, Double(last))) : first
+    let milliseconds = Int(self.milliseconds)
     let moment = (milliseconds % 86_400_000 + 86_400_000) % 86_400_000
     let days = (milliseconds - moment) / 86_400_000
     // Counted from a March, so that the leap day is the last one of its year.

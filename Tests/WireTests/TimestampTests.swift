@@ -14,6 +14,14 @@ import Wire
     }
   }
 
+  @Test func `A moment has the same milliseconds as text and as a number`() throws {
+    for millisecond in 0..<1000 {
+      let digits = String(1000 + millisecond).dropFirst()
+      let read = try #require(Timestamp("2026-11-26T11:14:12.\(digits)Z"))
+      #expect(read.milliseconds == 1_795_691_652_000 + Int64(millisecond) && read.description.hasSuffix(".\(digits)Z"))
+    }
+  }
+
   @Test func `Every day of the calendar is read as Foundation reads it, and no other`() throws {
     var calendar = Calendar(identifier: .gregorian)
     calendar.timeZone = .gmt

@@ -145,8 +145,7 @@ struct TriggerCommand: AsyncParsableCommand {
       message.originalId = to
       message.properties = String(decoding: try JSONEncoder().encode(Dictionary(pairs) { $1 }), as: UTF8.self)
       if let at {
-        let milliseconds = Int64((at.date.timeIntervalSince1970 * 1000).rounded(.down))
-        guard let date = CarmaDate(milliseconds: milliseconds) else {
+        guard let date = CarmaDate(milliseconds: at.milliseconds) else {
           throw ValidationError("--at must be \(Timestamp.expectation).")
         }
         message.deliveryTime = .set(date)

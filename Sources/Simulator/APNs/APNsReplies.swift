@@ -1,5 +1,6 @@
 public import FoundationEssentials
 import Hummingbird
+import Wire
 
 /// A response of APNs other than 200.
 public struct APNsRefusal: Sendable, Hashable {
@@ -14,7 +15,7 @@ public struct APNsRefusal: Sendable, Hashable {
   /// The response's JSON.
   var body: String {
     guard let since else { return #"{"reason":"\#(reason)"}"# }
-    return #"{"reason":"\#(reason)","timestamp":\#(Int64((since.timeIntervalSince1970 * 1000).rounded(.down)))}"#
+    return #"{"reason":"\#(reason)","timestamp":\#(Timestamp(since).milliseconds)}"#
   }
 }
 

@@ -92,8 +92,8 @@ public struct CarmaTrigger: APIObject, Equatable {
     name = trigger.name
     description = trigger.description
     listId = 0
-    dateCreated = trigger.createdAt.milliseconds
-    dateModified = trigger.updatedAt.milliseconds
+    dateCreated = Int(trigger.createdAt.milliseconds)
+    dateModified = Int(trigger.updatedAt.milliseconds)
     channelTypeId = 3
     activeCampaign = trigger.triggerId
     ignoreOptOut = false
@@ -165,9 +165,4 @@ public struct CarmaTrigger: APIObject, Equatable {
       }
     }
   }
-}
-
-extension Timestamp {
-  /// Since 1970.
-  fileprivate var milliseconds: Int { Int((date.timeIntervalSince1970 * 1000).rounded()) }
 }
