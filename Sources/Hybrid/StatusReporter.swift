@@ -15,7 +15,7 @@ public import Wire
 /// Reports are committed together with the statuses. A hub that begins one moves its next attempt a minute ahead. If it is killed, another
 /// posts it then: a report can come twice, and none is lost.
 public struct StatusReporter: Service {
-  /// Posts JSON to an address. Returns nil if it was taken; else why not, as in `Verdict.noPlace` if nothing was tried.
+  /// Posts JSON to an address. Returns nil if it was taken; else why not, as in `Verdict.noPlace` and `noAnswer` if nothing was tried.
   public typealias Post = @Sendable (_ json: [UInt8], _ to: PushEndpoint, _ of: CustomerID) async -> String?
 
   /// Addresses that are posted to at the same time; each gets 16 reports at a time.
@@ -113,9 +113,9 @@ public struct StatusReporter: Service {
         try await reports.end(report, of: customer)
         return true
       }
-      // Where the customer has no place now, its address was not asked.
+      // Where the customer has no place now, or its address has answered none for long, it was not asked.
       let delay =
-        problem == Verdict.noPlace
+        problem == Verdict.noPlace || problem == Verdict.noAnswer
         ? Self.delayWithoutPlace : Self.delay(after: report.attempts) * Double.random(in: 0.5...1)
       try await reports.postpone(report, of: customer, for: delay)
       logger.info(

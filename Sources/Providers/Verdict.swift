@@ -35,9 +35,20 @@ extension Verdict {
   /// Whether the push did not leave since nobody wanted it any more.
   public var isUnwanted: Bool { self == .unsent(reason: Self.unwanted) }
 
+  /// Whether the receiver has answered; nil if that is not known, since nobody wanted the push any more.
+  var isAnswered: Bool? {
+    switch self {
+    case .uncertain(_, let isAnswered): isAnswered
+    case .unsent: isUnwanted ? nil : false
+    default: true
+    }
+  }
+
   static let unwanted = "Cancelled"
   /// The reason of a push for which no place was free in time.
   public static let noPlace = "NoPlace"
+  /// The reason of a push that did not leave since its receiver, or the whole service, leaves too many unanswered.
+  public static let noAnswer = "NoAnswer"
   static let tooManyOrigins = "TooManyOrigins"
 
   /// Put off by a response. Its `retry-after` is about the service as a whole if the service is unavailable (RFC 9110, section 15.6.4).

@@ -36,7 +36,9 @@ public struct DirectSender: Sendable {
   public func withRun<Answer>(
     to target: DirectTarget, _ body: (Run) async throws -> Answer
   ) async rethrows -> Answer {
-    let run = Run(window: SendWindow(dispatcher.window, target.key, isBulk: true))
+    let run = Run(
+      window: SendWindow(
+        dispatcher.window, target.key, isBulk: true, isOfOneService: target.account.outageEvidence == .anyFailure))
     defer { run.window.leave() }
     return try await body(run)
   }
@@ -75,7 +77,7 @@ public struct DirectSender: Sendable {
           // Its push service does not answer, or the hub stops.
           await settle(
             (start..<admitted.count).map {
-              DirectOutcome(index: $0, form: 0, result: .blocked(after: .seconds(1), reason: "NoAnswer"))
+              DirectOutcome(index: $0, form: 0, result: .blocked(after: .seconds(1), reason: Verdict.noAnswer))
             })
           break
         }

@@ -52,7 +52,8 @@ final class Dispatch: Sendable {
       database: dispatcher.database, key: order.key, lane: lane, run: run, lease: settings.lease,
       isHybrid: order.isHybrid)
     let window = SendWindow(
-      dispatcher.window, LaneKey(customer: order.key.customer, lane: lane), isBulk: !order.isStream)
+      dispatcher.window, LaneKey(customer: order.key.customer, lane: lane), isBulk: !order.isStream,
+      isOfOneService: app.account.outageEvidence == .anyFailure)
     self.window = window
     preparation = Preparation(
       order: order, app: app, links: dispatcher.links, sliceSize: min(settings.slice, dispatcher.window.share),

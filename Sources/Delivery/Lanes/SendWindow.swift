@@ -44,8 +44,8 @@ final class HubWindow: Sendable {
     if room.count > 0 { change { driven, _ in driven.state.release(room) } }
   }
 
-  fileprivate func join(_ lane: LaneKey, isBulk: Bool) -> Int {
-    driven.withLock { $0.state.join(lane, isBulk: isBulk) }
+  fileprivate func join(_ lane: LaneKey, isBulk: Bool, isOfOneService: Bool) -> Int {
+    driven.withLock { $0.state.join(lane, isBulk: isBulk, isOfOneService: isOfOneService) }
   }
 
   fileprivate func leave(_ id: Int) { change { driven, _ in driven.state.leave(id) } }
@@ -109,10 +109,12 @@ final class SendWindow: Sendable {
   private let hub: HubWindow
   private let id: Int
 
-  /// - Parameter isBulk: whether its pushes are of a broadcast, which leaves some room to single messages.
-  init(_ hub: HubWindow, _ lane: LaneKey, isBulk: Bool) {
+  /// - Parameters:
+  ///   - isBulk: whether its pushes are of a broadcast, which leaves some room to single messages.
+  ///   - isOfOneService: whether one service answers all pushes of the lane.
+  init(_ hub: HubWindow, _ lane: LaneKey, isBulk: Bool, isOfOneService: Bool = true) {
     self.hub = hub
-    id = hub.join(lane, isBulk: isBulk)
+    id = hub.join(lane, isBulk: isBulk, isOfOneService: isOfOneService)
   }
 
   /// Why it was closed; `nil` while it is open.

@@ -8,6 +8,8 @@ import Wire
 /// `patience`. An overdue place counts for its lane alone, so that a push service that does not answer keeps nobody else waiting.
 /// - A lane begins with `share` places. Each answer lets it have one more, and each overdue place one less.
 /// - A lane with `share` overdue places is *silent*: it gets no more, and whoever waits in it for longer than `patience` is turned away.
+///   Where devices or customers name the addresses, one that hangs says nothing of the others: Providers' `AddressAnswers` sees to it that
+///   no more is sent there, and the lane is never silent.
 /// - Lanes that have had no answer yet have half of the window together.
 /// - The customer that holds fewest places comes first, then its single messages, then its lane that holds fewest.
 /// - Broadcasts leave `reserve` places to single messages, and thrice what these wanted lately, unless their customer holds nothing.
@@ -66,6 +68,8 @@ struct WindowState {
     var held = Held()
     var credit: Int
     var hasAnswered = false
+    /// Whether one service answers all of its pushes.
+    var isOfOneService = true
     var members = 0
   }
 
@@ -105,9 +109,10 @@ struct WindowState {
 
   // MARK: Members
 
-  mutating func join(_ lane: LaneKey, isBulk: Bool) -> Int {
+  mutating func join(_ lane: LaneKey, isBulk: Bool, isOfOneService: Bool = true) -> Int {
     lastID += 1
     members[lastID] = Member(lane: lane, isBulk: isBulk)
+    lanes[lane, default: LaneState(credit: share)].isOfOneService = isOfOneService
     lanes[lane, default: LaneState(credit: share)].members += 1
     return lastID
   }
@@ -143,7 +148,7 @@ struct WindowState {
     return lanes[lane].map { isSilent($0) } ?? false
   }
 
-  private func isSilent(_ lane: LaneState) -> Bool { lane.held.overdue >= share }
+  private func isSilent(_ lane: LaneState) -> Bool { lane.isOfOneService && lane.held.overdue >= share }
 
   /// When something changes by itself: a place is overdue, or somebody has waited for too long.
   var alarm: Instant? {

@@ -82,8 +82,11 @@ enum FreezeQueries {
     "ledger.analyze", .write, "SELECT refresh_push_statistics($1::bigint, $2::bigint)")
 
   /// Lifts the time limit for the rest of the transaction: a freeze or cancellation takes longer the larger the audience is. A million
-  /// devices are sorted in memory.
+  /// devices are sorted in memory. Each is planned anew: a plan that was made while there was nobody compares all with all.
   static let unlimited = Statement(
     "ledger.unlimited", .write,
-    "SELECT set_config('statement_timeout', '0', true), set_config('work_mem', '64MB', true)")
+    """
+    SELECT set_config('statement_timeout', '0', true), set_config('work_mem', '64MB', true),
+           set_config('plan_cache_mode', 'force_custom_plan', true)
+    """)
 }

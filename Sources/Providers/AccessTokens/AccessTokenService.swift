@@ -34,7 +34,7 @@ struct AccessTokenService: Sendable {
       AccessTokenServiceDescription(service: self, address: address, credentials: credentials)
     }
     if let address { return pools.send(requests, through: key, to: address, description(address), while: isWanted) }
-    return pools.send(requests, toOriginsOf: key, description, while: isWanted)
+    return pools.send(requests, toOriginsOf: key, places: .origins { _ in true }, description, while: isWanted)
   }
 
   /// The verdict on a single request, which is no push. Somebody asks for it, so an account that was refused signs in again.

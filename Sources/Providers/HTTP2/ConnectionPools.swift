@@ -76,11 +76,11 @@ final class ConnectionPools: Sendable {
   /// Sends each of `requests` to its own origin, by connections that the account shares with nobody; see `PushAccount.send`.
   ///
   /// A service of a customer has connections to `Quotas.Limits.origins` at a time. Idle ones are closed to make room. While all of them work, requests
-  /// to further origins come back as `unsent`. An origin has to answer within `strangerTimeout`. Where requests need places, they wait
-  /// for these for `placeTimeout`, and come back as `unsent` if none comes free.
+  /// to further origins come back as `unsent`. An origin has to answer within `strangerTimeout`. Where places are bounded, requests wait
+  /// for these for `placeTimeout`, and come back as `unsent` if none comes free. So do at once all but one to an address that is silent.
   /// - Parameters:
   ///   - account: the key of the pools, without an origin.
-  ///   - need: where requests need places, and at which of the customer's addresses.
+  ///   - need: at which of the customer's addresses requests need places.
   ///   - service: what is behind an origin, for a pool that does not exist yet.
   func send(
     _ requests: [PushRequest], toOriginsOf account: PoolKey, places need: PlaceNeed = .none,
@@ -94,7 +94,7 @@ final class ConnectionPools: Sendable {
       var request = request
       // Its index is another among those of its origin.
       if request.recipients.isEmpty { request.recipients = [.init(token: [], index: index)] }
-      groups[Destination(origin: origin, address: need.address(of: request, at: origin)), default: []].append(request)
+      groups[Destination(origin: origin, place: need.place(of: request, at: origin)), default: []].append(request)
     }
     for (destination, requests) in groups {
       let origin = destination.origin
@@ -109,7 +109,7 @@ final class ConnectionPools: Sendable {
         let deadline = lease.map { _ in NIODeadline.now() + TimeAmount(self.settings.strangerTimeout) }
         pool.enqueue(requests, refused: [], outcomes, lease, deadline: deadline, while: isWanted)
       }
-      guard let address = destination.address else {
+      guard let place = destination.place else {
         enqueue(requests, nil)
         continue
       }
@@ -122,11 +122,12 @@ final class ConnectionPools: Sendable {
         }
       }
       quotas.take(
-        requests.count, of: account.holder, at: address, patience: TimeAmount(settings.placeTimeout), on: group.next()
+        requests.count, of: account.holder, at: place.address, place.kind,
+        patience: TimeAmount(settings.placeTimeout), on: group.next()
       ) { lease in
         enqueue(take(lease.count), lease)
-      } giveUp: { count in
-        outcomes.postpone(take(count), Verdict.noPlace)
+      } giveUp: { count, reason in
+        outcomes.postpone(take(count), reason)
       }
     }
     return stream
@@ -136,7 +137,7 @@ final class ConnectionPools: Sendable {
   private struct Destination: Hashable {
     let origin: ServiceAddress
     /// Nil if they need no places.
-    let address: String?
+    let place: PlaceNeed.Place?
   }
 
   /// The verdict on a single request, by connections that are closed afterwards.
@@ -298,16 +299,24 @@ extension ConnectionPools {
 /// Where requests need places, and which of a customer's addresses these are counted at.
 enum PlaceNeed: Sendable {
   case none
-  /// At origins that are not trusted, for which the customer has a share of its places each.
-  case origins(where: @Sendable (ServiceAddress) -> Bool)
+  /// At each origin, which devices have named.
+  case origins(trusted: @Sendable (ServiceAddress) -> Bool)
+  /// At the one origin that a customer has named for all.
+  case provider
   /// Everywhere: each path of an origin is another receiver.
   case paths
 
-  fileprivate func address(of request: PushRequest, at origin: ServiceAddress) -> String? {
+  struct Place: Hashable {
+    let address: String
+    let kind: AddressKind
+  }
+
+  fileprivate func place(of request: PushRequest, at origin: ServiceAddress) -> Place? {
     switch self {
     case .none: nil
-    case .origins(let isMeant): isMeant(origin) ? origin.origin : nil
-    case .paths: origin.origin + (request.headers[":path"] ?? "/")
+    case .origins(let isTrusted): Place(address: origin.origin, kind: isTrusted(origin) ? .trusted : .stranger)
+    case .provider: Place(address: origin.origin, kind: .provider)
+    case .paths: Place(address: origin.origin + (request.headers[":path"] ?? "/"), kind: .stranger)
     }
   }
 }

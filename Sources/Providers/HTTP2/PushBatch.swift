@@ -13,7 +13,8 @@ final class PushBatch {
   private let deadline: NIODeadline?
   private let isWanted: @Sendable () -> Bool
   private var pending: [PushOutcome] = []
-  private var settled = 0
+  /// How many of its requests have ended since the last `deliver`: with an answer, without, and otherwise.
+  private var ended: [Bool?: Int] = [:]
 
   /// - Parameter use: of its pool, which the caller has begun; it ends with the batch.
   init(
@@ -45,7 +46,7 @@ final class PushBatch {
   /// - Returns: whether they are the first ones kept.
   func settle(_ job: PushJob, _ verdict: Verdict, except exceptions: [Int: Verdict] = [:], sentAt: Date?) -> Bool {
     let isFirst = pending.isEmpty
-    settled += 1
+    if lease != nil { ended[verdict.isAnswered, default: 0] += 1 }
     let recipients = requests[job.index].recipients
     let reductions = job.smaller?.reductions ?? []
     if recipients.isEmpty {
@@ -63,8 +64,8 @@ final class PushBatch {
   func deliver() {
     guard !pending.isEmpty else { return }
     // Before anybody hears of them, and sends more.
-    lease?.end(settled)
-    settled = 0
+    for (isAnswered, count) in ended { lease?.end(count, isAnswered: isAnswered) }
+    ended.removeAll(keepingCapacity: true)
     outcomes.yield(pending)
     pending = []
   }

@@ -52,9 +52,22 @@ struct QuotaHolder: Hashable, Sendable {
   var service: String
 }
 
+/// What is known of an address that others name.
+enum AddressKind: Sendable, Hashable {
+  /// Anybody may have named it: its places are bounded, and nothing is sent to it while it is silent.
+  case stranger
+  /// The operator answers for it: it has as many places as it wants, unless it is silent.
+  case trusted
+  /// All requests of a service go to it: its places are bounded, and the lane sees whether it answers.
+  case provider
+
+  var isBounded: Bool { self != .trusted }
+}
+
 /// What customers take at addresses that they, their apps or devices name: places, which are requests in flight, and connections.
 ///
 /// Whoever names an address can let it hang. So a customer has a bounded share of both, and within it each of its addresses has one, too.
+/// Nothing is sent to an address that is silent (`AddressAnswers`), whether its places are bounded or not.
 final class Quotas: Sendable {
   struct Limits: Sendable {
     /// Most places of a customer. One address gets half of them.
@@ -69,12 +82,33 @@ final class Quotas: Sendable {
     var origins = 64
     /// Most origins that all customers have connections to.
     var allOrigins = 512
+    /// How many unanswered requests make an address silent whose places are bounded.
+    var unansweredByStrangers = 16
+    /// The same of others.
+    var unanswered = 100
+    /// How many silent addresses are known, of all customers.
+    var silentAddresses = 1024
+
+    fileprivate func unanswered(by kind: AddressKind) -> Int {
+      switch kind {
+      case .stranger: unansweredByStrangers
+      case .trusted: unanswered
+      case .provider: .max
+      }
+    }
+  }
+
+  /// An address of a holder, where requests need places.
+  private struct Place: Hashable {
+    let holder: QuotaHolder
+    let address: String
   }
 
   /// A call that waits for places.
   private struct Waiter {
     let id: Int
     let address: String
+    let kind: AddressKind
     var count: Int
     let grant: @Sendable (PlaceLease) -> Void
   }
@@ -85,31 +119,58 @@ final class Quotas: Sendable {
     var connections: SharedCount<QuotaHolder>
     var waiting: [QuotaHolder: [Waiter]] = [:]
     var lastWaiter = 0
+    var answers: [Place: AddressAnswers] = [:]
 
-    mutating func take(upTo count: Int, of holder: QuotaHolder, at address: String, _ limits: Limits) -> Int {
-      var own = addresses[holder] ?? SharedCount(most: limits.places, total: limits.places)
-      let taken = holders.take(upTo: min(count, own.room(for: address)), for: holder)
-      guard own.take(upTo: taken, for: address) > 0 else { return 0 }
-      addresses[holder] = own
-      return taken
+    mutating func isSilent(_ place: Place) -> Bool { answers[place]?.isSilent(at: .now()) ?? false }
+
+    /// - Returns: how many places the call got, and what tells them from others.
+    mutating func take(upTo count: Int, at place: Place, _ kind: AddressKind, _ limits: Limits) -> (
+      count: Int, ticket: Int
+    ) {
+      let now = NIODeadline.now()
+      var known =
+        answers[place]
+        ?? AddressAnswers(limit: limits.unanswered(by: kind), isStranger: kind == .stranger)
+      var taken = known.room(for: count, at: now)
+      if kind.isBounded {
+        var own = addresses[place.holder] ?? SharedCount(most: limits.places, total: limits.places)
+        taken = holders.take(upTo: min(taken, own.room(for: place.address)), for: place.holder)
+        if own.take(upTo: taken, for: place.address) > 0 { addresses[place.holder] = own }
+      }
+      guard taken > 0 else { return (0, 0) }
+      let ticket = known.begin(taken, at: now)
+      if answers[place] == nil, answers.count >= limits.silentAddresses { forgetOldest() }
+      answers[place] = known
+      return (taken, ticket)
     }
 
-    mutating func release(_ count: Int, of holder: QuotaHolder, at address: String) {
-      holders.release(count, of: holder)
-      addresses[holder]?.release(count, of: address)
-      if addresses[holder]?.isEmpty == true { addresses[holder] = nil }
+    mutating func release(_ count: Int, _ ticket: Int, at place: Place, _ kind: AddressKind, isAnswered: Bool?) {
+      answers[place]?.end(count, of: ticket, isAnswered: isAnswered, at: .now())
+      if answers[place]?.isForgettable == true { answers[place] = nil }
+      guard kind.isBounded else { return }
+      holders.release(count, of: place.holder)
+      addresses[place.holder]?.release(count, of: place.address)
+      if addresses[place.holder]?.isEmpty == true { addresses[place.holder] = nil }
+    }
+
+    /// Forgets the silent address to which nothing was sent for the longest time.
+    private mutating func forgetOldest() {
+      if let oldest = answers.filter(\.value.isIdle).min(by: { $0.value.lastUse < $1.value.lastUse })?.key {
+        answers[oldest] = nil
+      }
     }
 
     /// Gives what is free to those that wait, the one that has the least first.
-    mutating func grants(_ limits: Limits) -> [(waiter: Waiter, holder: QuotaHolder, count: Int)] {
-      var grants: [(Waiter, QuotaHolder, Int)] = []
+    mutating func grants(_ limits: Limits) -> [(waiter: Waiter, place: Place, taken: (count: Int, ticket: Int))] {
+      var grants: [(Waiter, Place, (Int, Int))] = []
       for holder in waiting.keys.sorted(by: { holders.held(by: $0) < holders.held(by: $1) }) {
         guard var waiters = waiting[holder], holders.room(for: holder) > 0 else { continue }
         for index in waiters.indices {
-          let count = take(upTo: waiters[index].count, of: holder, at: waiters[index].address, limits)
-          guard count > 0 else { continue }
-          waiters[index].count -= count
-          grants.append((waiters[index], holder, count))
+          let place = Place(holder: holder, address: waiters[index].address)
+          let taken = take(upTo: waiters[index].count, at: place, waiters[index].kind, limits)
+          guard taken.count > 0 else { continue }
+          waiters[index].count -= taken.count
+          grants.append((waiters[index], place, taken))
         }
         waiters.removeAll { $0.count == 0 }
         waiting[holder] = waiters.isEmpty ? nil : waiters
@@ -135,49 +196,53 @@ final class Quotas: Sendable {
   /// How many connections all customers hold beside the first to each origin.
   var furtherConnections: Int { state.withLock { $0.connections.used } }
 
-  /// Takes places at an address, now or as they come free.
+  /// Takes places at an address, now or as they come free. One that is silent has none.
   /// - Parameters:
   ///   - patience: how long a place is waited for; not at all if it is zero.
   ///   - loop: keeps the time.
   ///   - grant: called with places, perhaps several times and from any thread.
-  ///   - giveUp: called at most once, with how many were not to be had in time.
+  ///   - giveUp: called at most once, with how many were not to be had in time, and why.
   func take(
-    _ count: Int, of holder: QuotaHolder, at address: String, patience: TimeAmount, on loop: any EventLoop,
-    grant: @escaping @Sendable (PlaceLease) -> Void, giveUp: @escaping @Sendable (Int) -> Void
+    _ count: Int, of holder: QuotaHolder, at address: String, _ kind: AddressKind = .stranger, patience: TimeAmount,
+    on loop: any EventLoop,
+    grant: @escaping @Sendable (PlaceLease) -> Void, giveUp: @escaping @Sendable (Int, String) -> Void
   ) {
-    let (taken, waiter) = state.withLock { state -> (Int, Int?) in
+    let place = Place(holder: holder, address: address)
+    let (taken, isSilent, waiter) = state.withLock { state -> ((count: Int, ticket: Int), Bool, Int?) in
       // Who waits already comes first.
       let isFirst = state.waiting[holder]?.contains { $0.address == address } != true
-      let taken = isFirst ? state.take(upTo: count, of: holder, at: address, limits) : 0
-      if taken == count || patience == .zero { return (taken, nil) }
+      let taken = isFirst ? state.take(upTo: count, at: place, kind, limits) : (count: 0, ticket: 0)
+      let isSilent = taken.count < count && state.isSilent(place)
+      if taken.count == count || isSilent || patience == .zero { return (taken, isSilent, nil) }
       state.lastWaiter += 1
       state.waiting[holder, default: []].append(
-        Waiter(id: state.lastWaiter, address: address, count: count - taken, grant: grant))
-      return (taken, state.lastWaiter)
+        Waiter(id: state.lastWaiter, address: address, kind: kind, count: count - taken.count, grant: grant))
+      return (taken, isSilent, state.lastWaiter)
     }
-    if taken > 0 { grant(PlaceLease(taken, of: holder, at: address, in: self)) }
+    if taken.count > 0 { grant(lease(taken, at: place, kind)) }
     guard let waiter else {
-      if taken < count { giveUp(count - taken) }
+      if taken.count < count { giveUp(count - taken.count, isSilent ? Verdict.noAnswer : Verdict.noPlace) }
       return
     }
     loop.scheduleTask(in: patience) {
-      let left = self.state.withLock { state -> Int in
-        guard let index = state.waiting[holder]?.firstIndex(where: { $0.id == waiter }) else { return 0 }
+      let (left, isSilent) = self.state.withLock { state -> (Int, Bool) in
+        guard let index = state.waiting[holder]?.firstIndex(where: { $0.id == waiter }) else { return (0, false) }
         let left = state.waiting[holder]?.remove(at: index).count ?? 0
         if state.waiting[holder]?.isEmpty == true { state.waiting[holder] = nil }
-        return left
+        return (left, state.isSilent(place))
       }
-      if left > 0 { giveUp(left) }
+      if left > 0 { giveUp(left, isSilent ? Verdict.noAnswer : Verdict.noPlace) }
     }
   }
 
-  fileprivate func release(_ count: Int, of holder: QuotaHolder, at address: String) {
-    let grants = state.withLock { state in
-      state.release(count, of: holder, at: address)
-      return state.waiting.isEmpty ? [] : state.grants(limits)
-    }
-    for (waiter, holder, count) in grants {
-      waiter.grant(PlaceLease(count, of: holder, at: waiter.address, in: self))
+  private func lease(_ taken: (count: Int, ticket: Int), at place: Place, _ kind: AddressKind) -> PlaceLease {
+    PlaceLease(taken.count) { [weak self] count, isAnswered in
+      guard let self else { return }
+      let grants = state.withLock { state in
+        state.release(count, taken.ticket, at: place, kind, isAnswered: isAnswered)
+        return state.waiting.isEmpty ? [] : state.grants(limits)
+      }
+      for (waiter, place, taken) in grants { waiter.grant(self.lease(taken, at: place, waiter.kind)) }
     }
   }
 
@@ -193,22 +258,24 @@ final class Quotas: Sendable {
 final class PlaceLease: Sendable {
   let count: Int
   private let left: Mutex<Int>
-  private let release: @Sendable (Int) -> Void
+  private let release: @Sendable (Int, Bool?) -> Void
 
-  fileprivate init(_ count: Int, of holder: QuotaHolder, at address: String, in quotas: Quotas) {
+  /// - Parameter release: see `end`.
+  fileprivate init(_ count: Int, release: @escaping @Sendable (Int, Bool?) -> Void) {
     self.count = count
     left = Mutex(count)
-    release = { [weak quotas] in quotas?.release($0, of: holder, at: address) }
+    self.release = release
   }
 
   deinit { end(count) }
 
   /// Gives places back, at most those that are left.
-  func end(_ count: Int) {
+  /// - Parameter isAnswered: whether the address has answered the requests that had them; nil if that says nothing of it.
+  func end(_ count: Int, isAnswered: Bool? = nil) {
     let ended = left.withLock { left in
       defer { left -= min(left, count) }
       return min(left, count)
     }
-    if ended > 0 { release(ended) }
+    if ended > 0 { release(ended, isAnswered) }
   }
 }

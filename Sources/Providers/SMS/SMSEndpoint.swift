@@ -28,7 +28,7 @@ struct SMSEndpoint: Sendable {
       return request
     }
     return pools.send(
-      requests, toOriginsOf: key, places: .origins { _ in true },
+      requests, toOriginsOf: key, places: .provider,
       { _ in SMSServiceDescription(account: account, address: address, isVoice: isVoice, now: now) }, while: isWanted)
   }
 

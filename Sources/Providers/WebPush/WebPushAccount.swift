@@ -177,7 +177,7 @@ struct WebPushSender: Sendable {
       service: WebPushDescription.label, environment: .production, customer: customer,
       credentials: .webPush(credentials))
     return pools.send(
-      requests, toOriginsOf: key, places: .origins { [rule] in !rule.isTrusted($0.host, $0.port) },
+      requests, toOriginsOf: key, places: .origins { [rule] in rule.isTrusted($0.host, $0.port) },
       { WebPushDescription($0, try? signer(credentials), rule, now: pools.now) }, while: isWanted)
   }
 }

@@ -127,7 +127,9 @@ import Wire
     }
   }
 
-  @Test func `An address gets half of a customer's places, and what finds none in time comes back`() async throws {
+  @Test func `Of requests to an address that has answered none, few leave, and later ones come back at once`()
+    async throws
+  {
     try await withSimulator { simulator in
       let pools = try Self.pools(simulator) {
         $0.strangerTimeout = .milliseconds(400)
@@ -135,17 +137,19 @@ import Wire
       }
       let silent = ClosedPort()
       let origin = try Self.origin(silent)
-      let most = pools.quotas.limits.places / 2
-      for _ in 1...2 {
+      let most = pools.quotas.limits.unansweredByStrangers
+      func send() async throws -> [Verdict] {
         var verdicts: [Verdict] = []
         let requests = Array(repeating: Self.request(to: origin), count: most + 5)
         for await outcomes in pools.send(
-          requests, toOriginsOf: Self.account, places: .origins { _ in true }, { Echo(origin: $0) }, while: { true })
+          requests, toOriginsOf: Self.account, places: .origins { _ in false }, { Echo(origin: $0) }, while: { true })
         { verdicts += outcomes.map(\.verdict) }
-        #expect(verdicts.count { $0 == .unsent(reason: "NoPlace") } == 5)
         #expect(verdicts.allSatisfy { if case .unsent = $0 { true } else { false } } && verdicts.count == most + 5)
         #expect(pools.quotas.places(of: Self.account.holder) == 0)
+        return verdicts
       }
+      #expect(try await send().count { $0 == .unsent(reason: "NoPlace") } == 5)
+      #expect(try await send().count { $0 == .unsent(reason: "NoAnswer") } >= most + 4)
       await pools.shutDown()
     }
   }
@@ -157,7 +161,7 @@ import Wire
       let requests = Array(repeating: Self.request(to: origin), count: 500)
       var verdicts: [Verdict] = []
       for await outcomes in pools.send(
-        requests, toOriginsOf: Self.account, places: .origins { _ in true }, { Echo(origin: $0) }, while: { true })
+        requests, toOriginsOf: Self.account, places: .origins { _ in false }, { Echo(origin: $0) }, while: { true })
       { verdicts += outcomes.map(\.verdict) }
       #expect(verdicts == Array(repeating: .payloadRefused(reason: "\(origin.authority): 404"), count: 500))
       #expect(pools.quotas.places(of: Self.account.holder) == 0)

@@ -67,7 +67,7 @@ import Wire
       quotas.take(count, of: Self.holder(customer), at: address, patience: .hours(1), on: Self.loop) { lease in
         taken.withLock { $0 += lease.count }
         leases.withLock { $0.append(lease) }
-      } giveUp: { _ in
+      } giveUp: { _, _ in
       }
       return taken.withLock { $0 }
     }
@@ -83,16 +83,16 @@ import Wire
     let (outcomes, told) = AsyncStream.makeStream(of: Int.self)
     quotas.take(2, of: Self.holder(1), at: "a", patience: .hours(1), on: Self.loop) { lease in
       first.withLock { $0 = lease }
-    } giveUp: { _ in
+    } giveUp: { _, _ in
     }
     // Its lease ends with the closure.
     quotas.take(3, of: Self.holder(1), at: "a", patience: .seconds(600), on: Self.loop) {
       told.yield($0.count)
-    } giveUp: { _ in
+    } giveUp: { _, _ in
     }
     quotas.take(1, of: Self.holder(1), at: "a", patience: .zero, on: Self.loop) { _ in
-    } giveUp: {
-      told.yield(-$0)
+    } giveUp: { count, _ in
+      told.yield(-count)
     }
     var iterator = outcomes.makeAsyncIterator()
     #expect(await iterator.next() == -1)

@@ -1,0 +1,88 @@
+import DequeModule
+import NIOCore
+
+/// What an address that a customer, an app or a device has named leaves unanswered. A value without a task or a clock.
+///
+/// A request is *overdue* once it has had no answer for a second. An address with `limit` overdue requests is silent, and so is one that
+/// has lost as many since its last answer: no more are sent to it. It is tried by one request after 1, 2, 4, up to 30 seconds, until it
+/// answers. So one that hangs soon holds nothing that others need.
+struct AddressAnswers: Sendable {
+  /// After which time without an answer a request is overdue.
+  static let patience = TimeAmount.seconds(1)
+  /// The longest time between two tries of a silent address.
+  static let longestPause = TimeAmount.seconds(30)
+
+  /// How many overdue or lost requests make it silent.
+  let limit: Int
+  /// Whether it has at most `limit` requests until it has answered one.
+  let isStranger: Bool
+  /// When it is forgotten, if it is still silent and nobody has tried it.
+  private(set) var lastUse = NIODeadline.uptimeNanoseconds(0)
+  private var lastTicket = 0
+  /// Requests that began together and are not overdue, the oldest first. Some may have ended.
+  private var fresh: Deque<(ticket: Int, since: NIODeadline)> = []
+  private var begun: [Int: (count: Int, isOverdue: Bool)] = [:]
+  private var inFlight = 0
+  private var overdue = 0
+  private var hasAnswered = false
+  /// How many have been lost since the last answer.
+  private var lost = 0
+  private var failedTries = 0
+  private var nextTry = NIODeadline.uptimeNanoseconds(0)
+
+  init(limit: Int, isStranger: Bool) {
+    self.limit = limit
+    self.isStranger = isStranger
+  }
+
+  /// Whether nothing has to be known of it any more.
+  var isForgettable: Bool { inFlight == 0 && lost == 0 }
+  var isIdle: Bool { inFlight == 0 }
+
+  mutating func isSilent(at now: NIODeadline) -> Bool {
+    while let (ticket, since) = fresh.first, since + Self.patience <= now {
+      fresh.removeFirst()
+      guard let open = begun[ticket] else { continue }
+      overdue += open.count
+      begun[ticket] = (open.count, true)
+    }
+    return overdue >= limit || lost >= limit
+  }
+
+  /// How many of `count` requests may be sent now.
+  mutating func room(for count: Int, at now: NIODeadline) -> Int {
+    guard isSilent(at: now) else { return isStranger && !hasAnswered ? min(count, max(0, limit - inFlight)) : count }
+    return inFlight == 0 && nextTry <= now ? min(1, count) : 0
+  }
+
+  /// - Returns: what tells these requests from others, for `end`.
+  mutating func begin(_ count: Int, at now: NIODeadline) -> Int {
+    lastTicket += 1
+    begun[lastTicket] = (count, false)
+    fresh.append((lastTicket, now))
+    inFlight += count
+    lastUse = now
+    return lastTicket
+  }
+
+  /// Requests have ended.
+  /// - Parameter isAnswered: nil if that says nothing of the address.
+  mutating func end(_ count: Int, of ticket: Int, isAnswered: Bool?, at now: NIODeadline) {
+    guard let open = begun[ticket] else { return }
+    begun[ticket] = open.count > count ? (open.count - count, open.isOverdue) : nil
+    inFlight -= count
+    if open.isOverdue { overdue -= count }
+    lastUse = now
+    switch isAnswered {
+    case nil: break
+    case true?:
+      hasAnswered = true
+      (lost, failedTries) = (0, 0)
+    case false?:
+      lost += count
+      guard lost >= limit, nextTry <= now else { return }
+      failedTries += 1
+      nextTry = now + min(.seconds(1 << min(failedTries - 1, 5)), Self.longestPause)
+    }
+  }
+}
