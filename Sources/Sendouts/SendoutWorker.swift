@@ -84,6 +84,8 @@ struct SendoutWorker: Sendable {
   }
 
   private func freezeNow(_ key: SendoutKey) async throws -> Bool {
+    // Of contacts and devices that came all at once, as from psql, the planner may know nothing yet.
+    await refreshing(key) { try await Devices(pool).refreshStatistics() }
     let frozen: Int? = try await pool.transaction(of: key.customer.rawValue, limit: Ledger.wholeSendoutLimit) {
       database in
       guard try await database.query(SendoutQueries.lockFreeze, key.description)[0].decode(Bool.self),
@@ -107,14 +109,18 @@ struct SendoutWorker: Sendable {
     }
     guard let frozen else { return false }
     logger.info("audience frozen", metadata: ["sendout": "\(key)", "audience": "\(frozen)"])
+    await refreshing(key) { try await Ledger(pool).refreshStatistics(of: key, afterFreezing: frozen) }
+    return true
+  }
+
+  private func refreshing(_ key: SendoutKey, _ body: () async throws -> Void) async {
     do {
-      try await Ledger(pool).refreshStatistics(of: key, afterFreezing: frozen)
+      try await body()
     } catch {
       logger.info(
         "could not refresh the planner's statistics, autovacuum will",
         metadata: ["sendout": "\(key)", "error": "\(error)"])
     }
-    return true
   }
 
   // MARK: Sending

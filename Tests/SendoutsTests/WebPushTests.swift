@@ -2,6 +2,7 @@ import Crypto
 import Content
 import Delivery
 import Foundation
+import Providers
 import Registry
 import Sendouts
 import Simulator
@@ -22,8 +23,13 @@ import Wire
     return app
   }
 
-  private func register(_ subscription: String, of number: Int, _ app: PushApp, _ bench: SendingBench) async throws {
-    let registrations = RegistrationBatcher(bench.pool, endpoints: EndpointRules(bench.simulator))
+  /// - Parameter silent: where browsers may be, besides the Simulator's.
+  private func register(
+    _ subscription: String, of number: Int, _ app: PushApp, _ bench: SendingBench, silent: SilentPort? = nil
+  ) async throws {
+    var endpoints = EndpointRules(bench.simulator)
+    if let silent { endpoints.webPush.listed = try Self.listed(bench.simulator, silent) }
+    let registrations = RegistrationBatcher(bench.pool, endpoints: endpoints)
     var body = PushDevicesBody()
     body.originalId = "user\(number)@example.com"
     body.firstName = "N\(number)"
@@ -46,6 +52,43 @@ import Wire
       #expect(Set(texts.compactMap { $0.string("alert") }) == Set((1...12).map { "Hi N\($0)" }))
       #expect(texts.allSatisfy { $0["fields"]?["table"] == 7 })
       #expect(texts.allSatisfy { $0.string("pushreadurl")?.hasPrefix("https://push.example.com/r/") == true })
+    }
+  }
+
+  private static func listed(_ simulator: PushSimulator, _ silent: SilentPort) throws -> HostList {
+    try #require(HostList("\(simulator.webPushHost), localhost:\(silent.number)"))
+  }
+
+  @Test func `An origin that never answers holds up no other browser of the app`() async throws {
+    let silent = SilentPort()
+    try await withSendingBench { bench in
+      let app = try await addApp(bench, browsers: [])
+      let browsers = 130
+      for number in 1...browsers {
+        let subscription = bench.simulator.webPush.subscription(named: "b\(number)", vapidKey: app.vapidPublicKey ?? "")
+        // The last ten are at the Simulator.
+        let json =
+          number > browsers - 10
+          ? subscription.json
+          : subscription.json.replacing(bench.simulator.webPushHost, with: "localhost:\(silent.number)")
+        try await register(json, of: number, app, bench, silent: silent)
+      }
+      var settings = PushServiceSettings(bench.simulator)
+      settings.endpoints.webPush.listed = try Self.listed(bench.simulator, silent)
+      try await withProvider(settings) { services in
+        var hub = TestHub()
+        hub.dispatch.patience = DispatchSettings().patience
+        hub.dispatch.connectTimeout = DispatchSettings().connectTimeout
+        let runner = bench.runner(hub, services: services)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          group.addTask { try await runner.run() }
+          defer { group.cancelAll() }
+          let key = try await bench.send()
+          try await bench.until(key) { $0.counts?.accepted == 10 }
+          #expect(bench.simulator.webPush.requests.count == 10)
+        }
+        try await bench.endLeases()
+      }
     }
   }
 

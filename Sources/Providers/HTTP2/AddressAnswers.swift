@@ -66,14 +66,15 @@ struct AddressAnswers: Sendable {
   }
 
   /// Requests have ended.
-  /// - Parameter isAnswered: nil if that says nothing of the address.
+  /// - Parameter isAnswered: nil if that says nothing of the address, unless they are overdue.
   mutating func end(_ count: Int, of ticket: Int, isAnswered: Bool?, at now: NIODeadline) {
+    _ = isSilent(at: now)
     guard let open = begun[ticket] else { return }
     begun[ticket] = open.count > count ? (open.count - count, open.isOverdue) : nil
     inFlight -= count
     if open.isOverdue { overdue -= count }
     lastUse = now
-    switch isAnswered {
+    switch isAnswered ?? (open.isOverdue ? false : nil) {
     case nil: break
     case true?:
       hasAnswered = true

@@ -145,13 +145,14 @@ enum DeviceQueries {
     ORDER BY d.device_id + 0 LIMIT \(Device.maximumOfContact)
     """)
 
-  /// Tells the planner how large the tables have become, if it takes them for less than half of `$1` rows. What it knows of larger
-  /// ones serves, and looking at them takes seconds.
+  /// Tells the planner how large the tables have become, if one is more than twice as large as when it last looked. Else what it knows
+  /// serves, and looking takes seconds.
   static let analyze = Statement(
     "device.analyze", .write,
     """
     SELECT refresh_statistics('contact', 'device', 'device_event')
-    WHERE (SELECT reltuples FROM pg_class WHERE oid = 'device'::regclass) < $1::bigint / 2
+    WHERE EXISTS (SELECT FROM pg_class WHERE oid IN ('contact'::regclass, 'device'::regclass)
+                     AND pg_relation_size(oid) / current_setting('block_size')::int > 2 * relpages + 16)
     """)
 
   /// Of events of customer `$1` that are older than `$3` days: the highest contact of the next piece, after contact `$2`; NULL if

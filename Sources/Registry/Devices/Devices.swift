@@ -8,6 +8,10 @@ public struct Devices: Sendable {
 
   public init(_ database: any Querying) { self.database = database }
 
+  /// Tells the planner how large the registry's tables have become, if one is more than twice as large as when it last looked. Plans made
+  /// when the tables were all but empty compare all contacts with all devices.
+  public func refreshStatistics() async throws { _ = try await database.query(DeviceQueries.analyze) }
+
   /// Marks the pairs as no longer valid, all or none; their rows stay. Repeating it keeps the first date, unless the
   /// request gives another.
   ///

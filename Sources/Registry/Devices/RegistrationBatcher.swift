@@ -149,13 +149,12 @@ private final class PlannerStatistics: Sendable {
   init(_ database: any Querying) { self.database = database }
 
   func registered(_ count: Int) {
-    let grownTo = state.withLock { state in
+    let isMany = state.withLock { state in
       state.devices += count
-      guard state.devices >= state.threshold, state.threshold <= 1_000_000 else { return nil as Int? }
+      guard state.devices >= state.threshold, state.threshold <= 1_000_000 else { return false }
       state.threshold *= 10
-      return state.devices
+      return true
     }
-    guard let grownTo else { return }
-    Task { [database] in _ = try? await database.query(DeviceQueries.analyze, grownTo) }
+    if isMany { Task { [database] in try? await Devices(database).refreshStatistics() } }
   }
 }
